@@ -1,0 +1,66 @@
+"""What the loop asks of a model, and what a model gives back: one request, one answer or one error."""
+
+from collections.abc import Callable
+from typing import Protocol
+
+from attrs import frozen
+
+from agent.messages import AssistantMessage, Message, StopReason, Usage
+
+__all__ = ["Answer", "Delta", "Model", "ModelError", "ModelRequest", "ToolSchema"]
+
+
+@frozen
+class ToolSchema:
+    """A tool as the model is told about it: name, description, and its parameters as a JSON Schema object."""
+
+    name: str
+    description: str
+    parameters: dict[str, object]
+
+
+@frozen
+class ModelRequest:
+    """One inference: everything that the model may know."""
+
+    system_prompt: str
+    messages: tuple[Message, ...]
+    tools: tuple[ToolSchema, ...] = ()
+    role: str = "agent"
+
+
+@frozen
+class Answer:
+    """A whole answer. `stop_reason` "length" or "content_filter" says that its last call may be cut off."""
+
+    message: AssistantMessage
+    stop_reason: StopReason = "stop"
+    usage: Usage = Usage()
+
+
+@frozen
+class Delta:
+    """A piece of an answer as it streams: text, or reasoning, for those who look on."""
+
+    text: str = ""
+    reasoning: str = ""
+
+
+class ModelError(Exception):
+    """The model gave no answer. The message is one sentence with the cure; the rest says whether to ask again."""
+
+    def __init__(self, message: str, *, retryable: bool = False, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retryable = retryable
+        self.retry_after = retry_after
+
+
+class Model(Protocol):
+    """Anything that answers a request. Raises `ModelError`; honours cancellation."""
+
+    @property
+    def name(self) -> str:
+        """The model's name, for the log."""
+
+    async def answer(self, request: ModelRequest, on_delta: Callable[[Delta], None]) -> Answer:
+        """Return the answer to `request`, calling `on_delta` for each piece as it arrives."""
