@@ -1,0 +1,72 @@
+"""Behavioral programming: independent b-threads request, wait for, block and refuse events; one happens at a time.
+
+Read in this order; each module needs only those above it:
+
+    payload      what an event may carry: frozen values
+    event_sets   sets of events as values: where, ALL, NONE, | & ~
+    events       events and event kinds
+    statements   what a b-thread says at a synchronization point: sync, any_of, start
+    bthreads     b-threads as values
+    errors       what can go wrong, and whom to ask about it
+    index        who is concerned by an event, without asking the others
+    standing     where every b-thread stands: the board
+    super_step   the bound on what happens between two external events
+    crew         the living b-threads: the one place that touches generators
+    posts        external events on their way in
+    strategies   which selectable event comes next
+    program      BProgram: one step after the other
+    replay       a recorded trace, run again: the same steps, or the first that differs
+    runner       programs with effects, on asyncio and trio (imported by name: `from bp.runner import run`)
+"""
+
+from bp.bthreads import BThread, BThreadBody, BThreadFunction, bthread
+from bp.errors import BProgramError, BThreadError, Deadlock, EndlessLoop, EventSetError, ProgramEnded
+from bp.event_sets import ALL, NONE, EventSet, contains, where
+from bp.events import Event, NamedEvent, event
+from bp.payload import FrozenMapping, freeze
+from bp.posts import Receipt
+from bp.program import BProgram, Record, Status, Step
+from bp.standing import Blocker
+from bp.statements import Refusal, Refusals, Start, Sync, any_of, start, sync
+from bp.strategies import Candidate, PriorityStrategy, RandomStrategy, RoundRobinStrategy, Strategy
+
+__all__ = [
+    "ALL",
+    "NONE",
+    "BProgram",
+    "BProgramError",
+    "BThread",
+    "BThreadBody",
+    "BThreadError",
+    "BThreadFunction",
+    "Blocker",
+    "Candidate",
+    "Deadlock",
+    "EndlessLoop",
+    "Event",
+    "EventSet",
+    "EventSetError",
+    "FrozenMapping",
+    "NamedEvent",
+    "PriorityStrategy",
+    "ProgramEnded",
+    "RandomStrategy",
+    "Receipt",
+    "Record",
+    "Refusal",
+    "Refusals",
+    "RoundRobinStrategy",
+    "Start",
+    "Status",
+    "Step",
+    "Strategy",
+    "Sync",
+    "any_of",
+    "bthread",
+    "contains",
+    "event",
+    "freeze",
+    "start",
+    "sync",
+    "where",
+]

@@ -1,0 +1,64 @@
+"""What can go wrong in a behavioral program, and whom to ask about it.
+
+Every error names the culprit, what was found, and the cure. `BProgramError` is the base of them all.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bp.events import Event
+
+__all__ = ["BProgramError", "BThreadError", "Deadlock", "EndlessLoop", "EventSetError", "ProgramEnded"]
+
+
+class BProgramError(Exception):
+    """The base of all errors of the engine."""
+
+
+class BThreadError(BProgramError):
+    """A b-thread raised, or yielded something that is no statement; the program has failed.
+
+    `bthread` is its name, `event` the event that resumed it (None before its first synchronization point), `step`
+    the number of that step (0 before the first). What the b-thread raised is the `__cause__`; further failures of
+    the same step are its `__notes__`.
+    """
+
+    def __init__(self, message: str, *, bthread: str, event: "Event | None" = None, step: int = 0) -> None:
+        super().__init__(message)
+        self.bthread = bthread
+        self.event = event
+        self.step = step
+
+
+class EventSetError(BThreadError):
+    """A predicate or an `otherwise` raised, or gave no proper answer; nothing was selected, the program has failed.
+
+    `event_set` is the set whose predicate failed, or the `otherwise` function.
+    """
+
+    def __init__(
+        self, message: str, *, bthread: str, event_set: Any, event: "Event | None" = None, step: int = 0
+    ) -> None:
+        super().__init__(message, bthread=bthread, event=event, step=step)
+        self.event_set = event_set
+
+
+class EndlessLoop(BProgramError):
+    """A super-step went on past `max_steps`; `events` and `bthreads` are the last ones, oldest first."""
+
+    def __init__(self, message: str, *, events: "tuple[Event, ...]", bthreads: tuple[str, ...]) -> None:
+        super().__init__(message)
+        self.events = events
+        self.bthreads = bthreads
+
+
+class ProgramEnded(BProgramError):
+    """The program was closed or has failed; it takes no steps and no events any more."""
+
+
+class Deadlock(BProgramError):
+    """Nothing can happen any more although some b-thread still wants something; `waiting` says who, for what."""
+
+    def __init__(self, message: str, *, waiting: tuple[str, ...]) -> None:
+        super().__init__(message)
+        self.waiting = waiting

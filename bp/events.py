@@ -1,0 +1,174 @@
+"""Events: what happens in a behavioral program, as frozen values.
+
+An event kind is a frozen attrs class below `Event`; its name is the class name in snake case (`GateApproved.name ==
+"gate_approved"`). `event("hot")` is a plain named event for small programs. Two events are the same occurrence when
+their kind and their data are equal.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Any, ClassVar, NoReturn
+from weakref import WeakValueDictionary
+
+import attrs
+
+from bp.event_sets import Complement, EventSet, Selector, intersection, union
+from bp.payload import ATOMS, freeze
+
+__all__ = ["Event", "EventKind", "NamedEvent", "check_kind", "event"]
+
+
+def snake_case(class_name: str) -> str:
+    """Return the name of an event kind from its class name: "GateApproved" gives "gate_approved"."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", class_name).lower()
+
+
+class EventKind(type):
+    """The class of event kinds: gives each its name, and lets kinds be combined like any event set."""
+
+    _is_event_kind_class = True
+
+    def __new__(
+        mcls, class_name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any
+    ) -> "EventKind":
+        """Make an event kind; raises TypeError when it has a field called `name`."""
+        if "name" in namespace.get("__slots__", ()):  # NamedEvent: its name is its own, not its class's
+            return super().__new__(mcls, class_name, bases, namespace, **options)
+        if bases != (EventSet,) and "name" in namespace.get("__annotations__", ()):
+            raise TypeError(f"event kind {class_name} may not have a field called 'name': it is the kind's own name")
+        namespace |= {"name": snake_case(class_name), "_payload": None}
+        kind = super().__new__(mcls, class_name, bases, namespace, **options)
+        kind._kind = kind  # type: ignore[attr-defined]
+        return kind
+
+    def __or__(cls, other: Any) -> Any:
+        return union(cls, other) if _is_set(other) else type.__or__(cls, other)
+
+    def __ror__(cls, other: Any) -> Any:
+        return union(other, cls) if _is_set(other) else type.__ror__(cls, other)
+
+    def __and__(cls, other: Any) -> Any:
+        return intersection(cls, other)
+
+    def __rand__(cls, other: Any) -> Any:
+        return intersection(other, cls)
+
+    def __invert__(cls) -> Any:
+        return Complement(cls)
+
+
+class Event(EventSet, metaclass=EventKind):
+    """The base of all events. Make kinds of it with `@frozen class Ping(Event): value: int` (attrs)."""
+
+    __slots__ = ()
+    _is_event_kind: ClassVar[bool] = True
+    _kind: ClassVar[Any]
+    _payload: ClassVar[tuple[str, ...] | None] = None
+    name: ClassVar[str]
+
+    def __attrs_post_init__(self) -> None:
+        """Freeze the payload; raises TypeError naming the field when a value can change."""
+        payload = self._payload
+        for name in _learn_payload(type(self)) if payload is None else payload:
+            value = getattr(self, name)
+            if type(value) not in ATOMS:
+                object.__setattr__(self, name, _frozen_field(self, name, value))
+
+    def _contains(self, event: "Event") -> bool:
+        return self is event or self == event
+
+    def _selectors(self) -> Iterator[Selector]:
+        yield Selector(self._kind, (), self)
+
+
+class NamedEvent(Event):
+    """A plain event: a name and nothing else. Its kind is its name. Make it with `event("hot")`.
+
+    There is one object for each name, so that these events compare and hash by identity, at no cost.
+    """
+
+    __slots__ = ("__weakref__", "_alone", "_kind", "name")
+
+    name: str  # type: ignore[misc]
+    data: Any = None
+    _kind: str  # type: ignore[misc]
+    _alone: "tuple[NamedEvent]"  # the request of this event alone: one object, so that it compares by identity
+
+    def __init__(self, name: str) -> None:
+        object.__setattr__(self, "name", name)
+        object.__setattr__(self, "_kind", name)
+        object.__setattr__(self, "_alone", (self,))
+
+    def __setattr__(self, attribute: str, value: object) -> NoReturn:
+        raise attrs.exceptions.FrozenInstanceError
+
+    def __repr__(self) -> str:
+        return f"event({self.name!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (event, (self.name, self.data))
+
+
+class DataEvent(NamedEvent):
+    """A plain event with data. Make it with `event("temperature", data=21)`."""
+
+    __slots__ = ("data",)
+
+    def __init__(self, name: str, data: Any) -> None:
+        super().__init__(name)
+        object.__setattr__(self, "data", data)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, DataEvent) and self.name == other.name and self.data == other.data
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.data))
+
+    def __repr__(self) -> str:
+        return f"event({self.name!r}, data={self.data!r})"
+
+
+_NAMED: WeakValueDictionary[str, NamedEvent] = WeakValueDictionary()
+
+
+def event(name: str, /, data: Any = None) -> NamedEvent:
+    """Return a plain named event; as an event set it contains itself alone.
+
+    Raises TypeError for a name that is no text, and for data that can change.
+    """
+    if not isinstance(name, str) or not name:
+        raise TypeError(f"event({name!r}): the name of an event is a text that is not empty")
+    if data is None:
+        return _NAMED.get(name) or _NAMED.setdefault(name, NamedEvent(name))
+    try:
+        return DataEvent(name, freeze(data))
+    except (TypeError, RecursionError) as error:
+        raise TypeError(f"event {name!r}: data: {error}") from error
+
+
+def check_kind(kind: Any) -> None:
+    """Raise TypeError unless `kind` is a proper event kind: a frozen attrs class compared by value, or a plain name."""
+    if isinstance(kind, str):
+        return
+    if "__attrs_attrs__" not in vars(kind) or not attrs.inspect(kind).is_frozen:
+        raise TypeError(f"event kind {kind.__name__} is not frozen; put attrs' @frozen on the class")
+    if kind.__eq__ is object.__eq__ or kind.__hash__ is None:
+        raise TypeError(f"events of kind {kind.__name__} are not hashable values; leave eq and hash to @frozen")
+
+
+def _is_set(value: Any) -> bool:
+    return isinstance(value, EventSet | EventKind | list | tuple)
+
+
+def _learn_payload(kind: Any) -> tuple[str, ...]:
+    """Find the fields of `kind` once; every later event of this kind knows them."""
+    names = tuple(attribute.name for attribute in attrs.fields(kind))
+    kind._payload = names
+    return names
+
+
+def _frozen_field(owner: Event, name: str, value: Any) -> Any:
+    try:
+        return freeze(value)
+    except (TypeError, RecursionError) as error:
+        raise TypeError(f"event {owner._kind.__name__}: field {name!r}: {error}") from error

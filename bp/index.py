@@ -1,0 +1,252 @@
+"""Who is concerned by an event, found without asking those who cannot be.
+
+An index files each member (a b-thread at its synchronization point) under the rows of its event set: by single
+event, by kind, by kind and field values, and by kind with a test. Looking up an event touches the rows of its kind
+and nothing else, so that a thousand parked `where(Score, subject=...)` cost nothing until their score comes.
+"""
+
+from collections.abc import Iterable
+from typing import Any, Generic, Protocol, TypeVar
+
+from bp.errors import EventSetError
+from bp.event_sets import PredicateError, Selector, Test, selectors
+from bp.events import Event, NamedEvent, check_kind
+
+__all__ = ["Index", "Kinds", "Register"]
+
+
+class Named(Protocol):
+    """A member has a name, to be blamed by."""
+
+    name: str
+
+
+M = TypeVar("M", bound=Named)
+N = TypeVar("N")
+Members = dict[N, None]
+Tested = dict[N, list[Test] | None]
+_NOBODY: dict[Any, None] = {}
+
+
+class Kinds:
+    """The event kinds that one program has met, by name."""
+
+    __slots__ = ("by_name",)
+
+    def __init__(self) -> None:
+        self.by_name: dict[str, Any] = {}
+
+    def meet(self, kind: Any) -> None:
+        """Raise TypeError when `kind` is no proper kind, or a kind and a plain event share its name."""
+        name = kind if isinstance(kind, str) else kind.name
+        known = self.by_name.get(name)
+        if known is kind or known == kind:
+            return
+        if known is not None and isinstance(known, str) is not isinstance(kind, str):
+            raise TypeError(f"{name!r} is the name of an event kind and of a plain event; rename one of them")
+        check_kind(kind)
+        self.by_name[name] = kind
+
+
+class Register(Generic[M]):
+    """Members filed by single events: those who request one."""
+
+    __slots__ = ("by_event", "by_kind", "kinds")
+
+    def __init__(self, kinds: Kinds) -> None:
+        """Make an empty register of a program that has met `kinds`."""
+        self.by_event: dict[Event, Members[M]] = {}
+        self.by_kind: dict[Any, Members[Event]] = {}  # the events of `by_event`, by kind
+        self.kinds = kinds
+
+    def add(self, event: Event, member: M) -> None:
+        """File `member` under `event`; raises TypeError when its kind is not proper."""
+        members = self.by_event.get(event)
+        if members is not None:
+            members[member] = None
+            return
+        self.kinds.meet(event._kind)
+        self.by_event[event] = {member: None}
+        self.by_kind.setdefault(event._kind, {})[event] = None
+
+    def remove(self, event: Event, member: M) -> None:
+        """Take `member`, filed under `event`, out again; it may have been taken out before."""
+        members = self.by_event.get(event)
+        if members is None:
+            return
+        members.pop(member, None)
+        if not members:
+            del self.by_event[event]
+            events = self.by_kind[event._kind]
+            del events[event]
+            if not events:
+                del self.by_kind[event._kind]
+
+    def concerned(self, events: Any) -> Members[M]:
+        """Return the members with an event that the set `events` may contain: too many rather than too few."""
+        if type(events) is NamedEvent:
+            return self.by_event.get(events, _NOBODY)
+        found: Members[M] = {}
+        for row in selectors(events):
+            for event in self._possible(row):
+                found.update(self.by_event[event])
+        return found
+
+    def _possible(self, row: Selector) -> Iterable[Event]:
+        if row.kind is None:
+            return self.by_event
+        if row.fields == ():
+            return (row.values,) if row.values in self.by_event else ()
+        events = self.by_kind.get(row.kind, ())
+        return events if row.fields is None else [event for event in events if _has_values(event, row)]
+
+
+class Rows(Generic[M]):
+    """The members filed under one kind: by kind alone, by field values, and by tests."""
+
+    __slots__ = ("by_fields", "tested", "whole")
+
+    def __init__(self) -> None:
+        self.whole: Members[M] = {}
+        self.by_fields: dict[tuple[str, ...], dict[Any, Tested[M]]] = {}
+        self.tested: Tested[M] = {}
+
+
+class Index(Generic[M]):
+    """Members filed by their event sets."""
+
+    __slots__ = ("by_event", "by_kind", "everywhere", "kinds")
+
+    def __init__(self, kinds: Kinds) -> None:
+        """Make an empty index of a program that has met `kinds`."""
+        self.by_event: dict[Event, Members[M]] = {}
+        self.by_kind: dict[Any, Rows[M]] = {}
+        self.everywhere: Tested[M] = {}
+        self.kinds = kinds
+
+    def add(self, events: Any, member: M) -> None:
+        """File `member` under its event set; raises TypeError for a kind that is not proper."""
+        if type(events) is NamedEvent:
+            self._add_event(events, member)
+            return
+        for row in selectors(events):
+            if row.kind is None:
+                _add_test(self.everywhere, member, row.test)
+            elif row.fields == ():
+                self._add_event(row.values, member)
+            else:
+                self._add_row(row, member)
+
+    def remove(self, events: Any, member: M) -> None:
+        """Take `member`, filed under `events`, out again."""
+        if type(events) is NamedEvent:
+            self._remove_event(events, member)
+            return
+        for row in selectors(events):
+            if row.kind is None:
+                self.everywhere.pop(member, None)
+            elif row.fields == ():
+                self._remove_event(row.values, member)
+            elif row.kind in self.by_kind:
+                self._remove_row(row, member)
+
+    def members(self, event: Event) -> Members[M]:
+        """Return the members whose sets contain `event`, once each, in no particular order.
+
+        Raises EventSetError when a predicate that had to be asked fails.
+        """
+        exact = self.by_event.get(event, _NOBODY) if self.by_event else _NOBODY
+        if not self.by_kind and not self.everywhere:
+            return exact
+        rows = self.by_kind.get(event._kind)
+        if rows is None and not self.everywhere:
+            return exact
+        found: Members[M] = {**exact}
+        if rows is not None:
+            found.update(rows.whole)
+            for fields, by_values in rows.by_fields.items():
+                tested = by_values.get(tuple([getattr(event, name) for name in fields]))
+                if tested is not None:
+                    _add_passing(found, tested, event)
+            _add_passing(found, rows.tested, event)
+        _add_passing(found, self.everywhere, event)
+        return found
+
+    def _add_event(self, event: Event, member: M) -> None:
+        members = self.by_event.get(event)
+        if members is not None:
+            members[member] = None
+            return
+        if event.name not in self.kinds.by_name or type(event) is not NamedEvent:
+            self.kinds.meet(event._kind)
+        self.by_event[event] = {member: None}
+
+    def _remove_event(self, event: Event, member: M) -> None:
+        members = self.by_event.get(event)
+        if members is not None:
+            members.pop(member, None)
+            if not members:
+                del self.by_event[event]
+
+    def _add_row(self, row: Selector, member: M) -> None:
+        rows = self.by_kind.get(row.kind)
+        if rows is None:
+            self.kinds.meet(row.kind)
+            rows = self.by_kind[row.kind] = Rows()
+        if row.fields is not None:
+            _add_test(rows.by_fields.setdefault(row.fields, {}).setdefault(row.values, {}), member, row.test)
+        elif row.test is not None:
+            _add_test(rows.tested, member, row.test)
+        else:
+            rows.whole[member] = None
+
+    def _remove_row(self, row: Selector, member: M) -> None:
+        rows = self.by_kind[row.kind]
+        if row.fields is not None:
+            _remove_values(rows.by_fields, row, member)
+        elif row.test is not None:
+            rows.tested.pop(member, None)
+        else:
+            rows.whole.pop(member, None)
+        if not (rows.whole or rows.by_fields or rows.tested):
+            del self.by_kind[row.kind]
+
+
+def _has_values(event: Event, row: Selector) -> bool:
+    return all(getattr(event, name) == value for name, value in zip(row.fields or (), row.values, strict=True))
+
+
+def _add_test(tested: Tested[M], member: M, test: Test | None) -> None:
+    """File `member` under a test; None lets every event through, whatever other tests say."""
+    if test is None:
+        tested[member] = None
+        return
+    tests = tested.setdefault(member, [])
+    if tests is not None:
+        tests.append(test)
+
+
+def _remove_values(by_fields: dict[tuple[str, ...], dict[Any, Tested[M]]], row: Selector, member: M) -> None:
+    assert row.fields is not None
+    by_values = by_fields.get(row.fields, {})
+    tested = by_values.get(row.values)
+    if tested is not None:
+        tested.pop(member, None)
+        if not tested:
+            del by_values[row.values]
+            if not by_values:
+                del by_fields[row.fields]
+
+
+def _add_passing(found: Members[M], tested: Tested[M], event: Event) -> None:
+    for member, tests in tested.items():
+        if tests is None or _passes(member, tests, event):
+            found[member] = None
+
+
+def _passes(member: M, tests: list[Test], event: Event) -> bool:
+    try:
+        return any(test(event) for test in tests)
+    except PredicateError as error:
+        message = f"b-thread {member.name!r}: {error}"
+        raise EventSetError(message, bthread=member.name, event_set=error.event_set, event=event) from error.__cause__

@@ -1,0 +1,288 @@
+"""A behavioral program: b-threads that synchronize, one selected event at a time.
+
+The theory of operation. A program *rests* when no internal event is selectable. One step is:
+
+    judge      the requests whose blocks came or went, and nothing else          (bp/standing.py)
+    choose     an internal event by the strategy, or else the first post that nobody blocks
+    concern    decide who resumes: who requests it, waits for it, or is interrupted by it
+    advance    each of them, by priority and age, then those they started        (bp/crew.py)
+
+Errors up to `concern` select and record nothing. A b-thread that raises lets the others of its round reach their
+synchronization points. Either way the program has failed, and its generators are closed, youngest first.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from types import TracebackType
+from typing import Any, Literal, NamedTuple, Self
+
+from bp.bthreads import BThread
+from bp.crew import Crew
+from bp.errors import BProgramError, BThreadError, ProgramEnded
+from bp.events import Event
+from bp.posts import Posts, Receipt, WhenBlocked
+from bp.standing import Blocker, Board, Running
+from bp.statements import Refusals, Sync
+from bp.strategies import Candidate, PriorityStrategy, Strategy
+from bp.super_step import SuperStep
+
+__all__ = ["BProgram", "Listener", "Record", "Status", "Step"]
+
+Status = Literal["ready", "idle", "blocked", "finished", "failed", "closed"]
+
+
+class Step(NamedTuple):
+    """One selected event: its number (from 1), the super-step it belongs to, and who requested it.
+
+    `super_step` counts the external events so far; `bthread` is None for an external event. `refusals` are those
+    that were answered when the event is somebody's `otherwise`, else None.
+    """
+
+    number: int
+    event: Event
+    super_step: int
+    bthread: str | None
+    refusals: Refusals | None = None
+
+
+class Record(NamedTuple):
+    """A step as listeners see it: what else could have been selected, who resumed, and what went wrong."""
+
+    step: Step
+    candidates: tuple[Candidate, ...]
+    resumed: tuple[str, ...]
+    interrupted: tuple[str, ...]
+    error: BThreadError | None = None
+
+
+Listener = Callable[[Record], None]
+
+
+class BProgram:
+    """A behavioral program over b-threads.
+
+    `run` (or `step`) selects events until the program rests; `post` offers external events; `status` says how it
+    stands; `blockers` says who is in the way of an event. As a context manager it closes its b-threads at the end.
+    """
+
+    def __init__(
+        self,
+        *bthreads: BThread,
+        strategy: Strategy | None = None,
+        max_steps: int = 10_000_000,
+        listeners: Iterable[Listener] = (),
+    ) -> None:
+        """Make a program; nothing runs before the first step.
+
+        max_steps: how many events and starts one super-step may have.
+        Raises TypeError for what is not a b-thread: decorate its function with @bthread and call it.
+        """
+        for bthread in bthreads:
+            if not isinstance(bthread, BThread):
+                raise TypeError(f"BProgram takes called b-threads, for example guard(); found {bthread!r}")
+        if type(max_steps) is not int or max_steps < 1:
+            raise TypeError(f"max_steps={max_steps!r}: give a positive integer")
+        self._definitions = bthreads
+        self._chooser = None if strategy is None or type(strategy) is PriorityStrategy else strategy.chooser()
+        self._listeners = tuple(listeners)
+        self._board = Board()
+        self._super_step = SuperStep(max_steps)
+        self._crew = Crew(self._board, self._super_step)
+        self._posts = Posts(self._board)
+        self._steps = 0
+        self._phase: Literal["new", "alive", "failed", "closed"] = "new"
+        self._stepping = False
+
+    def run(self) -> Iterator[Step]:
+        """Return an iterator that takes steps until the program rests.
+
+        Raises BThreadError, EventSetError or EndlessLoop, after which the program has failed; ProgramEnded after
+        its end.
+        """
+        self._check_usable()
+        return iter(self.step, None)
+
+    def step(self) -> Step | None:
+        """Select one event and advance whom it concerns; return None when the program rests. Raises like `run`."""
+        if self._phase != "alive":
+            self._check_usable()
+        if self._stepping:
+            raise BProgramError("the program is taking a step already; run it from outside its b-threads")
+        self._stepping = True
+        try:
+            return self._step()
+        except BaseException as error:
+            self._fail(error)
+            raise
+        finally:
+            self._stepping = False
+
+    def post(self, event: Event, when_blocked: WhenBlocked = "keep") -> Receipt:
+        """Offer an external event; it is judged when its turn comes, at once if that is now.
+
+        Raises TypeError for what is no event, BProgramError from inside a b-thread, EventSetError, ProgramEnded.
+        """
+        if not isinstance(event, Event):
+            raise TypeError(f"post({event!r}): only events can be posted")
+        if when_blocked not in ("keep", "drop", "reject"):
+            raise TypeError(f"when_blocked={when_blocked!r}: use 'keep', 'drop' or 'reject'")
+        self._check_usable()
+        if self._crew.busy:
+            raise BProgramError(f"a b-thread posted {event!r}; b-threads request events: yield sync(request=...)")
+        receipt = Receipt(event, when_blocked)
+        turn_is_now = not self._stepping and self._phase == "alive" and not self._asking(self._can_step)
+        self._posts.add(receipt)
+        if not self._crew.living and self._phase == "alive":
+            self._posts.discard()
+        elif turn_is_now:
+            self._asking(self._posts.next_free)
+        return receipt
+
+    @property
+    def status(self) -> Status:
+        """How the program stands.
+
+        ready: a step can be taken; idle: only waiters; blocked: there are requests, none selectable; finished:
+        nobody is left; failed: a b-thread or a predicate raised; closed.
+        """
+        if self._phase == "failed" or self._phase == "closed":
+            return self._phase
+        if self._phase == "new":
+            return "ready"
+        if not self._crew.living:
+            return "finished"
+        if self._asking(self._can_step):
+            return "ready"
+        return "blocked" if self._board.requesters else "idle"
+
+    def blockers(self, event: Event) -> tuple[Blocker, ...]:
+        """Return who blocks or refuses `event` now, by priority and age, and why. Raises EventSetError."""
+        return self._board.blockers_of(event)
+
+    @property
+    def hot(self) -> tuple[str, ...]:
+        """The b-threads that must not stay where they are, by age."""
+        return tuple(running.name for running in sorted(self._board.hot, key=lambda running: running.age))
+
+    @property
+    def standing(self) -> tuple[tuple[str, Sync], ...]:
+        """Every living b-thread with its current statement, by age."""
+        return tuple((running.name, running.statement) for running in self._crew.living)
+
+    def close(self) -> None:
+        """End the program: close all generators, youngest first, then raise the first error of a `finally`."""
+        if self._phase in ("new", "alive"):
+            errors = self._end("closed")
+            if errors:
+                raise errors[0]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # One step.
+
+    def _step(self) -> Step | None:
+        board = self._board
+        if self._phase == "new":
+            self._begin()
+        if board.stale:
+            board.judge()
+        chosen = board.first_offer() if self._chooser is None else self._choose_by_strategy()
+        if chosen is not None:
+            event, requester = chosen
+            refusals = None if requester.alternative is None else board.refusals_of(*requester.statement.requests)
+            return self._take(event, requester.name, refusals)
+        receipt = self._posts.next_free()
+        return None if receipt is None else self._take(receipt.event, None, None, receipt)
+
+    def _take(
+        self, event: Event, requester: str | None, refusals: Refusals | None, post: Receipt | None = None
+    ) -> Step:
+        """Make `event` happen; until somebody advances, an error leaves everything as it was."""
+        concerned, interrupted = self._board.concerned(event)
+        candidates = self._candidates() if self._listeners else ()
+        if post is not None:
+            self._posts.take(post)
+            self._super_step.next()
+        self._super_step.spend(event, requester or "outside")
+        self._steps = number = self._steps + 1
+        step = Step(number, event, self._super_step.number, requester, refusals)
+        if self._listeners:
+            self._advance_watched(step, candidates, concerned, interrupted)
+        else:
+            self._crew.advance(concerned, interrupted, event, number)
+        if not self._crew.living:
+            self._posts.discard()
+        return step
+
+    def _begin(self) -> None:
+        self._phase = "alive"
+        self._crew.begin(self._definitions)
+        if not self._crew.living:
+            self._posts.discard()
+
+    def _advance_watched(
+        self, step: Step, candidates: tuple[Candidate, ...], concerned: list[Running], interrupted: Any
+    ) -> None:
+        closing = tuple(running.name for running in concerned if running in interrupted)
+        resumed = tuple(running.name for running in concerned if running not in interrupted)
+        try:
+            self._crew.advance(concerned, interrupted, step.event, step.number)
+        except BThreadError as error:
+            self._tell(Record(step, candidates, resumed, closing, error))
+            raise
+        self._tell(Record(step, candidates, resumed, closing))
+
+    def _tell(self, record: Record) -> None:
+        for listener in self._listeners:
+            listener(record)
+
+    def _choose_by_strategy(self) -> tuple[Event, Running] | None:
+        candidates = self._candidates()
+        if not candidates:
+            return None
+        assert self._chooser is not None
+        chosen = self._chooser(candidates)
+        if chosen not in candidates:
+            raise BProgramError(f"the event selection strategy chose {chosen!r}, which is no candidate")
+        return chosen.event, self._board.offers()[chosen.event]
+
+    def _candidates(self) -> tuple[Candidate, ...]:
+        return tuple(
+            Candidate(event, running.name, running.priority, running.age)
+            for event, running in self._board.offers().items()
+        )
+
+    # Between steps.
+
+    def _can_step(self) -> bool:
+        """Tell whether an internal event, or a post, can be selected."""
+        self._board.judge()
+        return self._board.first_offer() is not None or self._posts.any_free()
+
+    def _asking(self, question: Callable[[], Any]) -> Any:
+        """Ask b-threads' predicates between steps; one that fails ends the program."""
+        try:
+            return question()
+        except BaseException as error:
+            self._fail(error)
+            raise
+
+    def _check_usable(self) -> None:
+        if self._phase == "failed" or self._phase == "closed":
+            how = "has failed" if self._phase == "failed" else "is closed"
+            raise ProgramEnded(f"the program {how}; make a new BProgram")
+
+    def _fail(self, error: BaseException) -> None:
+        if self._phase in ("new", "alive"):
+            for other in self._end("failed"):
+                error.add_note(str(other))
+
+    def _end(self, phase: Literal["failed", "closed"]) -> list[BThreadError]:
+        self._phase = phase
+        self._posts.discard()
+        return self._crew.close()

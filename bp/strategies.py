@@ -1,0 +1,73 @@
+"""Event selection strategies: which of the selectable events comes next.
+
+A strategy is a value; a program asks it for a fresh *chooser* and so the same strategy, seed and program give the
+same trace. A chooser gets the candidates (distinct selectable events, each with its first requester, higher
+priority and older first) and returns one of them. Blocked and refused events never reach it.
+"""
+
+from collections.abc import Callable, Sequence
+from random import Random
+from typing import NamedTuple, Protocol
+
+from attrs import field, frozen, validators
+
+from bp.events import Event
+
+__all__ = ["Candidate", "Chooser", "PriorityStrategy", "RandomStrategy", "RoundRobinStrategy", "Strategy"]
+
+
+class Candidate(NamedTuple):
+    """A selectable event, and the first b-thread (by priority and age) that requests it."""
+
+    event: Event
+    bthread: str
+    priority: int
+    age: int
+
+
+Chooser = Callable[[Sequence[Candidate]], Candidate]
+
+
+class Strategy(Protocol):
+    """An event selection strategy."""
+
+    def chooser(self) -> Chooser:
+        """Return a fresh chooser for one program."""
+
+
+@frozen
+class PriorityStrategy:
+    """The first candidate: highest priority, then oldest b-thread, then first in its list. The default."""
+
+    def chooser(self) -> Chooser:
+        """Return a chooser that takes the first candidate."""
+        return lambda candidates: candidates[0]
+
+
+@frozen
+class RandomStrategy:
+    """Any candidate, evenly, whatever its priority, from a seed."""
+
+    seed: int = field(default=0, validator=validators.instance_of(int))
+
+    def chooser(self) -> Chooser:
+        """Return a chooser with a random generator of its own."""
+        return Random(self.seed).choice
+
+
+@frozen
+class RoundRobinStrategy:
+    """The candidates of the b-threads in turn, by age, whatever their priority."""
+
+    def chooser(self) -> Chooser:
+        """Return a chooser that starts with the oldest b-thread and goes on after the one it took last."""
+        last = -1
+
+        def choose(candidates: Sequence[Candidate]) -> Candidate:
+            nonlocal last
+            by_age = sorted(candidates, key=lambda candidate: candidate.age)
+            chosen = next((candidate for candidate in by_age if candidate.age > last), by_age[0])
+            last = chosen.age
+            return chosen
+
+        return choose
