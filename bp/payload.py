@@ -88,8 +88,10 @@ def _checked(value: Any) -> Any:
     if isinstance(value, type) and getattr(type(value), "_is_event_kind_class", False):
         return value
     if not _is_frozen_attrs(kind):
-        raise TypeError(f"{kind.__name__} {value!r} can change; use None, numbers, text, bytes, enums, frozen attrs values, "
-                        "or mappings, sequences and sets of these")  # fmt: skip
+        raise TypeError(
+            f"{kind.__name__} {value!r} can change; use None, numbers, text, bytes, enums, frozen attrs values, "
+            "or mappings, sequences and sets of these"
+        )
     for field in attrs.fields(kind):
         inner = getattr(value, field.name)
         if freeze(inner) is not inner:
