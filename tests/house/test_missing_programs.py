@@ -1,5 +1,6 @@
 """A test that skips for a missing program is a failure under CI, where everything has to be there."""
 
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -78,3 +79,10 @@ def test_a_module_that_skips_for_a_missing_program_fails_under_ci(
 
 def test_a_program_that_is_there_is_named_by_its_path(needs: Callable[[str], Path]) -> None:
     assert needs("git").is_file()
+
+
+def test_a_program_of_our_own_tools_is_found(needs: Callable[[str], Path]) -> None:
+    """The model server that .ci/run installs, for the tests over real HTTP."""
+    listed = subprocess.run([needs("llmock"), "--help"], capture_output=True, text=True, check=True)
+
+    assert "--fixtures" in listed.stdout
