@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Protocol
 
-from attrs import frozen
+from attrs import field, frozen
 
 from agent.messages import AssistantMessage, Message, StopReason, Usage
 
@@ -35,7 +35,7 @@ class Answer:
 
     message: AssistantMessage
     stop_reason: StopReason = "stop"
-    usage: Usage = Usage()
+    usage: Usage = field(factory=Usage)
 
 
 @frozen
