@@ -1,0 +1,32 @@
+"""Which programs and paths a command names, so that the caller can resolve them on disk before judging."""
+
+from attrs import frozen
+
+from constitution.examination import Examination
+from constitution.shell.scope import Scope
+from constitution.shell.walk import Walk
+from constitution.zones import FOUND, UNKNOWN
+
+__all__ = ["Mentions", "mentions"]
+
+
+@frozen
+class Mentions:
+    """`programs`: program words, as `PATH` would be asked for them. `paths`: words to resolve from where the command
+    starts (`~` stays as it is); a `cd` in the command has been followed.
+    """
+
+    programs: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+
+
+def mentions(command: str) -> Mentions:
+    """Return the program words and literal paths of a command. Total; of unreadable text, what can be read."""
+    scope = Scope(("",), "~")
+    examination = Examination(scope, {}, {})
+    try:
+        Walk(examination, scope).run(command)
+    except RecursionError:
+        return Mentions()
+    paths = tuple(path for path in examination.words if path and UNKNOWN not in path and FOUND not in path and "*" not in path)
+    return Mentions(tuple(examination.programs), paths)

@@ -1,0 +1,81 @@
+"""What a row of the program tables says: which words of a command line have which effect.
+
+    Program("tee", does=[Does(WRITE, "operands")])
+    Program("git push", does=[Does(SHARED_HISTORY_LOSS, given="-f --force --mirror", says="overwrite what others see")])
+
+`to` chooses the paths: `operands`, `first`, `last`, `but_last`, `rest` (all but the first), `-o` or `--output` (the
+value of an option, several with blanks), `of=` (a word that starts so), or "" for an effect without a path.
+"""
+
+import re
+
+from attrs import field, frozen
+
+from constitution.effects import Effect
+from constitution.programs.options import Line, has_any
+
+__all__ = ["Does", "Program", "paths_of"]
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+def _pattern(text: str) -> "re.Pattern[str] | None":
+    return re.compile(text) if text else None
+
+
+@frozen
+class Does:
+    """One effect of a program, and when it has it: with one of `given`, without `unless`, an operand like `words`."""
+
+    effect: Effect
+    to: str = ""
+    given: frozenset[str] = field(default="", converter=_words)
+    unless: frozenset[str] = field(default="", converter=_words)
+    words: "re.Pattern[str] | None" = field(default="", converter=_pattern)
+    values: "re.Pattern[str] | None" = field(default="", converter=_pattern)  # one of the given options has such a value
+    says: str = ""
+    bare: bool = False  # only without operands
+
+    def applies(self, line: Line) -> bool:
+        """Return whether a command line has this effect."""
+        if self.given and not has_any(line.flags, self.given):
+            return False
+        if line.flags & self.unless or (self.bare and line.operands):
+            return False
+        if self.values and not any(name in self.given and self.values.search(value) for name, value in line.values):
+            return False
+        return self.words is None or any(self.words.search(word) for word in line.operands)
+
+
+@frozen
+class Program:
+    """A row: names (with subcommands, as in "git push"), options that take a value, effects."""
+
+    names: tuple[str, ...] = field(converter=lambda names: tuple(names.split("|")))
+    does: tuple[Does, ...] = field(default=(), converter=tuple)
+    takes: frozenset[str] = field(default="", converter=_words)
+    long_style: bool = False
+    unless: frozenset[str] = field(default="", converter=_words)  # with one of these it only looks
+
+
+def paths_of(to: str, line: Line) -> tuple[str, ...]:
+    """Return the words that a choice of paths names in a command line."""
+    operands = line.operands
+    if to in CHOICES:
+        first, last = CHOICES[to]
+        return operands[first:last]
+    if to == "last":
+        return operands[-1:] if len(operands) > 1 else ()
+    if to.endswith("="):
+        return tuple(word[len(to) :] for word in operands if word.startswith(to))
+    return line.value_of(*to.split())
+
+
+CHOICES: dict[str, tuple[int | None, int | None]] = {
+    "operands": (None, None),
+    "first": (None, 1),
+    "but_last": (None, -1),
+    "rest": (1, None),
+}
