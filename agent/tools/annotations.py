@@ -14,7 +14,8 @@ from typing import Annotated, Any, Literal, NotRequired, Required, Union
 import attrs
 
 from agent.tools.marks import Limits, Path, ShellCommand
-from agent.tools.shapes import AnyOf, ArrayOf, Choice, Field, MappingOf, Record, Scalar, ScalarKind, Shape, TupleOf
+from agent.tools.shapes import Choice, Scalar, ScalarKind, Shape
+from agent.tools.structures import AnyOf, ArrayOf, Field, MappingOf, Record, TupleOf
 
 __all__ = ["describe", "find_marks", "find_shape"]
 

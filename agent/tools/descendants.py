@@ -28,6 +28,7 @@ _ROUND = 20_000  # process numbers that can be used up in that time, generously
 class _Process:
     number: int
     parent: int
+    group: int
     session: int
     started: int
 
@@ -60,12 +61,13 @@ class Family:
             belonging |= children
 
     def send(self, signal_number: int, age: float) -> int:
-        """Send a signal to the command's processes; return how many were found."""
+        """Send a signal to each of the command's processes, once; return how many were found."""
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.leader, signal_number)  # at once, so that they cannot multiply between two signals
         found = self.living(age)
         for process in found:
-            _send(process, signal_number)
+            if process.group != self.leader:
+                _send(process, signal_number)
         return len(found)
 
     def _candidates(self, age: float) -> Iterator[int]:
@@ -131,7 +133,7 @@ def _read(number: int) -> _Process | None:
     fields = text[text.rfind(b")") + 2 :].split()
     if len(fields) < 20 or fields[0] in (b"Z", b"X", b"x"):
         return None
-    return _Process(number, parent=int(fields[1]), session=int(fields[3]), started=int(fields[19]))
+    return _Process(number, parent=int(fields[1]), group=int(fields[2]), session=int(fields[3]), started=int(fields[19]))
 
 
 def _highest_number() -> int:

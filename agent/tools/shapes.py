@@ -10,7 +10,7 @@ integer 5, because JSON knows one kind of number. Arrays may be lists or tuples 
 # ruff: noqa: D102 - what the methods promise is said once, in `Shape`
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from enum import Enum
 from typing import Any, Literal, Protocol
 
@@ -18,7 +18,7 @@ from attrs import frozen
 
 from agent.tools.marks import Limits
 
-__all__ = ["AnyOf", "ArrayOf", "Choice", "Field", "MappingOf", "Record", "Scalar", "Shape", "TupleOf", "shown"]
+__all__ = ["Choice", "Scalar", "ScalarKind", "Schema", "Shape", "shown"]
 
 Schema = dict[str, object]
 ScalarKind = Literal["string", "integer", "number", "boolean", "null"]
@@ -70,9 +70,6 @@ class Scalar:
         return int(value) if self.kind == "integer" else value
 
 
-_NULL = Scalar("null")
-
-
 @frozen
 class Choice:
     """One of some fixed JSON values; `members` are what the function gets for them."""
@@ -90,143 +87,6 @@ class Choice:
 
     def build(self, value: Any) -> Any:
         return next(member for allowed, member in zip(self.values, self.members, strict=True) if _same(value, allowed))
-
-
-@frozen
-class ArrayOf:
-    """Any number of elements of one shape."""
-
-    element: Shape
-    into: Callable[[Iterator[Any]], Any] = list
-    max_length: int | None = None
-
-    def schema(self) -> Schema:
-        limit: Schema = {} if self.max_length is None else {"maxItems": self.max_length}
-        return {"type": "array", "items": self.element.schema()} | limit
-
-    def problems(self, value: object, path: str) -> Iterator[str]:
-        if not isinstance(value, list | tuple):
-            yield f"{path}: expected an array, found {shown(value)}"
-            return
-        if self.max_length is not None and len(value) > self.max_length:
-            yield f"{path}: expected at most {self.max_length} elements, found {len(value)}"
-        for index, element in enumerate(value):
-            yield from self.element.problems(element, f"{path}[{index}]")
-
-    def build(self, value: Any) -> Any:
-        return self.into(self.element.build(element) for element in value)
-
-
-@frozen
-class TupleOf:
-    """An array with a fixed number of elements, each with a shape of its own."""
-
-    elements: tuple[Shape, ...]
-
-    def schema(self) -> Schema:
-        count = len(self.elements)
-        first: Schema = {"prefixItems": [element.schema() for element in self.elements]} if self.elements else {}
-        return {"type": "array"} | first | {"items": False, "minItems": count, "maxItems": count}
-
-    def problems(self, value: object, path: str) -> Iterator[str]:
-        if not isinstance(value, list | tuple) or len(value) != len(self.elements):
-            yield f"{path}: expected an array of {len(self.elements)} elements, found {shown(value)}"
-            return
-        for index, (shape, element) in enumerate(zip(self.elements, value, strict=True)):
-            yield from shape.problems(element, f"{path}[{index}]")
-
-    def build(self, value: Any) -> Any:
-        return tuple(shape.build(element) for shape, element in zip(self.elements, value, strict=True))
-
-
-@frozen
-class MappingOf:
-    """An object with any keys, whose values have one shape."""
-
-    element: Shape
-
-    def schema(self) -> Schema:
-        return {"type": "object", "additionalProperties": self.element.schema()}
-
-    def problems(self, value: object, path: str) -> Iterator[str]:
-        if not isinstance(value, Mapping):
-            yield f"{path}: expected an object, found {shown(value)}"
-            return
-        for key, element in value.items():
-            if not isinstance(key, str):
-                yield f"{path}: expected texts as keys, found {shown(key)}"
-            yield from self.element.problems(element, _below(path, str(key)))
-
-    def build(self, value: Any) -> Any:
-        return {key: self.element.build(element) for key, element in value.items()}
-
-
-@frozen
-class Field:
-    """A named part of a record. `extra` are schema keywords that say more and forbid nothing: description, default."""
-
-    name: str
-    shape: Shape
-    required: bool = True
-    extra: tuple[tuple[str, object], ...] = ()
-
-
-@frozen
-class Record:
-    """An object with these fields and no others."""
-
-    fields: tuple[Field, ...]
-    into: Callable[..., Any] = dict
-
-    def schema(self) -> Schema:
-        return {
-            "type": "object",
-            "properties": {field.name: field.shape.schema() | dict(field.extra) for field in self.fields},
-            "required": [field.name for field in self.fields if field.required],
-            "additionalProperties": False,
-        }
-
-    def problems(self, value: object, path: str) -> Iterator[str]:
-        if not isinstance(value, Mapping):
-            yield f"{path or 'arguments'}: expected an object, found {shown(value)}"
-            return
-        for field in self.fields:
-            if field.name in value:
-                yield from field.shape.problems(value[field.name], _below(path, field.name))
-            elif field.required:
-                yield f"{_below(path, field.name)}: missing"
-        yield from self._unknown(value, path)
-
-    def build(self, value: Any) -> Any:
-        return self.into(
-            **{field.name: field.shape.build(value[field.name]) for field in self.fields if field.name in value}
-        )
-
-    def _unknown(self, value: Mapping[Any, object], path: str) -> Iterator[str]:
-        known = [field.name for field in self.fields]
-        cure = f"use {', '.join(known)}" if known else "there are none"
-        for key in value:
-            if key not in known:
-                yield f"{_below(path, str(key))}: unknown; {cure}"
-
-
-@frozen
-class AnyOf:
-    """A value that fits at least one of these shapes; the first one that fits builds it."""
-
-    shapes: tuple[Shape, ...]
-
-    def schema(self) -> Schema:
-        return {"anyOf": [shape.schema() for shape in self.shapes]}
-
-    def problems(self, value: object, path: str) -> Iterator[str]:
-        found = [(shape, list(shape.problems(value, path))) for shape in self.shapes]
-        if all(problems for _, problems in found):
-            telling = [problems for shape, problems in found if shape != _NULL] or [found[0][1]]
-            yield from telling[0] if len(telling) == 1 else [_either(path, telling)]
-
-    def build(self, value: Any) -> Any:
-        return next(shape.build(value) for shape in self.shapes if not any(shape.problems(value, "")))
 
 
 def shown(value: object) -> str:
@@ -283,14 +143,3 @@ def _number_problems(limits: Limits, value: float) -> Iterator[str]:
 
 def _with_article(kind: ScalarKind) -> str:
     return {"integer": "an integer", "null": "null"}.get(kind, f"a {kind}")
-
-
-def _below(path: str, name: str) -> str:
-    shortened = name if len(name) <= _SHOWN_CHARACTERS else f"{name[:_SHOWN_CHARACTERS]}..."
-    return f"{path}.{shortened}" if path else shortened
-
-
-def _either(path: str, found: list[list[str]]) -> str:
-    """Say in one problem what each shape of a union expected; what is wrong deeper inside is kept as it is."""
-    choices = dict.fromkeys("; ".join(problems).removeprefix(f"{path}: ") for problems in found)
-    return f"{path}: " + ", or ".join(choices)

@@ -61,9 +61,7 @@ def make_shell_tool(
             progress=context.progress,
             stdin=script,
         )
-        clamped = (
-            [f"[timeout of {asked:g} seconds reduced to {seconds:g}, the longest there is]"] if asked > seconds else []
-        )
+        clamped = f"[timeout of {asked:g} seconds clamped to {seconds:g}, the longest there is]"
         return tell(finished, seconds, [clamped] if seconds < asked else [])
 
     return bash

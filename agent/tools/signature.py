@@ -25,7 +25,7 @@ from attrs import frozen
 
 from agent.tools.annotations import describe, find_marks, find_shape
 from agent.tools.marks import Path, ShellCommand
-from agent.tools.shapes import Field, Record
+from agent.tools.structures import Field, Record
 
 __all__ = ["Signature", "read_signature"]
 
