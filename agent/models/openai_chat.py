@@ -1,0 +1,184 @@
+"""A model behind an OpenAI-compatible server: one inference is one POST, streamed, and nothing else is asked.
+
+The `openai` package does the transport; it is imported with the first request. Its typed chunks and its `.stream()`
+helper are not used: real servers' shapes break them. Raw chunks go to `Assembly`.
+"""
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from functools import cache
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import anyio
+from attrs import field, frozen
+
+from agent.models.assembly import Assembly
+from agent.models.bounded_stream import bound
+from agent.models.chat import render_messages, render_tools
+from agent.models.failures import describe_failure
+from agent.models.model import Answer, Delta, ModelError, ModelRequest
+
+if TYPE_CHECKING:
+    import ssl
+
+    from openai import AsyncOpenAI, AsyncStream
+
+__all__ = ["DEFAULT_BASE_URL", "OpenAIChat"]
+
+DEFAULT_BASE_URL = "https://api.openai.com/v1"
+
+LONGEST_CONNECT = 10.0
+"""Seconds that opening the connection may take."""
+
+
+def _checked_url(url: str | None) -> str:
+    parts = urlsplit(url or DEFAULT_BASE_URL)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ModelError(f"the base URL {url!r} is not an address; write it like http://127.0.0.1:8080/v1")
+    return parts.geturl().rstrip("/")
+
+
+def _checked_key(key: str | None) -> str:
+    key = (key or "").strip()
+    if not (key.isascii() and key.isprintable()) or " " in key:
+        raise ModelError("the API key holds characters that no key has; check OPENAI_API_KEY")
+    return key
+
+
+@frozen
+class OpenAIChat:
+    """A model that speaks chat completions.
+
+    `base_url` is the server's address up to and including `/v1`; None is OpenAI's own, which needs an `api_key`.
+    `timeout` is how long the server may send nothing, in seconds. `settings` go into every request as they are:
+    `{"temperature": 0}`. Raises `ModelError` for an address or a key that cannot be one, and for a missing key.
+    """
+
+    name: str
+    base_url: str = field(default=None, kw_only=True, converter=_checked_url)
+    api_key: str = field(default=None, kw_only=True, converter=_checked_key, repr=False)
+    timeout: float = field(default=600.0, kw_only=True)
+    settings: Mapping[str, object] = field(factory=dict, kw_only=True)
+
+    def __attrs_post_init__(self) -> None:
+        if not self.api_key and self.base_url == DEFAULT_BASE_URL:
+            raise ModelError(_NO_KEY)
+
+    @classmethod
+    def from_environment(cls, name: str, environ: Mapping[str, str]) -> "OpenAIChat":
+        """Return the model `name` on the server of OPENAI_BASE_URL, with OPENAI_API_KEY; the key must be there."""
+        key = environ.get("OPENAI_API_KEY", "")
+        if not key.strip():
+            raise ModelError(_NO_KEY)
+        return cls(name, base_url=environ.get("OPENAI_BASE_URL"), api_key=key)
+
+    async def answer(self, request: ModelRequest, on_delta: Callable[[Delta], None]) -> Answer:
+        """Ask once. Raises `ModelError`; closes the connection at once when cancelled."""
+        assembly = Assembly()
+        async with self._stream(self._body(request)) as next_chunk:
+            while (chunk := await next_chunk()) is not None:
+                delta = assembly.feed(chunk)
+                if delta is not None:
+                    on_delta(delta)
+        return assembly.answer()
+
+    def _body(self, request: ModelRequest) -> dict[str, object]:
+        tools = {"tools": render_tools(request.tools)} if request.tools else {}
+        return {
+            "model": self.name,
+            "messages": render_messages(request),
+            **tools,
+            **self.settings,
+            "stream": True,
+            "stream_options": {"include_usage": True},
+        }
+
+    @asynccontextmanager
+    async def _stream(self, body: dict[str, object]) -> AsyncIterator[Callable[[], Any]]:
+        """POST `body`; give a function that returns the next raw chunk, and None after the last."""
+        async with self._client() as client:
+            stream = await self._named(lambda: _post(client, body))
+            try:
+                _check_content_type(stream.response.headers.get("content-type", ""), self._address)
+                yield lambda: self._named(lambda: anext(stream, None))
+            finally:
+                await _unwind(stream)
+
+    async def _named(self, act: Callable[[], Any]) -> Any:
+        """Do `act`; what goes wrong becomes a `ModelError` that names the server, never the key."""
+        try:
+            return await act()
+        except Exception as error:
+            failure = describe_failure(error, self._address)
+            if self.api_key and self.api_key in str(failure):
+                failure.args = (str(failure).replace(self.api_key, "***"),)
+            raise failure from error
+
+    @property
+    def _address(self) -> str:
+        parts = urlsplit(self.base_url)
+        return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()
+
+    def _client(self) -> "AsyncOpenAI":
+        """Return a client for one inference.
+
+        A pool that outlives its event loop fails in the next one, and somebody would have to close it; a client costs
+        2 ms, a connection one round trip or two. Redirects would be further requests.
+        """
+        from openai import AsyncOpenAI, DefaultAsyncHttpx2Client, Timeout
+
+        transport = DefaultAsyncHttpx2Client(
+            timeout=Timeout(self.timeout, connect=min(self.timeout, LONGEST_CONNECT)),
+            verify=_ssl_context(),
+            follow_redirects=False,
+            event_hooks={"response": [bound]},
+        )
+        return AsyncOpenAI(
+            api_key=self.api_key or "none",
+            base_url=self.base_url,
+            max_retries=0,
+            http_client=transport,
+            default_headers={"Accept-Encoding": "identity"},
+        )
+
+
+_NO_KEY = (
+    "no API key: set OPENAI_API_KEY (a server that needs none takes any text), or name a server: --model http://..."
+)
+
+
+@cache
+def _ssl_context() -> "ssl.SSLContext":
+    """Load the certificates once: 30 ms."""
+    import httpx2
+
+    return httpx2.create_ssl_context()
+
+
+async def _post(client: "AsyncOpenAI", body: dict[str, object]) -> "AsyncStream[object]":
+    from openai import AsyncStream
+
+    return await client.post(
+        "/chat/completions", cast_to=object, body=body, stream=True, stream_cls=AsyncStream[object]
+    )
+
+
+def _check_content_type(content_type: str, url: str) -> None:
+    kind = content_type.partition(";")[0].strip().lower()
+    if kind in ("text/html", "application/json"):
+        raise ModelError(
+            f"{url} answered with {kind} instead of a stream; is the base URL right? It usually ends in /v1"
+        )
+
+
+async def _unwind(stream: "AsyncStream[object]") -> None:
+    """End a stream, also one that is left early.
+
+    It is a chain of async generators, which `aclose` does not reach; on trio they must not be left to the garbage
+    collector. A cancelled read ends them all, from the innermost outwards.
+    """
+    with anyio.CancelScope() as scope:
+        scope.cancel()
+        while await anext(stream, None) is not None:
+            pass
