@@ -10,7 +10,9 @@ Modules in reading order; each needs only those above it.
 - `yaml_nodes`, `script_file`: the same as a YAML file
 - `chunks`, `streamed_calls`, `assembly`: from the chunks of a stream to one whole answer
 - `chat`: a request in the chat-completions format
-- `failures`, `bounded_stream`, `openai_chat`: a model behind an OpenAI-compatible server
+- `failures`: what went wrong with a request, in one sentence
+- `event_stream`, `http_stream`: from bytes to chunks
+- `openai_chat`: a model behind an OpenAI-compatible server
 - `names`: which model a name means
 """
 

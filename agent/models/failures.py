@@ -1,14 +1,17 @@
 """What went wrong with a request, in one sentence, and whether asking again may help."""
 
+import json
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any
+
+import anyio
 
 from agent.models.model import ModelError
 
-__all__ = ["LONGEST_WAIT", "describe_failure", "parse_retry_after"]
+__all__ = ["LONGEST_WAIT", "describe_failure", "describe_status", "named_failures", "parse_retry_after"]
 
 LONGEST_WAIT = 120.0
 """Seconds that a server's `retry-after` may make us wait; longer ones are cut to this."""
@@ -22,37 +25,48 @@ CURES = {
     404: "check the model's name and the base URL, which usually ends in /v1",
 }
 
-HOPELESS = frozenset({"invalid_request_error", "authentication_error", "permission_error", "not_found_error"})
-"""Types of an error inside a stream that asking again does not mend."""
+
+@contextmanager
+def named_failures(url: str) -> Iterator[None]:
+    """Turn what goes wrong inside into the `ModelError` that `describe_failure` makes of it."""
+    try:
+        yield
+    except ModelError:
+        raise
+    except Exception as error:
+        raise describe_failure(error, url) from error
 
 
 def describe_failure(error: Exception, url: str) -> ModelError:
-    """Return the `ModelError` for what the openai package raised while it asked the server at `url`.
+    """Return the `ModelError` for what was raised by a request to the server at `url`, or while its stream was read.
 
     ValueError and RecursionError stand for a chunk that is not JSON. What is not known here is not retryable.
     """
+    import httpx2
     import openai
 
     match error:
-        case ModelError():
-            return error
-        case openai.APITimeoutError():
+        case openai.APITimeoutError() | httpx2.TimeoutException():
             return ModelError(f"no answer from {url}: timeout; is the server overloaded?", retryable=True)
-        case openai.APIConnectionError():
-            return _connection_failure(error, url)
-        case openai.APIStatusError():
-            return _status_failure(
-                error.status_code, _message(error.body) or error.message, error.response.headers, url
-            )
-        case openai.APIError():
-            text = _message(error.body) or error.message
-            return ModelError(f"{url} broke off its answer: {text:.300}", retryable=not _is_hopeless(error.body))
+        case openai.APIConnectionError() | httpx2.TransportError() | OSError() | anyio.EndOfStream():
+            return _describe_connection(error, url)
         case ValueError() | RecursionError():
             return ModelError(
                 f"the stream from {url} is broken: {error!s:.200}; nothing of it was used", retryable=True
             )
         case _:
             return ModelError(f"the request to {url} failed: {str(error)[:300] or type(error).__name__}")
+
+
+def describe_status(status: int, page: str, retry_after: str | None, url: str) -> ModelError:
+    """Return the `ModelError` for an answer with an HTTP status that is no success; `page` is its body."""
+    reason = " ".join(_message(page).split())[:300] or "no reason given"
+    cure = f"; {CURES[status]}" if status in CURES else ""
+    return ModelError(
+        f"{url} answered {status}: {reason}{cure}",
+        retryable=status in RETRYABLE or status >= 500,
+        retry_after=parse_retry_after(retry_after, datetime.now(UTC)),
+    )
 
 
 def parse_retry_after(value: str | None, now: datetime) -> float | None:
@@ -77,16 +91,7 @@ def _seconds_until(date: str, now: datetime) -> float:
     return ((moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - now).total_seconds()
 
 
-def _status_failure(status: int, message: str, headers: Any, url: str) -> ModelError:
-    cure = f"; {CURES[status]}" if status in CURES else ""
-    return ModelError(
-        f"{url} answered {status}: {' '.join(message.split())[:300] or 'no reason given'}{cure}",
-        retryable=status in RETRYABLE or status >= 500,
-        retry_after=parse_retry_after(headers.get("retry-after"), datetime.now(UTC)),
-    )
-
-
-def _connection_failure(error: Exception, url: str) -> ModelError:
+def _describe_connection(error: Exception, url: str) -> ModelError:
     reason = _reason(error)
     if any(type(cause).__name__ == "ConnectError" for cause in _causes(error)):
         text = f"cannot reach {url}: {reason}; is the server running, and is the base URL right?"
@@ -116,16 +121,12 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
         cause = inner or cause.__cause__ or cause.__context__
 
 
-def _message(body: object) -> str:
-    """Return the message in an error body: the openai form, or what compatible servers send instead."""
-    if isinstance(body, dict):
-        found = body.get("message") or body.get("error") or body.get("detail") or ""
-        return _message(found) if isinstance(found, dict) else f"{found}"
-    return body if isinstance(body, str) else ""
-
-
-def _is_hopeless(body: object) -> bool:
-    if not isinstance(body, dict):
-        return False
-    code = body.get("code")
-    return body.get("type") in HOPELESS or (isinstance(code, int) and 400 <= code < 500 and code not in RETRYABLE)
+def _message(page: str) -> str:
+    """Return the message in an error page: the openai form, what compatible servers send instead, or the text."""
+    try:
+        found = json.loads(page)
+    except (ValueError, RecursionError):
+        return page
+    while isinstance(found, dict):
+        found = found.get("error") or found.get("message") or found.get("detail")
+    return f"{found or page}"

@@ -1,28 +1,28 @@
 """A model behind an OpenAI-compatible server: one inference is one POST, streamed, and nothing else is asked.
 
-The `openai` package does the transport; it is imported with the first request. Its typed chunks and its `.stream()`
-helper are not used: real servers' shapes break them. Raw chunks go to `Assembly`.
+The `openai` package does addresses, keys and errors of the transport; it is imported with the first request. Its
+streams are not used: real servers' shapes break the typed ones, no limit holds for a line, and on trio they leave
+generators to the garbage collector. Its response is read by `RawChunks`, and `Assembly` makes the answer.
 """
 
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-import anyio
 from attrs import field, frozen
 
 from agent.models.assembly import Assembly
-from agent.models.bounded_stream import bound
 from agent.models.chat import render_messages, render_tools
-from agent.models.failures import describe_failure
+from agent.models.failures import named_failures
+from agent.models.http_stream import RawChunks, check_response
 from agent.models.model import Answer, Delta, ModelError, ModelRequest
 
 if TYPE_CHECKING:
     import ssl
 
-    from openai import AsyncOpenAI, AsyncStream
+    import httpx2
+    from openai import AsyncOpenAI
 
 __all__ = ["DEFAULT_BASE_URL", "OpenAIChat"]
 
@@ -74,14 +74,36 @@ class OpenAIChat:
         return cls(name, base_url=environ.get("OPENAI_BASE_URL"), api_key=key)
 
     async def answer(self, request: ModelRequest, on_delta: Callable[[Delta], None]) -> Answer:
-        """Ask once. Raises `ModelError`; closes the connection at once when cancelled."""
+        """Ask once. Raises `ModelError`, which never shows the key; closes the connection at once when cancelled."""
         assembly = Assembly()
-        async with self._stream(self._body(request)) as next_chunk:
-            while (chunk := await next_chunk()) is not None:
-                delta = assembly.feed(chunk)
-                if delta is not None:
-                    on_delta(delta)
-        return assembly.answer()
+        try:
+            async with self._client() as client, RawChunks(await self._post(client, request), self._address) as chunks:
+                async for chunk in chunks:
+                    if delta := assembly.feed(chunk):
+                        on_delta(delta)
+            return assembly.answer()
+        except ModelError as error:
+            error.args = tuple(self._without_key(f"{text}") for text in error.args)
+            raise
+
+    async def _post(self, client: "AsyncOpenAI", request: ModelRequest) -> "httpx2.Response":
+        """Send the request; return the response, of which only the head was read."""
+        import httpx2
+        from openai import AsyncStream
+
+        with named_failures(self._address):
+            response: object = await client.post(
+                "/chat/completions",
+                cast_to=httpx2.Response,
+                body=self._body(request),
+                stream=True,
+                stream_cls=AsyncStream[object],  # asked for by the signature; with this cast_to it is not used
+            )
+        assert isinstance(response, httpx2.Response)
+        return response
+
+    def _without_key(self, text: str) -> str:
+        return text.replace(self.api_key, "***") if self.api_key else text
 
     def _body(self, request: ModelRequest) -> dict[str, object]:
         tools = {"tools": render_tools(request.tools)} if request.tools else {}
@@ -93,27 +115,6 @@ class OpenAIChat:
             "stream": True,
             "stream_options": {"include_usage": True},
         }
-
-    @asynccontextmanager
-    async def _stream(self, body: dict[str, object]) -> AsyncIterator[Callable[[], Any]]:
-        """POST `body`; give a function that returns the next raw chunk, and None after the last."""
-        async with self._client() as client:
-            stream = await self._named(lambda: _post(client, body))
-            try:
-                _check_content_type(stream.response.headers.get("content-type", ""), self._address)
-                yield lambda: self._named(lambda: anext(stream, None))
-            finally:
-                await _unwind(stream)
-
-    async def _named(self, act: Callable[[], Any]) -> Any:
-        """Do `act`; what goes wrong becomes a `ModelError` that names the server, never the key."""
-        try:
-            return await act()
-        except Exception as error:
-            failure = describe_failure(error, self._address)
-            if self.api_key and self.api_key in str(failure):
-                failure.args = (str(failure).replace(self.api_key, "***"),)
-            raise failure from error
 
     @property
     def _address(self) -> str:
@@ -132,7 +133,7 @@ class OpenAIChat:
             timeout=Timeout(self.timeout, connect=min(self.timeout, LONGEST_CONNECT)),
             verify=_ssl_context(),
             follow_redirects=False,
-            event_hooks={"response": [bound]},
+            event_hooks={"response": [check_response]},
         )
         return AsyncOpenAI(
             api_key=self.api_key or "none",
@@ -154,31 +155,3 @@ def _ssl_context() -> "ssl.SSLContext":
     import httpx2
 
     return httpx2.create_ssl_context()
-
-
-async def _post(client: "AsyncOpenAI", body: dict[str, object]) -> "AsyncStream[object]":
-    from openai import AsyncStream
-
-    return await client.post(
-        "/chat/completions", cast_to=object, body=body, stream=True, stream_cls=AsyncStream[object]
-    )
-
-
-def _check_content_type(content_type: str, url: str) -> None:
-    kind = content_type.partition(";")[0].strip().lower()
-    if kind in ("text/html", "application/json"):
-        raise ModelError(
-            f"{url} answered with {kind} instead of a stream; is the base URL right? It usually ends in /v1"
-        )
-
-
-async def _unwind(stream: "AsyncStream[object]") -> None:
-    """End a stream, also one that is left early.
-
-    It is a chain of async generators, which `aclose` does not reach; on trio they must not be left to the garbage
-    collector. A cancelled read ends them all, from the innermost outwards.
-    """
-    with anyio.CancelScope() as scope:
-        scope.cancel()
-        while await anext(stream, None) is not None:
-            pass
