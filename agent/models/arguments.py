@@ -11,7 +11,7 @@ __all__ = ["ArgumentError", "is_json_object", "parse_arguments"]
 
 _LITERALS = ("true", "false", "null", "-")
 _NUMBER_TAIL = re.compile(r"(\.|\.?\d*[eE][+-]?)\Z")
-_ESCAPE_TAIL = re.compile(r"\\(u[0-9a-fA-F]{0,3})?\Z")
+_ESCAPE_TAIL = re.compile(r"\\(u[0-9a-fA-F]{0,4})?\Z")  # json wants one character more than the four
 
 
 class ArgumentError(ValueError):

@@ -33,10 +33,18 @@ LONGEST_CONNECT = 10.0
 
 
 def _checked_url(url: str | None) -> str:
-    parts = urlsplit(url or DEFAULT_BASE_URL)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    url = (url or DEFAULT_BASE_URL).strip()
+    if not _is_address(url):
         raise ModelError(f"the base URL {url!r} is not an address; write it like http://127.0.0.1:8080/v1")
-    return parts.geturl().rstrip("/")
+    return url.rstrip("/")
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
 
 
 def _checked_key(key: str | None) -> str:
