@@ -177,10 +177,11 @@ class ProposedAction(Event):
 
 @frozen
 class ActionDescribed(Event):
-    """What the call would touch, as found on disk: resolved paths and executables."""
+    """What the call would touch, as found on disk: resolved paths and executables; or why that could not be found."""
 
     call: ToolCall
     facts: Action
+    problem: str | None = None
 
 
 @frozen

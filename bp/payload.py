@@ -64,7 +64,7 @@ def freeze(value: Any) -> Any:
     if type(value) in ATOMS or isinstance(value, (FrozenMapping, Enum, str, int, float, bytes)):
         return value
     if isinstance(value, Mapping):
-        return FrozenMapping(value)
+        return value if type(value).__hash__ is not None else FrozenMapping(value)
     if isinstance(value, (Sequence, Set)):
         return _freeze_elements(value)
     return _checked(value)

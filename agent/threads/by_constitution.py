@@ -18,7 +18,7 @@ def by_constitution(judge: Callable[[Action], Verdict]) -> BThreadBody:
     """Judge each described action. `judge` is a pure function; one that raises ends the run."""
     while True:
         described = yield sync(wait_for=ActionDescribed)
-        verdict = judge(described.facts)
+        verdict = judge(described.facts) if described.problem is None else undescribed(described.problem)
         if verdict.level is not Level.allow:
             yield start(objection(described.call, verdict))
 
@@ -38,6 +38,11 @@ def objection(call: ToolCall, verdict: Verdict) -> BThreadBody:
             return
         because = Declined(verdict, said.text, present=said.text != NOBODY)
     yield sync(refuse=approval, because=because, wait_for=decided)
+
+
+def undescribed(problem: str) -> Verdict:
+    """Return the verdict on an action of which nobody knows what it would touch."""
+    return Verdict(Level.deny, "not_described", "form", explanation=f"what it would touch could not be found: {problem}")
 
 
 def question(verdict: Verdict) -> str:

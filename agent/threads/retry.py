@@ -2,25 +2,30 @@
 
 from agent.events import BackoffElapsed, BackoffStarted, InferenceFailed, InferenceFinished, InferenceRequested, RunEnded
 from agent.reasons import Ending
-from bp import BThreadBody, bthread, sync
+from bp import BThreadBody, bthread, sync, where
 
 __all__ = ["retry"]
 
 
 @bthread
 def retry(attempts: int) -> BThreadBody:
-    """Allow `attempts` inferences for an answer: the next one waits for its backoff, and only if it may help."""
+    """Allow `attempts` inferences for an answer: the next one waits for its backoff, and comes only if it may help.
+
+    While a backoff is under way the run does not end; whoever ends it cuts the backoff short.
+    """
     failures = 0
     while True:
         said = yield sync(wait_for=InferenceFailed | InferenceFinished | RunEnded)
-        if not isinstance(said, InferenceFailed):
-            failures = 0
+        failures = failures + 1 if isinstance(said, InferenceFailed) else 0
+        if not failures:
             continue
-        failures += 1
         if said.retryable and failures < attempts:
-            backoff = BackoffStarted(failures, said.retry_after)
-            yield sync(request=backoff, block=InferenceRequested, wait_for=RunEnded)
-            yield sync(wait_for=BackoffElapsed | RunEnded, block=InferenceRequested)
+            said = yield sync(
+                request=BackoffStarted(failures, said.retry_after), block=InferenceRequested, wait_for=RunEnded
+            )
+            if isinstance(said, BackoffStarted):
+                elapsed = where(BackoffElapsed, attempt=failures)
+                yield sync(wait_for=elapsed, block=InferenceRequested | RunEnded)
         else:
             ending = Ending("failed", "inference_failed", said.error)
             yield sync(refuse=InferenceRequested, because=ending, wait_for=RunEnded)

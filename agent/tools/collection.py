@@ -3,6 +3,8 @@
 import os
 from collections.abc import Iterable, Mapping
 
+from attrs import evolve
+
 from agent.tools.definition import Tool
 from agent.tools.file_tools import make_list_directory, make_read_file, make_write_file
 from agent.tools.shell_tool import make_shell_tool
@@ -26,9 +28,10 @@ def workspace_tools(
     variables. The file tools keep to `root` and `allowed` without `denied`; `bash` is bounded by the gate only.
     """
     workspace = Workspace(root, allowed, denied)
-    return (
+    tools = (
         make_shell_tool(workspace.root, timeout=timeout, output_limit=output_limit, env=env),
         make_read_file(workspace, output_limit=output_limit),
         make_write_file(workspace),
         make_list_directory(workspace, output_limit=output_limit),
     )
+    return tuple(evolve(tool, workspace=workspace) for tool in tools)

@@ -21,6 +21,7 @@ from agent.tools.background import call_back, run_in_background
 from agent.tools.marks import Path, ShellCommand, Touch
 from agent.tools.shapes import Shape
 from agent.tools.signature import read_signature
+from agent.tools.workspace import Workspace
 
 __all__ = ["Description", "Tool", "ToolContext", "tool"]
 
@@ -55,7 +56,8 @@ class Tool:
     """A tool: name, description, category, and whether several calls of it may run at once.
 
     `parameters` is the JSON Schema that the model is told; it comes from the same shape that checks. `timeout` is in
-    seconds, None for no limit but the tool's own. Tools are compared by identity.
+    seconds, None for no limit but the tool's own. `workspace` is where its relative paths start and its bounds lie,
+    for the gate; None for the agent's. Tools are compared by identity.
     """
 
     name: str
@@ -66,6 +68,7 @@ class Tool:
     parallel: bool = False
     timeout: float | None = None
     marks: tuple[tuple[str, Path | ShellCommand, object], ...] = ()
+    workspace: Workspace | None = None
     parameters: dict[str, object] = field(init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:

@@ -1,0 +1,82 @@
+"""Replay: the external events of a log, fed to the same program, must give the same records.
+
+Nothing outside is asked: no model, no tool, no disk. The first record that differs is reported with both sides.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from attrs import frozen
+
+from agent.log.decoding import Decoder
+from agent.log.encoding import to_record
+from agent.log.reading import RecordedRun
+from bp import BProgram, BProgramError
+
+__all__ = ["Difference", "ReplayResult", "replay"]
+
+ENGINE = "engine"  # the origin of the record that says how the engine failed
+
+
+@frozen
+class Difference:
+    """Where a replay parts from its log: the number of the record (from 1), and both sides, None where there is none."""
+
+    number: int
+    recorded: Mapping[str, Any] | None
+    replayed: Mapping[str, Any] | None
+
+    def __str__(self) -> str:
+        return (
+            f"record {self.number} differs\n  recorded: {_shown(self.recorded)}\n  replayed: {_shown(self.replayed)}"
+        )
+
+
+@frozen
+class ReplayResult:
+    """How many records were equal, and the first difference, if any."""
+
+    equal: int
+    difference: Difference | None = None
+
+
+def replay(run: RecordedRun, program: BProgram) -> ReplayResult:
+    """Replay `run` on `program`, which must not have begun. Raises LogError for a record that cannot be an event."""
+    replayed = _replayed(run, program)
+    equal = 0
+    for recorded in run.records:
+        made = next(replayed, None)
+        if made != recorded:
+            return ReplayResult(equal, Difference(equal + 1, recorded, made))
+        equal += 1
+    if not run.torn and (made := next(replayed, None)) is not None:
+        return ReplayResult(equal, Difference(equal + 1, None, made))
+    return ReplayResult(equal)
+
+
+def _replayed(run: RecordedRun, program: BProgram) -> Iterator[Mapping[str, Any]]:
+    """Yield the records that the program makes of the external events of the log."""
+    decoder = Decoder()
+    with program:
+        yield from _records(program)
+        for record in run.records:
+            decoder.learn(record)
+            if record["origin"] == "outside":
+                program.post(decoder.event(record))
+                yield from _records(program)
+            elif record["origin"] == ENGINE:
+                yield record
+
+
+def _records(program: BProgram) -> Iterator[Mapping[str, Any]]:
+    try:
+        for step in program.run():
+            yield to_record(step)
+    except BProgramError:
+        return  # the engine failed then as it does now; its own record comes last
+
+
+def _shown(record: Mapping[str, Any] | None) -> str:
+    if record is None:
+        return "nothing"
+    return f"step {record['step']} {record['name']} by {record['origin']}: {record['data']}"
