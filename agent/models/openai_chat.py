@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import anyio
+import anyio.to_thread
 from attrs import field, frozen
 
 from agent.models.assembly import Assembly
@@ -92,7 +93,9 @@ class OpenAIChat:
         """Ask once. Raises `ModelError`, which never shows the key; closes the connection at once when cancelled."""
         assembly = Assembly()
         try:
-            async with self._client() as client, RawChunks(await self._post(client, request), self._address) as chunks:
+            # In a thread, because the first import takes a second in which nothing else would be heard.
+            client = await anyio.to_thread.run_sync(self._client, abandon_on_cancel=True)
+            async with client, RawChunks(await self._post(client, request), self._address) as chunks:
                 await _feed(assembly, chunks, on_delta)
             return assembly.answer()
         except ModelError as error:
