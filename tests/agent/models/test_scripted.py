@@ -101,7 +101,7 @@ async def test_exceptions_are_raised() -> None:
 
 @pytest.mark.parametrize("step", [7, ["text"]])
 async def test_what_is_no_step_is_named(step: Any) -> None:
-    with pytest.raises(TypeError, match="a step of the script is .*; give a text"):
+    with pytest.raises(TypeError, match=r"a step of the script is .*; give a text"):
         await play(step)
 
 
