@@ -73,6 +73,11 @@ class Assembly:
             return None
         return Delta(mend_surrogates(chunk.text), mend_surrogates(chunk.reasoning))
 
+    @property
+    def is_finished(self) -> bool:
+        """True when the server gave a finish reason: the answer is whole, only usage may still come."""
+        return bool(self._finish_reason)
+
     def answer(self) -> Answer:
         """Return the whole answer.
 

@@ -11,7 +11,14 @@ import anyio
 
 from agent.models.model import ModelError
 
-__all__ = ["LONGEST_WAIT", "describe_failure", "describe_status", "named_failures", "parse_retry_after"]
+__all__ = [
+    "LONGEST_WAIT",
+    "ConnectionBroke",
+    "describe_failure",
+    "describe_status",
+    "named_failures",
+    "parse_retry_after",
+]
 
 LONGEST_WAIT = 120.0
 """Seconds that a server's `retry-after` may make us wait; longer ones are cut to this."""
@@ -24,6 +31,13 @@ CURES = {
     403: "check what OPENAI_API_KEY may do",
     404: "check the model's name and the base URL, which usually ends in /v1",
 }
+
+
+class ConnectionBroke(ModelError):
+    """The server could not be reached, fell silent, or the connection broke. Always retryable."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, retryable=True)
 
 
 @contextmanager
@@ -47,7 +61,7 @@ def describe_failure(error: Exception, url: str) -> ModelError:
 
     match error:
         case openai.APITimeoutError() | httpx2.TimeoutException():
-            return ModelError(f"no answer from {url}: timeout; is the server overloaded?", retryable=True)
+            return ConnectionBroke(f"no answer from {url}: timeout; is the server overloaded?")
         case openai.APIConnectionError() | httpx2.TransportError() | OSError() | anyio.EndOfStream():
             return _describe_connection(error, url)
         case ValueError() | RecursionError():
@@ -91,13 +105,13 @@ def _seconds_until(date: str, now: datetime) -> float:
     return ((moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - now).total_seconds()
 
 
-def _describe_connection(error: Exception, url: str) -> ModelError:
+def _describe_connection(error: Exception, url: str) -> ConnectionBroke:
     reason = _reason(error)
     if any(type(cause).__name__ == "ConnectError" for cause in _causes(error)):
         text = f"cannot reach {url}: {reason}; is the server running, and is the base URL right?"
     else:
         text = f"the connection to {url} broke: {reason}; nothing of the answer was used"
-    return ModelError(text, retryable=True)
+    return ConnectionBroke(text)
 
 
 def _reason(error: Exception) -> str:

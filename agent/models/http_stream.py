@@ -3,6 +3,7 @@
 import json
 from collections import deque
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import anyio
@@ -76,8 +77,11 @@ async def check_response(response: "httpx2.Response") -> None:
 
 
 async def _read_page(response: "httpx2.Response") -> str:
+    """Return the beginning of an error page, as much of it as comes: it is the status that counts."""
+    import httpx2
+
     page, pieces = bytearray(), response.aiter_raw()
-    with named_failures(_address(response)):
+    with suppress(httpx2.HTTPError):
         while len(page) < LONGEST_ERROR_PAGE and (piece := await anext(pieces, None)) is not None:
             page += piece
     await _unwind(pieces)
@@ -100,7 +104,9 @@ async def _unwind(pieces: AsyncIterator[bytes]) -> None:
     It is a chain of async generators, of which `aclose` reaches only the outermost, and trio warns of every other
     that is left to the garbage collector. A cancelled read ends them all, from the innermost outwards.
     """
-    with anyio.CancelScope() as scope:
+    import httpx2
+
+    with anyio.CancelScope() as scope, suppress(httpx2.HTTPError):  # what breaks now was not wanted any more
         scope.cancel()
         while await anext(pieces, None) is not None:
             pass

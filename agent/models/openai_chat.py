@@ -10,11 +10,13 @@ from functools import cache
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+import anyio
+import anyio.to_thread
 from attrs import field, frozen
 
 from agent.models.assembly import Assembly
 from agent.models.chat import render_messages, render_tools
-from agent.models.failures import named_failures
+from agent.models.failures import ConnectionBroke, named_failures
 from agent.models.http_stream import RawChunks, check_response
 from agent.models.model import Answer, Delta, ModelError, ModelRequest
 
@@ -30,6 +32,12 @@ DEFAULT_BASE_URL = "https://api.openai.com/v1"
 
 LONGEST_CONNECT = 10.0
 """Seconds that opening the connection may take."""
+
+SHORTEST_SECRET = 8
+"""Characters of a key from which on it is kept out of messages."""
+
+GRACE = 5.0
+"""Seconds that a server may take to end its stream after the finish reason."""
 
 
 def _checked_url(url: str | None) -> str:
@@ -85,10 +93,10 @@ class OpenAIChat:
         """Ask once. Raises `ModelError`, which never shows the key; closes the connection at once when cancelled."""
         assembly = Assembly()
         try:
-            async with self._client() as client, RawChunks(await self._post(client, request), self._address) as chunks:
-                async for chunk in chunks:
-                    if delta := assembly.feed(chunk):
-                        on_delta(delta)
+            # In a thread, because the first import takes a second in which nothing else would be heard.
+            client = await anyio.to_thread.run_sync(self._client, abandon_on_cancel=True)
+            async with client, RawChunks(await self._post(client, request), self._address) as chunks:
+                await _feed(assembly, chunks, on_delta)
             return assembly.answer()
         except ModelError as error:
             error.args = tuple(self._without_key(f"{text}") for text in error.args)
@@ -111,7 +119,8 @@ class OpenAIChat:
         return response
 
     def _without_key(self, text: str) -> str:
-        return text.replace(self.api_key, "***") if self.api_key else text
+        """Blot out the key, which servers like to quote; a short one is no secret but a word like `none`."""
+        return text.replace(self.api_key, "***") if len(self.api_key) >= SHORTEST_SECRET else text
 
     def _body(self, request: ModelRequest) -> dict[str, object]:
         tools = {"tools": render_tools(request.tools)} if request.tools else {}
@@ -155,6 +164,20 @@ class OpenAIChat:
 _NO_KEY = (
     "no API key: set OPENAI_API_KEY (a server that needs none takes any text), or name a server: --model http://..."
 )
+
+
+async def _feed(assembly: Assembly, chunks: RawChunks, on_delta: Callable[[Delta], None]) -> None:
+    """Read to the end; after the finish reason only usage can come, so a connection that breaks then loses nothing."""
+    with anyio.CancelScope() as scope:
+        try:
+            async for chunk in chunks:
+                if delta := assembly.feed(chunk):
+                    on_delta(delta)
+                if assembly.is_finished:
+                    scope.deadline = anyio.current_time() + GRACE
+        except ConnectionBroke:
+            if not assembly.is_finished:
+                raise
 
 
 @cache

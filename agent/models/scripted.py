@@ -151,7 +151,9 @@ class ScriptedModel:
                 case Delayed():
                     await anyio.sleep(step.seconds)
                     step = step.step
-                case str() | ScriptedAnswer() | ScriptedCall() | Sequence():
+                case str() | ScriptedAnswer() | ScriptedCall():
+                    return self._identified(_as_answer(step))
+                case Sequence() if all(isinstance(inner, ScriptedCall) for inner in step):
                     return self._identified(_as_answer(step))
                 case _:
                     step = await _ask(step, request)

@@ -109,6 +109,10 @@ SHAPES = {
         [piece(A, index=0, name="bash"), piece(B, index=0, name="read")],
         [("", "bash", A), ("", "read", B)],
     ),
+    "same index for two calls, no id, no arguments": (
+        [piece("", index=0, name="bash"), piece(B, index=0, name="read")],
+        [("", "bash", ""), ("", "read", B)],
+    ),
     "same index and name, no id": (
         [piece(A, index=0, name="bash"), piece(A, index=0, name="bash")],
         [("", "bash", A), ("", "bash", A)],

@@ -10,7 +10,16 @@ import anyio
 import pytest
 
 from agent.messages import AssistantMessage, RequestedCall, ToolMessage, Usage, UserMessage
-from agent.models import Answer, Delta, ModelError, ModelRequest, OpenAIChat, ToolSchema, model_from_name
+from agent.models import (
+    Answer,
+    Delta,
+    ModelError,
+    ModelRequest,
+    OpenAIChat,
+    ToolSchema,
+    model_from_name,
+    openai_chat,
+)
 from agent.models.event_stream import LONGEST_EVENT
 
 pytestmark = pytest.mark.anyio
@@ -85,6 +94,52 @@ async def test_done_is_not_needed(server: Any) -> None:
     assert answer.message.text == "hi"
 
 
+CHUNKED = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+def in_chunk(*chunks: object) -> bytes:
+    frames = b"".join(f"data: {json.dumps(chunk)}\n\n".encode() for chunk in chunks)
+    return b"%x\r\n%s\r\n" % (len(frames), frames)
+
+
+async def test_a_connection_that_breaks_after_the_finish_reason_loses_nothing(server: Any) -> None:
+    server.reply(CHUNKED, in_chunk(delta(content="hi"), delta("stop")))
+
+    answer = await ask(server.url)
+
+    assert answer.message.text == "hi"
+
+
+async def test_a_connection_that_breaks_before_the_finish_reason_loses_the_answer(server: Any) -> None:
+    server.reply(CHUNKED, in_chunk(delta(content="hi")))
+
+    error = await failure(server.url)
+
+    assert error.retryable
+    assert "nothing of the answer was used" in str(error)
+
+
+async def test_a_server_that_never_closes_is_left_after_done(server: Any) -> None:
+    frames = b"".join(f"data: {text}\n\n".encode() for text in (json.dumps(delta("stop", content="hi")), "[DONE]"))
+    server.reply(STREAM, frames, None)
+
+    answer = await ask(server.url)
+
+    assert answer.message.text == "hi"
+    assert await anyio.to_thread.run_sync(server.gone.wait, 5)
+
+
+async def test_a_server_that_neither_ends_nor_closes_is_left_after_the_finish_reason(
+    server: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(openai_chat, "GRACE", 0.1)
+    server.reply(STREAM, f"data: {json.dumps(delta('stop', content='hi'))}\n\n".encode(), None)
+
+    answer = await ask(server.url)
+
+    assert answer.message.text == "hi"
+
+
 @pytest.mark.parametrize("done", [True, False])
 async def test_a_stream_without_a_finish_reason_is_no_answer(server: Any, done: bool) -> None:
     server.stream(delta(content="hi"), done=done)
@@ -142,6 +197,15 @@ async def test_the_status_says_whether_to_ask_again(server: Any, status: str, re
     assert error.retryable is retryable
     assert said in str(error)
     assert len(server.requests) == 1  # the package's own retries and redirects would be further requests
+
+
+async def test_the_status_counts_also_when_its_page_breaks_off(server: Any) -> None:
+    server.reply(b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 99\r\nConnection: close\r\n\r\nbad key")
+
+    error = await failure(server.url)
+
+    assert "answered 401: bad key; check OPENAI_API_KEY" in str(error)
+    assert not error.retryable
 
 
 @pytest.mark.parametrize(("header", "seconds"), [("3", 3.0), ("9999", 120.0), ("soon", None)])

@@ -122,7 +122,7 @@ def test_a_mistake_is_told_with_its_place(tmp_path: Path, text: str, said: str) 
 
 
 def test_values_that_are_nested_too_deeply_are_an_error(tmp_path: Path) -> None:
-    complaint(tmp_path, f"steps:\n- call: {{tool: b, arguments: {{x: {'[' * 2000}{']' * 2000}}}}}")
+    complaint(tmp_path, f"steps:\n- call: {{tool: b, arguments: {{x: {'[' * 500}{']' * 500}}}}}")
 
 
 def test_keys_of_a_merge_are_keys(tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """The scripted model: a product for demos, tests and experiments."""
 
+from typing import Any
+
 import anyio
 import pytest
 
@@ -97,9 +99,10 @@ async def test_exceptions_are_raised() -> None:
         await play(ZeroDivisionError())
 
 
-async def test_what_is_no_step_is_named() -> None:
-    with pytest.raises(TypeError, match="a step of the script is 7; give a text"):
-        await play(7)  # type: ignore[arg-type]
+@pytest.mark.parametrize("step", [7, ["text"]])
+async def test_what_is_no_step_is_named(step: Any) -> None:
+    with pytest.raises(TypeError, match=r"a step of the script is .*; give a text"):
+        await play(step)
 
 
 async def test_text_streams_in_a_few_pieces() -> None:
