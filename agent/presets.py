@@ -3,6 +3,7 @@
 Two presets differ in data only; every field is one option (`--option NAME=VALUE` on the command line).
 """
 
+from collections.abc import Iterable
 from typing import Any, Literal
 
 from attrs import asdict, evolve, field, fields_dict, frozen, validators
@@ -40,6 +41,10 @@ class OptionError(Exception):
     """A preset or an option does not exist, or has a value that it cannot have; the message says what would do."""
 
 
+def _paths(paths: Iterable[str]) -> tuple[str, ...]:
+    return tuple(paths)
+
+
 def _optional_positive() -> Any:
     return validators.optional(validators.and_(validators.instance_of(int), validators.ge(1)))
 
@@ -53,7 +58,7 @@ class Preset:
     """
 
     name: str
-    policy: str | None = field(default="default", validator=validators.optional(validators.in_(POLICIES)))
+    policy: str | None = field(default="default", validator=validators.in_((None, *POLICIES)))
     max_iterations: int | None = field(default=20, validator=_optional_positive())
     limit_text: str = LIMIT_TEXT
     max_failures: int | None = field(default=5, validator=_optional_positive())
@@ -63,8 +68,10 @@ class Preset:
     stop_after: Literal["call", "step"] = field(default="call", validator=validators.in_(("call", "step")))
     timeout: float = field(default=120.0, validator=validators.gt(0))
     output_limit: int = field(default=200 * 1024, validator=validators.ge(1))
-    allowed_paths: tuple[str, ...] = field(default=(), converter=tuple)
-    denied_paths: tuple[str, ...] = field(default=("~/.ssh", "~/.gnupg", "/etc/shadow", "/etc/passwd"), converter=tuple)
+    allowed_paths: tuple[str, ...] = field(default=(), converter=_paths)
+    denied_paths: tuple[str, ...] = field(
+        default=("~/.ssh", "~/.gnupg", "/etc/shadow", "/etc/passwd"), converter=_paths
+    )
     system_prompt: str = SYSTEM_PROMPT
 
     def with_options(self, options: dict[str, str]) -> "Preset":
@@ -80,7 +87,14 @@ class Preset:
 
     def bthreads(self) -> tuple[BThread, ...]:
         """Return the b-threads that this preset chooses, the core first."""
-        return (*CORE, *self._guards(), *self._order(), *self._limits(), stop_on_request(self.stop_after), abort_on_request())
+        return (
+            *CORE,
+            *self._guards(),
+            *self._order(),
+            *self._limits(),
+            stop_on_request(self.stop_after),
+            abort_on_request(),
+        )
 
     def judging_policy(self) -> Policy | None:
         """Return the policy of the constitution with this preset's paths."""
@@ -115,6 +129,9 @@ class Judge:
     def __call__(self, action: Action) -> Verdict:
         """Return the verdict on `action`."""
         return judge_action(action, self.policy)
+
+    def __str__(self) -> str:
+        return f"policy {self.policy.name}"
 
 
 PRESETS = {

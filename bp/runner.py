@@ -114,15 +114,13 @@ class Runner:
         """Run until an event of the set `until` was selected, or until nothing can happen any more.
 
         Raises the program's errors, what the journal raises, and Deadlock when the program rests, nothing is under
-        way, and somebody still wants something (or `until` has not come).
+        way, and somebody still wants something (or `until` has not come). After an error or a cancellation what is
+        under way goes on; run again, or `close`.
         """
-        try:
-            while not self._super_step(until):
-                if not self._inbox and not self._flights:
-                    return self._judge_rest(until)
-                await self._next_post()
-        finally:
-            await self._leave()
+        while not self._super_step(until):
+            if not self._inbox and not self._flights:
+                return self._judge_rest(until)
+            await self._next_post()
 
     def _super_step(self, until: Any) -> bool:
         """Take a super-step and start its effects; tell whether an event of `until` was among its events."""
@@ -210,7 +208,7 @@ class Runner:
         if not flight.landed:
             self._land(flight, flight.effect.broken(flight.started, Broken("abandoned", by=flight.cancelled_by)))
 
-    async def _leave(self) -> None:
+    async def close(self) -> None:
         """End what is still under way, at the latest after the grace time; its outcomes are discarded."""
         leaving = list(self._flights)
         for flight in leaving:

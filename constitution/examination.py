@@ -120,7 +120,9 @@ class Examination:
         if wrapper.joins and inner:
             return walk.nested(" ".join(inner), stdin)
         if inner:
-            return walk.invoke(inner, stdin) if name in ("command", "time", "exec") else self.examine(inner, stdin, walk)
+            return (
+                walk.invoke(inner, stdin) if name in ("command", "time", "exec") else self.examine(inner, stdin, walk)
+            )
         if is_known(name):
             self._table(name, argv, stdin, walk)
         return flow if scripts else ANYTHING
@@ -145,7 +147,9 @@ class Examination:
             if path != "-" and does.effect is not Effect.NETWORK:
                 self.found(does.effect, walk, program=name, path=path, says=does.says)
             elif does.effect is Effect.NETWORK and not _is_local(path):
-                self.found(does.effect, walk, program=name, says=f"reach {path.replace(UNKNOWN, '…')[:80]} over the network")
+                self.found(
+                    does.effect, walk, program=name, says=f"reach {path.replace(UNKNOWN, '…')[:80]} over the network"
+                )
 
     def _stranger(self, name: str, argv: list[str], walk: Walk) -> None:
         """A literal program that no table knows: what it does with its arguments is unknown."""
@@ -160,7 +164,9 @@ def _looks_like_path(word: str) -> bool:
     return (word.startswith(("/", "~", "..", "./")) or "/" in word or word == ".") and "://" not in word
 
 
-LOCAL = re.compile(r"^(\w+://)?([^/@]*@)?(localhost|127\.\d+\.\d+\.\d+|\[?::1\]?|0\.0\.0\.0|[\w.-]+\.(localhost|local|test))(:\d+)?(/|$|\?)")
+LOCAL = re.compile(
+    r"^(\w+://)?([^/@]*@)?(localhost|127\.\d+\.\d+\.\d+|\[?::1\]?|0\.0\.0\.0|[\w.-]+\.(localhost|local|test))(:\d+)?(/|$|\?)"
+)
 
 
 def _is_local(address: str) -> bool:

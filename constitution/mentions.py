@@ -28,5 +28,7 @@ def mentions(command: str) -> Mentions:
         Walk(examination, scope).run(command)
     except RecursionError:
         return Mentions()
-    paths = tuple(path for path in examination.words if path and UNKNOWN not in path and FOUND not in path and "*" not in path)
+    paths = tuple(
+        path for path in examination.words if path and UNKNOWN not in path and FOUND not in path and "*" not in path
+    )
     return Mentions(tuple(examination.programs), paths)

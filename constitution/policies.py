@@ -40,7 +40,9 @@ def _without_asking(rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
 
 DEFAULT = Policy("default", FORM + DESTRUCTION + CONTROL + DISCLOSURE + LOSS)
 
-WORKSPACE = evolve(DEFAULT, name="workspace", allowed_roots=("~/.agent/workspace", "/tmp/agent"), blocklist=BLOCKLIST, admin=Level.ask)
+WORKSPACE = evolve(
+    DEFAULT, name="workspace", allowed_roots=("~/.agent/workspace", "/tmp/agent"), blocklist=BLOCKLIST, admin=Level.ask
+)
 
 APPROVAL_LIST = Policy("approval_list", FORM + APPROVALS, denied_paths=(), bounded=False)
 

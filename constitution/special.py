@@ -20,7 +20,9 @@ Special = Callable[["Examination", str, list[str], Flow, "Walk"], None]
 
 def shell(examination: "Examination", name: str, argv: list[str], stdin: Flow, walk: "Walk") -> None:
     """`sh -c TEXT`, `sh FILE`, and a shell that reads its script from its input."""
-    line = read_line([_plus(word) for word in argv[1:]], frozenset(("-o", "--rcfile", "--init-file", "-O")), to_operand=True)
+    line = read_line(
+        [_plus(word) for word in argv[1:]], frozenset(("-o", "--rcfile", "--init-file", "-O")), to_operand=True
+    )
     if "-c" in line.flags:
         if line.operands:
             scope = walk.scope.copy()
@@ -148,7 +150,16 @@ FIND_TAKES = frozenset(
     "-name -iname -path -ipath -regex -iregex -type -size -mtime -atime -ctime -mmin -amin -cmin -newer -user -group -perm -maxdepth "
     "-mindepth -fstype -links -inum -lname -printf -fprintf -fprint -fprint0 -fls -uid -gid -samefile -wholename -xtype -used".split()
 )
-FIND_FILTERS = FIND_TAKES - {"-maxdepth", "-mindepth", "-fprint", "-printf", "-fprintf", "-fls", "-fprint0", "-xtype"} | {"-empty", "-newermt"}
+FIND_FILTERS = FIND_TAKES - {
+    "-maxdepth",
+    "-mindepth",
+    "-fprint",
+    "-printf",
+    "-fprintf",
+    "-fls",
+    "-fprint0",
+    "-xtype",
+} | {"-empty", "-newermt"}
 FIND_RUNS = ("-exec", "-execdir", "-ok", "-okdir")
 
 
@@ -183,7 +194,10 @@ def find_roots(argv: list[str]) -> list[str]:
 def _found_below(root: str, argv: list[str]) -> str:
     """Return a stand-in for what is found: something below the root if the search is narrowed, else the root."""
     narrowed = any(word in FIND_FILTERS for word in argv)
-    everything = any(a in ("-name", "-iname", "-path", "-wholename") and b in ("*", "**", ".*", "*.*") for a, b in zip(argv, argv[1:], strict=False))
+    everything = any(
+        a in ("-name", "-iname", "-path", "-wholename") and b in ("*", "**", ".*", "*.*")
+        for a, b in zip(argv, argv[1:], strict=False)
+    )
     return f"{root}/{FOUND}" if narrowed and not everything else root
 
 
@@ -303,7 +317,9 @@ SPECIAL: dict[str, Special] = {
 
 
 FETCHES = frozenset("curl wget fetch http https aria2c nc ncat netcat lynx w3m dig nslookup host ssh scp".split())
-DECODES = frozenset("base64 base32 xxd openssl uudecode gunzip zcat bzcat xzcat gpg rev tr uncompress basenc ascii85".split())
+DECODES = frozenset(
+    "base64 base32 xxd openssl uudecode gunzip zcat bzcat xzcat gpg rev tr uncompress basenc ascii85".split()
+)
 NAMES_FILES = frozenset("ls fd fdfind rg grep egrep".split())
 
 
@@ -317,7 +333,11 @@ def output_of(name: str, argv: list[str], stdin: Flow) -> Flow:
         return Flow(Origin.FETCHED)
     if name in DECODES and (name not in ("base64", "base32") or not {"-d", "--decode", "-D", "-di"}.isdisjoint(argv)):
         return Flow(Origin.DECODED) if name != "tr" or stdin.origin is not Origin.NAMES else stdin
-    if name in ("cat", "tee") and stdin.origin is not Origin.NOTHING and (name == "tee" or len(argv) == 1 or argv[1:] == ["-"]):
+    if (
+        name in ("cat", "tee")
+        and stdin.origin is not Origin.NOTHING
+        and (name == "tee" or len(argv) == 1 or argv[1:] == ["-"])
+    ):
         return stdin
     return _names(name, argv, stdin)
 
@@ -333,9 +353,14 @@ def _names(name: str, argv: list[str], stdin: Flow) -> Flow:
         return Flow(Origin.NAMES, names=(f"/tmp/{FOUND}",))
     if name == "pwd":
         return Flow(Origin.NAMES, names=(".",))
-    if name in ("grep", "egrep", "head", "tail", "sort", "uniq", "sed", "tr", "tac", "cut", "awk") and stdin.origin is Origin.NAMES:
+    if (
+        name in ("grep", "egrep", "head", "tail", "sort", "uniq", "sed", "tr", "tac", "cut", "awk")
+        and stdin.origin is Origin.NAMES
+    ):
         return stdin
-    if name in NAMES_FILES and (name not in ("grep", "egrep", "rg") or any(word[:1] == "-" and "l" in word for word in argv[1:])):
+    if name in NAMES_FILES and (
+        name not in ("grep", "egrep", "rg") or any(word[:1] == "-" and "l" in word for word in argv[1:])
+    ):
         roots = _operands(argv)[1 if name in ("grep", "egrep", "rg", "fd", "fdfind") else 0 :]
         return Flow(Origin.NAMES, names=tuple(f"{root}/{FOUND}" for root in roots or ["."]))
     return ANYTHING

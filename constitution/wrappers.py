@@ -1,7 +1,7 @@
 """Programs that run other programs: the table that says where, in their words, the other command begins.
 
-    Wrapper("timeout", takes="-k -s", skip=1)     # timeout -k 5 60 rm x   ->   rm x
-    Wrapper("su", takes="-s", script="-c")        # su -c 'rm x'           ->   the script: rm x
+Wrapper("timeout", takes="-k -s", skip=1)     # timeout -k 5 60 rm x   ->   rm x
+Wrapper("su", takes="-s", script="-c")        # su -c 'rm x'           ->   the script: rm x
 """
 
 from attrs import field, frozen

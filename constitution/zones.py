@@ -19,7 +19,19 @@ FOUND = "?*"
 SINKS = frozenset("/dev/null /dev/stdout /dev/stderr /dev/stdin /dev/tty /dev/zero /dev/random /dev/urandom".split())
 SCRATCH = ("/tmp", "/var/tmp", "/dev/shm", "/private/tmp")
 HOMES = ("/home", "/Users")
-SHARED = ("/opt", "/srv", "/mnt", "/media", "/data", "/scratch", "/Volumes", "/workspace", "/workspaces", "/app", "/code")
+SHARED = (
+    "/opt",
+    "/srv",
+    "/mnt",
+    "/media",
+    "/data",
+    "/scratch",
+    "/Volumes",
+    "/workspace",
+    "/workspaces",
+    "/app",
+    "/code",
+)
 
 SECRET_SYSTEM = re.compile(
     r"/etc/(shadow|gshadow|passwd|sudoers|master\.passwd|ssh/ssh_host_\w*key|krb5\.keytab|kubernetes|ssl/private)\b"

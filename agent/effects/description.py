@@ -2,7 +2,6 @@
 
 import os
 import shutil
-from collections.abc import Mapping
 from pathlib import Path
 
 from agent.calls import ToolCall
@@ -45,17 +44,23 @@ def describe(call: ToolCall, toolbox: Toolbox) -> Action:
         home=str(Path.home()),
         command=command,
         paths=tuple(PathUse(touch.path, workspace.resolve(touch.path), touch.access) for touch in touches),
-        **(_found(command, workspace) if command else {}),
+        resolved=_resolved(command, workspace),
+        executables=_executables(command, workspace.root),
     )
 
 
-def _found(command: str, workspace: Workspace) -> Mapping[str, Mapping[str, str]]:
-    """Look up the paths and programs that a command mentions."""
-    mentioned = mentions(command)
-    return {
-        "resolved": {path: workspace.resolve(path) for path in mentioned.paths if _is_resolvable(path)},
-        "executables": {program: _executable(program, workspace.root) for program in mentioned.programs},
-    }
+def _resolved(command: str | None, workspace: Workspace) -> dict[str, str]:
+    """Look up the paths that a command mentions."""
+    if command is None:
+        return {}
+    return {path: workspace.resolve(path) for path in mentions(command).paths if _is_resolvable(path)}
+
+
+def _executables(command: str | None, root: str) -> dict[str, str]:
+    """Look up the programs that a command mentions."""
+    if command is None:
+        return {}
+    return {program: _executable(program, root) for program in mentions(command).programs}
 
 
 def _is_resolvable(path: str) -> bool:

@@ -1,7 +1,7 @@
 """Records back to events: those that came from outside; the program makes all others anew."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, get_type_hints
+from typing import Any
 
 import cattrs
 from cattrs.gen import make_dict_structure_fn
@@ -12,7 +12,7 @@ from agent.log.encoding import ROLES
 from agent.log.reading import LogError
 from agent.messages import Message
 from bp import Event, freeze
-from constitution import Action
+from constitution.action import Facts
 
 __all__ = ["Decoder"]
 
@@ -53,11 +53,11 @@ class Decoder:
         converter = cattrs.Converter(forbid_extra_keys=True)
         for kind in (str, bool, int, float):
             converter.register_structure_hook(kind, _exactly(kind))
-        for hint in get_type_hints(Action).values():
-            if getattr(hint, "__name__", "") == "Facts":
-                converter.register_structure_hook(hint, lambda data, facts: facts(data))
-        converter.register_structure_hook(Mapping[str, Any], lambda data, _: freeze(data))
-        converter.register_structure_hook(Message, lambda data, _: _message(converter, data))
+        converter.register_structure_hook(Facts, lambda data, _: Facts(data))
+        converter.register_structure_hook_func(lambda kind: kind == Mapping[str, Any], lambda data, _: freeze(data))
+        for kind in ROLES:
+            converter.register_structure_hook(kind, _without_role(kind, converter))
+        converter.register_structure_hook_func(lambda kind: kind == Message, lambda data, _: _message(converter, data))
         whole_call = make_dict_structure_fn(ToolCall, converter, _cattrs_forbid_extra_keys=True)
         converter.register_structure_hook(
             ToolCall, lambda data, kind: self._known_call(data) if isinstance(data, str) else whole_call(data, kind)
@@ -81,10 +81,14 @@ def _exactly(kind: type) -> Callable[[Any, Any], Any]:
     return accept
 
 
+def _without_role(kind: type, converter: cattrs.Converter) -> Callable[[Any, Any], Any]:
+    """Read a message of one kind; its role says nothing new."""
+    structure = make_dict_structure_fn(kind, converter, _cattrs_forbid_extra_keys=True)
+    return lambda data, _: structure({name: value for name, value in dict(data).items() if name != "role"}, kind)
+
+
 def _message(converter: cattrs.Converter, data: Any) -> Any:
-    kinds = {role: kind for kind, role in ROLES.items()}
-    fields = dict(data)
-    role = fields.pop("role", None)
-    if role not in kinds:
+    kind = next((kind for kind, role in ROLES.items() if isinstance(data, dict) and data.get("role") == role), None)
+    if kind is None:
         raise ValueError(f"expected a message with a role, found {data!r}")
-    return converter.structure(fields, kinds[role])
+    return converter.structure(data, kind)

@@ -27,9 +27,7 @@ class Difference:
     replayed: Mapping[str, Any] | None
 
     def __str__(self) -> str:
-        return (
-            f"record {self.number} differs\n  recorded: {_shown(self.recorded)}\n  replayed: {_shown(self.replayed)}"
-        )
+        return f"record {self.number} differs\n  recorded: {_shown(self.recorded)}\n  replayed: {_shown(self.replayed)}"
 
 
 @frozen

@@ -42,7 +42,9 @@ def objection(call: ToolCall, verdict: Verdict) -> BThreadBody:
 
 def undescribed(problem: str) -> Verdict:
     """Return the verdict on an action of which nobody knows what it would touch."""
-    return Verdict(Level.deny, "not_described", "form", explanation=f"what it would touch could not be found: {problem}")
+    return Verdict(
+        Level.deny, "not_described", "form", explanation=f"what it would touch could not be found: {problem}"
+    )
 
 
 def question(verdict: Verdict) -> str:

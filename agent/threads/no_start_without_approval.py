@@ -2,7 +2,7 @@
 
 from agent.calls import ToolCall
 from agent.events import CallAnswered, GateApproved, ToolStarted
-from bp import BThreadBody, bthread, sync, where
+from bp import BThreadBody, EventSet, bthread, sync, where
 
 __all__ = ["no_start_without_approval"]
 
@@ -15,9 +15,10 @@ def no_start_without_approval() -> BThreadBody:
     """
     approved: tuple[ToolCall, ...] = ()
     while True:
-        others = ToolStarted & ~where_any(approved)
         said = yield sync(
-            wait_for=[GateApproved, ToolStarted, CallAnswered], refuse=others, because="the gate did not approve it"
+            wait_for=[GateApproved, ToolStarted, CallAnswered],
+            refuse=other_starts(approved),
+            because="the gate did not approve it",
         )
         if isinstance(said, GateApproved):
             approved = (*approved, said.call)
@@ -27,6 +28,9 @@ def no_start_without_approval() -> BThreadBody:
             approved = tuple(call for call in approved if call.id != said.call)
 
 
-def where_any(calls: tuple[ToolCall, ...]) -> object:
-    """Return the starts of these calls as an event set."""
-    return [where(ToolStarted, call=call) for call in calls]
+def other_starts(approved: tuple[ToolCall, ...]) -> EventSet:
+    """Return the starts of all calls but these, as an event set."""
+    others: EventSet = where(ToolStarted)
+    for call in approved:
+        others = others & ~where(ToolStarted, call=call)
+    return others

@@ -1,6 +1,13 @@
 """Ask again after a failed inference, a little later each time; give up when that cannot help."""
 
-from agent.events import BackoffElapsed, BackoffStarted, InferenceFailed, InferenceFinished, InferenceRequested, RunEnded
+from agent.events import (
+    BackoffElapsed,
+    BackoffStarted,
+    InferenceFailed,
+    InferenceFinished,
+    InferenceRequested,
+    RunEnded,
+)
 from agent.reasons import Ending
 from bp import BThreadBody, bthread, sync, where
 

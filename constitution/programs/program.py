@@ -34,7 +34,9 @@ class Does:
     given: frozenset[str] = field(default="", converter=_words)
     unless: frozenset[str] = field(default="", converter=_words)
     words: "re.Pattern[str] | None" = field(default="", converter=_pattern)
-    values: "re.Pattern[str] | None" = field(default="", converter=_pattern)  # one of the given options has such a value
+    values: "re.Pattern[str] | None" = field(
+        default="", converter=_pattern
+    )  # one of the given options has such a value
     says: str = ""
     bare: bool = False  # only without operands
 

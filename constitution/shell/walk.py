@@ -235,7 +235,9 @@ class Walk:
     def _late_words(self, redirect: "Node") -> list[str]:
         """Words of the command that stand behind its here-document's end word."""
         if redirect.type == "heredoc_redirect":
-            return [word for node in redirect.children_by_field_name("argument") for word in self._expander().words(node)]
+            return [
+                word for node in redirect.children_by_field_name("argument") for word in self._expander().words(node)
+            ]
         if redirect.type == "file_redirect":  # the tree takes words behind the target for more targets
             targets = redirect.children_by_field_name("destination")
             return [word for node in targets[1:] for word in self._expander().words(node)]
@@ -364,7 +366,9 @@ class Walk:
         if value is not None and value.type == "array":
             self.scope.assign(self._text(name), (UNKNOWN,))
             expander = self._expander()
-            self.scope.arrays[self._text(name)] = tuple(w for item in value.named_children for w in expander.words(item))
+            self.scope.arrays[self._text(name)] = tuple(
+                w for item in value.named_children for w in expander.words(item)
+            )
         elif any(child.type == "+=" for child in node.children):
             old = self.scope.values(self._text(name))
             self.scope.assign(self._text(name), tuple(before + after for before in old for after in values))

@@ -6,7 +6,9 @@ from constitution.verdict import Level
 
 __all__ = ["EMPTY", "FORM"]
 
-EMPTY = Rule("empty_command", "form", E.EMPTY, (), Level.deny, match=("", " ", "\n\t"), near_miss=("ls", "# a comment", ":"))
+EMPTY = Rule(
+    "empty_command", "form", E.EMPTY, (), Level.deny, match=("", " ", "\n\t"), near_miss=("ls", "# a comment", ":")
+)
 
 FORM = (
     EMPTY,

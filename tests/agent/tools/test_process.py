@@ -17,7 +17,12 @@ pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("leaves_nothing")]
 
 async def run(script: str, *, timeout: float | None = 20, limit: int = 10_000, **options: object) -> Finished:
     return await run_process(
-        ["bash", "-c", script], cwd="/", env=tool_environment(), timeout=timeout, output_limit=limit, **options  # type: ignore[arg-type]
+        ["bash", "-c", script],
+        cwd="/",
+        env=tool_environment(),
+        timeout=timeout,
+        output_limit=limit,
+        **options,  # type: ignore[arg-type]
     )
 
 

@@ -67,9 +67,9 @@ WORDS: Mapping[str, Any] = {
 
 NAMES = st.sampled_from(["a", "b", "c"])
 PLAIN = st.sampled_from([str, int, float, bool, None])
-LITERALS = st.lists(
-    st.sampled_from(["a", "b", "", 0, 1, True, False, None]), min_size=1, max_size=3
-).map(lambda values: Literal[tuple(values)])  # type: ignore[misc]
+LITERALS = st.lists(st.sampled_from(["a", "b", "", 0, 1, True, False, None]), min_size=1, max_size=3).map(
+    lambda values: Literal[tuple(values)]
+)  # type: ignore[misc]
 LIMITED = st.one_of(
     st.builds(lambda low, high: Annotated[int, Limits(minimum=low, maximum=high)], *[st.integers(-3, 3)] * 2),
     st.builds(lambda low: Annotated[float, Limits(above=low)], st.integers(-3, 3)),

@@ -1,0 +1,180 @@
+"""One run: from a prompt to its end. What happened stays in it; while it runs, people may step in."""
+
+import math
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import anyio
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+
+from agent.events import AbortAsked, ApprovalAsked, FollowUpGiven, PromptGiven, RunEnded, SteeringGiven, StopAsked
+from agent.messages import Message, Usage
+from bp import BProgramError, Event, Step
+from bp.runner import Runner
+
+if TYPE_CHECKING:
+    from agent.agent import Agent
+
+__all__ = ["Run"]
+
+
+class Run:
+    """One run of an agent.
+
+    `status`, `reason`, `text` and `result` say how it ended, `steps` what happened, `messages` the conversation so
+    far. `async for step in run` gives the steps as they happen. `stop`, `abort`, `steer`, `follow_up` and `answer`
+    are what people do meanwhile; they may be called from the event loop of the run only.
+    """
+
+    def __init__(self, agent: "Agent", prompt: str, *, attended: bool = False) -> None:
+        """Prepare a run; `Agent.run` and `Agent.start` make and drive it. attended: somebody may `answer`."""
+        self._agent = agent
+        self._prompt = prompt
+        self._runner = Runner(agent.program, agent.effects(self.ask if attended else None), journal=self)
+        self._watching: list[MemoryObjectSendStream[Step]] = []
+        self._questions: dict[str, _Question] = {}
+        self._over = anyio.Event()
+        self.steps: list[Step] = []
+        self.ended: RunEnded | None = None
+
+    # How it went.
+
+    @property
+    def status(self) -> str:
+        """How the run ended: completed, limit, doom_loop, failed, stopped or aborted; "running" until then."""
+        return "running" if self.ended is None else self.ended.status
+
+    @property
+    def reason(self) -> str:
+        """Why it ended, as one word."""
+        return "" if self.ended is None else self.ended.reason
+
+    @property
+    def text(self) -> str:
+        """The last words: the final answer, or why there is none."""
+        return "" if self.ended is None else self.ended.text
+
+    @property
+    def result(self) -> Any:
+        """What the model handed over at the end, if it did."""
+        return None if self.ended is None else self.ended.result
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """What happened, in order."""
+        return tuple(step.event for step in self.steps)
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """The whole conversation, this run's part included."""
+        return self._agent.conversation.messages
+
+    @property
+    def usage(self) -> Usage:
+        """Tokens of the whole conversation."""
+        return self._agent.totals.usage
+
+    @property
+    def log(self) -> Path | None:
+        """Where the log lies, if there is one."""
+        return self._agent.log_path
+
+    # What people do meanwhile.
+
+    def stop(self, text: str = "") -> None:
+        """Let what runs finish, then end."""
+        self._runner.post(StopAsked(text), "drop")
+
+    def abort(self, text: str = "") -> None:
+        """End everything now; every call is still answered."""
+        self._runner.post(AbortAsked(text), "drop")
+
+    def steer(self, text: str) -> None:
+        """Change the course of the run."""
+        self._runner.post(SteeringGiven(text))
+
+    def follow_up(self, text: str) -> None:
+        """Ask for more, to be heard when the run would complete."""
+        self._runner.post(FollowUpGiven(text))
+
+    def answer(self, call: str, yes: bool, text: str = "") -> None:
+        """Answer the question about the call with this id. Raises KeyError when none is open."""
+        self._questions[call].answer(yes, text)
+
+    async def ask(self, asked: ApprovalAsked) -> bool | str:
+        """Wait for `answer`: the approver of a run that was started with `Agent.start`."""
+        question = self._questions[asked.call.id] = _Question()
+        try:
+            return await question.wait()
+        finally:
+            del self._questions[asked.call.id]
+
+    async def __aiter__(self) -> AsyncIterator[Step]:
+        """Yield every step, those that happened already first, until the run is over."""
+        send, receive = anyio.create_memory_object_stream[Step](math.inf)
+        for step in self.steps:
+            send.send_nowait(step)
+        if self._over.is_set():
+            send.close()
+        else:
+            self._watching.append(send)
+        async for step in _closing(receive):
+            yield step
+
+    # Driving it.
+
+    async def drive(self) -> None:
+        """Run to the end. Raises what the engine raises; a cancelled run is aborted first, and its log says so."""
+        self._runner.post(PromptGiven(self._prompt))
+        try:
+            try:
+                await self._runner.run(until=RunEnded)
+            except anyio.get_cancelled_exc_class():
+                with anyio.CancelScope(shield=True):
+                    self.abort("the run was cancelled")
+                    await self._runner.run(until=RunEnded)
+                raise
+        except BProgramError as error:
+            self._agent.record_failure(self, error)
+            raise
+        finally:
+            self._over.set()
+            for send in self._watching:
+                send.close()
+            await self._runner.close()
+
+    def record(self, step: Step) -> None:
+        """Take down a step: first the log, then the projections, then whoever looks on."""
+        self.steps.append(step)
+        self._agent.record(step)
+        if isinstance(step.event, RunEnded):
+            self.ended = step.event
+        for send in self._watching:
+            send.send_nowait(step)
+
+    def flush(self) -> None:
+        """Have the log flushed."""
+        self._agent.flush()
+
+
+class _Question:
+    """An open question: whoever waits gets the first answer."""
+
+    def __init__(self) -> None:
+        self._answered = anyio.Event()
+        self._answer: bool | str = False
+
+    def answer(self, yes: bool, text: str) -> None:
+        self._answer = yes or text
+        self._answered.set()
+
+    async def wait(self) -> bool | str:
+        await self._answered.wait()
+        return self._answer
+
+
+async def _closing(receive: MemoryObjectReceiveStream[Step]) -> AsyncIterator[Step]:
+    with receive:
+        async for step in receive:
+            yield step
