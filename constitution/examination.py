@@ -16,7 +16,7 @@ from constitution.shell.walk import Walk
 from constitution.special import SPECIAL, output_of
 from constitution.verdict import Evidence
 from constitution.wrappers import SHELLS, WRAPPERS, Wrapper, unwrap
-from constitution.zones import UNKNOWN, resolve
+from constitution.zones import FETCHED, UNKNOWN, resolve
 
 __all__ = ["Examination"]
 
@@ -105,6 +105,8 @@ class Examination:
         return behind if is_known(behind) or behind in SPECIALS else name
 
     def _unknown_command(self, argv: list[str], walk: Walk) -> Flow:
+        if FETCHED in argv[0]:
+            self.found(Effect.RUN_FETCHED_CODE, walk, program="the command")
         self.found(Effect.UNKNOWN_COMMAND, walk, program="the command", says="run a program whose name cannot be known")
         if len(argv) > 1 and argv[0] in RESERVED:
             return self.examine(argv[1:], ANYTHING, walk)

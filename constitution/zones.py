@@ -8,10 +8,13 @@ from attrs import frozen
 from constitution.effects import Zone
 from constitution.paths import absolute, alike, is_within
 
-__all__ = ["FOUND", "UNKNOWN", "Places", "resolve", "zone_of"]
+__all__ = ["FETCHED", "FOUND", "UNKNOWN", "Places", "resolve", "zone_of"]
 
 UNKNOWN = "\0"
 """Stands in a word for the part that cannot be known."""
+
+FETCHED = UNKNOWN + "\x01"
+"""Stands for an unknown part that comes from the network or out of an encoding."""
 
 FOUND = "?*"
 """Stands for a name that a search below a folder finds: something in the folder, never the folder itself."""

@@ -65,10 +65,14 @@ DEVELOPMENT = (
             "|docker login|podman push|helm push|vsce publish|npm-publish|goreleaser", [Does(E.PUBLISH, unless="--dry-run -n", says="publish")]),
     Program("cargo install", [Does(E.FOREIGN_PACKAGES, given="--git --registry --index", says="install from an address")]),
     Program("go install|go get|gem install|go run", []),
-    Program("docker|podman|nerdctl|buildah|docker container|podman container|docker image|docker volume|docker network|docker system"
-            "|docker compose|docker-compose|podman-compose|docker builder|docker buildx", [
-            Does(E.CONTAINER_LOSS, words=r"^(rm|rmi|prune|kill|remove)$", says="delete containers, images or volumes"),
-            Does(E.CONTAINER_LOSS, words=r"^down$", given="-v --volumes --rmi", says="delete volumes or images")],
+    Program("|".join(f"{engine}{part}{verb}" for engine in ("docker", "podman", "nerdctl")
+                     for part in (" ", " container ", " image ", " volume ", " network ", " system ", " builder ", " buildx ")
+                     for verb in ("rm", "rmi", "prune", "kill", "remove")),
+            [Does(E.CONTAINER_LOSS, says="delete containers, images or volumes")]),
+    Program("docker compose|docker-compose|podman-compose|podman compose", [
+            Does(E.CONTAINER_LOSS, words=r"^(down|rm)$", given="-v --volumes --rmi", says="delete volumes or images")],
+            takes="-p --project-name --profile -f --file --env-file"),
+    Program("docker|podman|nerdctl|buildah|docker-compose", [],
             takes="-f --file -H --host -c --context -p --project-name --profile --filter --format"),
     Program("docker run|docker create|docker exec|podman run|podman exec|podman create|nerdctl run|docker container run"
             "|docker compose run|docker-compose run|docker compose exec|docker-compose exec", [

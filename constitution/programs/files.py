@@ -66,7 +66,8 @@ FILES = (
             Does(E.SETUID, "rest", words=r"^(0?[4267][0-7]{3}|[ugoa]*[+=][rwxX]*s[rwxX]*)$", says="make {path} run as its owner"),
             Does(E.PERMISSIONS, "rest", unless="--reference"), Does(E.PERMISSIONS, "operands", given="--reference")],
             takes="--reference"),
-    Program("chown|chgrp|setfacl|chattr|chflags|chcon|xattr|setfattr", [
+    Program("chattr", [Does(E.PERMISSIONS, "operands")], takes="-v -p"),
+    Program("chown|chgrp|setfacl|chflags|chcon|xattr|setfattr", [
             Does(E.PERMISSIONS, "rest")], takes="--reference --from -m -x -M -X --modify --remove -n -v"),
     Program("setcap", [Does(E.SETUID, "operands", says="give a program the powers of the system")]),
 )  # fmt: skip

@@ -34,7 +34,7 @@ SYSTEM = (
     Program("iptables|ip6tables", [Does(E.FIREWALL, given="-F -X -P -A -D -I --flush", says="change the firewall")]),
     Program("ip|ifconfig|route|nmcli|netplan", [Does(E.FIREWALL, words=r"^(add|del|delete|set|flush|down|up|change|replace|apply"
             r"|disconnect|off)$", says="change the network")]),
-    Program("kill", [Does(E.KILL_ALL, words=r"^-?(1|-1)$", says="end every process"), Does(E.KILL)], takes="-s -n", unless="-l -L"),
+    Program("kill", [Does(E.KILL_ALL, given="-1", bare=True, says="end every process"), Does(E.KILL_ALL, words=r"^-?(1|-1)$", says="end every process"), Does(E.KILL)], takes="-s -n", unless="-l -L"),
     Program("pkill|killall|killall5|skill|slay", [Does(E.KILL_ALL, given="-u -U --user --euid", says="end every process of a user"),
             Does(E.KILL_ALL, words=r"^(\.|\.\*|init|systemd|sshd|\*|)$", says="end processes that everything needs"), Does(E.KILL)],
             takes="-s --signal -g -P -t", unless="-l --list"),
@@ -56,9 +56,11 @@ SYSTEM = (
     Program("ulimit", []),
     Program("env|printenv", [Does(E.SHOW_ENVIRONMENT, bare=True, says="show the whole environment, with the keys in it")]),
     Program("set|export|declare", []),
-    Program("apt|apt-get|dnf|yum|zypper|pacman|apk|brew|snap|port|emerge|aptitude|dpkg|rpm|nix-env|flatpak", [
+    Program("pacman|yay|paru", [Does(E.PACKAGES, given="-S -R -U --sync --remove --upgrade", says="change the system's packages")],
+            unless="-Q --query -F"),
+    Program("apt|apt-get|dnf|yum|zypper|apk|brew|snap|port|emerge|aptitude|dpkg|rpm|nix-env|flatpak", [
             Does(E.PACKAGES, words=r"^(install|remove|purge|autoremove|erase|uninstall|upgrade|dist-upgrade|full-upgrade|update"
                  r"|reinstall|add|del|downgrade|tap|untap|clean|delete)$", says="change the system's packages"),
-            Does(E.PACKAGES, given="-S -R -U -i -e --install --remove --purge -P -r -Syu", says="change the system's packages")],
+            Does(E.PACKAGES, given="-S -R -U -i -e --install --remove --purge -P -r", says="change the system's packages")],
             takes="-o -c -t", unless="--dry-run -s --simulate -l -L -q -Q"),
 )  # fmt: skip

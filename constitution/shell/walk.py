@@ -15,7 +15,7 @@ from constitution.shell.second_reading import overlooked
 from constitution.shell.syntax import parse
 from constitution.shell.words import Expander
 from constitution.verdict import Evidence
-from constitution.zones import UNKNOWN
+from constitution.zones import FETCHED, UNKNOWN
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -83,11 +83,11 @@ class Walk:
             self.doubt("scripts are nested too deep")
             return ANYTHING
         if UNKNOWN in text:
-            self.examiner.report(Finding(Effect.RUN_UNKNOWN_CODE, "", "run text that cannot be known",
-                                         "", self.evidence))  # fmt: skip
+            effect = Effect.RUN_FETCHED_CODE if FETCHED in text else Effect.RUN_UNKNOWN_CODE
+            self.examiner.report(Finding(effect, "", "run text that cannot be known", "", self.evidence))
         self.budget.depth += 1
         flow = Walk(self.examiner, scope or self.scope, self.budget, self.evidence).run(
-            text.replace(UNKNOWN, "$_UNKNOWN_"), stdin
+            text.replace(FETCHED, "$_UNKNOWN_").replace(UNKNOWN, "$_UNKNOWN_"), stdin
         )
         self.budget.depth -= 1
         return flow
@@ -406,13 +406,13 @@ class Walk:
             return flow.text.rstrip("\n")
         if flow.origin is Origin.NAMES and flow.names:
             return flow.names[0]
-        return UNKNOWN
+        return FETCHED if flow.origin in (Origin.FETCHED, Origin.DECODED) else UNKNOWN
 
     def _text(self, node: "Node") -> str:
         return self.source[node.start_byte : node.end_byte].decode("utf-8", "replace")
 
     def _evidence(self, node: "Node", argv: list[str] | tuple[str, ...]) -> Evidence:
-        shown = tuple(word.replace(UNKNOWN, "…") for word in argv)
+        shown = tuple(word.replace(FETCHED, "…").replace(UNKNOWN, "…") for word in argv)
         if self.outer is not None:
             return Evidence(self.outer.text, self.outer.start, self.outer.end, shown)
         start = len(self.source[: node.start_byte].decode("utf-8", "replace"))

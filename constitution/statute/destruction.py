@@ -19,7 +19,7 @@ DESTRUCTION = (
     ),
     Rule(
         "delete_important_file", "destruction", E.DELETE, CRITICAL, deny,
-        match=("rm /etc/hosts", "unlink /bin/sh", "mv ~/.ssh/id_rsa x", "shred /dev/sda", "rm /usr/lib/libc.so"),
+        match=("rm /etc/hosts", "unlink /bin/sh", "rm ~/.aws/credentials", "shred /dev/sda", "rm /usr/lib/libc.so"),
         near_miss=("rm notes.txt", "rm -f a.pyc b.pyc", "git rm --cached /ws/x", "mv a b", "rmdir build"),
     ),
     Rule(
@@ -45,7 +45,7 @@ DESTRUCTION = (
     ),
     Rule(
         "write_to_system", "destruction", E.WRITE, (Z.SYSTEM, Z.DEVICE, Z.SECRET), deny,
-        match=("> /etc/hosts", "echo x | tee /etc/cron.d/job", "cp x /usr/bin/ls", "dd if=/dev/zero of=/dev/sda", "cat key >> ~/.ssh/authorized_keys",
+        match=("> /etc/hosts", "echo x | tee /etc/cron.d/job", "cp x /usr/bin/ls", "dd if=/dev/zero of=/dev/sda", "cat x >> ~/.netrc",
                "ln -sf /tmp/x /usr/local/bin/ls", "sed -i s/a/b/ /etc/fstab", "tar -C / -xf x.tar"),
         near_miss=("echo x > out.txt", "ls > /dev/null 2>&1", "cp /etc/hosts .", "dd if=/dev/zero of=disk.img count=1", "sed -i s/a/b/ src/x.py"),
     ),
@@ -61,7 +61,7 @@ DESTRUCTION = (
     ),
     Rule(
         "format_disk", "destruction", E.FORMAT, (), deny,
-        match=("mkfs.ext4 /dev/sdb1", "mkfs -t ext4 disk", "wipefs -a /dev/sda", "sudo mkswap /dev/sdb", "parted /dev/sda rm 1"),
+        match=("mkfs.ext4 /dev/sdb1", "mkfs -t ext4 disk", "wipefs -a /dev/sda", "mkswap /dev/sdb", "parted /dev/sda rm 1"),
         near_miss=("man mkfs", "lsblk", "fdisk -l", "echo mkfs", "which mkfs.ext4"),
     ),
     Rule(
