@@ -28,6 +28,7 @@ class Effect(Enum):
     NETWORK = auto()
     UPLOAD = auto()
     REMOTE_SHELL = auto()
+    GIVE_SHELL = auto()  # another machine gets a shell here
     LISTEN = auto()
     PRIVILEGE = auto()
     POWER = auto()

@@ -220,6 +220,12 @@ def _items(stdin: Flow) -> list[str]:
     return list(stdin.names) if stdin.origin is Origin.NAMES else [UNKNOWN]
 
 
+def tar(examination: "Examination", name: str, argv: list[str], stdin: Flow, walk: "Walk") -> None:
+    """`tar czf x y`: the old spelling without a dash."""
+    if len(argv) > 1 and argv[1].isalpha() and set(argv[1]) & set("cxtru"):
+        examination.examine([name, "-" + argv[1].replace("f", "") + "f", *argv[2:]], stdin, walk)
+
+
 # Builtins that change what is known.
 
 
@@ -284,6 +290,9 @@ SPECIAL: dict[str, Special] = {
     "gfind": find,
     "xargs": xargs,
     "gxargs": xargs,
+    "tar": tar,
+    "gtar": tar,
+    "bsdtar": tar,
     "cd": change_folder,
     "pushd": change_folder,
     "popd": change_folder,
@@ -316,7 +325,7 @@ def output_of(name: str, argv: list[str], stdin: Flow) -> Flow:
     if name in FETCHES:
         return Flow(Origin.FETCHED)
     if name in DECODES and (name not in ("base64", "base32") or not {"-d", "--decode", "-D", "-di"}.isdisjoint(argv)):
-        return Flow(Origin.DECODED) if name != "tr" or stdin.origin is not Origin.NAMES else stdin
+        return stdin if name == "tr" and argv[1:] == ["\\n", "\\0"] else Flow(Origin.DECODED)
     if name in ("cat", "tee") and stdin.origin is not Origin.NOTHING and (name == "tee" or len(argv) == 1 or argv[1:] == ["-"]):
         return stdin
     return _names(name, argv, stdin)
@@ -333,7 +342,7 @@ def _names(name: str, argv: list[str], stdin: Flow) -> Flow:
         return Flow(Origin.NAMES, names=(f"/tmp/{FOUND}",))
     if name == "pwd":
         return Flow(Origin.NAMES, names=(".",))
-    if name in ("grep", "egrep", "head", "tail", "sort", "uniq", "sed", "tr", "tac", "cut", "awk") and stdin.origin is Origin.NAMES:
+    if name in ("grep", "egrep", "head", "tail", "sort", "uniq", "tac") and stdin.origin is Origin.NAMES:
         return stdin
     if name in NAMES_FILES and (name not in ("grep", "egrep", "rg") or any(word[:1] == "-" and "l" in word for word in argv[1:])):
         roots = _operands(argv)[1 if name in ("grep", "egrep", "rg", "fd", "fdfind") else 0 :]

@@ -21,6 +21,7 @@ NETWORK = (
         Does(E.UPLOAD, given="-d --data --data-binary --data-raw --data-urlencode -F --form -T --upload-file --json",
              says="send data to another machine"),
         Does(E.UPLOAD, given="-X --request", values=r"(?i)^(POST|PUT|PATCH|DELETE)$", says="send data to another machine"),
+        Does(E.READ, "@ -d --data --data-binary --data-urlencode -F --form --json"),
         Does(E.NETWORK, "operands"), Does(E.NETWORK, "--url")], takes=CURL_TAKES),
     Program("wget|aria2c|axel", [
         Does(E.WRITE, "-O --output-document -P --directory-prefix -o --output-file"), Does(E.READ, "--post-file --body-file -i"),
@@ -39,8 +40,8 @@ NETWORK = (
     Program("rclone", [Does(E.CLOUD_LOSS, words=r"^(delete|purge|sync|move|deletefile|cleanup)$", says="delete remote files"),
         Does(E.UPLOAD, words=r"^(copy|copyto|moveto|rcat)$", says="copy files between machines")]),
     Program("nc|ncat|netcat|socat|telnet", [
-        Does(E.REMOTE_SHELL, given="-e -c --exec --sh-exec", says="give another machine a shell"),
-        Does(E.REMOTE_SHELL, words=r"(?i)\b(exec|system):", says="give another machine a shell"),
+        Does(E.GIVE_SHELL, given="-e -c --exec --sh-exec", says="give another machine a shell"),
+        Does(E.GIVE_SHELL, words=r"(?i)\b(exec|system):", says="give another machine a shell"),
         Does(E.LISTEN, given="-l --listen", says="listen for other machines"),
         Does(E.NETWORK, "first", unless="-z -l --listen")], takes="-p -w -q -s -e -c --exec --sh-exec -i -x -X"),
     Program("nmap|masscan|hydra|sqlmap|nikto|tcpdump|tshark|ettercap|arpspoof|aircrack-ng|john|hashcat|msfconsole|msfvenom"

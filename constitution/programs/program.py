@@ -4,7 +4,7 @@
     Program("git push", does=[Does(SHARED_HISTORY_LOSS, given="-f --force --mirror", says="overwrite what others see")])
 
 `to` chooses the paths: `operands`, `first`, `last`, `but_last`, `rest` (all but the first), `-o` or `--output` (the
-value of an option, several with blanks), `of=` (a word that starts so), or "" for an effect without a path.
+value of an option, several with blanks), `@ -d` (a file named behind `@` in such a value), `of=` (a word that starts so), or "" for an effect without a path.
 """
 
 import re
@@ -70,6 +70,8 @@ def paths_of(to: str, line: Line) -> tuple[str, ...]:
         return operands[-1:] if len(operands) > 1 else ()
     if to.endswith("="):
         return tuple(word[len(to) :] for word in operands if word.startswith(to))
+    if to.startswith("@"):
+        return tuple(word.rpartition("@")[2] for word in line.value_of(*to.split()) if "@" in word)
     return line.value_of(*to.split())
 
 
