@@ -88,6 +88,9 @@ class Zone(Enum):
     UNKNOWN = auto()
 
 
+NO_EVIDENCE = Evidence("")
+
+
 @frozen
 class Finding:
     """A command would have this effect on this path; `says` completes "<program> would ..."."""
@@ -96,4 +99,4 @@ class Finding:
     path: str = ""
     says: str = ""
     program: str = ""
-    evidence: Evidence = Evidence("")
+    evidence: Evidence = NO_EVIDENCE

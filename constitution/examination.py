@@ -10,10 +10,11 @@ from constitution.effects import Effect, Finding
 from constitution.programs.options import read_line
 from constitution.programs.program import Does, paths_of
 from constitution.programs.table import is_known, program_name, rows_for
-from constitution.shell.flow import ANYTHING, NOTHING, Flow, Origin
+from constitution.shell.flow import ANYTHING, NOTHING, Flow
 from constitution.shell.scope import Scope
 from constitution.shell.walk import Walk
-from constitution.special import SPECIAL, output_of
+from constitution.special.output import output_of
+from constitution.special.table import SPECIAL
 from constitution.verdict import Evidence
 from constitution.wrappers import SHELLS, WRAPPERS, Wrapper, unwrap
 from constitution.zones import FETCHED, UNKNOWN, resolve
@@ -21,7 +22,30 @@ from constitution.zones import FETCHED, UNKNOWN, resolve
 __all__ = ["Examination"]
 
 GLOB = re.compile(r"[*?\[]")
-RESERVED = frozenset("{ } do done then fi if else elif while until for case esac function select in ! (( ))".split())
+RESERVED = frozenset(
+    [
+        "{",
+        "}",
+        "do",
+        "done",
+        "then",
+        "fi",
+        "if",
+        "else",
+        "elif",
+        "while",
+        "until",
+        "for",
+        "case",
+        "esac",
+        "function",
+        "select",
+        "in",
+        "!",
+        "((",
+        "))",
+    ]
+)
 SPECIALS = frozenset(SPECIAL) | SHELLS | frozenset(WRAPPERS)
 WRITES = frozenset({">", ">>", ">|", "&>", "&>>", ">&", "<>"})
 
@@ -122,7 +146,9 @@ class Examination:
         if wrapper.joins and inner:
             return walk.nested(" ".join(inner), stdin)
         if inner:
-            return walk.invoke(inner, stdin) if name in ("command", "time", "exec") else self.examine(inner, stdin, walk)
+            return (
+                walk.invoke(inner, stdin) if name in ("command", "time", "exec") else self.examine(inner, stdin, walk)
+            )
         if is_known(name):
             self._table(name, argv, stdin, walk)
         return flow if scripts else ANYTHING
@@ -147,7 +173,9 @@ class Examination:
             if path != "-" and does.effect is not Effect.NETWORK:
                 self.found(does.effect, walk, program=name, path=path, says=does.says)
             elif does.effect is Effect.NETWORK and not _is_local(path):
-                self.found(does.effect, walk, program=name, says=f"reach {path.replace(UNKNOWN, '…')[:80]} over the network")
+                self.found(
+                    does.effect, walk, program=name, says=f"reach {path.replace(UNKNOWN, '…')[:80]} over the network"
+                )
 
     def _stranger(self, name: str, argv: list[str], walk: Walk) -> None:
         """A literal program that no table knows: what it does with its arguments is unknown."""
@@ -162,13 +190,10 @@ def _looks_like_path(word: str) -> bool:
     return (word.startswith(("/", "~", "..", "./")) or "/" in word or word == ".") and "://" not in word
 
 
-LOCAL = re.compile(r"^(\w+://)?([^/@]*@)?(localhost|127\.\d+\.\d+\.\d+|\[?::1\]?|0\.0\.0\.0|[\w.-]+\.(localhost|local|test))(:\d+)?(/|$|\?)")
+LOCAL = re.compile(
+    r"^(\w+://)?([^/@]*@)?(localhost|127\.\d+\.\d+\.\d+|\[?::1\]?|0\.0\.0\.0|[\w.-]+\.(localhost|local|test))(:\d+)?(/|$|\?)"
+)
 
 
 def _is_local(address: str) -> bool:
     return LOCAL.match(address) is not None
-
-
-def is_text(flow: Flow) -> bool:
-    """Return whether the content of a pipe is known."""
-    return flow.origin is Origin.TEXT

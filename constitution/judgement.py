@@ -5,8 +5,8 @@ import posixpath
 from constitution.action import Action, PathUse
 from constitution.effects import Effect, Finding, Zone
 from constitution.examination import Examination
-from constitution.policy import Policy
 from constitution.policies import DEFAULT
+from constitution.policy import Policy
 from constitution.programs.table import program_name
 from constitution.rule import Rule
 from constitution.shell.flow import NOTHING
@@ -18,7 +18,13 @@ from constitution.zones import Places, zone_of
 __all__ = ["findings_of", "judge", "judge_command"]
 
 NOWHERE_HOME = "/home/.nobody"
-ACCESS = {"read": Effect.READ, "write": Effect.WRITE, "delete": Effect.DELETE, "list": Effect.LIST, "execute": Effect.EXECUTE}
+ACCESS = {
+    "read": Effect.READ,
+    "write": Effect.WRITE,
+    "delete": Effect.DELETE,
+    "list": Effect.LIST,
+    "execute": Effect.EXECUTE,
+}
 
 
 def judge(action: Action, policy: Policy = DEFAULT) -> Verdict:
@@ -33,14 +39,20 @@ def judge(action: Action, policy: Policy = DEFAULT) -> Verdict:
     verdicts += [_bounds(use, action, policy) for use in action.paths]
     examination = findings_of(action) if policy.rules or policy.blocklist else None
     if examination is not None:
-        places = Places(_root(action.workspace), action.home or NOWHERE_HOME, policy.denied(action.home or NOWHERE_HOME))
-        zones = ((finding, zone_of(finding.path, places) if finding.path else Zone.NOWHERE) for finding in examination.findings)
+        home = action.home or NOWHERE_HOME
+        places = Places(_root(action.workspace), home, policy.denied(home), policy.roots(home))
+        zones = (
+            (finding, zone_of(finding.path, places) if finding.path else Zone.NOWHERE)
+            for finding in examination.findings
+        )
         verdicts += [_verdict(finding, zone, policy) for finding, zone in zones]
         verdicts += [_blocked(examination, policy)] if policy.blocklist and action.command is not None else []
     return Verdict.strictest(verdicts)
 
 
-def judge_command(command: str, workspace: str, *, cwd: str = "", home: str | None = None, policy: Policy = DEFAULT) -> Verdict:
+def judge_command(
+    command: str, workspace: str, *, cwd: str = "", home: str | None = None, policy: Policy = DEFAULT
+) -> Verdict:
     """Return the verdict on a shell command that starts in `cwd` (default: the workspace); paths are taken lexically."""
     return judge(Action("bash", "write", workspace, cwd or workspace, home or "", command=command), policy)
 
@@ -57,7 +69,9 @@ def findings_of(action: Action) -> Examination:
             walk.evidence = Evidence(" ".join(action.argv)[:200], argv=action.argv)
             examination.examine(list(action.argv), NOTHING, walk)
     except RecursionError:
-        examination.report(Finding(Effect.UNREADABLE, says="do something that is nested too deep to read", program="the command"))
+        examination.report(
+            Finding(Effect.UNREADABLE, says="do something that is nested too deep to read", program="the command")
+        )
     for use in action.paths:
         says = f"{use.access} {use.given}"
         examination.report(Finding(ACCESS[use.access], use.resolved, says, action.tool, Evidence(use.given)))
@@ -86,7 +100,9 @@ def _bounds(use: PathUse, action: Action, policy: Policy) -> Verdict:
     if "\0" not in use.resolved and policy.allows_path(use.resolved, _root(action.workspace), home):
         return Verdict.allow()
     explanation = f"{action.tool} would {use.access} {use.given!r}, which is outside the allowed paths"
-    return Verdict(Level.deny, "outside_allowed_paths", "paths", (Evidence(use.given, argv=(use.resolved,)),), explanation)
+    return Verdict(
+        Level.deny, "outside_allowed_paths", "paths", (Evidence(use.given, argv=(use.resolved,)),), explanation
+    )
 
 
 def _blocked(examination: Examination, policy: Policy) -> Verdict:
@@ -96,7 +112,9 @@ def _blocked(examination: Examination, policy: Policy) -> Verdict:
         for entry in policy.blocklist:
             word, _, argument = entry.partition(" ")
             if name == word and (not argument or argument in {item.lstrip("0") for item in finding.argv[1:]}):
-                return Verdict(Level.deny, "blocklist", "blocklist", (finding,), f"{entry} is on the list of blocked commands")
+                return Verdict(
+                    Level.deny, "blocklist", "blocklist", (finding,), f"{entry} is on the list of blocked commands"
+                )
     return Verdict.allow()
 
 

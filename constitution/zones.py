@@ -19,10 +19,24 @@ FETCHED = UNKNOWN + "\x01"
 FOUND = "?*"
 """Stands for a name that a search below a folder finds: something in the folder, never the folder itself."""
 
-SINKS = frozenset("/dev/null /dev/stdout /dev/stderr /dev/stdin /dev/tty /dev/zero /dev/random /dev/urandom".split())
+SINKS = frozenset(
+    ["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/tty", "/dev/zero", "/dev/random", "/dev/urandom"]
+)
 SCRATCH = ("/tmp", "/var/tmp", "/dev/shm", "/private/tmp")
 HOMES = ("/home", "/Users")
-SHARED = ("/opt", "/srv", "/mnt", "/media", "/data", "/scratch", "/Volumes", "/workspace", "/workspaces", "/app", "/code")
+SHARED = (
+    "/opt",
+    "/srv",
+    "/mnt",
+    "/media",
+    "/data",
+    "/scratch",
+    "/Volumes",
+    "/workspace",
+    "/workspaces",
+    "/app",
+    "/code",
+)
 
 SECRET_SYSTEM = re.compile(
     r"/etc/(shadow|gshadow|passwd|sudoers|master\.passwd|ssh/ssh_host_\w*key|krb5\.keytab|kubernetes|ssl/private)\b"
@@ -57,6 +71,7 @@ class Places:
     workspace: str
     home: str
     denied: tuple[str, ...] = ()
+    roots: tuple[str, ...] = ()  # further folders that are as good as the workspace
 
 
 def zone_of(path: str, places: Places) -> Zone:
@@ -78,6 +93,8 @@ def _zone(path: str, places: Places) -> Zone:
         return zone
     if is_within(places.home, places.workspace) and is_within(path, places.home):
         return _home_in_workspace(path, places)
+    if any(is_within(path, root) and path != root for root in places.roots):
+        return Zone.WORKSPACE
     if is_within(path, places.workspace):
         return _workspace_zone(path, places)
     if is_within(path, places.home) and places.home != "/":
@@ -162,6 +179,6 @@ def resolve(word: str, *, cwd: str, home: str) -> str:
     if UNKNOWN not in word:
         return absolute(word, cwd=cwd, home=home)
     before, _, after = word.partition(UNKNOWN)
-    if not before or UNKNOWN in cwd and not before.startswith("/") or ".." in after.split("/"):
+    if not before or (UNKNOWN in cwd and not before.startswith("/")) or ".." in after.split("/"):
         return UNKNOWN
     return absolute(before + "x", cwd=cwd, home=home)[:-1] + UNKNOWN

@@ -8,6 +8,7 @@ value of an option, several with blanks), `@ -d` (a file named behind `@` in suc
 """
 
 import re
+from collections.abc import Sequence
 
 from attrs import field, frozen
 
@@ -21,7 +22,7 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-def _pattern(text: str) -> "re.Pattern[str] | None":
+def _pattern(text: str | None) -> "re.Pattern[str] | None":
     return re.compile(text) if text else None
 
 
@@ -33,8 +34,10 @@ class Does:
     to: str = ""
     given: frozenset[str] = field(default="", converter=_words)
     unless: frozenset[str] = field(default="", converter=_words)
-    words: "re.Pattern[str] | None" = field(default="", converter=_pattern)
-    values: "re.Pattern[str] | None" = field(default="", converter=_pattern)  # one of the given options has such a value
+    words: re.Pattern[str] | None = field(default=None, converter=_pattern)
+    values: re.Pattern[str] | None = field(
+        default=None, converter=_pattern
+    )  # one of the given options has such a value
     says: str = ""
     bare: bool = False  # only without operands
 
@@ -49,12 +52,20 @@ class Does:
         return self.words is None or any(self.words.search(word) for word in line.operands)
 
 
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(text.split("|"))
+
+
+def _all(does: Sequence[Does]) -> tuple[Does, ...]:
+    return tuple(does)
+
+
 @frozen
 class Program:
     """A row: names (with subcommands, as in "git push"), options that take a value, effects."""
 
-    names: tuple[str, ...] = field(converter=lambda names: tuple(names.split("|")))
-    does: tuple[Does, ...] = field(default=(), converter=tuple)
+    names: tuple[str, ...] = field(converter=_names)
+    does: tuple[Does, ...] = field(default=(), converter=_all)
     takes: frozenset[str] = field(default="", converter=_words)
     long_style: bool = False
     unless: frozenset[str] = field(default="", converter=_words)  # with one of these it only looks

@@ -20,13 +20,18 @@ MAX_BYTES = 16_384
 
 CONTINUATION = re.compile(r"(?<!\\)((?:\\\\)*)\\\n")
 CONTINUED_WORD = re.compile(r"[^\s\\]\\\n[^\s]")
-CONTROL = re.compile(r"[\x00\x01-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f\u0085\u00a0\u1680\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff]")
+CONTROL = re.compile(
+    r"[\x00\x01-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f\u0085\u00a0\u1680\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff]"
+)
 
 MISREAD = (
     (re.compile(r"\bcoproc\b\s+\w+\s*[{(]"), "a named coprocess"),
     (re.compile(r"<<-?\s*['\"\\]*[^\s'\"\\;|&<>()]{200}"), "a here-document with a very long end word"),
     (re.compile(r"(<<[^<\n]*){16}"), "many here-documents on one line"),
-    (re.compile(r"(?m)(^|[;&|(]\s*)(time|coproc)\s+(-p\s+)?(\{|\(|if\b|while\b|for\b|until\b|case\b|!)"), "a timed block"),
+    (
+        re.compile(r"(?m)(^|[;&|(]\s*)(time|coproc)\s+(-p\s+)?(\{|\(|if\b|while\b|for\b|until\b|case\b|!)"),
+        "a timed block",
+    ),
 )
 
 

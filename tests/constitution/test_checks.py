@@ -9,9 +9,18 @@ def bash(command: str) -> Action:
 
 @pytest.mark.parametrize(
     ("command", "risk"),
-    [("ls -l", "read_only"), ("cat a | grep b", "read_only"), ("git status", "read_only"), ("rm a", "side_effects"), ("echo x > a", "side_effects"),
-     ("curl https://example.com", "side_effects"), ("frobnicate", "high_ambiguity"), ("$X", "high_ambiguity"), ("echo 'a", "high_ambiguity")],
-)  # fmt: skip
+    [
+        ("ls -l", "read_only"),
+        ("cat a | grep b", "read_only"),
+        ("git status", "read_only"),
+        ("rm a", "side_effects"),
+        ("echo x > a", "side_effects"),
+        ("curl https://example.com", "side_effects"),
+        ("frobnicate", "high_ambiguity"),
+        ("$X", "high_ambiguity"),
+        ("echo 'a", "high_ambiguity"),
+    ],
+)
 def test_risk_classes(command: str, risk: str) -> None:
     assert classify_risk(bash(command)) == risk
 

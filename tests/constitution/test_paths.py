@@ -16,7 +16,10 @@ def test_paths_in_the_workspace_are_safe(path: str) -> None:
     assert is_path_safe(path, "/ws")
 
 
-@pytest.mark.parametrize("path", ["..", "../a", "/ws-evil", "/ws-evil/a", "/", "/etc/passwd", "/ws/../etc", "a/../../b", "", "/ws/\0", "~"][:-1])
+@pytest.mark.parametrize(
+    "path",
+    ["..", "../a", "/ws-evil", "/ws-evil/a", "/", "/etc/passwd", "/ws/../etc", "a/../../b", "", "/ws/\0", "~"][:-1],
+)
 def test_paths_that_leave_the_workspace_are_not_safe(path: str) -> None:
     assert not is_path_safe(path, "/ws")
 
@@ -42,7 +45,9 @@ def test_s6_10_a_read_outside_the_allowed_paths_is_denied(policy: object) -> Non
 
 def test_s6_11_a_write_to_a_denied_path_is_denied_though_an_allowed_root_holds_it() -> None:
     inside = WORKSPACE.with_rules()
-    home_is_workspace = Action("write_file", "write", "/home/me", home="/home/me", paths=(PathUse("~/.ssh/x", "/home/me/.ssh/x", "write"),))
+    home_is_workspace = Action(
+        "write_file", "write", "/home/me", home="/home/me", paths=(PathUse("~/.ssh/x", "/home/me/.ssh/x", "write"),)
+    )
 
     assert judge(home_is_workspace, inside).level is Level.deny
 

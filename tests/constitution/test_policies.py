@@ -1,6 +1,17 @@
 import pytest
 
-from constitution import APPROVAL_LIST, DEFAULT, GATED, PASSTHROUGH, POLICIES, WORKSPACE, Action, Level, judge, judge_command
+from constitution import (
+    APPROVAL_LIST,
+    DEFAULT,
+    GATED,
+    PASSTHROUGH,
+    POLICIES,
+    WORKSPACE,
+    Action,
+    Level,
+    judge,
+    judge_command,
+)
 
 
 def level(command: str, policy: str) -> str:
@@ -15,12 +26,27 @@ def test_s6_5_rm_rf_root_is_denied_with_a_reason() -> None:
     assert judge_command("rm -rf /", "/ws", policy=WORKSPACE).level is Level.deny
 
 
-@pytest.mark.parametrize("command", ["rm x", "sudo ls", "shutdown", "reboot", "mkfs.ext4 d", "dd if=a of=b", "chmod 777 x", "chmod -R 0777 x", "sh -c 'rm x'"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "rm x",
+        "sudo ls",
+        "shutdown",
+        "reboot",
+        "mkfs.ext4 d",
+        "dd if=a of=b",
+        "chmod 777 x",
+        "chmod -R 0777 x",
+        "sh -c 'rm x'",
+    ],
+)
 def test_the_workspace_policy_denies_the_words_of_s0_whatever_they_do(command: str) -> None:
     assert level(command, "workspace") == "deny"
 
 
-@pytest.mark.parametrize("command", ["echo rm", "grep sudo x", "chmod 755 x", "ls", "git rm --cached x", "docker run --rm x"])
+@pytest.mark.parametrize(
+    "command", ["echo rm", "grep sudo x", "chmod 755 x", "ls", "git rm --cached x", "docker run --rm x"]
+)
 def test_the_workspace_policy_lets_mentions_of_its_words_pass(command: str) -> None:
     assert level(command, "workspace") == "allow"
 
@@ -33,13 +59,31 @@ def test_an_admin_tool_is_asked_about_under_the_workspace_policy() -> None:
     assert judge(action, DEFAULT).allowed
 
 
-@pytest.mark.parametrize("command", ["rm -rf x", "rm -r x", "sudo ls", "su -c ls", "curl https://example.com", "wget example.com", "scp a h:b",
-                                     "rsync -a a h:b", "chmod 777 x", "mkfs.ext4 d", "dd if=a of=b", "echo x > /etc/hosts"])  # fmt: skip
+@pytest.mark.parametrize(
+    "command",
+    [
+        "rm -rf x",
+        "rm -r x",
+        "sudo ls",
+        "su -c ls",
+        "curl https://example.com",
+        "wget example.com",
+        "scp a h:b",
+        "rsync -a a h:b",
+        "chmod 777 x",
+        "mkfs.ext4 d",
+        "dd if=a of=b",
+        "echo x > /etc/hosts",
+    ],
+)
 def test_the_approval_list_asks_about_what_s1_lists(command: str) -> None:
     assert level(command, "approval_list") == "ask"
 
 
-@pytest.mark.parametrize("command", ["rm x", "cat /etc/passwd", "curl localhost:1", "git push --force", "chmod 755 x", "shutdown", "echo x > ~/y"])
+@pytest.mark.parametrize(
+    "command",
+    ["rm x", "cat /etc/passwd", "curl localhost:1", "git push --force", "chmod 755 x", "shutdown", "echo x > ~/y"],
+)
 def test_the_approval_list_allows_the_rest(command: str) -> None:
     assert level(command, "approval_list") == "allow"
 

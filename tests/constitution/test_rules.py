@@ -16,14 +16,14 @@ def examples(kind: str) -> Iterator[object]:
                 yield pytest.param(policy, rule, command, id=f"{policy.name}-{rule.name}-{command!r}")
 
 
-@pytest.mark.parametrize(("policy", "rule", "command"), examples("match"))
+@pytest.mark.parametrize(("policy", "rule", "command"), list(examples("match")))
 def test_what_a_rule_names_is_judged_by_it(policy: Policy, rule: Rule, command: str) -> None:
     verdict = judge_command(command, "/ws", home="/home/me", policy=policy)
 
     assert (verdict.rule, verdict.level) == (rule.name, rule.level), verdict
 
 
-@pytest.mark.parametrize(("policy", "rule", "command"), examples("near_miss"))
+@pytest.mark.parametrize(("policy", "rule", "command"), list(examples("near_miss")))
 def test_what_only_resembles_a_rule_is_allowed(policy: Policy, rule: Rule, command: str) -> None:
     verdict = judge_command(command, "/ws", home="/home/me", policy=policy)
 

@@ -10,8 +10,21 @@ from constitution import Level, judge_command
 
 HERE = Path(__file__).parent
 
-SIMPLE = ["rm -rf /", "rm -r -f /etc/x", "chmod -R 777 /", "mkfs.ext4 /dev/sda", "shutdown now", "cat /etc/shadow", "git push --force",
-          "cp x /usr/bin/y", "rm notes.txt ~/x", "dd if=a of=/dev/sda", "curl https://example.com", "kill -9 -1", "sudo ls"]  # fmt: skip
+SIMPLE = [
+    "rm -rf /",
+    "rm -r -f /etc/x",
+    "chmod -R 777 /",
+    "mkfs.ext4 /dev/sda",
+    "shutdown now",
+    "cat /etc/shadow",
+    "git push --force",
+    "cp x /usr/bin/y",
+    "rm notes.txt ~/x",
+    "dd if=a of=/dev/sda",
+    "curl https://example.com",
+    "kill -9 -1",
+    "sudo ls",
+]
 
 
 def first_word(change: Callable[[str], str]) -> Callable[[str], str]:
@@ -89,12 +102,12 @@ MENTIONS: dict[str, Callable[[str], str]] = {
     "a commit message": lambda command: "git commit -m " + shlex.quote(command),
     "a file's text": lambda command: f"cat > notes.md <<'END'\n{command}\nEND",
     "a comment": lambda command: f"ls # {command}",
-    "a test": lambda command: f"[ \"$x\" = {shlex.quote(command)} ] && echo same",
+    "a test": lambda command: f'[ "$x" = {shlex.quote(command)} ] && echo same',
     "a variable": lambda command: f"NOTE={shlex.quote(command)}",
     "printf": lambda command: f"printf '%s\\n' {shlex.quote(command)} >> log.txt",
     "python text": lambda command: f"python3 -c {shlex.quote(f'print({command!r})')}",
     "a search in the log": lambda command: f"git log --grep={shlex.quote(command)}",
-}  # fmt: skip
+}
 
 
 def level(command: str) -> Level:

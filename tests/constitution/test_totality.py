@@ -8,12 +8,80 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from constitution import DEFAULT, POLICIES, Action, Effect, Level, PathUse, Rule, classify_risk, judge, judge_command, mentions
+from constitution import (
+    DEFAULT,
+    POLICIES,
+    Action,
+    Effect,
+    Level,
+    PathUse,
+    Rule,
+    classify_risk,
+    judge,
+    judge_command,
+    mentions,
+)
 
-PARTS = ["rm -rf /", "'", '"', "`", "$(", ")", "${", "}", "{", "((", "))", "<<A", "\nA\n", "|", "&", ";", "\n", "\\", "$x", "~", "if", "then",
-         "fi", "for i in", "do", "done", "case", "esac", "f()", "<(", ">", "a=", "[[", "]]", "*", "echo", "sh -c", "eval", "xargs", "\0",
-         "\ud800", "é", "\u202e", "$'\\x", "time", "coproc", "!", "function", "-", "--", "=", "python -c", "find", "-exec", "awk"]  # fmt: skip
-SHELLISH = st.lists(st.sampled_from(PARTS), max_size=25).map(" ".join) | st.lists(st.sampled_from(PARTS), max_size=25).map("".join)
+PARTS = [
+    "rm -rf /",
+    "'",
+    '"',
+    "`",
+    "$(",
+    ")",
+    "${",
+    "}",
+    "{",
+    "((",
+    "))",
+    "<<A",
+    "\nA\n",
+    "|",
+    "&",
+    ";",
+    "\n",
+    "\\",
+    "$x",
+    "~",
+    "if",
+    "then",
+    "fi",
+    "for i in",
+    "do",
+    "done",
+    "case",
+    "esac",
+    "f()",
+    "<(",
+    ">",
+    "a=",
+    "[[",
+    "]]",
+    "*",
+    "echo",
+    "sh -c",
+    "eval",
+    "xargs",
+    "\0",
+    "\ud800",
+    "é",
+    "\u202e",
+    "$'\\x",
+    "time",
+    "coproc",
+    "!",
+    "function",
+    "-",
+    "--",
+    "=",
+    "python -c",
+    "find",
+    "-exec",
+    "awk",
+]
+SHELLISH = st.lists(st.sampled_from(PARTS), max_size=25).map(" ".join) | st.lists(
+    st.sampled_from(PARTS), max_size=25
+).map("".join)
 TEXT = st.text(max_size=60) | SHELLISH
 
 
@@ -49,13 +117,36 @@ def test_any_action_gets_a_verdict(argv: list[str], paths: list[str], workspace:
 
 @pytest.mark.parametrize(
     "text",
-    ["(" * 5_000, "$(" * 4_000, "`" * 5_001, '"$(' * 3_000, "{ " * 4_000, "if a; then " * 1_000, "a | " * 3_000 + "b", "a && " * 3_000 + "b",
-     "! " * 5_000 + "a", "((" * 3_000, "${a:-" * 3_000, "<>|" * 4_000, "x" * 1_000_000, "cat <<A\n" * 2_000, "{a,b}" * 3_000,
-     "sh -c " * 3_000, "env " * 3_000 + "rm -rf /", "eval " * 3_000 + "x", "f() { f; }; " * 500 + "f", "a=$a$a;" * 2_000,
-     "for i in 1 2 3 4 5 6 7 8; do " * 50 + "rm $i" + "; done" * 50, "python -c '" + "(" * 9_000 + "'", "python -c '" + "-" * 9_000 + "1'",
-     "cat <<" + "A" * 3_000 + "\nx\n" + "A" * 3_000, "a=({1..9999}); rm ${a[@]}", "echo {1..9999}{1..9999}"],
+    [
+        "(" * 5_000,
+        "$(" * 4_000,
+        "`" * 5_001,
+        '"$(' * 3_000,
+        "{ " * 4_000,
+        "if a; then " * 1_000,
+        "a | " * 3_000 + "b",
+        "a && " * 3_000 + "b",
+        "! " * 5_000 + "a",
+        "((" * 3_000,
+        "${a:-" * 3_000,
+        "<>|" * 4_000,
+        "x" * 1_000_000,
+        "cat <<A\n" * 2_000,
+        "{a,b}" * 3_000,
+        "sh -c " * 3_000,
+        "env " * 3_000 + "rm -rf /",
+        "eval " * 3_000 + "x",
+        "f() { f; }; " * 500 + "f",
+        "a=$a$a;" * 2_000,
+        "for i in 1 2 3 4 5 6 7 8; do " * 50 + "rm $i" + "; done" * 50,
+        "python -c '" + "(" * 9_000 + "'",
+        "python -c '" + "-" * 9_000 + "1'",
+        "cat <<" + "A" * 3_000 + "\nx\n" + "A" * 3_000,
+        "a=({1..9999}); rm ${a[@]}",
+        "echo {1..9999}{1..9999}",
+    ],
     ids=lambda text: text[:12],
-)  # fmt: skip
+)
 def test_hostile_text_is_judged_in_bounded_time(text: str) -> None:
     start = time.perf_counter()
 
@@ -64,7 +155,9 @@ def test_hostile_text_is_judged_in_bounded_time(text: str) -> None:
     assert time.perf_counter() - start < 5
 
 
-@pytest.mark.parametrize("text", ["x" * 20_000, "echo 'a", "(" * 200, "ls \x00", "echo \ud800", "$(" * 100, "{rm,-rf,/}", "((ls)"])
+@pytest.mark.parametrize(
+    "text", ["x" * 20_000, "echo 'a", "(" * 200, "ls \x00", "echo \ud800", "$(" * 100, "{rm,-rf,/}", "((ls)"]
+)
 def test_what_cannot_be_read_is_never_allowed(text: str) -> None:
     for name in ("default", "workspace", "approval_list", "gated"):
         assert judge_command(text, "/ws", policy=POLICIES[name]).level > Level.allow

@@ -5,8 +5,22 @@ from pathlib import Path
 
 import constitution
 
-ALLOWED = {"ast", "attrs", "collections", "constitution", "enum", "functools", "itertools", "posixpath", "re", "tree_sitter",
-           "tree_sitter_bash", "typing", "unicodedata", "warnings"}  # fmt: skip
+ALLOWED = {
+    "ast",
+    "attrs",
+    "collections",
+    "constitution",
+    "enum",
+    "functools",
+    "itertools",
+    "posixpath",
+    "re",
+    "tree_sitter",
+    "tree_sitter_bash",
+    "typing",
+    "unicodedata",
+    "warnings",
+}
 
 
 def test_the_constitution_imports_only_what_is_pure() -> None:
@@ -19,6 +33,10 @@ def test_the_constitution_imports_only_what_is_pure() -> None:
 
 def test_the_reading_order_names_every_module() -> None:
     folder = Path(constitution.__file__).parent
-    modules = {file.stem for file in folder.rglob("*.py")} - {"__init__"} - {file.stem for file in (folder / "statute").iterdir()}
+    modules = (
+        {file.stem for file in folder.rglob("*.py")}
+        - {"__init__"}
+        - {file.stem for file in (folder / "statute").iterdir()}
+    )
 
     assert modules <= set((constitution.__doc__ or "").replace("`", " ").split())
