@@ -5,11 +5,12 @@ Nothing here does I/O. Reading order:
 - `verdict`: levels, evidence, verdicts. `action`: what is judged. `paths`: how paths compare.
 - `effects`, `zones`: the words of the statute. `rule`, `statute/`: the statute itself, with its examples.
 - `policy`, `policies`: which rules apply; the policies that ship.
-- `shell/`: `syntax` (text to tree), `scope`, `escapes`, `words` (nodes to words), `flow` (pipes), `heredoc`,
-  `second_reading`, `walk` (every simple command, wherever it stands).
+- `shell/`: `syntax` (text to tree), `second_reading`, `scope` (what is known), `escapes`, `words` (nodes to words),
+  `flow` (pipes), `heredoc`, `redirections`, `blocks`, `commands`, `walk` (every simple command, wherever it stands).
 - `programs/`: `options`, `program` (what a row says), the tables `files`, `system`, `network`, `development`,
   `harmless`, and `table` (finding a row). `wrappers`: programs that run programs. `interpreters`: inline code.
-- `special`, `examination`: one simple command becomes findings. `judgement`: findings become a verdict.
+- `special/`: forms that no table can say: `shells`, `code`, `search`, `builtins`, `output`, and their `table`.
+- `examination`: one simple command becomes findings. `judgement`: findings become a verdict.
 - `checks`, `mentions`: single questions about an action or a command.
 """
 

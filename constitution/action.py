@@ -67,10 +67,10 @@ class Action:
     cwd: str = ""
     home: str = ""
     command: str | None = None
-    argv: tuple[str, ...] = field(default=(), converter=tuple)
-    paths: tuple[PathUse, ...] = field(default=(), converter=tuple)
-    resolved: Facts = field(default=(), converter=_facts)
-    executables: Facts = field(default=(), converter=_facts)
+    argv: tuple[str, ...] = ()
+    paths: tuple[PathUse, ...] = ()
+    resolved: Facts = field(factory=Facts, converter=_facts)
+    executables: Facts = field(factory=Facts, converter=_facts)
 
     @property
     def start(self) -> str:

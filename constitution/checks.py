@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Literal
 
+from attrs import evolve
+
 from constitution.action import Action
 from constitution.effects import Effect
 from constitution.judgement import findings_of, judge, judge_command
@@ -16,8 +18,17 @@ Check = Callable[[Action], Verdict]
 Risk = Literal["read_only", "side_effects", "high_ambiguity"]
 
 LOOKS = frozenset({Effect.READ, Effect.LIST, Effect.SHOW_ENVIRONMENT})
-AMBIGUOUS = frozenset({Effect.UNKNOWN_COMMAND, Effect.UNKNOWN_PROGRAM, Effect.UNREADABLE, Effect.RUN_UNKNOWN_CODE,
-                       Effect.RUN_FETCHED_CODE, Effect.RISKY_CODE, Effect.EXECUTE})  # fmt: skip
+AMBIGUOUS = frozenset(
+    {
+        Effect.UNKNOWN_COMMAND,
+        Effect.UNKNOWN_PROGRAM,
+        Effect.UNREADABLE,
+        Effect.RUN_UNKNOWN_CODE,
+        Effect.RUN_FETCHED_CODE,
+        Effect.RISKY_CODE,
+        Effect.EXECUTE,
+    }
+)
 
 
 def classify_risk(action: Action) -> Risk:
@@ -40,8 +51,6 @@ def is_dangerous_command(command: str) -> bool:
 
 def check_safety(action: Action, *, workspace: str, policy: Policy = DEFAULT) -> Verdict:
     """Return the verdict on an action with `workspace` as the workspace (S3)."""
-    from attrs import evolve
-
     return judge(evolve(action, workspace=workspace), policy)
 
 

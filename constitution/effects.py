@@ -28,6 +28,7 @@ class Effect(Enum):
     NETWORK = auto()
     UPLOAD = auto()
     REMOTE_SHELL = auto()
+    GIVE_SHELL = auto()  # another machine gets a shell here
     LISTEN = auto()
     PRIVILEGE = auto()
     POWER = auto()
@@ -87,6 +88,9 @@ class Zone(Enum):
     UNKNOWN = auto()
 
 
+NO_EVIDENCE = Evidence("")
+
+
 @frozen
 class Finding:
     """A command would have this effect on this path; `says` completes "<program> would ..."."""
@@ -95,4 +99,4 @@ class Finding:
     path: str = ""
     says: str = ""
     program: str = ""
-    evidence: Evidence = Evidence("")
+    evidence: Evidence = NO_EVIDENCE

@@ -10,18 +10,42 @@ from constitution.effects import Effect, Finding
 from constitution.programs.options import read_line
 from constitution.programs.program import Does, paths_of
 from constitution.programs.table import is_known, program_name, rows_for
-from constitution.shell.flow import ANYTHING, NOTHING, Flow, Origin
+from constitution.shell.flow import ANYTHING, NOTHING, Flow
 from constitution.shell.scope import Scope
 from constitution.shell.walk import Walk
-from constitution.special import SPECIAL, output_of
+from constitution.special.output import output_of
+from constitution.special.table import SPECIAL
 from constitution.verdict import Evidence
 from constitution.wrappers import SHELLS, WRAPPERS, Wrapper, unwrap
-from constitution.zones import UNKNOWN, resolve
+from constitution.zones import FETCHED, UNKNOWN, resolve
 
 __all__ = ["Examination"]
 
 GLOB = re.compile(r"[*?\[]")
-RESERVED = frozenset("{ } do done then fi if else elif while until for case esac function select in ! (( ))".split())
+RESERVED = frozenset(
+    [
+        "{",
+        "}",
+        "do",
+        "done",
+        "then",
+        "fi",
+        "if",
+        "else",
+        "elif",
+        "while",
+        "until",
+        "for",
+        "case",
+        "esac",
+        "function",
+        "select",
+        "in",
+        "!",
+        "((",
+        "))",
+    ]
+)
 SPECIALS = frozenset(SPECIAL) | SHELLS | frozenset(WRAPPERS)
 WRITES = frozenset({">", ">>", ">|", "&>", "&>>", ">&", "<>"})
 
@@ -105,6 +129,8 @@ class Examination:
         return behind if is_known(behind) or behind in SPECIALS else name
 
     def _unknown_command(self, argv: list[str], walk: Walk) -> Flow:
+        if FETCHED in argv[0]:
+            self.found(Effect.RUN_FETCHED_CODE, walk, program="the command")
         self.found(Effect.UNKNOWN_COMMAND, walk, program="the command", says="run a program whose name cannot be known")
         if len(argv) > 1 and argv[0] in RESERVED:
             return self.examine(argv[1:], ANYTHING, walk)
@@ -171,8 +197,3 @@ LOCAL = re.compile(
 
 def _is_local(address: str) -> bool:
     return LOCAL.match(address) is not None
-
-
-def is_text(flow: Flow) -> bool:
-    """Return whether the content of a pipe is known."""
-    return flow.origin is Origin.TEXT

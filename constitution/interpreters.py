@@ -9,15 +9,52 @@ __all__ = ["Reading", "read_code", "read_python"]
 
 MAX_CODE = 20_000
 
-STARTS = frozenset("system popen call run Popen check_output check_call getoutput getstatusoutput spawn spawnl spawnv execv execl execvp "
-                   "execlp execve posix_spawn create_subprocess_shell create_subprocess_exec".split())  # fmt: skip
-DELETES_TREE = frozenset("rmtree removedirs move".split())
-DELETES = frozenset("remove unlink rmdir truncate rename replace".split())
-OBSCURE = frozenset(
-    "eval exec compile __import__ b64decode fromhex decodebytes loads getattr import_module run_path urlopen".split()
+STARTS = frozenset(
+    [
+        "system",
+        "popen",
+        "call",
+        "run",
+        "Popen",
+        "check_output",
+        "check_call",
+        "getoutput",
+        "getstatusoutput",
+        "spawn",
+        "spawnl",
+        "spawnv",
+        "execv",
+        "execl",
+        "execvp",
+        "execlp",
+        "execve",
+        "posix_spawn",
+        "create_subprocess_shell",
+        "create_subprocess_exec",
+    ]
 )
-NETWORK = frozenset("urllib requests httpx socket aiohttp ftplib smtplib paramiko telnetlib http".split())
-FILE_METHODS = frozenset("read_text read_bytes write_text write_bytes open unlink rmdir chmod".split())
+DELETES_TREE = frozenset(["rmtree", "removedirs", "move"])
+DELETES = frozenset(["remove", "unlink", "rmdir", "truncate", "rename", "replace"])
+OBSCURE = frozenset(
+    [
+        "eval",
+        "exec",
+        "compile",
+        "__import__",
+        "b64decode",
+        "fromhex",
+        "decodebytes",
+        "loads",
+        "getattr",
+        "import_module",
+        "run_path",
+        "urlopen",
+    ]
+)
+NETWORK = frozenset(
+    ["urllib", "requests", "httpx", "socket", "aiohttp", "ftplib", "smtplib", "paramiko", "telnetlib", "http"]
+)
+FILE_METHODS = frozenset(["read_text", "read_bytes", "write_text", "write_bytes", "open", "unlink", "rmdir", "chmod"])
 
 OTHERS = re.compile(
     r"\b(system|exec|execSync|execFile|execFileSync|spawn|spawnSync|popen|qx|unlink|unlinkSync|rmtree|rmdir|rmdirSync|rmSync|remove_tree"
@@ -106,11 +143,12 @@ def _call(node: ast.Call, reading: Reading) -> None:
         reading.paths.extend(("delete_tree" if name in DELETES_TREE else "delete", text) for text in texts or [""])
     elif name == "open" or name in FILE_METHODS:
         reading.paths.extend(_file_use(node, name, texts))
-    elif name in OBSCURE and not (
-        name == "loads" and isinstance(node.func, ast.Attribute) and _owner(node.func) == "json"
-    ):
-        if name not in ("getattr", "compile"):
-            reading.risks.append(f"run Python code that uses {name!r}")
+    elif name in OBSCURE and not _is_json(node):
+        reading.risks.append(f"run Python code that uses {name!r}")
+
+
+def _is_json(node: ast.Call) -> bool:
+    return isinstance(node.func, ast.Attribute) and node.func.attr == "loads" and _owner(node.func) == "json"
 
 
 def _is_file_call(node: ast.Call) -> bool:

@@ -5,8 +5,8 @@ import posixpath
 from constitution.action import Action, PathUse
 from constitution.effects import Effect, Finding, Zone
 from constitution.examination import Examination
-from constitution.policy import Policy
 from constitution.policies import DEFAULT
+from constitution.policy import Policy
 from constitution.programs.table import program_name
 from constitution.rule import Rule
 from constitution.shell.flow import NOTHING
@@ -39,9 +39,8 @@ def judge(action: Action, policy: Policy = DEFAULT) -> Verdict:
     verdicts += [_bounds(use, action, policy) for use in action.paths]
     examination = findings_of(action) if policy.rules or policy.blocklist else None
     if examination is not None:
-        places = Places(
-            _root(action.workspace), action.home or NOWHERE_HOME, policy.denied(action.home or NOWHERE_HOME)
-        )
+        home = action.home or NOWHERE_HOME
+        places = Places(_root(action.workspace), home, policy.denied(home), policy.roots(home))
         zones = (
             (finding, zone_of(finding.path, places) if finding.path else Zone.NOWHERE)
             for finding in examination.findings

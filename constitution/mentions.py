@@ -3,11 +3,15 @@
 from attrs import frozen
 
 from constitution.examination import Examination
+from constitution.paths import is_within
 from constitution.shell.scope import Scope
 from constitution.shell.walk import Walk
 from constitution.zones import FOUND, UNKNOWN
 
 __all__ = ["Mentions", "mentions"]
+
+HOME = "/~"
+"""Stands for the home folder until the caller knows it."""
 
 
 @frozen
@@ -22,13 +26,12 @@ class Mentions:
 
 def mentions(command: str) -> Mentions:
     """Return the program words and literal paths of a command. Total; of unreadable text, what can be read."""
-    scope = Scope(("",), "~")
+    scope = Scope(("",), HOME)
     examination = Examination(scope, {}, {})
     try:
         Walk(examination, scope).run(command)
     except RecursionError:
         return Mentions()
-    paths = tuple(
-        path for path in examination.words if path and UNKNOWN not in path and FOUND not in path and "*" not in path
-    )
-    return Mentions(tuple(examination.programs), paths)
+    literal = (path for path in examination.words if path and not any(mark in path for mark in (UNKNOWN, FOUND, "*")))
+    paths = ("~" + path[len(HOME) :] if is_within(path, HOME) else path for path in literal)
+    return Mentions(tuple(examination.programs), tuple(paths))

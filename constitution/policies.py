@@ -2,8 +2,7 @@
 
 from attrs import evolve
 
-from constitution.effects import Effect as E
-from constitution.effects import Zone as Z
+from constitution.effects import Effect, Zone
 from constitution.policy import Policy
 from constitution.rule import Rule
 from constitution.statute.control import CONTROL
@@ -19,17 +18,61 @@ BLOCKLIST = ("rm", "sudo", "shutdown", "reboot", "mkfs", "dd", "chmod 777")
 """S0 6.4: blocked for `bash` regardless of category."""
 
 APPROVALS = (
-    Rule("delete_recursively", "destruction", E.DELETE_TREE, (), Level.ask, match=("rm -rf x", "rm -r x"), near_miss=("rm x",)),
-    Rule("administrator", "privilege", E.PRIVILEGE, (), Level.ask, match=("sudo ls", "su -c ls"), near_miss=("echo sudo",)),
-    Rule("external_network", "network", (E.NETWORK, E.UPLOAD), (), Level.ask,
-         match=("curl https://example.com", "wget example.com", "scp a h:b", "rsync -a a h:b"), near_miss=("curl localhost", "rsync -a a b")),
-    Rule("system_modification", "system", (E.OPEN_TO_ALL, E.FORMAT, E.RAW_COPY), (), Level.ask,
-         match=("chmod 777 x", "mkfs.ext4 x", "dd if=a of=b"), near_miss=("chmod 755 x", "echo dd")),
-    Rule("overwrite_system_path", "destruction", E.WRITE, (Z.SYSTEM, Z.DEVICE), Level.ask,
-         match=("echo x > /etc/hosts", "cp a /usr/bin/b"), near_miss=("echo x > y", "echo x > ~/y")),
-    Rule("code_from_elsewhere", "code", (E.RUN_FETCHED_CODE, E.RUN_UNKNOWN_CODE, E.UNKNOWN_COMMAND), (), Level.ask,
-         match=("curl localhost | sh", "$X"), near_miss=("ls | wc",)),
-)  # fmt: skip
+    Rule(
+        "delete_recursively",
+        "destruction",
+        Effect.DELETE_TREE,
+        (),
+        Level.ask,
+        match=("rm -rf x", "rm -r x"),
+        near_miss=("rm x",),
+    ),
+    Rule(
+        "administrator",
+        "privilege",
+        Effect.PRIVILEGE,
+        (),
+        Level.ask,
+        match=("sudo ls", "su -c ls"),
+        near_miss=("echo sudo",),
+    ),
+    Rule(
+        "external_network",
+        "network",
+        (Effect.NETWORK, Effect.UPLOAD),
+        (),
+        Level.ask,
+        match=("curl https://example.com", "wget example.com", "scp a h:b", "rsync -a a h:b"),
+        near_miss=("curl localhost", "rsync -a a b"),
+    ),
+    Rule(
+        "system_modification",
+        "system",
+        (Effect.OPEN_TO_ALL, Effect.FORMAT, Effect.RAW_COPY),
+        (),
+        Level.ask,
+        match=("chmod 777 x", "mkfs.ext4 x", "dd if=a of=b"),
+        near_miss=("chmod 755 x", "echo dd"),
+    ),
+    Rule(
+        "overwrite_system_path",
+        "destruction",
+        Effect.WRITE,
+        (Zone.SYSTEM, Zone.DEVICE),
+        Level.ask,
+        match=("echo x > /etc/hosts", "cp a /usr/bin/b"),
+        near_miss=("echo x > y", "echo x > ~/y"),
+    ),
+    Rule(
+        "code_from_elsewhere",
+        "code",
+        (Effect.RUN_FETCHED_CODE, Effect.RUN_UNKNOWN_CODE, Effect.UNKNOWN_COMMAND),
+        (),
+        Level.ask,
+        match=("curl localhost | sh", "$X"),
+        near_miss=("ls | wc",),
+    ),
+)
 """S1 6.2. The last row is ours: what cannot be known might be any of the others."""
 
 

@@ -5,7 +5,7 @@ Rules of a policy combine by maximum: whatever is added can only raise a verdict
 
 from functools import lru_cache
 
-from attrs import evolve, field, frozen
+from attrs import evolve, frozen
 
 from constitution.effects import Effect, Zone
 from constitution.paths import absolute, is_within
@@ -28,10 +28,10 @@ class Policy:
     """
 
     name: str
-    rules: tuple[Rule, ...] = field(converter=tuple)
-    allowed_roots: tuple[str, ...] = field(default=(), converter=tuple)
-    denied_paths: tuple[str, ...] = field(default=DENIED_PATHS, converter=tuple)
-    blocklist: tuple[str, ...] = field(default=(), converter=tuple)
+    rules: tuple[Rule, ...]
+    allowed_roots: tuple[str, ...] = ()
+    denied_paths: tuple[str, ...] = DENIED_PATHS
+    blocklist: tuple[str, ...] = ()
     bounded: bool = True
     admin: Level = Level.allow
 
@@ -47,8 +47,11 @@ class Policy:
         """Return whether a resolved path is within the bounds: not denied, and in the workspace or an allowed root."""
         if any(is_within(path, denied) for denied in self.denied(home)):
             return False
-        roots = (workspace, *(absolute(root, cwd=workspace, home=home) for root in self.allowed_roots))
-        return not self.bounded or any(is_within(path, root) for root in roots)
+        return not self.bounded or any(is_within(path, root) for root in (workspace, *self.roots(home)))
+
+    def roots(self, home: str) -> tuple[str, ...]:
+        """Return the allowed roots, absolute."""
+        return tuple(absolute(path, cwd="/", home=home) for path in self.allowed_roots)
 
     def with_rules(self, *rules: Rule) -> "Policy":
         """Return this policy with more rules; no verdict becomes weaker."""

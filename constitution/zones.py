@@ -8,15 +8,20 @@ from attrs import frozen
 from constitution.effects import Zone
 from constitution.paths import absolute, alike, is_within
 
-__all__ = ["FOUND", "UNKNOWN", "Places", "resolve", "zone_of"]
+__all__ = ["FETCHED", "FOUND", "UNKNOWN", "Places", "resolve", "zone_of"]
 
 UNKNOWN = "\0"
 """Stands in a word for the part that cannot be known."""
 
+FETCHED = UNKNOWN + "\x01"
+"""Stands for an unknown part that comes from the network or out of an encoding."""
+
 FOUND = "?*"
 """Stands for a name that a search below a folder finds: something in the folder, never the folder itself."""
 
-SINKS = frozenset("/dev/null /dev/stdout /dev/stderr /dev/stdin /dev/tty /dev/zero /dev/random /dev/urandom".split())
+SINKS = frozenset(
+    ["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/tty", "/dev/zero", "/dev/random", "/dev/urandom"]
+)
 SCRATCH = ("/tmp", "/var/tmp", "/dev/shm", "/private/tmp")
 HOMES = ("/home", "/Users")
 SHARED = (
@@ -66,6 +71,7 @@ class Places:
     workspace: str
     home: str
     denied: tuple[str, ...] = ()
+    roots: tuple[str, ...] = ()  # further folders that are as good as the workspace
 
 
 def zone_of(path: str, places: Places) -> Zone:
@@ -87,6 +93,8 @@ def _zone(path: str, places: Places) -> Zone:
         return zone
     if is_within(places.home, places.workspace) and is_within(path, places.home):
         return _home_in_workspace(path, places)
+    if any(is_within(path, root) and path != root for root in places.roots):
+        return Zone.WORKSPACE
     if is_within(path, places.workspace):
         return _workspace_zone(path, places)
     if is_within(path, places.home) and places.home != "/":
@@ -171,6 +179,6 @@ def resolve(word: str, *, cwd: str, home: str) -> str:
     if UNKNOWN not in word:
         return absolute(word, cwd=cwd, home=home)
     before, _, after = word.partition(UNKNOWN)
-    if not before or UNKNOWN in cwd and not before.startswith("/") or ".." in after.split("/"):
+    if not before or (UNKNOWN in cwd and not before.startswith("/")) or ".." in after.split("/"):
         return UNKNOWN
     return absolute(before + "x", cwd=cwd, home=home)[:-1] + UNKNOWN

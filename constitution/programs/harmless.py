@@ -14,5 +14,5 @@ HARMLESS = frozenset(
     code vi vim nvim nano emacs pbcopy pbpaste xclip xsel wl-copy ftype ctags uuidgen pathchk fmt hexdump readelf nm
     objdump ldd size c++filt strip git-lfs direnv asdf nvm fnm pyenv rbenv mise volta starship tldr jobs yq toml mlr xsv csvkit
     csvcut miller gron fx fd-find ping dig host nslookup sync coproc node-gyp sw_vers system_profiler
-    """.split()
+    """.split()  # noqa: SIM905
 )

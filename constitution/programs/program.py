@@ -4,10 +4,11 @@
     Program("git push", does=[Does(SHARED_HISTORY_LOSS, given="-f --force --mirror", says="overwrite what others see")])
 
 `to` chooses the paths: `operands`, `first`, `last`, `but_last`, `rest` (all but the first), `-o` or `--output` (the
-value of an option, several with blanks), `of=` (a word that starts so), or "" for an effect without a path.
+value of an option, several with blanks), `@ -d` (a file named behind `@` in such a value), `of=` (a word that starts so), or "" for an effect without a path.
 """
 
 import re
+from collections.abc import Sequence
 
 from attrs import field, frozen
 
@@ -21,7 +22,7 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-def _pattern(text: str) -> "re.Pattern[str] | None":
+def _pattern(text: str | None) -> "re.Pattern[str] | None":
     return re.compile(text) if text else None
 
 
@@ -33,9 +34,9 @@ class Does:
     to: str = ""
     given: frozenset[str] = field(default="", converter=_words)
     unless: frozenset[str] = field(default="", converter=_words)
-    words: "re.Pattern[str] | None" = field(default="", converter=_pattern)
-    values: "re.Pattern[str] | None" = field(
-        default="", converter=_pattern
+    words: re.Pattern[str] | None = field(default=None, converter=_pattern)
+    values: re.Pattern[str] | None = field(
+        default=None, converter=_pattern
     )  # one of the given options has such a value
     says: str = ""
     bare: bool = False  # only without operands
@@ -51,12 +52,20 @@ class Does:
         return self.words is None or any(self.words.search(word) for word in line.operands)
 
 
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(text.split("|"))
+
+
+def _all(does: Sequence[Does]) -> tuple[Does, ...]:
+    return tuple(does)
+
+
 @frozen
 class Program:
     """A row: names (with subcommands, as in "git push"), options that take a value, effects."""
 
-    names: tuple[str, ...] = field(converter=lambda names: tuple(names.split("|")))
-    does: tuple[Does, ...] = field(default=(), converter=tuple)
+    names: tuple[str, ...] = field(converter=_names)
+    does: tuple[Does, ...] = field(default=(), converter=_all)
     takes: frozenset[str] = field(default="", converter=_words)
     long_style: bool = False
     unless: frozenset[str] = field(default="", converter=_words)  # with one of these it only looks
@@ -72,6 +81,8 @@ def paths_of(to: str, line: Line) -> tuple[str, ...]:
         return operands[-1:] if len(operands) > 1 else ()
     if to.endswith("="):
         return tuple(word[len(to) :] for word in operands if word.startswith(to))
+    if to.startswith("@"):
+        return tuple(word.rpartition("@")[2] for word in line.value_of(*to.split()) if "@" in word)
     return line.value_of(*to.split())
 
 

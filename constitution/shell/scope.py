@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["MAX_VALUES", "Scope"]
 
 MAX_VALUES = 8
+MAX_LENGTH = 4_096
 ANYTHING = (UNKNOWN,)
 
 
@@ -32,8 +33,15 @@ class Scope:
 
     def copy(self) -> "Scope":
         """Return an independent copy."""
-        return Scope(self.cwd, self.home, dict(self.variables), dict(self.arrays), dict(self.functions),
-                     dict(self.aliases), self.positional)  # fmt: skip
+        return Scope(
+            self.cwd,
+            self.home,
+            dict(self.variables),
+            dict(self.arrays),
+            dict(self.functions),
+            dict(self.aliases),
+            self.positional,
+        )
 
     def values(self, name: str) -> tuple[str, ...]:
         """Return the possible values of a variable; of one that was never set here, what the shell starts with."""
@@ -51,8 +59,9 @@ class Scope:
         return ANYTHING
 
     def assign(self, name: str, values: tuple[str, ...]) -> None:
-        """Set a variable; too many possible values are as good as unknown."""
-        self.variables[name] = values if len(values) <= MAX_VALUES else ANYTHING
+        """Set a variable; too many possible values, or too long ones, are as good as unknown."""
+        modelled = len(values) <= MAX_VALUES and all(len(value) <= MAX_LENGTH for value in values)
+        self.variables[name] = values if modelled else ANYTHING
         self.arrays.pop(name, None)
 
     def join(self, other: "Scope") -> None:

@@ -58,8 +58,10 @@ class Expander:
     def several(self) -> list[dict[str, str]]:
         """Return the choices of values for the variables that were met and have several, at most 16."""
         names = sorted(self.doubtful)
-        return [dict(zip(names, values, strict=True))
-                for values in islice(product(*(self.scope.values(name) for name in names)), 16)]  # fmt: skip
+        return [
+            dict(zip(names, values, strict=True))
+            for values in islice(product(*(self.scope.values(name) for name in names)), 16)
+        ]
 
     def _pieces(self, node: "Node") -> list[Piece]:
         reader = READERS.get(node.type)

@@ -1,11 +1,11 @@
 """The zones that rules name together."""
 
-from constitution.effects import Zone as Z
+from constitution.effects import Zone
 
 __all__ = ["ANYWHERE", "BEYOND", "CRITICAL", "NEARBY", "UNCLEAR"]
 
-ANYWHERE: tuple[Z, ...] = ()
-CRITICAL = (Z.SYSTEM, Z.DEVICE, Z.SECRET, Z.HOME_ROOT)
-NEARBY = (Z.HOME, Z.OUTSIDE, Z.STARTUP, Z.PRIVATE)
-BEYOND = (Z.SYSTEM, Z.DEVICE, Z.SECRET, Z.HOME_ROOT, Z.HOME, Z.OUTSIDE, Z.STARTUP)
-UNCLEAR = (Z.UNKNOWN,)
+ANYWHERE: tuple[Zone, ...] = ()
+CRITICAL = (Zone.SYSTEM, Zone.DEVICE, Zone.SECRET, Zone.HOME_ROOT)
+NEARBY = (Zone.HOME, Zone.OUTSIDE, Zone.STARTUP, Zone.PRIVATE)
+BEYOND = (Zone.SYSTEM, Zone.DEVICE, Zone.SECRET, Zone.HOME_ROOT, Zone.HOME, Zone.OUTSIDE, Zone.STARTUP)
+UNCLEAR = (Zone.UNKNOWN,)
