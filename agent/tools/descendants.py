@@ -133,7 +133,9 @@ def _read(number: int) -> _Process | None:
     fields = text[text.rfind(b")") + 2 :].split()
     if len(fields) < 20 or fields[0] in (b"Z", b"X", b"x"):
         return None
-    return _Process(number, parent=int(fields[1]), group=int(fields[2]), session=int(fields[3]), started=int(fields[19]))
+    return _Process(
+        number, parent=int(fields[1]), group=int(fields[2]), session=int(fields[3]), started=int(fields[19])
+    )
 
 
 def _highest_number() -> int:
