@@ -131,6 +131,8 @@ def _attrs_record(kind: type, inside: tuple[type, ...]) -> Record:
     for attribute in attrs.fields(kind):
         if attribute.validator is not None:
             raise TypeError(f"{kind.__name__}.{attribute.name} has a validator, which a schema cannot tell; use Limits")
+        if attribute.name not in hints:
+            raise TypeError(f"{kind.__name__}.{attribute.name} has no annotation")
         if attribute.init:
             required = attribute.default is attrs.NOTHING
             name = attribute.alias or attribute.name

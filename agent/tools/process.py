@@ -124,6 +124,7 @@ async def _settle(child: Child, listener: _Listener) -> int:
     with anyio.move_on_after(DRAIN):
         await listener.at_end.wait()
         await child.vanish()
+        return 0
     if not listener.at_end.is_set():
         child = child.with_holders()
     survivors = len(child.family.living(child.age))

@@ -80,7 +80,7 @@ LIMITED = st.one_of(
 
 def made_record(kinds: Mapping[str, Any], optional: bool) -> type:
     fields = {
-        name: field(type=kind, default=None if optional and name == "b" else NOTHING, kw_only=True)
+        name: field(type=kind or type(None), default=None if optional and name == "b" else NOTHING, kw_only=True)
         for name, kind in kinds.items()
     }
     return make_class("Made", fields, frozen=True)
