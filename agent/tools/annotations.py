@@ -92,7 +92,10 @@ def _scalar(kind: ScalarKind, limits: Limits) -> Scalar:
     for_texts = limits.max_length is not None or limits.pattern is not None
     for_numbers = any(limit is not None for limit in (limits.minimum, limits.maximum, limits.above))
     if (for_texts and kind != "string") or (for_numbers and kind not in ("integer", "number")):
-        raise TypeError(f"{limits!r} does not fit a {kind}")
+        raise TypeError(
+            f"its limits do not fit the type {kind}: max_length and pattern are for texts, minimum, maximum and above "
+            "for numbers"
+        )
     return Scalar(kind, limits)
 
 
@@ -105,7 +108,7 @@ def _union(annotation: Any, limits: Limits, inside: tuple[type, ...]) -> Shape:
 def _array(annotation: Any, limits: Limits, inside: tuple[type, ...]) -> Shape:
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if limits != Limits(max_length=limits.max_length):
-        raise TypeError(f"{limits!r} does not fit an array; of limits it has max_length")
+        raise TypeError("its limits do not fit an array, which can have a max_length only")
     if origin is tuple and arguments[1:] != (Ellipsis,):
         if limits != _NO_LIMITS:
             raise TypeError(f"{annotation!r} has its length already; leave the limits out")
@@ -128,6 +131,8 @@ def _attrs_record(kind: type, inside: tuple[type, ...]) -> Record:
     for attribute in attrs.fields(kind):
         if attribute.validator is not None:
             raise TypeError(f"{kind.__name__}.{attribute.name} has a validator, which a schema cannot tell; use Limits")
+        if attribute.name not in hints:
+            raise TypeError(f"{kind.__name__}.{attribute.name} has no annotation")
         if attribute.init:
             required = attribute.default is attrs.NOTHING
             name = attribute.alias or attribute.name

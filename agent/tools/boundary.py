@@ -7,6 +7,7 @@ path is resolved first. Prefixes are compared by components: /tmp/agent-evil is 
 import os
 import stat
 from collections.abc import Iterable
+from contextlib import suppress
 
 from attrs import frozen
 
@@ -17,6 +18,7 @@ __all__ = ["Boundary", "Identity", "is_below", "make_boundary"]
 Identity = tuple[int, int]  # device and inode: what a file is, whatever it is called
 
 _MOST_DENIED_FILES = 10_000
+_ATTEMPTS = 40
 
 
 @frozen
@@ -36,7 +38,7 @@ class Boundary:
     def check(self, real: str, asked: str) -> None:
         """Refuse a path without links that is outside or denied. `asked` is what the caller wrote, for the message."""
         name = asked if asked == real else f"{asked} leads to {real}, which"
-        if any(is_below(real, denied) for path in self.denied for denied in {path, os.path.realpath(path)}):
+        if any(is_below(real, denied) for path in self.denied for denied in {path, follow_links(path)}):
             raise PathRefused(f"permission denied: {name} is a denied path")
         if not any(is_below(real, root) for root in self.allowed):
             raise PathRefused(f"permission denied: {name} is outside the allowed paths ({', '.join(self.allowed)})")
@@ -67,8 +69,8 @@ class Boundary:
 def make_boundary(root: str, allowed: Iterable[str], denied: Iterable[str], home: str | None) -> Boundary:
     """Return the boundary of a workspace; `~` in `allowed` and `denied` is `home`, by default the user's."""
     home = os.path.expanduser("~") if home is None else home
-    real_root = os.path.realpath(expand(root, home))
-    roots = [real_root, *(os.path.realpath(os.path.join(real_root, expand(path, home))) for path in allowed)]
+    real_root = follow_links(os.path.abspath(expand(root, home)))
+    roots = [real_root, *(follow_links(os.path.join(real_root, expand(path, home))) for path in allowed)]
     refused = (os.path.normpath(os.path.join(real_root, expand(path, home))) for path in denied)
     return Boundary(real_root, tuple(dict.fromkeys(roots)), tuple(refused), home)
 
@@ -76,6 +78,14 @@ def make_boundary(root: str, allowed: Iterable[str], denied: Iterable[str], home
 def is_below(path: str, root: str) -> bool:
     """Whether `path` is `root` or lies below it; both absolute and normal."""
     return path == root or path.startswith(root.rstrip("/") + "/")
+
+
+def follow_links(path: str) -> str:
+    """Return `path` without links, as far as it exists. Raises PathRefused if it changes faster than one can look."""
+    for _ in range(_ATTEMPTS):
+        with suppress(OSError):  # a link that is none any more when it is read
+            return os.path.realpath(path)
+    raise PathRefused(f"permission denied: {path} is being changed all the time")
 
 
 def expand(path: str, home: str) -> str:

@@ -58,7 +58,7 @@ class Child:
     async def vanish(self) -> None:
         """Wait until nothing of the command runs any more."""
         pause = _FIRST_PAUSE
-        while self.family.living(self.age):
+        while not self.has_exited() or self.family.living(self.age):
             await anyio.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
 
@@ -69,7 +69,7 @@ class Child:
         with anyio.move_on_after(grace):
             await self.vanish()
         for _ in range(_KILL_ROUNDS):
-            if not self.family.send(signal.SIGKILL, self.age):
+            if not self.family.send(signal.SIGKILL, self.age) and self.has_exited():
                 return
             await anyio.sleep(_FIRST_PAUSE)
 

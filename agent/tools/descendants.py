@@ -20,8 +20,9 @@ __all__ = ["TOKEN_VARIABLE", "Family", "token_value"]
 
 TOKEN_VARIABLE = "BPAGENT_CALL"
 
-_CERTAINLY_NEWER = 0.2  # seconds in which process numbers cannot have gone round once
-_ROUND = 20_000  # process numbers that can be used up in that time, generously
+_SHORT = 0.2  # seconds; the younger a command, the surer it is that numbers have not gone round since
+_NUMBERS_PER_SECOND = 100_000  # that a system can use up, generously
+_NUMBERS_AT_LEAST = 1_000
 
 
 @frozen
@@ -76,7 +77,8 @@ class Family:
             numbers = [int(name) for name in os.listdir("/proc") if name.isdigit()]
         except OSError:
             return
-        only_newer = age < _CERTAINLY_NEWER and self.leader + _ROUND < _highest_number()
+        reach = self.leader + _NUMBERS_AT_LEAST + age * _NUMBERS_PER_SECOND
+        only_newer = age < _SHORT and reach < _highest_number()
         ours = os.getpid()
         for number in numbers:
             if number != ours and not (only_newer and number < self.leader):

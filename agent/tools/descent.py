@@ -69,7 +69,7 @@ def _step(handle: int, component: str, path: str, create: Callable[[str], bool])
         if not create(path):
             raise FileNotFoundError(f"no such directory: {path}") from error
     except OSError as error:
-        if is_link(component, handle):
+        if isinstance(error, NotADirectoryError) and not _is_file(component, handle):
             raise Changed(path) from error
         raise type(error)(f"{path}: {error.strerror}") from error
     with suppress(FileExistsError):
@@ -77,9 +77,10 @@ def _step(handle: int, component: str, path: str, create: Callable[[str], bool])
     return _step(handle, component, path, lambda _: False)
 
 
-def is_link(name: str, handle: int) -> bool:
-    """Whether `name` in the directory `handle` is a link now."""
+def _is_file(name: str, handle: int) -> bool:
+    """Whether `name` in the directory `handle` is now something that will not be a directory: not a link, not gone."""
     try:
-        return stat.S_ISLNK(os.stat(name, dir_fd=handle, follow_symlinks=False).st_mode)
+        mode = os.stat(name, dir_fd=handle, follow_symlinks=False).st_mode
     except OSError:
         return False
+    return not (stat.S_ISLNK(mode) or stat.S_ISDIR(mode))

@@ -52,6 +52,8 @@ def keep_head(content: bytes, limit: int, total: int) -> str:
 
 
 def _from_character(tail: bytearray) -> bytearray:
-    """Drop the rest of a character that was cut in two."""
-    start = next((index for index, byte in enumerate(tail[:3]) if byte not in _CONTINUATION), 0)
+    """Drop the rest of a character that was cut in two: at most three bytes."""
+    start = next((index for index, byte in enumerate(tail[:4]) if byte not in _CONTINUATION), None)
+    if start is None:
+        return tail if len(tail) > 3 else bytearray()
     return tail[start:]

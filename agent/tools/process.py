@@ -10,6 +10,7 @@ Whoever holds the output open does not keep us: the command is over when its fir
 import codecs
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 
 import anyio
 from attrs import field, frozen
@@ -25,7 +26,7 @@ LEFT_BEHIND_GRACE = 0.2  # and for what a finished command left behind
 DRAIN = 0.2  # seconds in which background processes may end by themselves after the command
 
 _PIECE = 65536  # bytes read at once
-_PIECES = 16  # reads before others get their turn
+_PIECES = 16  # reads before others get their turn; together as much as a pipe holds at most
 
 
 @frozen
@@ -69,6 +70,7 @@ async def run_process(
             timed_out = await _end_in_time(child, timeout)
             survivors = await _settle(child, listener)
             group.cancel_scope.cancel()
+        listener.take()
     except BaseException:
         with anyio.CancelScope(shield=True):
             await child.end(CANCELLED_GRACE)
@@ -87,27 +89,29 @@ class _Listener:
     output: HeadAndTail
     progress: Callable[[str], None] | None
     at_end: anyio.Event = field(init=False, factory=anyio.Event)
+    decoder: codecs.IncrementalDecoder = field(
+        init=False, factory=lambda: codecs.getincrementaldecoder("utf-8")("replace")
+    )
 
     async def listen(self) -> None:
-        decode = codecs.getincrementaldecoder("utf-8")("replace").decode
         while not self.at_end.is_set():
             await anyio.wait_readable(self.pipe)
+            self.take()
+
+    def take(self) -> None:
+        """Take what is there now: at most as much as a pipe holds, so that others get their turn."""
+        with suppress(BlockingIOError):
             for _ in range(_PIECES):
-                piece = self._read()
-                if piece is None:
-                    break
-                self.output.add(piece)
-                if self.progress is not None:
-                    self.progress(decode(piece, not piece))
+                piece = os.read(self.pipe, _PIECE)
+                self._add(piece)
                 if not piece:
                     self.at_end.set()
-                    break
+                    return
 
-    def _read(self) -> bytes | None:
-        try:
-            return os.read(self.pipe, _PIECE)
-        except BlockingIOError:
-            return None
+    def _add(self, piece: bytes) -> None:
+        self.output.add(piece)
+        if self.progress is not None and (text := self.decoder.decode(piece, not piece)):
+            self.progress(text)
 
 
 async def _end_in_time(child: Child, timeout: float | None) -> bool:
@@ -124,6 +128,7 @@ async def _settle(child: Child, listener: _Listener) -> int:
     with anyio.move_on_after(DRAIN):
         await listener.at_end.wait()
         await child.vanish()
+        return 0
     if not listener.at_end.is_set():
         child = child.with_holders()
     survivors = len(child.family.living(child.age))

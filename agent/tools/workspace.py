@@ -17,7 +17,7 @@ from typing import BinaryIO, TypeVar
 
 from attrs import frozen
 
-from agent.tools.boundary import Boundary, make_boundary
+from agent.tools.boundary import Boundary, follow_links, make_boundary
 from agent.tools.descent import Changed, open_directory, open_parent
 from agent.tools.errors import PathRefused
 
@@ -68,7 +68,7 @@ class Workspace:
 
     def resolve(self, path: str) -> str:
         """Return `path` absolute and with its links followed, as far as it exists. Nothing is checked."""
-        return os.path.realpath(self._boundary.absolute(path))
+        return follow_links(self._boundary.absolute(path))
 
     def open_read(self, path: str) -> BinaryIO:
         """Return an ordinary file, open for reading."""
@@ -102,7 +102,7 @@ class Workspace:
         """Do `action(resolved, asked)` with an allowed path; again if the path changed meanwhile."""
         for _ in range(_ATTEMPTS):
             asked = self._boundary.absolute(path)
-            real = os.path.realpath(asked)
+            real = follow_links(asked)
             self._boundary.check(real, os.path.normpath(asked) if ".." not in asked.split("/") else asked)
             with suppress(Changed):
                 return action(real, asked)

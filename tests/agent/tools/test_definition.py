@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Mapping
 from enum import Enum
-from typing import Annotated, Any, Literal, NotRequired, TypedDict
+from typing import Annotated, Any, NotRequired, TypedDict
 
 import anyio
 import pytest
@@ -191,6 +191,7 @@ async def test_a_timeout_of_the_tool_is_an_error_result() -> None:
     async def wait() -> str:
         """Wait."""
         await anyio.sleep_forever()
+        return "never"
 
     @tool
     async def give_up() -> str:
@@ -338,7 +339,7 @@ def validated(a: Checked) -> str:
         (strange, "tool 'strange': parameter 'a': .*use str, int"),
         (open_ended, "parameter 'a' cannot be given by name"),
         (misdescribed, "describes b, but has no such parameter"),
-        (misfit, "does not fit a integer|does not fit an integer"),
+        (misfit, "its limits do not fit the type integer"),
         (validated, "Checked.size has a validator"),
     ],
 )

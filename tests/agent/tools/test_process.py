@@ -157,14 +157,14 @@ async def test_characters_split_over_two_reads_are_whole() -> None:
 
 async def test_what_a_process_cannot_be_given_is_refused_before_it_starts() -> None:
     for argv in (["bash", "-c", "echo \0"], ["echo", "\udc80"]):
-        with pytest.raises(CannotStart, match="NUL|surrogate"):
+        with pytest.raises(CannotStart, match=r"NUL|surrogate"):
             await run_process(argv, cwd="/", env={}, timeout=1, output_limit=10)
 
 
 async def test_a_missing_program_or_directory_is_named(tmp_path: Path) -> None:
     with pytest.raises(CannotStart, match="'no-such-program': no such program on PATH"):
         await run_process(["no-such-program"], cwd="/", env=tool_environment(), timeout=1, output_limit=10)
-    with pytest.raises(CannotStart, match="working directory '.*gone' does not exist"):
+    with pytest.raises(CannotStart, match=r"working directory '.*gone' does not exist"):
         await run_process(["true"], cwd=str(tmp_path / "gone"), env=tool_environment(), timeout=1, output_limit=10)
 
 

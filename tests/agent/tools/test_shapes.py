@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Union
 
-from attrs import field, make_class
+from attrs import NOTHING, field, make_class
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -69,7 +69,7 @@ NAMES = st.sampled_from(["a", "b", "c"])
 PLAIN = st.sampled_from([str, int, float, bool, None])
 LITERALS = st.lists(st.sampled_from(["a", "b", "", 0, 1, True, False, None]), min_size=1, max_size=3).map(
     lambda values: Literal[tuple(values)]
-)  # type: ignore[misc]
+)
 LIMITED = st.one_of(
     st.builds(lambda low, high: Annotated[int, Limits(minimum=low, maximum=high)], *[st.integers(-3, 3)] * 2),
     st.builds(lambda low: Annotated[float, Limits(above=low)], st.integers(-3, 3)),
@@ -80,7 +80,7 @@ LIMITED = st.one_of(
 
 def made_record(kinds: Mapping[str, Any], optional: bool) -> type:
     fields = {
-        name: field(type=kind, **({"default": None} if optional and name == "b" else {}), kw_only=True)
+        name: field(type=kind or type(None), default=None if optional and name == "b" else NOTHING, kw_only=True)
         for name, kind in kinds.items()
     }
     return make_class("Made", fields, frozen=True)

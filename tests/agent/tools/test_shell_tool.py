@@ -1,5 +1,6 @@
 """`bash`: a command's end, told in words that the model can act on."""
 
+import inspect
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -62,7 +63,7 @@ async def test_s6_4_a_command_over_its_time_is_killed_and_answered_as_an_error(c
 
 
 async def test_s6_4_the_time_is_120_seconds_unless_said_otherwise_and_at_most_600(root: Path, call: Call) -> None:
-    default = workspace_tools.__kwdefaults__["timeout"]
+    default = inspect.signature(workspace_tools).parameters["timeout"].default
     result = await call("bash", command="echo hi", timeout=900)
 
     assert default == 120
