@@ -45,6 +45,11 @@ def _paths(paths: Iterable[str]) -> tuple[str, ...]:
     return tuple(paths)
 
 
+def _known_policy(preset: object, attribute: object, name: str | None) -> None:
+    if name is not None and name not in POLICIES:
+        raise ValueError(f"there is no policy {name!r}; policies: {', '.join(POLICIES)}, none")
+
+
 def _optional_positive() -> Any:
     return validators.optional(validators.and_(validators.instance_of(int), validators.ge(1)))
 
@@ -58,7 +63,7 @@ class Preset:
     """
 
     name: str
-    policy: str | None = field(default="default", validator=validators.in_((None, *POLICIES)))
+    policy: str | None = field(default="default", validator=_known_policy)
     max_iterations: int | None = field(default=20, validator=_optional_positive())
     limit_text: str = LIMIT_TEXT
     max_failures: int | None = field(default=5, validator=_optional_positive())

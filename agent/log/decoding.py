@@ -51,8 +51,8 @@ class Decoder:
 
     def _make_converter(self) -> cattrs.Converter:
         converter = cattrs.Converter(forbid_extra_keys=True)
-        for kind in (str, bool, int, float):
-            converter.register_structure_hook(kind, _exactly(kind))
+        for plain in (str, bool, int, float):
+            converter.register_structure_hook(plain, _exactly(plain))
         converter.register_structure_hook(Facts, lambda data, _: Facts(data))
         converter.register_structure_hook_func(lambda kind: kind == Mapping[str, Any], lambda data, _: freeze(data))
         for kind in ROLES:
@@ -83,7 +83,7 @@ def _exactly(kind: type) -> Callable[[Any, Any], Any]:
 
 def _without_role(kind: type, converter: cattrs.Converter) -> Callable[[Any, Any], Any]:
     """Read a message of one kind; its role says nothing new."""
-    structure = make_dict_structure_fn(kind, converter, _cattrs_forbid_extra_keys=True)
+    structure: Callable[[Any, Any], Any] = make_dict_structure_fn(kind, converter, _cattrs_forbid_extra_keys=True)
     return lambda data, _: structure({name: value for name, value in dict(data).items() if name != "role"}, kind)
 
 
