@@ -1,4 +1,4 @@
-"""How an action becomes a verdict: its findings, the zone of each, and the strictest rule that the policy has for them."""
+"""How an action becomes a verdict: its findings, the zone of each, and the strictest rule of the policy for them."""
 
 import posixpath
 
@@ -53,7 +53,7 @@ def judge(action: Action, policy: Policy = DEFAULT) -> Verdict:
 def judge_command(
     command: str, workspace: str, *, cwd: str = "", home: str | None = None, policy: Policy = DEFAULT
 ) -> Verdict:
-    """Return the verdict on a shell command that starts in `cwd` (default: the workspace); paths are taken lexically."""
+    """Return the verdict on a shell command that starts in `cwd` (or the workspace); paths are taken lexically."""
     return judge(Action("bash", "write", workspace, cwd or workspace, home or "", command=command), policy)
 
 

@@ -4,7 +4,8 @@
     Program("git push", does=[Does(SHARED_HISTORY_LOSS, given="-f --force --mirror", says="overwrite what others see")])
 
 `to` chooses the paths: `operands`, `first`, `last`, `but_last`, `rest` (all but the first), `-o` or `--output` (the
-value of an option, several with blanks), `@ -d` (a file named behind `@` in such a value), `of=` (a word that starts so), or "" for an effect without a path.
+value of an option, several with blanks), `@ -d` (a file named behind `@` in such a value),
+`of=` (a word that starts so), or "" for an effect without a path.
 """
 
 import re

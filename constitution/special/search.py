@@ -111,7 +111,9 @@ def _each_found(words: list[str], names: list[str], walk: "Walk") -> None:
 
 
 XARGS_TAKES = frozenset(
-    "-a --arg-file -d --delimiter -E -I -L --max-lines -n --max-args -P --max-procs -s --max-chars -R -S -J --replace".split()  # noqa: SIM905
+    """
+    -a --arg-file -d --delimiter -E -I -L --max-lines -n --max-args -P --max-procs -s --max-chars -R -S -J --replace
+    """.split()  # noqa: SIM905
 )
 
 
