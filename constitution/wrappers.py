@@ -129,7 +129,7 @@ def unwrap(wrapper: Wrapper, words: list[str]) -> tuple[list[str], list[str]]:
             return [], scripts
         inner = list(read_line(inner[1:], wrapper.takes, to_operand=True).operands)
     if wrapper.assignments:
-        while inner and "=" in inner[0] and inner[0].split("=", 1)[0].isidentifier():
+        while inner and (inner[0] == "-" or ("=" in inner[0] and inner[0].split("=", 1)[0].isidentifier())):
             inner.pop(0)
     inner = inner[wrapper.skip :]
     if wrapper.script and wrapper.names[0] in ("su", "flock") and scripts:

@@ -27,11 +27,13 @@ NETWORK = (
             Does(Effect.READ, "-K --config -T --upload-file"),
             Does(
                 Effect.UPLOAD,
+                "operands",
                 given="-d --data --data-binary --data-raw --data-urlencode -F --form -T --upload-file --json",
                 says="send data to another machine",
             ),
             Does(
                 Effect.UPLOAD,
+                "operands",
                 given="-X --request",
                 values=r"(?i)^(POST|PUT|PATCH|DELETE)$",
                 says="send data to another machine",
@@ -49,6 +51,7 @@ NETWORK = (
             Does(Effect.READ, "--post-file --body-file -i"),
             Does(
                 Effect.UPLOAD,
+                "operands",
                 given="--post-data --post-file --body-data --body-file",
                 says="send data to another machine",
             ),

@@ -38,6 +38,9 @@ class Examiner(Protocol):
     def redirect(self, operator: str, target: str, walk: "Walk") -> None:
         """Take a redirection and the word that it opens."""
 
+    def assigned(self, name: str, values: tuple[str, ...], walk: "Walk") -> None:
+        """Take an assignment to a variable."""
+
     def report(self, finding: Finding) -> None:
         """Take a finding about the script itself."""
 
