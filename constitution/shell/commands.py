@@ -29,9 +29,12 @@ def command(walk: "Walk", node: "Node", stdin: Flow, extra: list[str] | tuple[st
 
 
 def _argv(walk: "Walk", node: "Node", expander: Expander, stdin: Flow) -> tuple[list[str], Flow]:
-    argv = list[str]()
+    argv, end = list[str](), -1
     for child in node.children:
         kind = child.type
+        if child.start_byte == end and "redirect" not in kind:
+            walk.doubt("the parser splits a word that has no blank in it")
+        end = child.end_byte if "redirect" not in kind else -1
         if kind == "variable_assignment":
             _report(walk, child, assignment_values(walk, child))
         elif kind in ("file_redirect", "herestring_redirect", "heredoc_redirect"):

@@ -132,7 +132,8 @@ class Expander:
     def _opaque(self, node: "Node") -> list[Piece]:
         """Take what is not modelled as unknown, but run the substitutions in it."""
         self.run_substitutions(node)
-        return [(UNKNOWN, "split")] if node.is_named else [(self.text_of(node), "bare")]
+        misread = node.type == "$" and self.source[node.end_byte : node.end_byte + 1].isalnum()
+        return [(UNKNOWN, "split")] if node.is_named or misread else [(self.text_of(node), "bare")]
 
     def run_substitutions(self, node: "Node") -> None:
         """Run every command and process substitution anywhere below a node."""

@@ -119,13 +119,16 @@ def editor(examination: "Examination", name: str, argv: list[str], stdin: Flow, 
             walk.nested(match[1].strip(" )'\""))
 
 
+SCREEN_TAKES = frozenset(("-S", "-L", "-t", "-c", "-s", "-h", "-p", "-X", "-r", "-x"))
+
+
 def terminal(examination: "Examination", name: str, argv: list[str], stdin: Flow, walk: "Walk") -> None:
     """tmux and screen: words with blanks are commands that run in a new window."""
     for word in argv[1:]:
         if " " in word and not word.startswith("#"):
             walk.nested(word)
     if name == "screen":
-        command = read_line(argv[1:], frozenset(["-S", "-L", "-t", "-c", "-s", "-h", "-p", "-X", "-r", "-x"]), to_operand=True).operands
+        command = read_line(argv[1:], SCREEN_TAKES, to_operand=True).operands
         if command and "-X" not in argv:
             examination.examine(list(command), NOTHING, walk)
 
