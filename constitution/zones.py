@@ -64,7 +64,7 @@ VERSION_CONTROL = re.compile(r"(^|/)\.(git|hg|svn|jj)(/|$)")
 HARMLESS_PREFIXES = (Zone.WORKSPACE, Zone.WORKSPACE_ROOT, Zone.SCRATCH, Zone.SCRATCH_ROOT)
 
 
-@frozen
+@frozen(cache_hash=True)
 class Places:
     """The folders that paths are compared with; all absolute and normalised."""
 

@@ -77,6 +77,7 @@ DEVELOPMENT = (
         takes="-x --exec --onto -s -X",
     ),
     Program("git rm", [Does(Effect.DELETE, "operands", unless="--cached -n --dry-run")]),
+    Program("git clone|git fetch|git pull", [Does(Effect.RISKY_CODE, words="^ext::", says="start another program")]),
     Program("git mv", []),
     Program("git worktree", [Does(Effect.HISTORY_LOSS, words="^remove$", given="-f --force", says=LOSES)]),
     Program("git submodule", [Does(Effect.HISTORY_LOSS, words="^deinit$", given="-f --force --all", says=LOSES)]),
