@@ -144,6 +144,7 @@ def test_any_action_gets_a_verdict(argv: list[str], paths: list[str], workspace:
         "x" * 1_000_000,
         "cat <<A\n" * 2_000,
         "{a,b}" * 3_000,
+        "X='" + "<>|" * 1_300 + "'; " + 'eval "$X"; ' * 1_000,
         "sh -c " * 3_000,
         "env " * 3_000 + "rm -rf /",
         "eval " * 3_000 + "x",
