@@ -27,19 +27,18 @@ import attrs
 
 from bp.errors import BProgramError
 from bp.liveness import live_locals
+from bp.statements import Refusals
 
 __all__ = ["VerificationError", "check_interpreter", "fingerprint", "fingerprint_of_value"]
 
 ATOMS = (type(None), bool, int, str, bytes, complex, type(...), type(NotImplemented))
-SET_ITERATOR = type(iter(set()))
-ITERATORS = tuple(
-    type(iterator)
-    for iterator in (
-        iter([]), iter(()), iter(range(0)), iter(range(1 << 70)), iter(""), iter(b""), iter(bytearray()), iter({}),
-        iter({}.values()), iter({}.items()), reversed([]), reversed(()), reversed({}), enumerate(()), zip(), map(abs, ()),
-        filter(None, ()), iter("é"),
-    )
-)  # fmt: skip
+SET_ITERATOR: type = type(iter(set[Any]()))
+EMPTY_ITERATORS: tuple[Any, ...] = (
+    *(iter([]), iter(()), iter(range(0)), iter(range(1 << 70)), iter(""), iter("é"), iter(b""), iter(bytearray())),
+    *(iter({}), iter({}.values()), iter({}.items()), reversed([]), reversed(()), reversed({})),
+    *(enumerate(()), zip(), map(abs, ()), filter(None, ())),
+)
+ITERATORS: tuple[type, ...] = tuple(dict.fromkeys(map(type, EMPTY_ITERATORS)))
 
 
 class VerificationError(BProgramError):
@@ -106,10 +105,14 @@ class Description:
 
     def _special(self) -> tuple[tuple[Any, Callable[[Any, str], Any]], ...]:
         return (
+            (Refusals, lambda value, path: (Refusals, frozenset(self.value(tuple(item), path) for item in value))),
             (Enum, lambda value, path: (type(value), value.name)),
             ((type, ModuleType, CodeType), lambda value, path: ("named", id(value))),
             (FunctionType, self._function),
-            (MethodType, lambda value, path: ("method", self.value(value.__func__, path), self.value(value.__self__, path))),
+            (
+                MethodType,
+                lambda value, path: ("method", self.value(value.__func__, path), self.value(value.__self__, path)),
+            ),
             (BuiltinFunctionType, self._builtin),
             (CellType, self._cell),
             (GeneratorType, lambda value, path: self._once(value, path, self.generator)),
@@ -169,14 +172,14 @@ class Description:
         return self._once(value, path, lambda value, path: (type(value), self.value(value.__reduce__(), path)))
 
     def _instance(self, kind: type, value: Any, path: str) -> Any:
-        if attrs.has(kind) and kind.__eq__ is not object.__eq__:
+        if attrs.has(kind) and _has_value(kind):
             fields = [(field.name, getattr(value, field.name)) for field in attrs.fields(kind)]
             return self._fields(kind, value, fields, path)
-        if hasattr(kind, "__dataclass_fields__") and kind.__eq__ is not object.__eq__:
+        if hasattr(kind, "__dataclass_fields__") and _has_value(kind):
             return self._fields(kind, value, [(name, getattr(value, name)) for name in kind.__dataclass_fields__], path)
         if isinstance(value, Mapping) and kind.__hash__ is not None:
             return (kind, tuple((self.value(key, path), self.value(item, path)) for key, item in value.items()))
-        if kind.__eq__ is object.__eq__ and not _is_interned(value):
+        if not _has_value(kind) and not _is_interned(value):
             raise VerificationError(_no_value(value, path))
         if kind is SET_ITERATOR or kind.__module__ == itertools.__name__:
             raise VerificationError(_no_value(value, path))
@@ -212,6 +215,11 @@ def _reduction(value: Any, path: str) -> Any:
         raise VerificationError(_no_value(value, path)) from error
 
 
+def _has_value(kind: type) -> bool:
+    """Tell whether objects of this class are compared by value, not by identity."""
+    return getattr(kind, "__eq__", None) is not object.__eq__
+
+
 def _is_interned(value: Any) -> bool:
     """Tell whether identity is value: plain named events are one object for each name."""
     from bp.bthreads import BThreadFunction
@@ -231,7 +239,7 @@ def check_interpreter() -> None:
     """Raise VerificationError on an interpreter where two different positions of a generator look equal."""
 
     def loop() -> Generator[Any, Any, Any]:
-        for item in ("x", "x"):
+        for item in ("x", "x"):  # noqa: UP028 - the position in this loop is what is looked at
             yield item
 
     def nested() -> Generator[Any, Any, Any]:

@@ -6,7 +6,7 @@ written. Whatever is not understood counts as a use, so that a live variable is 
 """
 
 import dis
-from functools import lru_cache
+from functools import cache
 from types import CodeType
 
 __all__ = ["live_locals"]
@@ -19,7 +19,7 @@ NEVER_FALLS_THROUGH = frozenset(
 JUMPS = frozenset(dis.hasjrel) | frozenset(dis.hasjabs)
 
 
-@lru_cache(maxsize=None)
+@cache
 def live_locals(code: CodeType, offset: int) -> frozenset[str]:
     """Return the locals of `code` that may be read after it goes on from the instruction at byte `offset`."""
     if LOOKS_AROUND & set(code.co_names):
@@ -28,7 +28,7 @@ def live_locals(code: CodeType, offset: int) -> frozenset[str]:
     return frozenset().union(*(live[after] for after in following[offset]))
 
 
-@lru_cache(maxsize=None)
+@cache
 def _live_before(code: CodeType) -> tuple[dict[int, frozenset[str]], dict[int, tuple[int, ...]]]:
     """Return what is live before each instruction, and which instructions may follow it."""
     instructions = list(dis.get_instructions(code))

@@ -182,7 +182,7 @@ def watched(name: str) -> Iterator[None]:
         if kind == "c_call" and _is_impure(function):
             impure.append(getattr(function, "__qualname__", str(function)))
 
-    before = sys.getprofile()
+    before: Any = sys.getprofile()
     if before is not None and not callable(before):  # a profiler that cannot be put back: do not disturb it
         yield
         return
@@ -200,7 +200,11 @@ def watched(name: str) -> Iterator[None]:
 
 def _is_impure(function: Any) -> bool:
     owner = getattr(function, "__self__", None)
-    modules = (getattr(function, "__module__", None), type(owner).__module__, getattr(owner, "__module__", None))
+    modules: tuple[Any, ...] = (
+        getattr(function, "__module__", None),
+        type(owner).__module__,
+        getattr(owner, "__module__", None),
+    )
     if isinstance(owner, ModuleType):
         modules = (owner.__name__,)
     if owner is not None and getattr(function, "__name__", "") in IMPURE_METHODS and "datetime" in str(modules):

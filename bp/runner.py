@@ -119,7 +119,8 @@ class Runner:
         """
         while not self._super_step(until):
             if not self._inbox and not self._flights:
-                return self._judge_rest(until)
+                self._judge_rest(until)
+                return
             await self._next_post()
 
     def _super_step(self, until: Any) -> bool:

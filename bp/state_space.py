@@ -192,7 +192,7 @@ class StateSpace:
     def _offers(
         self, local: int, members: list[int], blocked: int, refused: int, alternatives: dict[int, set[int]]
     ) -> tuple[int, ...]:
-        """Return the selectable events that a local state offers; note its `otherwise` while all it wants is refused."""
+        """Return the selectable events that a local state offers; note its `otherwise` while all is refused."""
         statement = self.automaton.locals[local].statement
         requests = self._requests[local]
         self._check_poison(members, requests)
@@ -247,7 +247,9 @@ class StateSpace:
             choices = tuple(self._choices(self._selected(members, inside, offers), "internal", alternatives))
             return Selectable(choices, frozenset(inside), frozenset())
         promising = [local for local in offers if offers[local]]
-        promised = list(self._choices((event for local in promising for event in offers[local]), "promised", alternatives))
+        promised = list(
+            self._choices((event for local in promising for event in offers[local]), "promised", alternatives)
+        )
         free = [event for event in self.possible if self._is_free_unasked(members, event, stopped)]
         possible = list(self._choices(free, "possible", alternatives))
         blocked = frozenset(local for local in offers if not offers[local] and not locals_[local].environment)

@@ -20,7 +20,7 @@ ENGINE = "engine"  # the origin of the record that says how the engine failed
 
 @frozen
 class Difference:
-    """Where a replay parts from its log: the number of the record (from 1), and both sides, None where there is none."""
+    """Where a replay parts from its log: the number of the record, from 1, and both sides; None for a missing one."""
 
     number: int
     recorded: Mapping[str, Any] | None
