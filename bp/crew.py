@@ -110,9 +110,9 @@ class Crew:
             self._blame(running.name, error)
 
     def _take_on(self, starter: Running, statement: Start) -> None:
-        for bthread in statement.bthreads:
+        for _ in range(len(statement.bthreads) or 1):  # an empty start counts too: it could go on for ever
             self._super_step.spend(None, starter.name)
-            self._newcomers.append((bthread, starter.priority))
+        self._newcomers.extend((bthread, starter.priority) for bthread in statement.bthreads)
 
     def _interrupt(self, running: Running) -> None:
         self._retire(running)

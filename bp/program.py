@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple, Self
 
 from bp.bthreads import BThread
 from bp.crew import Crew
-from bp.errors import BProgramError, BThreadError, ProgramEnded
+from bp.errors import BProgramError, BThreadError, EndlessLoop, ProgramEnded
 from bp.events import Event
 from bp.posts import Posts, Receipt, WhenBlocked
 from bp.standing import Blocker, Board, Running
@@ -51,7 +51,7 @@ class Record(NamedTuple):
     candidates: tuple[Candidate, ...]
     resumed: tuple[str, ...]
     interrupted: tuple[str, ...]
-    error: BThreadError | None = None
+    error: BThreadError | EndlessLoop | None = None
 
 
 Listener = Callable[[Record], None]
@@ -232,7 +232,7 @@ class BProgram:
         resumed = tuple(running.name for running in concerned if running not in interrupted)
         try:
             self._crew.advance(concerned, interrupted, step.event, step.number)
-        except BThreadError as error:
+        except (BThreadError, EndlessLoop) as error:
             self._tell(Record(step, candidates, resumed, closing, error))
             raise
         self._tell(Record(step, candidates, resumed, closing))
