@@ -21,7 +21,7 @@ class BThread:
 
     function: Callable[..., BThreadBody]
     args: tuple[Any, ...] = ()
-    kwargs: dict[str, Any] = attrs.field(factory=dict)
+    kwargs: dict[str, Any] = attrs.field(factory=dict, hash=False)
     name: str = ""
     priority: int | None = None
 

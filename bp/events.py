@@ -32,10 +32,10 @@ class EventKind(type):
         mcls, class_name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any
     ) -> "EventKind":
         """Make an event kind; raises TypeError when it has a field called `name`."""
-        if "name" in namespace.get("__slots__", ()):  # NamedEvent: its name is its own, not its class's
-            return super().__new__(mcls, class_name, bases, namespace, **options)
-        if bases != (EventSet,) and "name" in namespace.get("__annotations__", ()):
-            raise TypeError(f"event kind {class_name} may not have a field called 'name': it is the kind's own name")
+        if any("name" in slots.get("__slots__", ()) for slots in (namespace, *map(vars, bases))):
+            return super().__new__(mcls, class_name, bases, namespace, **options)  # plain events name themselves
+        if bases != (EventSet,):
+            _check_body(class_name, namespace)
         namespace |= {"name": snake_case(class_name), "_payload": None}
         kind = super().__new__(mcls, class_name, bases, namespace, **options)
         kind._kind = kind  # type: ignore[attr-defined]
@@ -65,6 +65,10 @@ class Event(EventSet, metaclass=EventKind):
     _kind: ClassVar[Any]
     _payload: ClassVar[tuple[str, ...] | None] = None
     name: ClassVar[str]
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        """Raise TypeError: this kind is not made by attrs' @frozen, so its events have no values."""
+        raise _not_frozen(type(self))
 
     def __attrs_post_init__(self) -> None:
         """Freeze the payload; raises TypeError naming the field when a value can change."""
@@ -151,9 +155,27 @@ def check_kind(kind: Any) -> None:
     if isinstance(kind, str):
         return
     if "__attrs_attrs__" not in vars(kind) or not attrs.inspect(kind).is_frozen:
-        raise TypeError(f"event kind {kind.__name__} is not frozen; put attrs' @frozen on the class")
+        raise _not_frozen(kind)
     if kind.__eq__ is object.__eq__ or kind.__hash__ is None:
         raise TypeError(f"events of kind {kind.__name__} are not hashable values; leave eq and hash to @frozen")
+    for field in attrs.fields(kind):
+        if field.name == "name" or not field.eq or field.eq_key is not None:
+            raise TypeError(f"event kind {kind.__name__}: field {field.name!r} must count as it is, and be no 'name'")
+
+
+def _not_frozen(kind: type) -> TypeError:
+    return TypeError(f"event kind {kind.__name__} is not frozen; put attrs' @frozen on the class")
+
+
+def _check_body(class_name: str, namespace: dict[str, Any]) -> None:
+    """Raise TypeError when the body of an event kind says what the engine says about kinds."""
+    own_name = snake_case(class_name)
+    if "name" in namespace.get("__annotations__", ()) or namespace.get("name", own_name) != own_name:
+        raise TypeError(f"event kind {class_name} may not have a field called 'name': it is the kind's own name")
+    if "__attrs_post_init__" in namespace:
+        raise TypeError(
+            f"event kind {class_name} may not define __attrs_post_init__, which freezes it; use validators"
+        )
 
 
 def _is_set(value: Any) -> bool:
@@ -161,7 +183,8 @@ def _is_set(value: Any) -> bool:
 
 
 def _learn_payload(kind: Any) -> tuple[str, ...]:
-    """Find the fields of `kind` once; every later event of this kind knows them."""
+    """Check `kind` and find its fields, once; every later event of this kind knows them."""
+    check_kind(kind)
     names = tuple(attribute.name for attribute in attrs.fields(kind))
     kind._payload = names
     return names

@@ -119,7 +119,8 @@ class BProgram:
     def post(self, event: Event, when_blocked: WhenBlocked = "keep") -> Receipt:
         """Offer an external event; it is judged when its turn comes, at once if that is now.
 
-        Raises TypeError for what is no event, BProgramError from inside a b-thread, EventSetError, ProgramEnded.
+        Raises TypeError for what is no event and for a name that means another sort of event in this program,
+        BProgramError from inside a b-thread, EventSetError, ProgramEnded.
         """
         if not isinstance(event, Event):
             raise TypeError(f"post({event!r}): only events can be posted")
@@ -128,6 +129,7 @@ class BProgram:
         self._check_usable()
         if self._crew.busy:
             raise BProgramError(f"a b-thread posted {event!r}; b-threads request events: yield sync(request=...)")
+        self._board.meet(event)
         receipt = Receipt(event, when_blocked)
         turn_is_now = not self._stepping and self._phase == "alive" and not self._asking(self._can_step)
         self._posts.add(receipt)
@@ -169,7 +171,12 @@ class BProgram:
         return tuple((running.name, running.statement) for running in self._crew.living)
 
     def close(self) -> None:
-        """End the program: close all generators, youngest first, then raise the first error of a `finally`."""
+        """End the program: close all generators, youngest first, then raise the first error of a `finally`.
+
+        Raises BProgramError from inside a b-thread.
+        """
+        if self._crew.busy:
+            raise BProgramError("a b-thread closed its own program; close it from outside its b-threads")
         if self._phase in ("new", "alive"):
             errors = self._end("closed")
             if errors:
