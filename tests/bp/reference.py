@@ -153,7 +153,7 @@ class Reference:
             for refuser in self.living
             if sure(some(holds(refuser.says.refuse, event) for event in says.request))
         )
-        event = says.otherwise.by_number[min(len(refusals), len(says.otherwise.by_number)) - 1]
+        event = says.otherwise.answer(refusals)
         if event is None:
             raise Unknown
         return Offer(event, thread, refusals)

@@ -4,7 +4,7 @@ A script's lines are statements over simple events and event sets (tuples). `per
 whoever drives it translates what it says and what it hears.
 """
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from random import Random
 from typing import Any, Literal, NamedTuple
 
@@ -25,9 +25,15 @@ class Events(NamedTuple):
 
 
 class Instead(NamedTuple):
-    """An `otherwise`: the event it gives for each number of refusals (one, two, more), or None where it raises."""
+    """An `otherwise`: the event it gives for one refusal, for more, and when one is "too late"; None: it raises."""
 
-    by_number: tuple[Happening | None, ...]
+    one: Happening | None
+    more: Happening | None
+    late: Happening | None
+
+    def answer(self, refusals: Iterable[tuple[str, str]]) -> Happening | None:
+        reasons = [because for _, because in refusals]
+        return self.late if "too late" in reasons else self.one if len(reasons) == 1 else self.more
 
 
 class Say(NamedTuple):
@@ -94,6 +100,8 @@ HAPPENINGS = (
     Happening("pong", 1),
     Happening("hot"),
     Happening("cold"),
+    Happening("warm", 0),
+    Happening("warm", 1),
 )
 SIMPLE_WORDS: tuple[Any, ...] = ("event", "event", "kind", "where", "where", "asked")
 WORDS = (*SIMPLE_WORDS, "union", "both", "not", "all", "none")
@@ -141,6 +149,7 @@ class Author:
             (("ping",), (("value", value), ("tag", tag))),
             (("pong",), (("value", value),)),
             (("ping", "pong"), (("value", value),)),
+            (("warm",), (("value", value),)),
         )
 
     def answers(self) -> tuple[bool | None, ...]:
@@ -149,7 +158,7 @@ class Author:
 
     def instead(self) -> Instead:
         possible = (*self.happenings, None) if self.faulty else self.happenings
-        return Instead(tuple(self.random.choice(possible) for _ in range(2)))
+        return Instead(*(self.random.choice(possible) for _ in range(3)))
 
     def maybe_events(self, percent: int) -> Events | None:
         return self.events() if self.often(percent) else None

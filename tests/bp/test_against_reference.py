@@ -58,13 +58,15 @@ def as_event(happening: Happening) -> Event:
             return Ping(happening.value, happening.tag)  # type: ignore[arg-type]
         case "pong":
             return Pong(happening.value)  # type: ignore[arg-type]
-    return event(happening.kind)
+    return event(happening.kind, data=happening.value)
 
 
 def as_happening(happened: Any) -> Happening | None:
     if happened is None:
         return None
-    return Happening(happened.name, getattr(happened, "value", None), getattr(happened, "tag", None))
+    return Happening(
+        happened.name, getattr(happened, "value", getattr(happened, "data", None)), getattr(happened, "tag", None)
+    )
 
 
 class Faults:
@@ -80,9 +82,9 @@ def as_event_set(events: Events) -> Any:
         case "event":
             return as_event(about)
         case "kind":
-            return KINDS.get(about) or event(about)
+            return where(KINDS.get(about, about))
         case "where":
-            return where(tuple(KINDS[kind] for kind in about[0]), **dict(about[1]))
+            return as_condition(*about)
         case "asked":
             return where(tuple(KINDS[kind] for kind in about[0]), as_predicate(about[1]))
         case "union":
@@ -94,6 +96,12 @@ def as_event_set(events: Events) -> Any:
         case "all":
             return ALL
     return NONE
+
+
+def as_condition(kinds: tuple[str, ...], fields: tuple[tuple[str, int], ...]) -> Any:
+    if kinds == ("warm",):
+        return where("warm", data=fields[0][1])
+    return where(tuple(KINDS[kind] for kind in kinds), **dict(fields))
 
 
 @cache
@@ -113,7 +121,7 @@ def as_predicate(answers: tuple[bool | None, ...]) -> Callable[[Any], bool]:
 @cache
 def as_otherwise(instead: Instead) -> Callable[[Refusals], Event]:
     def otherwise(refusals: Refusals) -> Event:
-        happening = instead.by_number[min(len(set(refusals)), len(instead.by_number)) - 1]
+        happening = instead.answer(refusals)
         if happening is None:
             Faults.raised += 1
             raise ValueError("no answer")
