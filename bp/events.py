@@ -154,6 +154,8 @@ def check_kind(kind: Any) -> None:
     """Raise TypeError unless `kind` is a proper event kind: a frozen attrs class compared by value, or a plain name."""
     if isinstance(kind, str):
         return
+    if kind is Event:
+        raise TypeError("Event is the base of all kinds, which are exact: it has no events; use ALL, or a kind")
     if "__attrs_attrs__" not in vars(kind) or not attrs.inspect(kind).is_frozen:
         raise _not_frozen(kind)
     if kind.__eq__ is object.__eq__ or kind.__hash__ is None:

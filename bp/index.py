@@ -202,7 +202,7 @@ class Index(Generic[M]):
         if members is not None:
             members[member] = None
             return
-        if event.name not in self.kinds.by_name or type(event) is not NamedEvent:
+        if self.kinds.by_name.get(event._kind) is not event._kind:
             self.kinds.meet(event._kind)
         self.by_event[event] = {member: None}
 
