@@ -96,12 +96,13 @@ class NamedEvent(Event):
     name: str  # type: ignore[misc]
     data: Any = None
     _kind: str  # type: ignore[misc]
-    _alone: "tuple[NamedEvent]"  # the request of this event alone: one object, so that it compares by identity
+    _alone: "tuple[NamedEvent]"  # of those without data: their request, one object, so that it compares by identity
 
     def __init__(self, name: str) -> None:
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "_kind", name)
-        object.__setattr__(self, "_alone", (self,))
+        if type(self) is NamedEvent:
+            object.__setattr__(self, "_alone", (self,))
 
     def __setattr__(self, attribute: str, value: object) -> NoReturn:
         raise attrs.exceptions.FrozenInstanceError

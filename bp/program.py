@@ -81,6 +81,8 @@ class BProgram:
                 raise TypeError(f"BProgram takes called b-threads, for example guard(); found {bthread!r}")
         if type(max_steps) is not int or max_steps < 1:
             raise TypeError(f"max_steps={max_steps!r}: give a positive integer")
+        if isinstance(strategy, type) or (strategy is not None and not callable(getattr(strategy, "chooser", None))):
+            raise TypeError(f"strategy={strategy!r}: give a strategy, for example RandomStrategy()")
         self._definitions = bthreads
         self._chooser = None if strategy is None or type(strategy) is PriorityStrategy else strategy.chooser()
         self._listeners = tuple(listeners)

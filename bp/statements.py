@@ -132,7 +132,7 @@ def start(*bthreads: "BThread") -> Start:
 
 
 def _requested(request: Any) -> tuple[Event, ...]:
-    if isinstance(request, NamedEvent):
+    if type(request) is NamedEvent:
         return request._alone
     if isinstance(request, Event):
         return (request,)
