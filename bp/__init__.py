@@ -19,6 +19,7 @@ Read in this order; each module needs only those above it:
     liveness     which locals of a suspended b-thread can still matter
     fingerprint  what makes two local states the same
     purity       state that a b-thread keeps where nobody can see it
+    surroundings what stands around b-threads and must not change
     automaton    each b-thread as an automaton, unfolded as needed
     state_space  the global states of a program, over small integers
     cycles       components of a state space, and which of them are fair

@@ -66,7 +66,6 @@ class StateSpace:
         """Make the space. Raises LocalFailure for a b-thread that fails at its start, and VerificationError."""
         self.automaton = Automaton()
         self.events: list[Event] = []
-        self._looks: list[Any] = []
         self._numbers: dict[Any, int] = {}
         self._in_order = in_order
         self._blocks: list[int] = []  # for each local state: a mask of the events it blocks
@@ -87,7 +86,6 @@ class StateSpace:
         if number is None:
             number = self._numbers[look] = len(self.events)
             self.events.append(event)
-            self._looks.append(look)
             self._tables.append(Table(self, number))
             for local in range(len(self._blocks)):
                 self._mark(local, number)
@@ -160,7 +158,7 @@ class StateSpace:
 
     def move(self, local: int, event: int) -> Move:
         """Return where an event takes a local state that it concerns. Raises LocalFailure."""
-        return self.automaton.move(local, self.events[event], self._looks[event])
+        return self.automaton.move(local, self.events[event], event)
 
     def replacement(self, local: int, event: int) -> str:
         """Return the text that takes the place of a local state."""

@@ -105,7 +105,7 @@ def verify(
     search = Search(space, forbidden, max_states, max_depth, _reporter(progress))
     search.run()
     search.look_for_cycles(endless)
-    space.automaton.globals.check()
+    space.automaton.surroundings.check()
     violations = tuple(search.violations.values())
     return Verification(
         len(search.states), len(search.targets), violations, search.bounded, time.perf_counter() - began
