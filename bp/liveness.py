@@ -1,8 +1,10 @@
 """Which local variables of a suspended b-thread can still matter.
 
 A local that is always written before it is read again is dead: two states that differ in dead locals only are the
-same state. (And which cells may still be assigned: a b-thread that was started meanwhile may read them.) This is the classic backward dataflow analysis, on byte code: live before = used, or live after and not
-written. Whatever is not understood counts as a use, so that a live variable is never taken for dead.
+same state. (And which cells may still be assigned: a b-thread that was started meanwhile may read them.)
+
+This is the classic backward dataflow analysis, on byte code: live before = used, or live after and not written.
+Whatever is not understood counts as a use, so that a live variable is never taken for dead.
 """
 
 import dis
@@ -30,7 +32,7 @@ def live_locals(code: CodeType, offset: int) -> frozenset[str]:
 
 @cache
 def assigns_later(code: CodeType, offset: int, name: str) -> bool:
-    """Tell whether `code` may assign the cell variable `name` after it goes on from `offset`, itself or in a closure."""
+    """Tell whether `code`, or a function in it, may assign the cell `name` after it goes on from `offset`."""
     inner = [constant for constant in code.co_consts if isinstance(constant, CodeType)]
     if any(name in closure.co_freevars and _assigns(closure, name) for closure in inner):
         return True

@@ -24,7 +24,7 @@ from bp.fingerprint import VerificationError
 from bp.liveness import assigns_later
 from bp.statements import Sync
 
-__all__ = ["ATOMS", "check_outside", "check_shared", "codes_of", "functions_of", "watched"]
+__all__ = ["ATOMS", "check_outside", "check_shared", "codes_of", "functions_of", "refuse_changeable", "watched"]
 
 ATOMS = (type(None), bool, int, float, complex, str, bytes, range, Enum, type, ModuleType, BuiltinFunctionType)
 IMPURE_MODULES = frozenset(
@@ -37,17 +37,17 @@ def check_outside(bthread: BThread) -> None:
     """Raise VerificationError when something outside its generator could carry state into `bthread`."""
     named = f"b-thread {bthread.name!r}"
     for position, argument in enumerate((*bthread.args, *bthread.kwargs.values()), start=1):
-        _refuse_changeable(argument, f"{named}: argument {position}")
+        refuse_changeable(argument, f"{named}: argument {position}")
     for function in functions_of(bthread.function):
         _check_function(function, named)
 
 
 def _check_function(function: FunctionType, named: str) -> None:
     for default in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()):
-        _refuse_changeable(default, f"{named}: a default value of {function.__name__}")
+        refuse_changeable(default, f"{named}: a default value of {function.__name__}")
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         if _is_filled(cell) and not isinstance(cell.cell_contents, FunctionType):  # functions are looked at as such
-            _refuse_changeable(cell.cell_contents, f"{named}: the variable {name!r} of an outer function")
+            refuse_changeable(cell.cell_contents, f"{named}: the variable {name!r} of an outer function")
     for code in codes_of(function.__code__):
         _check_assignments(code, function, named)
 
@@ -67,7 +67,8 @@ def _check_assignments(code: CodeType, function: FunctionType, named: str) -> No
             )
 
 
-def _refuse_changeable(value: Any, where: str) -> None:
+def refuse_changeable(value: Any, where: str) -> None:
+    """Raise VerificationError when `value`, found at `where`, can change."""
     found = _changeable(value)
     if found is not None:
         raise VerificationError(
@@ -110,12 +111,12 @@ def _held(function: Any) -> Iterator[Any]:
 def _is_frozen(kind: type) -> bool:
     if attrs.has(kind):
         return attrs.inspect(kind).is_frozen
-    return dataclasses.is_dataclass(kind) and kind.__dataclass_params__.frozen  # type: ignore[attr-defined, no-any-return]
+    return dataclasses.is_dataclass(kind) and bool(kind.__dataclass_params__.frozen)  # type: ignore[attr-defined]
 
 
 def _is_hashable_by_value(value: Any) -> bool:
     """Tell whether a value says of itself that it never changes: dates, decimals, paths, frozen mappings."""
-    kind = type(value)
+    kind: Any = type(value)
     if kind.__eq__ is object.__eq__ or kind.__hash__ is object.__hash__:
         return False
     try:
@@ -135,13 +136,13 @@ def check_shared(child: BThread, starter: BThread, body: Any) -> None:
         for function in functions_of(child.function)
         for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
     ]
-    while cells and isinstance(body, GeneratorType):
+    while cells and isinstance(body, GeneratorType) and body.gi_frame is not None:
         own = {id(item) for item in gc.get_referents(body) if isinstance(item, CellType)}
         for name, cell in cells:
             if id(cell) in own and assigns_later(body.gi_code, body.gi_frame.f_lasti, name):
                 raise VerificationError(
-                    f"b-threads {child.name!r} and {starter.name!r} share the variable {name!r}, which {starter.name!r} "
-                    f"may assign after it started {child.name!r}: hidden state; pass its value as an argument"
+                    f"b-threads {child.name!r} and {starter.name!r} share the variable {name!r}, which the latter may "
+                    "assign after it started the former: hidden state; pass its value as an argument"
                 )
         body = body.gi_yieldfrom
 

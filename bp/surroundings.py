@@ -6,6 +6,7 @@ b-thread that changes one keeps state there, or another reads it: either way wha
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
 
@@ -41,20 +42,18 @@ class Surroundings:
             return
         self._known[code] = None
         for argument in (*bthread.args, *bthread.kwargs.values()):
-            self._keep(bthread, id(argument), "an argument", lambda argument=argument: argument, _all_names(bthread))
+            self._keep(bthread, id(argument), "an argument", _constant(argument), _all_names(bthread))
         for function in functions_of(bthread.function):
             names = _names_in(function)
             for name in names & function.__globals__.keys():
                 called = f"the global {name!r} of {function.__module__}"
                 key = (id(function.__globals__), name)
-                self._keep(bthread, key, called, _getter(function.__globals__, name), names)
+                self._keep(bthread, key, called, partial(function.__globals__.get, name), names)
             for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
                 called = f"the variable {name!r} of an outer function"
-                self._keep(bthread, id(cell), called, lambda cell=cell: _contents(cell), names)
+                self._keep(bthread, id(cell), called, partial(_contents, cell), names)
 
-    def _keep(
-        self, bthread: BThread, key: Any, called: str, get: Callable[[], Any], names: frozenset[str]
-    ) -> None:
+    def _keep(self, bthread: BThread, key: Any, called: str, get: Callable[[], Any], names: frozenset[str]) -> None:
         value = get()
         if isinstance(value, FunctionType | BThreadFunction):
             return
@@ -71,8 +70,8 @@ class Surroundings:
                 )
 
 
-def _getter(namespace: dict[str, Any], name: str) -> Callable[[], Any]:
-    return lambda: namespace.get(name)
+def _constant(value: Any) -> Callable[[], Any]:
+    return lambda: value
 
 
 def _contents(cell: Any) -> Any:
