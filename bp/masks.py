@@ -98,11 +98,10 @@ class Masks:
             self.blocks[local] |= bit
         if self._asked(self.failures, local, event, statement.refuse):
             self.refuses[local] |= bit
-        if (
-            any(self.events[event] == self.events[requested] for requested in self.requests[local])
-            or self._asked(self._unsure, local, event, statement.wait_for)
-            or self._asked(self._unsure, local, event, statement.interrupt)
-        ):
+        requested = any(self.events[event] == self.events[other] for other in self.requests[local])
+        waits = self._asked(self._unsure, local, event, statement.wait_for)  # asked in any case: `run` asks, too
+        interrupted = self._asked(self._unsure, local, event, statement.interrupt)
+        if requested or waits or interrupted:
             self.concerned[event] |= 1 << local
         self._refresh(local)
 
