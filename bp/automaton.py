@@ -205,6 +205,7 @@ def _advanced(path: Path, event: Event | None) -> Outcome:
     try:
         return Outcome(statement, fingerprint(body), fingerprint_of_value(statement), started, body)
     except VerificationError as error:
+        _let_go(body)
         raise VerificationError(f"b-thread {name!r}: {error}") from None
 
 

@@ -112,7 +112,6 @@ class Violations:
         heard_by = tuple(dict.fromkeys(locals_[local].name for local in concerned if local not in requesting))
         return Happened(event, tuple(dict.fromkeys(locals_[local].name for local in requesting)), heard_by)
 
-
     def _is_concerned(self, local: int, choice: Choice) -> bool:
         try:
             return self._space.advances(local, choice)

@@ -131,10 +131,13 @@ class BProgram:
         requester = offers.get(event)
         blockers = () if requester is not None else self._asking(lambda: self._board.blockers_of(event))
         if blockers:
-            raise BProgramError(f"{event!r} cannot be selected: {', '.join(by.bthread for by in blockers)} hold it back")
+            raise BProgramError(
+                f"{event!r} cannot be selected: {', '.join(by.bthread for by in blockers)} hold it back"
+            )
         self._stepping = True
         try:
-            return self._asking(lambda: self._take_offered(event, requester))
+            step: Step = self._asking(lambda: self._take_offered(event, requester))
+            return step
         finally:
             self._stepping = False
 
