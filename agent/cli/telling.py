@@ -1,0 +1,79 @@
+"""Events of a run in words, for people: pure functions from values to text."""
+
+import json
+from collections.abc import Mapping
+
+from agent.calls import ToolCall
+from agent.events import RunEnded
+from agent.reasons import Declined
+from agent.threads.by_constitution import NOBODY
+from bp import Refusal, Refusals
+from constitution import Verdict
+
+__all__ = ["because", "command_of", "ending", "excerpt", "refused_by", "spent"]
+
+HEAD, TAIL = 8, 4  # lines of a result that are shown
+
+
+def command_of(call: ToolCall) -> str:
+    """Return what a call would do: a shell command as proposed, else the tool with its arguments."""
+    command = call.arguments.get("command")
+    if call.tool == "bash" and isinstance(command, str):
+        return command
+    return f"{call.tool} {_arguments(call.arguments)}".rstrip()
+
+
+def _arguments(arguments: Mapping[str, object]) -> str:
+    """Return arguments as text: a single text stands alone."""
+    if len(arguments) == 1 and isinstance(text := next(iter(arguments.values())), str):
+        return text
+    from agent.log.encoding import plain
+
+    return " ".join(f"{name}={json.dumps(plain(value), ensure_ascii=False)}" for name, value in arguments.items())
+
+
+def because(refusal: Refusal) -> str:
+    """Return why a b-thread refused."""
+    match refusal.because:
+        case Verdict() as verdict:
+            return _verdict(verdict)
+        case Declined(verdict=verdict, text=text, present=present):
+            said = "the answer was no" + (f" ({text})" if text else "")
+            return f"{said if present else NOBODY} ({verdict.rule}: {verdict.explanation})"
+        case reason:
+            return str(reason)
+
+
+def _verdict(verdict: Verdict) -> str:
+    return f"{verdict.explanation} (rule {verdict.rule})"
+
+
+def refused_by(refusals: Refusals) -> list[str]:
+    """Return one line for each b-thread that refused: who, and why."""
+    return sorted(f"b-thread {refusal.bthread}: {because(refusal)}" for refusal in refusals)
+
+
+def excerpt(text: str, width: int) -> list[str]:
+    """Return the first and last lines of a result, each at most `width` characters long."""
+    from agent.cli.screen import visible_lines
+
+    lines = [line if len(line) <= width else f"{line[: width - 1]}…" for line in visible_lines(text.rstrip("\n"))]
+    if len(lines) <= HEAD + TAIL + 1:
+        return lines
+    return [*lines[:HEAD], f"… {len(lines) - HEAD - TAIL} more lines", *lines[-TAIL:]]
+
+
+def ending(ended: RunEnded) -> str:
+    """Return how a run ended; its text is left out where it says no more than that."""
+    how = f"{ended.status} ({ended.reason})"
+    return how if ended.status == "completed" or not ended.text else f"{how}: {ended.text}"
+
+
+def spent(turns: int, calls: int, tokens: int) -> str:
+    """Return what a run took."""
+    parts = [_count(turns, "turn"), _count(calls, "call"), *([_count(tokens, "token")] if tokens else [])]
+    return ", ".join(parts)
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
