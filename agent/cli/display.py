@@ -1,17 +1,17 @@
 """A run as it happens, on a screen: agent text, actions, tool output, refusals and system messages, told apart.
 
-    -- turn 1 --------------------
-    agent    I look around.
-    action   ls -la
-             | total 4
-             ok, 12 ms
-    action   rm -rf /
-    refused  by b-thread by_constitution: rm would delete / recursively (rule delete_outside_workspace)
+-- turn 1 --------------------
+agent    I look around.
+action   ls -la
+         | total 4
+         ok, 12 ms
+action   rm -rf /
+refused  by b-thread by_constitution: rm would delete / recursively (rule delete_outside_workspace)
 """
 
 from agent.calls import ToolCall
 from agent.cli.screen import Screen, Tone, visible
-from agent.cli.telling import command_of, ending, excerpt, refused_by, spent
+from agent.cli.telling import action_of, ending, excerpt, refused_by, spent
 from agent.events import (
     AbortAsked,
     AnswerCommitted,
@@ -36,9 +36,10 @@ __all__ = ["Display"]
 class Display:
     """Shows the steps of a run; give `show` to an agent as its `on_step`."""
 
-    def __init__(self, screen: Screen) -> None:
-        """Make a display on `screen`."""
+    def __init__(self, screen: Screen, *, shows_final_text: bool = False) -> None:
+        """Make a display on `screen`; the final text is left to others, unless it is wanted here."""
         self._screen = screen
+        self._shows_final_text = shows_final_text
         self._totals = Totals()
         self._turns = 0
         self._calls: dict[str, ToolCall] = {}  # those that were asked for and not answered yet
@@ -65,8 +66,7 @@ class Display:
                 self.system(f"asking again after {seconds:g} s")
             case AnswerCommitted():
                 self._calls |= {call.id: call for call in event.calls}
-                if event.calls and event.message.text.strip():  # without calls it is the final text
-                    self._screen.labelled("agent", event.message.text.strip(), "agent")
+                self._show_text(event)
 
     def _show_call(self, event: Event) -> None:
         match event:
@@ -98,8 +98,14 @@ class Display:
                 self._title("end")
                 self.system(f"{ending(event)}; {took}")
 
+    def _show_text(self, answer: AnswerCommitted) -> None:
+        text = answer.message.text.strip()
+        is_final = not answer.calls
+        if text and (self._shows_final_text or not is_final):
+            self._screen.labelled("agent", text, "agent")
+
     def _show_action(self, call: ToolCall) -> None:
-        self._screen.line(f"{'action':9}{visible(command_of(call))}", "action")
+        self._screen.line(f"{'action':9}{visible(action_of(call))}", "action")
 
     def _show_unexecuted(self, call: ToolCall | None, answered: CallAnswered) -> None:
         if call is not None and answered.outcome == "invalid":
@@ -108,7 +114,7 @@ class Display:
 
     def _show_result(self, finished: ToolFinished) -> None:
         for line in excerpt(finished.result, self._screen.width - 13):
-            self._screen.line(f"{'':9}│ {line}", "output")
+            self._screen.line(f"{'':9}│ {line}".rstrip(), "output")
         tone: Tone = "refused" if finished.is_error else "good"
         how = "error" if finished.is_error else "done"
         self._screen.line(f"{'':9}{how} in {finished.duration:,.0f} ms", tone)
@@ -119,5 +125,5 @@ class Display:
 
 def _decision(answered: ApprovalAnswered) -> str:
     if answered.yes:
-        return "approved: " + (answered.text or "the answer was yes")
-    return "not approved: " + (answered.text or "the answer was no")
+        return "approved"
+    return f"not approved: {answered.text or 'the answer was no'}"

@@ -55,7 +55,13 @@ def _maker(arguments: Namespace, screen: Screen) -> Callable[[Approver, Callable
 
     def make(approver: Approver, on_step: Callable[[Step], None]) -> Agent:
         agent = Agent(
-            model, tools_of(preset, workspace), preset=preset, threads=threads, approve=approver, log=log, on_step=on_step
+            model,
+            tools_of(preset, workspace),
+            preset=preset,
+            threads=threads,
+            approve=approver,
+            log=log,
+            on_step=on_step,
         )
         screen.labelled("system", f"{model.name} works in {workspace}, preset {preset.name}; log: {log}", "system")
         return agent

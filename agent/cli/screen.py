@@ -3,6 +3,7 @@
 import os
 import shutil
 import sys
+import textwrap
 from collections.abc import Mapping
 from typing import Literal, TextIO
 
@@ -24,6 +25,7 @@ COLORS: dict[Tone, str] = {
 }
 
 NARROWEST, WIDEST = 40, 120  # columns
+MARGIN = 9  # columns for a label
 
 
 def visible(text: str) -> str:
@@ -34,6 +36,11 @@ def visible(text: str) -> str:
 def visible_lines(text: str) -> list[str]:
     """Return the lines of `text`, each visible; tabs are four spaces."""
     return [visible(line) for line in text.expandtabs(4).replace("\r\n", "\n").split("\n")]
+
+
+def _wrapped(line: str, width: int) -> list[str]:
+    """Cut a line between words; a long word (a path, to be copied) stays whole."""
+    return textwrap.wrap(line, width, break_long_words=False, break_on_hyphens=False, drop_whitespace=True) or [""]
 
 
 def _escaped(char: str) -> str:
@@ -54,8 +61,15 @@ class Screen:
 
     def labelled(self, label: str, text: str, tone: Tone) -> None:
         """Show lines under a label, which tells them apart where there are no colors."""
-        for number, line in enumerate(visible_lines(text)):
-            self.line(f"{label if number == 0 else '':9}{line}".rstrip(), tone)
+        lines = [part for line in visible_lines(text) for part in _wrapped(line, self.width - MARGIN)]
+        for number, line in enumerate(lines):
+            self.line(f"{label if number == 0 else '':{MARGIN}}{line}".rstrip(), tone)
+
+    def paragraph(self, text: str, indent: str = "") -> None:
+        """Show text in as many lines as it takes, all but the first indented."""
+        first, *others = _wrapped(visible(text), self.width - len(indent))
+        for line in (first, *(f"{indent}{line}" for line in others)):
+            self.line(line)
 
     def ask(self, question: str) -> None:
         """Show a question and stay on its line."""

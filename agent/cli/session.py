@@ -34,7 +34,11 @@ class Outcome:
 
 @frozen(eq=False)
 class Session:
-    """What a run is led with. `present`: somebody can answer; `watch` is called with every step, before it is shown."""
+    """What a run is led with.
+
+    `present`: somebody can answer. `approver` answers instead of that person. `watch` is called with every step,
+    after it was shown. `shows_final_text`: on the screen too.
+    """
 
     make: Maker
     prompt: str
@@ -42,6 +46,7 @@ class Session:
     present: bool = field(factory=is_terminal)
     approver: Approver | None = None
     watch: Callable[[Step], None] | None = None
+    shows_final_text: bool = False
 
 
 def lead(session: Session) -> Outcome:
@@ -50,7 +55,7 @@ def lead(session: Session) -> Outcome:
 
 
 async def _lead(session: Session) -> Outcome:
-    display, interruption = Display(session.screen), Interruption()
+    display, interruption = Display(session.screen, shows_final_text=session.shows_final_text), Interruption()
     running: list[Run] = []
     person = Person(session.screen, present=session.present, stop=lambda: _ask_to_stop(running))
 
@@ -59,21 +64,27 @@ async def _lead(session: Session) -> Outcome:
         if session.watch is not None:
             session.watch(step)
 
-    with anyio.open_signal_receiver(*HEARD) as signals:
-        with session.make(session.approver or person.answer, on_step) as agent:
-            try:
-                async with agent.start(session.prompt) as run, anyio.create_task_group() as tasks:
-                    running.append(run)
-                    tasks.start_soon(interruption.watch, signals, lambda: run.abort(_named(interruption)))
-                    if can_be_heard():
-                        tasks.start_soon(hear_lines, person.hear, person.leave)
-                    else:
-                        person.leave()
-                    await _over(run)
-                    tasks.cancel_scope.cancel()
-            except BaseExceptionGroup as errors:
-                _tell_failure(errors, display)
+    with (
+        anyio.open_signal_receiver(*HEARD) as signals,
+        session.make(session.approver or person.answer, on_step) as agent,
+    ):
+        try:
+            async with agent.start(session.prompt) as run, anyio.create_task_group() as tasks:
+                running.append(run)
+                tasks.start_soon(interruption.watch, signals, lambda: run.abort(_named(interruption)))
+                tasks.start_soon(_listen, person)
+                await _over(run)
+                tasks.cancel_scope.cancel()
+        except BaseExceptionGroup as errors:
+            _tell_failure(errors)
     return Outcome(running[0], exit_codes.of_run(running[0].status, interruption.number))
+
+
+async def _listen(person: Person) -> None:
+    if can_be_heard():
+        await hear_lines(person.hear, person.leave)
+    else:
+        person.leave()
 
 
 def _ask_to_stop(running: list[Run]) -> None:
@@ -90,7 +101,7 @@ async def _over(run: Run) -> None:
         pass
 
 
-def _tell_failure(errors: BaseExceptionGroup[BaseException], display: Display) -> None:
+def _tell_failure(errors: BaseExceptionGroup[BaseException]) -> None:
     """Say why a run broke off: the engine failed, or the log could not be written. Other errors are bugs."""
     failures, bugs = errors.split((BProgramError, OSError))
     if failures is None or bugs is not None:

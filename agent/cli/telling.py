@@ -1,35 +1,47 @@
 """Events of a run in words, for people: pure functions from values to text."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable
 
 from agent.calls import ToolCall
+from agent.cli.screen import visible_lines
 from agent.events import RunEnded
+from agent.log.encoding import plain
 from agent.reasons import Declined
 from agent.threads.by_constitution import NOBODY
 from bp import Refusal, Refusals
 from constitution import Verdict
 
-__all__ = ["because", "command_of", "ending", "excerpt", "refused_by", "spent"]
+__all__ = ["action_of", "because", "command_of", "ending", "excerpt", "refused_by", "spent"]
 
 HEAD, TAIL = 8, 4  # lines of a result that are shown
+LONGEST_ARGUMENT = 60  # characters
 
 
 def command_of(call: ToolCall) -> str:
-    """Return what a call would do: a shell command as proposed, else the tool with its arguments."""
-    command = call.arguments.get("command")
-    if call.tool == "bash" and isinstance(command, str):
-        return command
-    return f"{call.tool} {_arguments(call.arguments)}".rstrip()
+    """Return what a call would do, whole: a shell command as proposed, else the tool with its arguments."""
+    return _as_command(call, lambda value: json.dumps(value, ensure_ascii=False))
 
 
-def _arguments(arguments: Mapping[str, object]) -> str:
-    """Return arguments as text: a single text stands alone."""
-    if len(arguments) == 1 and isinstance(text := next(iter(arguments.values())), str):
-        return text
-    from agent.log.encoding import plain
+def action_of(call: ToolCall) -> str:
+    """Return what a call would do, for looking on: a shell command as proposed, long arguments by their length."""
+    return _as_command(call, _abbreviated)
 
-    return " ".join(f"{name}={json.dumps(plain(value), ensure_ascii=False)}" for name, value in arguments.items())
+
+def _as_command(call: ToolCall, shown: Callable[[object], str]) -> str:
+    """Return a shell command, or a tool with its arguments; a short text as the only argument stands alone."""
+    match [*call.arguments.items()]:
+        case [("command", str(command)), *_] if call.tool == "bash":
+            return command
+        case [(_, str(text))] if text and len(text) < LONGEST_ARGUMENT:
+            return f"{call.tool} {text}"
+        case arguments:
+            return " ".join([call.tool, *(f"{name}={shown(plain(value))}" for name, value in arguments)])
+
+
+def _abbreviated(value: object) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) < LONGEST_ARGUMENT else f"({len(value if isinstance(value, str) else text)} characters)"
 
 
 def because(refusal: Refusal) -> str:
@@ -55,8 +67,6 @@ def refused_by(refusals: Refusals) -> list[str]:
 
 def excerpt(text: str, width: int) -> list[str]:
     """Return the first and last lines of a result, each at most `width` characters long."""
-    from agent.cli.screen import visible_lines
-
     lines = [line if len(line) <= width else f"{line[: width - 1]}…" for line in visible_lines(text.rstrip("\n"))]
     if len(lines) <= HEAD + TAIL + 1:
         return lines
