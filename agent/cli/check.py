@@ -88,7 +88,7 @@ def _show(command: str, verdict: Verdict, screen: Screen) -> None:
         return
     screen.line(f"      {visible(verdict.explanation)}")
     screen.line(f"      rule {verdict.rule} ({verdict.category})", "output")
-    for evidence in verdict.evidence:
+    for evidence in filter(lambda evidence: evidence.text, verdict.evidence):
         screen.line(f"      {_evidence(evidence)}", "output")
 
 

@@ -11,12 +11,12 @@ refused  by b-thread by_constitution: rm would delete / recursively (rule delete
 
 from agent.calls import ToolCall
 from agent.cli.screen import Screen, Tone, visible
-from agent.cli.telling import action_of, ending, excerpt, refused_by, spent
+from agent.cli.telling import action_of, excerpt, is_error, refused_by, spent
 from agent.events import (
     AbortAsked,
     AnswerCommitted,
     ApprovalAnswered,
-    BackoffElapsed,
+    BackoffStarted,
     CallAnswered,
     GateRejected,
     InferenceFailed,
@@ -41,7 +41,8 @@ class Display:
         self._screen = screen
         self._shows_final_text = shows_final_text
         self._totals = Totals()
-        self._turns = 0
+        self._turn = 0  # the one whose title was shown last
+        self._failure = ""  # of the last inference
         self._calls: dict[str, ToolCall] = {}  # those that were asked for and not answered yet
 
     def show(self, step: Step) -> None:
@@ -57,13 +58,13 @@ class Display:
 
     def _show_model(self, event: Event) -> None:
         match event:
-            case InferenceRequested():
-                self._turns += 1
-                self._title(f"turn {self._turns}")
+            case InferenceRequested() if self._turn != self._totals.turns + 1:
+                self._turn = self._totals.turns + 1
+                self._title(f"turn {self._turn}")
             case InferenceFailed():
-                self.system(f"the model gave no answer: {event.error}")
-            case BackoffElapsed(seconds=seconds) if seconds:
-                self.system(f"asking again after {seconds:g} s")
+                self._failure = event.error
+            case BackoffStarted():
+                self.system(f"the model gave no answer, and is asked again: {self._failure}")
             case AnswerCommitted():
                 self._calls |= {call.id: call for call in event.calls}
                 self._show_text(event)
@@ -93,10 +94,15 @@ class Display:
             case RunContinued():
                 self.system("; ".join(("the run goes on", *refused_by(event.refusals))))
             case RunEnded():
-                used = self._totals.usage
-                took = spent(self._totals.turns, self._totals.tool_starts, used.input_tokens + used.output_tokens)
-                self._title("end")
-                self.system(f"{ending(event)}; {took}")
+                self._show_end(event)
+
+    def _show_end(self, ended: RunEnded) -> None:
+        used = self._totals.usage
+        took = spent(self._totals.turns, self._totals.tool_starts, used.input_tokens + used.output_tokens)
+        self._title("end")
+        self.system(f"{ended.status} ({ended.reason}) after {took}")
+        if ended.text and is_error(ended.status):
+            self._screen.labelled("error", ended.text, "refused")
 
     def _show_text(self, answer: AnswerCommitted) -> None:
         text = answer.message.text.strip()

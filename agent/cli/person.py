@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 import anyio
 from anyio.streams.memory import MemoryObjectSendStream
@@ -48,6 +48,7 @@ class Person:
 
     def hear(self, line: str) -> None:
         """Take a line that was typed. Lines before a question do not answer it."""
+        self._screen.line_is_open = False
         if says_stop(line):
             self._stop()
         elif self._question is not None:
@@ -73,13 +74,12 @@ class Person:
         finally:
             self._question = None
 
-    async def _dialog(self, question: str, next_line: Callable[[], object]) -> bool | str:
+    async def _dialog(self, question: str, next_line: Callable[[], Awaitable[str]]) -> bool | str:
         for _ in range(PROMPTS):
             self._screen.ask(question)
             try:
-                answer = read_answer(str(await next_line()))  # type: ignore[misc]
+                answer = read_answer(await next_line())
             except anyio.EndOfStream:
-                self._screen.line()
                 return "end of input"
             if answer is not None:
                 return answer

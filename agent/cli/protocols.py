@@ -58,9 +58,7 @@ def _as_bthreads(name: str, value: Any) -> tuple[BThread, ...]:
         try:
             value = value()
         except TypeError as error:
-            raise Mistake(
-                f"--protocol {name!r} needs arguments ({error}); name a value: guard = {name}(...)"
-            ) from error
+            raise Mistake(f"--protocol {name!r} needs arguments ({error}); name a value that has them") from error
     bthreads = tuple(value) if isinstance(value, list | tuple) else (value,)
     if not all(isinstance(bthread, BThread) for bthread in bthreads):
         raise Mistake(f"--protocol {name!r} is {type(value).__name__}; decorate a generator function with @bthread")

@@ -12,6 +12,7 @@ from agent.cli.protocols import load_protocols
 from agent.cli.screen import Screen, screen_on, visible_lines
 from agent.cli.session import Outcome, Session, lead
 from agent.cli.setup import chosen_preset, existing_folder, log_path, tools_of
+from agent.cli.telling import is_error
 from agent.effects import Approver
 from agent.log import to_record
 from agent.log.encoding import dump
@@ -34,6 +35,8 @@ def execute(arguments: Namespace) -> int:
     outcome = lead(session)
     if not arguments.json:
         _print_final_text(outcome)
+    elif outcome.failure is not None:
+        print(dump(outcome.failure), flush=True)
     return outcome.code
 
 
@@ -63,7 +66,7 @@ def _maker(arguments: Namespace, screen: Screen) -> Callable[[Approver, Callable
             log=log,
             on_step=on_step,
         )
-        screen.labelled("system", f"{model.name} works in {workspace}, preset {preset.name}; log: {log}", "system")
+        screen.labelled("system", f"model {model.name}, preset {preset.name}\nworkspace {workspace}\nlog {log}", "system")
         return agent
 
     return make
@@ -76,6 +79,6 @@ def _print_record(step: Step) -> None:
 def _print_final_text(outcome: Outcome) -> None:
     """Print the last words, unless they are an error: those were told already."""
     run = outcome.run
-    if run.status not in ("failed", "aborted") and run.text:
+    if run.text and not is_error(run.status):
         text = "\n".join(visible_lines(run.text)) if sys.stdout.isatty() else run.text
         print(text)

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Mapping
 from typing import Literal, TextIO
 
-from attrs import frozen
+from attrs import define
 
 __all__ = ["Screen", "Tone", "screen_on", "visible", "visible_lines"]
 
@@ -47,17 +47,23 @@ def _escaped(char: str) -> str:
     return {"\n": "\\n", "\t": "\\t", "\r": "\\r"}.get(char) or char.encode("unicode_escape").decode("ascii")
 
 
-@frozen
+@define(eq=False)
 class Screen:
-    """A stream to show lines on. `colored`: it understands ANSI colors. `width` in columns."""
+    """A stream to show lines on. `colored`: it understands ANSI colors. `width` in columns.
+
+    Invariant: `line_is_open` while the cursor stands behind something on its line; the next line begins a new one.
+    """
 
     stream: TextIO
     colored: bool = False
     width: int = 100
+    line_is_open: bool = False
 
     def line(self, text: str = "", tone: Tone = "plain") -> None:
         """Show one line of text that is visible already."""
-        self._write(self.painted(text, tone) + "\n")
+        beginning = "\n" if self.line_is_open else ""
+        self.line_is_open = False
+        self._write(f"{beginning}{self.painted(text, tone)}\n")
 
     def labelled(self, label: str, text: str, tone: Tone) -> None:
         """Show lines under a label, which tells them apart where there are no colors."""
@@ -74,6 +80,7 @@ class Screen:
     def ask(self, question: str) -> None:
         """Show a question and stay on its line."""
         self._write(self.painted(question, "question") + " ")
+        self.line_is_open = True
 
     def painted(self, text: str, tone: Tone) -> str:
         """Return `text` in the color of `tone`, where there are colors."""

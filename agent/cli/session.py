@@ -1,12 +1,12 @@
 """One run on the command line: an agent, a screen, a keyboard and signals, from the prompt to an exit code."""
 
-import signal
 from collections.abc import Callable
+from typing import Any
 
 import anyio
 from attrs import field, frozen
 
-from agent.agent import Agent
+from agent.agent import Agent, failure_record
 from agent.cli import exit_codes
 from agent.cli.display import Display
 from agent.cli.keyboard import can_be_heard, hear_lines, is_terminal
@@ -26,10 +26,11 @@ Maker = Callable[[Approver, Callable[[Step], None]], Agent]
 
 @frozen
 class Outcome:
-    """How a session ended: the run, and the exit code of the command."""
+    """How a session ended: the run, the exit code of the command, and the last record when the engine failed."""
 
     run: Run
     code: int
+    failure: dict[str, Any] | None = None
 
 
 @frozen(eq=False)
@@ -71,13 +72,19 @@ async def _lead(session: Session) -> Outcome:
         try:
             async with agent.start(session.prompt) as run, anyio.create_task_group() as tasks:
                 running.append(run)
-                tasks.start_soon(interruption.watch, signals, lambda: run.abort(_named(interruption)))
+                tasks.start_soon(interruption.watch, signals, lambda: _abort(run, interruption, session))
                 tasks.start_soon(_listen, person)
                 await _over(run)
                 tasks.cancel_scope.cancel()
         except BaseExceptionGroup as errors:
             _tell_failure(errors)
-    return Outcome(running[0], exit_codes.of_run(running[0].status, interruption.number))
+    return _outcome(running[0], interruption)
+
+
+def _outcome(run: Run, interruption: Interruption) -> Outcome:
+    engine_failed = run.ended is not None and (not run.events or run.events[-1] != run.ended)
+    failure = failure_record(run.steps, run.ended) if run.ended is not None and engine_failed else None
+    return Outcome(run, exit_codes.of_run(run.status, interruption.number), failure)
 
 
 async def _listen(person: Person) -> None:
@@ -92,8 +99,9 @@ def _ask_to_stop(running: list[Run]) -> None:
         run.stop()
 
 
-def _named(interruption: Interruption) -> str:
-    return signal.Signals(interruption.number).name if interruption.number else ""
+def _abort(run: Run, interruption: Interruption, session: Session) -> None:
+    session.screen.line_is_open = session.present  # a terminal shows ^C there
+    run.abort(interruption.name)
 
 
 async def _over(run: Run) -> None:

@@ -16,16 +16,17 @@ HEARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Interruption:
-    """What signals did to a run: `number` is the first that came, None while there was none."""
+    """What signals did to a run: `number` is the first that came, None while there was none, and `name` its name."""
 
     def __init__(self) -> None:
         self.number: int | None = None
+        self.name = ""
 
     async def watch(self, signals: AsyncIterator[signal.Signals], abort: Callable[[], None]) -> None:
         """Abort at the first signal, leave at once at a second Ctrl-C."""
         async for number in signals:
             if self.number is None:
-                self.number = int(number)
+                self.number, self.name = int(number), number.name
                 abort()
             elif number == signal.SIGINT:
                 leave_at_once(of_signal(number))

@@ -5,14 +5,13 @@ from collections.abc import Callable
 
 from agent.calls import ToolCall
 from agent.cli.screen import visible_lines
-from agent.events import RunEnded
 from agent.log.encoding import plain
 from agent.reasons import Declined
 from agent.threads.by_constitution import NOBODY
 from bp import Refusal, Refusals
 from constitution import Verdict
 
-__all__ = ["action_of", "because", "command_of", "ending", "excerpt", "refused_by", "spent"]
+__all__ = ["action_of", "because", "command_of", "excerpt", "is_error", "refused_by", "spent"]
 
 HEAD, TAIL = 8, 4  # lines of a result that are shown
 LONGEST_ARGUMENT = 60  # characters
@@ -73,10 +72,9 @@ def excerpt(text: str, width: int) -> list[str]:
     return [*lines[:HEAD], f"… {len(lines) - HEAD - TAIL} more lines", *lines[-TAIL:]]
 
 
-def ending(ended: RunEnded) -> str:
-    """Return how a run ended; its text is left out where it says no more than that."""
-    how = f"{ended.status} ({ended.reason})"
-    return how if ended.status == "completed" or not ended.text else f"{how}: {ended.text}"
+def is_error(status: str) -> bool:
+    """Whether the text of a run with this status tells what went wrong, and nothing that was asked for."""
+    return status in ("failed", "aborted")
 
 
 def spent(turns: int, calls: int, tokens: int) -> str:
