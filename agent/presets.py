@@ -176,13 +176,18 @@ def _parsed(text: str, hint: Any) -> Any:
         if text.lower() not in ("true", "false"):
             raise ValueError("give true or false")
         return text.lower() == "true"
-    if "int" in str(hint):
-        return int(text)
-    if hint is float:
-        return float(text)
+    if "int" in str(hint) or hint is float:
+        return _number(text, float if hint is float else int)
     if "tuple" in str(hint):
         return tuple(part for part in text.split(",") if part)
     return text
+
+
+def _number(text: str, kind: type) -> Any:
+    try:
+        return kind(text)
+    except ValueError as error:
+        raise ValueError("give a number" if kind is float else "give a whole number") from error
 
 
 def _first_line(error: Exception) -> str:

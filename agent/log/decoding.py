@@ -32,7 +32,7 @@ class Decoder:
     def learn(self, record: Mapping[str, Any]) -> None:
         """Remember the call of a `proposed_action`. Raises LogError."""
         if record["name"] == "proposed_action":
-            call = self._structured(record, record["data"]["call"], ToolCall)
+            call = self._structured(record, record["data"].get("call"), ToolCall)
             self._calls[call.id] = call
 
     def event(self, record: Mapping[str, Any]) -> Event:
