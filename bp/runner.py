@@ -146,8 +146,7 @@ class Runner:
             effect = self._effects.get(type(step.event))
             if effect is not None:
                 starting.append(Flight(effect, step.event))
-        for flight in starting:
-            self._take_off(flight)
+        self._take_off(starting)
         return any(contains(until, step.event) for step in steps)
 
     async def _next_post(self) -> None:
@@ -172,19 +171,21 @@ class Runner:
 
     # Effects under way.
 
-    def _take_off(self, flight: Flight) -> None:
-        self._flights[flight] = None
-        if flight.cancelled_by is not None:
-            flight.over.set()
-            self._land(flight, Broken("cancelled", by=flight.cancelled_by))
-        else:
-            _spawn(self._fly, flight)
+    def _take_off(self, starting: Sequence[Flight]) -> None:
+        self._flights.update(dict.fromkeys(starting))
+        if starting:
+            _spawn(self._fly, tuple(starting))
 
-    async def _fly(self, flight: Flight) -> None:
+    async def _fly(self, flights: tuple[Flight, ...]) -> None:
+        """Run the first of `flights`; the others follow when it has begun, since trio starts tasks in any order."""
+        flight, *others = flights
+        if others:
+            _spawn(self._fly, tuple(others))
         ending: Event | Broken | None = None
         try:
-            with flight.scope:
-                ending = _checked(flight, await flight.effect.run(flight.started))
+            if flight.cancelled_by is None and not flight.landed:
+                with flight.scope:
+                    ending = _checked(flight, await flight.effect.run(flight.started))
         except (KeyboardInterrupt, GeneratorExit):
             raise
         except BaseException as error:  # also a cancellation of its own making: without an outcome the run would hang
@@ -196,7 +197,7 @@ class Runner:
     def _land(self, flight: Flight, ending: Event | Broken) -> None:
         """Take the one outcome of an effect; a second one is discarded."""
         if flight.landed:
-            self.discarded += 1
+            self.discarded += isinstance(ending, Event)
             return
         flight.landed = True
         del self._flights[flight]
