@@ -110,17 +110,15 @@ class Run:
         finally:
             self._questions.pop(asked.call.id, None)
 
-    async def __aiter__(self) -> AsyncIterator[Step]:
-        """Yield every step, those that happened already first, until the run is over."""
-        seen = 0
-        while True:
-            for step in self.steps[seen:]:
-                seen += 1
-                yield step
-            if seen == len(self.steps):
-                if self._over:
-                    return
-                await self._news.wait()
+    def __aiter__(self) -> AsyncIterator[Step]:
+        """Give every step, those that happened already first, until the run is over."""
+        return _Steps(self)
+
+    async def step_at(self, position: int) -> Step | None:
+        """Return the step at a position in `steps`, as soon as it is there; None if the run is over before."""
+        while position >= len(self.steps) and not self._over:
+            await self._news.wait()
+        return self.steps[position] if position < len(self.steps) else None
 
     # Driving it.
 
@@ -182,6 +180,24 @@ class Run:
                 self._runner.fail(failure)
 
         return watch
+
+
+class _Steps:
+    """The steps of a run as they happen; no generator, so that whoever leaves early has nothing to clean up."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._position = 0
+
+    def __aiter__(self) -> "_Steps":
+        return self
+
+    async def __anext__(self) -> Step:
+        step = await self._run.step_at(self._position)
+        if step is None:
+            raise StopAsyncIteration
+        self._position += 1
+        return step
 
 
 class _Question:
