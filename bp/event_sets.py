@@ -70,6 +70,11 @@ class PredicateError(Exception):
         self.event_set = event_set
 
 
+def values_of(event: "Event", fields: tuple[str, ...]) -> tuple[Any, ...]:
+    """Return the values of some fields of an event."""
+    return tuple([getattr(event, name) for name in fields])
+
+
 def is_kind(value: object) -> bool:
     """Tell whether `value` is an event kind: a class of events."""
     return isinstance(value, type) and getattr(type(value), "_is_event_kind_class", False)
@@ -198,9 +203,7 @@ class FieldsEqual(EventSet):
     values: tuple[Any, ...]
 
     def _contains(self, event: "Event") -> bool:
-        return event._kind in self.kinds and all(
-            getattr(event, name) == value for name, value in zip(self.fields, self.values, strict=True)
-        )
+        return event._kind in self.kinds and values_of(event, self.fields) == self.values
 
     def _selectors(self) -> Iterator[Selector]:
         for kind in self.kinds:

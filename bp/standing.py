@@ -5,7 +5,7 @@ up to date by differences: when a b-thread moves on, only the words that changed
 requests are judged again whose blocks or refusals came or went.
 """
 
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from operator import attrgetter, is_
 from typing import Any, NamedTuple
 
@@ -139,6 +139,15 @@ class Board:
             if running.offers and not running.queued:
                 running.queued = True
                 heappush(self._heap, (running.rank, running))
+        if len(self._heap) > 2 * len(self.requesters) + 8:
+            self._clear_heap()
+
+    def _clear_heap(self) -> None:
+        """Take those out of the heap that offer nothing any more, but never came to its top."""
+        for _, running in self._heap:
+            running.queued = bool(running.offers)
+        self._heap = [entry for entry in self._heap if entry[1].queued]
+        heapify(self._heap)
 
     def _judge_requests(self, running: Running, statement: Sync) -> None:
         offers, refused = [], 0
@@ -161,6 +170,10 @@ class Board:
                 running.offers = (alternative,)
         self._set_alternative(running, alternative)
 
+    def meet(self, event: Event) -> None:
+        """Raise TypeError for an event of an improper kind, or with the name of an event of another sort."""
+        self.requests.kinds.meet(event._kind)
+
     def is_free(self, event: Event) -> bool:
         """Tell whether nobody blocks or refuses `event`."""
         return not self.blocks.members(event) and not self.refusals.members(event)
@@ -175,6 +188,10 @@ class Board:
             raise _otherwise_error(running, f"raised {type(error).__name__}: {error}") from error
         if not isinstance(alternative, Event):
             raise _otherwise_error(running, f"gave {alternative!r}; it must give an event")
+        try:
+            self.meet(alternative)
+        except TypeError as error:
+            raise _otherwise_error(running, f"gave {alternative!r}: {error}") from error
         return alternative
 
     def _set_alternative(self, running: Running, alternative: Event | None) -> None:
