@@ -6,6 +6,8 @@ its id in every later record.
 
 import json
 from collections.abc import Mapping, Set
+from enum import Enum
+from math import isfinite
 from types import FunctionType
 from typing import Any
 
@@ -49,8 +51,10 @@ def event_data(event: Event) -> Any:
 
 def plain(value: Any) -> Any:
     """Return a frozen value as what JSON can hold. Raises TypeError for what has no such form."""
-    if value is None or isinstance(value, str | bool | int | float):
+    if value is None or isinstance(value, str | bool | int):
         return value
+    if isinstance(value, float | bytes | Enum):
+        return _plain_atom(value)
     if isinstance(value, Refusal):
         return {"bthread": value.bthread, "because": plain(value.because)}
     if isinstance(value, Mapping):
@@ -68,6 +72,15 @@ def plain(value: Any) -> Any:
         fields = {name: plain(item) for name, item in _fields_of(value).items()}
         return fields if role is None else {"role": role, **fields}
     raise TypeError(f"{type(value).__name__} {value!r} has no form in the log")
+
+
+def _plain_atom(value: float | bytes | Enum) -> Any:
+    """Return an atom for which JSON has no word as text: an infinity, bytes in hexadecimal, an enum by its name."""
+    if isinstance(value, Enum):
+        return value.name
+    if isinstance(value, bytes):
+        return value.hex()
+    return value if isfinite(value) else str(value)
 
 
 def dump(data: Any) -> str:

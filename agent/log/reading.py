@@ -36,7 +36,8 @@ def read_log(path: str | os.PathLike[str]) -> RecordedRun:
         lines = path.read_bytes().split(b"\n")
     except OSError as error:
         raise LogError(f"cannot read the log {path}: {error.strerror}") from error
-    if lines[-1] == b"":
+    is_whole = lines[-1] == b""  # only a line without its end can have been cut off
+    if is_whole:
         lines.pop()
     if not lines:
         raise LogError(f"the log {path} is empty; it must begin with a header")
@@ -47,7 +48,7 @@ def read_log(path: str | os.PathLike[str]) -> RecordedRun:
         try:
             records.append(_checked(path, number, _parsed(path, number, line)))
         except LogError:
-            if number < len(lines):
+            if is_whole or number < len(lines):
                 raise
             torn = True
     return RecordedRun(path, header, tuple(records), torn)
@@ -56,7 +57,7 @@ def read_log(path: str | os.PathLike[str]) -> RecordedRun:
 def _parsed(path: Path, number: int, line: bytes) -> dict[str, Any]:
     try:
         parsed = json.loads(line)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise LogError(f"{path}, line {number}: this is not JSON ({error}); the log was changed or damaged") from error
     if not isinstance(parsed, dict):
         raise LogError(f"{path}, line {number}: expected a JSON object, found {type(parsed).__name__}")

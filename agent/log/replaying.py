@@ -11,7 +11,7 @@ from attrs import frozen
 from agent.log.decoding import Decoder
 from agent.log.encoding import to_record
 from agent.log.reading import RecordedRun
-from bp import BProgram, BProgramError
+from bp import BProgram, BProgramError, Event
 
 __all__ = ["Difference", "ReplayResult", "replay"]
 
@@ -20,7 +20,7 @@ ENGINE = "engine"  # the origin of the record that says how the engine failed
 
 @frozen
 class Difference:
-    """Where a replay parts from its log: the number of the record (from 1), and both sides, None where there is none."""
+    """Where a replay parts from its log: the number of the record (from 1), and both sides, None where one has none."""
 
     number: int
     recorded: Mapping[str, Any] | None
@@ -60,14 +60,16 @@ def _replayed(run: RecordedRun, program: BProgram) -> Iterator[Mapping[str, Any]
         for record in run.records:
             decoder.learn(record)
             if record["origin"] == "outside":
-                program.post(decoder.event(record))
-                yield from _records(program)
+                yield from _records(program, decoder.event(record))
             elif record["origin"] == ENGINE:
                 yield record
 
 
-def _records(program: BProgram) -> Iterator[Mapping[str, Any]]:
+def _records(program: BProgram, event: Event | None = None) -> Iterator[Mapping[str, Any]]:
+    """Yield the records of a super-step, which begins with the external `event`."""
     try:
+        if event is not None:
+            program.post(event)
         for step in program.run():
             yield to_record(step)
     except BProgramError:

@@ -33,6 +33,8 @@ def retry(attempts: int) -> BThreadBody:
             if isinstance(said, BackoffStarted):
                 elapsed = where(BackoffElapsed, attempt=failures)
                 yield sync(wait_for=elapsed, block=InferenceRequested | RunEnded)
+            else:
+                failures = 0
         else:
             ending = Ending("failed", "inference_failed", said.error)
             yield sync(refuse=InferenceRequested, because=ending, wait_for=RunEnded)
