@@ -6,6 +6,8 @@ from bp import BThreadBody, EventSet, bthread, sync, where
 
 __all__ = ["no_start_without_approval"]
 
+NEWS = GateApproved | ToolStarted | CallAnswered
+
 
 @bthread
 def no_start_without_approval() -> BThreadBody:
@@ -16,7 +18,7 @@ def no_start_without_approval() -> BThreadBody:
     approved: tuple[ToolCall, ...] = ()
     while True:
         said = yield sync(
-            wait_for=[GateApproved, ToolStarted, CallAnswered],
+            wait_for=NEWS,
             refuse=other_starts(approved),
             because="the gate did not approve it",
         )
