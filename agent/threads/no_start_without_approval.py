@@ -1,8 +1,10 @@
 """Defense in depth: a tool starts only on exactly the call that the gate approved."""
 
+from typing import Any
+
 from agent.calls import ToolCall
 from agent.events import CallAnswered, GateApproved, ToolStarted
-from bp import BThreadBody, EventSet, bthread, sync, where
+from bp import BThreadBody, bthread, sync, where
 
 __all__ = ["no_start_without_approval"]
 
@@ -30,9 +32,9 @@ def no_start_without_approval() -> BThreadBody:
             approved = tuple(call for call in approved if call.id != said.call)
 
 
-def other_starts(approved: tuple[ToolCall, ...]) -> EventSet:
+def other_starts(approved: tuple[ToolCall, ...]) -> Any:
     """Return the starts of all calls but these, as an event set."""
-    others: EventSet = where(ToolStarted)
+    others: Any = ToolStarted
     for call in approved:
         others = others & ~where(ToolStarted, call=call)
     return others
