@@ -13,6 +13,8 @@ from bp import BThreadBody, bthread, sync, where
 
 __all__ = ["retry"]
 
+INFERENCES = InferenceFailed | InferenceFinished | RunEnded
+
 
 @bthread
 def retry(attempts: int) -> BThreadBody:
@@ -22,7 +24,7 @@ def retry(attempts: int) -> BThreadBody:
     """
     failures = 0
     while True:
-        said = yield sync(wait_for=InferenceFailed | InferenceFinished | RunEnded)
+        said = yield sync(wait_for=INFERENCES)
         failures = failures + 1 if isinstance(said, InferenceFailed) else 0
         if not failures:
             continue
