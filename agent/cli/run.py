@@ -66,7 +66,8 @@ def _maker(arguments: Namespace, screen: Screen) -> Callable[[Approver, Callable
             log=log,
             on_step=on_step,
         )
-        screen.labelled("system", f"model {model.name}, preset {preset.name}\nworkspace {workspace}\nlog {log}", "system")
+        facts = f"model {model.name}, preset {preset.name}\nworkspace {workspace}\nlog {log}"
+        screen.labelled("system", facts, "system")
         return agent
 
     return make

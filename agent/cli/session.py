@@ -83,7 +83,7 @@ async def _lead(session: Session) -> Outcome:
 
 def _outcome(run: Run, interruption: Interruption) -> Outcome:
     engine_failed = run.ended is not None and (not run.events or run.events[-1] != run.ended)
-    failure = failure_record(run.steps, run.ended) if run.ended is not None and engine_failed else None
+    failure = failure_record(run.steps[-1] if run.steps else None, run.ended) if run.ended is not None and engine_failed else None
     return Outcome(run, exit_codes.of_run(run.status, interruption.number), failure)
 
 
