@@ -7,7 +7,7 @@ Reading order:
 - `projections/`: what is remembered.
 - `models/`, `tools/`, `effects/`: the world. `log/`, `header`: the record of a run, and its replay.
 - `presets`: which rules, as data. `run`, `agent`: putting it together.
-- `pytest_plugin`: tests of agents and b-threads. `cli/`: the command.
+- `retracing`, `testing`, `pytest_plugin`: tests of agents and b-threads. `cli/`: the command.
 """
 
 from typing import TYPE_CHECKING, Any
