@@ -7,7 +7,8 @@ Reading order:
 - `projections/`: what is remembered.
 - `models/`, `tools/`, `effects/`: the world. `log/`, `header`: the record of a run, and its replay.
 - `presets`: which rules, as data. `run`, `agent`: putting it together. `rebuilding`: a log's program once more.
-- `pytest_plugin`: tests of agents and b-threads. `cli/`: the command.
+- `invariants`, `verification`: the loop, model-checked.
+- `retracing`, `testing`, `pytest_plugin`: tests of agents and b-threads. `cli/`: the command.
 """
 
 from typing import TYPE_CHECKING, Any

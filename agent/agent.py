@@ -71,7 +71,9 @@ class Agent:
         self.toolbox = _make_toolbox(tuple(tools), workspace)
         self.conversation = Conversation()
         self.totals = Totals()
-        self.program = BProgram(*self.preset.bthreads(), *self.threads)
+        self.bthreads = (*self.preset.bthreads(), *self.threads)
+        self.program = BProgram(*self.bthreads)
+        self.heard: list[Event] = []  # what came from outside so far, in order
         self.system_prompt = system_prompt if system_prompt is not None else self._shipped_prompt()
         self._approve = approve
         self._on_step, self._on_text, self._on_output = on_step, on_text, on_output
@@ -154,6 +156,8 @@ class Agent:
     def log_step(self, step: Step) -> None:
         """Write a step down. Raises RunError."""
         self._last_step = step
+        if step.bthread is None:
+            self.heard.append(step.event)
         if self._log is not None:
             _take("the log", self._log.record, step)
 
