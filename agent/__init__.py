@@ -3,7 +3,8 @@
 Reading order:
 
 - `calls`, `messages`: tool calls and the conversation as values. `events`: everything that can happen.
-- `reasons`: why b-threads refuse. `threads/`: the rules of the loop. `projections/`: what is remembered.
+- `errors`: what breaks a run off. `reasons`: why b-threads refuse. `threads/`: the rules of the loop.
+- `projections/`: what is remembered.
 - `models/`, `tools/`, `effects/`: the world. `log/`, `header`: the record of a run, and its replay.
 - `presets`: which rules, as data. `run`, `agent`: putting it together. `rebuilding`: a log's program once more.
 - `pytest_plugin`: tests of agents and b-threads. `cli/`: the command.

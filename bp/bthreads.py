@@ -1,6 +1,7 @@
 """B-threads as values: a generator function with its arguments, ready to be started any number of times."""
 
 from collections.abc import Callable, Generator
+from functools import partial
 from inspect import CO_GENERATOR
 from typing import Any, Generic, ParamSpec, overload
 
@@ -21,7 +22,7 @@ class BThread:
 
     function: Callable[..., BThreadBody]
     args: tuple[Any, ...] = ()
-    kwargs: dict[str, Any] = attrs.field(factory=dict)
+    kwargs: dict[str, Any] = attrs.field(factory=dict, hash=False)
     name: str = ""
     priority: int | None = None
 
@@ -45,13 +46,14 @@ class BThreadFunction(Generic[P]):
     """A function decorated with `@bthread`; calling it gives a `BThread`, it does not run anything."""
 
     def __init__(self, function: Callable[P, BThreadBody], name: str | None, priority: int | None) -> None:
+        named: Any = function.func if isinstance(function, partial) else function
         self.function = function
-        self.name = name or function.__name__
+        self.name = name or named.__name__
         self.priority = priority
-        self.__doc__ = function.__doc__
-        self.__name__ = function.__name__
-        self.__qualname__ = function.__qualname__
-        self.__module__ = function.__module__
+        self.__doc__ = named.__doc__
+        self.__name__ = named.__name__
+        self.__qualname__ = named.__qualname__
+        self.__module__ = named.__module__
         self.__wrapped__ = function
         self._generates = bool(function.__code__.co_flags & CO_GENERATOR) if hasattr(function, "__code__") else False
 

@@ -6,10 +6,11 @@ synchronization point, one after the other, and then those that were started mea
 
 from collections import deque
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 
 from bp.bthreads import BThread
-from bp.errors import BThreadError, EndlessLoop
+from bp.errors import BThreadError
 from bp.events import Event
 from bp.standing import SILENT, Board, Running
 from bp.statements import Start, Sync
@@ -104,15 +105,15 @@ class Crew:
             self._board.file(running, statement)
         except StopIteration:
             self._retire(running)
-        except EndlessLoop:
-            raise
         except Exception as error:
+            if error is self._super_step.endless:
+                raise
             self._blame(running.name, error)
 
     def _take_on(self, starter: Running, statement: Start) -> None:
-        for bthread in statement.bthreads:
+        for _ in range(len(statement.bthreads) or 1):  # an empty start counts too: it could go on for ever
             self._super_step.spend(None, starter.name)
-            self._newcomers.append((bthread, starter.priority))
+        self._newcomers.extend((bthread, starter.priority) for bthread in statement.bthreads)
 
     def _interrupt(self, running: Running) -> None:
         self._retire(running)
@@ -128,6 +129,8 @@ class Crew:
             running.body.close()
         except Exception as error:
             self._blame(running.name, error)
+            with suppress(Exception):
+                running.body.close()  # it may have yielded in its `finally`; now it is really over
 
     def _blame(self, name: str, error: Exception) -> None:
         """Note that b-thread `name` failed; the round goes on."""

@@ -3,16 +3,28 @@
 Every error names the culprit, what was found, and the cure. `BProgramError` is the base of them all.
 """
 
+from copyreg import __newobj__  # type: ignore[attr-defined]
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from bp.events import Event
 
-__all__ = ["BProgramError", "BThreadError", "Deadlock", "EndlessLoop", "EventSetError", "ProgramEnded"]
+__all__ = [
+    "BProgramError",
+    "BThreadError",
+    "Deadlock",
+    "EffectError",
+    "EndlessLoop",
+    "EventSetError",
+    "ProgramEnded",
+]
 
 
 class BProgramError(Exception):
-    """The base of all errors of the engine."""
+    """The base of all errors of the engine. They can be pickled, with all they know."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (__newobj__, (type(self), *self.args), vars(self))
 
 
 class BThreadError(BProgramError):
@@ -54,6 +66,14 @@ class EndlessLoop(BProgramError):
 
 class ProgramEnded(BProgramError):
     """The program was closed or has failed; it takes no steps and no events any more."""
+
+
+class EffectError(BProgramError):
+    """An effect has no outcome: its `broken` raised, or gave none of its outcome kinds; `started` began it."""
+
+    def __init__(self, message: str, *, started: "Event") -> None:
+        super().__init__(message)
+        self.started = started
 
 
 class Deadlock(BProgramError):

@@ -32,10 +32,10 @@ class EventKind(type):
         mcls, class_name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any
     ) -> "EventKind":
         """Make an event kind; raises TypeError when it has a field called `name`."""
-        if "name" in namespace.get("__slots__", ()):  # NamedEvent: its name is its own, not its class's
-            return super().__new__(mcls, class_name, bases, namespace, **options)
-        if bases != (EventSet,) and "name" in namespace.get("__annotations__", ()):
-            raise TypeError(f"event kind {class_name} may not have a field called 'name': it is the kind's own name")
+        if any("name" in slots.get("__slots__", ()) for slots in (namespace, *map(vars, bases))):
+            return super().__new__(mcls, class_name, bases, namespace, **options)  # plain events name themselves
+        if bases != (EventSet,):
+            _check_body(class_name, namespace)
         namespace |= {"name": snake_case(class_name), "_payload": None}
         kind = super().__new__(mcls, class_name, bases, namespace, **options)
         kind._kind = kind  # type: ignore[attr-defined]
@@ -66,13 +66,17 @@ class Event(EventSet, metaclass=EventKind):
     _payload: ClassVar[tuple[str, ...] | None] = None
     name: ClassVar[str]
 
+    def __init__(self, *_: Any, **__: Any) -> None:
+        """Raise TypeError: this kind is not made by attrs' @frozen, so its events have no values."""
+        raise _not_frozen(type(self))
+
     def __attrs_post_init__(self) -> None:
         """Freeze the payload; raises TypeError naming the field when a value can change."""
         payload = self._payload
         for name in _learn_payload(type(self)) if payload is None else payload:
             value = getattr(self, name)
-            if type(value) not in ATOMS:
-                object.__setattr__(self, name, _frozen_field(self, name, value))
+            if type(value) not in ATOMS and (frozen := _frozen_field(self, name, value)) is not value:
+                object.__setattr__(self, name, frozen)
 
     def _contains(self, event: "Event") -> bool:
         return self is event or self == event
@@ -92,12 +96,13 @@ class NamedEvent(Event):
     name: str  # type: ignore[misc]
     data: Any = None
     _kind: str  # type: ignore[misc]
-    _alone: "tuple[NamedEvent]"  # the request of this event alone: one object, so that it compares by identity
+    _alone: "tuple[NamedEvent]"  # of those without data: their request, one object, so that it compares by identity
 
     def __init__(self, name: str) -> None:
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "_kind", name)
-        object.__setattr__(self, "_alone", (self,))
+        if type(self) is NamedEvent:
+            object.__setattr__(self, "_alone", (self,))
 
     def __setattr__(self, attribute: str, value: object) -> NoReturn:
         raise attrs.exceptions.FrozenInstanceError
@@ -150,10 +155,30 @@ def check_kind(kind: Any) -> None:
     """Raise TypeError unless `kind` is a proper event kind: a frozen attrs class compared by value, or a plain name."""
     if isinstance(kind, str):
         return
+    if kind is Event:
+        raise TypeError("Event is the base of all kinds, which are exact: it has no events; use ALL, or a kind")
     if "__attrs_attrs__" not in vars(kind) or not attrs.inspect(kind).is_frozen:
-        raise TypeError(f"event kind {kind.__name__} is not frozen; put attrs' @frozen on the class")
+        raise _not_frozen(kind)
     if kind.__eq__ is object.__eq__ or kind.__hash__ is None:
         raise TypeError(f"events of kind {kind.__name__} are not hashable values; leave eq and hash to @frozen")
+    for field in attrs.fields(kind):
+        if field.name == "name" or not field.eq or field.eq_key is not None:
+            raise TypeError(f"event kind {kind.__name__}: field {field.name!r} must count as it is, and be no 'name'")
+
+
+def _not_frozen(kind: type) -> TypeError:
+    return TypeError(f"event kind {kind.__name__} is not frozen; put attrs' @frozen on the class")
+
+
+def _check_body(class_name: str, namespace: dict[str, Any]) -> None:
+    """Raise TypeError when the body of an event kind says what the engine says about kinds."""
+    own_name = snake_case(class_name)
+    if "name" in namespace.get("__annotations__", ()) or namespace.get("name", own_name) != own_name:
+        raise TypeError(f"event kind {class_name} may not have a field called 'name': it is the kind's own name")
+    if "__attrs_post_init__" in namespace:
+        raise TypeError(
+            f"event kind {class_name} may not define __attrs_post_init__, which freezes it; use validators"
+        )
 
 
 def _is_set(value: Any) -> bool:
@@ -161,7 +186,8 @@ def _is_set(value: Any) -> bool:
 
 
 def _learn_payload(kind: Any) -> tuple[str, ...]:
-    """Find the fields of `kind` once; every later event of this kind knows them."""
+    """Check `kind` and find its fields, once; every later event of this kind knows them."""
+    check_kind(kind)
     names = tuple(attribute.name for attribute in attrs.fields(kind))
     kind._payload = names
     return names

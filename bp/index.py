@@ -9,10 +9,10 @@ from collections.abc import Iterable
 from typing import Any, Generic, Protocol, TypeVar
 
 from bp.errors import EventSetError
-from bp.event_sets import PredicateError, Selector, Test, selectors
+from bp.event_sets import PredicateError, Selector, Test, selectors, values_of
 from bp.events import Event, NamedEvent, check_kind
 
-__all__ = ["Index", "Kinds", "Register"]
+__all__ = ["NOBODY", "Index", "Kinds", "Register"]
 
 
 class Named(Protocol):
@@ -25,7 +25,8 @@ M = TypeVar("M", bound=Named)
 N = TypeVar("N")
 Members = dict[N, None]
 Tested = dict[N, list[Test] | None]
-_NOBODY: dict[Any, None] = {}
+ByValues = dict[tuple[Any, ...], Members[Event]]
+NOBODY: dict[Any, Any] = {}
 
 
 class Kinds:
@@ -51,12 +52,13 @@ class Kinds:
 class Register(Generic[M]):
     """Members filed by single events: those who request one."""
 
-    __slots__ = ("by_event", "by_kind", "kinds")
+    __slots__ = ("by_event", "by_fields", "by_kind", "kinds")
 
     def __init__(self, kinds: Kinds) -> None:
         """Make an empty register of a program that has met `kinds`."""
         self.by_event: dict[Event, Members[M]] = {}
         self.by_kind: dict[Any, Members[Event]] = {}  # the events of `by_event`, by kind
+        self.by_fields: dict[Any, dict[tuple[str, ...], ByValues]] = {}  # the same, for the fields asked about so far
         self.kinds = kinds
 
     def add(self, event: Event, member: M) -> None:
@@ -68,6 +70,8 @@ class Register(Generic[M]):
         self.kinds.meet(event._kind)
         self.by_event[event] = {member: None}
         self.by_kind.setdefault(event._kind, {})[event] = None
+        for fields, by_values in self.by_fields.get(event._kind, NOBODY).items():
+            by_values.setdefault(values_of(event, fields), {})[event] = None
 
     def remove(self, event: Event, member: M) -> None:
         """Take `member`, filed under `event`, out again; it may have been taken out before."""
@@ -77,15 +81,25 @@ class Register(Generic[M]):
         members.pop(member, None)
         if not members:
             del self.by_event[event]
-            events = self.by_kind[event._kind]
-            del events[event]
-            if not events:
-                del self.by_kind[event._kind]
+            self._forget(event)
+
+    def _forget(self, event: Event) -> None:
+        events = self.by_kind[event._kind]
+        del events[event]
+        if not events:
+            del self.by_kind[event._kind]
+            self.by_fields.pop(event._kind, None)
+            return
+        for fields, by_values in self.by_fields.get(event._kind, NOBODY).items():
+            values = values_of(event, fields)
+            del by_values[values][event]
+            if not by_values[values]:
+                del by_values[values]
 
     def concerned(self, events: Any) -> Members[M]:
         """Return the members with an event that the set `events` may contain: too many rather than too few."""
         if type(events) is NamedEvent:
-            return self.by_event.get(events, _NOBODY)
+            return self.by_event.get(events, NOBODY)
         found: Members[M] = {}
         for row in selectors(events):
             for event in self._possible(row):
@@ -97,8 +111,19 @@ class Register(Generic[M]):
             return self.by_event
         if row.fields == ():
             return (row.values,) if row.values in self.by_event else ()
-        events = self.by_kind.get(row.kind, ())
-        return events if row.fields is None else [event for event in events if _has_values(event, row)]
+        if row.fields is None or row.kind not in self.by_kind:
+            return self.by_kind.get(row.kind, ())
+        return self._with_fields(row.kind, row.fields).get(row.values, ())
+
+    def _with_fields(self, kind: Any, fields: tuple[str, ...]) -> ByValues:
+        """Return the events of `kind` by these fields; filed when first asked for, up to date from then on."""
+        filed = self.by_fields.setdefault(kind, {})
+        by_values = filed.get(fields)
+        if by_values is None:
+            by_values = filed[fields] = {}
+            for event in self.by_kind[kind]:
+                by_values.setdefault(values_of(event, fields), {})[event] = None
+        return by_values
 
 
 class Rows(Generic[M]):
@@ -137,6 +162,18 @@ class Index(Generic[M]):
             else:
                 self._add_row(row, member)
 
+    def move(self, member: M, old: Any, new: Any) -> None:
+        """File `member` under `new` instead of `old`; None is no set at all."""
+        if type(old) is NamedEvent:  # written out: plain events are what small programs are made of
+            members = self.by_event[old]
+            del members[member]
+            if not members:
+                del self.by_event[old]
+        elif old is not None:
+            self.remove(old, member)
+        if new is not None:
+            self.add(new, member)
+
     def remove(self, events: Any, member: M) -> None:
         """Take `member`, filed under `events`, out again."""
         if type(events) is NamedEvent:
@@ -155,7 +192,7 @@ class Index(Generic[M]):
 
         Raises EventSetError when a predicate that had to be asked fails.
         """
-        exact = self.by_event.get(event, _NOBODY) if self.by_event else _NOBODY
+        exact = self.by_event.get(event, NOBODY) if self.by_event else NOBODY
         if not self.by_kind and not self.everywhere:
             return exact
         rows = self.by_kind.get(event._kind)
@@ -165,7 +202,7 @@ class Index(Generic[M]):
         if rows is not None:
             found.update(rows.whole)
             for fields, by_values in rows.by_fields.items():
-                tested = by_values.get(tuple([getattr(event, name) for name in fields]))
+                tested = by_values.get(values_of(event, fields))
                 if tested is not None:
                     _add_passing(found, tested, event)
             _add_passing(found, rows.tested, event)
@@ -177,7 +214,7 @@ class Index(Generic[M]):
         if members is not None:
             members[member] = None
             return
-        if event.name not in self.kinds.by_name or type(event) is not NamedEvent:
+        if self.kinds.by_name.get(event._kind) is not event._kind:
             self.kinds.meet(event._kind)
         self.by_event[event] = {member: None}
 
@@ -210,10 +247,6 @@ class Index(Generic[M]):
             rows.whole.pop(member, None)
         if not (rows.whole or rows.by_fields or rows.tested):
             del self.by_kind[row.kind]
-
-
-def _has_values(event: Event, row: Selector) -> bool:
-    return all(getattr(event, name) == value for name, value in zip(row.fields or (), row.values, strict=True))
 
 
 def _add_test(tested: Tested[M], member: M, test: Test | None) -> None:

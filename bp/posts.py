@@ -53,12 +53,17 @@ class Posts:
 
     def next_free(self) -> Receipt | None:
         """Return the first post that can go, still queued; those before it follow their `when_blocked`."""
-        for receipt in tuple(self._queue):
+        turned_away = []
+        found = None
+        for receipt in self._queue:
             if self._board.is_free(receipt.event):
-                return receipt
+                found = receipt
+                break
             if receipt.when_blocked != "keep":
-                self._turn_away(receipt)
-        return None
+                turned_away.append(receipt)
+        for receipt in turned_away:
+            self._turn_away(receipt)
+        return found
 
     def take(self, receipt: Receipt) -> None:
         """Take a post out of the queue: its event happens."""

@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple, Self
 
 from bp.bthreads import BThread
 from bp.crew import Crew
-from bp.errors import BProgramError, BThreadError, ProgramEnded
+from bp.errors import BProgramError, BThreadError, EndlessLoop, ProgramEnded
 from bp.events import Event
 from bp.posts import Posts, Receipt, WhenBlocked
 from bp.standing import Blocker, Board, Running
@@ -51,7 +51,7 @@ class Record(NamedTuple):
     candidates: tuple[Candidate, ...]
     resumed: tuple[str, ...]
     interrupted: tuple[str, ...]
-    error: BThreadError | None = None
+    error: BThreadError | EndlessLoop | None = None
 
 
 Listener = Callable[[Record], None]
@@ -81,6 +81,8 @@ class BProgram:
                 raise TypeError(f"BProgram takes called b-threads, for example guard(); found {bthread!r}")
         if type(max_steps) is not int or max_steps < 1:
             raise TypeError(f"max_steps={max_steps!r}: give a positive integer")
+        if isinstance(strategy, type) or (strategy is not None and not callable(getattr(strategy, "chooser", None))):
+            raise TypeError(f"strategy={strategy!r}: give a strategy, for example RandomStrategy()")
         self._definitions = bthreads
         self._chooser = None if strategy is None or type(strategy) is PriorityStrategy else strategy.chooser()
         self._listeners = tuple(listeners)
@@ -119,7 +121,8 @@ class BProgram:
     def post(self, event: Event, when_blocked: WhenBlocked = "keep") -> Receipt:
         """Offer an external event; it is judged when its turn comes, at once if that is now.
 
-        Raises TypeError for what is no event, BProgramError from inside a b-thread, EventSetError, ProgramEnded.
+        Raises TypeError for what is no event and for a name that means another sort of event in this program,
+        BProgramError from inside a b-thread, EventSetError, ProgramEnded.
         """
         if not isinstance(event, Event):
             raise TypeError(f"post({event!r}): only events can be posted")
@@ -128,6 +131,7 @@ class BProgram:
         self._check_usable()
         if self._crew.busy:
             raise BProgramError(f"a b-thread posted {event!r}; b-threads request events: yield sync(request=...)")
+        self._board.meet(event)
         receipt = Receipt(event, when_blocked)
         turn_is_now = not self._stepping and self._phase == "alive" and not self._asking(self._can_step)
         self._posts.add(receipt)
@@ -169,7 +173,12 @@ class BProgram:
         return tuple((running.name, running.statement) for running in self._crew.living)
 
     def close(self) -> None:
-        """End the program: close all generators, youngest first, then raise the first error of a `finally`."""
+        """End the program: close all generators, youngest first, then raise the first error of a `finally`.
+
+        Raises BProgramError from inside a b-thread.
+        """
+        if self._crew.busy:
+            raise BProgramError("a b-thread closed its own program; close it from outside its b-threads")
         if self._phase in ("new", "alive"):
             errors = self._end("closed")
             if errors:
@@ -232,7 +241,7 @@ class BProgram:
         resumed = tuple(running.name for running in concerned if running not in interrupted)
         try:
             self._crew.advance(concerned, interrupted, step.event, step.number)
-        except BThreadError as error:
+        except (BThreadError, EndlessLoop) as error:
             self._tell(Record(step, candidates, resumed, closing, error))
             raise
         self._tell(Record(step, candidates, resumed, closing))

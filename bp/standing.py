@@ -5,14 +5,14 @@ up to date by differences: when a b-thread moves on, only the words that changed
 requests are judged again whose blocks or refusals came or went.
 """
 
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from operator import attrgetter, is_
 from typing import Any, NamedTuple
 
 from bp.bthreads import BThreadBody
 from bp.errors import EventSetError
-from bp.events import Event
-from bp.index import Index, Kinds, Register
+from bp.events import Event, NamedEvent
+from bp.index import NOBODY, Index, Kinds, Register
 from bp.statements import Refusal, Refusals, Sync
 
 __all__ = ["Blocker", "Board", "Running"]
@@ -76,9 +76,9 @@ class Board:
         if old.requests is not new.requests or old.otherwise is not new.otherwise:
             self._file_requests(running, old, new)
         if old.wait_for is not new.wait_for:
-            _refile(self.waits, running, old.wait_for, new.wait_for)
+            self.waits.move(running, old.wait_for, new.wait_for)
         if old.interrupt is not new.interrupt:
-            _refile(self.interrupts, running, old.interrupt, new.interrupt)
+            self.interrupts.move(running, old.interrupt, new.interrupt)
         if old.block is not new.block:
             self._refile_blocks(self.blocks, running, old.block, new.block)
         if old.refuse is not new.refuse or old.because is not new.because:
@@ -111,34 +111,46 @@ class Board:
             del self.hot[running]
 
     def _refile_blocks(self, index: Index[Running], running: Running, old: Any, new: Any) -> None:
+        index.move(running, old, new)
         if old is not None:
-            index.remove(old, running)
             self._disturb(old)
         if new is not None:
-            index.add(new, running)
             self._disturb(new)
 
     def _disturb(self, events: Any) -> None:
         """Mark the requests that a coming or going block of `events` may concern, to be judged again."""
-        if self.requesters:
+        if type(events) is NamedEvent:
+            self.stale.update(self.requests.by_event.get(events, NOBODY))
+        elif self.requesters:
             self.stale.update(self.requests.concerned(events))
-            if self.alternatives.by_event:
-                self.stale.update(self.alternatives.concerned(events))
+        if self.alternatives.by_event:
+            self.stale.update(self.alternatives.concerned(events))
 
     # What can be selected: judged when a block came or went, remembered until then.
 
     def judge(self) -> None:
         """Judge the stale requests. Raises EventSetError for a predicate or an `otherwise` that fails."""
         stale, self.stale = self.stale, {}
+        blocks, refusals = self.blocks.members, self.refusals.members
         for running in stale:
             statement = running.statement
-            if len(statement.requests) == 1 and statement.otherwise is None and running.alternative is None:
-                running.offers = statement.requests if self.is_free(statement.requests[0]) else ()
+            requests = statement.requests
+            if len(requests) == 1 and statement.otherwise is None and running.alternative is None:
+                running.offers = () if blocks(requests[0]) or refusals(requests[0]) else requests
             else:
                 self._judge_requests(running, statement)
             if running.offers and not running.queued:
                 running.queued = True
                 heappush(self._heap, (running.rank, running))
+        if len(self._heap) > 2 * len(self.requesters) + 8:
+            self._clear_heap()
+
+    def _clear_heap(self) -> None:
+        """Take those out of the heap that offer nothing any more, but never came to its top."""
+        for _, running in self._heap:
+            running.queued = bool(running.offers)
+        self._heap = [entry for entry in self._heap if entry[1].queued]
+        heapify(self._heap)
 
     def _judge_requests(self, running: Running, statement: Sync) -> None:
         offers, refused = [], 0
@@ -161,6 +173,10 @@ class Board:
                 running.offers = (alternative,)
         self._set_alternative(running, alternative)
 
+    def meet(self, event: Event) -> None:
+        """Raise TypeError for an event of an improper kind, or with the name of an event of another sort."""
+        self.requests.kinds.meet(event._kind)
+
     def is_free(self, event: Event) -> bool:
         """Tell whether nobody blocks or refuses `event`."""
         return not self.blocks.members(event) and not self.refusals.members(event)
@@ -175,6 +191,10 @@ class Board:
             raise _otherwise_error(running, f"raised {type(error).__name__}: {error}") from error
         if not isinstance(alternative, Event):
             raise _otherwise_error(running, f"gave {alternative!r}; it must give an event")
+        try:
+            self.meet(alternative)
+        except TypeError as error:
+            raise _otherwise_error(running, f"gave {alternative!r}: {error}") from error
         return alternative
 
     def _set_alternative(self, running: Running, alternative: Event | None) -> None:
@@ -231,16 +251,12 @@ class Board:
             found = {**found, **self.alternatives.by_event.get(event, {})}
         if interrupted:
             found = {**found, **interrupted}
-        if len(found) < 2:
-            return list(found), interrupted
-        return sorted(found, key=_rank), interrupted
-
-
-def _refile(index: Index[Running], running: Running, old: Any, new: Any) -> None:
-    if old is not None:
-        index.remove(old, running)
-    if new is not None:
-        index.add(new, running)
+        in_turn = list(found)
+        if len(in_turn) > 2:
+            in_turn.sort(key=_rank)
+        elif len(in_turn) == 2 and in_turn[1].rank < in_turn[0].rank:
+            in_turn.reverse()
+        return in_turn, interrupted
 
 
 def _otherwise_error(running: Running, finding: str) -> EventSetError:

@@ -132,14 +132,14 @@ def start(*bthreads: "BThread") -> Start:
 
 
 def _requested(request: Any) -> tuple[Event, ...]:
-    if isinstance(request, NamedEvent):
+    if type(request) is NamedEvent:
         return request._alone
     if isinstance(request, Event):
         return (request,)
     if type(request) is AnyOf:
         return request.events
     if type(request) not in (list, tuple):
-        raise TypeError(f"request={request!r}: request an event, a list of events, or any_of(...)")
+        raise _no_request(request)
     for event in request:
         _check_event(event)
     return tuple(request)
@@ -148,9 +148,13 @@ def _requested(request: Any) -> tuple[Event, ...]:
 def _check_event(event: Any) -> None:
     if isinstance(event, Event):
         return
-    if isinstance(event, EventKind | EventSet):
-        raise TypeError(f"request={event!r}: a set cannot be requested; request an event of it")
-    raise TypeError(f"request={event!r}: only events can be requested; lists and any_of(...) do not nest")
+    raise _no_request(event)
+
+
+def _no_request(found: Any) -> TypeError:
+    if isinstance(found, EventKind | EventSet):
+        return TypeError(f"request={found!r}: a set cannot be requested; request an event of it")
+    return TypeError(f"request={found!r}: request an event, a list of events, or any_of(...); they do not nest")
 
 
 def _event_set(value: Any) -> Any:

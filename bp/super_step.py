@@ -13,13 +13,15 @@ TAIL = 10  # how many of its last events an endless loop shows
 class SuperStep:
     """Counts the events and starts since the last external event.
 
-    `number` counts the external events so far. Invariant: `spent` is at most `limit`.
+    `number` counts the external events so far; `endless` is the error of this one. Invariant: `spent` is at most
+    `limit`.
     """
 
-    __slots__ = ("limit", "number", "spent", "tail")
+    __slots__ = ("endless", "limit", "number", "spent", "tail")
 
     def __init__(self, limit: int) -> None:
         """Make the first super-step; `limit` is how many events and starts each may have."""
+        self.endless: EndlessLoop | None = None
         self.limit = limit
         self.number = 0
         self.spent = 0
@@ -34,7 +36,8 @@ class SuperStep:
     def spend(self, event: Event | None, bthread: str) -> None:
         """Count an event (None: a start) by `bthread`; raises EndlessLoop when the limit is used up."""
         if self.spent == self.limit:
-            raise self._endless()
+            self.endless = self._endless()
+            raise self.endless
         self.spent += 1
         if self.spent > self.limit - TAIL:
             self.tail.append((event, bthread))

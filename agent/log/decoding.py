@@ -8,6 +8,7 @@ from cattrs.gen import make_dict_structure_fn
 
 from agent import events
 from agent.calls import ToolCall
+from agent.events import ProposedAction
 from agent.log.encoding import ROLES
 from agent.log.reading import LogError
 from agent.messages import Message
@@ -32,7 +33,7 @@ class Decoder:
     def learn(self, record: Mapping[str, Any]) -> None:
         """Remember the call of a `proposed_action`. Raises LogError."""
         if record["name"] == "proposed_action":
-            call = self._structured(record, record["data"].get("call"), ToolCall)
+            call = self._structured(record, record["data"], ProposedAction).call
             self._calls[call.id] = call
 
     def event(self, record: Mapping[str, Any]) -> Event:

@@ -37,7 +37,8 @@ def read_log(path: str | os.PathLike[str]) -> RecordedRun:
         lines = path.read_bytes().split(b"\n")
     except OSError as error:
         raise LogError(f"cannot read the log {path}: {error.strerror}") from error
-    if lines[-1] == b"":
+    is_whole = lines[-1] == b""  # only a line without its end can have been cut off
+    if is_whole:
         lines.pop()
     if not lines:
         raise LogError(f"the log {path} is empty; it must begin with a header")
@@ -48,7 +49,7 @@ def read_log(path: str | os.PathLike[str]) -> RecordedRun:
         try:
             records.append(_checked(path, number, _parsed(path, number, line)))
         except LogError:
-            if number < len(lines):
+            if is_whole or number < len(lines):
                 raise
             torn = True
     return RecordedRun(path, header, tuple(records), torn)

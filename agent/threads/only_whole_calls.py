@@ -1,4 +1,4 @@
-"""Calls that came cut off, unreadable, unknown or with wrong arguments are answered as errors, and never judged or run."""
+"""Calls that came cut off, unreadable, unknown or with wrong arguments are answered as errors, and never run."""
 
 from agent.calls import ToolCall
 from agent.events import AnswerCommitted, CallAnswered, ProposedAction

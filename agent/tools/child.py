@@ -7,11 +7,9 @@ group cannot hit anyone else.
 import os
 import signal
 import subprocess
-import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
-from secrets import token_hex
 
 import anyio
 from attrs import evolve, frozen
@@ -89,7 +87,7 @@ def start_child(argv: Sequence[str], *, cwd: str, env: Mapping[str, str], stdin:
     """Start a process whose standard input is empty, or `stdin`. Raises CannotStart, saying why."""
     for text in (*argv, cwd, *env, *env.values()):
         _check_text(text)
-    token = token_hex(8)
+    token = os.urandom(8).hex()
     with ExitStack() as on_failure:
         read_end, write_end = os.pipe()
         on_failure.callback(os.close, read_end)
@@ -110,7 +108,9 @@ def _open(
         with ExitStack() as files:
             source: int = subprocess.DEVNULL
             if stdin is not None:
-                file = files.enter_context(tempfile.TemporaryFile())
+                from tempfile import TemporaryFile  # brings compression and random numbers along
+
+                file = files.enter_context(TemporaryFile())
                 file.write(stdin)
                 file.seek(0)
                 source = file.fileno()

@@ -1,4 +1,4 @@
-"""A model server to talk to that this project did not write."""
+"""Fixtures of the agent's tests: agents with real tools whose logs replay, and a model server we did not write."""
 
 import json
 import socket
@@ -7,8 +7,45 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from agent.agent import Agent
+from agent.models import ScriptedModel
+from agent.tools import workspace_tools
+from tests.agent.soundness import assert_sound
+
+MakeAgent = Callable[..., Agent]
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    folder = tmp_path / "workspace"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def make_agent(tmp_path: Path, workspace: Path) -> Iterator[MakeAgent]:
+    """Agents on a script, with the four tools and a log; after the test the log of each replays equal."""
+    made: list[Agent] = []
+
+    def make(*steps: Any, tools: Any = None, sound: bool = True, **options: Any) -> Agent:
+        tools = workspace_tools(workspace, timeout=20) if tools is None else tools
+        log = options.pop("log", tmp_path / f"run-{len(made) + 1}.jsonl")
+        agent = Agent(ScriptedModel(steps), tools, workspace=workspace, log=log, wait=lambda _: 0.0, **options)
+        made.append(agent)
+        if not sound:
+            unsound.append(agent)
+        return agent
+
+    unsound: list[Agent] = []
+    yield make
+    for agent in made:
+        agent.close()
+        if agent not in unsound:
+            assert_sound(agent)
 
 
 @pytest.fixture

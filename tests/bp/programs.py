@@ -1,0 +1,67 @@
+"""Small events and b-threads that the tests of the engine share."""
+
+from collections.abc import Callable
+from typing import Any
+
+from attrs import frozen
+
+from bp import BProgram, BThreadBody, Event, Receipt, Sync, bthread, event, sync
+
+HOT = event("hot")
+COLD = event("cold")
+STOP = event("stop")
+
+
+@frozen
+class Ping(Event):
+    value: int
+
+
+@frozen
+class Pong(Event):
+    value: int
+    note: str = ""
+
+
+@bthread
+def says(*statements: Any) -> BThreadBody:
+    """Say one statement after the other."""
+    for statement in statements:  # noqa: UP028 (what is sent must be taken; a tuple cannot)
+        yield statement
+
+
+@bthread
+def keeps_saying(statement: Sync) -> BThreadBody:
+    """Say the same statement for ever."""
+    while True:
+        yield statement
+
+
+@bthread
+def hears(notes: list[Any], *statements: Any) -> BThreadBody:
+    """Say one statement after the other, and note what is sent back."""
+    for statement in statements:
+        said = yield statement
+        notes.append(said)
+
+
+@bthread
+def does(action: Callable[[], Any]) -> BThreadBody:
+    """Do something on HOT, from inside a b-thread."""
+    yield sync(wait_for=HOT)
+    action()
+
+
+def trace(program: BProgram) -> list[Event]:
+    """Run a program until it rests and return what happened."""
+    return [step.event for step in program.run()]
+
+
+def after(program: BProgram, *events: Event) -> list[Receipt]:
+    """Run a program until it rests, then post events one by one, and return their receipts."""
+    trace(program)
+    receipts = []
+    for happened in events:
+        receipts.append(program.post(happened))
+        trace(program)
+    return receipts
