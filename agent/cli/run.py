@@ -66,8 +66,9 @@ def _maker(arguments: Namespace, screen: Screen) -> Callable[[Approver, Callable
             log=log,
             on_step=on_step,
         )
-        facts = f"model {model.name}, preset {preset.name}\nworkspace {workspace}\nlog {log}"
-        screen.labelled("system", facts, "system")
+        screen.labelled(
+            "system", f"model {model.name}, preset {preset.name}\nworkspace {workspace}\nlog {log}", "system"
+        )
         return agent
 
     return make

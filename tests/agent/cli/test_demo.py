@@ -1,30 +1,30 @@
 """`bpagent demo`: what it shows comes from the b-threads; without one of them it shows something else."""
 
 import inspect
+import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Annotated
 
 import pytest
+from attrs import evolve
 
 from agent.agent import Agent
+from agent.cli.demo import story
 from agent.cli.demo.protocol import nothing_leaves_after_a_secret
 from agent.cli.demo.stage import PROTOCOLS, make_agent
 from agent.cli.demo.story import PROMPT
 from agent.cli.demo.workshop import Workshop, make_workshop
-from agent.events import ApprovalAsked, CallAnswered, GateApproved, GateRejected, ToolStarted
+from agent.events import ActionDescribed, ApprovalAsked, CallAnswered, GateApproved, GateRejected
 from agent.run import Run
-from agent.tools import tool
-from bp import BProgram, BThread
+from agent.tools import ShellCommand, tool
+from agent.tools.toolbox import Toolbox
+from bp import BProgram, BThread, Deadlock
 from constitution import DEFAULT, judge
 from tests.agent.cli.sessions import Command, Terminal
 
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
 
 
 @pytest.fixture
@@ -81,8 +81,8 @@ def test_its_log_can_go_elsewhere(process: Command, tmp_path: Path) -> None:
     assert (tmp_path / "mine.jsonl").exists()
 
 
-def test_on_a_terminal_the_person_is_asked_and_a_no_is_a_no(on_terminal: "type[Terminal]") -> None:
-    terminal = on_terminal("demo", NO_COLOR="1")  # type: ignore[call-arg, arg-type]
+def test_on_a_terminal_the_person_is_asked_and_a_no_is_a_no(on_terminal: Callable[..., Terminal]) -> None:
+    terminal = on_terminal("demo", NO_COLOR="1")
     terminal.wait_for("Approve command: cat .env? (yes/no)")
     terminal.type("no\n")
 
@@ -95,7 +95,7 @@ def test_on_a_terminal_the_person_is_asked_and_a_no_is_a_no(on_terminal: "type[T
 
 
 @tool(name="bash")
-def only_say(command: str) -> str:
+def only_say(command: Annotated[str, ShellCommand()]) -> str:
     """Say what would be run: here the gate may be missing.
 
     Args:
@@ -106,18 +106,16 @@ def only_say(command: str) -> str:
 
 async def performed(workshop: Workshop, *, without: str = "", protocols: Sequence[BThread] = PROTOCOLS) -> Run:
     """Perform the demo without the b-threads of one name, and with a bash that only says what it would run."""
-    harmless = only_say
     with make_agent(workshop, approve=lambda _: True, protocols=protocols) as agent:
-        leave_out(agent, without)
-        real = agent.toolbox.get("bash")
-        assert real is not None
-        object.__setattr__(real, "function", harmless.function)
+        bthreads = (*agent.preset.bthreads(), *agent.threads)
+        agent.program = BProgram(*[bthread for bthread in bthreads if bthread.name != without])
+        agent.toolbox = with_harmless_bash(agent)
         return await agent.run(PROMPT)
 
 
-def leave_out(agent: Agent, name: str) -> None:
-    bthreads = (*agent.preset.bthreads(), *agent.threads)
-    agent.program = BProgram(*[bthread for bthread in bthreads if bthread.name != name])
+def with_harmless_bash(agent: Agent) -> Toolbox:
+    tools = [tool for name in agent.toolbox.names if (tool := agent.toolbox.get(name)) is not None]
+    return Toolbox((*tools, only_say), agent.toolbox.workspace)
 
 
 def refused(run: Run) -> list[object]:
@@ -152,8 +150,6 @@ async def test_without_the_constitution_only_the_protocol_and_the_tools_refuse(w
 
 
 async def test_without_the_gate_nothing_runs_at_all(workshop: Workshop) -> None:
-    from bp import Deadlock
-
     with pytest.raises(Deadlock):
         await performed(workshop, without="gate")
 
@@ -161,23 +157,22 @@ async def test_without_the_gate_nothing_runs_at_all(workshop: Workshop) -> None:
 async def test_without_the_order_of_calls_they_run_at_once(workshop: Workshop) -> None:
     run = await performed(workshop, without="one_at_a_time")
 
-    kinds = [type(event) for event in run.events if isinstance(event, GateApproved | CallAnswered)]
+    kinds = [type(event) for event in run.events if type(event) in (GateApproved, CallAnswered)]
     assert kinds[:2] == [GateApproved, GateApproved]
 
 
-async def test_without_the_rule_against_it_the_deletion_is_not_refused_by_name(workshop: Workshop) -> None:
-    """The rule itself, as the constitution has it."""
+async def test_without_the_rule_against_it_the_deletion_is_another_rules_business(workshop: Workshop) -> None:
     run = await performed(workshop)
-    (facts,) = [e.facts for e in run.events if type(e).__name__ == "ActionDescribed" and e.call.arguments.get("command") == "rm -rf /"]  # type: ignore[attr-defined]
+    (deletion,) = [e.facts for e in run.events if isinstance(e, ActionDescribed) and e.facts.command == "rm -rf /"]
+
     kept = tuple(rule for rule in DEFAULT.rules if rule.name != "delete_outside_workspace")
-    from attrs import evolve
 
-    assert judge(facts, DEFAULT).rule == "delete_outside_workspace"
-    assert judge(facts, evolve(DEFAULT, rules=kept)).rule != "delete_outside_workspace"
+    assert judge(deletion, DEFAULT).rule == "delete_outside_workspace"
+    assert judge(deletion, evolve(DEFAULT, rules=kept)).rule != "delete_outside_workspace"
 
 
-async def test_the_model_says_nothing_about_refusals(workshop: Workshop) -> None:
-    source = inspect.getsource(__import__("agent.cli.demo.story", fromlist=["story"]))
+def test_the_script_names_no_b_thread_and_no_rule() -> None:
+    source = inspect.getsource(story)
 
     assert "by_constitution" not in source
     assert "nothing_leaves" not in source
@@ -185,8 +180,6 @@ async def test_the_model_says_nothing_about_refusals(workshop: Workshop) -> None
 
 def test_the_rm_of_the_demo_deletes_nothing_outside_its_folder(workshop: Workshop) -> None:
     """Whoever takes the gate out to see what happens must not lose anything."""
-    import subprocess
-
     program = workshop.folder / "programs" / "rm"
     (workshop.project / "old.txt").write_text("x")
 
@@ -197,6 +190,3 @@ def test_the_rm_of_the_demo_deletes_nothing_outside_its_folder(workshop: Worksho
     assert (workshop.folder / "neighbor" / "diary.txt").exists()
     assert done.returncode == 0
     assert not (workshop.project / "old.txt").exists()
-
-
-assert ToolStarted

@@ -24,7 +24,9 @@ def test_an_agent_writes_a_file_and_the_log_tells_how(
     process: Command, llmock: Llmock, workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = tmp_path / "log.jsonl"
-    monkeypatch.setenv("OPENAI_BASE_URL", llmock(calling("write_file", 1, False, path="a.txt", content="hi\n"), saying("Written.")))
+    monkeypatch.setenv(
+        "OPENAI_BASE_URL", llmock(calling("write_file", 1, False, path="a.txt", content="hi\n"), saying("Written."))
+    )
     monkeypatch.setenv("OPENAI_API_KEY", "a-key-for-nobody")
 
     said = process("run", "go", "--model", "any", "--workspace", workspace, "--log", log)

@@ -24,34 +24,25 @@ def asked(on_terminal: OnTerminal, script: Script, workspace: Path) -> Terminal:
     return terminal
 
 
-@pytest.mark.parametrize("answer", ["yes", "y", "YES", " Y "])
-def test_yes_lets_the_command_run(answer: str, asked: Terminal, workspace: Path) -> None:
-    asked.type(f"{answer}\n")
+def test_yes_lets_the_command_run(asked: Terminal, workspace: Path) -> None:
+    asked.type("YES\n")
 
     assert asked.end() == 0
-    assert f"\n{QUESTION} {answer}\n" in asked.screen
+    assert f"\n{QUESTION} YES\n" in asked.screen
     assert (workspace / "ran.txt").exists()
 
 
-@pytest.mark.parametrize("answer", ["no", "n", "NO"])
-def test_no_does_not(answer: str, asked: Terminal, workspace: Path) -> None:
-    asked.type(f"{answer}\n")
+def test_no_does_not(asked: Terminal, workspace: Path) -> None:
+    asked.type("n\n")
 
     assert asked.end() == 0
     assert "not approved" in asked.screen
     assert not (workspace / "ran.txt").exists()
 
 
-def test_an_answer_that_is_neither_is_asked_again(asked: Terminal, workspace: Path) -> None:
-    asked.type("perhaps\n")
-    asked.wait_for(QUESTION, times=2)
-    asked.type("yes\n")
-
-    assert asked.end() == 0
-    assert (workspace / "ran.txt").exists()
-
-
-def test_after_three_prompts_it_is_no(asked: Terminal, workspace: Path) -> None:
+def test_an_answer_that_is_neither_is_asked_again_and_after_three_prompts_it_is_no(
+    asked: Terminal, workspace: Path
+) -> None:
     for times in (2, 3):
         asked.type("perhaps\n")
         asked.wait_for(QUESTION, times=times)
