@@ -11,7 +11,6 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
-from secrets import token_hex
 
 import anyio
 from attrs import evolve, frozen
@@ -89,7 +88,7 @@ def start_child(argv: Sequence[str], *, cwd: str, env: Mapping[str, str], stdin:
     """Start a process whose standard input is empty, or `stdin`. Raises CannotStart, saying why."""
     for text in (*argv, cwd, *env, *env.values()):
         _check_text(text)
-    token = token_hex(8)
+    token = os.urandom(8).hex()
     with ExitStack() as on_failure:
         read_end, write_end = os.pipe()
         on_failure.callback(os.close, read_end)

@@ -12,7 +12,6 @@ import os
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from secrets import token_hex
 from typing import BinaryIO, TypeVar
 
 from attrs import frozen
@@ -81,7 +80,7 @@ class Workspace:
         If the block raises, the old file stays as it was. Mode and owner are kept; missing directories below an
         allowed root are made.
         """
-        temporary = f".bpagent-{token_hex(8)}"
+        temporary = f".bpagent-{os.urandom(8).hex()}"
         directory, name, file = self._open(path, lambda real, asked: self._create(real, asked, temporary))
         try:
             with file:
