@@ -7,8 +7,9 @@ Reading order:
 - `errors`: what breaks a run off. `reasons`: why b-threads refuse. `threads/`: the rules of the loop.
 - `projections/`: what is remembered.
 - `models/`, `tools/`, `effects/`: the world. `log/`, `header`: the record of a run, and its replay.
-- `presets`: which rules, as data. `run`, `agent`: putting it together.
-- `pytest_plugin`: tests of agents and b-threads. `cli/`: the command.
+- `presets`: which rules, as data. `run`, `agent`: putting it together. `rebuilding`: a log's program once more.
+- `invariants`, `verification`: the loop, model-checked.
+- `retracing`, `testing`, `pytest_plugin`: tests of agents and b-threads. `cli/`: the command.
 """
 
 from typing import TYPE_CHECKING

@@ -71,7 +71,9 @@ class Agent:
         self.toolbox = _make_toolbox(tuple(tools), workspace)
         self.conversation = Conversation()
         self.totals = Totals()
-        self.program = BProgram(*self.preset.bthreads(), *self.threads)
+        self.bthreads = (*self.preset.bthreads(), *self.threads)
+        self.program = BProgram(*self.bthreads)
+        self.heard: list[Event] = []  # what came from outside so far, in order
         self.system_prompt = system_prompt if system_prompt is not None else self._shipped_prompt()
         self._approve = approve
         self._on_step, self._on_text, self._on_output = on_step, on_text, on_output
@@ -154,6 +156,8 @@ class Agent:
     def log_step(self, step: Step) -> None:
         """Write a step down. Raises RunError."""
         self._last_step = step
+        if step.bthread is None:
+            self.heard.append(step.event)
         if self._log is not None:
             _take("the log", self._log.record, step)
 
@@ -176,17 +180,18 @@ class Agent:
 
         A run that had ended keeps its end; what goes wrong here becomes a note of `error`.
         """
-        try:
-            if run.ended is None:
-                run.ended = RunEnded("failed", "engine_error", str(error))
-                for answered in self._open_calls.answers():
-                    self.conversation.fold(answered)
-                    self._open_calls.fold(answered)
-                if self._log is not None and not isinstance(error, ProgramEnded):  # else it has ended already
-                    self._log.append(failure_record(self._last_step, run.ended))
-            self.program.close()
-        except Exception as another:
-            error.add_note(f"and then: {type(another).__name__}: {another}")
+        if run.ended is None:
+            run.ended = RunEnded("failed", "engine_error", str(error))
+            for answered in self._open_calls.answers():
+                self.conversation.fold(answered)
+                self._open_calls.fold(answered)
+            if not isinstance(error, ProgramEnded):  # else there was no run
+                _note_failure(error, lambda: self._log_end(run))
+        _note_failure(error, self.program.close)
+
+    def _log_end(self, run: Run) -> None:
+        if self._log is not None and run.ended is not None:
+            self._log.append(failure_record(self._last_step, run.ended))
 
     def _fold(self, step: Step) -> None:
         self.conversation.fold(step.event)
@@ -227,6 +232,14 @@ def _take(who: str, function: Callable[[Step], object], step: Step) -> None:
     except Exception as error:
         event = f"step {step.number} ({step.event.name})"
         raise RunError(f"{who} failed at {event}: {type(error).__name__}: {error}") from error
+
+
+def _note_failure(error: Exception, function: Callable[[], None]) -> None:
+    """Call `function`; what goes wrong there is a note of `error`, which is why it is called."""
+    try:
+        function()
+    except Exception as another:
+        error.add_note(f"and then: {type(another).__name__}: {another}")
 
 
 def _make_toolbox(tools: tuple[Tool, ...], workspace: str | os.PathLike[str] | None) -> Toolbox:

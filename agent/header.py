@@ -22,7 +22,7 @@ def make_header(agent: "Agent") -> dict[str, Any]:
         "preset": agent.preset.name,
         "configuration": plain(agent.preset.configuration()),
         "seed": None,
-        "bthreads": [named(bthread) for bthread in (*agent.preset.bthreads(), *agent.threads)],
+        "bthreads": [named(bthread) for bthread in agent.bthreads],
         "model": agent.model.name,
         "tools": list(agent.toolbox.names),
         "workspace": agent.toolbox.workspace.root,

@@ -3,7 +3,7 @@
 Two presets differ in data only; every field is one option (`--option NAME=VALUE` on the command line).
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Literal
 
 from attrs import asdict, evolve, field, fields_dict, frozen, validators
@@ -92,14 +92,12 @@ class Preset:
 
     def bthreads(self) -> tuple[BThread, ...]:
         """Return the b-threads that this preset chooses, the core first."""
-        return (
-            *CORE,
-            *self._guards(),
-            *self._order(),
-            *self._limits(),
-            stop_on_request(self.stop_after),
-            abort_on_request(),
-        )
+        return (*CORE, *self.rules())
+
+    def rules(self, judge: Callable[[Action], Verdict] | None = None) -> tuple[BThread, ...]:
+        """Return the rules that this preset chooses; `judge` stands in for its policy."""
+        stopping = (stop_on_request(self.stop_after), abort_on_request())
+        return (*self._guards(judge), *self._order(), *self._limits(), *stopping)
 
     def judging_policy(self) -> Policy | None:
         """Return the policy of the constitution with this preset's paths."""
@@ -107,9 +105,9 @@ class Preset:
             return None
         return evolve(POLICIES[self.policy], allowed_roots=self.allowed_paths, denied_paths=self.denied_paths)
 
-    def _guards(self) -> tuple[BThread, ...]:
+    def _guards(self, judge: Callable[[Action], Verdict] | None) -> tuple[BThread, ...]:
         policy = self.judging_policy()
-        judged = () if policy is None else (by_constitution(Judge(policy)),)
+        judged = () if policy is None else (by_constitution(judge or Judge(policy)),)
         return (only_whole_calls(), *judged, no_start_without_approval())
 
     def _order(self) -> tuple[BThread, ...]:
@@ -178,13 +176,18 @@ def _parsed(text: str, hint: Any) -> Any:
         if text.lower() not in ("true", "false"):
             raise ValueError("give true or false")
         return text.lower() == "true"
-    if "int" in str(hint):
-        return int(text)
-    if hint is float:
-        return float(text)
+    if "int" in str(hint) or hint is float:
+        return _number(text, float if hint is float else int)
     if "tuple" in str(hint):
         return tuple(part for part in text.split(",") if part)
     return text
+
+
+def _number(text: str, kind: type) -> Any:
+    try:
+        return kind(text)
+    except ValueError as error:
+        raise ValueError("give a number" if kind is float else "give a whole number") from error
 
 
 def _first_line(error: Exception) -> str:

@@ -3,6 +3,7 @@
 Every error names the culprit, what was found, and the cure. `BProgramError` is the base of them all.
 """
 
+from copyreg import __newobj__  # type: ignore[attr-defined]
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -20,7 +21,10 @@ __all__ = [
 
 
 class BProgramError(Exception):
-    """The base of all errors of the engine."""
+    """The base of all errors of the engine. They can be pickled, with all they know."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (__newobj__, (type(self), *self.args), vars(self))
 
 
 class BThreadError(BProgramError):

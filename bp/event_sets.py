@@ -147,6 +147,10 @@ class Union(EventSet):
 
     members: tuple[Any, ...] = field(eq=frozenset)
 
+    def __instancecheck__(self, value: object) -> bool:
+        """Let `isinstance(said, Ping | Pong)` mean what it says: `|` of kinds gives a set, not a union of types."""
+        return getattr(type(value), "_is_event_kind", False) and self._contains(value)  # type: ignore[arg-type]
+
     def _contains(self, event: "Event") -> bool:
         return any(contains(member, event) for member in self.members)
 

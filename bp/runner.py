@@ -10,6 +10,7 @@ Whatever comes later is discarded and counted. Effects run as tasks that the run
 code which does not end cannot keep a run from ending.
 """
 
+import asyncio
 import sys
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
@@ -146,8 +147,7 @@ class Runner:
             effect = self._effects.get(type(step.event))
             if effect is not None:
                 starting.append(Flight(effect, step.event))
-        for flight in starting:
-            self._take_off(flight)
+        self._take_off(starting)
         return any(contains(until, step.event) for step in steps)
 
     async def _next_post(self) -> None:
@@ -172,19 +172,21 @@ class Runner:
 
     # Effects under way.
 
-    def _take_off(self, flight: Flight) -> None:
-        self._flights[flight] = None
-        if flight.cancelled_by is not None:
-            flight.over.set()
-            self._land(flight, Broken("cancelled", by=flight.cancelled_by))
-        else:
-            _spawn(self._fly, flight)
+    def _take_off(self, starting: Sequence[Flight]) -> None:
+        self._flights.update(dict.fromkeys(starting))
+        if starting:
+            _spawn(self._fly, tuple(starting))
 
-    async def _fly(self, flight: Flight) -> None:
+    async def _fly(self, flights: tuple[Flight, ...]) -> None:
+        """Run the first of `flights`; the others follow when it has begun, since trio starts tasks in any order."""
+        flight, *others = flights
+        if others:
+            _spawn(self._fly, tuple(others))
         ending: Event | Broken | None = None
         try:
-            with flight.scope:
-                ending = _checked(flight, await flight.effect.run(flight.started))
+            if flight.cancelled_by is None and not flight.landed:
+                with flight.scope:
+                    ending = _checked(flight, await flight.effect.run(flight.started))
         except (KeyboardInterrupt, GeneratorExit):
             raise
         except BaseException as error:  # also a cancellation of its own making: without an outcome the run would hang
@@ -196,7 +198,7 @@ class Runner:
     def _land(self, flight: Flight, ending: Event | Broken) -> None:
         """Take the one outcome of an effect; a second one is discarded."""
         if flight.landed:
-            self.discarded += 1
+            self.discarded += isinstance(ending, Event)
             return
         flight.landed = True
         del self._flights[flight]
@@ -270,19 +272,10 @@ _TASKS: set[Any] = set()
 
 def _spawn(function: Callable[..., Coroutine[Any, Any, None]], *args: Any) -> None:
     """Start a task that nobody has to wait for: no task group, because one that hangs would hold its group open."""
-    if "trio" in sys.modules and _on_trio():
-        import trio
-
+    trio: Any = sys.modules.get("trio")  # not imported here: whoever runs on it has imported it
+    if trio is not None and trio.lowlevel.in_trio_run():
         trio.lowlevel.spawn_system_task(function, *args)
         return
-    import asyncio
-
     task = asyncio.get_running_loop().create_task(function(*args))
     _TASKS.add(task)
     task.add_done_callback(_TASKS.discard)
-
-
-def _on_trio() -> bool:
-    import trio
-
-    return trio.lowlevel.in_trio_run()  # type: ignore[no-any-return, attr-defined, unused-ignore]

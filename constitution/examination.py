@@ -49,6 +49,17 @@ RESERVED = frozenset(
 SPECIALS = frozenset(SPECIAL) | SHELLS | frozenset(WRAPPERS)
 WRITES = frozenset({">", ">>", ">|", "&>", "&>>", ">&", "<>"})
 
+PRELOADS = frozenset(
+    "LD_PRELOAD LD_AUDIT DYLD_INSERT_LIBRARIES BASH_ENV ENV PYTHONSTARTUP PERL5OPT RUBYOPT".split()  # noqa: SIM905
+)
+COMMANDS = frozenset(
+    """
+    PAGER GIT_PAGER MANPAGER EDITOR VISUAL GIT_EDITOR GIT_SEQUENCE_EDITOR GIT_SSH_COMMAND GIT_SSH GIT_EXTERNAL_DIFF
+    GIT_ASKPASS SSH_ASKPASS SUDO_ASKPASS PROMPT_COMMAND LESSOPEN LESSCLOSE BROWSER RSYNC_RSH
+    """.split()  # noqa: SIM905
+)
+ADDRESSED = frozenset({Effect.NETWORK, Effect.UPLOAD})  # what they name are addresses, not paths
+
 SAYS = {
     Effect.READ: "read {path}",
     Effect.LIST: "list {path}",
@@ -100,6 +111,14 @@ class Examination:
         """Take a redirection: `>` and its like write, `<` reads."""
         effect = Effect.WRITE if operator in WRITES else Effect.READ
         self.found(effect, walk, program="the command", path=target)
+
+    def assigned(self, name: str, values: tuple[str, ...], walk: Walk) -> None:
+        """Take an assignment to a variable; some make other programs run what they hold."""
+        if name in PRELOADS:
+            self.found(Effect.PRELOAD, walk, program="the command", says=f"make programs load {values[0]} ({name})")
+        elif name in COMMANDS:
+            for value in values:
+                walk.nested(value)
 
     def examine(self, argv: list[str], stdin: Flow, walk: Walk) -> Flow:
         """Examine a command whose words are known as far as possible; return what it prints."""
@@ -170,12 +189,12 @@ class Examination:
         if not does.to:
             self.found(does.effect, walk, program=name, says=does.says)
         for path in paths:
-            if path != "-" and does.effect is not Effect.NETWORK:
-                self.found(does.effect, walk, program=name, path=path, says=does.says)
-            elif does.effect is Effect.NETWORK and not _is_local(path):
-                self.found(
-                    does.effect, walk, program=name, says=f"reach {path.replace(UNKNOWN, '…')[:80]} over the network"
-                )
+            if does.effect not in ADDRESSED:
+                if path != "-":
+                    self.found(does.effect, walk, program=name, path=path, says=does.says)
+            elif not _is_local(path):
+                says = does.says or f"reach {path.replace(UNKNOWN, '…')[:80]} over the network"
+                self.found(does.effect, walk, program=name, says=says)
 
     def _stranger(self, name: str, argv: list[str], walk: Walk) -> None:
         """A literal program that no table knows: what it does with its arguments is unknown."""

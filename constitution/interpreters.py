@@ -5,7 +5,7 @@ import re
 import warnings
 from functools import lru_cache
 
-__all__ = ["Reading", "read_code", "read_python"]
+__all__ = ["SED_STARTS", "Reading", "read_awk", "read_code", "read_python"]
 
 MAX_CODE = 20_000
 
@@ -66,6 +66,9 @@ CALLED_SHELL = re.compile(
     r"(?:system|exec|execSync|popen|spawnSync|spawn|qx|shell_exec|passthru|execute|getline|eval)\b\s*\(?\s*(['\"`{])(.*?)(?:\1|\})",
     re.S,
 )
+AWK_STARTS = re.compile(r"\bsystem\s*\(\s*(?:\"([^\"]*)\")?|(?:\"([^\"]*)\"\s*)?\|\s*&?\s*getline|\|\s*\"([^\"]*)\"")
+AWK_WRITES = re.compile(r">\s*\"([^\"]+)\"")
+SED_STARTS = re.compile(r"(?:^|[;{}\n])\s*[\d,$]*(?:/[^/]*/)?\s*e(?:\s|$)|s([^\w\s\\]).*?\1.*?\1[gpiImM\d]*e")
 BACKTICKS = re.compile(r"`([^`]*)`")
 
 
@@ -78,8 +81,18 @@ class Reading:
         self.risks: list[str] = []
 
 
+def read_awk(code: str) -> Reading:
+    """Read awk: what it starts, and the files that it names behind `>`."""
+    reading = Reading()
+    reading.scripts = [text for found in AWK_STARTS.findall(code) for text in found if text]
+    reading.paths = [("write", match[1]) for match in AWK_WRITES.finditer(code)]
+    if AWK_STARTS.search(code):
+        reading.risks.append("run an awk program that starts others")
+    return reading
+
+
 def read_code(code: str) -> Reading:
-    """Read Perl, Ruby, JavaScript, PHP, Lua or awk by its words."""
+    """Read Perl, Ruby, JavaScript, PHP or Lua by its words."""
     reading = Reading()
     reading.scripts = [match[2] for match in CALLED_SHELL.finditer(code)] + BACKTICKS.findall(code)
     if match := OTHERS.search(code):
@@ -119,11 +132,21 @@ def read_python(code: str) -> Reading:
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             _call(node, reading)
-        elif isinstance(node, ast.Import | ast.ImportFrom) and (module := _network_module(node)):
-            reading.risks.append(f"run Python code that uses {module!r}")
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            reading.risks.extend(_risky_imports(node))
         elif isinstance(node, ast.Attribute) and node.attr == "environ":
             reading.risks.append("run Python code that reads the environment")
     return reading
+
+
+def _risky_imports(node: ast.Import | ast.ImportFrom) -> list[str]:
+    """Modules that reach the network, and harmful functions that get another name."""
+    if (module := _network_module(node)) != "":
+        return [f"run Python code that uses {module!r}"]
+    if isinstance(node, ast.Import) or node.module not in ("os", "subprocess", "shutil"):
+        return []
+    names = {alias.name for alias in node.names if alias.asname} & (STARTS | DELETES | DELETES_TREE)
+    return [f"run Python code that renames {name!r}" for name in sorted(names)]
 
 
 def _network_module(node: ast.Import | ast.ImportFrom) -> str:
@@ -140,6 +163,7 @@ def _call(node: ast.Call, reading: Reading) -> None:
         reading.scripts.extend(texts)
         reading.risks.append(f"run Python code that starts programs ({name})")
     elif name in DELETES_TREE | DELETES and _is_file_call(node):
+        texts = texts or _texts_of_owner(node)
         reading.paths.extend(("delete_tree" if name in DELETES_TREE else "delete", text) for text in texts or [""])
     elif name == "open" or name in FILE_METHODS:
         reading.paths.extend(_file_use(node, name, texts))
@@ -170,12 +194,17 @@ def _owner(func: ast.Attribute) -> str:
 
 def _file_use(node: ast.Call, name: str, texts: list[str]) -> list[tuple[str, str]]:
     if name != "open":
-        inner = node.func.value if isinstance(node.func, ast.Attribute) else None
-        texts = _texts(inner) if isinstance(inner, ast.Call) else []
+        texts = _texts_of_owner(node)
         kind = {"write": "write", "unlin": "delete", "rmdir": "delete", "chmod": "write"}.get(name[:5], "read")
         return [(kind, text) for text in texts]
     mode = texts[1] if len(texts) > 1 else "r"
     return [("write" if set(mode) & set("wax+") else "read", text) for text in texts[:1]]
+
+
+def _texts_of_owner(node: ast.Call) -> list[str]:
+    """Return the texts of `Path("x")` in `Path("x").unlink()`."""
+    owner = node.func.value if isinstance(node.func, ast.Attribute) else None
+    return _texts(owner) if isinstance(owner, ast.Call) else []
 
 
 def _texts(node: ast.Call) -> list[str]:

@@ -1,19 +1,18 @@
-"""How an action becomes a verdict: its findings, the zone of each, and the strictest rule that the policy has for them."""
+"""How an action becomes a verdict: its findings, the zone of each, and the strictest rule of the policy for them."""
 
 import posixpath
+from typing import TYPE_CHECKING
 
 from constitution.action import Action, PathUse
 from constitution.effects import Effect, Finding, Zone
-from constitution.examination import Examination
 from constitution.policies import DEFAULT
 from constitution.policy import Policy
-from constitution.programs.table import program_name
 from constitution.rule import Rule
-from constitution.shell.flow import NOTHING
-from constitution.shell.scope import Scope
-from constitution.shell.walk import Walk
 from constitution.verdict import Evidence, Level, Verdict
 from constitution.zones import Places, zone_of
+
+if TYPE_CHECKING:
+    from constitution.examination import Examination
 
 __all__ = ["findings_of", "judge", "judge_command"]
 
@@ -53,12 +52,17 @@ def judge(action: Action, policy: Policy = DEFAULT) -> Verdict:
 def judge_command(
     command: str, workspace: str, *, cwd: str = "", home: str | None = None, policy: Policy = DEFAULT
 ) -> Verdict:
-    """Return the verdict on a shell command that starts in `cwd` (default: the workspace); paths are taken lexically."""
+    """Return the verdict on a shell command that starts in `cwd` (or the workspace); paths are taken lexically."""
     return judge(Action("bash", "write", workspace, cwd or workspace, home or "", command=command), policy)
 
 
-def findings_of(action: Action) -> Examination:
+def findings_of(action: Action) -> "Examination":
     """Return everything that an action would do: its command, its argv, its paths."""
+    from constitution.examination import Examination  # the tables and the parser are loaded with the first judgement
+    from constitution.shell.flow import NOTHING
+    from constitution.shell.scope import Scope
+    from constitution.shell.walk import Walk
+
     scope = Scope((action.start,), action.home or NOWHERE_HOME)
     examination = Examination(scope, action.resolved, action.executables)
     try:
@@ -105,8 +109,10 @@ def _bounds(use: PathUse, action: Action, policy: Policy) -> Verdict:
     )
 
 
-def _blocked(examination: Examination, policy: Policy) -> Verdict:
+def _blocked(examination: "Examination", policy: Policy) -> Verdict:
     """S0's list of words, applied to programs wherever they stand, not to text that mentions them."""
+    from constitution.programs.table import program_name
+
     for finding in examination.invocations:
         name = program_name(finding.argv[0])
         for entry in policy.blocklist:

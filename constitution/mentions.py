@@ -2,10 +2,7 @@
 
 from attrs import frozen
 
-from constitution.examination import Examination
 from constitution.paths import is_within
-from constitution.shell.scope import Scope
-from constitution.shell.walk import Walk
 from constitution.zones import FOUND, UNKNOWN
 
 __all__ = ["Mentions", "mentions"]
@@ -26,6 +23,10 @@ class Mentions:
 
 def mentions(command: str) -> Mentions:
     """Return the program words and literal paths of a command. Total; of unreadable text, what can be read."""
+    from constitution.examination import Examination  # the tables and the parser are loaded with the first use
+    from constitution.shell.scope import Scope
+    from constitution.shell.walk import Walk
+
     scope = Scope(("",), HOME)
     examination = Examination(scope, {}, {})
     try:

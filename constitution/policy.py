@@ -18,7 +18,7 @@ DENIED_PATHS = ("~/.ssh", "~/.gnupg", "/etc/shadow", "/etc/passwd")
 """S0 6.4: credentials; denied wins over allowed."""
 
 
-@frozen
+@frozen(cache_hash=True)
 class Policy:
     """A way to judge. `allowed_roots` and `denied_paths` may begin with `~`.
 

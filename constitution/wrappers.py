@@ -42,7 +42,8 @@ class Wrapper:
     says: str = ""
 
 
-SUDO = "-u --user -g --group -h --host -p --prompt -C --close-from -T --command-timeout -U --other-user -R --chroot -D --chdir -r -t"
+SUDO = "-u --user -g --group -h --host -p --prompt -C --close-from -T --command-timeout -U --other-user -R "
+"--chroot -D --chdir -r -t"
 ELSEWHERE = "run commands on another machine"
 
 TABLE = (
@@ -128,7 +129,7 @@ def unwrap(wrapper: Wrapper, words: list[str]) -> tuple[list[str], list[str]]:
             return [], scripts
         inner = list(read_line(inner[1:], wrapper.takes, to_operand=True).operands)
     if wrapper.assignments:
-        while inner and "=" in inner[0] and inner[0].split("=", 1)[0].isidentifier():
+        while inner and (inner[0] == "-" or ("=" in inner[0] and inner[0].split("=", 1)[0].isidentifier())):
             inner.pop(0)
     inner = inner[wrapper.skip :]
     if wrapper.script and wrapper.names[0] in ("su", "flock") and scripts:

@@ -38,33 +38,33 @@ SHARED = (
     "/code",
 )
 
-SECRET_SYSTEM = re.compile(
+SECRET_SYSTEM = (
     r"/etc/(shadow|gshadow|passwd|sudoers|master\.passwd|ssh/ssh_host_\w*key|krb5\.keytab|kubernetes|ssl/private)\b"
     r"|/proc/[^/]+/(environ|mem)$|/proc/kcore$|/var/run/secrets/|/run/secrets/|/var/lib/docker\b|/var/spool/cron\b"
     r"|/root/\.(ssh|gnupg|aws|kube)\b"
 )
-SECRET_HOME = re.compile(
+SECRET_HOME = (
     r"\.(ssh|gnupg|aws|azure|kube|docker/config\.json|netrc|pgpass|npmrc|pypirc|git-credentials|password-store|my\.cnf"
     r"|vault-token|boto|s3cfg|gem/credentials|cargo/credentials|terraform\.d/credentials|config/(gcloud|gh|hub|op"
     r"|google-chrome|chromium|rclone)|mozilla|electrum|bitcoin|ethereum|(bash|zsh|psql|mysql|python)_history)(/|\.|$)"
     r"|Library/Keychains|\.local/share/keyrings|id_(rsa|ed25519|ecdsa|dsa)$"
 )
-STARTUP_HOME = re.compile(
+STARTUP_HOME = (
     r"\.(bashrc|bash_profile|bash_login|bash_aliases|bash_logout|profile|zshrc|zshenv|zprofile|zlogin|kshrc|inputrc|xinitrc"
     r"|xprofile|xsession|vimrc|gitconfig|tmux\.conf|pam_environment|config/(autostart|systemd|fish|git|nvim)|git-templates)(/|$)"
     r"|Library/Launch(Agents|Daemons)"
 )
-PRIVATE_NAME = re.compile(
+PRIVATE_NAME = (
     r"(^|/)(\.env(\.(local|production|prod|staging|development|dev|test|secret))?|[^/]*\.(pem|p12|pfx|jks|keystore)"
     r"|id_(rsa|ed25519|ecdsa|dsa)|credentials(\.json)?|service-?account[^/]*\.json|\.netrc|\.npmrc|\.pypirc|secrets?\.(ya?ml|json|toml))$"
 )
-VERSION_CONTROL = re.compile(r"(^|/)\.(git|hg|svn|jj)(/|$)")
+VERSION_CONTROL = r"(^|/)\.(git|hg|svn|jj)(/|$)"
 
 
 HARMLESS_PREFIXES = (Zone.WORKSPACE, Zone.WORKSPACE_ROOT, Zone.SCRATCH, Zone.SCRATCH_ROOT)
 
 
-@frozen
+@frozen(cache_hash=True)
 class Places:
     """The folders that paths are compared with; all absolute and normalised."""
 
@@ -132,16 +132,16 @@ def _proc_zone(path: str) -> Zone:
     """`/proc/self/root` and its like lead anywhere; the rest of /proc belongs to the system."""
     if re.match(r"/proc/[^/]+/(root|cwd|fd)(/|$)", path):
         return Zone.UNKNOWN if path.count("/") > 3 else Zone.SYSTEM
-    return Zone.SECRET if SECRET_SYSTEM.match(path) else Zone.SYSTEM
+    return Zone.SECRET if re.match(SECRET_SYSTEM, path) else Zone.SYSTEM
 
 
 def _workspace_zone(path: str, places: Places) -> Zone:
     inner = path[len(places.workspace) + (places.workspace != "/") :]
     if not inner:
         return Zone.WORKSPACE_ROOT if places.workspace != "/" else Zone.SYSTEM
-    if VERSION_CONTROL.search(inner):
+    if re.search(VERSION_CONTROL, inner):
         return Zone.VERSION_CONTROL
-    return Zone.PRIVATE if PRIVATE_NAME.search(inner) else Zone.WORKSPACE
+    return Zone.PRIVATE if re.search(PRIVATE_NAME, inner) else Zone.WORKSPACE
 
 
 def _home_in_workspace(path: str, places: Places) -> Zone:
@@ -153,15 +153,15 @@ def _home_in_workspace(path: str, places: Places) -> Zone:
 def _home_zone(inner: str) -> Zone:
     if not inner:
         return Zone.HOME_ROOT
-    if SECRET_HOME.match(inner):
+    if re.match(SECRET_HOME, inner):
         return Zone.SECRET
-    if STARTUP_HOME.match(inner):
+    if re.match(STARTUP_HOME, inner):
         return Zone.STARTUP
-    return Zone.PRIVATE if PRIVATE_NAME.search(inner) else Zone.HOME
+    return Zone.PRIVATE if re.search(PRIVATE_NAME, inner) else Zone.HOME
 
 
 def _other_zone(path: str, places: Places) -> Zone:
-    if SECRET_SYSTEM.match(path):
+    if re.match(SECRET_SYSTEM, path):
         return Zone.SECRET
     for root in SCRATCH:
         if is_within(path, root):

@@ -20,14 +20,15 @@ def description(toolbox: Toolbox) -> Effect:
     async def look_up(proposed: ProposedAction) -> ActionDescribed:
         return ActionDescribed(proposed.call, describe(proposed.call, toolbox))
 
-    def undescribed(proposed: ProposedAction, broken: Broken) -> ActionDescribed:
-        reason = str(broken.error) if broken.error else broken.how
-        call = proposed.call
-        return ActionDescribed(call, Action(call.tool, call.category, toolbox.workspace.root), problem=reason)
-
     return Effect(
         on=ProposedAction, run=look_up, outcome=(ActionDescribed,), broken=undescribed, until=lambda _: AbortAsked
     )
+
+
+def undescribed(proposed: ProposedAction, broken: Broken) -> ActionDescribed:
+    """Return the outcome for a call of which nobody knows what it would touch."""
+    call = proposed.call
+    return ActionDescribed(call, Action(call.tool, call.category, "/"), problem=str(broken.error or broken.how))
 
 
 def describe(call: ToolCall, toolbox: Toolbox) -> Action:

@@ -12,7 +12,8 @@ from agent.log.encoding import FORMAT
 
 __all__ = ["LogError", "RecordedRun", "read_log"]
 
-FIELDS = ("step", "super_step", "name", "data", "origin")
+FIELDS = {"step": int, "super_step": int, "name": str, "data": dict, "origin": str}
+"""What every record has, and of which type."""
 
 
 class LogError(Exception):
@@ -73,7 +74,7 @@ def _check_header(path: Path, header: Mapping[str, Any]) -> None:
 
 
 def _checked(path: Path, number: int, record: dict[str, Any]) -> dict[str, Any]:
-    missing = [field for field in FIELDS if field not in record]
+    missing = [field for field, kind in FIELDS.items() if not isinstance(record.get(field), kind)]
     if missing:
         raise LogError(f"{path}, line {number}: the record has no {', '.join(missing)}; the log was changed or damaged")
     return record

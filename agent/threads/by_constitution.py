@@ -33,7 +33,11 @@ def objection(call: ToolCall, verdict: Verdict) -> BThreadBody:
         said = yield sync(request=ApprovalAsked(call, question(verdict)), block=approval, wait_for=decided)
         if not isinstance(said, ApprovalAsked):
             return  # somebody else has refused it meanwhile
-        said = yield sync(wait_for=where(ApprovalAnswered, call=call), block=approval | RunEnded)
+        answered = where(ApprovalAnswered, call=call)
+        said = yield sync(wait_for=answered | decided, block=approval | RunEnded)
+        if isinstance(said, GateRejected):  # the question is withdrawn; its answer still has to come
+            yield sync(wait_for=answered, block=RunEnded)
+            return
         if said.yes:
             return
         because = Declined(verdict, said.text, present=said.text != NOBODY)

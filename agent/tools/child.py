@@ -7,7 +7,6 @@ group cannot hit anyone else.
 import os
 import signal
 import subprocess
-import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
@@ -109,7 +108,9 @@ def _open(
         with ExitStack() as files:
             source: int = subprocess.DEVNULL
             if stdin is not None:
-                file = files.enter_context(tempfile.TemporaryFile())
+                from tempfile import TemporaryFile  # brings compression and random numbers along
+
+                file = files.enter_context(TemporaryFile())
                 file.write(stdin)
                 file.seek(0)
                 source = file.fileno()

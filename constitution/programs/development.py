@@ -77,6 +77,7 @@ DEVELOPMENT = (
         takes="-x --exec --onto -s -X",
     ),
     Program("git rm", [Does(Effect.DELETE, "operands", unless="--cached -n --dry-run")]),
+    Program("git clone|git fetch|git pull", [Does(Effect.RISKY_CODE, words="^ext::", says="start another program")]),
     Program("git mv", []),
     Program("git worktree", [Does(Effect.HISTORY_LOSS, words="^remove$", given="-f --force", says=LOSES)]),
     Program("git submodule", [Does(Effect.HISTORY_LOSS, words="^deinit$", given="-f --force --all", says=LOSES)]),
@@ -157,10 +158,12 @@ DEVELOPMENT = (
             ),
             Does(Effect.FOREIGN_PACKAGES, words=r"^(config|uninstall)$", given="-y --yes", says="remove packages"),
         ],
-        takes="-r --requirement -c --constraint -i --index-url --extra-index-url -t --target --trusted-host -f --find-links -n --name",
+        takes="-r --requirement -c --constraint -i --index-url --extra-index-url -t --target --trusted-host -f "
+        "--find-links -n --name",
     ),
     Program(
-        "twine|gem push|cargo publish|cargo yank|cargo login|poetry publish|uv publish|hatch publish|flit publish|mvn deploy|docker push"
+        "twine|gem push|cargo publish|cargo yank|cargo login|poetry publish|uv publish|hatch publish|flit "
+        "publish|mvn deploy|docker push"
         "|docker login|podman push|helm push|vsce publish|npm-publish|goreleaser",
         [Does(Effect.PUBLISH, unless="--dry-run -n", says="publish")],
     ),
@@ -214,7 +217,8 @@ DEVELOPMENT = (
                 says="give a container the machine",
             ),
         ],
-        takes="-v --volume --mount -e --env -w --workdir -u --user -p --publish --name --network --net --pid --ipc --userns "
+        takes="-v --volume --mount -e --env -w --workdir -u --user -p --publish --name --network --net --pid "
+        "--ipc --userns "
         "--entrypoint --env-file -l --label --platform --cpus -m --memory --gpus --cap-add --device --security-opt",
     ),
     Program(
@@ -223,7 +227,8 @@ DEVELOPMENT = (
         "|flutter|dart|mix|elixirc|ghc|cabal|stack|sbt|lein|zig|nim|crystal|bundle|gem|composer|poetry|pdm|hatch|uv|rye"
         "|pipenv|virtualenv|turbo|nx|lerna|deno|protoc|buf|sam|ocamlfind|dune|opam|kotlinc|scalac|nvcc|configure",
         [Does(Effect.WRITE, "-o --output"), Does(Effect.READ, "-C --directory -f --file")],
-        takes="-o --output -C --directory -f --file -j --jobs -p -I -L -D -B -S -G -t --target --features -l -x -m -k --build",
+        takes="-o --output -C --directory -f --file -j --jobs -p -I -L -D -B -S -G -t --target --features -l -x "
+        "-m -k --build",
     ),
     Program(
         "pytest|py.test|unittest|mypy|pyright|ruff|black|isort|flake8|pylint|bandit|coverage|pre-commit|eslint|prettier|jest|vitest"

@@ -20,7 +20,8 @@ FILES = (
             Does(Effect.WRITE, "-o --output"),
             Does(Effect.READ, "-f --from-file --files0-from"),
         ],
-        takes="-n -c -d -f -k -t -o --output --lines --bytes --delimiter --fields --key -w --width -F --from-file -N -A "
+        takes="-n -c -d -f -k -t -o --output --lines --bytes --delimiter --fields --key -w --width -F "
+        "--from-file -N -A "
         "-j -s --color --tabs -S -T --files0-from --arg --argjson",
     ),
     Program("jq", [Does(Effect.READ, "rest"), Does(Effect.READ, "-f --from-file")], takes="-f --from-file -L --indent"),
@@ -31,7 +32,8 @@ FILES = (
             Does(Effect.READ, "operands", given="-e --regexp -f --file"),
             Does(Effect.READ, "-f --file"),
         ],
-        takes="-e --regexp -f --file -A -B -C -m -d -D --include --exclude --exclude-dir --max-count --context -g --glob "
+        takes="-e --regexp -f --file -A -B -C -m -d -D --include --exclude --exclude-dir --max-count --context "
+        "-g --glob "
         "-t --type -T --type-not --color --colour -M -j --max-depth",
     ),
     Program(

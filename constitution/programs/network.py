@@ -6,12 +6,16 @@ from constitution.programs.program import Does, Program
 __all__ = ["NETWORK"]
 
 CURL_TAKES = (
-    "-o --output -H --header -X --request -d --data --data-binary --data-raw --data-urlencode -F --form -u --user -A -e -b -c "
-    "-T --upload-file -m --max-time --connect-timeout --retry -w --write-out -x --proxy --cacert --cert --key -K --config -D "
-    "--dump-header -O2 --resolve --interface --limit-rate -r --range -t -C --url --json --oauth2-bearer -E --output-dir -z"
+    "-o --output -H --header -X --request -d --data --data-binary --data-raw --data-urlencode -F --form -u "
+    "--user -A -e -b -c "
+    "-T --upload-file -m --max-time --connect-timeout --retry -w --write-out -x --proxy --cacert --cert --key "
+    "-K --config -D "
+    "--dump-header -O2 --resolve --interface --limit-rate -r --range -t -C --url --json --oauth2-bearer -E "
+    "--output-dir -z"
 )
 WGET_TAKES = (
-    "-O --output-document -o --output-file -P --directory-prefix -U -t -T -Q -w -i --input-file --header --post-data --post-file "
+    "-O --output-document -o --output-file -P --directory-prefix -U -t -T -Q -w -i --input-file --header "
+    "--post-data --post-file "
     "-a -e -l -A -R -D --user --password --method --body-data --body-file"
 )
 
@@ -23,11 +27,13 @@ NETWORK = (
             Does(Effect.READ, "-K --config -T --upload-file"),
             Does(
                 Effect.UPLOAD,
+                "operands",
                 given="-d --data --data-binary --data-raw --data-urlencode -F --form -T --upload-file --json",
                 says="send data to another machine",
             ),
             Does(
                 Effect.UPLOAD,
+                "operands",
                 given="-X --request",
                 values=r"(?i)^(POST|PUT|PATCH|DELETE)$",
                 says="send data to another machine",
@@ -45,6 +51,7 @@ NETWORK = (
             Does(Effect.READ, "--post-file --body-file -i"),
             Does(
                 Effect.UPLOAD,
+                "operands",
                 given="--post-data --post-file --body-data --body-file",
                 says="send data to another machine",
             ),
@@ -72,8 +79,10 @@ NETWORK = (
             Does(Effect.READ, "but_last"),
             Does(Effect.WRITE, "last"),
         ],
-        takes="-e --rsh -P -i -o -F -c -S --exclude --include --filter --exclude-from --include-from --files-from --port "
-        "--bwlimit --rsync-path --backup-dir --suffix --link-dest --compare-dest -T --temp-dir --partial-dir --log-file",
+        takes="-e --rsh -P -i -o -F -c -S --exclude --include --filter --exclude-from --include-from "
+        "--files-from --port "
+        "--bwlimit --rsync-path --backup-dir --suffix --link-dest --compare-dest -T --temp-dir --partial-dir "
+        "--log-file",
     ),
     Program(
         "rclone",

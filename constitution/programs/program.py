@@ -4,11 +4,13 @@
     Program("git push", does=[Does(SHARED_HISTORY_LOSS, given="-f --force --mirror", says="overwrite what others see")])
 
 `to` chooses the paths: `operands`, `first`, `last`, `but_last`, `rest` (all but the first), `-o` or `--output` (the
-value of an option, several with blanks), `@ -d` (a file named behind `@` in such a value), `of=` (a word that starts so), or "" for an effect without a path.
+value of an option, several with blanks), `@ -d` (a file named behind `@` in such a value),
+`of=` (a word that starts so), or "" for an effect without a path.
 """
 
 import re
 from collections.abc import Sequence
+from functools import cache
 
 from attrs import field, frozen
 
@@ -22,8 +24,10 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-def _pattern(text: str | None) -> "re.Pattern[str] | None":
-    return re.compile(text) if text else None
+@cache
+def _pattern(text: str) -> re.Pattern[str]:
+    """Compile on first use: there are many rows, and a command meets few."""
+    return re.compile(text)
 
 
 @frozen
@@ -34,10 +38,8 @@ class Does:
     to: str = ""
     given: frozenset[str] = field(default="", converter=_words)
     unless: frozenset[str] = field(default="", converter=_words)
-    words: re.Pattern[str] | None = field(default=None, converter=_pattern)
-    values: re.Pattern[str] | None = field(
-        default=None, converter=_pattern
-    )  # one of the given options has such a value
+    words: str = ""  # a pattern
+    values: str = ""  # a pattern: one of the given options has such a value
     says: str = ""
     bare: bool = False  # only without operands
 
@@ -47,9 +49,10 @@ class Does:
             return False
         if line.flags & self.unless or (self.bare and line.operands):
             return False
-        if self.values and not any(name in self.given and self.values.search(value) for name, value in line.values):
+        given = [value for name, value in line.values if name in self.given]
+        if self.values and not any(map(_pattern(self.values).search, given)):
             return False
-        return self.words is None or any(self.words.search(word) for word in line.operands)
+        return not self.words or any(map(_pattern(self.words).search, line.operands))
 
 
 def _names(text: str) -> tuple[str, ...]:

@@ -23,7 +23,11 @@ SYSTEM = (
         "diskutil", [Does(Effect.FORMAT, words=r"(?i)^(erase|partition|reformat|zero|secureErase)", says="erase disks")]
     ),
     Program(
-        "mount|umount|swapoff|swapon|losetup|pivot_root", [Does(Effect.MOUNT, words=".", says="change what is mounted")]
+        "mount|umount|swapoff|swapon|losetup|pivot_root",
+        [
+            Does(Effect.MOUNT, words=".", says="change what is mounted"),
+            Does(Effect.MOUNT, given="-a --all", says="change what is mounted"),
+        ],
     ),
     Program(
         "useradd|adduser|userdel|deluser|usermod|groupadd|groupdel|groupmod|passwd|chpasswd|gpasswd|visudo|vipw|vigr"

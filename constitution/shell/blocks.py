@@ -72,10 +72,11 @@ def branches(walk: "Walk", node: "Node", stdin: Flow) -> Flow:
 
 def case_item(walk: "Walk", node: "Node", stdin: Flow) -> Flow:
     """Walk one branch of a `case`; its patterns are no commands."""
-    walk.expander().run_substitutions(node.named_children[0]) if node.named_children else None
-    values = set(map(_span, node.children_by_field_name("value")))
+    values = {_span(value) for value in node.children_by_field_name("value")}
     for child in node.named_children:
-        if _span(child) not in values:
+        if _span(child) in values:
+            walk.expander().run_substitutions(child)
+        else:
             walk.perhaps(child, stdin)
     return ANYTHING
 

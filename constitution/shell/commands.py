@@ -29,11 +29,14 @@ def command(walk: "Walk", node: "Node", stdin: Flow, extra: list[str] | tuple[st
 
 
 def _argv(walk: "Walk", node: "Node", expander: Expander, stdin: Flow) -> tuple[list[str], Flow]:
-    argv = list[str]()
+    argv, end = list[str](), -1
     for child in node.children:
         kind = child.type
+        if child.start_byte == end and "redirect" not in kind:
+            walk.doubt("the parser splits a word that has no blank in it")
+        end = child.end_byte if "redirect" not in kind else -1
         if kind == "variable_assignment":
-            assignment_values(walk, child)
+            _report(walk, child, assignment_values(walk, child))
         elif kind in ("file_redirect", "herestring_redirect", "heredoc_redirect"):
             argv.extend(late_words(walk, child))
             stdin = redirect(walk, child, stdin)
@@ -59,6 +62,7 @@ def assign(walk: "Walk", node: "Node", stdin: Flow) -> Flow:
 def _set(walk: "Walk", node: "Node") -> None:
     name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
     values = assignment_values(walk, node)
+    _report(walk, node, values)
     if name is None or name.type != "variable_name":
         base = name.named_children[0] if name is not None and name.named_children else None
         if base is not None:
@@ -73,6 +77,12 @@ def _set(walk: "Walk", node: "Node") -> None:
         walk.scope.assign(walk.text_of(name), tuple(before + after for before in old for after in values))
     else:
         walk.scope.assign(walk.text_of(name), values)
+
+
+def _report(walk: "Walk", node: "Node", values: tuple[str, ...]) -> None:
+    name = node.child_by_field_name("name")
+    if name is not None:
+        walk.examiner.assigned(walk.text_of(name), values, walk)
 
 
 def assignment_values(walk: "Walk", node: "Node") -> tuple[str, ...]:

@@ -1,6 +1,6 @@
 """A second look at the text, for substitutions that the parser may have taken for plain text.
 
-Where a leaf of the tree still holds `$(`, a backtick or `<(` outside quotes, the two readings disagree: that is a doubt.
+Where a leaf of the tree still holds `$(`, a backtick or `<(` outside quotes, the two readings disagree: a doubt.
 """
 
 import re

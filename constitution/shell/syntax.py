@@ -24,6 +24,11 @@ CONTROL = re.compile(
     r"[\x00\x01-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f\u0085\u00a0\u1680\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff]"
 )
 
+ASCII = bytes(range(128)) + b"x" * 128
+"""What the parser gets to see: its scanner reads memory that is not its own when it meets wide characters, and dies.
+Every byte that is not ASCII belongs to a word; a letter stands for it, and all offsets stay right.
+"""
+
 MISREAD = (
     (re.compile(r"\bcoproc\b\s+\w+\s*[{(]"), "a named coprocess"),
     (re.compile(r"<<-?\s*['\"\\]*[^\s'\"\\;|&<>()]{200}"), "a here-document with a very long end word"),
@@ -62,7 +67,7 @@ def parse(text: str) -> Script:
     source = text.encode("utf-8", "surrogatepass")
     if len(source) > MAX_BYTES:
         return Script(None, b"", f"the text is longer than {MAX_BYTES} bytes")
-    root = tree_sitter.Parser(_language()).parse(source).root_node
+    root = tree_sitter.Parser(_language()).parse(source.translate(ASCII)).root_node
     if root.has_error:
         doubt = doubt or "the text does not parse as shell"
     return Script(root, source, doubt)

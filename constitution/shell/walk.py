@@ -28,6 +28,9 @@ MAX_DEPTH = 24
 MAX_COMMANDS = 2_000
 """Commands examined for one judgement; loops and functions can multiply them."""
 
+MAX_CHARACTERS = 32_768
+"""Characters of scripts within scripts, all together: a short text can make the parser read the same one many times."""
+
 
 class Examiner(Protocol):
     """Takes each simple command as words, and says what goes into the pipe behind it."""
@@ -38,16 +41,20 @@ class Examiner(Protocol):
     def redirect(self, operator: str, target: str, walk: "Walk") -> None:
         """Take a redirection and the word that it opens."""
 
+    def assigned(self, name: str, values: tuple[str, ...], walk: "Walk") -> None:
+        """Take an assignment to a variable."""
+
     def report(self, finding: Finding) -> None:
         """Take a finding about the script itself."""
 
 
 class Budget:
-    """Counts commands and depth over all scripts of one judgement."""
+    """Counts commands, depth and characters over all scripts of one judgement."""
 
     def __init__(self) -> None:
         self.commands = 0
         self.depth = 0
+        self.characters = 0
 
 
 class Walk:
@@ -83,7 +90,8 @@ class Walk:
 
     def nested(self, text: str, stdin: Flow = NOTHING, *, scope: Scope | None = None) -> Flow:
         """Walk a script that stands in a word of this one; its evidence is the command that holds it."""
-        if self.budget.depth >= MAX_DEPTH:
+        self.budget.characters += len(text)
+        if self.budget.depth >= MAX_DEPTH or self.budget.characters > MAX_CHARACTERS:
             self.doubt("scripts are nested too deep")
             return ANYTHING
         if UNKNOWN in text:

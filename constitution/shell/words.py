@@ -132,7 +132,8 @@ class Expander:
     def _opaque(self, node: "Node") -> list[Piece]:
         """Take what is not modelled as unknown, but run the substitutions in it."""
         self.run_substitutions(node)
-        return [(UNKNOWN, "split")] if node.is_named else [(self.text_of(node), "bare")]
+        misread = node.type == "$" and self.source[node.end_byte : node.end_byte + 1].isalnum()
+        return [(UNKNOWN, "split")] if node.is_named or misread else [(self.text_of(node), "bare")]
 
     def run_substitutions(self, node: "Node") -> None:
         """Run every command and process substitution anywhere below a node."""
@@ -165,15 +166,18 @@ READERS: dict[str, "Callable[[Expander, Node], list[Piece]]"] = {
 
 
 def _fields(pieces: list[Piece], scope: Scope) -> list[str]:
-    """Split pieces into words: braces first, then the blanks of unquoted expansions."""
+    """Split pieces into words: braces first, then unquoted expansions at blanks, and at what IFS was set to."""
+    separators = "".join(scope.variables.get("IFS", ()))
     if any(kind == "bare" and "{" in text for text, kind in pieces):
-        return [word for variant in _braces(pieces) for word in _split(_tilde(variant, scope))]
-    return _split(_tilde(pieces, scope))
+        return [word for variant in _braces(pieces) for word in _split(_tilde(variant, scope), separators)]
+    return _split(_tilde(pieces, scope), separators)
 
 
-def _split(pieces: list[Piece]) -> list[str]:
+def _split(pieces: list[Piece], separators: str) -> list[str]:
     words, current, started = list[str](), "", False
     for text, kind in pieces:
+        if kind == "split" and separators:
+            text = text.translate(dict.fromkeys(map(ord, separators.replace(UNKNOWN, "")), " "))
         if kind != "split" or not re.search(r"\s", text):
             current, started = current + text, started or kind != "split" or text != ""
             continue

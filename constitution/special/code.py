@@ -1,11 +1,12 @@
 """Interpreters of other languages: code in an option, in a file, or in the input."""
 
+import re
 from typing import TYPE_CHECKING
 
 from constitution.effects import Effect
-from constitution.interpreters import Reading, read_code, read_python
+from constitution.interpreters import SED_STARTS, Reading, read_awk, read_code, read_python
 from constitution.programs.options import read_line
-from constitution.shell.flow import Flow
+from constitution.shell.flow import NOTHING, Flow
 from constitution.special.shells import run_file, run_input
 from constitution.zones import UNKNOWN
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from constitution.examination import Examination
     from constitution.shell.walk import Walk
 
-__all__ = ["INLINE", "awk", "interpreter", "python"]
+__all__ = ["INLINE", "awk", "editor", "interpreter", "python", "sed", "terminal"]
 
 PYTHON_TAKES = frozenset(["-W", "-X", "--check-hash-based-pycs"])
 
@@ -45,6 +46,7 @@ INLINE = {
     "nodejs": "-e --eval -p --print",
     "php": "-r",
     "lua": "-e",
+    "expect": "-c",
     "Rscript": "-e",
     "R": "-e",
     "osascript": "-e",
@@ -94,11 +96,41 @@ def awk(examination: "Examination", name: str, argv: list[str], stdin: Flow, wal
     operands = list(line.operands)
     if not line.value_of("-f", "--file") and operands:
         code = operands.pop(0)
-        touched(examination, name, read_code(code), code, walk)
+        touched(examination, name, read_awk(code), code, walk)
     for operand in operands:
         examination.found(Effect.READ, walk, program=name, path=operand)
         if line.flags & {"-i"}:
             examination.found(Effect.WRITE, walk, program=name, path=operand)
+
+
+def sed(examination: "Examination", name: str, argv: list[str], stdin: Flow, walk: "Walk") -> None:
+    """sed: its commands `e` and `s///e` start programs."""
+    line = read_line(argv[1:], frozenset(("-e", "--expression", "-f", "--file", "-l")))
+    for script in (*line.value_of("-e", "--expression"), *line.operands[:1]):
+        if SED_STARTS.search(script):
+            examination.found(Effect.RISKY_CODE, walk, program=name, says="run a sed script that starts programs")
+
+
+def editor(examination: "Examination", name: str, argv: list[str], stdin: Flow, walk: "Walk") -> None:
+    """vim, ed and debuggers: commands in options may start programs with `!` or `shell`."""
+    line = read_line(argv[1:], frozenset(("-c", "-ex", "--cmd", "-S", "--eval-command")), long_style=True)
+    for text in (*line.value_of("-c", "-ex", "--cmd", "--eval-command"), *(w[1:] for w in argv[1:] if w[:1] == "+")):
+        if match := re.search(r"(?:!|\bshell\b|\bsystem\()(.*)", text, re.S):
+            walk.nested(match[1].strip(" )'\""))
+
+
+SCREEN_TAKES = frozenset(("-S", "-L", "-t", "-c", "-s", "-h", "-p", "-X", "-r", "-x"))
+
+
+def terminal(examination: "Examination", name: str, argv: list[str], stdin: Flow, walk: "Walk") -> None:
+    """tmux and screen: words with blanks are commands that run in a new window."""
+    for word in argv[1:]:
+        if " " in word and not word.startswith("#"):
+            walk.nested(word)
+    if name == "screen":
+        command = read_line(argv[1:], SCREEN_TAKES, to_operand=True).operands
+        if command and "-X" not in argv:
+            examination.examine(list(command), NOTHING, walk)
 
 
 def touched(examination: "Examination", name: str, reading: Reading, code: str, walk: "Walk") -> None:

@@ -69,10 +69,10 @@ FIND_RUNS = ("-exec", "-execdir", "-ok", "-okdir")
 def find(examination: "Examination", name: str, argv: list[str], stdin: Flow, walk: "Walk") -> None:
     """`find ROOTS TESTS -delete`, `-exec COMMAND ;`, `-fprint FILE`."""
     roots = find_roots(argv)
-    names = [found_below(root, argv) for root in roots]
     for root in roots:
         examination.found(Effect.LIST, walk, program=name, path=root)
     for index, word in enumerate(argv):
+        names = [found_below(root, argv[:index]) for root in roots] if word == "-delete" or word in FIND_RUNS else []
         if word == "-delete":
             for path in names:
                 examination.found(Effect.DELETE_TREE, walk, program=name, path=path)
@@ -111,7 +111,9 @@ def _each_found(words: list[str], names: list[str], walk: "Walk") -> None:
 
 
 XARGS_TAKES = frozenset(
-    "-a --arg-file -d --delimiter -E -I -L --max-lines -n --max-args -P --max-procs -s --max-chars -R -S -J --replace".split()  # noqa: SIM905
+    """
+    -a --arg-file -d --delimiter -E -I -L --max-lines -n --max-args -P --max-procs -s --max-chars -R -S -J --replace
+    """.split()  # noqa: SIM905
 )
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from constitution.shell.flow import Flow
 from constitution.special.builtins import alias, change_folder, print_to_variable, read_variables, set_arguments, trap
-from constitution.special.code import INLINE, awk, interpreter, python
+from constitution.special.code import INLINE, awk, editor, interpreter, python, sed, terminal
 from constitution.special.search import find, tar, xargs
 from constitution.special.shells import shell, source
 
@@ -27,6 +27,11 @@ SPECIAL: dict[str, Special] = {
     "gfind": find,
     "xargs": xargs,
     "gxargs": xargs,
+    "sed": sed,
+    "gsed": sed,
+    **dict.fromkeys(("vim", "vi", "nvim", "ex", "view", "gdb", "lldb", "emacs"), editor),
+    "tmux": terminal,
+    "screen": terminal,
     "tar": tar,
     "gtar": tar,
     "bsdtar": tar,

@@ -124,7 +124,6 @@ CONTROL = (
         match=("kill -9 -1", "pkill -u me", "killall5 -u x", "kill 1"),
         near_miss=("kill 1234", "ps aux", "pgrep x"),
     ),
-    Rule("kill", "services", Effect.KILL, (Zone.UNKNOWN,), ask),
     Rule(
         "schedule",
         "persistence",

@@ -70,15 +70,6 @@ DISCLOSURE = (
         near_miss=("gpg --verify x.sig", "kubectl get pods"),
     ),
     Rule(
-        "show_environment",
-        "secrets",
-        Effect.SHOW_ENVIRONMENT,
-        (),
-        ask,
-        match=("env", "printenv"),
-        near_miss=("printenv HOME", "env A=b make"),
-    ),
-    Rule(
         "reach_network",
         "network",
         Effect.NETWORK,
@@ -215,5 +206,13 @@ DISCLOSURE = (
         match=("frobnicate /etc/x", "frobnicate ~/x", "frobnicate --out=/usr/x", "frobnicate ../x", "frobnicate $D/x"),
         near_miss=("frobnicate x", "frobnicate --out=build/x", "frobnicate", "frobnicate ./x /tmp/y", "./frob src/a"),
     ),
-    Rule("preload", "evasion", Effect.PRELOAD, (), ask),
+    Rule(
+        "preload",
+        "evasion",
+        Effect.PRELOAD,
+        (),
+        ask,
+        match=("LD_PRELOAD=./x.so ls", "export BASH_ENV=/tmp/x"),
+        near_miss=("PAGER=cat git log", "A=b ls", "echo LD_PRELOAD"),
+    ),
 )

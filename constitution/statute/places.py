@@ -2,10 +2,7 @@
 
 from constitution.effects import Zone
 
-__all__ = ["ANYWHERE", "BEYOND", "CRITICAL", "NEARBY", "UNCLEAR"]
+__all__ = ["BEYOND", "CRITICAL"]
 
-ANYWHERE: tuple[Zone, ...] = ()
 CRITICAL = (Zone.SYSTEM, Zone.DEVICE, Zone.SECRET, Zone.HOME_ROOT)
-NEARBY = (Zone.HOME, Zone.OUTSIDE, Zone.STARTUP, Zone.PRIVATE)
-BEYOND = (Zone.SYSTEM, Zone.DEVICE, Zone.SECRET, Zone.HOME_ROOT, Zone.HOME, Zone.OUTSIDE, Zone.STARTUP)
-UNCLEAR = (Zone.UNKNOWN,)
+BEYOND = (*CRITICAL, Zone.HOME, Zone.OUTSIDE, Zone.STARTUP)

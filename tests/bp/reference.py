@@ -78,7 +78,7 @@ class Offer(NamedTuple):
 
     event: Happening
     by: Living
-    refusals: frozenset[tuple[str, str]] | None = None
+    refusals: tuple[tuple[str, str], ...] | None = None
 
 
 class Happened(NamedTuple):
@@ -88,7 +88,7 @@ class Happened(NamedTuple):
     event: Happening
     super_step: int
     by: str | None
-    refusals: frozenset[tuple[str, str]] | None
+    refusals: tuple[tuple[str, str], ...] | None
     resumed: tuple[str, ...]
     interrupted: tuple[str, ...]
 
@@ -148,9 +148,9 @@ class Reference:
             return None
         if not sure(opposite(some(opposite(self.is_refused(event)) for event in says.request))):
             return None
-        refusals = frozenset(
+        refusals = tuple(
             (refuser.script.name, str(refuser.says.because))
-            for refuser in self.living
+            for refuser in self.by_rank()
             if sure(some(holds(refuser.says.refuse, event) for event in says.request))
         )
         event = says.otherwise.answer(refusals)

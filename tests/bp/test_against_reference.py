@@ -298,7 +298,7 @@ def engine_outcome(program: BProgram) -> tuple[tuple[Any, ...], Any]:
 
 
 def plain_step(step: bp.Step) -> tuple[Any, ...]:
-    refusals = None if step.refusals is None else frozenset(tuple(refusal) for refusal in step.refusals)
+    refusals = None if step.refusals is None else tuple(tuple(refusal) for refusal in step.refusals)
     return (step.number, as_happening(step.event), step.super_step, step.bthread, refusals)
 
 

@@ -72,7 +72,7 @@ def test_a_program_behind_a_link_is_judged_as_that_program() -> None:
 
 def test_actions_are_hashable_values() -> None:
     one = Action("bash", "write", "/ws", command="ls", resolved={"a": "/a"})
-    two = Action("bash", "write", "/ws", command="ls", resolved=(("a", "/a"),))  # type: ignore[arg-type]
+    two = Action("bash", "write", "/ws", command="ls", resolved=(("a", "/a"),))
 
     assert one == two
     assert len({one, two}) == 1

@@ -1,4 +1,4 @@
-"""Commands of our own, one per line (`⏎` is a newline): none of the dangerous is missed, few of the harmless flagged."""
+"""Commands of our own, one per line (`⏎` is a newline): no dangerous one is missed, few harmless ones are flagged."""
 
 from pathlib import Path
 

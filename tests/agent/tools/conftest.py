@@ -1,7 +1,6 @@
-"""Fixtures of the tools' tests: both event loops, a workspace, and what a run may not leave behind."""
+"""Fixtures of the tools' tests: both event loops, a workspace, and no process left behind."""
 
 import os
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -37,11 +36,6 @@ def call(tools: Mapping[str, Tool]) -> Call:
         return await tools[name].run(arguments)
 
     return call
-
-
-def holdings() -> tuple[int, int]:
-    """What this process holds: open file descriptors and threads."""
-    return len(os.listdir("/proc/self/fd")), threading.active_count()
 
 
 def children() -> set[int]:

@@ -1,6 +1,7 @@
 """`read_file`, `write_file`, `list_directory`: what the model is told about files."""
 
 import os
+import resource
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -99,6 +100,21 @@ async def test_errors_are_content_and_name_the_path(call: Call, root: Path) -> N
         assert result.is_error
         assert text in result.text
     assert os.listdir(root) == []
+
+
+async def test_a_write_for_which_there_is_no_room_leaves_the_file_as_it_was(call: Call, root: Path) -> None:
+    (root / "file").write_text("old")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))
+    try:
+        result = await call("write_file", path="file", content="x" * 200_000)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+    assert result.is_error
+    assert result.text == "cannot write file: File too large; the file is as it was"
+    assert (root / "file").read_text() == "old"
+    assert os.listdir(root) == ["file"]
 
 
 async def test_names_that_are_no_text_and_bytes_that_are_no_utf_8_are_shown(call: Call, root: Path) -> None:

@@ -1,0 +1,247 @@
+"""What an event costs is counted, not timed: predicates asked, values compared, lines of the engine run."""
+
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import pytest
+from attrs import frozen
+
+import bp
+from bp import BProgram, BThreadBody, Event, bthread, event, start, sync, where
+from bp.index import Index, Register
+from tests.bp.programs import COLD, HOT, STOP, Ping, Pong, keeps_saying, says, trace
+
+
+class Counted:
+    """A value that counts how often it is compared."""
+
+    comparisons = 0
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __eq__(self, other: object) -> bool:
+        Counted.comparisons += 1
+        return isinstance(other, Counted) and self.number == other.number
+
+    def __hash__(self) -> int:
+        return hash(self.number)
+
+
+@frozen
+class Key:
+    counted: Any
+
+    def __eq__(self, other: object) -> bool:
+        Counted.comparisons += 1
+        return isinstance(other, Key) and bool(self.counted == other.counted)
+
+    def __hash__(self) -> int:
+        return hash(self.counted)
+
+
+@frozen
+class Scored(Event):
+    subject: Key
+
+
+class Asked:
+    """A predicate that remembers what it was asked about."""
+
+    def __init__(self, answer: bool = False) -> None:
+        self.answer = answer
+        self.about: list[Event] = []
+
+    def __call__(self, happened: Event) -> bool:
+        self.about.append(happened)
+        return self.answer
+
+
+def lines_run(action: Callable[[], Any]) -> int:
+    """Return how many lines of the engine an action runs."""
+    lines = 0
+    home = str(bp.__path__[0])
+
+    def count(frame: FrameType, what: str, _: Any) -> Any:
+        nonlocal lines
+        if not frame.f_code.co_filename.startswith(home):
+            return None
+        lines += what == "line"
+        return count
+
+    before = sys.gettrace()
+    sys.settrace(count)
+    try:
+        action()
+    finally:
+        sys.settrace(before)
+    return lines
+
+
+def filed(program: BProgram) -> int:
+    """Return how many entries the board of a program holds."""
+    board = program._board
+    indexes: list[Index[Any]] = [board.waits, board.blocks, board.refusals, board.interrupts]
+    registers: list[Register[Any]] = [board.requests, board.alternatives]
+    return (
+        sum(len(index.by_event) + len(index.by_kind) + len(index.everywhere) for index in indexes)
+        + sum(len(register.by_event) + len(register.by_kind) + len(register.by_fields) for register in registers)
+        + len(board.requesters) + len(board.hot) + len(board.stale) + len(board._heap)
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("word", ["wait_for", "block", "interrupt"])
+def test_parked_conditions_on_fields_are_never_asked(word: str) -> None:
+    parked = [says(sync(**{word: where(Scored, subject=Key(number))})) for number in range(1000)]
+    program = BProgram(*parked, says(sync(wait_for=STOP)))
+    trace(program)
+    Counted.comparisons = 0
+
+    program.post(Scored(Key(1000)))
+    program.post(Pong(7))
+
+    assert len(trace(program)) == 2
+    assert Counted.comparisons < 20, "a few hash collisions at most"
+
+
+def test_predicates_are_asked_about_their_kinds_only() -> None:
+    asked = [Asked() for _ in range(4)]
+    program = BProgram(
+        says(sync(wait_for=where(Ping, asked[0]))),
+        says(sync(block=where((Ping, Scored), asked[1]))),
+        says(sync(refuse=where("warm", asked[2]) | HOT, because="no")),
+        says(sync(interrupt=where(Ping, asked[3]) & ~Ping(1))),
+        says(sync(request=Pong(1)), sync(request=COLD), sync(request=event("warmer"))),
+    )
+
+    trace(program)
+
+    assert [predicate.about for predicate in asked] == [[], [], [], []]
+
+
+def test_a_predicate_with_fields_is_asked_about_events_with_these_fields_only() -> None:
+    asked = Asked()
+    program = BProgram(says(sync(wait_for=where(Pong, asked, note="x"))), says(sync(wait_for=STOP)))
+    trace(program)
+    for happened in (Pong(1), Pong(2, "y"), Pong(3, "x")):
+        program.post(happened)
+
+    trace(program)
+
+    assert asked.about == [Pong(3, "x")]
+
+
+def test_a_verdict_is_remembered_until_a_block_of_its_kind_comes_or_goes() -> None:
+    asked = Asked(answer=True)
+    program = BProgram(
+        says(sync(request=Ping(1))),
+        says(sync(block=where(Ping, asked))),
+        says(
+            *[sync(request=HOT, block=what) for what in (COLD, STOP, where(Pong, value=1), Ping(2)) for _ in range(50)]
+        ),
+    )
+
+    trace(program)
+
+    assert len(asked.about) < 5
+
+
+def waiting(number: int) -> list[bp.BThread]:
+    """Return b-threads that wait for, block and refuse other things."""
+    return [
+        says(
+            sync(
+                wait_for=[event(f"other {n}"), where(Pong, value=n)],
+                block=where(Scored, subject=Key(n)),
+                refuse=where(Ping, value=n + 1),
+                because="no",
+            )
+        )
+        for n in range(number)
+    ]
+
+
+def test_the_cost_of_an_event_does_not_depend_on_how_many_b_threads_wait() -> None:
+    def lines(number: int) -> int:
+        program = BProgram(
+            *waiting(number),
+            keeps_saying(sync(request=HOT, wait_for=Ping(0))),
+            keeps_saying(sync(wait_for=HOT, block=Pong(1))),
+            says(sync(wait_for=HOT), *[sync(request=Ping(0), block=COLD)] * 20).at_priority(1),
+        )
+        program.step()
+        return lines_run(lambda: [program.step() for _ in range(10)])
+
+    assert lines(10) == lines(1000)
+
+
+def test_a_block_that_goes_concerns_the_requests_it_blocked_and_no_others() -> None:
+    """A thousand calls, each held until its score is there, do not cost a thousand times a thousand."""
+
+    def lines(number: int) -> int:
+        held = [says(sync(request=Pong(n))) for n in range(number)]
+        monitors = [says(sync(block=where(Pong, value=n), wait_for=Ping(n))) for n in range(number)]
+        program = BProgram(*held, *monitors, says(sync(wait_for=STOP)))
+        trace(program)
+        program.post(Ping(0))
+        return lines_run(lambda: trace(program))
+
+    assert lines(10) == lines(300)
+
+
+def test_finished_b_threads_leave_nothing_behind() -> None:
+    words: list[dict[str, Any]] = [
+        {"request": HOT, "otherwise": lambda _: COLD}, {"wait_for": [HOT, where(Pong, value=1)]},
+        {"block": where(Ping, Asked()) & ~Ping(3)}, {"refuse": where(Ping, value=1), "because": "no"},
+        {"request": [Ping(1), Pong(1)], "hot": True}, {"interrupt": ~COLD},
+    ]  # fmt: skip
+
+    @bthread
+    def many(number: int) -> BThreadBody:
+        for n in range(number):
+            yield start(says(sync(**({"interrupt": HOT} | words[n % len(words)]))))
+        yield sync(request=HOT)
+
+    program = BProgram(says(sync(wait_for=STOP)), many(10_000))
+    program.step()
+    program.step()
+
+    assert len(program.standing) == 1
+    assert filed(program) == 1
+
+
+def test_requesters_that_never_came_to_their_turn_leave_nothing_behind() -> None:
+    """They finish with an event that somebody before them requested too."""
+
+    @bthread
+    def child() -> BThreadBody:
+        yield sync(request=HOT)
+
+    @bthread
+    def parent() -> BThreadBody:
+        while True:
+            yield start(child())
+            yield sync(wait_for=HOT)
+
+    program = BProgram(keeps_saying(sync(request=HOT)), parent())
+    program.step()
+    before = filed(program)
+    for _ in range(1000):
+        program.step()
+
+    assert filed(program) < before + 20
+
+
+def test_a_chain_of_starts_leaves_nothing_behind() -> None:
+    @bthread
+    def link(left: int) -> BThreadBody:
+        yield sync(request=Ping(left))
+        if left:
+            yield start(link(left - 1))
+
+    program = BProgram(link(10_000), says(sync(wait_for=STOP)))
+
+    assert len(trace(program)) == 10_001
+    assert filed(program) == 1
