@@ -2,7 +2,6 @@
 
 import platform
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 from agent.log.encoding import FORMAT, plain
@@ -43,6 +42,8 @@ def named(bthread: BThread) -> dict[str, Any]:
 
 
 def _version(package: str) -> str | None:
+    from importlib.metadata import PackageNotFoundError, version  # 10 ms, and needed only where there is a log
+
     try:
         return version(package)
     except PackageNotFoundError:
