@@ -15,12 +15,20 @@ Read in this order; each module needs only those above it:
     posts        external events on their way in
     strategies   which selectable event comes next
     program      BProgram: one step after the other
-    replay       a recorded trace, run again: the same steps, or the first that differs
-    runner       programs with effects, on asyncio and trio (imported by name: `from bp.runner import run`)
+    runner       programs with effects, on asyncio and trio (imported by name: `from bp.runner import Runner`)
+    liveness     which locals of a suspended b-thread can still matter
+    fingerprint  what makes two local states the same
+    purity       state that a b-thread keeps where nobody can see it
+    automaton    each b-thread as an automaton, unfolded as needed
+    state_space  the global states of a program, over small integers
+    cycles       components of a state space, and which of them are fair
+    verifier     verify: every state that a program can reach, and what is wrong with any
 """
 
+from typing import TYPE_CHECKING, Any
+
 from bp.bthreads import BThread, BThreadBody, BThreadFunction, bthread
-from bp.errors import BProgramError, BThreadError, Deadlock, EndlessLoop, EventSetError, ProgramEnded
+from bp.errors import BProgramError, BThreadError, Deadlock, EffectError, EndlessLoop, EventSetError, ProgramEnded
 from bp.event_sets import ALL, NONE, EventSet, contains, where
 from bp.events import Event, NamedEvent, event
 from bp.payload import FrozenMapping, freeze
@@ -29,6 +37,10 @@ from bp.program import BProgram, Record, Status, Step
 from bp.standing import Blocker
 from bp.statements import Refusal, Refusals, Start, Sync, any_of, start, sync
 from bp.strategies import Candidate, PriorityStrategy, RandomStrategy, RoundRobinStrategy, Strategy
+
+if TYPE_CHECKING:
+    from bp.fingerprint import VerificationError
+    from bp.verifier import Verification, Violation, verify
 
 __all__ = [
     "ALL",
@@ -42,6 +54,7 @@ __all__ = [
     "Blocker",
     "Candidate",
     "Deadlock",
+    "EffectError",
     "EndlessLoop",
     "Event",
     "EventSet",
@@ -61,6 +74,9 @@ __all__ = [
     "Step",
     "Strategy",
     "Sync",
+    "Verification",
+    "VerificationError",
+    "Violation",
     "any_of",
     "bthread",
     "contains",
@@ -68,5 +84,22 @@ __all__ = [
     "freeze",
     "start",
     "sync",
+    "verify",
     "where",
 ]
+
+_VERIFICATION = {
+    "Verification": "bp.verifier",
+    "VerificationError": "bp.fingerprint",
+    "Violation": "bp.verifier",
+    "verify": "bp.verifier",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import what verifies when it is used: running programs does not need it."""
+    if name not in _VERIFICATION:
+        raise AttributeError(f"module 'bp' has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(_VERIFICATION[name]), name)

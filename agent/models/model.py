@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Protocol
 
-from attrs import frozen
+from attrs import field, frozen
 
 from agent.messages import AssistantMessage, Message, StopReason, Usage
 
@@ -35,7 +35,7 @@ class Answer:
 
     message: AssistantMessage
     stop_reason: StopReason = "stop"
-    usage: Usage = Usage()
+    usage: Usage = field(factory=Usage)
 
 
 @frozen
@@ -47,7 +47,11 @@ class Delta:
 
 
 class ModelError(Exception):
-    """The model gave no answer. The message is one sentence with the cure; the rest says whether to ask again."""
+    """The model gave no answer. The message is one sentence with the cure.
+
+    `retryable` says whether asking again may help; `retry_after` is how long to wait before that, in seconds, where
+    the provider named a time (0 to 120).
+    """
 
     def __init__(self, message: str, *, retryable: bool = False, retry_after: float | None = None) -> None:
         super().__init__(message)

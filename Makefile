@@ -1,0 +1,46 @@
+# Everything here sets itself up: a machine needs Python 3.11 or later, and make.
+# Another interpreter: make PYTHON=/path/to/python test. More for pytest: make test ARGS="-k walls".
+
+CANDIDATES := python3 python3.13 python3.12 python3.11 python
+IS_RECENT := import sys; sys.exit(sys.version_info < (3, 11))
+PYTHON ?= $(shell for candidate in $(CANDIDATES); do \
+	$$candidate -c "$(IS_RECENT)" 2>/dev/null && echo $$candidate && break; done)
+
+BIN := .venv/bin
+READY := .venv/ready
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+.PHONY: help demo test lint bench clean
+
+help: ## list these targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' Makefile
+
+demo: $(READY) ## show an agent at work: offline, in seconds
+	@$(BIN)/bpagent demo
+
+test: lint ## run everything that has to hold: lint, then the whole suite
+	$(BIN)/python -m pytest $(ARGS)
+
+lint: $(READY) ## check style and types, of code and tests
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(READY) ## measure: cost per event and per turn, import time, memory
+	$(BIN)/python tests/bench/run.py
+
+clean: ## remove the virtual environment, caches and what was built
+	rm -rf .venv build dist .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache *.egg-info
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Made anew from nothing when a version or a dependency changes, so that nothing is found that is not asked for.
+# pip itself comes first: older ones do not know --group. No build isolation: the build backend is pinned too.
+$(READY): pyproject.toml constraints.txt
+	@"$(PYTHON)" -c "$(IS_RECENT)" 2>/dev/null || { \
+		echo "bpagent needs Python 3.11 or later, found none (PYTHON='$(PYTHON)');" \
+		"install one, or name it: make PYTHON=/path/to/python" >&2; exit 1; }
+	@echo "Setting up .venv with $$("$(PYTHON)" --version), about half a minute ..."
+	@"$(PYTHON)" -m venv --clear .venv
+	@$(PIP) install --upgrade --constraint constraints.txt pip hatchling
+	@$(PIP) install --constraint constraints.txt --no-build-isolation --editable . --group dev
+	@touch $@

@@ -1,0 +1,37 @@
+"""Ask a person. No answer, nobody there, or an error means no."""
+
+from collections.abc import Awaitable, Callable
+
+from agent.events import AbortAsked, ApprovalAnswered, ApprovalAsked, GateRejected, StopAsked
+from agent.threads.by_constitution import NOBODY
+from bp import where
+from bp.runner import Broken, Effect
+
+__all__ = ["Approver", "approval"]
+
+Approver = Callable[[ApprovalAsked], Awaitable[bool | str] | bool | str]
+"""Gives True for yes, False for no, or what the person said instead, which is a no."""
+
+
+def approval(approver: Approver | None) -> Effect:
+    """Return the effect of `approval_asked`; without an approver no person is present."""
+
+    async def ask(asked: ApprovalAsked) -> ApprovalAnswered:
+        if approver is None:
+            return ApprovalAnswered(asked.call, yes=False, text=NOBODY)
+        answer = approver(asked)
+        if isinstance(answer, Awaitable):
+            answer = await answer
+        return ApprovalAnswered(asked.call, yes=answer is True, text=answer if isinstance(answer, str) else "")
+
+    def unanswered(asked: ApprovalAsked, broken: Broken) -> ApprovalAnswered:
+        reason = f"asking failed: {broken.error}" if broken.error else "the question was withdrawn"
+        return ApprovalAnswered(asked.call, yes=False, text=reason)
+
+    return Effect(
+        on=ApprovalAsked,
+        run=ask,
+        outcome=(ApprovalAnswered,),
+        broken=unanswered,
+        until=lambda asked: where(GateRejected, call=asked.call) | AbortAsked | StopAsked,
+    )

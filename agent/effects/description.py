@@ -1,0 +1,76 @@
+"""Describe an action before it is judged: resolve on disk what it names, so that judging needs no disk."""
+
+import os
+import shutil
+from pathlib import Path
+
+from agent.calls import ToolCall
+from agent.events import AbortAsked, ActionDescribed, ProposedAction
+from agent.tools.toolbox import Toolbox
+from agent.tools.workspace import Workspace
+from bp.runner import Broken, Effect
+from constitution import Action, PathUse, mentions
+
+__all__ = ["describe", "description"]
+
+
+def description(toolbox: Toolbox) -> Effect:
+    """Return the effect of `proposed_action`."""
+
+    async def look_up(proposed: ProposedAction) -> ActionDescribed:
+        return ActionDescribed(proposed.call, describe(proposed.call, toolbox))
+
+    return Effect(
+        on=ProposedAction, run=look_up, outcome=(ActionDescribed,), broken=undescribed, until=lambda _: AbortAsked
+    )
+
+
+def undescribed(proposed: ProposedAction, broken: Broken) -> ActionDescribed:
+    """Return the outcome for a call of which nobody knows what it would touch."""
+    call = proposed.call
+    return ActionDescribed(call, Action(call.tool, call.category, "/"), problem=str(broken.error or broken.how))
+
+
+def describe(call: ToolCall, toolbox: Toolbox) -> Action:
+    """Return what `call` would touch. Raises OSError and ValueError for names that cannot be looked up."""
+    tool = toolbox.get(call.tool)
+    workspace = toolbox.workspace if tool is None or tool.workspace is None else tool.workspace
+    command = None if tool is None else tool.command(call.arguments)
+    touches = () if tool is None else tool.touches(call.arguments)
+    return Action(
+        tool=call.tool,
+        category=call.category,
+        workspace=workspace.root,
+        cwd=workspace.root,
+        home=str(Path.home()),
+        command=command,
+        paths=tuple(PathUse(touch.path, workspace.resolve(touch.path), touch.access) for touch in touches),
+        resolved=_resolved(command, workspace),
+        executables=_executables(command, workspace.root),
+    )
+
+
+def _resolved(command: str | None, workspace: Workspace) -> dict[str, str]:
+    """Look up the paths that a command mentions."""
+    if command is None:
+        return {}
+    return {path: workspace.resolve(path) for path in mentions(command).paths if _is_resolvable(path)}
+
+
+def _executables(command: str | None, root: str) -> dict[str, str]:
+    """Look up the programs that a command mentions."""
+    if command is None:
+        return {}
+    return {program: _executable(program, root) for program in mentions(command).programs}
+
+
+def _is_resolvable(path: str) -> bool:
+    return "\0" not in path and len(path) < 4096
+
+
+def _executable(program: str, root: str) -> str:
+    if "\0" in program or len(program) >= 4096:
+        return ""
+    if "/" in program:
+        program = os.path.join(root, os.path.expanduser(program))
+    return os.path.realpath(found) if (found := shutil.which(program)) else ""

@@ -1,0 +1,40 @@
+"""Run the tool of an approved call, timed; whatever happens, there is one result."""
+
+from time import perf_counter
+
+from agent.effects.streaming import Watcher, coalesced
+from agent.events import AbortAsked, ToolFinished, ToolStarted
+from agent.tools.toolbox import Toolbox
+from bp.runner import Broken, Effect
+
+__all__ = ["execution"]
+
+
+def execution(toolbox: Toolbox, watcher: Watcher | None) -> Effect:
+    """Return the effect of `tool_started`."""
+
+    async def run(started: ToolStarted) -> ToolFinished:
+        begin = perf_counter()
+        async with coalesced(watcher) as progress:
+            result = await toolbox.run(started.call, progress)
+        duration = round((perf_counter() - begin) * 1000, 3)
+        return ToolFinished(started.call, result.text, duration, result.is_error, result.details)
+
+    return Effect(
+        on=ToolStarted,
+        run=run,
+        outcome=(ToolFinished,),
+        broken=broken_off,
+        until=lambda _: AbortAsked,
+        on_resume="unknown",
+    )
+
+
+def broken_off(started: ToolStarted, broken: Broken) -> ToolFinished:
+    """Return the result of a tool that raised, was aborted, or did not even end then."""
+    texts = {
+        "failed": f"{type(broken.error).__name__}: {broken.error}",
+        "cancelled": "aborted",
+        "abandoned": "aborted: the tool did not end when it was asked to, and was left behind; its outcome is unknown",
+    }
+    return ToolFinished(started.call, texts[broken.how], is_error=True)

@@ -1,0 +1,75 @@
+"""Ask the model: a draft comes back, or the reason why there is none."""
+
+from collections.abc import Callable
+from typing import get_args
+
+from attrs import astuple
+
+from agent.effects.streaming import Watcher, coalesced
+from agent.events import AbortAsked, InferenceFailed, InferenceFinished, InferenceRequested
+from agent.messages import AssistantMessage, StopReason
+from agent.models import Answer, Delta, Model, ModelError, ModelRequest, read_calls
+from agent.projections import Conversation, Totals
+from agent.tools.toolbox import Toolbox
+from bp import Event
+from bp.runner import Broken, Effect
+
+__all__ = ["inference"]
+
+
+def inference(
+    model: Model,
+    toolbox: Toolbox,
+    system_prompt: str,
+    conversation: Conversation,
+    totals: Totals,
+    watcher: Watcher | None,
+) -> Effect:
+    """Return the effect of `inference_requested`. What the model wrote is read here, and nowhere else."""
+
+    async def ask(requested: InferenceRequested) -> Event:
+        request = ModelRequest(system_prompt, conversation.messages, toolbox.schemas(), requested.role)
+        try:
+            async with coalesced(watcher) as show:
+                answer = await model.answer(request, _shower(show))
+        except ModelError as error:
+            return InferenceFailed(requested.draft, str(error), error.retryable, error.retry_after)
+        return finished(requested.draft, answer)
+
+    def finished(draft: str, answer: Answer) -> InferenceFinished:
+        check_form(answer)
+        calls = read_calls(answer, toolbox.categories, turn=totals.turns)
+        checked = tuple(toolbox.checked(call) for call in calls)
+        return InferenceFinished(draft, answer.message, checked, answer.stop_reason, answer.usage)
+
+    return Effect(
+        on=InferenceRequested,
+        run=ask,
+        outcome=(InferenceFinished, InferenceFailed),
+        broken=failed,
+        until=lambda _: AbortAsked,
+    )
+
+
+def check_form(answer: Answer) -> None:
+    """Raise TypeError for what is no answer: models are foreign code, and what they give stays in the log."""
+    if not isinstance(answer, Answer) or not isinstance(answer.message, AssistantMessage):
+        raise TypeError(f"a model gives an Answer with an AssistantMessage, not {answer!r}")
+    message, usage = answer.message, answer.usage
+    texts = [message.text, message.reasoning, *(text for call in message.calls for text in astuple(call))]
+    if wrong := [text for text in texts if not isinstance(text, str)]:
+        raise TypeError(f"an answer consists of texts, not {wrong[0]!r}")
+    if answer.stop_reason not in get_args(StopReason):
+        raise TypeError(f"the stop reason is {answer.stop_reason!r}; it must be one of {get_args(StopReason)}")
+    if type(usage.input_tokens) is not int or type(usage.output_tokens) is not int:
+        raise TypeError(f"usage is counted in whole tokens, not as {usage!r}")
+
+
+def failed(requested: InferenceRequested, broken: Broken) -> InferenceFailed:
+    """Return the outcome of an inference that raised or was cut short; asking again would not help."""
+    reason = f"the model raised {type(broken.error).__name__}: {broken.error}" if broken.error else broken.how
+    return InferenceFailed(requested.draft, reason)
+
+
+def _shower(show: Watcher) -> Callable[[Delta], None]:
+    return lambda delta: show(delta.text)

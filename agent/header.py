@@ -1,0 +1,49 @@
+"""The header of a log: which program made it, so that it can be built again."""
+
+import platform
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any
+
+from agent.log.encoding import FORMAT, plain
+from bp import BThread
+
+if TYPE_CHECKING:
+    from agent.agent import Agent
+
+__all__ = ["make_header", "named"]
+
+PACKAGES = ("bpagent", "anyio", "attrs", "tree-sitter-bash")
+
+
+def make_header(agent: "Agent") -> dict[str, Any]:
+    """Return the header of the log of `agent`."""
+    return {
+        "format": FORMAT,
+        "preset": agent.preset.name,
+        "configuration": plain(agent.preset.configuration()),
+        "seed": None,
+        "bthreads": [named(bthread) for bthread in (*agent.preset.bthreads(), *agent.threads)],
+        "model": agent.model.name,
+        "tools": list(agent.toolbox.names),
+        "workspace": agent.toolbox.workspace.root,
+        "versions": {"python": platform.python_version(), **{package: _version(package) for package in PACKAGES}},
+        "begun": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+def named(bthread: BThread) -> dict[str, Any]:
+    """Return a b-thread as the header names it: its function, and its arguments as text."""
+    function = bthread.function
+    return {
+        "name": bthread.name,
+        "function": f"{function.__module__}:{function.__qualname__}",
+        "arguments": [str(argument) for argument in (*bthread.args, *bthread.kwargs.values())],
+    }
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None

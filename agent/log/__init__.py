@@ -1,0 +1,25 @@
+"""The log of a run: JSON lines, a header and then one record for each selected event.
+
+- `encoding`: events as records
+- `writing`: records to a file, before they have effects
+- `reading`: a file back to records, strictly
+- `decoding`: records back to events
+- `replaying`: the same program once more, against the record
+"""
+
+from agent.log.encoding import FORMAT, to_record
+from agent.log.reading import LogError, RecordedRun, read_log
+from agent.log.replaying import Difference, ReplayResult, replay
+from agent.log.writing import LogWriter
+
+__all__ = [
+    "FORMAT",
+    "Difference",
+    "LogError",
+    "LogWriter",
+    "RecordedRun",
+    "ReplayResult",
+    "read_log",
+    "replay",
+    "to_record",
+]

@@ -1,0 +1,95 @@
+"""Records back to events: those that came from outside; the program makes all others anew."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import cattrs
+from cattrs.gen import make_dict_structure_fn
+
+from agent import events
+from agent.calls import ToolCall
+from agent.events import ProposedAction
+from agent.log.encoding import ROLES
+from agent.log.reading import LogError
+from agent.messages import Message
+from bp import Event, freeze
+from constitution.action import Facts
+
+__all__ = ["Decoder"]
+
+KINDS = {
+    kind.name: kind for kind in vars(events).values() if isinstance(kind, type) and issubclass(kind, Event)
+}  # every kind of the vocabulary, by its name in the log
+
+
+class Decoder:
+    """Reads the records of one log in order; remembers the calls, which later records name by id."""
+
+    def __init__(self) -> None:
+        """Make a decoder that knows no call yet."""
+        self._calls: dict[str, ToolCall] = {}
+        self._converter = self._make_converter()
+
+    def learn(self, record: Mapping[str, Any]) -> None:
+        """Remember the call of a `proposed_action`. Raises LogError."""
+        if record["name"] == "proposed_action":
+            call = self._structured(record, record["data"], ProposedAction).call
+            self._calls[call.id] = call
+
+    def event(self, record: Mapping[str, Any]) -> Event:
+        """Return the event of a record. Raises LogError for a kind or data that this program does not know."""
+        kind = KINDS.get(record["name"])
+        if kind is None:
+            raise LogError(f"step {record['step']}: the event kind {record['name']!r} is not known here")
+        return self._structured(record, record["data"], kind)  # type: ignore[no-any-return]
+
+    def _structured(self, record: Mapping[str, Any], data: Any, kind: Any) -> Any:
+        try:
+            return self._converter.structure(data, kind)
+        except Exception as error:
+            problems = "; ".join(cattrs.transform_error(error, path=record["name"]))
+            raise LogError(f"step {record['step']}: {problems}") from error
+
+    def _make_converter(self) -> cattrs.Converter:
+        converter = cattrs.Converter(forbid_extra_keys=True)
+        for plain in (str, bool, int, float):
+            converter.register_structure_hook(plain, _exactly(plain))
+        converter.register_structure_hook(Facts, lambda data, _: Facts(data))
+        converter.register_structure_hook_func(lambda kind: kind == Mapping[str, Any], lambda data, _: freeze(data))
+        for kind in ROLES:
+            converter.register_structure_hook(kind, _without_role(kind, converter))
+        converter.register_structure_hook_func(lambda kind: kind == Message, lambda data, _: _message(converter, data))
+        whole_call = make_dict_structure_fn(ToolCall, converter, _cattrs_forbid_extra_keys=True)
+        converter.register_structure_hook(
+            ToolCall, lambda data, kind: self._known_call(data) if isinstance(data, str) else whole_call(data, kind)
+        )
+        return converter
+
+    def _known_call(self, call: str) -> ToolCall:
+        if call not in self._calls:
+            raise ValueError(f"the call {call!r} was never proposed")
+        return self._calls[call]
+
+
+def _exactly(kind: type) -> Callable[[Any, Any], Any]:
+    """Accept values of one type and coerce nothing; an integer will do for a float."""
+
+    def accept(value: Any, _: Any) -> Any:
+        if type(value) is kind or (kind is float and type(value) is int):
+            return value
+        raise ValueError(f"expected {kind.__name__}, found {value!r}")
+
+    return accept
+
+
+def _without_role(kind: type, converter: cattrs.Converter) -> Callable[[Any, Any], Any]:
+    """Read a message of one kind; its role says nothing new."""
+    structure: Callable[[Any, Any], Any] = make_dict_structure_fn(kind, converter, _cattrs_forbid_extra_keys=True)
+    return lambda data, _: structure({name: value for name, value in dict(data).items() if name != "role"}, kind)
+
+
+def _message(converter: cattrs.Converter, data: Any) -> Any:
+    kind = next((kind for kind, role in ROLES.items() if isinstance(data, dict) and data.get("role") == role), None)
+    if kind is None:
+        raise ValueError(f"expected a message with a role, found {data!r}")
+    return converter.structure(data, kind)

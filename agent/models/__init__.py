@@ -1,0 +1,53 @@
+"""Models: who answers the loop, and how an answer becomes calls.
+
+Modules in reading order; each needs only those above it.
+
+- `model`: what the loop asks of a model: one request, one answer or one error
+- `surrogates`: text that can be stored and sent
+- `arguments`: which argument texts are one JSON object
+- `calls`: from what the model wrote to calls that the loop can carry
+- `scripted`: a model that says what a script tells it to
+- `yaml_nodes`, `script_file`: the same as a YAML file
+- `chunks`, `streamed_calls`, `assembly`: from the chunks of a stream to one whole answer
+- `chat`: a request in the chat-completions format
+- `failures`: what went wrong with a request, in one sentence
+- `event_stream`, `http_stream`: from bytes to chunks
+- `openai_chat`: a model behind an OpenAI-compatible server
+- `names`: which model a name means
+"""
+
+from agent.models.assembly import Assembly, assemble
+from agent.models.calls import read_calls, with_ids
+from agent.models.chat import render_messages, render_tools
+from agent.models.model import Answer, Delta, Model, ModelError, ModelRequest, ToolSchema
+from agent.models.names import model_from_name
+from agent.models.openai_chat import OpenAIChat
+from agent.models.script_file import ScriptError, load_script
+from agent.models.scripted import ScriptedAnswer, ScriptedCall, ScriptedModel, Step, answer, call, delay, fail
+
+__all__ = [
+    "Answer",
+    "Assembly",
+    "Delta",
+    "Model",
+    "ModelError",
+    "ModelRequest",
+    "OpenAIChat",
+    "ScriptError",
+    "ScriptedAnswer",
+    "ScriptedCall",
+    "ScriptedModel",
+    "Step",
+    "ToolSchema",
+    "answer",
+    "assemble",
+    "call",
+    "delay",
+    "fail",
+    "load_script",
+    "model_from_name",
+    "read_calls",
+    "render_messages",
+    "render_tools",
+    "with_ids",
+]

@@ -1,0 +1,146 @@
+"""What went wrong with a request, in one sentence, and whether asking again may help."""
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+
+import anyio
+
+from agent.models.model import ModelError
+
+__all__ = [
+    "LONGEST_WAIT",
+    "ConnectionBroke",
+    "describe_failure",
+    "describe_status",
+    "named_failures",
+    "parse_retry_after",
+]
+
+LONGEST_WAIT = 120.0
+"""Seconds that a server's `retry-after` may make us wait; longer ones are cut to this."""
+
+RETRYABLE = frozenset({408, 409, 429})
+"""Statuses below 500 after which the same request may succeed; those from 500 on all may."""
+
+CURES = {
+    401: "check OPENAI_API_KEY",
+    403: "check what OPENAI_API_KEY may do",
+    404: "check the model's name and the base URL, which usually ends in /v1",
+}
+
+
+class ConnectionBroke(ModelError):
+    """The server could not be reached, fell silent, or the connection broke. Always retryable."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, retryable=True)
+
+
+@contextmanager
+def named_failures(url: str) -> Iterator[None]:
+    """Turn what goes wrong inside into the `ModelError` that `describe_failure` makes of it."""
+    try:
+        yield
+    except ModelError:
+        raise
+    except Exception as error:
+        raise describe_failure(error, url) from error
+
+
+def describe_failure(error: Exception, url: str) -> ModelError:
+    """Return the `ModelError` for what was raised by a request to the server at `url`, or while its stream was read.
+
+    ValueError and RecursionError stand for a chunk that is not JSON. What is not known here is not retryable.
+    """
+    import httpx2
+    import openai
+
+    match error:
+        case openai.APITimeoutError() | httpx2.TimeoutException():
+            return ConnectionBroke(f"no answer from {url}: timeout; is the server overloaded?")
+        case openai.APIConnectionError() | httpx2.TransportError() | OSError() | anyio.EndOfStream():
+            return _describe_connection(error, url)
+        case ValueError() | RecursionError():
+            return ModelError(
+                f"the stream from {url} is broken: {error!s:.200}; nothing of it was used", retryable=True
+            )
+        case _:
+            return ModelError(f"the request to {url} failed: {str(error)[:300] or type(error).__name__}")
+
+
+def describe_status(status: int, page: str, retry_after: str | None, url: str) -> ModelError:
+    """Return the `ModelError` for an answer with an HTTP status that is no success; `page` is its body."""
+    reason = " ".join(_message(page).split())[:300] or "no reason given"
+    cure = f"; {CURES[status]}" if status in CURES else ""
+    return ModelError(
+        f"{url} answered {status}: {reason}{cure}",
+        retryable=status in RETRYABLE or status >= 500,
+        retry_after=parse_retry_after(retry_after, datetime.now(UTC)),
+    )
+
+
+def parse_retry_after(value: str | None, now: datetime) -> float | None:
+    """Return the seconds that a `retry-after` header asks for, 0 to `LONGEST_WAIT`; None when it says nothing.
+
+    The header holds seconds or an HTTP date (RFC 9110, 10.2.3).
+    """
+    if value is None:
+        return None
+    try:
+        seconds = float(value)
+    except ValueError:
+        seconds = _seconds_until(value, now)
+    return None if seconds != seconds else min(max(seconds, 0.0), LONGEST_WAIT)  # NaN is not itself
+
+
+def _seconds_until(date: str, now: datetime) -> float:
+    try:
+        moment = parsedate_to_datetime(date)
+    except ValueError:
+        return float("nan")
+    return ((moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - now).total_seconds()
+
+
+def _describe_connection(error: Exception, url: str) -> ConnectionBroke:
+    reason = _reason(error)
+    if any(type(cause).__name__ == "ConnectError" for cause in _causes(error)):
+        text = f"cannot reach {url}: {reason}; is the server running, and is the base URL right?"
+    else:
+        text = f"the connection to {url} broke: {reason}; nothing of the answer was used"
+    return ConnectionBroke(text)
+
+
+def _reason(error: Exception) -> str:
+    """Return what the system said, from the innermost cause that says something."""
+    said = [_said(cause) for cause in _causes(error)]
+    return next((text for text in reversed(said) if text), "no reason given")
+
+
+def _said(cause: BaseException) -> str:
+    if isinstance(cause, OSError) and cause.errno is not None and cause.errno > 0:
+        return os.strerror(cause.errno).lower()
+    return f"{cause}"[:200]
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """Yield `error` and what caused it, outermost first; of a group, the first."""
+    cause: BaseException | None = error
+    while cause is not None:
+        yield cause
+        inner = cause.exceptions[0] if isinstance(cause, BaseExceptionGroup) else None
+        cause = inner or cause.__cause__ or cause.__context__
+
+
+def _message(page: str) -> str:
+    """Return the message in an error page: the openai form, what compatible servers send instead, or the text."""
+    try:
+        found = json.loads(page)
+    except (ValueError, RecursionError):
+        return page
+    while isinstance(found, dict):
+        found = found.get("error") or found.get("message") or found.get("detail")
+    return f"{found or page}"

@@ -1,0 +1,218 @@
+"""A model that says what a script tells it to: for demos, tests and experiments, without network and without chance.
+
+model = ScriptedModel([
+    answer("I look around.", call("bash", command="ls")),
+    [call("read_file", path="a.txt"), call("read_file", path="b.txt")],
+    lambda request: f"I saw {request.messages[-1].text!r}.",
+    fail("overloaded", retryable=True),
+    delay(0.5, "Done."),
+])
+"""
+
+import inspect
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from itertools import count
+
+import anyio
+import anyio.lowlevel
+from attrs import field, frozen
+
+from agent.messages import AssistantMessage, RequestedCall, StopReason, Usage
+from agent.models.model import Answer, Delta, ModelError, ModelRequest
+
+__all__ = ["ScriptedAnswer", "ScriptedCall", "ScriptedModel", "Step", "answer", "call", "delay", "fail"]
+
+
+@frozen
+class ScriptedCall:
+    """A call to come. `arguments` is JSON text, or any text for calls that are cut off or broken; `id` None: ours."""
+
+    tool: str
+    arguments: str = "{}"
+    id: str | None = None
+
+
+@frozen
+class ScriptedAnswer:
+    """An answer to come. `stop_reason` None: "tool_calls" when there are calls, else "stop"."""
+
+    text: str = ""
+    calls: tuple[ScriptedCall, ...] = ()
+    reasoning: str = ""
+    stop_reason: StopReason | None = None
+    usage: Usage = field(factory=Usage)
+
+
+@frozen
+class Delayed:
+    """A step that comes after `seconds`."""
+
+    seconds: float
+    step: "Step"
+
+
+Step = (
+    str
+    | Answer
+    | ScriptedAnswer
+    | ScriptedCall
+    | Sequence[ScriptedCall]
+    | Delayed
+    | BaseException
+    | Callable[[ModelRequest], "Step | Awaitable[Step]"]
+)
+"""A text, an answer, calls, a delay, an exception to raise, or a function (async or not) from the request to a step."""
+
+
+def answer(
+    text: str = "",
+    *calls: ScriptedCall,
+    reasoning: str = "",
+    stop_reason: StopReason | None = None,
+    usage: Usage | None = None,
+) -> ScriptedAnswer:
+    """Say `text` and ask for `calls`; `stop_reason="length"` makes it an answer that was cut off."""
+    return ScriptedAnswer(text, calls, reasoning, stop_reason, usage or Usage())
+
+
+def call(
+    tool: str, given: Mapping[str, object] | str | None = None, /, *, id: str | None = None, **arguments: object
+) -> ScriptedCall:
+    """Ask for a tool: `call("bash", command="ls")`.
+
+    Arguments whose names are no keywords come as a mapping, and text that is not JSON as it is:
+    `call("bash", '{"command": "l')`. Without `id` the model numbers its calls: call_1, call_2, ...
+    """
+    text = given if isinstance(given, str) else json.dumps({**(given or {}), **arguments}, ensure_ascii=False)
+    return ScriptedCall(tool, text, id)
+
+
+def fail(message: str, *, retryable: bool = False, retry_after: float | None = None) -> ModelError:
+    """Give no answer but an error; `retry_after` in seconds."""
+    return ModelError(message, retryable=retryable, retry_after=retry_after)
+
+
+def delay(seconds: float, step: Step) -> Delayed:
+    """Wait `seconds`, then go on with `step`."""
+    return Delayed(seconds, step)
+
+
+class ScriptedModel:
+    """A model that takes one step of its script for each request, in order.
+
+    `requests` holds the requests that it got. A request beyond the last step raises `ModelError`.
+    """
+
+    def __init__(self, steps: Sequence[Step], name: str = "scripted") -> None:
+        self.requests: list[ModelRequest] = []
+        self._name = name
+        self._steps = tuple(steps)
+        self._call_numbers = count(1)
+
+    @property
+    def name(self) -> str:
+        """The model's name, for the log."""
+        return self._name
+
+    async def answer(self, request: ModelRequest, on_delta: Callable[[Delta], None]) -> Answer:
+        """Return what the next step says, streaming its text in a few pieces."""
+        step = self._next_step(request)
+        await anyio.lowlevel.checkpoint()
+        whole = await self._play(step, request)
+        for piece in _pieces(whole.message):
+            on_delta(piece)
+        return whole
+
+    def assert_complete(self) -> None:
+        """Raise AssertionError that names the steps which were never asked for."""
+        asked, steps = len(self.requests), self._steps
+        if asked < len(steps):
+            left = "; ".join(f"step {asked + n}: {_summary(step)}" for n, step in enumerate(steps[asked:], start=1))
+            raise AssertionError(f"{len(steps) - asked} of {len(steps)} steps were never asked for: {left}")
+
+    def _next_step(self, request: ModelRequest) -> Step:
+        self.requests.append(request)
+        number = len(self.requests)
+        if number > len(self._steps):
+            raise ModelError(
+                f"the script of {len(self._steps)} steps is used up; request {number} asked after "
+                f"{_last_message(request)}; add a step, or end the run before"
+            )
+        return self._steps[number - 1]
+
+    async def _play(self, step: Step, request: ModelRequest) -> Answer:
+        while True:
+            match step:
+                case Answer():
+                    return step
+                case BaseException():
+                    raise step
+                case Delayed():
+                    await anyio.sleep(step.seconds)
+                    step = step.step
+                case str() | ScriptedAnswer() | ScriptedCall():
+                    return self._identified(_as_answer(step))
+                case Sequence() if all(isinstance(inner, ScriptedCall) for inner in step):
+                    return self._identified(_as_answer(step))
+                case _:
+                    step = await _ask(step, request)
+
+    def _identified(self, scripted: ScriptedAnswer) -> Answer:
+        calls = tuple(
+            RequestedCall(f"call_{next(self._call_numbers)}" if call.id is None else call.id, call.tool, call.arguments)
+            for call in scripted.calls
+        )
+        stop_reason = scripted.stop_reason or ("tool_calls" if calls else "stop")
+        return Answer(AssistantMessage(scripted.text, calls, scripted.reasoning), stop_reason, scripted.usage)
+
+
+async def _ask(step: object, request: ModelRequest) -> Step:
+    if not callable(step):
+        raise TypeError(
+            f"a step of the script is {step!r}; give a text, answer(...), call(...), a list of calls, "
+            "delay(...), fail(...), an exception, or a function of the request"
+        )
+    made = step(request)
+    next_step: Step = await made if inspect.isawaitable(made) else made
+    return next_step
+
+
+def _as_answer(step: str | ScriptedAnswer | ScriptedCall | Sequence[ScriptedCall]) -> ScriptedAnswer:
+    match step:
+        case ScriptedAnswer():
+            return step
+        case str():
+            return ScriptedAnswer(step)
+        case ScriptedCall():
+            return ScriptedAnswer(calls=(step,))
+        case _:
+            return ScriptedAnswer(calls=tuple(step))
+
+
+def _pieces(message: AssistantMessage) -> list[Delta]:
+    """Cut reasoning and text into at most four pieces each, as a server would stream them."""
+    reasoning = [Delta(reasoning=piece) for piece in _quarters(message.reasoning)]
+    return reasoning + [Delta(text=piece) for piece in _quarters(message.text)]
+
+
+def _quarters(text: str) -> list[str]:
+    size = max(1, -(-len(text) // 4))
+    return [text[start : start + size] for start in range(0, len(text), size)]
+
+
+def _last_message(request: ModelRequest) -> str:
+    if not request.messages:
+        return "no message at all"
+    message = request.messages[-1]
+    return f"{type(message).__name__} {message.text!r:.100}"
+
+
+def _summary(step: Step) -> str:
+    match step:
+        case ScriptedAnswer(text=text, calls=calls):
+            return ", ".join([*([repr(text)] if text else []), *(f"{call.tool} {call.arguments}" for call in calls)])
+        case ScriptedCall():
+            return f"{step.tool} {step.arguments}"
+        case _:
+            return f"{step!r:.100}"

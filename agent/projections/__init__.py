@@ -1,0 +1,12 @@
+"""What is remembered: folds over the events of a run, which b-threads never read.
+
+- `conversation`: what the model is shown
+- `totals`: what was spent
+- `open_calls`: what is not answered yet
+"""
+
+from agent.projections.conversation import Conversation
+from agent.projections.open_calls import OpenCalls
+from agent.projections.totals import Totals
+
+__all__ = ["Conversation", "OpenCalls", "Totals"]

@@ -1,0 +1,29 @@
+"""What a conversation has taken so far: turns, calls, tokens."""
+
+from agent.events import AnswerCommitted, InferenceFinished, ToolStarted
+from agent.messages import Usage
+from bp import Event
+
+__all__ = ["Totals"]
+
+
+class Totals:
+    """Counts over all runs of a conversation."""
+
+    def __init__(self) -> None:
+        """Begin at zero."""
+        self.turns = 0  # committed answers
+        self.tool_starts = 0
+        self.usage = Usage()  # tokens of all drafts, committed or not
+
+    def fold(self, event: Event) -> None:
+        """Take an event into account."""
+        match event:
+            case AnswerCommitted():
+                self.turns += 1
+            case ToolStarted():
+                self.tool_starts += 1
+            case InferenceFinished(usage=used):
+                self.usage = Usage(
+                    self.usage.input_tokens + used.input_tokens, self.usage.output_tokens + used.output_tokens
+                )

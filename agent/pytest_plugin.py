@@ -1,0 +1,1 @@
+"""What pytest loads when bpagent is installed: nothing yet."""

@@ -1,0 +1,56 @@
+"""The constitution at the gate: what is denied is refused, what needs a person waits for one."""
+
+from collections.abc import Callable
+
+from agent.calls import ToolCall
+from agent.events import ActionDescribed, ApprovalAnswered, ApprovalAsked, GateApproved, GateRejected, RunEnded
+from agent.reasons import Declined
+from bp import BThreadBody, bthread, start, sync, where
+from constitution import Action, Level, Verdict
+
+__all__ = ["NOBODY", "by_constitution"]
+
+NOBODY = "no person present"  # the text of an answer that nobody gave
+
+
+@bthread
+def by_constitution(judge: Callable[[Action], Verdict]) -> BThreadBody:
+    """Judge each described action. `judge` is a pure function; one that raises ends the run."""
+    while True:
+        described = yield sync(wait_for=ActionDescribed)
+        verdict = judge(described.facts) if described.problem is None else undescribed(described.problem)
+        if verdict.level is not Level.allow:
+            yield start(objection(described.call, verdict))
+
+
+@bthread(name="by_constitution")
+def objection(call: ToolCall, verdict: Verdict) -> BThreadBody:
+    """Refuse the approval of `call`, at once when it is denied, else unless a person says yes."""
+    approval = where(GateApproved, call=call)
+    decided = where((GateApproved, GateRejected), call=call)
+    because: Verdict | Declined = verdict
+    if verdict.level is Level.ask:
+        said = yield sync(request=ApprovalAsked(call, question(verdict)), block=approval, wait_for=decided)
+        if not isinstance(said, ApprovalAsked):
+            return  # somebody else has refused it meanwhile
+        answered = where(ApprovalAnswered, call=call)
+        said = yield sync(wait_for=answered | decided, block=approval | RunEnded)
+        if isinstance(said, GateRejected):  # the question is withdrawn; its answer still has to come
+            yield sync(wait_for=answered, block=RunEnded)
+            return
+        if said.yes:
+            return
+        because = Declined(verdict, said.text, present=said.text != NOBODY)
+    yield sync(refuse=approval, because=because, wait_for=decided)
+
+
+def undescribed(problem: str) -> Verdict:
+    """Return the verdict on an action of which nobody knows what it would touch."""
+    return Verdict(
+        Level.deny, "not_described", "form", explanation=f"what it would touch could not be found: {problem}"
+    )
+
+
+def question(verdict: Verdict) -> str:
+    """Return why a person is asked, for the one who is to decide."""
+    return verdict.explanation

@@ -1,0 +1,29 @@
+"""One call from its proposal to its one answer, whatever happens on the way."""
+
+from agent.calls import ToolCall
+from agent.events import CallAnswered, GateApproved, GateRejected, ProposedAction, ToolFinished, ToolStarted
+from agent.reasons import not_run, rejected
+from bp import BThreadBody, Refusals, bthread, sync, where
+
+__all__ = ["carry_out"]
+
+
+@bthread
+def carry_out(call: ToolCall) -> BThreadBody:
+    """Propose `call`, wait for the gate, run the tool, answer: exactly one answer for each call."""
+
+    def unexecuted(refusals: Refusals) -> CallAnswered:
+        return not_run(call.id, refusals)
+
+    said = yield sync(request=ProposedAction(call), otherwise=unexecuted)
+    if isinstance(said, CallAnswered):
+        return
+    said = yield sync(wait_for=where((GateApproved, GateRejected), call=call))
+    if isinstance(said, GateRejected):
+        yield sync(request=rejected(call.id, said.refusals))
+        return
+    said = yield sync(request=ToolStarted(call), otherwise=unexecuted)
+    if isinstance(said, CallAnswered):
+        return
+    finished = yield sync(wait_for=where(ToolFinished, call=call))
+    yield sync(request=CallAnswered(call.id, finished.result, finished.is_error))

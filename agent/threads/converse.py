@@ -1,0 +1,86 @@
+"""The conversation: prompt, inference, answer, calls, inference, until the model asks for no more.
+
+    prompt_given -> inference_requested -> answer_committed -+- with calls: each carried out and answered -+
+                       ^   |                                 +- empty ------------------------------------ + -> again
+                       |   +- refused: run_ended             +- text alone: run_ended(completed) -+
+                       +------------------------ run_continued, when that is refused -------------+
+
+Whoever wants the run to end refuses `inference_requested` with an `Ending`; this b-thread alone requests `run_ended`.
+"""
+
+from typing import Any
+
+from agent.events import (
+    AnswerCommitted,
+    CallAnswered,
+    DraftsRefused,
+    DraftsSettled,
+    InferenceRequested,
+    PromptGiven,
+    RunContinued,
+    RunEnded,
+)
+from agent.reasons import worst_ending
+from agent.threads.carry_out import carry_out
+from bp import BThreadBody, Event, Refusals, bthread, start, sync, where
+
+__all__ = ["converse"]
+
+TURN_OVER = AnswerCommitted | DraftsRefused | where(DraftsSettled, drafts=())
+
+
+@bthread
+def converse() -> BThreadBody:
+    """Lead one run after the other, each from its prompt to its one `run_ended`."""
+    while True:
+        yield sync(wait_for=PromptGiven)
+        said: Event = RunContinued(Refusals())
+        while not isinstance(said, RunEnded):
+            said = yield from one_turn()
+
+
+def one_turn() -> Any:
+    """Take one turn; return `run_ended` if it was the last."""
+    said = yield sync(request=InferenceRequested(), otherwise=ended_instead)
+    if isinstance(said, RunEnded):
+        return said
+    said = yield sync(wait_for=TURN_OVER)
+    if isinstance(said, DraftsRefused):
+        return (yield sync(request=no_draft_left(said)))
+    if not isinstance(said, AnswerCommitted):
+        return said  # no draft at all: the inference failed, and is asked again unless somebody refuses
+    if said.calls:
+        return (yield from have_carried_out(said))
+    if said.message.text:
+        ending = RunEnded("completed", "answered", said.message.text)
+        return (yield sync(request=ending, otherwise=continued_instead))
+    return said
+
+
+def have_carried_out(answer: AnswerCommitted) -> Any:
+    """Start the calls of an answer and wait until each is answered."""
+    yield start(*[carry_out(call) for call in answer.calls])
+    unanswered = tuple(call.id for call in answer.calls)
+    while unanswered:
+        answered = yield sync(wait_for=CallAnswered)
+        unanswered = tuple(call for call in unanswered if call != answered.call)
+    return answered
+
+
+def ended_instead(refusals: Refusals) -> RunEnded:
+    """Turn the refusals of an inference into the end of the run."""
+    return worst_ending(refusals) or RunEnded("failed", "inference_refused", _reasons(refusals))
+
+
+def continued_instead(refusals: Refusals) -> RunEnded | RunContinued:
+    """Turn the refusals of completion into another end, or into going on."""
+    return worst_ending(refusals) or RunContinued(refusals)
+
+
+def no_draft_left(refused: DraftsRefused) -> RunEnded:
+    """End the run because every draft of the turn was refused."""
+    return RunEnded("failed", "drafts_refused", f"Every draft was refused: {_reasons(refused.refusals)}")
+
+
+def _reasons(refusals: Refusals) -> str:
+    return "; ".join(sorted(f"{refusal.bthread}: {refusal.because}" for refusal in refusals))

@@ -1,0 +1,34 @@
+"""Stop and abort: two ways to end a run from outside. Both only refuse; every open call is still answered.
+
+After a stop, what runs finishes. After an abort, effects in flight are cancelled (their `until`), and so end at once.
+"""
+
+from typing import Literal
+
+from agent.events import AbortAsked, GateApproved, InferenceRequested, ProposedAction, RunEnded, StopAsked, ToolStarted
+from agent.reasons import Ending
+from bp import BThreadBody, bthread, sync, where
+
+__all__ = ["abort_on_request", "stop_on_request"]
+
+NEXT_TURN = InferenceRequested | where(RunEnded, status="completed")
+NEXT_CALL = ProposedAction | GateApproved | ToolStarted
+
+
+@bthread
+def stop_on_request(after: Literal["call", "step"] = "call") -> BThreadBody:
+    """After `stop_asked` start nothing new: no call (after="call"), or no turn (after="step", S1 7.3)."""
+    nothing_new = NEXT_TURN | NEXT_CALL if after == "call" else NEXT_TURN
+    ending = Ending("stopped", "stop_asked", "Stopped at the user's request.")
+    while True:
+        yield sync(wait_for=StopAsked)
+        yield sync(refuse=nothing_new, because=ending, wait_for=RunEnded)
+
+
+@bthread
+def abort_on_request() -> BThreadBody:
+    """After `abort_asked` start nothing at all."""
+    ending = Ending("aborted", "abort_asked", "Aborted at the user's request.")
+    while True:
+        yield sync(wait_for=AbortAsked)
+        yield sync(refuse=NEXT_TURN | NEXT_CALL, because=ending, wait_for=RunEnded)

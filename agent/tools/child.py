@@ -1,0 +1,145 @@
+"""One process of ours with everything the system gives us for it: its output, a handle on its end, its family.
+
+A child leads its own session. It is reaped last, in `close`: until then its number is its own, and signals to its
+group cannot hit anyone else.
+"""
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, suppress
+
+import anyio
+from attrs import evolve, frozen
+
+from agent.tools.descendants import TOKEN_VARIABLE, Family, token_value
+from agent.tools.errors import CannotStart
+
+__all__ = ["Child", "start_child"]
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.005, 0.05  # seconds between two looks at what still runs
+_KILL_ROUNDS = 30
+
+
+@frozen(eq=False)
+class Child:
+    """A started process. `pipe` reads its output and errors together; `handle`, if any, tells its end."""
+
+    popen: "subprocess.Popen[bytes]"
+    pipe: int
+    handle: int | None
+    family: Family
+    started: float
+
+    @property
+    def age(self) -> float:
+        """Seconds since the start."""
+        return time.monotonic() - self.started
+
+    def has_exited(self) -> bool:
+        """Whether the process itself has ended; it is not reaped by asking."""
+        try:
+            return os.waitid(os.P_PID, self.popen.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None
+        except ChildProcessError:
+            return True
+
+    async def exit(self) -> None:
+        """Wait until the process itself has ended."""
+        while not self.has_exited():
+            if self.handle is None:
+                await anyio.sleep(_FIRST_PAUSE)
+            else:
+                await anyio.wait_readable(self.handle)
+
+    async def vanish(self) -> None:
+        """Wait until nothing of the command runs any more."""
+        pause = _FIRST_PAUSE
+        while not self.has_exited() or self.family.living(self.age):
+            await anyio.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+    async def end(self, grace: float) -> None:
+        """End all of the command's processes: TERM, also for stopped ones, and KILL after `grace` seconds."""
+        self.family.send(signal.SIGTERM, self.age)
+        self.family.send(signal.SIGCONT, self.age)
+        with anyio.move_on_after(grace):
+            await self.vanish()
+        for _ in range(_KILL_ROUNDS):
+            if not self.family.send(signal.SIGKILL, self.age) and self.has_exited():
+                return
+            await anyio.sleep(_FIRST_PAUSE)
+
+    def with_holders(self) -> "Child":
+        """Return the same child, to whose family also belongs whoever holds its output open."""
+        return evolve(self, family=evolve(self.family, output=f"pipe:[{os.fstat(self.pipe).st_ino}]"))
+
+    def close(self) -> None:
+        """Reap the process and give everything back to the system."""
+        self.popen.poll()
+        for descriptor in (self.pipe, self.handle):
+            if descriptor is not None:
+                os.close(descriptor)
+
+
+def start_child(argv: Sequence[str], *, cwd: str, env: Mapping[str, str], stdin: bytes | None = None) -> Child:
+    """Start a process whose standard input is empty, or `stdin`. Raises CannotStart, saying why."""
+    for text in (*argv, cwd, *env, *env.values()):
+        _check_text(text)
+    token = os.urandom(8).hex()
+    with ExitStack() as on_failure:
+        read_end, write_end = os.pipe()
+        on_failure.callback(os.close, read_end)
+        os.set_blocking(read_end, False)
+        started = time.monotonic()
+        try:
+            popen = _open(argv, cwd, {**env, TOKEN_VARIABLE: token_value(token)}, stdin, write_end)
+        finally:
+            os.close(write_end)
+        on_failure.pop_all()
+    return Child(popen, read_end, _open_handle(popen.pid), Family(popen.pid, token), started)
+
+
+def _open(
+    argv: Sequence[str], cwd: str, env: Mapping[str, str], stdin: bytes | None, output: int
+) -> "subprocess.Popen[bytes]":
+    try:
+        with ExitStack() as files:
+            source: int = subprocess.DEVNULL
+            if stdin is not None:
+                from tempfile import TemporaryFile  # brings compression and random numbers along
+
+                file = files.enter_context(TemporaryFile())
+                file.write(stdin)
+                file.seek(0)
+                source = file.fileno()
+            return subprocess.Popen(
+                list(argv), cwd=cwd, env=env, stdin=source, stdout=output, stderr=output, start_new_session=True
+            )
+    except OSError as error:
+        raise CannotStart(_explain(error, argv[0], cwd)) from error
+
+
+def _open_handle(number: int) -> int | None:
+    with suppress(OSError, AttributeError):
+        return os.pidfd_open(number)
+    return None
+
+
+def _explain(error: OSError, program: str, cwd: str) -> str:
+    if not os.path.isdir(cwd):
+        return f"cannot start {program!r}: the working directory {cwd!r} does not exist"
+    if isinstance(error, FileNotFoundError):
+        return f"cannot start {program!r}: no such program on PATH"
+    return f"cannot start {program!r}: {error.strerror or error}"
+
+
+def _check_text(text: str) -> None:
+    """Refuse what no process can be given. Raises CannotStart."""
+    if "\0" in text:
+        raise CannotStart(f"a NUL character at position {text.index(chr(0))} of {text[:40]!r}; leave it out")
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise CannotStart(f"a lone surrogate at position {error.start} of {text[:40]!r}; leave it out") from error

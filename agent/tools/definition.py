@@ -1,0 +1,207 @@
+"""A tool as a value: what the model is told, what is accepted, what the gate may know, and how it runs.
+
+    @tool(category="read")
+    async def weather(city: str, days: Annotated[int, Limits(minimum=1, maximum=7)] = 1) -> str:
+        \"\"\"Forecast the weather of a city.\"\"\"
+
+`weather` is then a `Tool`. Its function may be async or not; one that is not runs in a daemon thread.
+"""
+
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, overload
+
+import anyio
+from anyio.lowlevel import current_token
+from attrs import evolve, field, frozen
+
+from agent.calls import Category, ToolResult
+from agent.models.model import ToolSchema
+from agent.tools.background import call_back, run_in_background
+from agent.tools.marks import Path, ShellCommand, Touch
+from agent.tools.shapes import Shape
+from agent.tools.signature import read_signature
+from agent.tools.workspace import Workspace
+
+__all__ = ["Description", "Tool", "ToolContext", "tool"]
+
+
+def _ignore(_: str) -> None:
+    """Take progress that nobody wants to see."""
+
+
+@frozen
+class ToolContext:
+    """What a running call may use: its id, and `progress` to show text while it runs.
+
+    `progress` may be called from the tool's own thread, any number of times; who listens coalesces.
+    """
+
+    call_id: str = ""
+    progress: Callable[[str], None] = _ignore
+
+
+@frozen
+class Description:
+    """What a call would do, as far as its arguments tell: for judging it before it runs."""
+
+    tool: str
+    category: Category
+    touches: tuple[Touch, ...]
+    command: str | None
+
+
+@frozen(eq=False)
+class Tool:
+    """A tool: name, description, category, and whether several calls of it may run at once.
+
+    `parameters` is the JSON Schema that the model is told; it comes from the same shape that checks. `timeout` is in
+    seconds, None for no limit but the tool's own. `workspace` is where its relative paths start and its bounds lie,
+    for the gate; None for the agent's. Tools are compared by identity.
+    """
+
+    name: str
+    description: str
+    shape: Shape
+    function: Callable[..., Awaitable[object]]
+    category: Category = "write"
+    parallel: bool = False
+    timeout: float | None = None
+    marks: tuple[tuple[str, Path | ShellCommand, object], ...] = ()
+    workspace: Workspace | None = None
+    parameters: dict[str, object] = field(init=False, repr=False)
+
+    def __attrs_post_init__(self) -> None:
+        object.__setattr__(self, "parameters", self.shape.schema())
+
+    def schema(self) -> ToolSchema:
+        """Return the tool as a model is told about it."""
+        return ToolSchema(self.name, self.description, self.parameters)
+
+    def check(self, arguments: Mapping[str, Any]) -> tuple[str, ...]:
+        """Return everything that is wrong with `arguments`, each as "path: problem"; empty means valid."""
+        return tuple(self.shape.problems(arguments, ""))
+
+    def touches(self, arguments: Mapping[str, Any]) -> tuple[Touch, ...]:
+        """Return the paths that a call with `arguments` names, as they are written there."""
+        return tuple(
+            Touch(path, mark.access)
+            for name, mark, default in self.marks
+            if isinstance(mark, Path)
+            for path in _texts(arguments.get(name, default))
+        )
+
+    def command(self, arguments: Mapping[str, Any]) -> str | None:
+        """Return the shell command that a call with `arguments` would run, or None."""
+        commands = [
+            text
+            for name, mark, default in self.marks
+            if isinstance(mark, ShellCommand)
+            for text in _texts(arguments.get(name, default))
+        ]
+        return "\n".join(commands) if commands else None
+
+    def described(self, arguments: Mapping[str, Any], *, resolve: Callable[[str], str] | None = None) -> Description:
+        """Return what a call would do; `resolve` (of a `Workspace`) makes the paths absolute and link-free.
+
+        Raises what `resolve` raises.
+        """
+        touches = self.touches(arguments)
+        if resolve is not None:
+            touches = tuple(evolve(touch, path=resolve(touch.path)) for touch in touches)
+        return Description(self.name, self.category, touches, self.command(arguments))
+
+    async def run(self, arguments: Mapping[str, Any], context: ToolContext | None = None) -> ToolResult:
+        """Run the tool and return its one result. Whatever goes wrong is an error result (S0 5.2, S5.4).
+
+        Only cancellation passes through.
+        """
+        problems = self.check(arguments)
+        if problems:
+            return ToolResult("invalid arguments: " + "; ".join(problems), is_error=True)
+        try:
+            with anyio.move_on_after(self.timeout):
+                returned = await self.function(context or ToolContext(), **self.shape.build(arguments))
+                return self._result(returned)
+        except (Exception, SystemExit) as error:
+            return _failure(error)
+        return ToolResult(f"timed out after {self.timeout:g} seconds", is_error=True)
+
+    def _result(self, returned: object) -> ToolResult:
+        if isinstance(returned, str):
+            returned = ToolResult(returned)
+        if not isinstance(returned, ToolResult):
+            kind = type(returned).__name__
+            return ToolResult(f"tool {self.name!r} returned {kind}; return str or ToolResult", is_error=True)
+        return evolve(returned, text=_encodable(returned.text))
+
+
+@overload
+def tool(function: Callable[..., object], /) -> Tool: ...
+@overload
+def tool(
+    *, category: Category = "write", parallel: bool = False, name: str | None = None, timeout: float | None = None
+) -> Callable[[Callable[..., object]], Tool]: ...
+def tool(
+    function: Callable[..., object] | None = None,
+    /,
+    *,
+    category: Category = "write",
+    parallel: bool = False,
+    name: str | None = None,
+    timeout: float | None = None,
+) -> Tool | Callable[[Callable[..., object]], Tool]:
+    """Make a `Tool` of an annotated function with a docstring. Raises TypeError for what a model cannot be told."""
+
+    def define(function: Callable[..., object]) -> Tool:
+        signature = read_signature(function, ToolContext)
+        return Tool(
+            name=name or function.__name__,
+            description=signature.description,
+            shape=signature.parameters,
+            function=_runner(function, signature.context),
+            category=category,
+            parallel=parallel,
+            timeout=timeout,
+            marks=signature.marks,
+        )
+
+    return define if function is None else define(function)
+
+
+def _runner(function: Callable[..., Any], context_name: str | None) -> Callable[..., Awaitable[object]]:
+    """Return `function` as every tool is run: async, the context first, arguments by name."""
+
+    def given(context: ToolContext) -> dict[str, ToolContext]:
+        return {} if context_name is None else {context_name: context}
+
+    async def run_here(context: ToolContext, /, **arguments: Any) -> object:
+        return await function(**arguments, **given(context))
+
+    async def run_in_thread(context: ToolContext, /, **arguments: Any) -> object:
+        context = evolve(context, progress=call_back(context.progress, current_token()))
+        return await run_in_background(lambda: function(**arguments, **given(context)))
+
+    return run_here if inspect.iscoroutinefunction(function) else run_in_thread
+
+
+def _failure(error: BaseException) -> ToolResult:
+    """Return an error as content; a group of errors is named by its parts."""
+    if isinstance(error, BaseExceptionGroup):
+        text = "; ".join(_failure(part).text for part in error.exceptions)
+    else:
+        text = str(error) or type(error).__name__
+    return ToolResult(_encodable(text), is_error=True)
+
+
+def _encodable(text: str) -> str:
+    """Return `text` with what no log can hold as UTF-8 (lone surrogates, from file names) replaced."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    if isinstance(value, str):
+        return (value,)
+    if isinstance(value, Mapping):
+        value = tuple(value.values())
+    return tuple(text for part in value for text in _texts(part)) if isinstance(value, list | tuple) else ()

@@ -1,0 +1,148 @@
+"""Find and signal every process that a command left behind, however it hid.
+
+Each command leads a session of its own and carries a token in its environment. A process belongs to the command when
+it is in that session, carries the token (children in sessions of their own, double forks), or is a child of one that
+belongs (children with a cleaned environment). Where asked, it also belongs when it holds the command's output open.
+What cleans its environment, leaves the session, loses its parent and closes its output, all four, is not found.
+
+The leader must not have been reaped while this module is used: its number could be another process's by then.
+Where there is no /proc, only the process group is signalled.
+"""
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import suppress
+
+from attrs import frozen
+
+__all__ = ["TOKEN_VARIABLE", "Family", "token_value"]
+
+TOKEN_VARIABLE = "BPAGENT_CALL"
+
+_SHORT = 0.2  # seconds; the younger a command, the surer it is that numbers have not gone round since
+_NUMBERS_PER_SECOND = 100_000  # that a system can use up, generously
+_NUMBERS_AT_LEAST = 1_000
+
+
+@frozen
+class _Process:
+    number: int
+    parent: int
+    group: int
+    session: int
+    started: int
+
+
+def token_value(token: str) -> str:
+    """Return the value of `TOKEN_VARIABLE` for a command: inside another command it carries that one's tokens too."""
+    outer = os.environ.get(TOKEN_VARIABLE)
+    return f"{outer}/{token}" if outer else token
+
+
+@frozen
+class Family:
+    """All processes of one command: `leader` is the number of its first process, which also names its session.
+
+    With `output`, as links in /proc name a pipe, whoever holds that pipe belongs too; looking for it takes longer.
+    """
+
+    leader: int
+    token: str
+    output: str | None = None
+
+    def living(self, age: float) -> tuple[_Process, ...]:
+        """Return the processes that belong to the command and still run. `age`: seconds since it was started."""
+        processes = [process for number in self._candidates(age) if (process := _read(number)) is not None]
+        belonging = {process.number for process in processes if self._is_own(process)}
+        while True:
+            children = {process.number for process in processes if process.parent in belonging} - belonging
+            if not children:
+                return tuple(process for process in processes if process.number in belonging)
+            belonging |= children
+
+    def send(self, signal_number: int, age: float) -> int:
+        """Send a signal to each of the command's processes, once; return how many were found."""
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.leader, signal_number)  # at once, so that they cannot multiply between two signals
+        found = self.living(age)
+        for process in found:
+            if process.group != self.leader:
+                _send(process, signal_number)
+        return len(found)
+
+    def _candidates(self, age: float) -> Iterator[int]:
+        """Yield the processes that can belong: younger ones have higher numbers, until the numbers go round."""
+        try:
+            numbers = [int(name) for name in os.listdir("/proc") if name.isdigit()]
+        except OSError:
+            return
+        reach = self.leader + _NUMBERS_AT_LEAST + age * _NUMBERS_PER_SECOND
+        only_newer = age < _SHORT and reach < _highest_number()
+        ours = os.getpid()
+        for number in numbers:
+            if number != ours and not (only_newer and number < self.leader):
+                yield number
+
+    def _is_own(self, process: _Process) -> bool:
+        return process.session == self.leader or self._carries_token(process.number) or self._holds_output(process)
+
+    def _carries_token(self, number: int) -> bool:
+        prefix = f"{TOKEN_VARIABLE}=".encode()
+        try:
+            with open(f"/proc/{number}/environ", "rb", buffering=0) as file:
+                variables = (file.readall() or b"").split(b"\0")
+        except OSError:
+            return False
+        own = (variable for variable in variables if variable.startswith(prefix))
+        return any(self.token.encode() in variable[len(prefix) :].split(b"/") for variable in own)
+
+    def _holds_output(self, process: _Process) -> bool:
+        """Our own children are not asked: one that is being started holds all our pipes for a moment."""
+        if self.output is None or process.parent == os.getpid():
+            return False
+        with suppress(OSError):
+            folder = f"/proc/{process.number}/fd"
+            return any(_link(f"{folder}/{name}") == self.output for name in os.listdir(folder))
+        return False
+
+
+def _link(path: str) -> str | None:
+    with suppress(OSError):
+        return os.readlink(path)
+    return None
+
+
+def _send(process: _Process, signal_number: int) -> None:
+    """Signal one process, and no other that got its number meanwhile: a handle first, then a second look."""
+    with suppress(OSError):
+        handle = os.pidfd_open(process.number)
+        try:
+            again = _read(process.number)
+            if again is not None and again.started == process.started:
+                signal.pidfd_send_signal(handle, signal_number)
+        finally:
+            os.close(handle)
+
+
+def _read(number: int) -> _Process | None:
+    """Return a process that runs, or None for one that has ended (reaped or not)."""
+    try:
+        with open(f"/proc/{number}/stat", "rb", buffering=0) as file:
+            text = file.readall() or b""
+    except OSError:
+        return None
+    fields = text[text.rfind(b")") + 2 :].split()
+    if len(fields) < 20 or fields[0] in (b"Z", b"X", b"x"):
+        return None
+    return _Process(
+        number, parent=int(fields[1]), group=int(fields[2]), session=int(fields[3]), started=int(fields[19])
+    )
+
+
+def _highest_number() -> int:
+    try:
+        with open("/proc/sys/kernel/pid_max", "rb") as file:
+            return int(file.read())
+    except (OSError, ValueError):
+        return 0

@@ -1,0 +1,152 @@
+"""Run one command to its end, and leave nothing of it behind: no process, no thread, no file descriptor.
+
+    started -> it exits            -> output is drained -> what it left behind is ended, and counted
+            -> the time is up      -> TERM, 2 s grace, KILL for all of its processes
+            -> the call is cancelled -> the same with 0.3 s grace, shielded
+
+Whoever holds the output open does not keep us: the command is over when its first process has ended.
+"""
+
+import codecs
+import os
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+
+import anyio
+from attrs import field, frozen
+
+from agent.tools.child import Child, start_child
+from agent.tools.output import HeadAndTail
+
+__all__ = ["Finished", "run_process"]
+
+GRACE = 2.0  # seconds between TERM and KILL when the time is up
+CANCELLED_GRACE = 0.3  # and when the call is cancelled, which must be over within a second
+LEFT_BEHIND_GRACE = 0.2  # and for what a finished command left behind
+DRAIN = 0.2  # seconds in which background processes may end by themselves after the command
+
+_PIECE = 65536  # bytes read at once
+_PIECES = 16  # reads before others get their turn; together as much as a pipe holds at most
+
+
+@frozen
+class Finished:
+    """How a command ended.
+
+    `output` is standard output and error in arrival order, cut to the limit. Exactly one of `exit_code` and `signal`
+    is a number. `survivors` counts the processes that were still there after the command ended by itself; they were
+    ended too. `duration` is in seconds.
+    """
+
+    output: str
+    exit_code: int | None
+    signal: int | None
+    timed_out: bool
+    truncated: bool
+    survivors: int
+    duration: float
+
+
+async def run_process(
+    argv: Sequence[str],
+    *,
+    cwd: str,
+    env: Mapping[str, str],
+    timeout: float | None,
+    output_limit: int,
+    progress: Callable[[str], None] | None = None,
+    stdin: bytes | None = None,
+) -> Finished:
+    """Run `argv` in `cwd` with exactly `env` (and our token), and return how it ended.
+
+    `timeout` is in seconds, None for none; `output_limit` in bytes. `progress` gets the output as it arrives.
+    Standard input is empty, or `stdin`. Raises CannotStart if nothing was started.
+    """
+    child = start_child(argv, cwd=cwd, env=env, stdin=stdin)
+    listener = _Listener(child.pipe, HeadAndTail(output_limit), progress)
+    try:
+        async with anyio.create_task_group() as group:
+            group.start_soon(listener.listen)
+            timed_out = await _end_in_time(child, timeout)
+            survivors = await _settle(child, listener)
+            group.cancel_scope.cancel()
+        listener.take()
+    except BaseException:
+        with anyio.CancelScope(shield=True):
+            await child.end(CANCELLED_GRACE)
+            await child.with_holders().end(0)
+        raise
+    finally:
+        child.close()
+    return _finished(child, listener.output, timed_out, survivors)
+
+
+@frozen(eq=False)
+class _Listener:
+    """Reads a command's output until its end."""
+
+    pipe: int
+    output: HeadAndTail
+    progress: Callable[[str], None] | None
+    at_end: anyio.Event = field(init=False, factory=anyio.Event)
+    decoder: codecs.IncrementalDecoder = field(
+        init=False, factory=lambda: codecs.getincrementaldecoder("utf-8")("replace")
+    )
+
+    async def listen(self) -> None:
+        while not self.at_end.is_set():
+            await anyio.wait_readable(self.pipe)
+            self.take()
+
+    def take(self) -> None:
+        """Take what is there now: at most as much as a pipe holds, so that others get their turn."""
+        with suppress(BlockingIOError):
+            for _ in range(_PIECES):
+                piece = os.read(self.pipe, _PIECE)
+                self._add(piece)
+                if not piece:
+                    self.at_end.set()
+                    return
+
+    def _add(self, piece: bytes) -> None:
+        self.output.add(piece)
+        if self.progress is not None and (text := self.decoder.decode(piece, not piece)):
+            self.progress(text)
+
+
+async def _end_in_time(child: Child, timeout: float | None) -> bool:
+    """Wait for the command's end, or bring it about; return whether the time was up."""
+    with anyio.move_on_after(timeout):
+        await child.exit()
+        return False
+    await child.end(GRACE)
+    return True
+
+
+async def _settle(child: Child, listener: _Listener) -> int:
+    """Take the last output of a command that has ended, and end what it left behind; return how many those were."""
+    with anyio.move_on_after(DRAIN):
+        await listener.at_end.wait()
+        await child.vanish()
+        return 0
+    if not listener.at_end.is_set():
+        child = child.with_holders()
+    survivors = len(child.family.living(child.age))
+    if survivors:
+        await child.end(LEFT_BEHIND_GRACE)
+        with anyio.move_on_after(DRAIN):
+            await listener.at_end.wait()
+    return survivors
+
+
+def _finished(child: Child, output: HeadAndTail, timed_out: bool, survivors: int) -> Finished:
+    code = child.popen.returncode
+    return Finished(
+        output=output.text(),
+        exit_code=code if code is not None and code >= 0 else None,
+        signal=-code if code is not None and code < 0 else None,
+        timed_out=timed_out,
+        truncated=output.truncated,
+        survivors=survivors,
+        duration=child.age,
+    )

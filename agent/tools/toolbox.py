@@ -1,0 +1,58 @@
+"""The tools of one agent by name: what is wrong with a call, and running it."""
+
+from collections.abc import Callable, Iterable, Mapping
+
+from attrs import evolve
+
+from agent.calls import Category, ToolCall, ToolResult
+from agent.models.model import ToolSchema
+from agent.tools.definition import Tool, ToolContext
+from agent.tools.names import explain_unknown
+from agent.tools.workspace import Workspace
+
+__all__ = ["Toolbox"]
+
+
+class Toolbox:
+    """Tools by name; a later tool takes the place of an earlier one of the same name (S3)."""
+
+    def __init__(self, tools: Iterable[Tool], workspace: Workspace) -> None:
+        """Make a toolbox; `workspace` stands in for tools that have none of their own."""
+        self._tools = {tool.name: tool for tool in tools}
+        self.workspace = workspace
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the tools, in order."""
+        return tuple(self._tools)
+
+    @property
+    def categories(self) -> Mapping[str, Category]:
+        """The category of each tool."""
+        return {name: tool.category for name, tool in self._tools.items()}
+
+    def schemas(self) -> tuple[ToolSchema, ...]:
+        """Return the tools as a model is told about them."""
+        return tuple(tool.schema() for tool in self._tools.values())
+
+    def get(self, name: str) -> Tool | None:
+        """Return a tool, or None."""
+        return self._tools.get(name)
+
+    def checked(self, call: ToolCall) -> ToolCall:
+        """Return the call, with a flaw if its tool is unknown or its arguments do not fit."""
+        if call.flaw is not None:
+            return call
+        tool = self._tools.get(call.tool)
+        if tool is None:
+            return evolve(call, flaw=explain_unknown(call.tool, self.names))
+        problems = tool.check(call.arguments)
+        return evolve(call, flaw="invalid arguments: " + "; ".join(problems)) if problems else call
+
+    async def run(self, call: ToolCall, progress: Callable[[str], None]) -> ToolResult:
+        """Run a call and return its one result; whatever goes wrong is an error result."""
+        checked = self.checked(call)
+        tool = self._tools.get(call.tool)
+        if tool is None or checked.flaw is not None:
+            return ToolResult(checked.flaw or "", is_error=True)
+        return await tool.run(call.arguments, ToolContext(call.id, progress))

@@ -1,0 +1,248 @@
+"""Each b-thread as an automaton, unfolded as it is needed: (local state, event) -> (local state, started b-threads).
+
+Generators cannot be copied. A new local state is reached by replaying its b-thread alone, from its start, along the
+events that led there; afterwards it is a number. Every step is computed twice, the second time along another path
+to the same local state where there is one: if the answers differ, the b-thread keeps state where nobody can see it.
+"""
+
+from collections import deque
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from attrs import define, field
+
+from bp.bthreads import BThread
+from bp.errors import BProgramError
+from bp.event_sets import PredicateError, contains
+from bp.events import Event
+from bp.fingerprint import VerificationError, check_interpreter, fingerprint, fingerprint_of_value
+from bp.purity import Globals, check_outside, watched
+from bp.statements import Start, Sync
+
+__all__ = ["Automaton", "Local", "LocalFailure", "Move"]
+
+MOST_STARTS = 10_000  # b-threads that one event may start
+
+
+class Path(NamedTuple):
+    """How a local state is reached: a b-thread and the events that it advanced on."""
+
+    bthread: BThread
+    events: tuple[Event, ...]
+
+
+@define(eq=False)
+class Local:
+    """A local state: a b-thread (by name and priority) at a synchronization point, and two ways to get there.
+
+    The statement belongs to it: it may have been made from variables that no longer matter.
+    """
+
+    name: str
+    priority: int
+    environment: bool
+    statement: Sync
+    paths: list[Path] = field(factory=list)
+
+
+class Move(NamedTuple):
+    """Where an event takes a local state: None at its end; and whom it starts, generation by generation."""
+
+    local: int | None
+    started: tuple[tuple[int, ...], ...] = ()
+
+
+class LocalFailure(Exception):
+    """A b-thread raised, or yielded what is no statement; `error` says what."""
+
+    def __init__(self, name: str, error: Exception) -> None:
+        super().__init__(f"b-thread {name!r}: {type(error).__name__}: {error}")
+        self.name = name
+        self.error = error
+
+
+class Outcome(NamedTuple):
+    """What advancing a b-thread gave: its next statement and how it looks there (None at its end), and its starts."""
+
+    statement: Sync | None
+    look: Any
+    statement_look: Any
+    started: tuple[BThread, ...]
+
+
+class Automaton:
+    """All local states of all b-threads of a program; numbers stand for them."""
+
+    def __init__(self) -> None:
+        """Make an automaton without states. Raises VerificationError on an interpreter it cannot trust."""
+        check_interpreter()
+        self.locals: list[Local] = []
+        self._numbers: dict[Any, int] = {}
+        self._moves: dict[tuple[int, Any], tuple[Event, Move]] = {}
+        self._known: set[int] = set()
+        self.globals = Globals()
+
+    def begin(self, bthreads: Sequence[tuple[BThread, int]], *, environment: bool) -> tuple[tuple[int, ...], ...]:
+        """Return the local states at which b-threads come to stand, with whom they start, by generation.
+
+        Each b-thread comes with the priority it inherits. Raises LocalFailure and VerificationError.
+        """
+        generations: list[tuple[int, ...]] = []
+        waiting = list(bthreads)
+        total = 0
+        while waiting:
+            total += len(waiting)
+            if total > MOST_STARTS:
+                raise LocalFailure(waiting[0][0].name, BProgramError("b-threads start each other without end"))
+            generation: list[int] = []
+            following: list[tuple[BThread, int]] = []
+            for bthread, inherited in waiting:
+                priority = inherited if bthread.priority is None else bthread.priority
+                local, started = self._first(bthread, priority, environment)
+                generation += [] if local is None else [local]
+                following += [(child, priority) for child in started]
+            generations.append(tuple(generation))
+            waiting = following
+        return tuple(generations)
+
+    def move(self, number: int, event: Event, event_look: Any) -> Move:
+        """Return where `event` takes the local state `number`; it must concern it.
+
+        Raises LocalFailure and VerificationError.
+        """
+        known = self._moves.get((number, event_look))
+        if known is None:
+            move = self._computed(number, event)
+            self._moves[number, event_look] = (event, move)
+            return move
+        return known[1]
+
+    def _computed(self, number: int, event: Event) -> Move:
+        local = self.locals[number]
+        if self._interrupts(local, event):
+            self._close(local)
+            return Move(None)
+        outcomes = [_advanced(path, event) for path in (local.paths[0], local.paths[-1])]
+        for outcome, path in zip(outcomes, (local.paths[0], local.paths[-1]), strict=True):
+            _check_agreement(local, outcomes[0], outcome, path)
+        return self._arrive(local, event, outcomes[0])
+
+    def _arrive(self, local: Local, event: Event, outcome: Outcome) -> Move:
+        path = Path(local.paths[0].bthread, (*local.paths[0].events, event))
+        number = self._number(local.name, local.priority, local.environment, outcome, path)
+        started = tuple((child, local.priority) for child in outcome.started)
+        return Move(number, self.begin(started, environment=local.environment) if started else ())
+
+    def _first(self, bthread: BThread, priority: int, environment: bool) -> tuple[int | None, tuple[BThread, ...]]:
+        if id(bthread.function) not in self._known:
+            self._known.add(id(bthread.function))
+            self.globals.remember(bthread)
+        check_outside(bthread)
+        path = Path(bthread, ())
+        outcome, again = _advanced(path, None), _advanced(path, None)
+        if outcome[1:3] != again[1:3]:
+            raise VerificationError(_hidden(bthread.name, "its first statement is not always the same"))
+        return self._number(bthread.name, priority, environment, outcome, path), outcome.started
+
+    def _number(self, name: str, priority: int, environment: bool, outcome: Outcome, path: Path) -> int | None:
+        """Return the number of a local state; a new one gets the next, a known one learns another path."""
+        if outcome.statement is None:
+            return None
+        key = (name, priority, environment, outcome.look, outcome.statement_look)
+        number = self._numbers.get(key)
+        if number is None:
+            number = self._numbers[key] = len(self.locals)
+            self.locals.append(Local(name, priority, environment, outcome.statement, [path]))
+        elif len(self.locals[number].paths) == 1 and self.locals[number].paths[0] != path:
+            self._learn_path(number, path)
+        return number
+
+    def _learn_path(self, number: int, path: Path) -> None:
+        """Take a second witness for a local state; what was computed from the first must hold for it too."""
+        local = self.locals[number]
+        local.paths.append(path)
+        for (known, _), (event, _) in tuple(self._moves.items()):
+            if known == number and not self._interrupts(local, event):
+                _check_agreement(local, _advanced(local.paths[0], event), _advanced(path, event), path)
+
+    def _interrupts(self, local: Local, event: Event) -> bool:
+        interrupt = local.statement.interrupt
+        return interrupt is not None and _contains(local.name, interrupt, event)
+
+    def _close(self, local: Local) -> None:
+        body, _ = _replayed(local.paths[0])
+        try:
+            body.close()
+        except Exception as error:
+            raise LocalFailure(local.name, error) from error
+
+
+def _advanced(path: Path, event: Event | None) -> Outcome:
+    """Replay a b-thread along `path`, then advance it on `event` (None: only to its first synchronization point)."""
+    name = path.bthread.name
+    if event is None:
+        with watched(name):
+            body, (statement, started) = _replayed(path)
+    else:
+        body, _ = _replayed(path)
+        with watched(name):
+            statement, started = _next(name, body, event)
+    if statement is None:
+        return Outcome(None, None, None, started)
+    try:
+        return Outcome(statement, fingerprint(body), fingerprint_of_value(statement), started)
+    except VerificationError as error:
+        raise VerificationError(f"b-thread {name!r}: {error}") from None
+
+
+def _replayed(path: Path) -> tuple[Any, tuple[Sync | None, tuple[BThread, ...]]]:
+    name = path.bthread.name
+    try:
+        body = path.bthread.begin()
+    except Exception as error:
+        raise LocalFailure(name, error) from error
+    outcome = _next(name, body, None)
+    for event in path.events:
+        if outcome[0] is None:
+            raise VerificationError(_hidden(name, "replayed on the same events, it ends earlier"))
+        outcome = _next(name, body, event)
+    return body, outcome
+
+
+def _next(name: str, body: Any, event: Event | None) -> tuple[Sync | None, tuple[BThread, ...]]:
+    """Advance a generator to its next synchronization point; return its statement and whom it started."""
+    started: deque[BThread] = deque()
+    try:
+        statement = body.send(event)
+        while type(statement) is Start:
+            started.extend(statement.bthreads)
+            if len(started) > MOST_STARTS:
+                raise BProgramError("it starts b-threads without end")
+            statement = body.send(None)
+        if type(statement) is not Sync:
+            raise TypeError(f"it yielded {statement!r}; yield sync(...) instead")
+    except StopIteration:
+        return None, tuple(started)
+    except Exception as error:
+        raise LocalFailure(name, error) from error
+    return statement, tuple(started)
+
+
+def _contains(name: str, events: Any, event: Event) -> bool:
+    try:
+        return contains(events, event)
+    except PredicateError as error:
+        raise LocalFailure(name, error) from error
+
+
+def _check_agreement(local: Local, first: Outcome, second: Outcome, path: Path) -> None:
+    looks = [(outcome.look, outcome.statement_look, len(outcome.started)) for outcome in (first, second)]
+    if looks[0] != looks[1]:
+        raise VerificationError(_hidden(local.name, "from the same place, the same event takes it to different ones"))
+
+
+def _hidden(name: str, finding: str) -> str:
+    return (
+        f"b-thread {name!r} has hidden state: {finding}; keep what it decides on in its local variables, "
+        "or wait for an event that carries it"
+    )

@@ -1,0 +1,76 @@
+"""Which local variables of a suspended b-thread can still matter.
+
+A local that is always written before it is read again is dead: two states that differ in dead locals only are the
+same state. This is the classic backward dataflow analysis, on byte code: live before = used, or live after and not
+written. Whatever is not understood counts as a use, so that a live variable is never taken for dead.
+"""
+
+import dis
+from functools import cache
+from types import CodeType
+
+__all__ = ["live_locals"]
+
+LOOKS_AROUND = frozenset({"locals", "eval", "exec", "vars", "dir"})  # names by which code can read any local
+NEVER_FALLS_THROUGH = frozenset(
+    {"RETURN_VALUE", "RETURN_CONST", "RERAISE", "RAISE_VARARGS", "JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_ABSOLUTE"}
+    | {"JUMP_BACKWARD_NO_INTERRUPT", "INTERPRETER_EXIT"}
+)
+JUMPS = frozenset(dis.hasjrel) | frozenset(dis.hasjabs)
+
+
+@cache
+def live_locals(code: CodeType, offset: int) -> frozenset[str]:
+    """Return the locals of `code` that may be read after it goes on from the instruction at byte `offset`."""
+    if LOOKS_AROUND & set(code.co_names):
+        return frozenset(code.co_varnames)
+    live, following = _live_before(code)
+    return frozenset().union(*(live[after] for after in following[offset]))
+
+
+@cache
+def _live_before(code: CodeType) -> tuple[dict[int, frozenset[str]], dict[int, tuple[int, ...]]]:
+    """Return what is live before each instruction, and which instructions may follow it."""
+    instructions = list(dis.get_instructions(code))
+    following = _following(code, instructions)
+    effects = {instruction.offset: _reads_and_writes(instruction) for instruction in instructions}
+    live: dict[int, frozenset[str]] = {offset: frozenset() for offset in effects}
+    changed = True
+    while changed:
+        changed = False
+        for instruction in reversed(instructions):
+            offset = instruction.offset
+            reads, writes = effects[offset]
+            after = frozenset().union(*(live[successor] for successor in following[offset]))
+            before = reads | (after - writes)
+            if before != live[offset]:
+                live[offset] = before
+                changed = True
+    return live, following
+
+
+def _following(code: CodeType, instructions: list[dis.Instruction]) -> dict[int, tuple[int, ...]]:
+    """Return the instructions that may come next: in line, by jump, or as the handler of an exception."""
+    handlers = dis.Bytecode(code).exception_entries  # type: ignore[attr-defined]
+    following = {}
+    for position, instruction in enumerate(instructions):
+        successors = [entry.target for entry in handlers if entry.start <= instruction.offset < entry.end]
+        if instruction.opname not in NEVER_FALLS_THROUGH and position + 1 < len(instructions):
+            successors.append(instructions[position + 1].offset)
+        if instruction.opcode in JUMPS:
+            successors.append(instruction.argval)
+        following[instruction.offset] = tuple(successors)
+    return following
+
+
+def _reads_and_writes(instruction: dis.Instruction) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the locals that an instruction reads, and those that it writes without reading them first."""
+    name = instruction.opname
+    if "FAST" not in name:
+        return frozenset(), frozenset()
+    names = instruction.argval if isinstance(instruction.argval, tuple) else (instruction.argval,)
+    if name in ("STORE_FAST", "STORE_FAST_STORE_FAST", "STORE_FAST_MAYBE_NULL"):
+        return frozenset(), frozenset(names)
+    if name == "STORE_FAST_LOAD_FAST":
+        return frozenset(names[1:]) - frozenset(names[:1]), frozenset(names[:1])
+    return frozenset(names), frozenset()

@@ -1,0 +1,289 @@
+"""Programs with effects: the one place where a behavioral program meets the world, on asyncio and trio.
+
+An effect is data: *when this kind is selected, start that; one of those comes back*. The runner takes a super-step,
+hands its steps to the journal and flushes it, then starts their effects in the order of selection, and waits for
+the next external event. Blocked means never selected, and never selected means never started.
+
+Every start yields exactly one outcome: what the effect returned, or what `broken` makes of its failing, its being
+cancelled (an event of its `until` was selected) or abandoned (it ignored the cancellation for `GRACE` seconds).
+Whatever comes later is discarded and counted. Effects run as tasks that the runner can leave behind, so that foreign
+code which does not end cannot keep a run from ending.
+"""
+
+import sys
+from collections import deque
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from typing import Any, Literal, Protocol
+
+import anyio
+from attrs import define, field, frozen
+
+from bp.errors import Deadlock, EffectError
+from bp.event_sets import NONE, contains
+from bp.events import Event
+from bp.posts import WhenBlocked
+from bp.program import BProgram, Step
+
+__all__ = ["GRACE", "Broken", "Effect", "Journal", "Runner"]
+
+GRACE = 0.9  # seconds that a cancelled effect has to end
+
+
+@frozen
+class Broken:
+    """How an effect ended without an outcome of its own; `error` when it failed, `by` the event that cancelled it."""
+
+    how: Literal["failed", "cancelled", "abandoned"]
+    error: BaseException | None = None
+    by: Event | None = None
+
+
+def _never(started: Event) -> Any:
+    return NONE
+
+
+@frozen
+class Effect:
+    """What an event starts in the world.
+
+    on: the event kind that starts it. run: gets the event, returns the outcome event. outcome: the kinds it may
+    return (the verifier's environment knows it by these). broken: the outcome when it failed, was cancelled or
+    abandoned. until: the events that cancel it. on_resume: "again" if it may be started anew after a crash,
+    "unknown" if nobody can tell whether it happened.
+    """
+
+    on: type[Event]
+    run: Callable[[Any], Awaitable[Event]]
+    outcome: tuple[type[Event], ...]
+    broken: Callable[[Any, Broken], Event]
+    until: Callable[[Any], Any] = _never
+    on_resume: Literal["again", "unknown"] = "again"
+
+
+class Journal(Protocol):
+    """Who writes down what happened, before it has effects."""
+
+    def record(self, step: Step) -> None:
+        """Take down one step."""
+
+    def flush(self) -> None:
+        """Make sure that what was recorded is kept; the effects start after this."""
+
+
+@define(eq=False)
+class Flight:
+    """One effect under way. Invariant: `landed` turns true once, when its outcome goes into the inbox."""
+
+    effect: Effect
+    started: Event
+    scope: anyio.CancelScope = field(factory=anyio.CancelScope)
+    cancelled_by: Event | None = None
+    landed: bool = False
+    over: anyio.Event = field(factory=anyio.Event)
+
+
+class Runner:
+    """Runs one program with its effects; `post` offers events from outside while it runs.
+
+    `discarded` counts the outcomes that came after their effect had been abandoned.
+    """
+
+    def __init__(self, program: BProgram, effects: Sequence[Effect] = (), journal: Journal | None = None) -> None:
+        """Make a runner; raises ValueError when two effects start on one kind."""
+        self._program = program
+        self._effects = {effect.on: effect for effect in effects}
+        if len(self._effects) != len(effects):
+            raise ValueError("two effects start on the same event kind; make them one effect")
+        self._journal = journal
+        self._inbox: deque[tuple[Event, WhenBlocked]] = deque()
+        self._flights: dict[Flight, None] = {}
+        self._wake = anyio.Event()
+        self._failure: Exception | None = None
+        self.discarded = 0
+
+    def post(self, event: Event, when_blocked: WhenBlocked = "keep") -> None:
+        """Offer an external event, in its turn; call this from the event loop of the run."""
+        self._inbox.append((event, when_blocked))
+        self._wake.set()
+
+    def fail(self, error: Exception) -> None:
+        """End the run under way with `error`: something that looks on has failed. The first one counts."""
+        self._failure = self._failure or error
+        self._wake.set()
+
+    @property
+    def in_flight(self) -> tuple[Event, ...]:
+        """The events whose effects are under way."""
+        return tuple(flight.started for flight in self._flights)
+
+    async def run(self, until: Any = NONE) -> None:
+        """Run until an event of the set `until` was selected, or until nothing can happen any more.
+
+        Raises the program's errors, what the journal raises, what `fail` was given, EffectError for an effect without
+        an outcome, and Deadlock when the program rests, nothing is under way, and somebody still wants something (or
+        `until` has not come). After an error or a cancellation what is under way goes on; run again, or `close`.
+        """
+        while not self._super_step(until):
+            if not self._inbox and not self._flights and self._failure is None:
+                self._judge_rest(until)
+                return
+            await self._next_post()
+
+    def _super_step(self, until: Any) -> bool:
+        """Take a super-step and start its effects; tell whether an event of `until` was among its events."""
+        steps = []
+        try:
+            for step in self._program.run():
+                steps.append(step)
+                if self._journal is not None:
+                    self._journal.record(step)
+        finally:
+            if self._journal is not None:
+                self._journal.flush()
+        starting: list[Flight] = []
+        for step in steps:
+            self._cancel_because_of(step.event, starting)
+            effect = self._effects.get(type(step.event))
+            if effect is not None:
+                starting.append(Flight(effect, step.event))
+        self._take_off(starting)
+        return any(contains(until, step.event) for step in steps)
+
+    async def _next_post(self) -> None:
+        """Wait for an external event and hand it to the program."""
+        while not self._inbox and self._failure is None:
+            self._wake = anyio.Event()
+            await self._wake.wait()
+        if self._failure is not None:
+            raise self._failure
+        self._program.post(*self._inbox.popleft())
+
+    def _judge_rest(self, until: Any) -> None:
+        """Nothing can come any more: fine, unless somebody still wants something."""
+        if self._program.status != "blocked" and not self._program.hot and until is NONE:
+            return
+        waiting = tuple(_wish(self._program, name, sync) for name, sync in self._program.standing if sync.requests)
+        hot = tuple(f"{name!r} must not stay where it is" for name in self._program.hot)
+        raise Deadlock(
+            "nothing can happen any more: " + ("; ".join(waiting + hot) or f"{until!r} did not come"),
+            waiting=waiting + hot,
+        )
+
+    # Effects under way.
+
+    def _take_off(self, starting: Sequence[Flight]) -> None:
+        self._flights.update(dict.fromkeys(starting))
+        if starting:
+            _spawn(self._fly, tuple(starting))
+
+    async def _fly(self, flights: tuple[Flight, ...]) -> None:
+        """Run the first of `flights`; the others follow when it has begun, since trio starts tasks in any order."""
+        flight, *others = flights
+        if others:
+            _spawn(self._fly, tuple(others))
+        ending: Event | Broken | None = None
+        try:
+            if flight.cancelled_by is None and not flight.landed:
+                with flight.scope:
+                    ending = _checked(flight, await flight.effect.run(flight.started))
+        except (KeyboardInterrupt, GeneratorExit):
+            raise
+        except BaseException as error:  # also a cancellation of its own making: without an outcome the run would hang
+            ending = Broken("failed", error)
+        finally:
+            flight.over.set()
+        self._land(flight, ending if ending is not None else Broken("cancelled", by=flight.cancelled_by))
+
+    def _land(self, flight: Flight, ending: Event | Broken) -> None:
+        """Take the one outcome of an effect; a second one is discarded."""
+        if flight.landed:
+            self.discarded += isinstance(ending, Event)
+            return
+        flight.landed = True
+        del self._flights[flight]
+        try:
+            self.post(_outcome(flight, ending))
+        except Exception as error:
+            failure = EffectError(f"{flight.started.name} has no outcome: {_told(error)}", started=flight.started)
+            failure.__cause__ = error
+            self.fail(failure)
+
+    def _cancel_because_of(self, event: Event, starting: Sequence[Flight]) -> None:
+        for flight in (*self._flights, *starting):
+            if flight.cancelled_by is None and contains(flight.effect.until(flight.started), event):
+                flight.cancelled_by = event
+                if flight in self._flights:
+                    flight.scope.cancel()
+                    _spawn(self._abandon_when_late, flight)
+
+    async def _abandon_when_late(self, flight: Flight) -> None:
+        with anyio.move_on_after(GRACE):
+            await flight.over.wait()
+        if not flight.landed:
+            self._land(flight, Broken("abandoned", by=flight.cancelled_by))
+
+    async def close(self) -> None:
+        """End what is still under way, at the latest after the grace time; its outcomes are discarded."""
+        leaving = list(self._flights)
+        for flight in leaving:
+            flight.landed = True
+            flight.scope.cancel()
+        self._flights.clear()
+        if leaving:
+            with anyio.move_on_after(GRACE, shield=True):
+                for flight in leaving:
+                    await flight.over.wait()
+
+
+def _outcome(flight: Flight, ending: Event | Broken) -> Event:
+    """Return the outcome of an effect that ended so. Raises what `broken` raises, and TypeError."""
+    if isinstance(ending, Broken):
+        return _checked(flight, flight.effect.broken(flight.started, ending))
+    return ending
+
+
+def _checked(flight: Flight, outcome: Event) -> Event:
+    if not isinstance(outcome, flight.effect.outcome):
+        kinds = " or ".join(kind.name for kind in flight.effect.outcome)
+        raise TypeError(f"the effect of {flight.started.name} gave {outcome!r}; it must give {kinds}")
+    return outcome
+
+
+def _told(error: Exception) -> str:
+    """Name an error, even one whose own text cannot be made."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:
+        return type(error).__name__
+
+
+def _wish(program: BProgram, name: str, sync: Any) -> str:
+    blockers = {
+        blocker.bthread + (f" ({blocker.because})" if blocker.because is not None else "")
+        for event in sync.requests
+        for blocker in program.blockers(event)
+    }
+    return f"{name!r} requests {', '.join(map(repr, sync.requests))}, held by {', '.join(sorted(blockers)) or 'nobody'}"
+
+
+_TASKS: set[Any] = set()
+
+
+def _spawn(function: Callable[..., Coroutine[Any, Any, None]], *args: Any) -> None:
+    """Start a task that nobody has to wait for: no task group, because one that hangs would hold its group open."""
+    if "trio" in sys.modules and _on_trio():
+        import trio
+
+        trio.lowlevel.spawn_system_task(function, *args)
+        return
+    import asyncio
+
+    task = asyncio.get_running_loop().create_task(function(*args))
+    _TASKS.add(task)
+    task.add_done_callback(_TASKS.discard)
+
+
+def _on_trio() -> bool:
+    import trio
+
+    return trio.lowlevel.in_trio_run()  # type: ignore[no-any-return, attr-defined, unused-ignore]

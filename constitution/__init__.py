@@ -1,0 +1,53 @@
+"""Pure predicates over described actions: may this tool call run, must a person be asked, or is it refused?
+
+Nothing here does I/O. Reading order:
+
+- `verdict`: levels, evidence, verdicts. `action`: what is judged. `paths`: how paths compare.
+- `effects`, `zones`: the words of the statute. `rule`, `statute/`: the statute itself, with its examples.
+- `policy`, `policies`: which rules apply; the policies that ship.
+- `shell/`: `syntax` (text to tree), `second_reading`, `scope` (what is known), `escapes`, `words` (nodes to words),
+  `flow` (pipes), `heredoc`, `redirections`, `blocks`, `commands`, `walk` (every simple command, wherever it stands).
+- `programs/`: `options`, `program` (what a row says), the tables `files`, `system`, `network`, `development`,
+  `harmless`, and `table` (finding a row). `wrappers`: programs that run programs. `interpreters`: inline code.
+- `special/`: forms that no table can say: `shells`, `code`, `search`, `builtins`, `output`, and their `table`.
+- `examination`: one simple command becomes findings. `judgement`: findings become a verdict.
+- `checks`, `mentions`: single questions about an action or a command.
+"""
+
+from constitution.action import Action, PathUse
+from constitution.checks import check_safety, classify_risk, compose, is_dangerous_command
+from constitution.effects import Effect, Zone
+from constitution.judgement import judge, judge_command
+from constitution.mentions import Mentions, mentions
+from constitution.paths import is_path_safe
+from constitution.policies import APPROVAL_LIST, DEFAULT, GATED, PASSTHROUGH, POLICIES, WORKSPACE
+from constitution.policy import Policy
+from constitution.rule import Rule
+from constitution.verdict import Evidence, Level, Verdict
+
+__all__ = [
+    "APPROVAL_LIST",
+    "DEFAULT",
+    "GATED",
+    "PASSTHROUGH",
+    "POLICIES",
+    "WORKSPACE",
+    "Action",
+    "Effect",
+    "Evidence",
+    "Level",
+    "Mentions",
+    "PathUse",
+    "Policy",
+    "Rule",
+    "Verdict",
+    "Zone",
+    "check_safety",
+    "classify_risk",
+    "compose",
+    "is_dangerous_command",
+    "is_path_safe",
+    "judge",
+    "judge_command",
+    "mentions",
+]

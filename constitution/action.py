@@ -1,0 +1,78 @@
+"""What is judged: one tool call, described. Paths and programs arrive resolved; judging looks at nothing else."""
+
+import posixpath
+from collections.abc import Iterator, Mapping
+from typing import Literal
+
+from attrs import field, frozen
+
+__all__ = ["Action", "Facts", "PathUse"]
+
+Access = Literal["read", "write", "delete", "list", "execute"]
+Category = Literal["read", "write", "admin"]
+
+
+class Facts(Mapping[str, str]):
+    """A mapping from text to text that cannot change, and is hashable."""
+
+    __slots__ = ("_items",)
+
+    def __init__(self, items: "Mapping[str, str] | tuple[tuple[str, str], ...]" = ()) -> None:
+        self._items = dict(items)
+
+    def __getitem__(self, key: str) -> str:
+        return self._items[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._items)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Mapping) and self._items == dict(other)
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self._items.items()))
+
+    def __repr__(self) -> str:
+        return f"Facts({self._items!r})"
+
+
+def _facts(items: Mapping[str, str] | tuple[tuple[str, str], ...]) -> Facts:
+    return items if isinstance(items, Facts) else Facts(items)
+
+
+@frozen
+class PathUse:
+    """A path that a tool will use: as given, and absolute with every link followed (the caller did that)."""
+
+    given: str
+    resolved: str
+    access: Access
+
+
+@frozen
+class Action:
+    """One tool call with everything that judging it needs.
+
+    `command` is shell text; `argv` is a program started without a shell; `paths` are what a file tool touches.
+    `resolved` maps words as `mentions` gave them to absolute paths with links followed; a word that is missing is
+    taken lexically. `executables` maps program words to files, "" when there is none.
+    """
+
+    tool: str
+    category: Category
+    workspace: str
+    cwd: str = ""
+    home: str = ""
+    command: str | None = None
+    argv: tuple[str, ...] = ()
+    paths: tuple[PathUse, ...] = ()
+    resolved: Facts = field(factory=Facts, converter=_facts)
+    executables: Facts = field(factory=Facts, converter=_facts)
+
+    @property
+    def start(self) -> str:
+        """The folder in which the call starts: `cwd`, or the workspace."""
+        return posixpath.normpath(self.cwd or self.workspace or "/")

@@ -1,0 +1,102 @@
+"""The words of the statute: what a command can do (effects), and to what kind of place (zones)."""
+
+from enum import Enum, auto
+
+from attrs import frozen
+
+from constitution.verdict import Evidence
+
+__all__ = ["Effect", "Finding", "Zone"]
+
+
+class Effect(Enum):
+    """What a command would do."""
+
+    READ = auto()
+    LIST = auto()
+    WRITE = auto()
+    DELETE = auto()
+    DELETE_TREE = auto()
+    EXECUTE = auto()  # run a file that is already there
+    RUN_UNKNOWN_CODE = auto()  # run text that cannot be known
+    RUN_FETCHED_CODE = auto()  # run text that comes from the network or out of an encoding
+    RISKY_CODE = auto()  # inline code of another language that deletes, writes or starts programs
+    UNKNOWN_COMMAND = auto()  # a word in command position that cannot be known
+    UNKNOWN_PROGRAM = auto()  # a literal program that no table knows
+    UNREADABLE = auto()  # text that cannot be parsed, or that parsers are known to misread
+    EMPTY = auto()
+    NETWORK = auto()
+    UPLOAD = auto()
+    REMOTE_SHELL = auto()
+    GIVE_SHELL = auto()  # another machine gets a shell here
+    LISTEN = auto()
+    PRIVILEGE = auto()
+    POWER = auto()
+    FORMAT = auto()  # file systems, partitions, whole disks
+    RAW_COPY = auto()  # dd, wherever it writes
+    MOUNT = auto()
+    PERMISSIONS = auto()
+    OPEN_TO_ALL = auto()  # chmod 777 and its spellings
+    SETUID = auto()
+    ACCOUNTS = auto()
+    SERVICES = auto()
+    KERNEL = auto()
+    FIREWALL = auto()
+    KILL = auto()
+    KILL_ALL = auto()
+    SCHEDULE = auto()  # cron, at: something that runs later
+    FORK_BOMB = auto()
+    EXHAUST = auto()
+    PACKAGES = auto()  # the system's packages
+    FOREIGN_PACKAGES = auto()  # packages from an address given on the command line, or for every user
+    HISTORY_LOSS = auto()  # version control forgets work
+    SHARED_HISTORY_LOSS = auto()  # and forgets it for everybody
+    PUBLISH = auto()
+    CONTAINER_ESCAPE = auto()
+    CONTAINER_LOSS = auto()
+    CLOUD_CHANGE = auto()
+    CLOUD_LOSS = auto()
+    DATABASE_LOSS = auto()
+    SHOW_ENVIRONMENT = auto()
+    SHOW_SECRETS = auto()
+    COVER_TRACKS = auto()
+    CONFIGURE_TOOL = auto()  # settings that make a later everyday command run something else
+    PRELOAD = auto()
+
+
+class Zone(Enum):
+    """What kind of place a path is; `NOWHERE` is for effects without a path."""
+
+    NOWHERE = auto()
+    WORKSPACE = auto()
+    WORKSPACE_ROOT = auto()
+    VERSION_CONTROL = auto()  # .git and its like in the workspace
+    PRIVATE = auto()  # .env, keys: secrets of the project
+    SCRATCH = auto()
+    SCRATCH_ROOT = auto()
+    HOME = auto()
+    HOME_ROOT = auto()
+    STARTUP = auto()  # files of the home folder that run at login
+    SYSTEM = auto()
+    DEVICE = auto()
+    SINK = auto()  # /dev/null, /dev/stdout, /dev/tcp is not one
+    NETWORK_DEVICE = auto()  # /dev/tcp, /dev/udp
+    SECRET = auto()  # credentials of the user and the system
+    DENIED = auto()  # a denied path of the policy
+    OUTSIDE = auto()
+    PARTLY_KNOWN = auto()  # the folder is in the workspace or scratch, what follows is not known
+    UNKNOWN = auto()
+
+
+NO_EVIDENCE = Evidence("")
+
+
+@frozen
+class Finding:
+    """A command would have this effect on this path; `says` completes "<program> would ..."."""
+
+    effect: Effect
+    path: str = ""
+    says: str = ""
+    program: str = ""
+    evidence: Evidence = NO_EVIDENCE

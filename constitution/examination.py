@@ -1,0 +1,218 @@
+"""How one simple command becomes findings: unwrap it, look its program up, apply the rows that fit.
+
+The forms that no table can say (shells, `find`, `xargs`, interpreters, `cd`) have functions in `special.py`.
+"""
+
+import re
+from collections.abc import Mapping
+
+from constitution.effects import Effect, Finding
+from constitution.programs.options import read_line
+from constitution.programs.program import Does, paths_of
+from constitution.programs.table import is_known, program_name, rows_for
+from constitution.shell.flow import ANYTHING, NOTHING, Flow
+from constitution.shell.scope import Scope
+from constitution.shell.walk import Walk
+from constitution.special.output import output_of
+from constitution.special.table import SPECIAL
+from constitution.verdict import Evidence
+from constitution.wrappers import SHELLS, WRAPPERS, Wrapper, unwrap
+from constitution.zones import FETCHED, UNKNOWN, resolve
+
+__all__ = ["Examination"]
+
+GLOB = re.compile(r"[*?\[]")
+RESERVED = frozenset(
+    [
+        "{",
+        "}",
+        "do",
+        "done",
+        "then",
+        "fi",
+        "if",
+        "else",
+        "elif",
+        "while",
+        "until",
+        "for",
+        "case",
+        "esac",
+        "function",
+        "select",
+        "in",
+        "!",
+        "((",
+        "))",
+    ]
+)
+SPECIALS = frozenset(SPECIAL) | SHELLS | frozenset(WRAPPERS)
+WRITES = frozenset({">", ">>", ">|", "&>", "&>>", ">&", "<>"})
+
+PRELOADS = frozenset(
+    "LD_PRELOAD LD_AUDIT DYLD_INSERT_LIBRARIES BASH_ENV ENV PYTHONSTARTUP PERL5OPT RUBYOPT".split()  # noqa: SIM905
+)
+COMMANDS = frozenset(
+    """
+    PAGER GIT_PAGER MANPAGER EDITOR VISUAL GIT_EDITOR GIT_SEQUENCE_EDITOR GIT_SSH_COMMAND GIT_SSH GIT_EXTERNAL_DIFF
+    GIT_ASKPASS SSH_ASKPASS SUDO_ASKPASS PROMPT_COMMAND LESSOPEN LESSCLOSE BROWSER RSYNC_RSH
+    """.split()  # noqa: SIM905
+)
+ADDRESSED = frozenset({Effect.NETWORK, Effect.UPLOAD})  # what they name are addresses, not paths
+
+SAYS = {
+    Effect.READ: "read {path}",
+    Effect.LIST: "list {path}",
+    Effect.WRITE: "write {path}",
+    Effect.DELETE: "delete {path}",
+    Effect.DELETE_TREE: "delete {path} recursively",
+    Effect.EXECUTE: "run {path}",
+    Effect.PERMISSIONS: "change the permissions of {path}",
+    Effect.OPEN_TO_ALL: "open {path} to everybody",
+    Effect.NETWORK: "reach {path} over the network",
+    Effect.KILL: "end processes",
+    Effect.RAW_COPY: "copy raw bytes",
+    Effect.UNKNOWN_PROGRAM: "do something unknown with {path}",
+    Effect.RUN_FETCHED_CODE: "run code that was downloaded or decoded",
+    Effect.RUN_UNKNOWN_CODE: "run text that cannot be known",
+}
+
+
+class Examination:
+    """Collects the findings of one command text. `resolved` maps absolute lexical paths to where links lead."""
+
+    def __init__(self, scope: Scope, resolved: Mapping[str, str], executables: Mapping[str, str]) -> None:
+        self.start = scope.cwd[0]
+        self.home = scope.home
+        self.resolved = {resolve(word, cwd=self.start, home=self.home): path for word, path in resolved.items()}
+        self.executables = executables
+        self.findings: dict[Finding, None] = {}
+        self.programs: dict[str, None] = {}
+        self.words: dict[str, None] = {}
+        self.invocations: list[Evidence] = []
+
+    def report(self, finding: Finding) -> None:
+        """Add a finding."""
+        self.findings[finding] = None
+
+    def found(self, effect: Effect, walk: Walk, *, program: str = "", path: str | None = None, says: str = "") -> None:
+        """Add a finding about the command that `walk` is at; a path is a word, resolved in every possible folder."""
+        says = says or SAYS.get(effect, "")
+        if path is None:
+            self.report(Finding(effect, "", says.replace("{path}", "something"), program, walk.evidence))
+            return
+        shown = says.replace("{path}", path.replace(UNKNOWN, "…") or "''")
+        for cwd in walk.scope.cwd:
+            absolute = resolve(path, cwd=cwd, home=self.home)
+            self.words[absolute] = None
+            self.report(Finding(effect, self.resolved.get(absolute, absolute), shown, program, walk.evidence))
+
+    def redirect(self, operator: str, target: str, walk: Walk) -> None:
+        """Take a redirection: `>` and its like write, `<` reads."""
+        effect = Effect.WRITE if operator in WRITES else Effect.READ
+        self.found(effect, walk, program="the command", path=target)
+
+    def assigned(self, name: str, values: tuple[str, ...], walk: Walk) -> None:
+        """Take an assignment to a variable; some make other programs run what they hold."""
+        if name in PRELOADS:
+            self.found(Effect.PRELOAD, walk, program="the command", says=f"make programs load {values[0]} ({name})")
+        elif name in COMMANDS:
+            for value in values:
+                walk.nested(value)
+
+    def examine(self, argv: list[str], stdin: Flow, walk: Walk) -> Flow:
+        """Examine a command whose words are known as far as possible; return what it prints."""
+        word, name = argv[0], program_name(argv[0], SPECIALS)
+        if UNKNOWN in word or (GLOB.search(word) and word not in ("[", "[[")) or word in RESERVED or not word:
+            return self._unknown_command(argv, walk)
+        self.programs[word] = None
+        self.invocations.append(Evidence(walk.evidence.text, walk.evidence.start, walk.evidence.end, tuple(argv)))
+        name = self._name_behind(word, name)
+        if "/" in word:
+            self.found(Effect.EXECUTE, walk, program=name, path=word)
+        wrapper = WRAPPERS.get(name)
+        if wrapper is not None:
+            return self._wrapped(wrapper, name, argv, stdin, walk)
+        special = SPECIAL.get(name) or (SPECIAL["sh"] if name in SHELLS else None)
+        if special is not None:
+            special(self, name, argv, stdin, walk)
+        self._table(name, argv, stdin, walk)
+        return output_of(name, argv, stdin)
+
+    def _name_behind(self, word: str, name: str) -> str:
+        """A file of an unknown name may be a link to a program that is known."""
+        if is_known(name) or name in SPECIALS:
+            return name
+        target = self.executables.get(word, "")
+        behind = program_name(target, SPECIALS) if target else name
+        return behind if is_known(behind) or behind in SPECIALS else name
+
+    def _unknown_command(self, argv: list[str], walk: Walk) -> Flow:
+        if FETCHED in argv[0]:
+            self.found(Effect.RUN_FETCHED_CODE, walk, program="the command")
+        self.found(Effect.UNKNOWN_COMMAND, walk, program="the command", says="run a program whose name cannot be known")
+        if len(argv) > 1 and argv[0] in RESERVED:
+            return self.examine(argv[1:], ANYTHING, walk)
+        return ANYTHING
+
+    def _wrapped(self, wrapper: Wrapper, name: str, argv: list[str], stdin: Flow, walk: Walk) -> Flow:
+        inner, scripts = unwrap(wrapper, argv[1:])
+        flow = NOTHING
+        if wrapper.effect is not None:
+            self.found(wrapper.effect, walk, program=name, says=wrapper.says)
+        for script in scripts:
+            flow = walk.nested(script, stdin)
+        if wrapper.joins and inner:
+            return walk.nested(" ".join(inner), stdin)
+        if inner:
+            return (
+                walk.invoke(inner, stdin) if name in ("command", "time", "exec") else self.examine(inner, stdin, walk)
+            )
+        if is_known(name):
+            self._table(name, argv, stdin, walk)
+        return flow if scripts else ANYTHING
+
+    def _table(self, name: str, argv: list[str], stdin: Flow, walk: Walk) -> None:
+        if "--help" in argv[1:3] and len(argv) <= 3 and argv[-1] == "--help":
+            return
+        for row, words in rows_for(name, argv[1:]):
+            line = read_line(words, row.takes, long_style=row.long_style)
+            if line.flags & row.unless:
+                continue
+            for does in row.does:
+                if does.applies(line):
+                    self._does(does, name, paths_of(does.to, line), walk)
+        if not is_known(name) and name not in SPECIALS:
+            self._stranger(name, argv, walk)
+
+    def _does(self, does: Does, name: str, paths: tuple[str, ...], walk: Walk) -> None:
+        if not does.to:
+            self.found(does.effect, walk, program=name, says=does.says)
+        for path in paths:
+            if does.effect not in ADDRESSED:
+                if path != "-":
+                    self.found(does.effect, walk, program=name, path=path, says=does.says)
+            elif not _is_local(path):
+                says = does.says or f"reach {path.replace(UNKNOWN, '…')[:80]} over the network"
+                self.found(does.effect, walk, program=name, says=says)
+
+    def _stranger(self, name: str, argv: list[str], walk: Walk) -> None:
+        """A literal program that no table knows: what it does with its arguments is unknown."""
+        self.found(Effect.UNKNOWN_PROGRAM, walk, program=name, says="do something that no table knows")
+        for word in argv[1:]:
+            value = word.partition("=")[2] if word.startswith("-") or "=" in word else word
+            if value and not value.startswith("-") and (_looks_like_path(value)):
+                self.found(Effect.UNKNOWN_PROGRAM, walk, program=name, path=value)
+
+
+def _looks_like_path(word: str) -> bool:
+    return (word.startswith(("/", "~", "..", "./")) or "/" in word or word == ".") and "://" not in word
+
+
+LOCAL = re.compile(
+    r"^(\w+://)?([^/@]*@)?(localhost|127\.\d+\.\d+\.\d+|\[?::1\]?|0\.0\.0\.0|[\w.-]+\.(localhost|local|test))(:\d+)?(/|$|\?)"
+)
+
+
+def _is_local(address: str) -> bool:
+    return LOCAL.match(address) is not None

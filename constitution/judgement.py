@@ -1,0 +1,128 @@
+"""How an action becomes a verdict: its findings, the zone of each, and the strictest rule of the policy for them."""
+
+import posixpath
+from typing import TYPE_CHECKING
+
+from constitution.action import Action, PathUse
+from constitution.effects import Effect, Finding, Zone
+from constitution.policies import DEFAULT
+from constitution.policy import Policy
+from constitution.rule import Rule
+from constitution.verdict import Evidence, Level, Verdict
+from constitution.zones import Places, zone_of
+
+if TYPE_CHECKING:
+    from constitution.examination import Examination
+
+__all__ = ["findings_of", "judge", "judge_command"]
+
+NOWHERE_HOME = "/home/.nobody"
+ACCESS = {
+    "read": Effect.READ,
+    "write": Effect.WRITE,
+    "delete": Effect.DELETE,
+    "list": Effect.LIST,
+    "execute": Effect.EXECUTE,
+}
+
+
+def judge(action: Action, policy: Policy = DEFAULT) -> Verdict:
+    """Return the verdict on an action: total and deterministic, the strictest of everything found (design 4).
+
+    What cannot be parsed, is too long or too deep, or is unknown in command position is never allowed, except by a
+    policy without rules.
+    """
+    if action.command is not None and not action.command.strip():
+        return _verdict(Finding(Effect.EMPTY, says="do nothing", program="the command"), Zone.NOWHERE, policy)
+    verdicts = [_admin(action, policy)]
+    verdicts += [_bounds(use, action, policy) for use in action.paths]
+    examination = findings_of(action) if policy.rules or policy.blocklist else None
+    if examination is not None:
+        home = action.home or NOWHERE_HOME
+        places = Places(_root(action.workspace), home, policy.denied(home), policy.roots(home))
+        zones = (
+            (finding, zone_of(finding.path, places) if finding.path else Zone.NOWHERE)
+            for finding in examination.findings
+        )
+        verdicts += [_verdict(finding, zone, policy) for finding, zone in zones]
+        verdicts += [_blocked(examination, policy)] if policy.blocklist and action.command is not None else []
+    return Verdict.strictest(verdicts)
+
+
+def judge_command(
+    command: str, workspace: str, *, cwd: str = "", home: str | None = None, policy: Policy = DEFAULT
+) -> Verdict:
+    """Return the verdict on a shell command that starts in `cwd` (or the workspace); paths are taken lexically."""
+    return judge(Action("bash", "write", workspace, cwd or workspace, home or "", command=command), policy)
+
+
+def findings_of(action: Action) -> "Examination":
+    """Return everything that an action would do: its command, its argv, its paths."""
+    from constitution.examination import Examination  # the tables and the parser are loaded with the first judgement
+    from constitution.shell.flow import NOTHING
+    from constitution.shell.scope import Scope
+    from constitution.shell.walk import Walk
+
+    scope = Scope((action.start,), action.home or NOWHERE_HOME)
+    examination = Examination(scope, action.resolved, action.executables)
+    try:
+        walk = Walk(examination, scope)
+        if action.command is not None:
+            walk.run(action.command)
+        if action.argv:
+            walk.evidence = Evidence(" ".join(action.argv)[:200], argv=action.argv)
+            examination.examine(list(action.argv), NOTHING, walk)
+    except RecursionError:
+        examination.report(
+            Finding(Effect.UNREADABLE, says="do something that is nested too deep to read", program="the command")
+        )
+    for use in action.paths:
+        says = f"{use.access} {use.given}"
+        examination.report(Finding(ACCESS[use.access], use.resolved, says, action.tool, Evidence(use.given)))
+    return examination
+
+
+def _verdict(finding: Finding, zone: Zone, policy: Policy) -> Verdict:
+    rules = policy.rules_for(finding.effect, zone)
+    return _by(rules[0], finding) if rules else Verdict.allow()
+
+
+def _by(rule: Rule, finding: Finding) -> Verdict:
+    explanation = f"{finding.program or 'the command'} would {finding.says}"
+    return Verdict(rule.level, rule.name, rule.category, (finding.evidence,), explanation)
+
+
+def _admin(action: Action, policy: Policy) -> Verdict:
+    if action.category != "admin" or policy.admin is Level.allow:
+        return Verdict.allow()
+    return Verdict(policy.admin, "admin_needs_approval", "category", (), f"{action.tool} is an admin tool")
+
+
+def _bounds(use: PathUse, action: Action, policy: Policy) -> Verdict:
+    """File tools stay in the workspace and the allowed roots; denied paths win (S6.10 to S6.12)."""
+    home = action.home or NOWHERE_HOME
+    if "\0" not in use.resolved and policy.allows_path(use.resolved, _root(action.workspace), home):
+        return Verdict.allow()
+    explanation = f"{action.tool} would {use.access} {use.given!r}, which is outside the allowed paths"
+    return Verdict(
+        Level.deny, "outside_allowed_paths", "paths", (Evidence(use.given, argv=(use.resolved,)),), explanation
+    )
+
+
+def _blocked(examination: "Examination", policy: Policy) -> Verdict:
+    """S0's list of words, applied to programs wherever they stand, not to text that mentions them."""
+    from constitution.programs.table import program_name
+
+    for finding in examination.invocations:
+        name = program_name(finding.argv[0])
+        for entry in policy.blocklist:
+            word, _, argument = entry.partition(" ")
+            if name == word and (not argument or argument in {item.lstrip("0") for item in finding.argv[1:]}):
+                return Verdict(
+                    Level.deny, "blocklist", "blocklist", (finding,), f"{entry} is on the list of blocked commands"
+                )
+    return Verdict.allow()
+
+
+def _root(workspace: str) -> str:
+    return posixpath.normpath(workspace) if workspace else "/"

@@ -1,0 +1,64 @@
+"""What a policy is: rules over effects and zones, which paths are bounds, and a list of forbidden words.
+
+Rules of a policy combine by maximum: whatever is added can only raise a verdict.
+"""
+
+from functools import lru_cache
+
+from attrs import evolve, frozen
+
+from constitution.effects import Effect, Zone
+from constitution.paths import absolute, is_within
+from constitution.rule import Rule
+from constitution.verdict import Level
+
+__all__ = ["DENIED_PATHS", "Policy"]
+
+DENIED_PATHS = ("~/.ssh", "~/.gnupg", "/etc/shadow", "/etc/passwd")
+"""S0 6.4: credentials; denied wins over allowed."""
+
+
+@frozen(cache_hash=True)
+class Policy:
+    """A way to judge. `allowed_roots` and `denied_paths` may begin with `~`.
+
+    `bounded`: paths of file tools must lie in the workspace or an allowed root. `blocklist`: words that are denied as
+    programs of a shell command ("rm"), or a program with an argument ("chmod 777"), whatever the category (S0 6.4).
+    `admin`: the level of actions whose category is admin (S0 6.1).
+    """
+
+    name: str
+    rules: tuple[Rule, ...]
+    allowed_roots: tuple[str, ...] = ()
+    denied_paths: tuple[str, ...] = DENIED_PATHS
+    blocklist: tuple[str, ...] = ()
+    bounded: bool = True
+    admin: Level = Level.allow
+
+    def rules_for(self, effect: Effect, zone: Zone) -> tuple[Rule, ...]:
+        """Return the rules that speak about an effect in a zone, the strictest first."""
+        return _rules_for(self, effect, zone)
+
+    def denied(self, home: str) -> tuple[str, ...]:
+        """Return the denied paths, absolute."""
+        return tuple(absolute(path, cwd="/", home=home) for path in self.denied_paths)
+
+    def allows_path(self, path: str, workspace: str, home: str) -> bool:
+        """Return whether a resolved path is within the bounds: not denied, and in the workspace or an allowed root."""
+        if any(is_within(path, denied) for denied in self.denied(home)):
+            return False
+        return not self.bounded or any(is_within(path, root) for root in (workspace, *self.roots(home)))
+
+    def roots(self, home: str) -> tuple[str, ...]:
+        """Return the allowed roots, absolute."""
+        return tuple(absolute(path, cwd="/", home=home) for path in self.allowed_roots)
+
+    def with_rules(self, *rules: Rule) -> "Policy":
+        """Return this policy with more rules; no verdict becomes weaker."""
+        return evolve(self, rules=self.rules + rules)
+
+
+@lru_cache(maxsize=4096)
+def _rules_for(policy: Policy, effect: Effect, zone: Zone) -> tuple[Rule, ...]:
+    fitting = [rule for rule in policy.rules if effect in rule.effects and (not rule.zones or zone in rule.zones)]
+    return tuple(sorted(fitting, key=lambda rule: -rule.level.rank))

@@ -1,0 +1,170 @@
+"""Programs that read, write, delete, copy and mark files."""
+
+from constitution.effects import Effect
+from constitution.programs.program import Does, Program
+
+__all__ = ["FILES"]
+
+RECURSIVE = "-r -R --recursive"
+READERS = (
+    "cat|tac|nl|head|tail|less|more|wc|sort|uniq|cut|paste|join|comm|column|fold|fmt|expand|unexpand|rev|od|xxd|hexdump"
+    "|strings|file|stat|md5sum|sha1sum|sha256sum|sha512sum|b2sum|cksum|diff|cmp|diff3|sdiff|colordiff|base64|base32|bat"
+    "|zcat|bzcat|xzcat|zless|iconv|look|pr|tsort|csplit|jq|xmllint|view|source-highlight|pygmentize|glow|batcat|shasum|md5"
+)
+
+FILES = (
+    Program(
+        READERS,
+        [
+            Does(Effect.READ, "operands"),
+            Does(Effect.WRITE, "-o --output"),
+            Does(Effect.READ, "-f --from-file --files0-from"),
+        ],
+        takes="-n -c -d -f -k -t -o --output --lines --bytes --delimiter --fields --key -w --width -F "
+        "--from-file -N -A "
+        "-j -s --color --tabs -S -T --files0-from --arg --argjson",
+    ),
+    Program("jq", [Does(Effect.READ, "rest"), Does(Effect.READ, "-f --from-file")], takes="-f --from-file -L --indent"),
+    Program(
+        "grep|egrep|fgrep|rg|ag|ack|zgrep|ripgrep",
+        [
+            Does(Effect.READ, "rest", unless="-e --regexp -f --file"),
+            Does(Effect.READ, "operands", given="-e --regexp -f --file"),
+            Does(Effect.READ, "-f --file"),
+        ],
+        takes="-e --regexp -f --file -A -B -C -m -d -D --include --exclude --exclude-dir --max-count --context "
+        "-g --glob "
+        "-t --type -T --type-not --color --colour -M -j --max-depth",
+    ),
+    Program(
+        "sed|gsed",
+        [
+            Does(Effect.WRITE, "rest", given="-i --in-place -I"),
+            Does(Effect.READ, "rest", unless="-e -f --expression --file"),
+            Does(Effect.READ, "operands", given="-e --expression -f --file"),
+            Does(Effect.WRITE, "operands", given="-i --in-place -I", words="^(/|~)"),
+        ],
+        takes="-e -f -l --expression --file --line-length",
+    ),
+    Program(
+        "ls|dir|vdir|tree|du|exa|eza|lsd|readlink|realpath|namei|getfacl|lsattr|ncdu",
+        [Does(Effect.LIST, "operands")],
+        takes="-I -L --level -d --max-depth --ignore -T --time-style --block-size --color --exclude",
+    ),
+    Program(
+        "rm|unlink|grm|trash|rimraf|del-cli|srm",
+        [
+            Does(Effect.DELETE_TREE, "operands", given=RECURSIVE, says="delete {path} recursively"),
+            Does(Effect.DELETE, "operands", unless=RECURSIVE),
+        ],
+    ),
+    Program("rimraf|srm", [Does(Effect.DELETE_TREE, "operands", says="delete {path} recursively")]),
+    Program("rmdir", [Does(Effect.DELETE, "operands")]),
+    Program(
+        "shred|wipe|scrub",
+        [Does(Effect.DELETE, "operands", says="destroy the content of {path}")],
+        takes="-n -s --iterations --size --random-source",
+    ),
+    Program("truncate", [Does(Effect.WRITE, "operands", says="cut {path}")], takes="-s -r --size --reference"),
+    Program("fallocate", [Does(Effect.WRITE, "operands")], takes="-l -o --length --offset"),
+    Program(
+        "mv|gmv",
+        [
+            Does(Effect.DELETE, "but_last", unless="-t --target-directory", says="move {path} away"),
+            Does(Effect.WRITE, "last"),
+            Does(Effect.DELETE, "operands", given="-t --target-directory", says="move {path} away"),
+            Does(Effect.WRITE, "-t --target-directory"),
+        ],
+        takes="-t --target-directory -S --suffix",
+    ),
+    Program(
+        "cp|gcp|install|ditto",
+        [
+            Does(Effect.READ, "but_last", unless="-t --target-directory"),
+            Does(Effect.WRITE, "last"),
+            Does(Effect.READ, "operands", given="-t --target-directory"),
+            Does(Effect.WRITE, "-t --target-directory"),
+            Does(
+                Effect.SETUID, "last", given="-m --mode", values=r"^[4267]\d{3}$|s", says="make {path} run as its owner"
+            ),
+        ],
+        takes="-t --target-directory -S --suffix -m --mode -o --owner -g --group",
+    ),
+    Program(
+        "ln|link|symlink",
+        [Does(Effect.WRITE, "last"), Does(Effect.READ, "but_last"), Does(Effect.WRITE, "-t --target-directory")],
+        takes="-t --target-directory -S --suffix",
+    ),
+    Program(
+        "mkdir|mkfifo|touch|mknod", [Does(Effect.WRITE, "operands")], takes="-m --mode -d --date -t -r --reference"
+    ),
+    Program("tee|sponge", [Does(Effect.WRITE, "operands")]),
+    Program(
+        "split",
+        [Does(Effect.READ, "first"), Does(Effect.WRITE, "rest")],
+        takes="-b -l -n -a -C --bytes --lines --number",
+    ),
+    Program(
+        "patch",
+        [Does(Effect.WRITE, "first"), Does(Effect.READ, "-i --input"), Does(Effect.WRITE, "-o -d --directory")],
+        takes="-i --input -o --output -d --directory -p --strip -D -B -r",
+    ),
+    Program(
+        "dd",
+        [
+            Does(Effect.RAW_COPY),
+            Does(Effect.WRITE, "of=", says="write raw bytes over {path}"),
+            Does(Effect.READ, "if="),
+        ],
+    ),
+    Program(
+        "tar|gtar|bsdtar",
+        [
+            Does(Effect.WRITE, "-C --directory"),
+            Does(Effect.WRITE, "-f --file", given="-c --create -r -u --append"),
+            Does(Effect.READ, "operands", given="-c --create -r -u --append"),
+            Does(Effect.READ, "-f --file", unless="-c --create"),
+            Does(Effect.DELETE, "operands", given="--remove-files"),
+            Does(
+                Effect.RISKY_CODE,
+                given="--to-command --checkpoint-action --use-compress-program -I --rsh-command",
+                says="start another program for what it unpacks",
+            ),
+            Does(Effect.WRITE, "", given="-P --absolute-names", says="unpack to absolute paths"),
+        ],
+        takes="-f --file -C --directory -X -T --exclude --strip-components --transform -I --use-compress-program "
+        "--to-command --checkpoint-action --wildcards",
+    ),
+    Program(
+        "unzip|7z|7za|unrar|zip|gzip|gunzip|bzip2|bunzip2|xz|unxz|zstd|unzstd|lz4|ar|cpio|pigz",
+        [Does(Effect.READ, "operands"), Does(Effect.WRITE, "-d -o")],
+        takes="-d -o -x -i -P -O -D -F -T",
+    ),
+    Program(
+        "chmod",
+        [
+            Does(
+                Effect.OPEN_TO_ALL,
+                words=r"^(0?[0-7]?777|0?[0-7]?666|a?\+rwx|[ugo]*[ao][ugoa]*[+=][rwxXst]*w[rwxXst]*|\+.*w.*|a=rwx|[ugo]+=rwx,.*)$",
+                says="open {path} to everybody",
+                to="rest",
+            ),
+            Does(
+                Effect.SETUID,
+                "rest",
+                words=r"^(0?[4267][0-7]{3}|[ugoa]*[+=][rwxX]*s[rwxX]*)$",
+                says="make {path} run as its owner",
+            ),
+            Does(Effect.PERMISSIONS, "rest", unless="--reference"),
+            Does(Effect.PERMISSIONS, "operands", given="--reference"),
+        ],
+        takes="--reference",
+    ),
+    Program("chattr", [Does(Effect.PERMISSIONS, "operands")], takes="-v -p"),
+    Program(
+        "chown|chgrp|setfacl|chflags|chcon|xattr|setfattr",
+        [Does(Effect.PERMISSIONS, "rest")],
+        takes="--reference --from -m -x -M -X --modify --remove -n -v",
+    ),
+    Program("setcap", [Does(Effect.SETUID, "operands", says="give a program the powers of the system")]),
+)

@@ -1,0 +1,97 @@
+"""What a row of the program tables says: which words of a command line have which effect.
+
+    Program("tee", does=[Does(WRITE, "operands")])
+    Program("git push", does=[Does(SHARED_HISTORY_LOSS, given="-f --force --mirror", says="overwrite what others see")])
+
+`to` chooses the paths: `operands`, `first`, `last`, `but_last`, `rest` (all but the first), `-o` or `--output` (the
+value of an option, several with blanks), `@ -d` (a file named behind `@` in such a value),
+`of=` (a word that starts so), or "" for an effect without a path.
+"""
+
+import re
+from collections.abc import Sequence
+from functools import cache
+
+from attrs import field, frozen
+
+from constitution.effects import Effect
+from constitution.programs.options import Line, has_any
+
+__all__ = ["Does", "Program", "paths_of"]
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+@cache
+def _pattern(text: str) -> re.Pattern[str]:
+    """Compile on first use: there are many rows, and a command meets few."""
+    return re.compile(text)
+
+
+@frozen
+class Does:
+    """One effect of a program, and when it has it: with one of `given`, without `unless`, an operand like `words`."""
+
+    effect: Effect
+    to: str = ""
+    given: frozenset[str] = field(default="", converter=_words)
+    unless: frozenset[str] = field(default="", converter=_words)
+    words: str = ""  # a pattern
+    values: str = ""  # a pattern: one of the given options has such a value
+    says: str = ""
+    bare: bool = False  # only without operands
+
+    def applies(self, line: Line) -> bool:
+        """Return whether a command line has this effect."""
+        if self.given and not has_any(line.flags, self.given):
+            return False
+        if line.flags & self.unless or (self.bare and line.operands):
+            return False
+        given = [value for name, value in line.values if name in self.given]
+        if self.values and not any(map(_pattern(self.values).search, given)):
+            return False
+        return not self.words or any(map(_pattern(self.words).search, line.operands))
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(text.split("|"))
+
+
+def _all(does: Sequence[Does]) -> tuple[Does, ...]:
+    return tuple(does)
+
+
+@frozen
+class Program:
+    """A row: names (with subcommands, as in "git push"), options that take a value, effects."""
+
+    names: tuple[str, ...] = field(converter=_names)
+    does: tuple[Does, ...] = field(default=(), converter=_all)
+    takes: frozenset[str] = field(default="", converter=_words)
+    long_style: bool = False
+    unless: frozenset[str] = field(default="", converter=_words)  # with one of these it only looks
+
+
+def paths_of(to: str, line: Line) -> tuple[str, ...]:
+    """Return the words that a choice of paths names in a command line."""
+    operands = line.operands
+    if to in CHOICES:
+        first, last = CHOICES[to]
+        return operands[first:last]
+    if to == "last":
+        return operands[-1:] if len(operands) > 1 else ()
+    if to.endswith("="):
+        return tuple(word[len(to) :] for word in operands if word.startswith(to))
+    if to.startswith("@"):
+        return tuple(word.rpartition("@")[2] for word in line.value_of(*to.split()) if "@" in word)
+    return line.value_of(*to.split())
+
+
+CHOICES: dict[str, tuple[int | None, int | None]] = {
+    "operands": (None, None),
+    "first": (None, 1),
+    "but_last": (None, -1),
+    "rest": (1, None),
+}

@@ -1,0 +1,76 @@
+"""Finding the rows of a program: by its name, and by its subcommands, however deep they are."""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+
+from constitution.programs.development import DEVELOPMENT
+from constitution.programs.files import FILES
+from constitution.programs.harmless import HARMLESS
+from constitution.programs.network import NETWORK
+from constitution.programs.options import read_line
+from constitution.programs.program import Program
+from constitution.programs.system import SYSTEM
+
+__all__ = ["HARMLESS", "PROGRAMS", "program_name", "rows_for"]
+
+PROGRAMS: tuple[Program, ...] = FILES + SYSTEM + NETWORK + DEVELOPMENT
+
+VERSIONED = re.compile(r"(?:[-.]?\d+(?:\.\d+)*|\.exe)$")
+
+
+@cache
+def _index() -> dict[str, tuple[Program, ...]]:
+    index: dict[str, tuple[Program, ...]] = {}
+    for program in PROGRAMS:
+        for name in program.names:
+            index[name] = (*index.get(name, ()), program)
+    return index
+
+
+@cache
+def _with_subcommands() -> dict[str, frozenset[str]]:
+    """Return, for each program that has rows for subcommands, its own options that take a value."""
+    index = _index()
+    heads = {name.split()[0] for name in index if " " in name}
+    return {head: frozenset().union(*(row.takes for row in index.get(head, ()))) for head in heads}
+
+
+def rows_for(name: str, words: list[str]) -> Iterator[tuple[Program, list[str]]]:
+    """Yield each row that speaks about a command, with the words that its options and operands are read from."""
+    index = _index()
+    for row in index.get(name, ()):
+        yield row, words
+    takes = _with_subcommands().get(name)
+    if takes is None:
+        return
+    rest = words
+    for _ in range(2):
+        rest = list(read_line(rest, takes, to_operand=True).operands)
+        if not rest:
+            return
+        name, rest = f"{name} {rest[0]}", rest[1:]
+        for row in index.get(name, ()):
+            yield row, rest
+
+
+@cache
+def _known_names() -> frozenset[str]:
+    return frozenset(name.split()[0] for name in _index()) | HARMLESS
+
+
+def program_name(word: str, also: frozenset[str] = frozenset()) -> str:
+    """Return the name by which the tables know a program word: no folder, no version (`/usr/bin/python3.11`)."""
+    name = word.rpartition("/")[2] or word
+    if name in _known_names() or name in also:
+        return name
+    plain = VERSIONED.sub("", name)
+    if plain in _known_names() or plain in also:
+        return plain
+    stem = name.partition(".")[0]
+    return stem if stem in ("mkfs", "newfs", "fsck") else name
+
+
+def is_known(name: str) -> bool:
+    """Return whether a table knows the program."""
+    return name in _known_names()

@@ -1,0 +1,140 @@
+"""Simple commands and assignments: words are expanded, once for each value that a variable may have."""
+
+from typing import TYPE_CHECKING
+
+from constitution.shell.blocks import pipeline
+from constitution.shell.flow import NOTHING, Flow
+from constitution.shell.redirections import late_words, redirect
+from constitution.shell.words import Expander
+from constitution.zones import UNKNOWN
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+    from constitution.shell.walk import Walk
+
+__all__ = ["assign", "assignment_values", "command", "redirected", "unset"]
+
+
+def command(walk: "Walk", node: "Node", stdin: Flow, extra: list[str] | tuple[str, ...] = ()) -> Flow:
+    """Expand a simple command, once for each value that its variables may have, and have it examined."""
+    expander = walk.expander()
+    argv, stdin = _argv(walk, node, expander, stdin)
+    if expander.doubtful:
+        for choice in expander.several()[1:]:
+            other = walk.expander()
+            other.choice = choice
+            walk.simple(node, [*_argv(walk, node, other, stdin)[0], *extra], stdin)
+    return walk.simple(node, [*argv, *extra], stdin)
+
+
+def _argv(walk: "Walk", node: "Node", expander: Expander, stdin: Flow) -> tuple[list[str], Flow]:
+    argv, end = list[str](), -1
+    for child in node.children:
+        kind = child.type
+        if child.start_byte == end and "redirect" not in kind:
+            walk.doubt("the parser splits a word that has no blank in it")
+        end = child.end_byte if "redirect" not in kind else -1
+        if kind == "variable_assignment":
+            _report(walk, child, assignment_values(walk, child))
+        elif kind in ("file_redirect", "herestring_redirect", "heredoc_redirect"):
+            argv.extend(late_words(walk, child))
+            stdin = redirect(walk, child, stdin)
+        elif kind == "subshell":
+            walk.visit(child)
+        elif kind == "command_name":
+            argv.extend(expander.words(child.children[0] if child.child_count == 1 else child))
+        else:
+            argv.extend(expander.words(child))
+    return argv, stdin
+
+
+def assign(walk: "Walk", node: "Node", stdin: Flow) -> Flow:
+    """Set the variables of `a=b`, `declare a=b`, `export a=b`; what else is declared stays as it is."""
+    for child in [node] if node.type == "variable_assignment" else node.named_children:
+        if child.type == "variable_assignment":
+            _set(walk, child)
+        elif child.type not in ("variable_name", "word"):
+            walk.expander().words(child)
+    return NOTHING
+
+
+def _set(walk: "Walk", node: "Node") -> None:
+    name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
+    values = assignment_values(walk, node)
+    _report(walk, node, values)
+    if name is None or name.type != "variable_name":
+        base = name.named_children[0] if name is not None and name.named_children else None
+        if base is not None:
+            walk.scope.assign(walk.text_of(base), (UNKNOWN,))
+        return
+    if value is not None and value.type == "array":
+        walk.scope.assign(walk.text_of(name), (UNKNOWN,))
+        expander = walk.expander()
+        walk.scope.arrays[walk.text_of(name)] = tuple(w for item in value.named_children for w in expander.words(item))
+    elif any(child.type == "+=" for child in node.children):
+        old = walk.scope.values(walk.text_of(name))
+        walk.scope.assign(walk.text_of(name), tuple(before + after for before in old for after in values))
+    else:
+        walk.scope.assign(walk.text_of(name), values)
+
+
+def _report(walk: "Walk", node: "Node", values: tuple[str, ...]) -> None:
+    name = node.child_by_field_name("name")
+    if name is not None:
+        walk.examiner.assigned(walk.text_of(name), values, walk)
+
+
+def assignment_values(walk: "Walk", node: "Node") -> tuple[str, ...]:
+    """Return the values that an assignment may give, and run the substitutions in it."""
+    value, name = node.child_by_field_name("value"), node.child_by_field_name("name")
+    if name is not None and name.type == "subscript":
+        walk.expander().run_substitutions(name)
+    if value is None:
+        return ("",)
+    if value.type == "array":
+        return (UNKNOWN,)
+    expander = walk.expander()
+    first = expander.text(value)
+    if not expander.doubtful:
+        return (first,)
+    values = []
+    for choice in expander.several():
+        expander.choice = choice
+        values.append(expander.text(value))
+    return tuple(dict.fromkeys(values))
+
+
+def unset(walk: "Walk", node: "Node", stdin: Flow) -> Flow:
+    """Forget variables."""
+    for child in node.named_children:
+        walk.scope.assign(walk.text_of(child), ("",))
+    return NOTHING
+
+
+def redirected(walk: "Walk", node: "Node", stdin: Flow) -> Flow:
+    """Walk a command with its redirections."""
+    body = node.child_by_field_name("body")
+    redirects = node.children_by_field_name("redirect")
+    extra = [word for child in redirects for word in late_words(walk, child)]
+    for child in redirects:
+        stdin = redirect(walk, child, stdin)
+    flow = NOTHING
+    if body is not None:
+        flow = command(walk, body, stdin, extra) if body.type == "command" else walk.visit(body, stdin)
+    for child in redirects:
+        flow = _after_heredoc(walk, child, flow)
+    return flow
+
+
+def _after_heredoc(walk: "Walk", redirect: "Node", flow: Flow) -> Flow:
+    """What follows `<<END` on its line: the rest of a pipeline, or of an and-or list."""
+    if redirect.type != "heredoc_redirect":
+        return flow
+    for child in redirect.named_children:
+        if child.type == "pipeline":
+            flow = pipeline(walk, child, flow)
+        elif child.type in ("command", "list", "redirected_statement", "subshell", "compound_statement"):
+            piped = any(other.type == "|" for other in redirect.children)
+            flow = walk.piped(child, flow) if piped else walk.perhaps(child, NOTHING)
+    return flow

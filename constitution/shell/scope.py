@@ -1,0 +1,86 @@
+"""What is known about the shell's state at one point of a script: folder, variables, functions.
+
+Everything has a *tuple of possible values*; a branch that may or may not be taken joins them. `UNKNOWN` is a value.
+"""
+
+from typing import TYPE_CHECKING
+
+from attrs import define, field
+
+from constitution.zones import UNKNOWN
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+__all__ = ["MAX_VALUES", "Scope"]
+
+MAX_VALUES = 8
+MAX_LENGTH = 4_096
+ANYTHING = (UNKNOWN,)
+
+
+@define
+class Scope:
+    """A shell's state; copied where a subshell starts, joined where branches meet."""
+
+    cwd: tuple[str, ...]
+    home: str
+    variables: dict[str, tuple[str, ...]] = field(factory=dict)
+    arrays: dict[str, tuple[str, ...]] = field(factory=dict)
+    functions: dict[str, "tuple[Node, bytes]"] = field(factory=dict)
+    aliases: dict[str, str] = field(factory=dict)
+    positional: tuple[str, ...] | None = None
+
+    def copy(self) -> "Scope":
+        """Return an independent copy."""
+        return Scope(
+            self.cwd,
+            self.home,
+            dict(self.variables),
+            dict(self.arrays),
+            dict(self.functions),
+            dict(self.aliases),
+            self.positional,
+        )
+
+    def values(self, name: str) -> tuple[str, ...]:
+        """Return the possible values of a variable; of one that was never set here, what the shell starts with."""
+        known = self.variables.get(name)
+        if known is not None:
+            return known
+        if name == "HOME":
+            return (self.home,)
+        if name == "PWD":
+            return self.cwd
+        if name == "IFS":
+            return (" ",)
+        if name.isdigit() and name != "0" and self.positional is not None:
+            return (self.positional[int(name) - 1] if int(name) <= len(self.positional) else "",)
+        return ANYTHING
+
+    def assign(self, name: str, values: tuple[str, ...]) -> None:
+        """Set a variable; too many possible values, or too long ones, are as good as unknown."""
+        modelled = len(values) <= MAX_VALUES and all(len(value) <= MAX_LENGTH for value in values)
+        self.variables[name] = values if modelled else ANYTHING
+        self.arrays.pop(name, None)
+
+    def join(self, other: "Scope") -> None:
+        """Make this the state after either this or `other` happened."""
+        self.cwd = _either(self.cwd, other.cwd)
+        for name in self.variables.keys() | other.variables.keys():
+            self.variables[name] = _either(self.values(name), other.values(name))
+        for name in self.arrays.keys() ^ other.arrays.keys():
+            self.arrays.pop(name, None)
+            self.variables[name] = ANYTHING
+        for name in self.arrays.keys() & other.arrays.keys():
+            if self.arrays[name] != other.arrays[name]:
+                self.arrays[name] = ANYTHING
+        self.functions = {**other.functions, **self.functions}
+        self.aliases = {**other.aliases, **self.aliases}
+
+
+def _either(one: tuple[str, ...], two: tuple[str, ...]) -> tuple[str, ...]:
+    if one == two:
+        return one
+    both = tuple(dict.fromkeys(one + two))
+    return both if len(both) <= MAX_VALUES else ANYTHING

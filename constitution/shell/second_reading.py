@@ -1,0 +1,37 @@
+"""A second look at the text, for substitutions that the parser may have taken for plain text.
+
+Where a leaf of the tree still holds `$(`, a backtick or `<(` outside quotes, the two readings disagree: a doubt.
+"""
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+__all__ = ["overlooked"]
+
+OPENING = re.compile(rb"(?<!\\)(?:\\\\)*(?:\$\(|`|[<>]\()")
+PLAIN = frozenset({"raw_string", "ansi_c_string", "comment", "heredoc_content", "heredoc_body", "string_content"})
+DOLLAR = re.compile(rb"(?<!\\)(?:\\\\)*(?:\$\(|`)")
+
+
+def overlooked(root: "Node", source: bytes) -> list[str]:
+    """Return why the tree of `source` is doubtful: at most one reason."""
+    if not OPENING.search(source):
+        return []
+    pending = [root]
+    while pending:
+        node = pending.pop()
+        if node.child_count:
+            pending.extend(node.children)
+        elif node.is_named and _hides(node, source):
+            return ["a substitution stands where the parser sees none"]
+    return []
+
+
+def _hides(node: "Node", source: bytes) -> bool:
+    text = source[node.start_byte : node.end_byte]
+    if node.type in ("string_content", "regex"):
+        return DOLLAR.search(text) is not None
+    return node.type not in PLAIN and OPENING.search(text) is not None

@@ -1,0 +1,83 @@
+"""How text becomes a syntax tree, and when the tree cannot be trusted.
+
+The parser is imported on first use. It is known to misread some forms; each has a row in `MISREAD`, and text that
+shows one is doubtful: it is judged all the same, but never allowed.
+"""
+
+import re
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from attrs import frozen
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+__all__ = ["MAX_BYTES", "Script", "parse"]
+
+MAX_BYTES = 16_384
+"""Longer text is not parsed: the parser needs seconds for hostile text of four times that length."""
+
+CONTINUATION = re.compile(r"(?<!\\)((?:\\\\)*)\\\n")
+CONTINUED_WORD = re.compile(r"[^\s\\]\\\n[^\s]")
+CONTROL = re.compile(
+    r"[\x00\x01-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f\u0085\u00a0\u1680\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff]"
+)
+
+ASCII = bytes(range(128)) + b"x" * 128
+"""What the parser gets to see: its scanner reads memory that is not its own when it meets wide characters, and dies.
+Every byte that is not ASCII belongs to a word; a letter stands for it, and all offsets stay right.
+"""
+
+MISREAD = (
+    (re.compile(r"\bcoproc\b\s+\w+\s*[{(]"), "a named coprocess"),
+    (re.compile(r"<<-?\s*['\"\\]*[^\s'\"\\;|&<>()]{200}"), "a here-document with a very long end word"),
+    (re.compile(r"(<<[^<\n]*){16}"), "many here-documents on one line"),
+    (
+        re.compile(r"(?m)(^|[;&|(]\s*)(time|coproc)\s+(-p\s+)?(\{|\(|if\b|while\b|for\b|until\b|case\b|!)"),
+        "a timed block",
+    ),
+)
+
+
+@frozen
+class Script:
+    """Parsed text: the tree's root, the bytes it speaks about, and why it is doubtful ("" when it is not)."""
+
+    root: "Node | None"
+    source: bytes
+    doubt: str = ""
+
+
+@cache
+def _language() -> Any:
+    import tree_sitter
+    import tree_sitter_bash
+
+    return tree_sitter.Language(tree_sitter_bash.language())
+
+
+def parse(text: str) -> Script:
+    """Parse shell text. Total: what is too long has no tree, and what is misread or broken has a doubt."""
+    import tree_sitter
+
+    doubt = _doubt(text)
+    if CONTINUED_WORD.search(text) and "'" not in text and "<<" not in text:
+        text = CONTINUATION.sub(r"\1", text)
+    source = text.encode("utf-8", "surrogatepass")
+    if len(source) > MAX_BYTES:
+        return Script(None, b"", f"the text is longer than {MAX_BYTES} bytes")
+    root = tree_sitter.Parser(_language()).parse(source.translate(ASCII)).root_node
+    if root.has_error:
+        doubt = doubt or "the text does not parse as shell"
+    return Script(root, source, doubt)
+
+
+def _doubt(text: str) -> str:
+    if CONTROL.search(text):
+        return "the text holds control or invisible characters"
+    if any("\ud800" <= character <= "\udfff" for character in text) if not text.isascii() else False:
+        return "the text holds characters that are not text"
+    if "\\\n" in text and CONTINUED_WORD.search(text) and ("'" in text or "<<" in text):
+        return "a word is continued on the next line"
+    return next((why for pattern, why in MISREAD if pattern.search(text)), "")

@@ -1,0 +1,246 @@
+"""How a script is walked: every simple command anywhere in it reaches `Examiner.examine`, with what is known there.
+
+The walk follows the shell: sequences in order, pipelines in copies of the scope, branches joined afterwards, loops over
+their values, functions where they are called (and, if never, once with unknown arguments).
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol
+
+from constitution.effects import Effect, Finding
+from constitution.shell import blocks, commands
+from constitution.shell.flow import ANYTHING, NOTHING, Flow, Origin
+from constitution.shell.scope import Scope
+from constitution.shell.second_reading import overlooked
+from constitution.shell.syntax import parse
+from constitution.shell.words import Expander
+from constitution.verdict import Evidence
+from constitution.zones import FETCHED, UNKNOWN
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+__all__ = ["MAX_DEPTH", "Examiner", "Walk"]
+
+MAX_DEPTH = 24
+"""Scripts within scripts, and blocks within blocks, are followed this deep."""
+
+MAX_COMMANDS = 2_000
+"""Commands examined for one judgement; loops and functions can multiply them."""
+
+MAX_CHARACTERS = 32_768
+"""Characters of scripts within scripts, all together: a short text can make the parser read the same one many times."""
+
+
+class Examiner(Protocol):
+    """Takes each simple command as words, and says what goes into the pipe behind it."""
+
+    def examine(self, argv: list[str], stdin: Flow, walk: "Walk") -> Flow:
+        """Take a command as words; return what it prints."""
+
+    def redirect(self, operator: str, target: str, walk: "Walk") -> None:
+        """Take a redirection and the word that it opens."""
+
+    def assigned(self, name: str, values: tuple[str, ...], walk: "Walk") -> None:
+        """Take an assignment to a variable."""
+
+    def report(self, finding: Finding) -> None:
+        """Take a finding about the script itself."""
+
+
+class Budget:
+    """Counts commands, depth and characters over all scripts of one judgement."""
+
+    def __init__(self) -> None:
+        self.commands = 0
+        self.depth = 0
+        self.characters = 0
+
+
+class Walk:
+    """One script being walked in one scope. Scripts within it get walks of their own by `nested`."""
+
+    def __init__(
+        self, examiner: Examiner, scope: Scope, budget: Budget | None = None, outer: Evidence | None = None
+    ) -> None:
+        self.examiner = examiner
+        self.scope = scope
+        self.budget = budget or Budget()
+        self.outer = outer
+        self.evidence = outer or Evidence("")
+        self.source = b""
+        self.active: tuple[str, ...] = ()
+        self.called: set[str] = set()
+
+    def run(self, text: str, stdin: Flow = NOTHING) -> Flow:
+        """Walk a whole script and return what it would write to its standard output."""
+        script = parse(text)
+        self.source = script.source
+        if self.outer is None:
+            self.evidence = Evidence(text[:200], 0, len(text))
+        if script.doubt:
+            self.doubt(script.doubt)
+        if script.root is None:
+            return ANYTHING
+        for why in overlooked(script.root, script.source):
+            self.doubt(why)
+        flow = self.visit(script.root, stdin)
+        self._uncalled()
+        return flow
+
+    def nested(self, text: str, stdin: Flow = NOTHING, *, scope: Scope | None = None) -> Flow:
+        """Walk a script that stands in a word of this one; its evidence is the command that holds it."""
+        self.budget.characters += len(text)
+        if self.budget.depth >= MAX_DEPTH or self.budget.characters > MAX_CHARACTERS:
+            self.doubt("scripts are nested too deep")
+            return ANYTHING
+        if UNKNOWN in text:
+            effect = Effect.RUN_FETCHED_CODE if FETCHED in text else Effect.RUN_UNKNOWN_CODE
+            self.examiner.report(Finding(effect, "", "run text that cannot be known", "", self.evidence))
+        self.budget.depth += 1
+        flow = Walk(self.examiner, scope or self.scope, self.budget, self.evidence).run(
+            text.replace(FETCHED, "$_UNKNOWN_").replace(UNKNOWN, "$_UNKNOWN_"), stdin
+        )
+        self.budget.depth -= 1
+        return flow
+
+    def doubt(self, why: str) -> None:
+        """Report that this script cannot be read with certainty."""
+        self.examiner.report(
+            Finding(
+                Effect.UNREADABLE,
+                "",
+                f"do something that cannot be read with certainty: {why}",
+                "the command",
+                self.evidence,
+            )
+        )
+
+    def visit(self, node: "Node", stdin: Flow = NOTHING) -> Flow:
+        """Walk one node with `stdin` as its input and return its output."""
+        if self.budget.depth >= MAX_DEPTH:
+            self.doubt("blocks are nested too deep")
+            return ANYTHING
+        self.budget.depth += 1
+        flow = VISITORS.get(node.type, blocks.anything_else)(self, node, stdin)
+        self.budget.depth -= 1
+        return flow
+
+    def knows(self, node: "Node") -> bool:
+        """Return whether a node has a meaning of its own."""
+        return node.type in VISITORS
+
+    def isolated(self, act: "Callable[[], Flow]") -> Flow:
+        """Act in a copy of the scope."""
+        before, self.scope = self.scope, self.scope.copy()
+        try:
+            return act()
+        finally:
+            self.scope = before
+
+    def piped(self, stage: "Node", flow: Flow) -> Flow:
+        """Walk a stage of a pipeline."""
+        return self.isolated(lambda: self.visit(stage, flow))
+
+    def perhaps(self, node: "Node", stdin: Flow) -> Flow:
+        """Walk what may or may not run: afterwards either state is possible."""
+        before = self.scope.copy()
+        flow = self.visit(node, stdin)
+        self.scope.join(before)
+        return flow
+
+    def _uncalled(self) -> None:
+        """Walk functions that nobody called, their arguments unknown."""
+        for name, (body, source) in list(self.scope.functions.items()):
+            if name not in self.called and name not in self.active:
+                self.call(name, body, source, None, NOTHING)
+
+    def call(self, name: str, body: "Node", source: bytes, arguments: tuple[str, ...] | None, stdin: Flow) -> Flow:
+        """Walk the body of a function with its arguments."""
+        self.called.add(name)
+        outside, positional = (self.source, self.active), self.scope.positional
+        self.source, self.active, self.scope.positional = source, (*self.active, name), arguments
+        flow = self.visit(body, stdin)
+        (self.source, self.active), self.scope.positional = outside, positional
+        return flow
+
+    def simple(self, node: "Node", argv: list[str], stdin: Flow) -> Flow:
+        """Have the words of a simple command examined."""
+        self.budget.commands += 1
+        if self.budget.commands > MAX_COMMANDS:
+            if self.budget.commands == MAX_COMMANDS + 1:
+                self.doubt("too many commands")
+            return ANYTHING
+        if not argv:
+            return NOTHING
+        self.evidence = self.evidence_of(node, argv)
+        return self.invoke(argv, stdin)
+
+    def invoke(self, argv: list[str], stdin: Flow) -> Flow:
+        """Examine words as a command in this scope: a function, an alias, or a program."""
+        name = argv[0]
+        if name in self.active:
+            return ANYTHING
+        if name in self.scope.functions:
+            body, source = self.scope.functions[name]
+            return self.call(name, body, source, tuple(argv[1:]), stdin)
+        if name in self.scope.aliases:
+            self.nested(" ".join([self.scope.aliases[name], *argv[1:]]), stdin)
+        return self.examiner.examine(argv, stdin, self)
+
+    def expander(self) -> Expander:
+        """Return an expander of words in this scope."""
+        return Expander(self.source, self.scope, self.substitute)
+
+    def substitute(self, node: "Node") -> str:
+        """Walk a substitution in a copy of the scope and return its text where that is known."""
+        flow = self.isolated(lambda: blocks.sequence(self, node, NOTHING))
+        if flow.origin is Origin.TEXT:
+            return flow.text.rstrip("\n")
+        if flow.origin is Origin.NAMES and flow.names:
+            return flow.names[0]
+        return FETCHED if flow.origin in (Origin.FETCHED, Origin.DECODED) else UNKNOWN
+
+    def text_of(self, node: "Node") -> str:
+        """Return the source text of a node."""
+        return self.source[node.start_byte : node.end_byte].decode("utf-8", "replace")
+
+    def evidence_of(self, node: "Node", argv: list[str] | tuple[str, ...]) -> Evidence:
+        """Return where a node stands, and the argv that it stands for."""
+        shown = tuple(word.replace(FETCHED, "…").replace(UNKNOWN, "…") for word in argv)
+        if self.outer is not None:
+            return Evidence(self.outer.text, self.outer.start, self.outer.end, shown)
+        start = len(self.source[: node.start_byte].decode("utf-8", "replace"))
+        text = self.text_of(node)
+        return Evidence(text, start, start + len(text), shown)
+
+
+Visitor = Callable[[Walk, "Node", Flow], Flow]
+
+VISITORS: dict[str, Visitor] = {
+    "program": blocks.sequence,
+    "compound_statement": blocks.sequence,
+    "do_group": blocks.sequence,
+    "else_clause": blocks.sequence,
+    "elif_clause": blocks.branches,
+    "negated_command": blocks.sequence,
+    "command_substitution": blocks.subshell,
+    "process_substitution": blocks.subshell,
+    "subshell": blocks.subshell,
+    "pipeline": blocks.pipeline,
+    "list": blocks.and_or_list,
+    "if_statement": blocks.branches,
+    "while_statement": blocks.branches,
+    "c_style_for_statement": blocks.branches,
+    "for_statement": blocks.for_loop,
+    "case_statement": blocks.case,
+    "case_item": blocks.case_item,
+    "function_definition": blocks.function,
+    "redirected_statement": commands.redirected,
+    "command": commands.command,
+    "variable_assignment": commands.assign,
+    "variable_assignments": commands.assign,
+    "declaration_command": commands.assign,
+    "unset_command": commands.unset,
+    "ERROR": blocks.sequence,
+}

@@ -1,0 +1,243 @@
+"""How a node of the tree becomes words: quotes removed, known variables put in, braces and fields split.
+
+A word is a `str`; `UNKNOWN` in it stands for a part that cannot be known. Pieces of a word are (text, kind): `bare`
+text may hold braces, `~` and patterns, `quoted` text is itself, `split` text comes from an unquoted expansion.
+"""
+
+import re
+from collections.abc import Callable
+from itertools import islice, product
+from typing import TYPE_CHECKING, Literal
+
+from constitution.shell.escapes import unescape_ansi, unescape_bare, unescape_double
+from constitution.shell.scope import Scope
+from constitution.zones import UNKNOWN
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+__all__ = ["Expander"]
+
+Kind = Literal["bare", "quoted", "split"]
+Piece = tuple[str, Kind]
+
+MAX_WORDS = 256
+SUBSTITUTIONS = ("command_substitution", "process_substitution")
+SPECIAL = re.compile(r"[\\~{*?\[$`]")
+
+
+class Expander:
+    """Turns nodes of one source into words, in one scope. `substitute` runs a substitution and returns its text."""
+
+    def __init__(self, source: bytes, scope: Scope, substitute: "Callable[[Node], str]") -> None:
+        self.source = source
+        self.scope = scope
+        self.substitute = substitute
+        self.choice: dict[str, str] = {}
+        self.doubtful: set[str] = set()
+
+    def words(self, node: "Node") -> list[str]:
+        """Return the words that a node stands for after every expansion: none, one or several."""
+        kind = node.type
+        if kind == "word":
+            text = self.text_of(node)
+            if not SPECIAL.search(text):
+                return [text]
+        elif kind in ("expansion", "simple_expansion", "string") and (spliced := self._spliced(node)) is not None:
+            return spliced
+        return _fields(self._pieces(node), self.scope)
+
+    def text(self, node: "Node") -> str:
+        """Return the one text that a node stands for where no splitting happens: assignments, here-strings."""
+        return "".join(text for text, _ in _tilde(self._pieces(node), self.scope))
+
+    def text_of(self, node: "Node") -> str:
+        """Return the source text of a node."""
+        return self.source[node.start_byte : node.end_byte].decode("utf-8", "replace")
+
+    def several(self) -> list[dict[str, str]]:
+        """Return the choices of values for the variables that were met and have several, at most 16."""
+        names = sorted(self.doubtful)
+        return [
+            dict(zip(names, values, strict=True))
+            for values in islice(product(*(self.scope.values(name) for name in names)), 16)
+        ]
+
+    def _pieces(self, node: "Node") -> list[Piece]:
+        reader = READERS.get(node.type)
+        return reader(self, node) if reader else self._opaque(node)
+
+    def _word(self, node: "Node") -> list[Piece]:
+        return unescape_bare(self.text_of(node))
+
+    def _raw(self, node: "Node") -> list[Piece]:
+        return [(self.text_of(node)[1:-1], "quoted")]
+
+    def _ansi(self, node: "Node") -> list[Piece]:
+        return [(unescape_ansi(self.text_of(node)[2:-1]), "quoted")]
+
+    def _translated(self, node: "Node") -> list[Piece]:
+        return [piece for child in node.named_children for piece in self._pieces(child)]
+
+    def _string(self, node: "Node") -> list[Piece]:
+        """Read a double-quoted string; the tree leaves out some of its blanks, so gaps are read from the source."""
+        start, parts = node.start_byte + 1, list[str]()
+        for child in node.named_children:
+            parts.append(unescape_double(self.source[start : child.start_byte].decode("utf-8", "replace")))
+            if child.type == "string_content":
+                parts.append(unescape_double(self.text_of(child)))
+            else:
+                parts.extend(text for text, _ in self._pieces(child))
+            start = child.end_byte
+        parts.append(unescape_double(self.source[start : node.end_byte - 1].decode("utf-8", "replace")))
+        return [("".join(parts), "quoted")]
+
+    def _concatenation(self, node: "Node") -> list[Piece]:
+        return [piece for child in node.children for piece in self._pieces(child)]
+
+    def _variable(self, node: "Node") -> list[Piece]:
+        name = node.named_children[0] if node.named_children else None
+        if name is None or node.child_count != (3 if node.type == "expansion" else 2):
+            return self._opaque(node)
+        if name.type == "variable_name":
+            return [(self._value(self.text_of(name)), "split")]
+        return self._opaque(node)
+
+    def _value(self, name: str) -> str:
+        if name in self.choice:
+            return self.choice[name]
+        values = self.scope.values(name)
+        if len(values) > 1:
+            self.doubtful.add(name)
+        return values[0]
+
+    def _spliced(self, node: "Node") -> list[str] | None:
+        """Return the words of `"${name[@]}"`, `"$@"` and their unquoted forms, or None for anything else."""
+        text = self.text_of(node).strip('"')
+        if text in ("$@", "$*", "${@}", "${*}"):
+            return list(self.scope.positional) if self.scope.positional is not None else None
+        match = re.fullmatch(r"\$\{(\w+)\[[@*]\]\}", text)
+        return list(self.scope.arrays[match[1]]) if match and match[1] in self.scope.arrays else None
+
+    def _substitution(self, node: "Node") -> list[Piece]:
+        return [(self.substitute(node), "split")]
+
+    def _process(self, node: "Node") -> list[Piece]:
+        self.substitute(node)
+        return [("/dev/fd/63", "quoted")]
+
+    def _brace(self, node: "Node") -> list[Piece]:
+        return [(self.text_of(node), "bare")]
+
+    def _opaque(self, node: "Node") -> list[Piece]:
+        """Take what is not modelled as unknown, but run the substitutions in it."""
+        self.run_substitutions(node)
+        misread = node.type == "$" and self.source[node.end_byte : node.end_byte + 1].isalnum()
+        return [(UNKNOWN, "split")] if node.is_named or misread else [(self.text_of(node), "bare")]
+
+    def run_substitutions(self, node: "Node") -> None:
+        """Run every command and process substitution anywhere below a node."""
+        pending = [node]
+        while pending:
+            child = pending.pop()
+            if child.type in SUBSTITUTIONS:
+                self.substitute(child)
+            else:
+                pending.extend(child.named_children)
+
+
+READERS: dict[str, "Callable[[Expander, Node], list[Piece]]"] = {
+    "word": Expander._word,
+    "number": Expander._word,
+    "variable_name": Expander._word,
+    "extglob_pattern": Expander._word,
+    "command_name": Expander._concatenation,
+    "concatenation": Expander._concatenation,
+    "string": Expander._string,
+    "raw_string": Expander._raw,
+    "ansi_c_string": Expander._ansi,
+    "translated_string": Expander._translated,
+    "simple_expansion": Expander._variable,
+    "expansion": Expander._variable,
+    "command_substitution": Expander._substitution,
+    "process_substitution": Expander._process,
+    "brace_expression": Expander._brace,
+}
+
+
+def _fields(pieces: list[Piece], scope: Scope) -> list[str]:
+    """Split pieces into words: braces first, then unquoted expansions at blanks, and at what IFS was set to."""
+    separators = "".join(scope.variables.get("IFS", ()))
+    if any(kind == "bare" and "{" in text for text, kind in pieces):
+        return [word for variant in _braces(pieces) for word in _split(_tilde(variant, scope), separators)]
+    return _split(_tilde(pieces, scope), separators)
+
+
+def _split(pieces: list[Piece], separators: str) -> list[str]:
+    words, current, started = list[str](), "", False
+    for text, kind in pieces:
+        if kind == "split" and separators:
+            text = text.translate(dict.fromkeys(map(ord, separators.replace(UNKNOWN, "")), " "))
+        if kind != "split" or not re.search(r"\s", text):
+            current, started = current + text, started or kind != "split" or text != ""
+            continue
+        first, *others = re.split(r"\s+", text)
+        current += first
+        for part in others:
+            if current or started:
+                words.append(current)
+            current, started = part, False
+    if current or started:
+        words.append(current)
+    return words[:MAX_WORDS]
+
+
+def _tilde(pieces: list[Piece], scope: Scope) -> list[Piece]:
+    """Replace an unquoted leading `~`, `~/`, `~+` or `~name`."""
+    if not pieces or pieces[0][1] != "bare" or not pieces[0][0].startswith("~"):
+        return pieces
+    user, slash, rest = pieces[0][0][1:].partition("/")
+    if not slash and len(pieces) > 1:
+        return pieces
+    folders = {"": scope.home, "+": scope.cwd[0], "root": "/root"}
+    folder = folders.get(user, UNKNOWN if user == "-" else "/home/" + user)
+    return [(folder + slash + rest, "bare"), *pieces[1:]]
+
+
+def _braces(pieces: list[Piece]) -> list[list[Piece]]:
+    """Expand `{a,b}` and `{1..3}` over pieces; what is more than a few levels or words is unknown."""
+    marked = "".join(_hidden(text) if kind != "bare" else text for text, kind in pieces)
+    words = [marked]
+    for _ in range(6):
+        grown = [variant for word in words for variant in _one_brace(word)]
+        if grown == words:
+            return [[(_shown(word), "bare")] for word in words]
+        words = grown[: MAX_WORDS + 1]
+        if len(words) > MAX_WORDS:
+            break
+    return [[(UNKNOWN, "split")]]
+
+
+def _one_brace(word: str) -> list[str]:
+    match = re.search(r"\{([^{}]*,[^{}]*)\}|\{(-?\d{1,4})\.\.(-?\d{1,4})\}|\{(\w)\.\.(\w)\}", word)
+    if not match:
+        return [word]
+    before, after = word[: match.start()], word[match.end() :]
+    if match[1] is not None:
+        middles = match[1].split(",")
+    elif match[2]:
+        low, high = sorted((int(match[2]), int(match[3])))
+        middles = [str(number) for number in range(low, min(high, low + MAX_WORDS) + 1)]
+    else:
+        low, high = sorted((ord(match[4]), ord(match[5])))
+        middles = [chr(number) for number in range(low, high + 1)]
+    return [before + middle + after for middle in middles]
+
+
+def _hidden(text: str) -> str:
+    """Hide the characters of quoted text that braces would see."""
+    return text.translate({ord("{"): "\ue001", ord("}"): "\ue002", ord(","): "\ue003", ord("."): "\ue004"})
+
+
+def _shown(text: str) -> str:
+    return text.translate({0xE001: "{", 0xE002: "}", 0xE003: ",", 0xE004: "."})

@@ -1,0 +1,63 @@
+"""Builtins that change what is known: the folder, variables, aliases, arguments, what runs later."""
+
+from typing import TYPE_CHECKING
+
+from constitution.shell.flow import Flow, Origin
+from constitution.zones import UNKNOWN, resolve
+
+if TYPE_CHECKING:
+    from constitution.examination import Examination
+    from constitution.shell.walk import Walk
+
+__all__ = ["alias", "change_folder", "print_to_variable", "read_variables", "set_arguments", "trap"]
+
+
+def change_folder(examination: "Examination", name: str, argv: list[str], stdin: Flow, walk: "Walk") -> None:
+    """`cd DIR`, `pushd DIR`: from here on relative paths start elsewhere."""
+    operands = [word for word in argv[1:] if word not in ("-P", "-L", "-e", "-@", "--")]
+    target = operands[0] if operands else "~"
+    if name == "popd" or target == "-" or target.startswith("+"):
+        walk.scope.cwd = (UNKNOWN,)
+        return
+    folders = (resolve(target, cwd=cwd, home=walk.scope.home) for cwd in walk.scope.cwd)
+    walk.scope.cwd = tuple(dict.fromkeys(examination.resolved.get(folder, folder) for folder in folders))
+    for folder in walk.scope.cwd:
+        examination.words[folder] = None
+
+
+def read_variables(examination: "Examination", name: str, argv: list[str], stdin: Flow, walk: "Walk") -> None:
+    """`read`, `mapfile`, `getopts`: variables get what comes in."""
+    value = stdin.names if stdin.origin is Origin.NAMES else (UNKNOWN,)
+    if stdin.origin is Origin.TEXT and len(stdin.text.splitlines()) <= 8:
+        value = tuple(stdin.text.splitlines()) or (UNKNOWN,)
+    names = [word for word in argv[1:] if word.isidentifier()] or ["REPLY", "MAPFILE"]
+    for variable in names:
+        walk.scope.assign(variable, value if len(names) == 1 else (UNKNOWN,))
+
+
+def print_to_variable(examination: "Examination", name: str, argv: list[str], stdin: Flow, walk: "Walk") -> None:
+    """`printf -v NAME` sets a variable."""
+    if "-v" in argv[1:-1]:
+        walk.scope.assign(argv[argv.index("-v") + 1], (UNKNOWN,))
+
+
+def alias(examination: "Examination", name: str, argv: list[str], stdin: Flow, walk: "Walk") -> None:
+    """`alias NAME=TEXT`: the text is judged at once, and again where the name is used."""
+    for word in argv[1:]:
+        key, equals, text = word.partition("=")
+        if equals and key not in walk.scope.aliases:
+            walk.nested(text)
+            walk.scope.aliases[key] = text
+
+
+def trap(examination: "Examination", name: str, argv: list[str], stdin: Flow, walk: "Walk") -> None:
+    """`trap TEXT SIGNAL`: the text runs later."""
+    words = [word for word in argv[1:] if word != "--"]
+    if len(words) > 1 and words[0] not in ("-", "", "-p", "-l"):
+        walk.nested(words[0])
+
+
+def set_arguments(examination: "Examination", name: str, argv: list[str], stdin: Flow, walk: "Walk") -> None:
+    """`set -- A B` sets the positional arguments."""
+    if "--" in argv:
+        walk.scope.positional = tuple(argv[argv.index("--") + 1 :])

@@ -1,0 +1,144 @@
+"""Programs that run others for each thing they find: `find`, `xargs`; and `tar` in its old spelling."""
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from constitution.effects import Effect
+from constitution.programs.options import read_line
+from constitution.shell.flow import NOTHING, Flow, Origin
+from constitution.zones import FOUND, UNKNOWN
+
+if TYPE_CHECKING:
+    from constitution.examination import Examination
+    from constitution.shell.walk import Walk
+
+__all__ = ["find", "find_roots", "found_below", "tar", "xargs"]
+
+FIND_TAKES = frozenset(
+    [
+        "-name",
+        "-iname",
+        "-path",
+        "-ipath",
+        "-regex",
+        "-iregex",
+        "-type",
+        "-size",
+        "-mtime",
+        "-atime",
+        "-ctime",
+        "-mmin",
+        "-amin",
+        "-cmin",
+        "-newer",
+        "-user",
+        "-group",
+        "-perm",
+        "-maxdepth",
+        "-mindepth",
+        "-fstype",
+        "-links",
+        "-inum",
+        "-lname",
+        "-printf",
+        "-fprintf",
+        "-fprint",
+        "-fprint0",
+        "-fls",
+        "-uid",
+        "-gid",
+        "-samefile",
+        "-wholename",
+        "-xtype",
+        "-used",
+    ]
+)
+FIND_FILTERS = FIND_TAKES - {
+    "-maxdepth",
+    "-mindepth",
+    "-fprint",
+    "-printf",
+    "-fprintf",
+    "-fls",
+    "-fprint0",
+    "-xtype",
+} | {"-empty", "-newermt"}
+FIND_RUNS = ("-exec", "-execdir", "-ok", "-okdir")
+
+
+def find(examination: "Examination", name: str, argv: list[str], stdin: Flow, walk: "Walk") -> None:
+    """`find ROOTS TESTS -delete`, `-exec COMMAND ;`, `-fprint FILE`."""
+    roots = find_roots(argv)
+    for root in roots:
+        examination.found(Effect.LIST, walk, program=name, path=root)
+    for index, word in enumerate(argv):
+        names = [found_below(root, argv[:index]) for root in roots] if word == "-delete" or word in FIND_RUNS else []
+        if word == "-delete":
+            for path in names:
+                examination.found(Effect.DELETE_TREE, walk, program=name, path=path)
+        elif word in ("-fprint", "-fprintf", "-fls", "-fprint0") and index + 1 < len(argv):
+            examination.found(Effect.WRITE, walk, program=name, path=argv[index + 1])
+        elif word in FIND_RUNS:
+            _each_found(argv[index + 1 :], names, walk)
+
+
+def find_roots(argv: list[str]) -> list[str]:
+    """Return the folders in which a `find` starts."""
+    roots = []
+    for word in argv[1:]:
+        if word in ("-H", "-L", "-P") or word.startswith(("-O", "-D")):
+            continue
+        if word.startswith("-") or word in ("(", "!", ")"):
+            break
+        roots.append(word)
+    return roots or ["."]
+
+
+def found_below(root: str, argv: list[str]) -> str:
+    """Return a stand-in for what is found: something below the root if the search is narrowed, else the root."""
+    narrowed = any(word in FIND_FILTERS for word in argv)
+    everything = any(
+        a in ("-name", "-iname", "-path", "-wholename") and b in ("*", "**", ".*", "*.*") for a, b in pairwise(argv)
+    )
+    return f"{root}/{FOUND}" if narrowed and not everything else root
+
+
+def _each_found(words: list[str], names: list[str], walk: "Walk") -> None:
+    ends = [index for index, word in enumerate(words) if word in (";", "+")]
+    command = words[: ends[0]] if ends else words
+    for path in names if command else ():
+        walk.invoke([word.replace("{}", path) for word in command], NOTHING)
+
+
+XARGS_TAKES = frozenset(
+    """
+    -a --arg-file -d --delimiter -E -I -L --max-lines -n --max-args -P --max-procs -s --max-chars -R -S -J --replace
+    """.split()  # noqa: SIM905
+)
+
+
+def xargs(examination: "Examination", name: str, argv: list[str], stdin: Flow, walk: "Walk") -> None:
+    """`xargs COMMAND`: the input's words are put behind the command, or where `-I` says."""
+    line = read_line(argv[1:], XARGS_TAKES, to_operand=True)
+    items = _items(stdin)
+    marks = line.value_of("-I", "-J", "--replace") or (("{}",) if line.flags & {"-i", "--replace"} else ())
+    command = list(line.operands) or ["echo"]
+    if not line.operands:
+        return
+    if marks:
+        for item in items:
+            walk.invoke([word.replace(marks[0], item) for word in command], NOTHING)
+    else:
+        walk.invoke([*command, *items], NOTHING)
+
+
+def _items(stdin: Flow) -> list[str]:
+    if stdin.origin is Origin.TEXT:
+        return stdin.text.split()
+    return list(stdin.names) if stdin.origin is Origin.NAMES else [UNKNOWN]
+
+
+def tar(examination: "Examination", name: str, argv: list[str], stdin: Flow, walk: "Walk") -> None:
+    """`tar czf x y`: the old spelling without a dash."""
+    if len(argv) > 1 and argv[1].isalpha() and set(argv[1]) & set("cxtru"):
+        examination.examine([name, "-" + argv[1].replace("f", "") + "f", *argv[2:]], stdin, walk)

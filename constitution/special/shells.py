@@ -1,0 +1,66 @@
+"""Shells and what they run: `sh -c TEXT`, `sh FILE`, `source FILE`, a script that comes through a pipe."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from constitution.effects import Effect
+from constitution.programs.options import read_line
+from constitution.shell.flow import Flow, Origin
+
+if TYPE_CHECKING:
+    from constitution.examination import Examination
+    from constitution.shell.walk import Walk
+
+__all__ = ["run_file", "run_input", "shell", "source"]
+
+
+def shell(examination: "Examination", name: str, argv: list[str], stdin: Flow, walk: "Walk") -> None:
+    """`sh -c TEXT`, `sh FILE`, and a shell that reads its script from its input."""
+    line = read_line(
+        [_plus(word) for word in argv[1:]], frozenset(("-o", "--rcfile", "--init-file", "-O")), to_operand=True
+    )
+    if "-c" in line.flags:
+        if line.operands:
+            scope = walk.scope.copy()
+            scope.positional = line.operands[2:]
+            walk.nested(line.operands[0], stdin, scope=scope)
+        return
+    if line.flags & {"--version", "--help", "-n"}:
+        return
+    for file in line.value_of("--rcfile", "--init-file"):
+        examination.found(Effect.EXECUTE, walk, program=name, path=file)
+    if line.operands and "-s" not in line.flags and line.operands[0] not in ("-", "/dev/stdin"):
+        run_file(examination, name, line.operands[0], walk)
+    else:
+        run_input(examination, name, stdin, walk, walk.nested)
+
+
+def _plus(word: str) -> str:
+    return "-" + word[1:] if word.startswith("+") and len(word) > 1 else word
+
+
+def run_file(examination: "Examination", name: str, file: str, walk: "Walk") -> None:
+    """A file is run as a script; one that a process substitution makes has been walked already, but prints anything."""
+    if file.startswith("/dev/fd/"):
+        examination.found(Effect.RUN_FETCHED_CODE, walk, program=name)
+    else:
+        examination.found(Effect.EXECUTE, walk, program=name, path=file)
+
+
+def run_input(examination: "Examination", name: str, stdin: Flow, walk: "Walk", read: Callable[[str], object]) -> None:
+    """Code comes through a pipe: known text is read, fetched or decoded text is reported."""
+    if stdin.origin is Origin.TEXT:
+        read(stdin.text)
+    elif stdin.origin in (Origin.FETCHED, Origin.DECODED):
+        examination.found(Effect.RUN_FETCHED_CODE, walk, program=name)
+    elif stdin.origin is Origin.FILE:
+        for file in stdin.names:
+            examination.found(Effect.EXECUTE, walk, program=name, path=file)
+    elif stdin.origin is not Origin.NOTHING:
+        examination.found(Effect.RUN_UNKNOWN_CODE, walk, program=name)
+
+
+def source(examination: "Examination", name: str, argv: list[str], stdin: Flow, walk: "Walk") -> None:
+    """`source FILE` and `. FILE`."""
+    if len(argv) > 1:
+        run_file(examination, name, argv[1], walk)

@@ -1,0 +1,8 @@
+"""The zones that rules name together."""
+
+from constitution.effects import Zone
+
+__all__ = ["BEYOND", "CRITICAL"]
+
+CRITICAL = (Zone.SYSTEM, Zone.DEVICE, Zone.SECRET, Zone.HOME_ROOT)
+BEYOND = (*CRITICAL, Zone.HOME, Zone.OUTSIDE, Zone.STARTUP)

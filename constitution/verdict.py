@@ -1,0 +1,84 @@
+"""What a judgement is: a level, the rule that gave it, and the words of the command that it rests on.
+
+Levels are ordered (allow < ask < deny) and combine by `max`, so that adding a rule can only raise a verdict.
+"""
+
+from collections.abc import Iterable
+from enum import StrEnum
+
+from attrs import frozen
+
+__all__ = ["Evidence", "Level", "Verdict"]
+
+RANK = {"allow": 0, "ask": 1, "deny": 2}
+
+
+class Level(StrEnum):
+    """One of `allow`, `ask`, `deny`; `max` takes the stricter one."""
+
+    allow = "allow"
+    ask = "ask"
+    deny = "deny"
+
+    @property
+    def rank(self) -> int:
+        """0, 1 or 2, the stricter the higher."""
+        return RANK[self.value]
+
+    def __lt__(self, other: object) -> bool:
+        return self.rank < other.rank if isinstance(other, Level) else NotImplemented
+
+    def __le__(self, other: object) -> bool:
+        return self.rank <= other.rank if isinstance(other, Level) else NotImplemented
+
+    def __gt__(self, other: object) -> bool:
+        return self.rank > other.rank if isinstance(other, Level) else NotImplemented
+
+    def __ge__(self, other: object) -> bool:
+        return self.rank >= other.rank if isinstance(other, Level) else NotImplemented
+
+
+@frozen
+class Evidence:
+    """Where in the command something was found, and the argv that it stands for.
+
+    `start` and `end` are character offsets into the command; for a script within a script they span the outer
+    command that starts it. In `argv` quotes and wrappers are gone, and `…` marks what cannot be known.
+    """
+
+    text: str
+    start: int = 0
+    end: int = 0
+    argv: tuple[str, ...] = ()
+
+
+@frozen
+class Verdict:
+    """A level with its reasons. `rule` and `category` are names; `explanation` is one sentence."""
+
+    level: Level
+    rule: str = "nothing_objects"
+    category: str = "none"
+    evidence: tuple[Evidence, ...] = ()
+    explanation: str = "no rule objects"
+
+    def __str__(self) -> str:
+        return f"{self.level}: {self.rule}: {self.explanation}"
+
+    @property
+    def allowed(self) -> bool:
+        """True when nothing has to be asked."""
+        return self.level is Level.allow
+
+    @classmethod
+    def allow(cls) -> "Verdict":
+        """Return the verdict that no rule objects."""
+        return ALLOWED
+
+    @classmethod
+    def strictest(cls, verdicts: Iterable["Verdict"]) -> "Verdict":
+        """Return the first of the strictest verdicts; of none, `Verdict.allow()`."""
+        return max(verdicts, key=lambda verdict: verdict.level.rank, default=ALLOWED)
+
+
+ALLOWED = Verdict(Level.allow)

@@ -1,0 +1,184 @@
+"""Which kind of place a path is: the table of zones, and the order in which its rows are asked."""
+
+import re
+from functools import lru_cache
+
+from attrs import frozen
+
+from constitution.effects import Zone
+from constitution.paths import absolute, alike, is_within
+
+__all__ = ["FETCHED", "FOUND", "UNKNOWN", "Places", "resolve", "zone_of"]
+
+UNKNOWN = "\0"
+"""Stands in a word for the part that cannot be known."""
+
+FETCHED = UNKNOWN + "\x01"
+"""Stands for an unknown part that comes from the network or out of an encoding."""
+
+FOUND = "?*"
+"""Stands for a name that a search below a folder finds: something in the folder, never the folder itself."""
+
+SINKS = frozenset(
+    ["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/tty", "/dev/zero", "/dev/random", "/dev/urandom"]
+)
+SCRATCH = ("/tmp", "/var/tmp", "/dev/shm", "/private/tmp")
+HOMES = ("/home", "/Users")
+SHARED = (
+    "/opt",
+    "/srv",
+    "/mnt",
+    "/media",
+    "/data",
+    "/scratch",
+    "/Volumes",
+    "/workspace",
+    "/workspaces",
+    "/app",
+    "/code",
+)
+
+SECRET_SYSTEM = (
+    r"/etc/(shadow|gshadow|passwd|sudoers|master\.passwd|ssh/ssh_host_\w*key|krb5\.keytab|kubernetes|ssl/private)\b"
+    r"|/proc/[^/]+/(environ|mem)$|/proc/kcore$|/var/run/secrets/|/run/secrets/|/var/lib/docker\b|/var/spool/cron\b"
+    r"|/root/\.(ssh|gnupg|aws|kube)\b"
+)
+SECRET_HOME = (
+    r"\.(ssh|gnupg|aws|azure|kube|docker/config\.json|netrc|pgpass|npmrc|pypirc|git-credentials|password-store|my\.cnf"
+    r"|vault-token|boto|s3cfg|gem/credentials|cargo/credentials|terraform\.d/credentials|config/(gcloud|gh|hub|op"
+    r"|google-chrome|chromium|rclone)|mozilla|electrum|bitcoin|ethereum|(bash|zsh|psql|mysql|python)_history)(/|\.|$)"
+    r"|Library/Keychains|\.local/share/keyrings|id_(rsa|ed25519|ecdsa|dsa)$"
+)
+STARTUP_HOME = (
+    r"\.(bashrc|bash_profile|bash_login|bash_aliases|bash_logout|profile|zshrc|zshenv|zprofile|zlogin|kshrc|inputrc|xinitrc"
+    r"|xprofile|xsession|vimrc|gitconfig|tmux\.conf|pam_environment|config/(autostart|systemd|fish|git|nvim)|git-templates)(/|$)"
+    r"|Library/Launch(Agents|Daemons)"
+)
+PRIVATE_NAME = (
+    r"(^|/)(\.env(\.(local|production|prod|staging|development|dev|test|secret))?|[^/]*\.(pem|p12|pfx|jks|keystore)"
+    r"|id_(rsa|ed25519|ecdsa|dsa)|credentials(\.json)?|service-?account[^/]*\.json|\.netrc|\.npmrc|\.pypirc|secrets?\.(ya?ml|json|toml))$"
+)
+VERSION_CONTROL = r"(^|/)\.(git|hg|svn|jj)(/|$)"
+
+
+HARMLESS_PREFIXES = (Zone.WORKSPACE, Zone.WORKSPACE_ROOT, Zone.SCRATCH, Zone.SCRATCH_ROOT)
+
+
+@frozen(cache_hash=True)
+class Places:
+    """The folders that paths are compared with; all absolute and normalised."""
+
+    workspace: str
+    home: str
+    denied: tuple[str, ...] = ()
+    roots: tuple[str, ...] = ()  # further folders that are as good as the workspace
+
+
+def zone_of(path: str, places: Places) -> Zone:
+    """Return the zone of an absolute path, in which `UNKNOWN` may stand for parts.
+
+    What follows the unknown part does not count. A path whose first folder is unknown is itself unknown.
+    """
+    return _zone(path, places)
+
+
+@lru_cache(maxsize=4096)
+def _zone(path: str, places: Places) -> Zone:
+    if UNKNOWN in path:
+        return _zone_of_prefix(path, places)
+    path = _whole(path)
+    if any(is_within(alike(path), alike(denied)) for denied in places.denied):
+        return Zone.DENIED
+    if path.startswith(("/dev/", "/proc/", "/sys/")) and (zone := _device_zone(path)):
+        return zone
+    if is_within(places.home, places.workspace) and is_within(path, places.home):
+        return _home_in_workspace(path, places)
+    if any(is_within(path, root) and path != root for root in places.roots):
+        return Zone.WORKSPACE
+    if is_within(path, places.workspace):
+        return _workspace_zone(path, places)
+    if is_within(path, places.home) and places.home != "/":
+        return _home_zone(path[len(places.home) + 1 :])
+    return _other_zone(path, places)
+
+
+def _zone_of_prefix(path: str, places: Places) -> Zone:
+    """Judge a path with an unknown part by the folders before it; below the workspace anything could be meant."""
+    prefix = path[: path.index(UNKNOWN)].rpartition("/")[0]
+    zone = _zone(prefix, places) if prefix else Zone.UNKNOWN
+    return Zone.PARTLY_KNOWN if zone in HARMLESS_PREFIXES else zone
+
+
+def _whole(path: str) -> str:
+    """Return the folder for `folder/*`: everything in it is as good as itself."""
+    while path.endswith(("/*", "/.*", "/**", "/.[!.]*", "/.??*")):
+        path = path.rpartition("/")[0] or "/"
+    return path
+
+
+def _device_zone(path: str) -> Zone | None:
+    if path in SINKS or path.startswith("/dev/fd/"):
+        return Zone.SINK
+    if path.startswith(("/dev/tcp/", "/dev/udp/")):
+        return Zone.NETWORK_DEVICE
+    if is_within(path, "/dev/shm"):
+        return Zone.SCRATCH
+    if path.startswith("/proc/"):
+        return _proc_zone(path)
+    return Zone.DEVICE if path.startswith("/dev/") else Zone.SYSTEM
+
+
+def _proc_zone(path: str) -> Zone:
+    """`/proc/self/root` and its like lead anywhere; the rest of /proc belongs to the system."""
+    if re.match(r"/proc/[^/]+/(root|cwd|fd)(/|$)", path):
+        return Zone.UNKNOWN if path.count("/") > 3 else Zone.SYSTEM
+    return Zone.SECRET if re.match(SECRET_SYSTEM, path) else Zone.SYSTEM
+
+
+def _workspace_zone(path: str, places: Places) -> Zone:
+    inner = path[len(places.workspace) + (places.workspace != "/") :]
+    if not inner:
+        return Zone.WORKSPACE_ROOT if places.workspace != "/" else Zone.SYSTEM
+    if re.search(VERSION_CONTROL, inner):
+        return Zone.VERSION_CONTROL
+    return Zone.PRIVATE if re.search(PRIVATE_NAME, inner) else Zone.WORKSPACE
+
+
+def _home_in_workspace(path: str, places: Places) -> Zone:
+    """The workspace holds the home folder: what is secret there stays secret."""
+    zone = _home_zone(path[len(places.home) + 1 :])
+    return zone if zone in (Zone.SECRET, Zone.STARTUP, Zone.HOME_ROOT) else _workspace_zone(path, places)
+
+
+def _home_zone(inner: str) -> Zone:
+    if not inner:
+        return Zone.HOME_ROOT
+    if re.match(SECRET_HOME, inner):
+        return Zone.SECRET
+    if re.match(STARTUP_HOME, inner):
+        return Zone.STARTUP
+    return Zone.PRIVATE if re.search(PRIVATE_NAME, inner) else Zone.HOME
+
+
+def _other_zone(path: str, places: Places) -> Zone:
+    if re.match(SECRET_SYSTEM, path):
+        return Zone.SECRET
+    for root in SCRATCH:
+        if is_within(path, root):
+            return Zone.SCRATCH_ROOT if path == root else Zone.SCRATCH
+    for root in HOMES:
+        if is_within(path, root):
+            return _home_zone(path[len(root) + 1 :].partition("/")[2]) if path.count("/") > 2 else Zone.HOME_ROOT
+    if is_within(places.workspace, path) or is_within(places.home, path):
+        return Zone.HOME_ROOT if path != "/" else Zone.SYSTEM
+    return Zone.OUTSIDE if any(is_within(path, root) and path != root for root in SHARED) else Zone.SYSTEM
+
+
+def resolve(word: str, *, cwd: str, home: str) -> str:
+    """Return the absolute path that a word names; a `..` after an unknown part makes the whole unknown."""
+    if UNKNOWN not in word:
+        return absolute(word, cwd=cwd, home=home)
+    before, _, after = word.partition(UNKNOWN)
+    if not before or (UNKNOWN in cwd and not before.startswith("/")) or ".." in after.split("/"):
+        return UNKNOWN
+    return absolute(before + "x", cwd=cwd, home=home)[:-1] + UNKNOWN

@@ -1,0 +1,342 @@
+"""The client against servers on loopback: what goes out, what comes back, and everything that goes wrong between."""
+
+import json
+import socket
+import time
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from agent.messages import AssistantMessage, RequestedCall, ToolMessage, Usage, UserMessage
+from agent.models import (
+    Answer,
+    Delta,
+    ModelError,
+    ModelRequest,
+    OpenAIChat,
+    ToolSchema,
+    model_from_name,
+    openai_chat,
+)
+from agent.models.event_stream import LONGEST_EVENT
+
+pytestmark = pytest.mark.anyio
+
+HELLO = ModelRequest("Be brief.", (UserMessage("go"),))
+LIST = ToolSchema("bash", "Run a command.", {"type": "object", "properties": {"command": {"type": "string"}}})
+STREAM = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
+
+
+def delta(finish: str | None = None, **said: Any) -> dict[str, Any]:
+    return {"choices": [{"index": 0, "delta": said, "finish_reason": finish}]}
+
+
+async def ask(
+    url: str, request: ModelRequest = HELLO, *, timeout: float = 10, seen: list[Delta] | None = None
+) -> Answer:
+    model = OpenAIChat("test-model", base_url=url, api_key="secret-key", timeout=timeout)
+    return await model.answer(request, (seen if seen is not None else []).append)
+
+
+async def failure(url: str, **options: Any) -> ModelError:
+    with pytest.raises(ModelError) as caught:
+        await ask(url, **options)
+    return caught.value
+
+
+async def test_one_inference_is_one_post(server: Any) -> None:
+    server.stream(delta("stop", content="hi"))
+
+    await ask(server.url, ModelRequest("Be brief.", (UserMessage("go"),), (LIST,)))
+
+    [(line, headers, body)] = server.requests
+    assert line == "POST /v1/chat/completions HTTP/1.1"
+    assert headers["authorization"] == "Bearer secret-key"
+    assert body == {
+        "model": "test-model",
+        "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "go"}],
+        "tools": [{"type": "function", "function": {"name": "bash", "description": "Run a command.",
+                                                    "parameters": LIST.parameters}}],
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    }  # fmt: skip
+
+
+async def test_text_streams_to_those_who_look_on(server: Any) -> None:
+    usage = {"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 2}}
+    server.stream(delta(reasoning_content="hm"), delta(content="he"), delta(content="llo"), delta("stop"), usage)
+    seen: list[Delta] = []
+
+    answer = await ask(server.url, seen=seen)
+
+    assert answer == Answer(AssistantMessage("hello", (), "hm"), "stop", Usage(7, 2))
+    assert seen == [Delta(reasoning="hm"), Delta("he"), Delta("llo")]
+
+
+async def test_frames_may_be_split_at_every_byte(server: Any) -> None:
+    call = {"index": 0, "id": "a", "function": {"name": "bash", "arguments": '{"command":"é€😀"}'}}
+    chunk = json.dumps(delta("tool_calls", content="żółw", tool_calls=[call]), ensure_ascii=False)
+    frames = f": comment\r\n\r\ndata: {chunk}\r\n\r\ndata: [DONE]\n\n".encode()
+    server.reply(STREAM, *(frames[at : at + 1] for at in range(len(frames))))
+
+    answer = await ask(server.url)
+
+    assert answer.message == AssistantMessage("żółw", (RequestedCall("a", "bash", '{"command":"é€😀"}'),))
+
+
+async def test_done_is_not_needed(server: Any) -> None:
+    server.stream(delta(content="hi"), delta("stop"), done=False)
+
+    answer = await ask(server.url)
+
+    assert answer.message.text == "hi"
+
+
+CHUNKED = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+def in_chunk(*chunks: object) -> bytes:
+    frames = b"".join(f"data: {json.dumps(chunk)}\n\n".encode() for chunk in chunks)
+    return b"%x\r\n%s\r\n" % (len(frames), frames)
+
+
+async def test_a_connection_that_breaks_after_the_finish_reason_loses_nothing(server: Any) -> None:
+    server.reply(CHUNKED, in_chunk(delta(content="hi"), delta("stop")))
+
+    answer = await ask(server.url)
+
+    assert answer.message.text == "hi"
+
+
+async def test_a_connection_that_breaks_before_the_finish_reason_loses_the_answer(server: Any) -> None:
+    server.reply(CHUNKED, in_chunk(delta(content="hi")))
+
+    error = await failure(server.url)
+
+    assert error.retryable
+    assert "nothing of the answer was used" in str(error)
+
+
+async def test_a_server_that_never_closes_is_left_after_done(server: Any) -> None:
+    frames = b"".join(f"data: {text}\n\n".encode() for text in (json.dumps(delta("stop", content="hi")), "[DONE]"))
+    server.reply(STREAM, frames, None)
+
+    answer = await ask(server.url)
+
+    assert answer.message.text == "hi"
+    assert await anyio.to_thread.run_sync(server.gone.wait, 5)
+
+
+async def test_a_server_that_neither_ends_nor_closes_is_left_after_the_finish_reason(
+    server: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(openai_chat, "GRACE", 0.1)
+    server.reply(STREAM, f"data: {json.dumps(delta('stop', content='hi'))}\n\n".encode(), None)
+
+    answer = await ask(server.url)
+
+    assert answer.message.text == "hi"
+
+
+@pytest.mark.parametrize("done", [True, False])
+async def test_a_stream_without_a_finish_reason_is_no_answer(server: Any, done: bool) -> None:
+    server.stream(delta(content="hi"), done=done)
+
+    error = await failure(server.url)
+
+    assert error.retryable
+    assert "without a finish reason" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [
+        pytest.param([STREAM + b'data: {"choices": [{"del\n\n'], "is broken", id="line that is not JSON"),
+        pytest.param([STREAM + b"data: [1, 2]\n\n"], "not an object", id="chunk that is no object"),
+        pytest.param([STREAM + b"data: " + b"[" * 100_000 + b"\n\n"], "is broken", id="nested too deeply"),
+        pytest.param([STREAM + b"data: \xff\xfe\n\n"], "is broken", id="not UTF-8"),
+        pytest.param(
+            [STREAM + b'data: {"error": {"message": "overloaded"}}\n\n'], "overloaded", id="error in the stream"
+        ),
+        pytest.param([STREAM.replace(b"Connection", b"Content-Length: 9999\r\nConnection")], "broke", id="cut"),
+        pytest.param([b"garbage\r\n\r\n"], "broke", id="not HTTP"),
+        pytest.param([], "broke", id="closed without an answer"),
+    ],
+)
+async def test_a_broken_stream_may_be_asked_again(server: Any, reply: list[bytes], said: str) -> None:
+    server.reply(*reply)
+
+    error = await failure(server.url)
+
+    assert error.retryable
+    assert said in str(error)
+
+
+@pytest.mark.parametrize(
+    ("status", "retryable", "said"),
+    [
+        ("400 Bad Request", False, "400: no such thing"),
+        ("401 Unauthorized", False, "check OPENAI_API_KEY"),
+        ("404 Not Found", False, "check the model's name"),
+        ("408 Request Timeout", True, "408"),
+        ("409 Conflict", True, "409"),
+        ("422 Unprocessable", False, "422"),
+        ("429 Too Many Requests", True, "429"),
+        ("500 Internal Server Error", True, "500: no such thing"),
+        ("503 Service Unavailable", True, "503"),
+        ("307 Temporary Redirect", False, "307"),
+    ],
+)
+async def test_the_status_says_whether_to_ask_again(server: Any, status: str, retryable: bool, said: str) -> None:
+    server.answer_status(status, '{"error": {"message": "no such thing"}}', f"Location: {server.url}/elsewhere")
+
+    error = await failure(server.url)
+
+    assert error.retryable is retryable
+    assert said in str(error)
+    assert len(server.requests) == 1  # the package's own retries and redirects would be further requests
+
+
+async def test_the_status_counts_also_when_its_page_breaks_off(server: Any) -> None:
+    server.reply(b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 99\r\nConnection: close\r\n\r\nbad key")
+
+    error = await failure(server.url)
+
+    assert "answered 401: bad key; check OPENAI_API_KEY" in str(error)
+    assert not error.retryable
+
+
+@pytest.mark.parametrize(("header", "seconds"), [("3", 3.0), ("9999", 120.0), ("soon", None)])
+async def test_retry_after_is_handed_on(server: Any, header: str, seconds: float | None) -> None:
+    server.answer_status("429 Too Many Requests", "{}", f"Retry-After: {header}")
+
+    error = await failure(server.url)
+
+    assert error.retry_after == seconds
+
+
+async def test_an_unreachable_server_is_named() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
+
+    error = await failure(url)
+
+    assert str(error).startswith(f"cannot reach {url}: connection refused; ")
+    assert error.retryable
+
+
+async def test_a_silent_server_times_out(server: Any) -> None:
+    server.reply(STREAM, None)
+
+    error = await failure(server.url, timeout=0.2)
+
+    assert error.retryable
+    assert "timeout" in str(error)
+
+
+async def test_a_page_is_not_a_stream(server: Any) -> None:
+    server.reply(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nConnection: close\r\n\r\n<html>welcome</html>")
+
+    error = await failure(server.url)
+
+    assert not error.retryable
+    assert f"{server.url} answered with a web page" in str(error)
+
+
+async def test_the_key_is_in_no_message(server: Any) -> None:
+    server.answer_status("401 Unauthorized", '{"error": {"message": "bad key secret-key"}}')
+
+    error = await failure(server.url)
+
+    assert "secret-key" not in str(error)
+    assert "bad key ***" in str(error)
+    assert "secret-key" not in repr(OpenAIChat("m", base_url=server.url, api_key="secret-key"))
+
+
+@pytest.mark.parametrize(("status", "said"), [("200 OK", "bytes in one event"), ("500 Oh No", "answered 500: xxx")])
+async def test_a_flood_is_an_error_before_it_fills_the_memory(server: Any, status: str, said: str) -> None:
+    head = f"HTTP/1.1 {status}\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n".encode()
+    server.reply(head, *[b"x" * 1_000_000 for _ in range(LONGEST_EVENT // 1_000_000 + 2)])
+
+    error = await failure(server.url)
+
+    assert said in str(error)
+    assert len(str(error)) < 500
+
+
+async def test_a_compressed_answer_is_refused(server: Any) -> None:
+    server.reply(STREAM.replace(b"Connection", b"Content-Encoding: gzip\r\nConnection"))
+
+    error = await failure(server.url)
+
+    assert "gzip" in str(error)
+    assert server.requests[0][1]["accept-encoding"] == "identity"
+
+
+async def test_a_server_that_does_not_stream_is_understood(server: Any) -> None:
+    call = {"id": "a", "type": "function", "function": {"name": "bash", "arguments": "{}"}}
+    message = {"role": "assistant", "content": "hi", "tool_calls": [call]}
+    server.answer_status("200 OK", json.dumps({"choices": [{"message": message, "finish_reason": "stop"}]}, indent=1))
+
+    answer = await ask(server.url)
+
+    assert answer == Answer(AssistantMessage("hi", (RequestedCall("a", "bash", "{}"),)), "tool_calls")
+
+
+async def test_cancellation_closes_the_connection_at_once(server: Any) -> None:
+    server.reply(STREAM + f"data: {json.dumps(delta(content='hi'))}\n\n".encode(), None)
+    seen: list[Delta] = []
+    begun = anyio.Event()
+
+    def look(piece: Delta) -> None:
+        seen.append(piece)
+        begun.set()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(OpenAIChat("m", base_url=server.url).answer, HELLO, look)
+        await begun.wait()
+        tasks.cancel_scope.cancel()
+        started = time.monotonic()
+
+    assert time.monotonic() - started < 1
+    assert await anyio.to_thread.run_sync(server.gone.wait, 5)
+    assert seen == [Delta("hi")]
+
+
+async def test_an_onlooker_that_raises_is_not_swallowed(server: Any) -> None:
+    server.reply(STREAM + f"data: {json.dumps(delta(content='hi'))}\n\n".encode(), None)
+
+    def refuse(piece: Delta) -> None:
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError):
+        await OpenAIChat("m", base_url=server.url).answer(HELLO, refuse)
+
+    assert await anyio.to_thread.run_sync(server.gone.wait, 5)
+
+
+async def test_a_server_that_this_project_did_not_write(llmock: Any) -> None:
+    call = {"id": "call_1", "name": "bash", "arguments": '{"command":"ls"}'}
+    url = llmock(
+        {"match": {"userMessage": "go", "hasToolResult": False}, "response": {"toolCalls": [call]}},
+        {"match": {"userMessage": "go", "hasToolResult": True}, "response": {"content": "All done."}},
+    )
+    model = model_from_name(f"{url}#gpt-4o", {"OPENAI_API_KEY": "any"})
+
+    first = await model.answer(ModelRequest("", (UserMessage("go"),), (LIST,)), lambda piece: None)
+    conversation = (UserMessage("go"), first.message, ToolMessage("call_1", "a.txt"))
+    second = await model.answer(ModelRequest("", conversation, (LIST,)), lambda piece: None)
+
+    assert first.message.calls == (RequestedCall("call_1", "bash", '{"command":"ls"}'),)
+    assert first.stop_reason == "tool_calls"
+    assert second.message == AssistantMessage("All done.")
+
+
+async def test_importing_the_models_imports_no_openai() -> None:
+    code = "import sys, agent.models; assert not {'openai', 'httpx2', 'ruamel.yaml'} & set(sys.modules)"
+
+    done = await anyio.run_process([__import__("sys").executable, "-c", code], cwd=Path(__file__).parents[3])
+
+    assert done.returncode == 0

@@ -1,0 +1,54 @@
+"""Fixtures of the tools' tests: both event loops, a workspace, and no process left behind."""
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.calls import ToolResult
+from agent.tools import Tool, workspace_tools
+
+Call = Callable[..., Any]
+
+
+@pytest.fixture(params=["asyncio", "trio"])
+def anyio_backend(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    root = tmp_path / "ws"
+    root.mkdir()
+    return root
+
+
+@pytest.fixture
+def tools(root: Path) -> Mapping[str, Tool]:
+    return {tool.name: tool for tool in workspace_tools(root, timeout=20)}
+
+
+@pytest.fixture
+def call(tools: Mapping[str, Tool]) -> Call:
+    async def call(name: str, **arguments: Any) -> ToolResult:
+        return await tools[name].run(arguments)
+
+    return call
+
+
+def children() -> set[int]:
+    """The direct children of this process, zombies included."""
+    found: set[int] = set()
+    for task in os.listdir("/proc/self/task"):
+        found.update(map(int, Path(f"/proc/self/task/{task}/children").read_text().split()))
+    return found
+
+
+@pytest.fixture
+def leaves_nothing() -> Iterator[None]:
+    """Nothing that a test starts is there after it."""
+    before = children()
+    yield
+    assert children() == before

@@ -1,0 +1,60 @@
+"""`agent.tools.background`: blocking functions that nobody has to wait for."""
+
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+
+import anyio
+import pytest
+from anyio.lowlevel import current_token
+
+from agent.tools.background import call_back, run_in_background
+
+
+@pytest.mark.anyio
+async def test_what_the_function_returns_or_raises_arrives() -> None:
+    assert await run_in_background(lambda: 42) == 42
+    with pytest.raises(ZeroDivisionError):
+        await run_in_background(lambda: 1 // 0)
+
+
+def test_an_abandoned_function_may_end_after_the_event_loop(anyio_backend: str) -> None:
+    release, threads = threading.Event(), []
+
+    def block(report: Callable[[str], None]) -> None:
+        threads.append(threading.current_thread())
+        report("begun")
+        release.wait(10)
+        report("nobody hears this")
+
+    async def main() -> None:
+        begun = anyio.Event()
+        report = call_back(lambda _: begun.set(), current_token())
+        async with anyio.create_task_group() as group:
+            group.start_soon(run_in_background, lambda: block(report))
+            await begun.wait()
+            group.cancel_scope.cancel()
+
+    anyio.run(main, backend=anyio_backend)
+    release.set()
+    threads[0].join(5)
+
+    assert not threads[0].is_alive()
+
+
+def test_a_function_that_never_returns_does_not_keep_the_program_alive(anyio_backend: str) -> None:
+    script = f"""
+import anyio, threading
+from agent.tools.background import run_in_background
+async def main():
+    with anyio.move_on_after(0.1):
+        await run_in_background(threading.Event().wait)
+anyio.run(main, backend={anyio_backend!r})
+print("over")
+"""
+
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=20, check=True)
+
+    assert ended.stdout == "over\n"
+    assert ended.stderr == ""

@@ -1,0 +1,358 @@
+"""`agent.tools.definition`: a function with annotations and a docstring is a tool."""
+
+import threading
+from collections.abc import Mapping
+from enum import Enum
+from typing import Annotated, Any, NotRequired, TypedDict
+
+import anyio
+import pytest
+from attrs import field, frozen, validators
+
+from agent.calls import ToolCall, ToolResult
+from agent.models.model import ToolSchema
+from agent.tools import Limits, Path, ShellCommand, Tool, ToolContext, Touch, tool
+
+pytestmark = pytest.mark.anyio
+
+
+class Unit(Enum):
+    CELSIUS = "C"
+    KELVIN = "K"
+
+
+@frozen
+class Place:
+    city: str
+    zip_code: Annotated[str, Limits(pattern="[0-9]{5}")] | None = None
+
+
+class Options(TypedDict):
+    verbose: bool
+    depth: NotRequired[Annotated[int, Limits(minimum=0)]]
+
+
+@tool(category="read", parallel=True)
+async def forecast(
+    place: Place,
+    context: ToolContext,
+    days: Annotated[int, Limits(minimum=1, maximum=7)] = 1,
+    unit: Unit = Unit.CELSIUS,
+    tags: list[str] | None = None,
+    options: Options | None = None,
+    note: Annotated[str, "what to remember"] = "",
+) -> str:
+    """Forecast the weather.
+
+    For any place on Earth.
+
+    Args:
+        place: where
+        days: how many days,
+            today included
+    """
+    context.progress("looking")
+    return f"{place.city} {days} {unit.name} {tags} {options} {context.call_id}"
+
+
+async def test_name_description_and_category_come_from_the_function() -> None:
+    assert (forecast.name, forecast.category, forecast.parallel) == ("forecast", "read", True)
+    assert forecast.description == "Forecast the weather.\n\nFor any place on Earth."
+    assert forecast.schema() == ToolSchema("forecast", forecast.description, forecast.parameters)
+
+
+async def test_the_schema_comes_from_annotations_and_docstring() -> None:
+    properties: Any = forecast.parameters["properties"]
+
+    assert forecast.parameters["type"] == "object"
+    assert forecast.parameters["required"] == ["place"]
+    assert forecast.parameters["additionalProperties"] is False
+    assert "context" not in properties
+    assert properties["days"] == {
+        "type": "integer", "minimum": 1, "maximum": 7, "description": "how many days, today included", "default": 1
+    }  # fmt: skip
+    assert properties["unit"] == {"type": "string", "enum": ["C", "K"], "default": "C"}
+    assert properties["note"]["description"] == "what to remember"
+    assert properties["tags"] == {"anyOf": [{"type": "array", "items": {"type": "string"}}, {"type": "null"}]}
+    assert properties["place"] == {
+        "type": "object",
+        "properties": {
+            "city": {"type": "string"},
+            "zip_code": {"anyOf": [{"type": "string", "pattern": "^(?:[0-9]{5})$"}, {"type": "null"}]},
+        },
+        "required": ["city"],
+        "additionalProperties": False,
+        "description": "where",
+    }
+
+
+async def test_the_function_gets_python_values_also_from_a_frozen_call() -> None:
+    arguments = {"place": {"city": "Ulm"}, "unit": "K", "tags": ["a"], "options": {"verbose": True}, "days": 2.0}
+    call = ToolCall("call_1", "forecast", arguments)
+
+    result = await forecast.run(call.arguments, ToolContext("call_1"))
+
+    assert result == ToolResult("Ulm 2 KELVIN ['a'] {'verbose': True} call_1")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problems"),
+    [
+        ({"place": {"city": "Ulm"}}, ()),
+        ({}, ("place: missing",)),
+        ({"place": "Ulm"}, ("place: expected an object, found 'Ulm'",)),
+        (
+            {"place": {"town": "Ulm", "zip_code": "8907x"}, "days": 8},
+            (
+                "place.city: missing",
+                "place.zip_code: expected a text that matches [0-9]{5} as a whole, found '8907x'",
+                "place.town: unknown; use city, zip_code",
+                "days: expected at most 7, found 8",
+            ),
+        ),
+        ({"place": {"city": "Ulm"}, "days": True}, ("days: expected an integer, found true",)),
+        ({"place": {"city": "Ulm"}, "days": "2"}, ("days: expected an integer, found '2'",)),
+        ({"place": {"city": "Ulm"}, "days": 2.5}, ("days: expected an integer, found 2.5",)),
+        ({"place": {"city": "Ulm"}, "days": None}, ("days: expected an integer, found null",)),
+        ({"place": {"city": "Ulm"}, "unit": "F"}, ("unit: expected one of 'C', 'K'; found 'F'",)),
+        ({"place": {"city": "Ulm"}, "tags": ["a", 5]}, ("tags[1]: expected a string, found 5",)),
+        ({"place": {"city": "Ulm"}, "options": {"verbose": 1}}, ("options.verbose: expected a boolean, found 1",)),
+        ({"place": {"city": "Ulm", "zip_code": "12345\n"}},
+         ("place.zip_code: expected a text that matches [0-9]{5} as a whole, found '12345\\n'",)),
+    ],
+)  # fmt: skip
+async def test_all_problems_are_reported_with_their_paths(arguments: dict[str, Any], problems: tuple[str, ...]) -> None:
+    assert forecast.check(arguments) == problems
+
+
+async def test_s6_2_an_invalid_call_never_reaches_the_function() -> None:
+    ran: list[int] = []
+
+    @tool
+    def count(number: int) -> str:
+        """Count."""
+        ran.append(number)
+        return "counted"
+
+    result = await count.run({"number": "1", "more": 2})
+
+    assert result.is_error
+    assert result.text == "invalid arguments: number: expected an integer, found '1'; more: unknown; use number"
+    assert not ran
+
+
+@pytest.mark.parametrize("is_async", [True, False])
+async def test_s5_4_an_exception_is_the_content_of_an_error_result(is_async: bool) -> None:
+    async def fail_async() -> str:
+        """Fail."""
+        raise RuntimeError("disk on fire")
+
+    def fail_in_thread() -> str:
+        """Fail."""
+        raise RuntimeError("disk on fire")
+
+    result = await (tool(fail_async) if is_async else tool(fail_in_thread)).run({})
+
+    assert result == ToolResult("disk on fire", is_error=True)
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (KeyError(), "KeyError"),
+        (SystemExit("leaving"), "leaving"),
+        (ExceptionGroup("several", [ValueError("one"), ExceptionGroup("inner", [ValueError("two")])]), "one; two"),
+        (ValueError("\ud800"), "?"),
+    ],
+)
+async def test_every_error_has_a_text(error: BaseException, text: str) -> None:
+    @tool
+    async def fail() -> str:
+        """Fail."""
+        raise error
+
+    assert (await fail.run({})).text == text
+
+
+async def test_a_tool_returns_text_or_a_result_and_nothing_else() -> None:
+    @tool
+    async def answer(wrong: bool) -> Any:
+        """Answer."""
+        return 42 if wrong else ToolResult("42", details={"n": 42})
+
+    assert await answer.run({"wrong": False}) == ToolResult("42", details={"n": 42})
+    assert await answer.run({"wrong": True}) == ToolResult(
+        "tool 'answer' returned int; return str or ToolResult", is_error=True
+    )
+
+
+async def test_a_timeout_of_the_tool_is_an_error_result() -> None:
+    @tool(timeout=0.05)
+    async def wait() -> str:
+        """Wait."""
+        await anyio.sleep_forever()
+        return "never"
+
+    @tool
+    async def give_up() -> str:
+        """Give up."""
+        raise TimeoutError("the server said nothing")
+
+    assert await wait.run({}) == ToolResult("timed out after 0.05 seconds", is_error=True)
+    assert (await give_up.run({})).text == "the server said nothing"
+
+
+async def test_cancellation_passes_through_and_abandons_a_blocked_thread() -> None:
+    started, release, after = anyio.Event(), threading.Event(), threading.Event()
+
+    @tool
+    def block(context: ToolContext) -> str:
+        """Block."""
+        context.progress("blocked")
+        release.wait(10)
+        after.set()
+        return "late"
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(block.run, {}, ToolContext(progress=lambda _: started.set()))
+        await started.wait()
+        begun = anyio.current_time()
+        group.cancel_scope.cancel()
+
+    assert anyio.current_time() - begun < 0.5
+    release.set()
+    assert await anyio.to_thread.run_sync(after.wait, 5)
+
+
+async def test_a_thread_of_a_tool_never_keeps_the_program_alive() -> None:
+    seen: list[threading.Thread] = []
+
+    @tool
+    def look() -> str:
+        """Look."""
+        seen.append(threading.current_thread())
+        return ""
+
+    await look.run({})
+
+    assert seen[0].daemon
+    assert seen[0] is not threading.main_thread()
+
+
+async def test_progress_of_a_blocking_tool_arrives_in_the_event_loop() -> None:
+    pieces: list[tuple[str, threading.Thread]] = []
+
+    @tool
+    def work(context: ToolContext) -> str:
+        """Work."""
+        context.progress("half")
+        return "done"
+
+    await work.run({}, ToolContext(progress=lambda text: pieces.append((text, threading.current_thread()))))
+
+    assert pieces == [("half", threading.main_thread())]
+
+
+async def test_a_parameter_may_have_any_name() -> None:
+    @tool
+    async def odd(self: str, context: str, function: str, given: ToolContext) -> str:
+        """Take odd names."""
+        return self + context + function + given.call_id
+
+    result = await odd.run({"self": "a", "context": "b", "function": "c"}, ToolContext("d"))
+
+    assert result.text == "abcd"
+
+
+async def test_the_gate_learns_paths_and_command_from_marks() -> None:
+    @tool
+    async def move(
+        sources: Annotated[list[str], Path("delete")],
+        target: Annotated[str, Path("write")],
+        extra: Annotated[str, Path("read")] | None = None,
+        log: Annotated[str, Path("write")] = "log.txt",
+        script: Annotated[str, ShellCommand()] = "true",
+    ) -> str:
+        """Move files."""
+        return "moved"
+
+    described = move.described({"sources": ("a", "b"), "target": "c"}, resolve=lambda path: f"/ws/{path}")
+
+    assert move.touches({"sources": ["a"], "target": "c", "log": "l"}) == (
+        Touch("a", "delete"), Touch("c", "write"), Touch("l", "write")
+    )  # fmt: skip
+    assert described.touches == (
+        Touch("/ws/a", "delete"), Touch("/ws/b", "delete"), Touch("/ws/c", "write"), Touch("/ws/log.txt", "write")
+    )  # fmt: skip
+    assert described.command == "true"
+    assert move.touches({"sources": 5}) == (Touch("log.txt", "write"),)
+
+
+def undocumented(a: int) -> str:
+    return str(a)
+
+
+def unannotated(a) -> str:  # type: ignore[no-untyped-def]
+    """Have no annotation."""
+    return str(a)
+
+
+def strange(a: object) -> str:
+    """Have an annotation without a schema."""
+    return str(a)
+
+
+def open_ended(*a: int) -> str:
+    """Take anything."""
+    return str(a)
+
+
+def misdescribed(a: int) -> str:
+    """Describe a parameter that is not there.
+
+    Args:
+        b: not there
+    """
+    return str(a)
+
+
+def misfit(a: Annotated[int, Limits(pattern="x")]) -> str:
+    """Have a limit that does not fit."""
+    return str(a)
+
+
+@frozen
+class Checked:
+    size: int = field(validator=validators.gt(0))
+
+
+def validated(a: Checked) -> str:
+    """Have a check that no schema tells."""
+    return str(a)
+
+
+@pytest.mark.parametrize(
+    ("function", "complaint"),
+    [
+        (undocumented, "tool 'undocumented' has no docstring"),
+        (unannotated, "tool 'unannotated': parameter 'a' has no annotation"),
+        (strange, "tool 'strange': parameter 'a': .*use str, int"),
+        (open_ended, "parameter 'a' cannot be given by name"),
+        (misdescribed, "describes b, but has no such parameter"),
+        (misfit, "its limits do not fit the type integer"),
+        (validated, "Checked.size has a validator"),
+    ],
+)
+async def test_what_a_model_cannot_be_told_is_refused_where_it_is_defined(function: Any, complaint: str) -> None:
+    with pytest.raises(TypeError, match=complaint):
+        tool(function)
+
+
+async def test_a_tool_may_have_another_name(tools: Mapping[str, Tool]) -> None:
+    @tool(name="look_up")
+    async def find() -> str:
+        """Find."""
+        return "found"
+
+    assert find.name == "look_up"
+    assert [shipped.category for shipped in tools.values()] == ["write", "read", "write", "read"]

@@ -1,0 +1,228 @@
+"""`agent.tools.process`: one command, run to its end, of which nothing is left."""
+
+import os
+import resource
+import signal
+import threading
+from pathlib import Path
+
+import anyio
+import pytest
+
+from agent.tools import CannotStart, Finished, run_process, tool_environment
+from agent.tools.descendants import TOKEN_VARIABLE
+
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("leaves_nothing")]
+
+
+async def run(script: str, *, timeout: float | None = 20, limit: int = 10_000, **options: object) -> Finished:
+    return await run_process(
+        ["bash", "-c", script],
+        cwd="/",
+        env=tool_environment(),
+        timeout=timeout,
+        output_limit=limit,
+        **options,  # type: ignore[arg-type]
+    )
+
+
+def runs(pid_file: Path) -> bool:
+    """Whether the process whose number a script wrote there still runs."""
+    try:
+        state = Path(f"/proc/{int(pid_file.read_text())}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return state not in "ZX"
+
+
+async def test_output_and_errors_come_in_the_order_of_their_arrival() -> None:
+    finished = await run("echo one; echo two >&2; echo three; exit 3")
+
+    assert finished.output == "one\ntwo\nthree\n"
+    assert (finished.exit_code, finished.signal, finished.timed_out, finished.truncated) == (3, None, False, False)
+
+
+async def test_standard_input_is_empty_and_never_the_users() -> None:
+    assert (await run("cat; echo over")).output == "over\n"
+
+
+async def test_standard_input_may_be_given() -> None:
+    assert (await run("cat", stdin=b"given")).output == "given"
+
+
+async def test_a_command_leads_a_session_of_its_own() -> None:
+    finished = await run("ps -o sid= -p $$ 2>/dev/null || cut -d' ' -f6 /proc/$$/stat; echo $$")
+
+    session, own = finished.output.split()
+    assert session == own
+
+
+async def test_a_death_by_signal_is_told_from_an_exit_code() -> None:
+    finished = await run("kill -9 $$")
+
+    assert (finished.exit_code, finished.signal) == (None, signal.SIGKILL)
+
+
+async def test_a_timeout_keeps_what_was_printed_and_lets_traps_speak() -> None:
+    finished = await run("trap 'echo last words; exit 5' TERM; echo begun; while :; do sleep 0.01; done", timeout=0.3)
+
+    assert finished.timed_out
+    assert finished.output.startswith("begun\n")
+    assert finished.output.count("last words\n") == 1
+    assert finished.exit_code == 5
+
+
+@pytest.mark.parametrize(
+    "hide",
+    [
+        "sleep 60 & echo $! >{pid}; wait",
+        "setsid bash -c 'echo $$ >{pid}; exec sleep 60' & wait; sleep 60",
+        "(setsid bash -c 'echo $$ >{pid}; exec sleep 60' >/dev/null 2>&1 &); sleep 60",
+        "env -i setsid -w bash -c 'echo $$ >{pid}; sleep 60; :'",
+        "bash -c 'echo $$ >{pid}; kill -STOP $$'; sleep 60",
+        "set -m; (echo $BASHPID >{pid}; exec sleep 60) & wait; sleep 60",
+    ],
+    ids=["child", "session", "double fork", "clean environment", "stopped", "job control"],
+)
+async def test_nothing_survives_a_timeout(hide: str, tmp_path: Path) -> None:
+    pid_file = tmp_path / "pid"
+
+    finished = await run(hide.format(pid=pid_file), timeout=0.4)
+
+    assert finished.timed_out
+    assert finished.duration < 1.5
+    assert not runs(pid_file)
+
+
+async def test_what_ignores_term_is_killed_after_the_grace_time(tmp_path: Path) -> None:
+    pid_file = tmp_path / "pid"
+
+    finished = await run(f"trap '' TERM; echo $$ >{pid_file}; while :; do sleep 1; done", timeout=0.2)
+
+    assert finished.timed_out
+    assert finished.signal == signal.SIGKILL
+    assert 2 < finished.duration < 3
+    assert not runs(pid_file)
+
+
+@pytest.mark.parametrize(
+    "leave",
+    [
+        "sleep 60 & echo $! >{pid}",
+        "setsid sleep 60 & echo $! >{pid}",
+        "(setsid bash -c 'echo $$ >{pid}; exec sleep 60' >/dev/null 2>&1 &); sleep 0.1",
+        "env -i setsid -f bash -c 'echo $$ >{pid}; exec sleep 60'; sleep 0.1",
+        "trap '' TERM; sleep 60 & echo $! >{pid}",
+    ],
+    ids=["holds the pipe", "session", "double fork", "orphan with a clean environment", "ignores TERM"],
+)
+async def test_what_outlives_a_finished_command_is_no_timeout_and_is_ended(leave: str, tmp_path: Path) -> None:
+    pid_file = tmp_path / "pid"
+
+    finished = await run(leave.format(pid=pid_file) + "; echo done", timeout=10)
+
+    assert (finished.output, finished.exit_code, finished.timed_out) == ("done\n", 0, False)
+    assert finished.survivors == 1
+    assert finished.duration < 1.5
+    assert not runs(pid_file)
+
+
+async def test_background_work_that_ends_soon_is_waited_for() -> None:
+    finished = await run("(sleep 0.05; echo late) & echo early")
+
+    assert (finished.output, finished.survivors) == ("early\nlate\n", 0)
+
+
+async def test_a_flood_is_kept_at_both_ends_in_bounded_memory() -> None:
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+    finished = await run("echo first; head -c 200000000 /dev/zero; echo last", limit=1000)
+
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    assert finished.truncated
+    assert finished.output.startswith("first\n")
+    assert finished.output.endswith("last\n")
+    assert "[output truncated: 199999011 of 200000011 bytes left out here]" in finished.output
+    assert grown < 8 * 1024, f"{grown} KiB"
+
+
+async def test_characters_split_over_two_reads_are_whole() -> None:
+    pieces: list[str] = []
+
+    finished = await run(r"printf 'a\xe2\x82'; sleep 0.05; printf '\xac\xff'", progress=pieces.append)
+
+    assert finished.output == "a€\ufffd"
+    assert "".join(pieces) == "a€\ufffd"
+
+
+async def test_what_a_process_cannot_be_given_is_refused_before_it_starts() -> None:
+    for argv in (["bash", "-c", "echo \0"], ["echo", "\udc80"]):
+        with pytest.raises(CannotStart, match=r"NUL|surrogate"):
+            await run_process(argv, cwd="/", env={}, timeout=1, output_limit=10)
+
+
+async def test_a_missing_program_or_directory_is_named(tmp_path: Path) -> None:
+    with pytest.raises(CannotStart, match="'no-such-program': no such program on PATH"):
+        await run_process(["no-such-program"], cwd="/", env=tool_environment(), timeout=1, output_limit=10)
+    with pytest.raises(CannotStart, match=r"working directory '.*gone' does not exist"):
+        await run_process(["true"], cwd=str(tmp_path / "gone"), env=tool_environment(), timeout=1, output_limit=10)
+
+
+@pytest.mark.parametrize("ignore", ["", "trap '' TERM; "], ids=["ordinary", "ignores TERM"])
+async def test_cancellation_ends_everything_within_a_second(ignore: str, tmp_path: Path) -> None:
+    started = anyio.Event()
+    pid_file = tmp_path / "pid"
+    script = f"{ignore}(setsid bash -c 'echo $$ >{pid_file}; exec sleep 60' &); sleep 0.1; echo ready; sleep 60"
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(lambda: run(script, progress=lambda _: started.set()))
+        await started.wait()
+        cancelled = anyio.current_time()
+        group.cancel_scope.cancel()
+
+    assert anyio.current_time() - cancelled < 1
+    assert not runs(pid_file)
+
+
+async def test_a_listener_that_raises_ends_the_command(tmp_path: Path) -> None:
+    def refuse(_: str) -> None:
+        raise ValueError("enough")
+
+    with pytest.raises(ExceptionGroup) as raised:
+        await run(f"echo $$ >{tmp_path}/pid; echo text; sleep 60", progress=refuse)
+
+    assert raised.group_contains(ValueError, match="enough")
+    assert not runs(tmp_path / "pid")
+
+
+async def test_fifty_commands_leave_no_descriptor_thread_or_zombie() -> None:
+    await run("true")
+    before = (len(os.listdir("/proc/self/fd")), threading.active_count())
+
+    for _ in range(50):
+        await run("echo x | cat")
+
+    assert (len(os.listdir("/proc/self/fd")), threading.active_count()) == before
+
+
+async def test_commands_run_at_once_without_harming_each_other() -> None:
+    finished: list[Finished] = []
+
+    async def one(number: int) -> None:
+        finished.append(await run(f"sleep 60 & sleep 0.05; echo {number}"))
+
+    async with anyio.create_task_group() as group:
+        for number in range(8):
+            group.start_soon(one, number)
+
+    assert sorted(item.output for item in finished) == [f"{number}\n" for number in range(8)]
+    assert {(item.exit_code, item.survivors) for item in finished} == {(0, 1)}
+
+
+async def test_a_command_inside_another_carries_both_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An outer agent finds what an inner agent's commands leave behind."""
+    monkeypatch.setenv(TOKEN_VARIABLE, "outer")
+
+    finished = await run(f"echo ${TOKEN_VARIABLE}")
+
+    assert finished.output.startswith("outer/")

@@ -1,0 +1,356 @@
+"""`agent.tools.workspace`: nothing outside can be opened, whatever stands there or changes meanwhile."""
+
+import os
+import socket
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from agent.tools import Entry, PathRefused, Workspace
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    (tmp_path / "home" / ".ssh").mkdir(parents=True)
+    (tmp_path / "home" / ".ssh" / "id").write_text("secret")
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def outside(tmp_path: Path) -> Path:
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "secret").write_text("secret")
+    return tmp_path / "outside"
+
+
+@pytest.fixture
+def workspace(root: Path, home: Path) -> Workspace:
+    (root / "sub").mkdir()
+    (root / "sub" / "file").write_text("inside")
+    return Workspace(root, home=home)
+
+
+def read(workspace: Workspace, path: object) -> str:
+    with workspace.open_read(str(path)) as file:
+        return file.read().decode()
+
+
+def write(workspace: Workspace, path: object, text: str) -> None:
+    with workspace.open_write(str(path)) as file:
+        file.write(text.encode())
+
+
+def test_relative_paths_start_at_the_root(workspace: Workspace, root: Path) -> None:
+    for path in ("sub/file", root / "sub/file", "./sub/../sub/file", "sub//file"):
+        assert read(workspace, path) == "inside"
+    assert workspace.list() == (Entry("sub", True),)
+    assert workspace.list("sub") == (Entry("file", False),)
+
+
+def test_s6_10_reading_outside_the_allowed_paths_is_a_permission_error(
+    workspace: Workspace, root: Path, outside: Path
+) -> None:
+    with pytest.raises(PermissionError) as raised:
+        workspace.open_read("/etc/hosts")
+
+    assert str(raised.value) == f"permission denied: /etc/hosts is outside the allowed paths ({root})"
+    for path in ("../outside/secret", f"{root}/../outside/secret", outside / "secret", "sub/../../outside/secret"):
+        with pytest.raises(PathRefused, match="outside the allowed paths"):
+            read(workspace, path)
+    with pytest.raises(PathRefused):
+        workspace.list("..")
+
+
+def test_prefixes_are_compared_by_components(workspace: Workspace, root: Path) -> None:
+    evil = Path(f"{root}-evil")
+    evil.mkdir()
+    (evil / "file").write_text("evil")
+
+    with pytest.raises(PathRefused):
+        read(workspace, evil / "file")
+
+
+def test_further_allowed_paths_are_allowed_and_may_not_exist_yet(root: Path, home: Path, outside: Path) -> None:
+    workspace = Workspace(root, allowed=[outside, "~/new"], home=home)
+
+    write(workspace, "~/new/deep/file", "text")
+
+    assert read(workspace, outside / "secret") == "secret"
+    assert (home / "new/deep/file").read_text() == "text"
+
+
+def test_s6_11_denied_wins_over_allowed_also_for_writing(home: Path) -> None:
+    workspace = Workspace(home, home=home)
+
+    for path in ("~/.ssh/id", ".ssh/new", ".ssh", "~/.ssh/../.ssh/id"):
+        with pytest.raises(PathRefused, match="is a denied path"):
+            write(workspace, path, "changed")
+    with pytest.raises(PathRefused, match="is a denied path"):
+        workspace.list(".ssh")
+    assert (home / ".ssh/id").read_text() == "secret"
+    assert workspace.list(".") == (Entry(".ssh", True),)
+
+
+def test_denied_holds_for_what_a_denied_link_leads_to(home: Path, root: Path) -> None:
+    keys = root / "keys"
+    (home / ".ssh").rename(keys)
+    (home / ".ssh").symlink_to(keys)
+
+    with pytest.raises(PathRefused, match="is a denied path"):
+        read(Workspace(root, home=home), "keys/id")
+
+
+def test_denied_holds_under_another_name(root: Path, home: Path) -> None:
+    """A bind mount or another spelling of the same directory: what counts is what it is."""
+    workspace = Workspace(root, denied=[f"{root}/sub/../Secret"], home=home)
+    (root / "Secret").mkdir()
+    (root / "Secret" / "key").write_text("secret")
+    os.link(root / "Secret" / "key", root / "harmless")
+
+    with pytest.raises(PathRefused, match="another name of a denied path"):
+        read(workspace, "harmless")
+    with pytest.raises(PathRefused, match="another name of a denied path"):
+        write(workspace, "harmless", "x")
+
+
+def test_hard_links_among_allowed_files_work(workspace: Workspace, root: Path) -> None:
+    os.link(root / "sub/file", root / "again")
+
+    assert read(workspace, "again") == "inside"
+
+
+def test_s6_12_a_link_that_leads_outside_is_refused(workspace: Workspace, root: Path, outside: Path) -> None:
+    (root / "file-link").symlink_to(outside / "secret")
+    (root / "directory-link").symlink_to(outside)
+    (root / "dangling").symlink_to(outside / "new")
+    (root / "over-a-link").symlink_to("directory-link/secret")
+
+    for path in ("file-link", "directory-link/secret", "over-a-link"):
+        with pytest.raises(PathRefused, match=f"leads to {outside}/secret, which is outside the allowed paths"):
+            read(workspace, path)
+    for path in ("file-link", "directory-link/new", "dangling", "directory-link/a/b"):
+        with pytest.raises(PathRefused, match="outside the allowed paths"):
+            write(workspace, path, "changed")
+    with pytest.raises(PathRefused):
+        workspace.list("directory-link")
+    assert sorted(os.listdir(outside)) == ["secret"]
+    assert (outside / "secret").read_text() == "secret"
+
+
+def test_links_that_stay_inside_work_and_stay_links(workspace: Workspace, root: Path) -> None:
+    (root / "link").symlink_to("sub")
+    (root / "sub" / "alias").symlink_to(root / "sub" / "file")
+
+    write(workspace, "link/alias", "changed")
+
+    assert read(workspace, "link/file") == "changed"
+    assert (root / "sub" / "alias").is_symlink()
+    assert workspace.list("link") == (Entry("alias", False), Entry("file", False))
+
+
+def test_a_root_may_be_reached_over_a_link(tmp_path: Path, root: Path) -> None:
+    (tmp_path / "link").symlink_to(root)
+    workspace = Workspace(tmp_path / "link")
+
+    write(workspace, tmp_path / "link" / "file", "text")
+
+    assert workspace.root == str(root)
+    assert (root / "file").read_text() == "text"
+
+
+def test_proc_leads_nowhere(workspace: Workspace, root: Path) -> None:
+    (root / "proc").symlink_to("/proc/self/root")
+    (root / "cwd").symlink_to("/proc/self/cwd")
+
+    for path in ("/proc/self/root/etc/passwd", "proc/etc/hosts", "/proc/self/environ", "cwd/pyproject.toml"):
+        with pytest.raises(PathRefused):
+            read(workspace, path)
+    with pytest.raises(PathRefused, match="is a denied path"):
+        read(Workspace("/"), "/proc/self/root/etc/passwd")
+
+
+def test_loops_of_links_are_refused(workspace: Workspace, root: Path) -> None:
+    (root / "a").symlink_to("b")
+    (root / "b").symlink_to("a")
+
+    for use in (read, lambda workspace, path: write(workspace, path, "")):
+        with pytest.raises(PathRefused, match="a loop of links"):
+            use(workspace, "a")
+
+
+def test_fifos_sockets_and_devices_are_refused_without_waiting(
+    workspace: Workspace, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(root)
+    os.mkfifo("fifo")
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind("socket")
+    begun = time.monotonic()
+
+    for path, kind in (("fifo", "a FIFO"), ("socket", "a socket")):
+        with pytest.raises(PathRefused, match=f"is {kind}, not an ordinary file"):
+            read(workspace, path)
+        with pytest.raises(PathRefused, match=f"is {kind}, not an ordinary file"):
+            write(workspace, path, "")
+    with pytest.raises(PathRefused, match="is a device"):
+        read(Workspace("/", denied=()), "/dev/zero")
+    assert time.monotonic() - begun < 1
+
+
+def test_what_is_not_there_is_named(workspace: Workspace, root: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=f"no such file: {root}/sub/none"):
+        read(workspace, "sub/none")
+    with pytest.raises(FileNotFoundError, match=f"no such directory: {root}/none"):
+        read(workspace, "none/file")
+    with pytest.raises(FileNotFoundError, match=f"no such directory: {root}/none"):
+        workspace.list("none")
+    with pytest.raises(NotADirectoryError, match=f"{root}/sub/file: Not a directory"):
+        read(workspace, "sub/file/x")
+    with pytest.raises(NotADirectoryError, match=f"{root}/sub/file: Not a directory"):
+        workspace.list("sub/file")
+    with pytest.raises(IsADirectoryError, match=f"{root}/sub is a directory"):
+        read(workspace, "sub")
+    with pytest.raises(IsADirectoryError, match=f"{root} is a directory"):
+        write(workspace, ".", "")
+
+
+@pytest.mark.parametrize("path", ["a\0b", "a\ud800", "\udc80"])
+def test_what_is_no_path_is_refused(workspace: Workspace, path: str) -> None:
+    for use in (workspace.open_read, workspace.resolve, workspace.list):
+        with pytest.raises(PathRefused, match=r"NUL|surrogate"):
+            use(path)
+
+
+def test_a_missing_root_is_not_made_by_reading(tmp_path: Path) -> None:
+    workspace = Workspace(tmp_path / "a" / "b")
+
+    with pytest.raises(FileNotFoundError, match="no such directory"):
+        workspace.list()
+    with pytest.raises(FileNotFoundError, match=f"no such directory: {tmp_path}/a$"):
+        write(workspace, "file", "")
+
+
+def test_writing_makes_directories_and_keeps_mode_and_owner(workspace: Workspace, root: Path) -> None:
+    script = root / "script"
+    script.write_text("old")
+    script.chmod(0o751)
+    if os.getuid() == 0:
+        os.chown(script, 1234, 1234)
+    before = script.stat()
+
+    write(workspace, "script", "new")
+    write(workspace, "a/b/c", "text")
+
+    after = script.stat()
+    assert script.read_text() == "new"
+    assert (stat.S_IMODE(after.st_mode), after.st_uid, after.st_gid) == (0o751, before.st_uid, before.st_gid)
+    assert (root / "a/b/c").read_text() == "text"
+    mask = os.umask(0)
+    os.umask(mask)
+    assert stat.S_IMODE((root / "a/b/c").stat().st_mode) == 0o666 & ~mask
+
+
+def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(workspace: Workspace, root: Path) -> None:
+    with pytest.raises(TypeError), workspace.open_write("sub/file") as file:
+        file.writelines([b"half", None])  # type: ignore[list-item]
+
+    assert (root / "sub/file").read_text() == "inside"
+    assert os.listdir(root / "sub") == ["file"]
+
+
+def test_readers_see_the_old_file_or_the_new_one(workspace: Workspace, root: Path) -> None:
+    with workspace.open_read("sub/file") as old, workspace.open_write("sub/file") as new:
+        new.write(b"new")
+        new.flush()
+        assert (root / "sub/file").read_text() == "inside"
+
+        assert old.read() == b"inside"
+    assert read(workspace, "sub/file") == "new"
+
+
+def test_resolve_gives_facts_without_judging(workspace: Workspace, root: Path, home: Path, outside: Path) -> None:
+    (root / "link").symlink_to(outside)
+
+    assert workspace.resolve("sub/../sub/file") == f"{root}/sub/file"
+    assert workspace.resolve("link/new/file") == f"{outside}/new/file"
+    assert workspace.resolve("~/x") == f"{home}/x"
+    assert workspace.resolve("~x") == f"{root}/~x"
+    assert workspace.resolve("/etc/../etc/hosts") == os.path.realpath("/etc/hosts")
+
+
+SWAP = """
+import ctypes, os, signal, sys
+directory, link = map(os.fsencode, sys.argv[1:])
+running = True
+def stop(*_):
+    global running
+    running = False
+signal.signal(signal.SIGTERM, stop)
+exchange, here, both = ctypes.CDLL(None).renameat2, -100, 2
+print("ready", flush=True)
+swaps = 0
+while running:
+    assert exchange(here, directory, here, link, both) == 0
+    swaps += 1
+print(swaps)
+"""
+
+
+@contextmanager
+def swapping(directory: Path, link: Path) -> Iterator[list[int]]:
+    """Exchange two names in another process; give the number of times, once that is over."""
+    swaps: list[int] = []
+    swapper = subprocess.Popen([sys.executable, "-c", SWAP, directory, link], stdout=subprocess.PIPE)
+    assert swapper.stdout is not None
+    swapper.stdout.readline()
+    try:
+        yield swaps
+    finally:
+        swapper.terminate()
+        swaps.append(int(swapper.communicate()[0]))
+
+
+def test_a_directory_that_is_swapped_for_a_link_never_leads_outside(
+    workspace: Workspace, root: Path, outside: Path
+) -> None:
+    """Another process exchanges a directory and a link to the outside, as fast as it can."""
+    (outside / "file").write_text("secret")
+    (root / "link").symlink_to(outside)
+    refused = opened = 0
+    with swapping(root / "sub", root / "link") as swaps:
+        for number in range(2000):
+            try:
+                assert read(workspace, "sub/file").startswith("inside")
+                write(workspace, "sub/file", f"inside {number}")
+                assert {entry.name for entry in workspace.list("sub")} == {"file"}
+                opened += 1
+            except PathRefused:
+                refused += 1
+
+    assert sorted(os.listdir(outside)) == ["file", "secret"]
+    assert (outside / "file").read_text() == "secret"
+    assert swaps[0] > 10_000
+    assert min(opened, refused) > 10
+
+
+def test_opening_leaves_no_descriptor(workspace: Workspace, root: Path) -> None:
+    (root / "loop").symlink_to("loop")
+    before = len(os.listdir("/proc/self/fd"))
+
+    for _ in range(20):
+        read(workspace, "sub/file")
+        write(workspace, "sub/new", "text")
+        workspace.list("sub")
+        for path in ("sub/none", "loop", "sub", "/etc/hosts"):
+            with pytest.raises(OSError):
+                read(workspace, path)
+            with pytest.raises(OSError):
+                workspace.list("sub/file")
+
+    assert len(os.listdir("/proc/self/fd")) == before

@@ -1,0 +1,53 @@
+"""How long things take, so that the figures of one run can be compared although the machine is not ours alone."""
+
+import gc
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from time import perf_counter, process_time
+
+__all__ = ["ROOT", "Prepare", "fastest", "fastest_command", "output_of", "scaled"]
+
+ROOT = Path(__file__).parent.parent.parent
+
+Prepare = Callable[[], Callable[[], object]]
+"""Sets something up, untimed, and returns what is to be timed."""
+
+
+def fastest(*preparations: Prepare, rounds: int = 5) -> list[float]:
+    """Return the CPU seconds of the fastest run of each; they take turns, so that a noisy minute hits all alike."""
+    best = [float("inf")] * len(preparations)
+    for _ in range(rounds):
+        for position, prepare in enumerate(preparations):
+            best[position] = min(best[position], _cpu_seconds(prepare()))
+    return best
+
+
+def _cpu_seconds(timed: Callable[[], object]) -> float:
+    gc.collect()
+    begin = process_time()
+    timed()
+    return process_time() - begin
+
+
+def fastest_command(*commands: Sequence[str], rounds: int = 10) -> list[float]:
+    """Return the wall seconds of the fastest run of each command, in turns. Raises CalledProcessError."""
+    best = [float("inf")] * len(commands)
+    for _ in range(rounds):
+        for position, command in enumerate(commands):
+            begin = perf_counter()
+            subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+            best[position] = min(best[position], perf_counter() - begin)
+    return best
+
+
+def output_of(code: str) -> str:
+    """Return what `code` prints in a fresh interpreter that can import this project. Raises CalledProcessError."""
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+def scaled(count: int, size: float) -> int:
+    """Return `count` for a run of `size` (1 is the whole benchmark), at least 2."""
+    return max(2, round(count * size))

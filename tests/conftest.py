@@ -1,0 +1,59 @@
+"""What every test may rely on: both async backends, and no silent skip for a missing program under CI."""
+
+import os
+import shutil
+from collections.abc import Callable, Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+OUR_PROGRAMS = ROOT / ".tools" / "node_modules" / ".bin"
+
+
+@pytest.fixture(params=["asyncio", "trio"])
+def anyio_backend(request: pytest.FixtureRequest) -> str:
+    """Async tests, marked with `pytest.mark.anyio`, run on both backends."""
+    return str(request.param)
+
+
+@pytest.fixture(scope="session")
+def needs() -> Callable[[str], Path]:
+    """`needs("git")` is the path of that program; where it is missing the test skips, and with CI=true it fails."""
+    return _find_program
+
+
+def _find_program(program: str) -> Path:
+    found = shutil.which(program) or shutil.which(program, path=OUR_PROGRAMS)
+    if found is None:
+        pytest.skip(f"needs {program}, which is not installed")
+    return Path(found)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    _fail_where_a_program_is_missing(report)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    report = yield
+    _fail_where_a_program_is_missing(report)
+    return report
+
+
+def _fail_where_a_program_is_missing(report: pytest.TestReport | pytest.CollectReport) -> None:
+    if os.environ.get("CI") != "true" or report.outcome != "skipped":
+        return
+    reason = _reason(report.longrepr)
+    if reason.startswith("needs "):
+        report.outcome = "failed"
+        report.longrepr = f"{reason}; with CI=true that is a failure: .ci/run installs what the tests start"
+
+
+def _reason(longrepr: Any) -> str:
+    text = longrepr[2] if isinstance(longrepr, tuple) else ""
+    return str(text).removeprefix("Skipped: ")

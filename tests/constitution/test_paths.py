@@ -1,0 +1,91 @@
+"""Paths are compared by components, after links were followed by the caller; denied wins over allowed (S0 6.4)."""
+
+import pytest
+
+from constitution import DEFAULT, WORKSPACE, Action, Level, PathUse, is_path_safe, judge, judge_command
+from constitution.paths import absolute, is_within
+
+
+def use(path: str, access: str = "read", *, given: str = "") -> Action:
+    uses = (PathUse(given or path, path, access),)  # type: ignore[arg-type]
+    return Action(access + "_file", "read" if access == "read" else "write", "/home/me/ws", home="/home/me", paths=uses)
+
+
+@pytest.mark.parametrize("path", ["a", "./a/b", "/ws", "/ws/a", "/ws/../ws/a", "a/../b", "//ws/a"])
+def test_paths_in_the_workspace_are_safe(path: str) -> None:
+    assert is_path_safe(path, "/ws")
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["..", "../a", "/ws-evil", "/ws-evil/a", "/", "/etc/passwd", "/ws/../etc", "a/../../b", "", "/ws/\0", "~"][:-1],
+)
+def test_paths_that_leave_the_workspace_are_not_safe(path: str) -> None:
+    assert not is_path_safe(path, "/ws")
+
+
+def test_a_path_is_within_a_folder_by_components() -> None:
+    assert is_within("/a/b", "/a")
+    assert is_within("/a", "/")
+    assert not is_within("/ab", "/a")
+
+
+def test_a_leading_tilde_is_the_home_folder() -> None:
+    assert absolute("~/x", cwd="/ws", home="/home/me") == "/home/me/x"
+    assert absolute("~x", cwd="/ws", home="/home/me") == "/ws/~x"
+
+
+@pytest.mark.parametrize("policy", [DEFAULT, WORKSPACE])
+def test_s6_10_a_read_outside_the_allowed_paths_is_denied(policy: object) -> None:
+    verdict = judge(use("/srv/other/file"), policy)  # type: ignore[arg-type]
+
+    assert verdict.level is Level.deny
+    assert verdict.rule == "outside_allowed_paths"
+
+
+def test_s6_11_a_write_to_a_denied_path_is_denied_though_an_allowed_root_holds_it() -> None:
+    inside = WORKSPACE.with_rules()
+    home_is_workspace = Action(
+        "write_file", "write", "/home/me", home="/home/me", paths=(PathUse("~/.ssh/x", "/home/me/.ssh/x", "write"),)
+    )
+
+    assert judge(home_is_workspace, inside).level is Level.deny
+
+
+def test_s6_12_a_link_that_leads_outside_is_denied_by_where_it_leads() -> None:
+    assert judge(use("/etc/hosts", given="link")).level is Level.deny
+    assert judge(use("/home/me/ws/a", given="link")).level is Level.allow
+
+
+def test_the_allowed_roots_of_the_workspace_policy_are_allowed() -> None:
+    assert judge(use("/tmp/agent/x", "write"), WORKSPACE).allowed
+    assert judge(use("/home/me/.agent/workspace/x", "write"), WORKSPACE).allowed
+    assert not judge(use("/tmp/agent-evil/x", "write"), WORKSPACE).allowed
+
+
+def test_a_command_is_judged_by_where_its_links_lead() -> None:
+    plain = Action("bash", "write", "/ws", home="/home/me", command="rm -rf build")
+    link = Action("bash", "write", "/ws", home="/home/me", command="rm -rf build", resolved={"build": "/etc"})
+
+    assert judge(plain).allowed
+    assert judge(link).level is Level.deny
+
+
+def test_a_link_behind_cd_is_followed() -> None:
+    action = Action("bash", "write", "/ws", home="/home/me", command="cd sub && rm -rf x", resolved={"sub": "/usr"})
+
+    assert judge(action).level is Level.deny
+
+
+@pytest.mark.parametrize("path", ["/proc/self/root/etc/x", "/proc/1/cwd/x", "/HOME/me/.SSH/id", "/etc/../etc/shadow"])
+def test_detours_to_secrets_are_not_allowed(path: str) -> None:
+    assert judge_command(f"rm -rf {path}", "/ws", home="/home/me").level > Level.allow
+
+
+def test_secrets_stay_secret_when_the_workspace_is_the_home_folder() -> None:
+    assert judge_command("cat ~/.aws/credentials", "/home/me", home="/home/me").level is Level.deny
+    assert judge_command("cat notes.txt", "/home/me", home="/home/me").allowed
+
+
+def test_a_private_file_of_the_project_is_asked_about() -> None:
+    assert judge(use("/home/me/ws/.env")).level is Level.ask

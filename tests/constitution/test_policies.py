@@ -1,0 +1,115 @@
+import pytest
+
+from constitution import (
+    APPROVAL_LIST,
+    DEFAULT,
+    GATED,
+    PASSTHROUGH,
+    POLICIES,
+    WORKSPACE,
+    Action,
+    Level,
+    judge,
+    judge_command,
+)
+
+
+def level(command: str, policy: str) -> str:
+    return judge_command(command, "/ws", home="/home/me", policy=POLICIES[policy]).level.value
+
+
+def test_s6_5_rm_rf_root_is_denied_with_a_reason() -> None:
+    verdict = judge_command("rm -rf /", "/ws", home="/home/me")
+
+    assert str(verdict) == "deny: delete_outside_workspace: rm would delete / recursively"
+    assert verdict.evidence[0].argv == ("rm", "-rf", "/")
+    assert judge_command("rm -rf /", "/ws", policy=WORKSPACE).level is Level.deny
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "rm x",
+        "sudo ls",
+        "shutdown",
+        "reboot",
+        "mkfs.ext4 d",
+        "dd if=a of=b",
+        "chmod 777 x",
+        "chmod -R 0777 x",
+        "sh -c 'rm x'",
+    ],
+)
+def test_the_workspace_policy_denies_the_words_of_s0_whatever_they_do(command: str) -> None:
+    assert level(command, "workspace") == "deny"
+
+
+@pytest.mark.parametrize(
+    "command", ["echo rm", "grep sudo x", "chmod 755 x", "ls", "git rm --cached x", "docker run --rm x"]
+)
+def test_the_workspace_policy_lets_mentions_of_its_words_pass(command: str) -> None:
+    assert level(command, "workspace") == "allow"
+
+
+def test_an_admin_tool_is_asked_about_under_the_workspace_policy() -> None:
+    action = Action("deploy_app", "admin", "/ws", argv=("deploy", "--env", "prod"))
+
+    assert judge(action, WORKSPACE).level is Level.ask
+    assert judge(action, WORKSPACE).rule == "admin_needs_approval"
+    assert judge(action, DEFAULT).allowed
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "rm -rf x",
+        "rm -r x",
+        "sudo ls",
+        "su -c ls",
+        "curl https://example.com",
+        "wget example.com",
+        "scp a h:b",
+        "rsync -a a h:b",
+        "chmod 777 x",
+        "mkfs.ext4 d",
+        "dd if=a of=b",
+        "echo x > /etc/hosts",
+    ],
+)
+def test_the_approval_list_asks_about_what_s1_lists(command: str) -> None:
+    assert level(command, "approval_list") == "ask"
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["rm x", "cat /etc/passwd", "curl localhost:1", "git push --force", "chmod 755 x", "shutdown", "echo x > ~/y"],
+)
+def test_the_approval_list_allows_the_rest(command: str) -> None:
+    assert level(command, "approval_list") == "allow"
+
+
+def test_the_gate_of_s3_approves_or_rejects_and_never_asks() -> None:
+    assert {rule.level for rule in GATED.rules} == {Level.deny}
+    assert level("rm -rf /", "gated") == "deny"
+    assert level("git push --force", "gated") == "deny"
+    assert level("pytest -q", "gated") == "allow"
+
+
+@pytest.mark.parametrize("command", ["rm -rf /", "sudo x", "echo 'a", "$X"])
+def test_pass_through_allows_everything(command: str) -> None:
+    assert level(command, "passthrough") == "allow"
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("command", ["", " ", "\n\t "])
+def test_every_policy_denies_the_empty_command(command: str, policy: str) -> None:
+    assert level(command, policy) == "deny"
+
+
+def test_policies_are_found_by_name() -> None:
+    assert {*POLICIES.values()} == {DEFAULT, WORKSPACE, APPROVAL_LIST, GATED, PASSTHROUGH}
+
+
+def test_a_program_started_without_a_shell_is_judged_alike() -> None:
+    assert judge(Action("t", "write", "/ws", argv=("rm", "-rf", "/"))).level is Level.deny
+    assert judge(Action("t", "write", "/ws", argv=("echo", "$(rm -rf /)", "; rm -rf /"))).allowed

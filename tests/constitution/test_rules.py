@@ -1,0 +1,47 @@
+"""Every rule carries examples; here they are judged."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from constitution import POLICIES, Level, Policy, Rule, judge_command
+
+STATUTES = [POLICIES["default"], POLICIES["approval_list"]]
+
+
+def examples(kind: str) -> Iterator[object]:
+    for policy in STATUTES:
+        for rule in policy.rules:
+            for command in getattr(rule, kind):
+                yield pytest.param(policy, rule, command, id=f"{policy.name}-{rule.name}-{command!r}")
+
+
+@pytest.mark.parametrize(("policy", "rule", "command"), list(examples("match")))
+def test_what_a_rule_names_is_judged_by_it(policy: Policy, rule: Rule, command: str) -> None:
+    verdict = judge_command(command, "/ws", home="/home/me", policy=policy)
+
+    assert (verdict.rule, verdict.level) == (rule.name, rule.level), verdict
+
+
+@pytest.mark.parametrize(("policy", "rule", "command"), list(examples("near_miss")))
+def test_what_only_resembles_a_rule_is_allowed(policy: Policy, rule: Rule, command: str) -> None:
+    verdict = judge_command(command, "/ws", home="/home/me", policy=policy)
+
+    assert verdict.level is Level.allow, verdict
+
+
+def test_a_rule_that_is_taken_away_no_longer_judges() -> None:
+    """Removing a rule changes what its examples get: no rule is idle."""
+    default = POLICIES["default"]
+    for rule in default.rules:
+        without = Policy("less", tuple(other for other in default.rules if other is not rule))
+        for command in rule.match:
+            verdict = judge_command(command, "/ws", home="/home/me", policy=without)
+            assert verdict.rule != rule.name
+            assert verdict.level <= rule.level
+
+
+def test_rule_names_are_unique_within_a_policy() -> None:
+    for policy in POLICIES.values():
+        names = [rule.name for rule in policy.rules]
+        assert len(names) == len(set(names))

@@ -1,0 +1,327 @@
+"""The rooms keep their walls: who may import whom, how modules introduce themselves, what no tracked file names.
+
+Each check stands in `walls.py` as a pure function. The first half of this file holds the rooms against the checks; the
+second half shows that every check can fail.
+"""
+
+import ast
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.house import walls
+
+ROOT = Path(__file__).parent.parent.parent
+ROOMS = ("bp", "constitution", "agent")
+MODULES = sorted(path.relative_to(ROOT).as_posix() for room in ROOMS for path in (ROOT / room).rglob("*.py"))
+PACKAGES = sorted({str(Path(module).parent) for module in MODULES})
+OUTSIDE = "bp/runner.py"  # the one file of the engine that meets the outside
+
+HEAVY = {"openai", "ruamel.yaml", "rich", "tree_sitter", "trio"}
+
+
+def read(path: str) -> str:
+    return (ROOT / path).read_text(encoding="utf-8")
+
+
+def package_of(module: str) -> str:
+    return str(Path(module).parent).replace("/", ".")
+
+
+def modules_of(room: str) -> list[str]:
+    return [module for module in MODULES if module.startswith(f"{room}/")]
+
+
+# The rooms
+
+
+@pytest.mark.parametrize("module", modules_of("bp"))
+def test_the_engine_stands_alone(module: str) -> None:
+    wall = walls.runner_may_import if module == OUTSIDE else walls.engine_may_import
+
+    assert walls.breaches(read(module), wall, package=package_of(module)) == []
+
+
+@pytest.mark.parametrize("module", modules_of("constitution"))
+def test_predicates_are_pure(module: str) -> None:
+    source = read(module)
+
+    assert walls.breaches(source, walls.predicates_may_import, package=package_of(module)) == []
+    assert walls.impure_calls(source) == []
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_importing_a_room_loads_nothing_heavy(room: str) -> None:
+    loaded = output_of(f"import {room}, sys; print(*sys.modules)").split()
+
+    assert HEAVY.isdisjoint(loaded)
+
+
+def test_the_command_is_a_console_script_only() -> None:
+    """`python -m agent` would obey a `constitution/` folder that lies in the workspace."""
+    assert not (ROOT / "agent/__main__.py").exists()
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_a_module_opens_with_a_docstring(module: str) -> None:
+    assert walls.has_docstring(read(module))
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_a_module_is_named_for_its_idea(module: str) -> None:
+    assert walls.names_that_say_nothing(module) == []
+
+
+def test_a_file_holds_one_idea() -> None:
+    lengths = {path: len(read(path).splitlines()) for path in tracked_files() if path.endswith(".py")}
+
+    assert {path: length for path, length in lengths.items() if length > walls.LONGEST_FILE} == {}
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_package_lists_its_modules_in_its_docstring(package: str) -> None:
+    docstring = ast.get_docstring(ast.parse(init_of(package))) or ""
+
+    assert walls.unlisted(docstring, submodules_of(package)) == []
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_package_has_the_names_that_it_exports(package: str) -> None:
+    exported = exported_by(init_of(package))
+
+    missing = output_of(
+        f"import {package.replace('/', '.')} as it; print(*[n for n in {exported} if not hasattr(it, n)])"
+    )
+
+    assert missing.split() == []
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_public_name_hides_no_module(package: str) -> None:
+    assert walls.hidden_by(exported_by(init_of(package)), submodules_of(package)) == []
+
+
+def test_constraints_are_versions_only() -> None:
+    assert walls.unpinned(read("constraints.txt")) == []
+
+
+def test_no_tracked_file_names_a_registry() -> None:
+    found = {path: walls.addresses_in(text) for path, text in tracked_texts()}
+
+    assert {path: addresses for path, addresses in found.items() if addresses} == {}
+
+
+@pytest.mark.skipif(os.environ.get("CI") == "true", reason="where CI checks out is nobody's machine, and a usual name")
+def test_no_tracked_file_names_a_folder_of_this_machine() -> None:
+    folders = folders_of_this_machine()
+
+    found = {path: walls.machine_paths_in(text, folders) for path, text in tracked_texts()}
+
+    assert {path: paths for path, paths in found.items() if paths} == {}
+
+
+def output_of(statements: str) -> str:
+    """What a fresh interpreter prints."""
+    finished = subprocess.run([sys.executable, "-c", statements], cwd=ROOT, capture_output=True, text=True)
+    assert finished.returncode == 0, finished.stderr
+    return finished.stdout
+
+
+def init_of(package: str) -> str:
+    init = f"{package}/__init__.py"
+    if not (ROOT / init).exists():
+        pytest.skip(f"{init} is not written yet")
+    return read(init)
+
+
+def exported_by(source: str) -> list[str]:
+    """The value of `__all__`, which is a literal list of names."""
+    for node in ast.parse(source).body:
+        match node:
+            case ast.Assign(targets=[ast.Name(id="__all__")], value=value):
+                return list(ast.literal_eval(value))
+            case _:
+                pass
+    return []
+
+
+def submodules_of(package: str) -> list[str]:
+    files = [Path(module).stem for module in MODULES if str(Path(module).parent) == package]
+    folders = [Path(inner).name for inner in PACKAGES if str(Path(inner).parent) == package]
+    return [name for name in files + folders if name != "__init__"]
+
+
+def tracked_files() -> list[str]:
+    git = ["git", "-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(git, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return [path for path in listed.split("\0") if path and (ROOT / path).is_file()]
+
+
+def tracked_texts() -> list[tuple[str, str]]:
+    return [(path, (ROOT / path).read_text(encoding="utf-8", errors="replace")) for path in tracked_files()]
+
+
+def folders_of_this_machine() -> list[str]:
+    """Where this checkout, its neighbours and the interpreter lie, except for places that any machine has."""
+    common = ["git", "-c", "safe.directory=*", "rev-parse", "--path-format=absolute", "--git-common-dir"]
+    main = Path(subprocess.run(common, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()).parent
+    candidates = {ROOT, ROOT.parent, main, main.parent, Path(sys.base_prefix)}
+    usual = {Path(place) for place in ("/", "/usr", "/usr/local", "/opt", "/home", "/root", "/srv", "/tmp", "/var/tmp")}
+    return sorted(str(folder) for folder in candidates - usual - {Path.home()})
+
+
+# The checks themselves can fail
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import agent",
+        "import constitution.rules",
+        "from constitution import judge",
+        "import anyio",
+        "import cattrs",
+        "def f():\n    import openai",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from agent import Agent",
+        "from ..agent import calls",
+    ],
+)
+def test_the_engines_wall_stops(source: str) -> None:
+    assert len(walls.breaches(source, walls.engine_may_import, package="bp")) == 1
+
+
+@pytest.mark.parametrize(
+    "source", ["import gc, attrs", "from attr import s", "from . import events", "from bp import sync"]
+)
+def test_the_engines_wall_lets_through(source: str) -> None:
+    assert walls.breaches(source, walls.engine_may_import, package="bp") == []
+
+
+def test_only_the_runner_has_anyio() -> None:
+    source = "import anyio\nfrom anyio.abc import TaskGroup"
+
+    assert walls.breaches(source, walls.runner_may_import, package="bp") == []
+    assert walls.breaches(source, walls.engine_may_import, package="bp") == [
+        "line 1: imports anyio",
+        "line 2: imports anyio.abc",
+    ]
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        "os",
+        "os.path",
+        "subprocess",
+        "socket",
+        "anyio",
+        "asyncio",
+        "yaml",
+        "ruamel.yaml",
+        "shutil",
+        "pathlib",
+        "io",
+        "tempfile",
+        "sys",
+        "time",
+        "random",
+        "logging",
+        "urllib.request",
+        "importlib",
+        "bp",
+        "agent",
+        "openai",
+    ],
+)
+def test_the_wall_around_the_predicates_stops(module: str) -> None:
+    assert len(walls.breaches(f"import {module}", walls.predicates_may_import, package="constitution")) == 1
+    assert len(walls.breaches(f"from {module} import x", walls.predicates_may_import, package="constitution")) == 1
+
+
+def test_the_wall_around_the_predicates_stops_an_impure_part_of_a_pure_package() -> None:
+    source = "from urllib import parse, request"
+
+    found = walls.breaches(source, walls.predicates_may_import, package="constitution")
+
+    assert found == ["line 1: imports urllib.request"]
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["import re", "from collections.abc import Set", "import tree_sitter_bash", "from .rules import x", "import attrs"],
+)
+def test_the_wall_around_the_predicates_lets_through(source: str) -> None:
+    assert walls.breaches(source, walls.predicates_may_import, package="constitution.shell") == []
+
+
+def test_a_relative_import_is_resolved_before_it_is_judged() -> None:
+    imported = walls.imports_of("from ...agent import x\nfrom ..rules import y", package="constitution.shell")
+
+    assert [each.module for each in imported] == ["agent", "constitution.rules"]
+
+
+def test_opening_a_file_in_a_predicate_is_found() -> None:
+    assert walls.impure_calls("def judge(path):\n    return open(path)") == ["line 2: calls open"]
+    assert walls.impure_calls("def judge(door):\n    return door.open()") == []
+
+
+def test_a_missing_docstring_is_found() -> None:
+    assert not walls.has_docstring("# a comment\nx = 1")
+    assert walls.has_docstring('"""What you will understand."""')
+
+
+@pytest.mark.parametrize("path", ["bp/utils.py", "agent/models/base.py", "agent/common/x.py", "agent/tool_manager.py"])
+def test_a_name_that_says_nothing_is_found(path: str) -> None:
+    assert len(walls.names_that_say_nothing(path)) == 1
+
+
+def test_a_name_that_only_contains_such_a_word_is_none() -> None:
+    assert walls.names_that_say_nothing("agent/database.py") == []
+
+
+def test_a_module_that_the_docstring_does_not_name_is_found() -> None:
+    docstring = "Reading order: `events`, then program.py."
+
+    assert walls.unlisted(docstring, ["events", "program", "event", "_private"]) == ["event"]
+
+
+def test_a_module_hidden_by_a_public_name_is_found() -> None:
+    assert walls.hidden_by(["verify", "sync"], ["verify", "program"]) == ["verify"]
+
+
+@pytest.mark.parametrize("line", ["attrs", "attrs>=25", "-e .", "--pre", "x @ file:///x", "attrs==25.*", "./wheel.whl"])
+def test_a_constraint_that_is_no_version_is_found(line: str) -> None:
+    assert walls.unpinned(f"# versions\nanyio==4.12.0\n{line}\n") == [line]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "https://py" + "pi.org/simple",
+        "files.python" + "hosted.org",
+        "registry.npm" + "js.org",
+        "pip install --index-" + "url x",
+        "--find-" + "links=x",
+    ],
+)
+def test_a_registry_is_found(text: str) -> None:
+    assert len(walls.addresses_in(f"before {text} after")) == 1
+
+
+def test_a_folder_of_a_machine_is_found() -> None:
+    assert walls.machine_paths_in("see /place/checkout/README.md", ["/place", "/elsewhere"]) == ["/place"]
+    assert walls.machine_paths_in("see docs/place/x, /placeholder and ~/place", ["/place"]) == []
+
+
+def test_exported_names_are_read_from_the_source() -> None:
+    assert exported_by('__all__ = ["a", "b"]\nx = 1') == ["a", "b"]
+    assert exported_by("x = 1") == []
+
+
+def test_a_heavy_module_would_be_seen_where_it_is_loaded() -> None:
+    loaded = output_of("import ruamel.yaml, trio, sys; print(*sys.modules)").split()
+
+    assert {"ruamel.yaml", "trio"} <= HEAVY.intersection(loaded)

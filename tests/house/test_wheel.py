@@ -1,0 +1,97 @@
+"""What a user installs works without this checkout: the wheel, in an empty virtual environment, runs the demo."""
+
+import os
+import subprocess
+import sys
+import zipfile
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+ROOMS = {"bp", "agent", "constitution"}
+
+pytestmark = [pytest.mark.wheel, pytest.mark.timeout(300)]  # an installation from the network
+
+# Until the command is written: then this name and its marks go.
+needs_the_command = pytest.mark.skipif(find_spec("agent.cli") is None, reason="bpagent is not written yet")
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel, built by the pinned backend of this environment, without the network."""
+    folder = tmp_path_factory.mktemp("dist")
+    execute([sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder), str(ROOT)], folder)
+    (built,) = folder.glob("*.whl")
+    return built
+
+
+@pytest.fixture(scope="module")
+def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A virtual environment that holds the wheel and what it depends on, in the pinned versions; nothing else."""
+    folder = tmp_path_factory.mktemp("installed")
+    execute([sys.executable, "-m", "venv", str(folder)], folder)
+    pip = [str(folder / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "--quiet"]
+    execute([*pip, "install", "--constraint", str(ROOT / "constraints.txt"), str(wheel)], folder)
+    return folder
+
+
+def execute(command: list[str], folder: Path) -> str:
+    """What a command writes; it runs in `folder` and sees nothing of this checkout, no key, terminal or input."""
+    hidden = ("PYTHON", "OPENAI_", "VIRTUAL_ENV")
+    finished = subprocess.run(
+        command,
+        cwd=folder,
+        env={name: value for name, value in os.environ.items() if not name.startswith(hidden)},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    assert finished.returncode == 0, finished.stdout
+    return finished.stdout
+
+
+def test_the_wheel_holds_the_three_rooms_and_nothing_else(wheel: Path) -> None:
+    names = zipfile.ZipFile(wheel).namelist()
+
+    assert {name.partition("/")[0] for name in names if ".dist-info/" not in name} == ROOMS
+    assert [name for name in names if Path(name).name.startswith(("test_", "conftest"))] == []
+
+
+def test_the_wheel_says_that_it_is_typed_and_how_it_is_licensed(wheel: Path) -> None:
+    names = zipfile.ZipFile(wheel).namelist()
+
+    assert {f"{room}/py.typed" for room in ROOMS} <= set(names)
+    assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
+
+
+def test_the_rooms_are_imported_from_the_wheel(environment: Path, tmp_path: Path) -> None:
+    statement = "import bp.payload; print(bp.payload.__file__)"
+
+    origin = execute([str(environment / "bin" / "python"), "-c", statement], tmp_path)
+
+    assert origin.startswith(str(environment))
+
+
+def test_what_is_installed_fits_together(environment: Path, tmp_path: Path) -> None:
+    assert "No broken requirements" in execute([str(environment / "bin" / "python"), "-m", "pip", "check"], tmp_path)
+
+
+@pytest.fixture
+def empty_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    return tmp_path
+
+
+@needs_the_command
+def test_the_command_explains_itself(environment: Path, empty_home: Path) -> None:
+    assert "demo" in execute([str(environment / "bin" / "bpagent"), "--help"], empty_home)
+
+
+@needs_the_command
+def test_the_demo_runs(environment: Path, empty_home: Path) -> None:
+    written = execute([str(environment / "bin" / "bpagent"), "demo"], empty_home)
+
+    assert ".jsonl" in written

@@ -1,0 +1,140 @@
+"""The walls between the rooms, as pure checks: each takes source text or names, and gives what is wrong with it."""
+
+import ast
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator
+
+from attrs import frozen
+
+LONGEST_FILE = 400  # lines
+NAMES_THAT_SAY_NOTHING = frozenset(["base", "common", "helper", "helpers", "manager", "managers", "util", "utils"])
+
+# What pure predicates may need of the standard library: nothing that reads, writes, waits, or differs by day or place.
+PURE_MODULES = frozenset(
+    """
+    __future__ abc base64 binascii bisect collections contextlib copy dataclasses difflib enum fnmatch fractions
+    functools hashlib heapq ipaddress itertools json keyword math operator posixpath re shlex string textwrap types
+    typing unicodedata urllib
+    """.split()  # noqa: SIM905, a list of words
+)
+IMPURE_PARTS = frozenset({"urllib.request", "urllib.robotparser"})
+IMPURE_CALLS = frozenset({"__import__", "breakpoint", "compile", "eval", "exec", "input", "open", "print"})
+
+
+@frozen
+class Import:
+    """A module that a source imports, by its full dotted name, and the line where it does."""
+
+    module: str
+    line: int
+
+    @property
+    def top(self) -> str:
+        return self.module.partition(".")[0]
+
+
+Wall = Callable[[Import], bool]
+
+
+def engine_may_import(imported: Import) -> bool:
+    """`bp` stands alone: itself, attrs and the standard library."""
+    return imported.top in {"bp", "attr", "attrs"} or imported.top in sys.stdlib_module_names
+
+
+def runner_may_import(imported: Import) -> bool:
+    """The one file of `bp` that meets the outside has anyio too."""
+    return engine_may_import(imported) or imported.top == "anyio"
+
+
+def predicates_may_import(imported: Import) -> bool:
+    """`constitution` is pure: itself, attrs, the shell parser, and what of the standard library does no I/O."""
+    if imported.module in IMPURE_PARTS:
+        return False
+    return imported.top in PURE_MODULES or imported.top in {
+        "attr",
+        "attrs",
+        "constitution",
+        "tree_sitter",
+        "tree_sitter_bash",
+    }
+
+
+def breaches(source: str, wall: Wall, *, package: str) -> list[str]:
+    """Every import in `source`, a module of `package`, that the wall does not let through, as `line 3: imports os`."""
+    return [
+        f"line {imported.line}: imports {imported.module}"
+        for imported in imports_of(source, package=package)
+        if not wall(imported)
+    ]
+
+
+def imports_of(source: str, *, package: str) -> Iterator[Import]:
+    """Everything that `source` imports directly, also inside functions and for type checking only."""
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Import(names=names):
+                yield from (Import(name.name, node.lineno) for name in names)
+            case ast.ImportFrom(module=module, names=names, level=level):
+                origin = _absolute(module or "", level, package)
+                yield Import(origin, node.lineno)
+                yield from (Import(f"{origin}.{name.name}", node.lineno) for name in names if origin == "urllib")
+
+
+def _absolute(module: str, level: int, package: str) -> str:
+    if level == 0:
+        return module
+    above = package.split(".")
+    return ".".join([*above[: len(above) - level + 1], module]).strip(".") or "(above the top)"
+
+
+def impure_calls(source: str) -> list[str]:
+    """Every call of a built-in that does I/O or runs text as code."""
+    return [
+        f"line {node.lineno}: calls {node.func.id}"
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in IMPURE_CALLS
+    ]
+
+
+def has_docstring(source: str) -> bool:
+    return bool(ast.get_docstring(ast.parse(source)))
+
+
+def names_that_say_nothing(path: str) -> list[str]:
+    """The words of a module's path that could stand above anything, as `utils` in `bp/text_utils.py`."""
+    words = re.split(r"[/._]", path.removesuffix(".py"))
+    return [word for word in words if word in NAMES_THAT_SAY_NOTHING]
+
+
+def unlisted(docstring: str, modules: Iterable[str]) -> list[str]:
+    """The public modules of a package that its docstring does not name."""
+    return [module for module in modules if not module.startswith("_") and not re.search(rf"\b{module}\b", docstring)]
+
+
+def hidden_by(exported: Iterable[str], modules: Iterable[str]) -> list[str]:
+    """The modules that a public name of their package hides: one name can't be both the module and the function."""
+    return sorted(set(exported) & set(modules))
+
+
+def unpinned(constraints: str) -> list[str]:
+    """The lines of a constraints file that are anything but a name and one version."""
+    pin = re.compile(r"[A-Za-z0-9._-]+==[A-Za-z0-9.+!]+(\s*;.*)?")
+    lines = (line.strip() for line in constraints.splitlines())
+    return [line for line in lines if line and not line.startswith("#") and not pin.fullmatch(line)]
+
+
+# Written so that this file does not match itself.
+ADDRESSES = re.compile(
+    r"(?:py[p]i|pythonhoste[d]|npmj[s])\.(?:org|com)|--(?:extra-)?index-ur[l]|--find-link[s]", re.IGNORECASE
+)
+
+
+def addresses_in(text: str) -> list[str]:
+    """Package registries that a text names, and options that choose one: which to use is each machine's business."""
+    return ADDRESSES.findall(text)
+
+
+def machine_paths_in(text: str, folders: Iterable[str]) -> list[str]:
+    """Those of `folders`, places on one machine, that a text names."""
+    return [folder for folder in folders if re.search(rf"(?<![\w.~*-]){re.escape(folder)}(?=/|\b)", text)]
