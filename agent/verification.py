@@ -36,9 +36,8 @@ from agent.projections import Conversation, Totals
 from agent.threads import CORE
 from agent.tools import Workspace
 from agent.tools.toolbox import Toolbox
-from bp import BThread, BThreadBody, Event, any_of, bthread, event, start, sync
+from bp import BThread, BThreadBody, Event, Verification, any_of, bthread, event, start, sync, verify
 from bp.runner import Broken, Effect
-from bp.verifier import Verification, verify
 from constitution import Action, Level, Verdict
 
 __all__ = ["SMALL", "environment", "loop_rules", "verify_loop"]

@@ -82,8 +82,10 @@ async def _lead(session: Session) -> Outcome:
 
 
 def _outcome(run: Run, interruption: Interruption) -> Outcome:
-    engine_failed = run.ended is not None and (not run.events or run.events[-1] != run.ended)
-    failure = failure_record(run.steps[-1] if run.steps else None, run.ended) if run.ended is not None and engine_failed else None
+    last = run.steps[-1] if run.steps else None
+    failure = None
+    if run.ended is not None and (last is None or last.event != run.ended):  # the engine failed; no step says so
+        failure = failure_record(last, run.ended)
     return Outcome(run, exit_codes.of_run(run.status, interruption.number), failure)
 
 
