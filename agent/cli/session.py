@@ -15,6 +15,7 @@ from agent.cli.person import Person
 from agent.cli.screen import Screen
 from agent.cli.signals import HEARD, Interruption
 from agent.effects import Approver
+from agent.errors import AgentError
 from agent.run import Run
 from bp import BProgramError, Step
 
@@ -76,8 +77,8 @@ async def _lead(session: Session) -> Outcome:
                 tasks.start_soon(_listen, person)
                 await _over(run)
                 tasks.cancel_scope.cancel()
-        except BaseExceptionGroup as errors:
-            _tell_failure(errors)
+        except (BProgramError, AgentError, OSError, BaseExceptionGroup) as error:
+            _tell_failure(error)
     return _outcome(running[0], interruption)
 
 
@@ -111,14 +112,12 @@ async def _over(run: Run) -> None:
         pass
 
 
-def _tell_failure(errors: BaseExceptionGroup[BaseException]) -> None:
+def _tell_failure(error: BaseException) -> None:
     """Say why a run broke off: the engine failed, or the log could not be written. Other errors are bugs."""
-    failures, bugs = errors.split((BProgramError, OSError))
-    if failures is None or bugs is not None:
-        raise errors
-    first: BaseException = failures
-    while isinstance(first, BaseExceptionGroup):
-        first = first.exceptions[0]
-    if isinstance(first, BrokenPipeError):
-        raise first
-    say(f"the run broke off: {first}")
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    if isinstance(error.__cause__, BrokenPipeError):
+        raise error.__cause__
+    if not isinstance(error, BProgramError | AgentError | OSError):
+        raise error
+    say(f"the run broke off: {error}")
