@@ -13,7 +13,15 @@ from typing import Any
 import anyio
 from attrs import evolve
 
-from agent.effects import Approver, Watcher, approval, backoff, description, execution, inference
+from agent.effects import (
+    Approver,
+    Watcher,
+    approval_effect,
+    backoff_effect,
+    description_effect,
+    execution_effect,
+    inference_effect,
+)
 from agent.errors import RunError
 from agent.events import BackoffStarted, HistoryGiven, PromptGiven, RunEnded
 from agent.header import make_header
@@ -142,11 +150,11 @@ class Agent:
         on_text = self._on_text and guarded(self._on_text)
         on_output = self._on_output and guarded(self._on_output)
         return (
-            inference(self.model, self.toolbox, self.system_prompt, self.conversation, self.totals, on_text),
-            description(self.toolbox),
-            execution(self.toolbox, on_output),
-            approval(self._approve or attendant),
-            backoff() if self._wait is None else backoff(self._wait),
+            inference_effect(self.model, self.toolbox, self.system_prompt, self.conversation, self.totals, on_text),
+            description_effect(self.toolbox),
+            execution_effect(self.toolbox, on_output),
+            approval_effect(self._approve or attendant),
+            backoff_effect() if self._wait is None else backoff_effect(self._wait),
         )
 
     def check_usable(self) -> None:
