@@ -8,7 +8,7 @@ iterators, objects compared by identity) is refused by name. Never `repr`, never
 
 import gc
 import itertools
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable, Generator, Mapping
 from enum import Enum
 from functools import partial
@@ -37,6 +37,7 @@ EMPTY_ITERATORS: tuple[Any, ...] = (
     *(iter([]), iter(()), iter(range(0)), iter(range(1 << 70)), iter(""), iter("é"), iter(b""), iter(bytearray())),
     *(iter({}), iter({}.values()), iter({}.items()), reversed([]), reversed(()), reversed({})),
     *(enumerate(()), zip(), map(abs, ()), filter(None, ())),
+    *(iter(deque()), reversed(deque()), iter(OrderedDict()), iter(OrderedDict().items()), iter(OrderedDict().values())),
 )
 ITERATORS: tuple[type, ...] = tuple(dict.fromkeys(map(type, EMPTY_ITERATORS)))
 
@@ -99,7 +100,7 @@ class Description:
         cells = [self._cell(item, f"{path}closure") for item in referents if type(item) is CellType]
         stack = _stack(referents, code, found)
         return (
-            "generator", id(code), frame.f_lasti, locals_, tuple(cells),
+            "generator", _identity(code), frame.f_lasti, locals_, tuple(cells),
             tuple(self.value(item, f"{path}an expression under way") for item in stack),
         )  # fmt: skip
 
@@ -107,7 +108,8 @@ class Description:
         return (
             (Refusals, lambda value, path: (Refusals, frozenset(self.value(tuple(item), path) for item in value))),
             (Enum, lambda value, path: (type(value), value.name)),
-            ((type, ModuleType, CodeType), lambda value, path: ("named", id(value))),
+            ((type, ModuleType), lambda value, path: ("named", value)),
+            (CodeType, lambda value, path: ("code", _identity(value))),
             (FunctionType, self._function),
             (
                 MethodType,
@@ -118,7 +120,7 @@ class Description:
             (GeneratorType, lambda value, path: self._once(value, path, self.generator)),
             (ITERATORS, self._reduced),
             ((range, slice, partial), self._reduced),
-            (BaseException, lambda value, path: (type(value), self.value(value.args, path))),
+            (BaseException, lambda value, path: self._once(value, path, self._exception)),
         )
 
     def _collection(self, kind: type, value: Any, path: str) -> Any:
@@ -145,7 +147,8 @@ class Description:
             return (kind, frozenset(self.value(item, path) for item in value))
         if kind is bytearray:
             return (kind, bytes(value))
-        return (kind, tuple(self.value(item, f"{path}[{at}]") for at, item in enumerate(value)))
+        items = tuple(self.value(item, f"{path}[{at}]") for at, item in enumerate(value))
+        return (kind, items, value.maxlen) if kind is deque else (kind, items)
 
     def _cell(self, cell: Any, path: str) -> Any:
         return self._once(cell, path, self._contents)
@@ -158,7 +161,7 @@ class Description:
 
     def _function(self, function: Any, path: str) -> Any:
         return (
-            "function", id(function.__code__), self.value(function.__defaults__, path),
+            "function", _identity(function.__code__), self.value(function.__defaults__, path),
             self.value(function.__kwdefaults__, path),
             tuple(self._cell(cell, f"{path}'s closure") for cell in function.__closure__ or ()),
         )  # fmt: skip
@@ -167,6 +170,9 @@ class Description:
         owner = function.__self__
         of = None if owner is None or isinstance(owner, ModuleType) else self.value(owner, path)
         return ("builtin", function.__module__, function.__qualname__, of)
+
+    def _exception(self, error: Any, path: str) -> Any:
+        return (type(error), self.value(error.args, path), self.value(vars(error), path))
 
     def _reduced(self, value: Any, path: str) -> Any:
         return self._once(value, path, lambda value, path: (type(value), self.value(value.__reduce__(), path)))
@@ -206,6 +212,15 @@ def _stack(referents: list[Any], code: CodeType, found: dict[str, Any]) -> list[
     while stack and stack[-1] is None:
         stack.pop()
     return stack
+
+
+def _identity(code: CodeType) -> int:
+    """Return a number for a code object, and keep it alive, so that no other gets the same."""
+    _CODES[id(code)] = code
+    return id(code)
+
+
+_CODES: dict[int, CodeType] = {}
 
 
 def _reduction(value: Any, path: str) -> Any:

@@ -1,17 +1,21 @@
 """Which local variables of a suspended b-thread can still matter.
 
 A local that is always written before it is read again is dead: two states that differ in dead locals only are the
-same state. This is the classic backward dataflow analysis, on byte code: live before = used, or live after and not
-written. Whatever is not understood counts as a use, so that a live variable is never taken for dead.
+same state. (And which cells may still be assigned: a b-thread that was started meanwhile may read them.)
+
+This is the classic backward dataflow analysis, on byte code: live before = used, or live after and not written.
+Whatever is not understood counts as a use, so that a live variable is never taken for dead.
 """
 
 import dis
 from functools import cache
+from itertools import pairwise
 from types import CodeType
 
-__all__ = ["live_locals"]
+__all__ = ["assigns_later", "live_locals"]
 
 LOOKS_AROUND = frozenset({"locals", "eval", "exec", "vars", "dir"})  # names by which code can read any local
+PYTEST = "@py_builtins"  # an assertion that pytest has rewritten calls its `locals`, only to say what was wrong
 NEVER_FALLS_THROUGH = frozenset(
     {"RETURN_VALUE", "RETURN_CONST", "RERAISE", "RAISE_VARARGS", "JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_ABSOLUTE"}
     | {"JUMP_BACKWARD_NO_INTERRUPT", "INTERPRETER_EXIT"}
@@ -22,10 +26,37 @@ JUMPS = frozenset(dis.hasjrel) | frozenset(dis.hasjabs)
 @cache
 def live_locals(code: CodeType, offset: int) -> frozenset[str]:
     """Return the locals of `code` that may be read after it goes on from the instruction at byte `offset`."""
-    if LOOKS_AROUND & set(code.co_names):
-        return frozenset(code.co_varnames)
     live, following = _live_before(code)
     return frozenset().union(*(live[after] for after in following[offset]))
+
+
+@cache
+def assigns_later(code: CodeType, offset: int, name: str) -> bool:
+    """Tell whether `code`, or a function in it, may assign the cell `name` after it goes on from `offset`."""
+    inner = [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+    if any(name in closure.co_freevars and _assigns(closure, name) for closure in inner):
+        return True
+    _, following = _live_before(code)
+    assigning = {instruction.offset for instruction in dis.get_instructions(code) if _is_assignment(instruction, name)}
+    reached: set[int] = set()
+    waiting = list(following[offset])
+    while waiting:
+        position = waiting.pop()
+        if position not in reached:
+            reached.add(position)
+            waiting += following[position]
+    return not assigning.isdisjoint(reached)
+
+
+def _assigns(code: CodeType, name: str) -> bool:
+    inner = [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+    return any(_is_assignment(instruction, name) for instruction in dis.get_instructions(code)) or any(
+        name in closure.co_freevars and _assigns(closure, name) for closure in inner
+    )
+
+
+def _is_assignment(instruction: dis.Instruction, name: str) -> bool:
+    return instruction.opname in ("STORE_DEREF", "DELETE_DEREF") and instruction.argval == name
 
 
 @cache
@@ -34,6 +65,10 @@ def _live_before(code: CodeType) -> tuple[dict[int, frozenset[str]], dict[int, t
     instructions = list(dis.get_instructions(code))
     following = _following(code, instructions)
     effects = {instruction.offset: _reads_and_writes(instruction) for instruction in instructions}
+    everything = frozenset(code.co_varnames)
+    for before, instruction in pairwise(instructions):
+        if instruction.argval in LOOKS_AROUND and before.argval != PYTEST and "CONST" not in instruction.opname:
+            effects[instruction.offset] = (everything, frozenset())
     live: dict[int, frozenset[str]] = {offset: frozenset() for offset in effects}
     changed = True
     while changed:
