@@ -6,7 +6,7 @@ Reading order:
 - `errors`: what breaks a run off. `reasons`: why b-threads refuse. `threads/`: the rules of the loop.
 - `projections/`: what is remembered.
 - `models/`, `tools/`, `effects/`: the world. `log/`, `header`: the record of a run, and its replay.
-- `presets`: which rules, as data. `run`, `agent`: putting it together.
+- `presets`: which rules, as data. `run`, `agent`: putting it together. `stateless`: the same as one function.
 - `retracing`, `testing`, `pytest_plugin`: tests of agents and b-threads. `cli/`: the command.
 """
 
@@ -17,16 +17,31 @@ if TYPE_CHECKING:
     from agent.models import ScriptedModel, answer, call
     from agent.presets import Preset
     from agent.run import Run
+    from agent.stateless import LoopConfig, agent_loop
     from agent.tools import Tool, tool, workspace_tools
 
-__all__ = ["Agent", "Preset", "Run", "ScriptedModel", "Tool", "answer", "call", "tool", "workspace_tools"]
+__all__ = [
+    "Agent",
+    "LoopConfig",
+    "Preset",
+    "Run",
+    "ScriptedModel",
+    "Tool",
+    "agent_loop",
+    "answer",
+    "call",
+    "tool",
+    "workspace_tools",
+]
 
 _HOMES = {
     "Agent": "agent.agent",
+    "LoopConfig": "agent.stateless",
     "Preset": "agent.presets",
     "Run": "agent.run",
     "ScriptedModel": "agent.models",
     "Tool": "agent.tools",
+    "agent_loop": "agent.stateless",
     "answer": "agent.models",
     "call": "agent.models",
     "tool": "agent.tools",
