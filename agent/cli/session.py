@@ -15,6 +15,7 @@ from agent.cli.person import Person
 from agent.cli.screen import Screen
 from agent.cli.signals import HEARD, Interruption
 from agent.effects import Approver
+from agent.errors import AgentError
 from agent.run import Run
 from bp import BProgramError, Step
 
@@ -76,14 +77,15 @@ async def _lead(session: Session) -> Outcome:
                 tasks.start_soon(_listen, person)
                 await _over(run)
                 tasks.cancel_scope.cancel()
-        except BaseExceptionGroup as errors:
-            _tell_failure(errors)
+        except (BProgramError, AgentError) as error:
+            _tell_failure(error)
     return _outcome(running[0], interruption)
 
 
 def _outcome(run: Run, interruption: Interruption) -> Outcome:
-    engine_failed = run.ended is not None and (not run.events or run.events[-1] != run.ended)
-    failure = failure_record(run.steps, run.ended) if run.ended is not None and engine_failed else None
+    last = run.steps[-1] if run.steps else None
+    broke_off = run.ended is not None and (last is None or last.event != run.ended)
+    failure = failure_record(last, run.ended) if run.ended is not None and broke_off else None
     return Outcome(run, exit_codes.of_run(run.status, interruption.number), failure)
 
 
@@ -109,14 +111,8 @@ async def _over(run: Run) -> None:
         pass
 
 
-def _tell_failure(errors: BaseExceptionGroup[BaseException]) -> None:
-    """Say why a run broke off: the engine failed, or the log could not be written. Other errors are bugs."""
-    failures, bugs = errors.split((BProgramError, OSError))
-    if failures is None or bugs is not None:
-        raise errors
-    first: BaseException = failures
-    while isinstance(first, BaseExceptionGroup):
-        first = first.exceptions[0]
-    if isinstance(first, BrokenPipeError):
-        raise first
-    say(f"the run broke off: {first}")
+def _tell_failure(error: Exception) -> None:
+    """Say why a run broke off: a b-thread, the log, or whoever looks on."""
+    if isinstance(error.__cause__, BrokenPipeError):  # nobody reads our output any more
+        raise error.__cause__
+    say(f"the run broke off: {error}")

@@ -36,7 +36,7 @@ def test_progress_tells_turn_agent_action_output_and_refusal_apart(
     process: Command, script: Script, workspace: Path
 ) -> None:
     """S1 8.2 and 8.4."""
-    model = script(bash("echo from the tool", say="I look."), bash("rm -rf /"), "Done.")
+    model = script(bash("echo from the tool", say="I look."), bash("rm -rf /no/such/folder"), "Done.")
 
     said = process("run", "go", "--model", model, "--workspace", workspace)
 
@@ -47,8 +47,8 @@ def test_progress_tells_turn_agent_action_output_and_refusal_apart(
         "action   echo from the tool",
         "         │ from the tool",
     ]
-    assert lines[turn_2 + 1] == "action   rm -rf /"
-    assert lines[turn_2 + 2].startswith("refused  by b-thread by_constitution: rm would delete / recursively")
+    assert lines[turn_2 + 1] == "action   rm -rf /no/such/folder"
+    assert lines[turn_2 + 2].startswith("refused  by b-thread by_constitution: rm would delete /no/such/folder")
     assert lines[-1] == "system   completed (answered) after 3 turns, 1 call"
 
 
