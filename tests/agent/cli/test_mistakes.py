@@ -41,6 +41,8 @@ RUN = ("run", "go", "--model", "{script}", "--workspace", "{workspace}")
         ((*RUN, "--log", "{tmp}/there.jsonl"), "there.jsonl exists already; name another file"),
         ((*RUN, "--log", "{tmp}"), "Is a directory"),
         ((*RUN, "--log", "{tmp}/there.jsonl/x.jsonl"), "cannot write the log"),
+        ((*RUN, "--log", "/dev/full"), "cannot write the log /dev/full: No space left on device"),
+        (("demo", "--log", "{tmp}/there.jsonl"), "there.jsonl exists already; name another file"),
         ((*RUN, "--config", "x.yaml"), "--config is not there yet"),
         ((*RUN, "--api", "responses"), "--api 'responses' is not there yet"),
         (("run", "go", "--model", "{script}", "--workspace", "{tmp}/nosuch"), "does not exist; name a folder"),
