@@ -36,10 +36,10 @@ class LogWriter:
             self._write(dump(header))
             self.flush()
         except OSError as error:
-            self._give_up()
+            self.close()
             raise LogError(f"cannot write the log {self.path}: {error.strerror}") from error
         except LogError:
-            self._give_up()
+            self.close()
             raise
 
     def record(self, step: Step) -> None:
@@ -56,11 +56,8 @@ class LogWriter:
         self._file.flush()
 
     def close(self) -> None:
-        """Close the log; nothing can be appended any more."""
-        self._file.close()
-
-    def _give_up(self) -> None:
-        with suppress(OSError):  # what could not be written is tried once more when a file is closed
+        """Close the log; nothing can be appended any more. What was to be kept has been flushed before."""
+        with suppress(OSError):  # what could not be written is tried once more, and has been told of
             self._file.close()
 
     def _write(self, line: str) -> None:

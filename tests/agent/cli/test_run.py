@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -266,3 +267,22 @@ def test_a_screen_that_is_gone_ends_no_run(start: Start, script: Script, workspa
 
     assert (started.returncode, out) == (0, "Done.\n")
     assert records(log)[-1]["data"]["status"] == "completed"
+
+
+def test_a_disk_that_gets_full_ends_the_run_in_one_sentence_and_keeps_what_was_written(
+    process: Command, command: Command, script: Script, workspace: Path, tmp_path: Path
+) -> None:
+    log = tmp_path / "log.jsonl"
+    model = script(bash("head -c 100000 /dev/zero | tr '\\0' x"), "Never said.")
+    limit = (20 * 1024, 20 * 1024)
+
+    said = process(
+        *("run", "go", "--model", model, "--workspace", workspace, "--log", log),
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limit),
+    )
+
+    assert (said.code, said.out) == (1, "")
+    assert [line for line in said.err.splitlines() if line.startswith("bpagent: ")] == [
+        "bpagent: the run broke off: the log failed at step 10 (tool_finished): OSError: [Errno 27] File too large"
+    ]
+    assert command("replay", log).code == 0
