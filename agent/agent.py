@@ -13,7 +13,15 @@ from typing import Any
 import anyio
 from attrs import evolve
 
-from agent.effects import Approver, Watcher, approval, backoff, description, execution, inference
+from agent.effects import (
+    Approver,
+    Watcher,
+    approval_effect,
+    backoff_effect,
+    description_effect,
+    execution_effect,
+    inference_effect,
+)
 from agent.errors import RunError
 from agent.events import BackoffStarted, HistoryGiven, PromptGiven, RunEnded
 from agent.header import make_header
@@ -71,7 +79,9 @@ class Agent:
         self.toolbox = _make_toolbox(tuple(tools), workspace)
         self.conversation = Conversation()
         self.totals = Totals()
-        self.program = BProgram(*self.preset.bthreads(), *self.threads)
+        self.bthreads = (*self.preset.bthreads(), *self.threads)
+        self.program = BProgram(*self.bthreads)
+        self.heard: list[Event] = []  # what came from outside so far, in order
         self.system_prompt = system_prompt if system_prompt is not None else self._shipped_prompt()
         self._approve = approve
         self._on_step, self._on_text, self._on_output = on_step, on_text, on_output
@@ -140,11 +150,11 @@ class Agent:
         on_text = self._on_text and guarded(self._on_text)
         on_output = self._on_output and guarded(self._on_output)
         return (
-            inference(self.model, self.toolbox, self.system_prompt, self.conversation, self.totals, on_text),
-            description(self.toolbox),
-            execution(self.toolbox, on_output),
-            approval(self._approve or attendant),
-            backoff() if self._wait is None else backoff(self._wait),
+            inference_effect(self.model, self.toolbox, self.system_prompt, self.conversation, self.totals, on_text),
+            description_effect(self.toolbox),
+            execution_effect(self.toolbox, on_output),
+            approval_effect(self._approve or attendant),
+            backoff_effect() if self._wait is None else backoff_effect(self._wait),
         )
 
     def check_usable(self) -> None:
@@ -154,6 +164,8 @@ class Agent:
     def log_step(self, step: Step) -> None:
         """Write a step down. Raises RunError."""
         self._last_step = step
+        if step.bthread is None:
+            self.heard.append(step.event)
         if self._log is not None:
             _take("the log", self._log.record, step)
 

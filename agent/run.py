@@ -23,12 +23,12 @@ class Run:
 
     `status`, `reason`, `text` and `result` say how it ended, `steps` what happened, `messages` the conversation so
     far. `async for step in run` gives the steps as they happen. `stop`, `abort`, `steer`, `follow_up` and `answer`
-    are what people do meanwhile; they may be called from the event loop of the run only.
+    are what people do meanwhile; they may be called from the event loop of the run only. `agent` is whose run it is.
     """
 
     def __init__(self, agent: "Agent", prompt: str, *, attended: bool = False) -> None:
         """Prepare a run; `Agent.run` and `Agent.start` make and drive it. attended: somebody may `answer`."""
-        self._agent = agent
+        self.agent = agent
         self._runner = Runner(agent.program, agent.effects(self.ask if attended else None, self._guarded), journal=self)
         self._news: anyio.Event | None = None  # set with the next step; there is one only while somebody waits
         self._over = False
@@ -68,17 +68,17 @@ class Run:
     @property
     def messages(self) -> tuple[Message, ...]:
         """The whole conversation, this run's part included."""
-        return self._agent.conversation.messages
+        return self.agent.conversation.messages
 
     @property
     def usage(self) -> Usage:
         """Tokens of the whole conversation."""
-        return self._agent.totals.usage
+        return self.agent.totals.usage
 
     @property
     def log(self) -> Path | None:
         """Where the log lies, if there is one."""
-        return self._agent.log_path
+        return self.agent.log_path
 
     # What people do meanwhile.
 
@@ -129,11 +129,11 @@ class Run:
         Raises what the engine raises, and RunError when the log or whoever looks on failed; the log says so as far
         as it can, and the agent takes no further run.
         """
-        async with self._agent.turn:
+        async with self.agent.turn:
             try:
                 await self._to_its_end()
             except Exception as error:
-                self._agent.record_failure(self, error)
+                self.agent.record_failure(self, error)
                 raise
             finally:
                 await self._runner.close()
@@ -141,7 +141,7 @@ class Run:
                 self._tell_watchers()
 
     async def _to_its_end(self) -> None:
-        self._agent.check_usable()
+        self.agent.check_usable()
         try:
             await self._runner.run(until=RunEnded)
         except anyio.get_cancelled_exc_class():
@@ -149,21 +149,21 @@ class Run:
                 self.abort("the run was cancelled")
                 await self._runner.run(until=RunEnded)
             if patience.cancelled_caught:  # no b-thread heard the abort
-                self._agent.record_failure(self, RunError("the run was cancelled, and did not end when aborted"))
+                self.agent.record_failure(self, RunError("the run was cancelled, and did not end when aborted"))
             raise
 
     def record(self, step: Step) -> None:
         """Take down a step: first the log, then the projections, then whoever looks on. Raises RunError."""
         self.steps.append(step)
-        self._agent.log_step(step)
+        self.agent.log_step(step)
         if isinstance(step.event, RunEnded):
             self.ended = step.event
-        self._agent.remember(step)
+        self.agent.remember(step)
         self._tell_watchers()
 
     def flush(self) -> None:
         """Have the log flushed."""
-        self._agent.flush()
+        self.agent.flush()
 
     def _tell_watchers(self) -> None:
         if self._news is not None:

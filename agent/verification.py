@@ -11,7 +11,7 @@ from typing import Any
 from attrs import evolve
 
 from agent.calls import ToolCall
-from agent.effects import approval, backoff, description, execution, inference
+from agent.effects import approval_effect, backoff_effect, description_effect, execution_effect, inference_effect
 from agent.events import (
     AbortAsked,
     ActionDescribed,
@@ -36,9 +36,8 @@ from agent.projections import Conversation, Totals
 from agent.threads import CORE
 from agent.tools import Workspace
 from agent.tools.toolbox import Toolbox
-from bp import BThread, BThreadBody, Event, any_of, bthread, event, start, sync
+from bp import BThread, BThreadBody, Event, Verification, any_of, bthread, event, start, sync, verify
 from bp.runner import Broken, Effect
-from bp.verifier import Verification, verify
 from constitution import Action, Level, Verdict
 
 __all__ = ["SMALL", "environment", "loop_rules", "verify_loop"]
@@ -131,5 +130,11 @@ EXAMPLES: Examples = {
 def _effects() -> tuple[Effect, ...]:
     """Return the effects of the loop as declared; nothing of them runs here."""
     toolbox = Toolbox((), Workspace("/"))
-    asking = inference(ScriptedModel([]), toolbox, "", Conversation(), Totals(), None)
-    return (asking, description(toolbox), execution(toolbox, None), approval(None), backoff())
+    asking = inference_effect(ScriptedModel([]), toolbox, "", Conversation(), Totals(), None)
+    return (
+        asking,
+        description_effect(toolbox),
+        execution_effect(toolbox, None),
+        approval_effect(None),
+        backoff_effect(),
+    )

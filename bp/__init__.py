@@ -19,9 +19,15 @@ Read in this order; each module needs only those above it:
     liveness     which locals of a suspended b-thread can still matter
     fingerprint  what makes two local states the same
     purity       state that a b-thread keeps where nobody can see it
+    surroundings what stands around b-threads and must not change
     automaton    each b-thread as an automaton, unfolded as needed
-    state_space  the global states of a program, over small integers
+    masks        what local states say about events, as bit masks
+    selection    which events can be selected in a global state
+    state_space  the global states of a program, and the steps between them
+    search       the search through a state space
     cycles       components of a state space, and which of them are fair
+    violations   what a verification tells
+    findings     what is wrong in a state space
     verifier     verify: every state that a program can reach, and what is wrong with any
 """
 
@@ -40,7 +46,8 @@ from bp.strategies import Candidate, PriorityStrategy, RandomStrategy, RoundRobi
 
 if TYPE_CHECKING:
     from bp.fingerprint import VerificationError
-    from bp.verifier import Verification, Violation, verify
+    from bp.verifier import verify
+    from bp.violations import Verification, Violation
 
 __all__ = [
     "ALL",
@@ -89,9 +96,9 @@ __all__ = [
 ]
 
 _VERIFICATION = {
-    "Verification": "bp.verifier",
+    "Verification": "bp.violations",
     "VerificationError": "bp.fingerprint",
-    "Violation": "bp.verifier",
+    "Violation": "bp.violations",
     "verify": "bp.verifier",
 }
 

@@ -5,8 +5,8 @@ events that led there; afterwards it is a number. Every step is computed twice, 
 to the same local state where there is one: if the answers differ, the b-thread keeps state where nobody can see it.
 """
 
-from collections import deque
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from attrs import define, field
@@ -16,12 +16,14 @@ from bp.errors import BProgramError
 from bp.event_sets import PredicateError, contains
 from bp.events import Event
 from bp.fingerprint import VerificationError, check_interpreter, fingerprint, fingerprint_of_value
-from bp.purity import Globals, check_outside, watched
+from bp.purity import check_outside, check_shared, watched
 from bp.statements import Start, Sync
+from bp.surroundings import Surroundings
 
 __all__ = ["Automaton", "Local", "LocalFailure", "Move"]
 
 MOST_STARTS = 10_000  # b-threads that one event may start
+MOST_LOCALS = 0x110000  # each is a character
 
 
 class Path(NamedTuple):
@@ -35,13 +37,15 @@ class Path(NamedTuple):
 class Local:
     """A local state: a b-thread (by name and priority) at a synchronization point, and two ways to get there.
 
-    The statement belongs to it: it may have been made from variables that no longer matter.
+    The statement belongs to it: it may have been made from variables that no longer matter. And so does the generator
+    that made it, which is never advanced again: its `finally` could change what the statement refers to.
     """
 
     name: str
     priority: int
     environment: bool
     statement: Sync
+    body: Any
     paths: list[Path] = field(factory=list)
 
 
@@ -68,6 +72,7 @@ class Outcome(NamedTuple):
     look: Any
     statement_look: Any
     started: tuple[BThread, ...]
+    body: Any
 
 
 class Automaton:
@@ -78,9 +83,13 @@ class Automaton:
         check_interpreter()
         self.locals: list[Local] = []
         self._numbers: dict[Any, int] = {}
-        self._moves: dict[tuple[int, Any], tuple[Event, Move]] = {}
-        self._known: set[int] = set()
-        self.globals = Globals()
+        self._moves: dict[tuple[int, int], tuple[Event, Move]] = {}
+        self.surroundings = Surroundings()
+
+    def close(self) -> None:
+        """Let go of all generators; afterwards only what is known already may be asked."""
+        for local in self.locals:
+            _let_go(local.body)
 
     def begin(self, bthreads: Sequence[tuple[BThread, int]], *, environment: bool) -> tuple[tuple[int, ...], ...]:
         """Return the local states at which b-threads come to stand, with whom they start, by generation.
@@ -105,15 +114,15 @@ class Automaton:
             waiting = following
         return tuple(generations)
 
-    def move(self, number: int, event: Event, event_look: Any) -> Move:
-        """Return where `event` takes the local state `number`; it must concern it.
+    def move(self, number: int, event: Event, event_number: int) -> Move:
+        """Return where `event` takes the local state `number`; it must concern it. Each event has a number of its own.
 
         Raises LocalFailure and VerificationError.
         """
-        known = self._moves.get((number, event_look))
+        known = self._moves.get((number, event_number))
         if known is None:
             move = self._computed(number, event)
-            self._moves[number, event_look] = (event, move)
+            self._moves[number, event_number] = (event, move)
             return move
         return known[1]
 
@@ -122,10 +131,9 @@ class Automaton:
         if self._interrupts(local, event):
             self._close(local)
             return Move(None)
-        outcomes = [_advanced(path, event) for path in (local.paths[0], local.paths[-1])]
-        for outcome, path in zip(outcomes, (local.paths[0], local.paths[-1]), strict=True):
-            _check_agreement(local, outcomes[0], outcome, path)
-        return self._arrive(local, event, outcomes[0])
+        outcome = _advanced(local.paths[0], event)
+        _check_agreement(local, outcome, local.paths[-1], event)
+        return self._arrive(local, event, outcome)
 
     def _arrive(self, local: Local, event: Event, outcome: Outcome) -> Move:
         path = Path(local.paths[0].bthread, (*local.paths[0].events, event))
@@ -134,13 +142,12 @@ class Automaton:
         return Move(number, self.begin(started, environment=local.environment) if started else ())
 
     def _first(self, bthread: BThread, priority: int, environment: bool) -> tuple[int | None, tuple[BThread, ...]]:
-        if id(bthread.function) not in self._known:
-            self._known.add(id(bthread.function))
-            self.globals.remember(bthread)
+        self.surroundings.remember(bthread)
         check_outside(bthread)
         path = Path(bthread, ())
         outcome, again = _advanced(path, None), _advanced(path, None)
-        if outcome[1:3] != again[1:3]:
+        _let_go(again.body)
+        if (outcome.look, outcome.statement_look) != (again.look, again.statement_look):
             raise VerificationError(_hidden(bthread.name, "its first statement is not always the same"))
         return self._number(bthread.name, priority, environment, outcome, path), outcome.started
 
@@ -151,9 +158,13 @@ class Automaton:
         key = (name, priority, environment, outcome.look, outcome.statement_look)
         number = self._numbers.get(key)
         if number is None:
+            if len(self.locals) == MOST_LOCALS:
+                raise VerificationError(f"b-thread {name!r}: more than {MOST_LOCALS:,} local states; does it count?")
             number = self._numbers[key] = len(self.locals)
-            self.locals.append(Local(name, priority, environment, outcome.statement, [path]))
-        elif len(self.locals[number].paths) == 1 and self.locals[number].paths[0] != path:
+            self.locals.append(Local(name, priority, environment, outcome.statement, outcome.body, [path]))
+            return number
+        _let_go(outcome.body)
+        if len(self.locals[number].paths) == 1 and self.locals[number].paths[0] != path:
             self._learn_path(number, path)
         return number
 
@@ -163,7 +174,9 @@ class Automaton:
         local.paths.append(path)
         for (known, _), (event, _) in tuple(self._moves.items()):
             if known == number and not self._interrupts(local, event):
-                _check_agreement(local, _advanced(local.paths[0], event), _advanced(path, event), path)
+                outcome = _advanced(local.paths[0], event)
+                _let_go(outcome.body)
+                _check_agreement(local, outcome, path, event)
 
     def _interrupts(self, local: Local, event: Event) -> bool:
         interrupt = local.statement.interrupt
@@ -186,35 +199,36 @@ def _advanced(path: Path, event: Event | None) -> Outcome:
     else:
         body, _ = _replayed(path)
         with watched(name):
-            statement, started = _next(name, body, event)
+            statement, started = _next(path.bthread, body, event)
     if statement is None:
-        return Outcome(None, None, None, started)
+        return Outcome(None, None, None, started, body)
     try:
-        return Outcome(statement, fingerprint(body), fingerprint_of_value(statement), started)
+        return Outcome(statement, fingerprint(body), fingerprint_of_value(statement), started, body)
     except VerificationError as error:
         raise VerificationError(f"b-thread {name!r}: {error}") from None
 
 
 def _replayed(path: Path) -> tuple[Any, tuple[Sync | None, tuple[BThread, ...]]]:
-    name = path.bthread.name
     try:
         body = path.bthread.begin()
     except Exception as error:
-        raise LocalFailure(name, error) from error
-    outcome = _next(name, body, None)
+        raise LocalFailure(path.bthread.name, error) from error
+    outcome = _next(path.bthread, body, None)
     for event in path.events:
         if outcome[0] is None:
-            raise VerificationError(_hidden(name, "replayed on the same events, it ends earlier"))
-        outcome = _next(name, body, event)
+            raise VerificationError(_hidden(path.bthread.name, "replayed on the same events, it ends earlier"))
+        outcome = _next(path.bthread, body, event)
     return body, outcome
 
 
-def _next(name: str, body: Any, event: Event | None) -> tuple[Sync | None, tuple[BThread, ...]]:
+def _next(bthread: BThread, body: Any, event: Event | None) -> tuple[Sync | None, tuple[BThread, ...]]:
     """Advance a generator to its next synchronization point; return its statement and whom it started."""
-    started: deque[BThread] = deque()
+    started: list[BThread] = []
     try:
         statement = body.send(event)
         while type(statement) is Start:
+            for child in statement.bthreads:
+                check_shared(child, bthread, body)
             started.extend(statement.bthreads)
             if len(started) > MOST_STARTS:
                 raise BProgramError("it starts b-threads without end")
@@ -223,9 +237,18 @@ def _next(name: str, body: Any, event: Event | None) -> tuple[Sync | None, tuple
             raise TypeError(f"it yielded {statement!r}; yield sync(...) instead")
     except StopIteration:
         return None, tuple(started)
+    except VerificationError:
+        raise
     except Exception as error:
-        raise LocalFailure(name, error) from error
+        raise LocalFailure(bthread.name, error) from error
     return statement, tuple(started)
+
+
+def _let_go(body: Any) -> None:
+    """Close a generator that nobody needs any more, in silence: what its `finally` does is no part of the program."""
+    for _ in range(2):  # it may yield in its `finally`
+        with suppress(Exception):
+            body.close()
 
 
 def _contains(name: str, events: Any, event: Event) -> bool:
@@ -235,7 +258,10 @@ def _contains(name: str, events: Any, event: Event) -> bool:
         raise LocalFailure(name, error) from error
 
 
-def _check_agreement(local: Local, first: Outcome, second: Outcome, path: Path) -> None:
+def _check_agreement(local: Local, first: Outcome, path: Path, event: Event) -> None:
+    """Raise VerificationError unless `event` leads from the end of `path` to where it led the `first` time."""
+    second = _advanced(path, event)
+    _let_go(second.body)
     looks = [(outcome.look, outcome.statement_look, len(outcome.started)) for outcome in (first, second)]
     if looks[0] != looks[1]:
         raise VerificationError(_hidden(local.name, "from the same place, the same event takes it to different ones"))

@@ -10,14 +10,15 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from bp.events import Event
+from bp.selection import Choice
 
 if TYPE_CHECKING:
-    from bp.verifier import Search
+    from bp.search import Search
 
 __all__ = ["components", "endless_components", "hot_components"]
 
 Node = Any
-Edge = tuple[Any, int]  # target node and event number
+Edge = tuple[Any, Choice]  # target node, and what was selected
 
 
 def hot_components(search: "Search") -> Iterator[tuple[str, int, tuple[Event, ...]]]:
@@ -32,10 +33,10 @@ def hot_components(search: "Search") -> Iterator[tuple[str, int, tuple[Event, ..
     def edges(node: tuple[int, int]) -> list[Edge]:
         number, local = node
         found = []
-        for target, event, origin in search.edges(number):
-            place = _place(search, number, target, event, local) if origin != "possible" else None
+        for target, choice in search.edges(number):
+            place = space.place_after(local, choice) if choice.origin != "possible" else None
             if place is not None and space.is_hot(place):
-                found.append(((target, place), event))
+                found.append(((target, place), choice))
         return found
 
     nodes = ((number, local) for number in range(len(search.states)) for local in _hot_locals(search, number))
@@ -49,7 +50,7 @@ def endless_components(search: "Search") -> Iterator[tuple[int, tuple[Event, ...
     """Yield (state, events of a cycle) for each component of internal events alone."""
 
     def edges(number: int) -> list[Edge]:
-        return [(target, event) for target, event, origin in search.edges(number) if origin == "internal"]
+        return [(target, choice) for target, choice in search.edges(number) if choice.origin == "internal"]
 
     for component in components(range(len(search.states)), edges):
         yield component[0], _around(search, component, edges)
@@ -111,58 +112,42 @@ def _hot_locals(search: "Search", number: int) -> list[int]:
     return [local for local in dict.fromkeys(map(ord, search.states[number])) if search.space.is_hot(local)]
 
 
-def _place(search: "Search", number: int, target: int, event: int, local: int) -> int | None:
-    """Return where the b-thread at `local` is after the event; None at its end."""
-    space = search.space
-    if _advances(search, number, event, local):
-        return space.move(local, event).local
-    return local
-
-
-def _advances(search: "Search", number: int, event: int, local: int) -> bool:
-    if search.space.concerns(local, event):
-        return True
-    choices = search.space.selectable(search.states[number]).choices
-    return any(choice.event == event and local in choice.advancing for choice in choices)
-
-
 def _is_fair(search: "Search", component: list[Any], edges: Callable[[Any], list[Edge]]) -> bool:
     """Tell whether everybody who offers something selectable in all states of a component advances in it."""
     inside = set(component)
-    offering = frozenset.intersection(
-        *(search.space.selectable(search.states[number]).offering for number, _ in component)
-    )
+    space = search.space
+    offering = frozenset.intersection(*(space.selection.offering(search.states[number]) for number, _ in component))
     advancing: set[int] = set()
     for node in component:
-        for target, event in edges(node):
+        for target, choice in edges(node):
             if target in inside:
-                advancing |= {local for local in offering if _advances(search, node[0], event, local)}
+                advancing |= {local for local in offering if space.advances(local, choice)}
     return offering <= advancing
 
 
 def _around(search: "Search", component: list[Any], edges: Callable[[Any], list[Edge]]) -> tuple[Event, ...]:
     """Return the events of a shortest cycle from the first node of a component back to it."""
     first, inside = component[0], set(component)
-    came: dict[Any, tuple[Any, int]] = {}
+    came: dict[Any, tuple[Any, Choice]] = {}
     frontier = [first]
     while frontier:
         following = []
         for node in frontier:
-            for target, event in edges(node):
+            for target, choice in edges(node):
                 if target == first:
-                    return _events_back(search, came, node, event, first)
+                    return _events_back(search, came, node, choice, first)
                 if target in inside and target not in came:
-                    came[target] = (node, event)
+                    came[target] = (node, choice)
                     following.append(target)
         frontier = following
     return ()
 
 
 def _events_back(
-    search: "Search", came: dict[Any, tuple[Any, int]], node: Any, event: int, first: Any
+    search: "Search", came: dict[Any, tuple[Any, Choice]], node: Any, choice: Choice, first: Any
 ) -> tuple[Event, ...]:
-    events = [event]
+    choices = [choice]
     while node != first:
-        node, event = came[node]
-        events.append(event)
-    return tuple(search.space.events[number] for number in reversed(events))
+        node, choice = came[node]
+        choices.append(choice)
+    return tuple(search.space.masks.events[choice.event] for choice in reversed(choices))

@@ -176,9 +176,7 @@ def _check_body(class_name: str, namespace: dict[str, Any]) -> None:
     if "name" in namespace.get("__annotations__", ()) or namespace.get("name", own_name) != own_name:
         raise TypeError(f"event kind {class_name} may not have a field called 'name': it is the kind's own name")
     if "__attrs_post_init__" in namespace:
-        raise TypeError(
-            f"event kind {class_name} may not define __attrs_post_init__, which freezes it; use validators"
-        )
+        raise TypeError(f"event kind {class_name} may not define __attrs_post_init__, which freezes it; use validators")
 
 
 def _is_set(value: Any) -> bool:

@@ -99,7 +99,7 @@ class Description:
         cells = [self._cell(item, f"{path}closure") for item in referents if type(item) is CellType]
         stack = _stack(referents, code, found)
         return (
-            "generator", id(code), frame.f_lasti, locals_, tuple(cells),
+            "generator", _identity(code), frame.f_lasti, locals_, tuple(cells),
             tuple(self.value(item, f"{path}an expression under way") for item in stack),
         )  # fmt: skip
 
@@ -107,7 +107,8 @@ class Description:
         return (
             (Refusals, lambda value, path: (Refusals, frozenset(self.value(tuple(item), path) for item in value))),
             (Enum, lambda value, path: (type(value), value.name)),
-            ((type, ModuleType, CodeType), lambda value, path: ("named", id(value))),
+            ((type, ModuleType), lambda value, path: ("named", value)),
+            (CodeType, lambda value, path: ("code", _identity(value))),
             (FunctionType, self._function),
             (
                 MethodType,
@@ -118,7 +119,7 @@ class Description:
             (GeneratorType, lambda value, path: self._once(value, path, self.generator)),
             (ITERATORS, self._reduced),
             ((range, slice, partial), self._reduced),
-            (BaseException, lambda value, path: (type(value), self.value(value.args, path))),
+            (BaseException, lambda value, path: self._once(value, path, self._exception)),
         )
 
     def _collection(self, kind: type, value: Any, path: str) -> Any:
@@ -158,7 +159,7 @@ class Description:
 
     def _function(self, function: Any, path: str) -> Any:
         return (
-            "function", id(function.__code__), self.value(function.__defaults__, path),
+            "function", _identity(function.__code__), self.value(function.__defaults__, path),
             self.value(function.__kwdefaults__, path),
             tuple(self._cell(cell, f"{path}'s closure") for cell in function.__closure__ or ()),
         )  # fmt: skip
@@ -167,6 +168,9 @@ class Description:
         owner = function.__self__
         of = None if owner is None or isinstance(owner, ModuleType) else self.value(owner, path)
         return ("builtin", function.__module__, function.__qualname__, of)
+
+    def _exception(self, error: Any, path: str) -> Any:
+        return (type(error), self.value(error.args, path), self.value(vars(error), path))
 
     def _reduced(self, value: Any, path: str) -> Any:
         return self._once(value, path, lambda value, path: (type(value), self.value(value.__reduce__(), path)))
@@ -206,6 +210,15 @@ def _stack(referents: list[Any], code: CodeType, found: dict[str, Any]) -> list[
     while stack and stack[-1] is None:
         stack.pop()
     return stack
+
+
+def _identity(code: CodeType) -> int:
+    """Return a number for a code object, and keep it alive, so that no other gets the same."""
+    _CODES[id(code)] = code
+    return id(code)
+
+
+_CODES: dict[int, CodeType] = {}
 
 
 def _reduction(value: Any, path: str) -> Any:

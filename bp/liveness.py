@@ -1,15 +1,17 @@
 """Which local variables of a suspended b-thread can still matter.
 
 A local that is always written before it is read again is dead: two states that differ in dead locals only are the
-same state. This is the classic backward dataflow analysis, on byte code: live before = used, or live after and not
-written. Whatever is not understood counts as a use, so that a live variable is never taken for dead.
+same state. (And which cells may still be assigned: a b-thread that was started meanwhile may read them.)
+
+This is the classic backward dataflow analysis, on byte code: live before = used, or live after and not written.
+Whatever is not understood counts as a use, so that a live variable is never taken for dead.
 """
 
 import dis
 from functools import cache
 from types import CodeType
 
-__all__ = ["live_locals"]
+__all__ = ["assigns_later", "live_locals"]
 
 LOOKS_AROUND = frozenset({"locals", "eval", "exec", "vars", "dir"})  # names by which code can read any local
 NEVER_FALLS_THROUGH = frozenset(
@@ -26,6 +28,35 @@ def live_locals(code: CodeType, offset: int) -> frozenset[str]:
         return frozenset(code.co_varnames)
     live, following = _live_before(code)
     return frozenset().union(*(live[after] for after in following[offset]))
+
+
+@cache
+def assigns_later(code: CodeType, offset: int, name: str) -> bool:
+    """Tell whether `code`, or a function in it, may assign the cell `name` after it goes on from `offset`."""
+    inner = [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+    if any(name in closure.co_freevars and _assigns(closure, name) for closure in inner):
+        return True
+    _, following = _live_before(code)
+    assigning = {instruction.offset for instruction in dis.get_instructions(code) if _is_assignment(instruction, name)}
+    reached: set[int] = set()
+    waiting = list(following[offset])
+    while waiting:
+        position = waiting.pop()
+        if position not in reached:
+            reached.add(position)
+            waiting += following[position]
+    return not assigning.isdisjoint(reached)
+
+
+def _assigns(code: CodeType, name: str) -> bool:
+    inner = [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+    return any(_is_assignment(instruction, name) for instruction in dis.get_instructions(code)) or any(
+        name in closure.co_freevars and _assigns(closure, name) for closure in inner
+    )
+
+
+def _is_assignment(instruction: dis.Instruction, name: str) -> bool:
+    return instruction.opname in ("STORE_DEREF", "DELETE_DEREF") and instruction.argval == name
 
 
 @cache

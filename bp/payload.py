@@ -4,10 +4,10 @@
 own (files, objects that are compared by identity, anything that could change later).
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence, Set
 from enum import Enum
 from operator import is_
-from types import BuiltinFunctionType, FunctionType
+from types import BuiltinFunctionType, FunctionType, MappingProxyType
 from typing import Any, NoReturn, TypeVar
 
 import attrs
@@ -79,7 +79,8 @@ def _freezer(kind: Any) -> Callable[[Any], Any]:
     if kind in ATOMS or issubclass(kind, FrozenMapping | Enum | str | int | float | bytes):
         return _as_it_is
     if issubclass(kind, Mapping):
-        return _as_it_is if kind.__hash__ is not None else FrozenMapping
+        can_change = kind.__hash__ is None or issubclass(kind, MutableMapping | MappingProxyType)
+        return FrozenMapping if can_change else _as_it_is
     if issubclass(kind, Sequence | Set):
         return _freeze_elements
     if getattr(kind, "_is_event_kind", False) or getattr(kind, "_is_event_kind_class", False):

@@ -1,25 +1,30 @@
 """B-threads that keep state where the verifier cannot see it, found out.
 
-A local state is what stands in the generator. So its arguments, defaults, closure and globals must not change, and it
-may not ask for what changes by itself: the clock, randomness, files. The first is looked up in its code and values;
-the second is watched while it runs.
+A local state is what stands in the generator. So its arguments, defaults and closure must not change, it may assign to
+nothing outside, and it may not ask for what changes by itself: the clock, randomness, files. The first two are looked
+up in its values and code; the third is watched while it runs. (What globals and classes hold: `bp/surroundings.py`.)
 """
 
+import dataclasses
 import dis
+import gc
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from enum import Enum
-from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
+from functools import partial
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType, GeneratorType, MethodType, ModuleType
 from typing import Any
 
 import attrs
 
 from bp.bthreads import BThread, BThreadFunction
 from bp.event_sets import EventSet, is_kind
-from bp.fingerprint import VerificationError, fingerprint_of_value
+from bp.fingerprint import VerificationError
+from bp.liveness import assigns_later
+from bp.statements import Sync
 
-__all__ = ["Globals", "check_outside", "watched"]
+__all__ = ["ATOMS", "check_outside", "check_shared", "codes_of", "functions_of", "refuse_changeable", "watched"]
 
 ATOMS = (type(None), bool, int, float, complex, str, bytes, range, Enum, type, ModuleType, BuiltinFunctionType)
 IMPURE_MODULES = frozenset(
@@ -32,18 +37,18 @@ def check_outside(bthread: BThread) -> None:
     """Raise VerificationError when something outside its generator could carry state into `bthread`."""
     named = f"b-thread {bthread.name!r}"
     for position, argument in enumerate((*bthread.args, *bthread.kwargs.values()), start=1):
-        _refuse_changeable(argument, f"{named}: argument {position}")
-    for function in _functions(bthread.function):
+        refuse_changeable(argument, f"{named}: argument {position}")
+    for function in functions_of(bthread.function):
         _check_function(function, named)
 
 
 def _check_function(function: FunctionType, named: str) -> None:
     for default in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()):
-        _refuse_changeable(default, f"{named}: a default value of {function.__name__}")
+        refuse_changeable(default, f"{named}: a default value of {function.__name__}")
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-        with _empty_cells_are_fine():
-            _refuse_changeable(cell.cell_contents, f"{named}: the variable {name!r} of an outer function")
-    for code in _codes(function.__code__):
+        if _is_filled(cell) and not isinstance(cell.cell_contents, FunctionType):  # functions are looked at as such
+            refuse_changeable(cell.cell_contents, f"{named}: the variable {name!r} of an outer function")
+    for code in codes_of(function.__code__):
         _check_assignments(code, function, named)
 
 
@@ -62,7 +67,8 @@ def _check_assignments(code: CodeType, function: FunctionType, named: str) -> No
             )
 
 
-def _refuse_changeable(value: Any, where: str) -> None:
+def refuse_changeable(value: Any, where: str) -> None:
+    """Raise VerificationError when `value`, found at `where`, can change."""
     found = _changeable(value)
     if found is not None:
         raise VerificationError(
@@ -71,38 +77,77 @@ def _refuse_changeable(value: Any, where: str) -> None:
         )
 
 
-def _changeable(value: Any) -> Any:
-    """Return the first thing in `value` that can change, or None."""
+def _changeable(value: Any, within: tuple[Any, ...] = ()) -> Any:
+    """Return the first thing in `value` that can change, or None; `within` are the functions it stands in."""
     if isinstance(value, ATOMS) or is_kind(value) or isinstance(value, BThreadFunction | CodeType):
         return None
-    if isinstance(value, FunctionType):
-        return None  # its own closure is looked at by whoever calls it
-    if isinstance(value, MethodType):
-        return _changeable(value.__self__)
+    if isinstance(value, FunctionType | partial | MethodType):
+        return None if value in within else _first_changeable(_held(value), (*within, value))
     if isinstance(value, tuple | frozenset):
-        return _first_changeable(value)
+        return _first_changeable(value, within)
     if isinstance(value, BThread):
-        return _first_changeable((*value.args, *value.kwargs.values()))
-    if attrs.has(type(value)) and type(value).__hash__ is not None:
-        return _first_changeable(getattr(value, field.name) for field in attrs.fields(type(value)))
-    if isinstance(value, EventSet) or (isinstance(value, Mapping) and type(value).__hash__ is not None):
-        return None
-    return value
+        return _first_changeable((value.function, *value.args, *value.kwargs.values()), within)
+    if isinstance(value, Sync) or _is_frozen(type(value)):
+        fields = attrs.fields(type(value)) if attrs.has(type(value)) else dataclasses.fields(value)
+        return _first_changeable((getattr(value, field.name) for field in fields), within)
+    return None if isinstance(value, EventSet) or _is_hashable_by_value(value) else value
 
 
-def _first_changeable(values: Any) -> Any:
-    return next((found for value in values if (found := _changeable(value)) is not None), None)
+def _first_changeable(values: Iterable[Any], within: tuple[Any, ...]) -> Any:
+    return next((found for value in values if (found := _changeable(value, within)) is not None), None)
 
 
-@contextmanager
-def _empty_cells_are_fine() -> Iterator[None]:
+def _held(function: Any) -> Iterator[Any]:
+    """Yield the values that a function keeps: defaults and closure, bound arguments, or its object."""
+    if isinstance(function, MethodType):
+        yield from (function.__func__, function.__self__)
+    elif isinstance(function, partial):
+        yield from (function.func, *function.args, *function.keywords.values())
+    else:
+        yield from (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())
+        yield from (cell.cell_contents for cell in function.__closure__ or () if _is_filled(cell))
+
+
+def _is_frozen(kind: type) -> bool:
+    if attrs.has(kind):
+        return attrs.inspect(kind).is_frozen
+    return dataclasses.is_dataclass(kind) and bool(kind.__dataclass_params__.frozen)  # type: ignore[attr-defined]
+
+
+def _is_hashable_by_value(value: Any) -> bool:
+    """Tell whether a value says of itself that it never changes: dates, decimals, paths, frozen mappings."""
+    kind: Any = type(value)
+    if kind.__eq__ is object.__eq__ or kind.__hash__ is object.__hash__:
+        return False
     try:
-        yield
-    except ValueError:
-        return
+        hash(value)
+    except TypeError:
+        return False
+    return True
 
 
-def _functions(function: Any) -> Iterator[FunctionType]:
+def check_shared(child: BThread, starter: BThread, body: Any) -> None:
+    """Raise VerificationError when `child` reads a variable of the b-thread that starts it, and that may change.
+
+    `body` is the starter's generator, at the start; one that it delegates to counts as well.
+    """
+    cells = [
+        (name, cell)
+        for function in functions_of(child.function)
+        for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    ]
+    while cells and isinstance(body, GeneratorType) and body.gi_frame is not None:
+        own = {id(item) for item in gc.get_referents(body) if isinstance(item, CellType)}
+        for name, cell in cells:
+            if id(cell) in own and assigns_later(body.gi_code, body.gi_frame.f_lasti, name):
+                raise VerificationError(
+                    f"b-threads {child.name!r} and {starter.name!r} share the variable {name!r}, which the latter may "
+                    "assign after it started the former: hidden state; pass its value as an argument"
+                )
+        body = body.gi_yieldfrom
+
+
+def functions_of(function: Any) -> Iterator[FunctionType]:
     """Yield the function of a b-thread and the plain functions of its module that it calls by name."""
     seen: set[int] = set()
     waiting = [function]
@@ -112,7 +157,8 @@ def _functions(function: Any) -> Iterator[FunctionType]:
             continue
         seen.add(id(current.__code__))
         yield current
-        waiting += [value for value in _globals_of(current).values() if _belongs_with(value, function)]
+        named = [current.__globals__.get(name) for code in codes_of(current.__code__) for name in code.co_names]
+        waiting += [value for value in named if _belongs_with(value, function)]
         waiting += [cell.cell_contents for cell in current.__closure__ or () if _is_filled(cell)]
 
 
@@ -127,50 +173,12 @@ def _is_filled(cell: Any) -> bool:
         return False
 
 
-def _codes(code: CodeType) -> Iterator[CodeType]:
+def codes_of(code: CodeType) -> Iterator[CodeType]:
+    """Yield a code object and those of the functions and lambdas in it."""
     yield code
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            yield from _codes(constant)
-
-
-def _globals_of(function: FunctionType) -> dict[str, Any]:
-    names = {name for code in _codes(function.__code__) for name in code.co_names}
-    return {name: function.__globals__[name] for name in sorted(names) if name in function.__globals__}
-
-
-class Globals:
-    """The global values that b-threads read, remembered, so that a change is found out."""
-
-    def __init__(self) -> None:
-        """Remember nothing yet."""
-        self._before: dict[tuple[str, str], tuple[Any, dict[str, Any], Any]] = {}
-
-    def remember(self, bthread: BThread) -> None:
-        """Remember the globals that the functions of `bthread` read."""
-        for function in _functions(bthread.function):
-            for name, value in _globals_of(function).items():
-                if isinstance(value, FunctionType | BThreadFunction) or (function.__module__, name) in self._before:
-                    continue
-                try:
-                    description = fingerprint_of_value(value)
-                except (VerificationError, RecursionError):
-                    description = ("object", id(value))
-                self._before[function.__module__, name] = (bthread.name, function.__globals__, description)
-
-    def check(self) -> None:
-        """Raise VerificationError when a global has another value now."""
-        for (module, name), (bthread, namespace, before) in self._before.items():
-            value = namespace.get(name)
-            try:
-                now = fingerprint_of_value(value)
-            except (VerificationError, RecursionError):
-                now = ("object", id(value))
-            if now != before:
-                raise VerificationError(
-                    f"b-thread {bthread!r} reads the global {name!r} of {module}, which changed meanwhile: hidden "
-                    "state; keep it in a local variable, or request an event that carries it"
-                )
+            yield from codes_of(constant)
 
 
 @contextmanager

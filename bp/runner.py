@@ -10,6 +10,7 @@ Whatever comes later is discarded and counted. Effects run as tasks that the run
 code which does not end cannot keep a run from ending.
 """
 
+import asyncio
 import sys
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
@@ -271,19 +272,10 @@ _TASKS: set[Any] = set()
 
 def _spawn(function: Callable[..., Coroutine[Any, Any, None]], *args: Any) -> None:
     """Start a task that nobody has to wait for: no task group, because one that hangs would hold its group open."""
-    if "trio" in sys.modules and _on_trio():
-        import trio
-
+    trio: Any = sys.modules.get("trio")  # not imported here: whoever runs on it has imported it
+    if trio is not None and trio.lowlevel.in_trio_run():
         trio.lowlevel.spawn_system_task(function, *args)
         return
-    import asyncio
-
     task = asyncio.get_running_loop().create_task(function(*args))
     _TASKS.add(task)
     task.add_done_callback(_TASKS.discard)
-
-
-def _on_trio() -> bool:
-    import trio
-
-    return trio.lowlevel.in_trio_run()  # type: ignore[no-any-return, attr-defined, unused-ignore]

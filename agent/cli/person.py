@@ -10,7 +10,7 @@ from anyio.streams.memory import MemoryObjectSendStream
 from agent.cli.screen import Screen, visible
 from agent.cli.telling import command_of
 from agent.events import ApprovalAsked
-from agent.threads.by_constitution import NOBODY
+from agent.threads.judging import NOBODY
 
 __all__ = ["Person", "approval_question", "read_answer", "says_stop"]
 

@@ -7,7 +7,7 @@ from agent.calls import ToolCall
 from agent.cli.screen import visible_lines
 from agent.log.encoding import plain
 from agent.reasons import Declined
-from agent.threads.by_constitution import NOBODY
+from agent.threads.judging import NOBODY
 from bp import Refusal, Refusals
 from constitution import Verdict
 

@@ -14,10 +14,10 @@ from agent.tools.toolbox import Toolbox
 from bp import Event
 from bp.runner import Broken, Effect
 
-__all__ = ["inference"]
+__all__ = ["inference_effect"]
 
 
-def inference(
+def inference_effect(
     model: Model,
     toolbox: Toolbox,
     system_prompt: str,

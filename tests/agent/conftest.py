@@ -34,7 +34,8 @@ def make_agent(tmp_path: Path, workspace: Path) -> Iterator[MakeAgent]:
     def make(*steps: Any, tools: Any = None, sound: bool = True, **options: Any) -> Agent:
         tools = workspace_tools(workspace, timeout=20) if tools is None else tools
         log = options.pop("log", tmp_path / f"run-{len(made) + 1}.jsonl")
-        agent = Agent(ScriptedModel(steps), tools, workspace=workspace, log=log, wait=lambda _: 0.0, **options)
+        options = {"workspace": workspace, "wait": lambda _: 0.0, **options}
+        agent = Agent(ScriptedModel(steps), tools, log=log, **options)
         made.append(agent)
         if not sound:
             unsound.append(agent)

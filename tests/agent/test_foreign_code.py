@@ -118,7 +118,7 @@ async def test_a_tool_that_awaits_a_cancelled_task_has_failed(make_agent: MakeAg
 # Approvers
 
 
-QUESTIONABLE = call("bash", command="env")
+QUESTIONABLE = call("bash", command="git reset --hard")
 
 
 @pytest.mark.parametrize("said", [None, 1, "yes", "no", object(), 0.5, [], "no person present"], ids=repr)

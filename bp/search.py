@@ -1,0 +1,139 @@
+"""The search through a state space: breadth first, so that every way it knows to a state is a shortest one."""
+
+import time
+from array import array
+from collections.abc import Callable
+from typing import Protocol
+
+from attrs import define, field
+
+from bp.automaton import LocalFailure
+from bp.events import Event
+from bp.selection import Choice
+from bp.state_space import StateSpace
+
+__all__ = ["Findings", "Search"]
+
+
+class Findings(Protocol):
+    """Who is told what the search comes across."""
+
+    def selected(self, search: "Search", number: int, event: int) -> None:
+        """Hear that an event can be selected in a state, for the first time."""
+
+    def ended(self, search: "Search", number: int) -> None:
+        """Hear that nothing internal and nothing promised can come in a state."""
+
+    def failed_at(self, search: "Search", number: int, failure: LocalFailure) -> None:
+        """Hear that a predicate or an `otherwise` fails in a state."""
+
+    def failed_on(self, search: "Search", number: int, choice: Choice) -> None:
+        """Hear that b-threads fail when an event is selected in a state."""
+
+
+def _numbers() -> "array[int]":
+    return array("q")
+
+
+@define(eq=False)
+class Search:
+    """Everything reached so far. Invariant: `states[number]` was first reached from `parents[number]` by `by[number]`.
+
+    The edges of an expanded state are those from `first_edge[number]` to `first_edge[number + 1]`.
+    """
+
+    space: StateSpace
+    findings: Findings
+    max_states: int | None = None
+    max_depth: int | None = None
+    report: Callable[[int, int], None] = lambda states, waiting: None
+    numbers: dict[str, int] = field(factory=dict)
+    states: list[str] = field(factory=list)
+    parents: "array[int]" = field(factory=_numbers)
+    by: "array[int]" = field(factory=_numbers)
+    first_edge: "array[int]" = field(factory=_numbers)
+    targets: "array[int]" = field(factory=_numbers)
+    labels: "array[int]" = field(factory=_numbers)
+    met: set[int] = field(factory=set)  # the events that were selected somewhere
+    bounded: bool = False
+
+    def run(self) -> None:
+        """Expand every state, level by level. Ctrl-C ends the search, which is then bounded."""
+        self._reach(self.space.initial, -1, -1)
+        try:
+            self._expand_levels()
+        except KeyboardInterrupt:
+            self.bounded = True
+        self.bounded = self.bounded or len(self.first_edge) < len(self.states)
+        self.first_edge.append(len(self.targets))
+
+    def path(self, number: int) -> tuple[Event, ...]:
+        """Return the events that lead to a state first."""
+        events = []
+        while self.parents[number] >= 0:
+            events.append(self.space.masks.events[self.by[number]])
+            number = self.parents[number]
+        return tuple(reversed(events))
+
+    def edges(self, number: int) -> list[tuple[int, Choice]]:
+        """Return the targets of an expanded state, each with what was selected."""
+        if number + 1 >= len(self.first_edge):
+            return []
+        _, choices = self.space.selection.choices(self.states[number])
+        by_label = {choice.label: choice for choice in choices}
+        edges = range(self.first_edge[number], self.first_edge[number + 1])
+        return [(self.targets[edge], by_label[self.labels[edge]]) for edge in edges]
+
+    def _expand_levels(self) -> None:
+        depth, level = 0, range(1)
+        next_report = time.monotonic() + 1.0
+        while level and not (self.max_depth is not None and depth >= self.max_depth):
+            for number in level:
+                self._expand(number)
+                if not number & 0xFF and time.monotonic() > next_report:
+                    self.report(len(self.states), len(self.states) - number)
+                    next_report = time.monotonic() + 1.0
+            depth, level = depth + 1, range(level.stop, len(self.states))
+
+    def _reach(self, state: str, parent: int, event: int) -> int:
+        """Return the number of a new state; -1 when there may be no more."""
+        if self.max_states is not None and len(self.states) >= self.max_states:
+            self.bounded = True
+            return -1
+        number = self.numbers[state] = len(self.states)
+        self.states.append(state)
+        self.parents.append(parent)
+        self.by.append(event)
+        return number
+
+    def _expand(self, number: int) -> None:
+        self.first_edge.append(len(self.targets))
+        state = self.states[number]
+        try:
+            present, choices = self.space.selection.choices(state)
+        except LocalFailure as failure:
+            self.findings.failed_at(self, number, failure)
+            return
+        if not choices or choices[0].origin == "possible":
+            self.findings.ended(self, number)
+        if choices:
+            self._take(number, state, present, choices)
+
+    def _take(self, number: int, state: str, present: int, choices: tuple[Choice, ...]) -> None:
+        """Follow the edges of a state. (This is where the time goes: no calls that could be left out.)"""
+        numbers, targets, labels, successor = self.numbers, self.targets, self.labels, self.space.successor
+        for choice in choices:
+            if choice.event not in self.met:
+                self.met.add(choice.event)
+                self.findings.selected(self, number, choice.event)
+            try:
+                after = successor(state, present, choice)
+            except LocalFailure:
+                self.findings.failed_on(self, number, choice)
+                continue
+            target = numbers.get(after)
+            if target is None:
+                target = self._reach(after, number, choice.event)
+            if target >= 0:
+                targets.append(target)
+                labels.append(choice.label)
