@@ -39,7 +39,7 @@ the preset. This one is the demo's own:
 """
 
 AFTER = """\
-The run is a log of {steps} records. Replayed, the same b-threads must decide the same, without model or tools:"""
+The run is a log of {steps} records. Replayed without model and tools, its b-threads must decide the same:"""
 
 
 def execute(arguments: Namespace) -> int:
