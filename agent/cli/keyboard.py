@@ -12,6 +12,7 @@ import anyio
 __all__ = ["can_be_heard", "hear_lines", "is_terminal"]
 
 PIECE = 4096  # bytes read at once
+BACKGROUND_PAUSE = 0.2  # seconds between two looks whether the terminal is ours again
 LONGEST_LINE = 64 * 1024  # bytes; the beginning of a longer one is forgotten
 
 
@@ -48,9 +49,20 @@ async def _next_piece(descriptor: int) -> bytes:
     """Return what came, or nothing at the end: end of input, or a terminal that is gone."""
     try:
         await anyio.wait_readable(descriptor)
+        while _is_in_background(descriptor):
+            await anyio.sleep(BACKGROUND_PAUSE)
+            await anyio.wait_readable(descriptor)
         return os.read(descriptor, PIECE)
     except OSError:
         return b""
+
+
+def _is_in_background(descriptor: int) -> bool:
+    """Whether the terminal is somebody else's now, as after `bpagent ... &`: who reads then is suspended."""
+    try:
+        return os.tcgetpgrp(descriptor) != os.getpgrp()
+    except OSError:  # a pipe, or a terminal that does not control us
+        return False
 
 
 def _decoded(line: bytes) -> str:

@@ -25,6 +25,7 @@ def say(text: str) -> None:
 
 def guarded(command: Callable[[], int]) -> int:
     """Return the exit code of `command`, turning its errors into sentences. Bugs pass through."""
+    _open_closed_streams()
     _tolerate_odd_text()
     try:
         code = command()
@@ -56,6 +57,17 @@ def _is_mistake(error: Exception) -> bool:
     from agent.presets import OptionError
 
     return isinstance(error, LogError | ModelError | OptionError)
+
+
+def _open_closed_streams() -> None:
+    """Give a process that was started without some of its streams empty ones; else a log could get their number."""
+    for descriptor in (0, 1, 2):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+    sys.stdout = sys.stdout or os.fdopen(1, "w", closefd=False)
+    sys.stderr = sys.stderr or os.fdopen(2, "w", closefd=False)
 
 
 def _tolerate_odd_text() -> None:

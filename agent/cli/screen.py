@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import sys
 import textwrap
 from collections.abc import Mapping
 from typing import Literal, TextIO
@@ -51,6 +50,7 @@ def _escaped(char: str) -> str:
 class Screen:
     """A stream to show lines on. `colored`: it understands ANSI colors. `width` in columns.
 
+    A screen that is gone (a closed terminal, a reader that left) shows nothing any more, and ends no run.
     Invariant: `line_is_open` while the cursor stands behind something on its line; the next line begins a new one.
     """
 
@@ -58,6 +58,7 @@ class Screen:
     colored: bool = False
     width: int = 100
     line_is_open: bool = False
+    is_gone: bool = False
 
     def line(self, text: str = "", tone: Tone = "plain") -> None:
         """Show one line of text that is visible already."""
@@ -87,13 +88,17 @@ class Screen:
         return f"\x1b[{COLORS[tone]}m{text}\x1b[0m" if self.colored and tone in COLORS else text
 
     def _write(self, text: str) -> None:
-        self.stream.write(text)
-        self.stream.flush()
+        if self.is_gone:
+            return
+        try:
+            self.stream.write(text)
+            self.stream.flush()
+        except OSError:
+            self.is_gone = True
 
 
-def screen_on(stream: TextIO | None, environ: Mapping[str, str] = os.environ) -> Screen:
+def screen_on(stream: TextIO, environ: Mapping[str, str] = os.environ) -> Screen:
     """Return a screen on `stream`; colored on a terminal, unless NO_COLOR is set or the terminal is a dumb one."""
-    stream = stream or sys.stderr
     is_terminal = stream.isatty()
     colored = is_terminal and not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"
     columns = shutil.get_terminal_size().columns if is_terminal else 100

@@ -77,16 +77,15 @@ async def _lead(session: Session) -> Outcome:
                 tasks.start_soon(_listen, person)
                 await _over(run)
                 tasks.cancel_scope.cancel()
-        except (BProgramError, AgentError, OSError, BaseExceptionGroup) as error:
+        except (BProgramError, AgentError) as error:
             _tell_failure(error)
     return _outcome(running[0], interruption)
 
 
 def _outcome(run: Run, interruption: Interruption) -> Outcome:
     last = run.steps[-1] if run.steps else None
-    failure = None
-    if run.ended is not None and (last is None or last.event != run.ended):  # the engine failed; no step says so
-        failure = failure_record(last, run.ended)
+    broke_off = run.ended is not None and (last is None or last.event != run.ended)
+    failure = failure_record(last, run.ended) if run.ended is not None and broke_off else None
     return Outcome(run, exit_codes.of_run(run.status, interruption.number), failure)
 
 
@@ -112,12 +111,8 @@ async def _over(run: Run) -> None:
         pass
 
 
-def _tell_failure(error: BaseException) -> None:
-    """Say why a run broke off: the engine failed, or the log could not be written. Other errors are bugs."""
-    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
-        error = error.exceptions[0]
-    if isinstance(error.__cause__, BrokenPipeError):
+def _tell_failure(error: Exception) -> None:
+    """Say why a run broke off: a b-thread, the log, or whoever looks on."""
+    if isinstance(error.__cause__, BrokenPipeError):  # nobody reads our output any more
         raise error.__cause__
-    if not isinstance(error, BProgramError | AgentError | OSError):
-        raise error
     say(f"the run broke off: {error}")

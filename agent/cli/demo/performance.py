@@ -39,7 +39,7 @@ the preset. This one is the demo's own:
 """
 
 AFTER = """\
-The run is a log of {steps} records. Replayed, the same b-threads must decide the same, without model or tools:"""
+The run is a log of {steps} records. Replayed without model and tools, its b-threads must decide the same:"""
 
 
 def execute(arguments: Namespace) -> int:
@@ -53,11 +53,14 @@ def execute(arguments: Namespace) -> int:
 
 
 def _workshop(log: str | None) -> Workshop:
+    path = None if log is None else Path(log).expanduser().absolute()
+    if path is not None and path.exists():
+        raise Mistake(f"the log {path} exists already; name another file, or remove it")
     try:
         workshop = make_workshop()
     except OSError as error:
         raise Mistake(f"no scratch folder for the demo: {error.strerror}; set TMPDIR to a folder") from error
-    return workshop if log is None else evolve(workshop, log=Path(log).expanduser().absolute())
+    return workshop if path is None else evolve(workshop, log=path)
 
 
 def _introduce(screen: Screen, workshop: Workshop) -> None:

@@ -36,9 +36,8 @@ def workshop(tmp_path: Path) -> Workshop:
 
 
 def test_it_works_offline_without_terminal_and_input_in_less_than_ten_seconds(
-    process: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    process: Command,
 ) -> None:
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
     begin = time.monotonic()
 
     said = process("demo")

@@ -30,6 +30,7 @@ RUN = ("run", "go", "--model", "{script}", "--workspace", "{workspace}")
         ((*RUN, "--option", "max_iterations"), "--option 'max_iterations' has no value; write NAME=VALUE"),
         ((*RUN, "--option", "max_iterations=-1"), "option max_iterations='-1': 'max_iterations' must be >= 1: -1"),
         ((*RUN, "--option", "max_iterations=many"), "option max_iterations='many': give a whole number"),
+        ((*RUN, "--option", "system_prompt={who}"), "a system prompt may hold {workspace}, "),
         ((*RUN, "--protocol", "rules.py"), "--protocol 'rules.py' names no b-thread; write FILE.py:NAME"),
         ((*RUN, "--protocol", "{tmp}/nosuch.py:x"), "nosuch.py cannot be imported: FileNotFoundError"),
         ((*RUN, "--protocol", "no.such.module:x"), "cannot be imported: ModuleNotFoundError"),
@@ -40,6 +41,8 @@ RUN = ("run", "go", "--model", "{script}", "--workspace", "{workspace}")
         ((*RUN, "--log", "{tmp}/there.jsonl"), "there.jsonl exists already; name another file"),
         ((*RUN, "--log", "{tmp}"), "Is a directory"),
         ((*RUN, "--log", "{tmp}/there.jsonl/x.jsonl"), "cannot write the log"),
+        ((*RUN, "--log", "/dev/full"), "cannot write the log /dev/full: No space left on device"),
+        (("demo", "--log", "{tmp}/there.jsonl"), "there.jsonl exists already; name another file"),
         ((*RUN, "--config", "x.yaml"), "--config is not there yet"),
         ((*RUN, "--api", "responses"), "--api 'responses' is not there yet"),
         (("run", "go", "--model", "{script}", "--workspace", "{tmp}/nosuch"), "does not exist; name a folder"),
@@ -70,13 +73,19 @@ def test_wrong_input_is_one_sentence_and_2(
     (tmp_path / "empty").write_text("# nothing\n\n")
     names = {"tmp": str(tmp_path), "workspace": str(workspace), "script": script("Done.")}
 
-    said = command(*[word.format(**names) for word in arguments])
+    said = command(*[filled_in(word, names) for word in arguments])
 
     assert (said.code, said.out) == (2, "")
     assert sentence in said.err
     assert said.err.startswith("bpagent: ")
     assert said.err.count("\n") == 1
     assert (tmp_path / "there.jsonl").read_text() == "kept\n"
+
+
+def filled_in(word: str, names: dict[str, str]) -> str:
+    for name, text in names.items():
+        word = word.replace(f"{{{name}}}", text)
+    return word
 
 
 def test_a_log_that_cannot_be_written_stops_the_run_before_it_begins(

@@ -25,7 +25,7 @@ def nothing_today():
 def log(command: Command, script: Script, workspace: Path, tmp_path: Path) -> Path:
     """The log of a run with a call that ran and one that was refused."""
     log = tmp_path / "log.jsonl"
-    model = script(bash("echo hi"), bash("rm -rf /"), "Done.")
+    model = script(bash("echo hi"), bash("rm -rf /no/such/folder"), "Done.")
     assert command("run", "go", "--model", model, "--workspace", workspace, "--log", log).code == 0
     return log
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -36,7 +37,7 @@ def test_progress_tells_turn_agent_action_output_and_refusal_apart(
     process: Command, script: Script, workspace: Path
 ) -> None:
     """S1 8.2 and 8.4."""
-    model = script(bash("echo from the tool", say="I look."), bash("rm -rf /"), "Done.")
+    model = script(bash("echo from the tool", say="I look."), bash("rm -rf /no/such/folder"), "Done.")
 
     said = process("run", "go", "--model", model, "--workspace", workspace)
 
@@ -47,8 +48,8 @@ def test_progress_tells_turn_agent_action_output_and_refusal_apart(
         "action   echo from the tool",
         "         │ from the tool",
     ]
-    assert lines[turn_2 + 1] == "action   rm -rf /"
-    assert lines[turn_2 + 2].startswith("refused  by b-thread by_constitution: rm would delete / recursively")
+    assert lines[turn_2 + 1] == "action   rm -rf /no/such/folder"
+    assert lines[turn_2 + 2].startswith("refused  by b-thread by_constitution: rm would delete /no/such/folder")
     assert lines[-1] == "system   completed (answered) after 3 turns, 1 call"
 
 
@@ -152,18 +153,34 @@ def test_nobody_at_a_terminal_means_no(process: Command, script: Script, workspa
     assert "Approve command" not in said.err
 
 
-@pytest.mark.parametrize("stdin", ["/dev/null", "a file", "closed"])
+@pytest.mark.parametrize("stdin", ["/dev/null", "a file"])
 def test_standard_input_that_nobody_types_on_is_left_alone(
     stdin: str, process: Command, script: Script, workspace: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "stdin.txt").write_text("stop\n")
-    path = tmp_path / "stdin.txt" if stdin == "a file" else Path("/dev/null")
-    options: dict[str, Any] = {"preexec_fn": lambda: os.close(0)} if stdin == "closed" else {}
 
-    with path.open() as file:
-        said = process("run", "go", "--model", script("Done."), "--workspace", workspace, stdin=file, **options)
+    with (tmp_path / "stdin.txt" if stdin == "a file" else Path(stdin)).open() as file:
+        said = process("run", "go", "--model", script("Done."), "--workspace", workspace, stdin=file)
 
     assert (said.code, said.out) == (0, "Done.\n")
+
+
+@pytest.mark.parametrize("streams", [(0,), (2,), (0, 1, 2)])
+def test_streams_may_be_closed(
+    streams: tuple[int, ...], process: Command, script: Script, workspace: Path, tmp_path: Path
+) -> None:
+    """As with `bpagent run ... 2>&-`."""
+    log = tmp_path / "log.jsonl"
+
+    def close() -> None:
+        for stream in streams:
+            os.close(stream)
+
+    arguments = ("--model", script(bash("ls"), "Done."), "--workspace", workspace, "--log", log)
+    said = process("run", "go", *arguments, preexec_fn=close)
+
+    assert (said.code, said.out) == (0, "" if 1 in streams else "Done.\n")
+    assert records(log)[-1]["data"]["status"] == "completed"
 
 
 def test_a_protocol_from_a_file_takes_part(process: Command, script: Script, workspace: Path, tmp_path: Path) -> None:
@@ -233,8 +250,39 @@ def test_a_reader_that_leaves_early_breaks_nothing(
     assert started.stdout is not None
     started.stdout.close()
 
-    _, err = started.communicate(timeout=20)
+    _, err = started.communicate(timeout=PATIENCE)
 
     assert "Traceback" not in err
     assert "Exception" not in err
     assert started.returncode == 1
+
+
+def test_a_screen_that_is_gone_ends_no_run(start: Start, script: Script, workspace: Path, tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    started = start("run", "go", "--model", script(bash("ls"), "Done."), "--workspace", workspace, "--log", log)
+    assert started.stderr is not None
+    started.stderr.close()
+
+    out, _ = started.communicate(timeout=PATIENCE)
+
+    assert (started.returncode, out) == (0, "Done.\n")
+    assert records(log)[-1]["data"]["status"] == "completed"
+
+
+def test_a_disk_that_gets_full_ends_the_run_in_one_sentence_and_keeps_what_was_written(
+    process: Command, command: Command, script: Script, workspace: Path, tmp_path: Path
+) -> None:
+    log = tmp_path / "log.jsonl"
+    model = script(bash("head -c 100000 /dev/zero | tr '\\0' x"), "Never said.")
+    limit = (20 * 1024, 20 * 1024)
+
+    said = process(
+        *("run", "go", "--model", model, "--workspace", workspace, "--log", log),
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limit),
+    )
+
+    assert (said.code, said.out) == (1, "")
+    assert [line for line in said.err.splitlines() if line.startswith("bpagent: ")] == [
+        "bpagent: the run broke off: the log failed at step 10 (tool_finished): OSError: [Errno 27] File too large"
+    ]
+    assert command("replay", log).code == 0

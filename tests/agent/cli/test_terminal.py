@@ -122,7 +122,9 @@ def test_stop_typed_while_a_tool_runs_lets_it_finish(
 
 
 def test_a_terminal_has_colors(on_terminal: OnTerminal, script: Script, workspace: Path) -> None:
-    terminal = on_terminal("run", "go", "--model", script(bash("rm -rf /"), "Done."), "--workspace", workspace)
+    terminal = on_terminal(
+        "run", "go", "--model", script(bash("rm -rf /no/such/folder"), "Done."), "--workspace", workspace
+    )
 
     assert terminal.end() == 0
     assert "\x1b[1;31mrefused" in terminal.screen
@@ -132,7 +134,7 @@ def test_a_terminal_has_colors(on_terminal: OnTerminal, script: Script, workspac
 def test_colors_can_be_left_out(
     variables: dict[str, str], on_terminal: OnTerminal, script: Script, workspace: Path
 ) -> None:
-    model = script(bash("rm -rf /"), "Done.")
+    model = script(bash("rm -rf /no/such/folder"), "Done.")
     terminal = on_terminal("run", "go", "--model", model, "--workspace", workspace, **variables)
 
     assert terminal.end() == 0
