@@ -16,7 +16,7 @@ from tests.agent.soundness import recorded
 
 pytestmark = pytest.mark.anyio
 
-QUESTIONABLE = call("bash", command="env")
+QUESTIONABLE = call("bash", command="git reset --hard")
 
 
 # Looking on

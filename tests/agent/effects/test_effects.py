@@ -10,7 +10,7 @@ import pytest
 
 from agent import workspace_tools
 from agent.calls import ToolCall
-from agent.effects import approval, backoff, coalesced
+from agent.effects import approval_effect, backoff_effect, coalesced
 from agent.effects.backoff import seconds_before
 from agent.effects.description import describe
 from agent.events import ApprovalAnswered, ApprovalAsked, BackoffElapsed, BackoffStarted
@@ -32,7 +32,7 @@ ASKED = ApprovalAsked(CALL, "why")
     [(True, True, ""), (False, False, ""), ("not now", False, "not now"), ("yes", False, "yes"), (1, False, "")],
 )
 async def test_only_true_approves(said: Any, yes: bool, text: str) -> None:
-    assert await approval(lambda _: said).run(ASKED) == ApprovalAnswered(CALL, yes, text)
+    assert await approval_effect(lambda _: said).run(ASKED) == ApprovalAnswered(CALL, yes, text)
 
 
 async def test_an_approver_may_be_asynchronous() -> None:
@@ -40,18 +40,18 @@ async def test_an_approver_may_be_asynchronous() -> None:
         await anyio.lowlevel.checkpoint()
         return asked == ASKED
 
-    assert await approval(approve).run(ASKED) == ApprovalAnswered(CALL, yes=True)
+    assert await approval_effect(approve).run(ASKED) == ApprovalAnswered(CALL, yes=True)
 
 
 async def test_without_an_approver_no_person_is_present() -> None:
-    assert await approval(None).run(ASKED) == ApprovalAnswered(CALL, yes=False, text="no person present")
+    assert await approval_effect(None).run(ASKED) == ApprovalAnswered(CALL, yes=False, text="no person present")
 
 
 @pytest.mark.parametrize("how", ["failed", "cancelled", "abandoned"])
 async def test_a_question_that_broke_off_is_a_no(how: Any) -> None:
     error = ValueError("no terminal") if how == "failed" else None
 
-    answered = approval(None).broken(ASKED, Broken(how, error))
+    answered = approval_effect(None).broken(ASKED, Broken(how, error))
 
     assert isinstance(answered, ApprovalAnswered)
     assert not answered.yes
@@ -76,8 +76,8 @@ async def test_a_server_may_ask_for_up_to_two_minutes(asked: float, seconds: flo
 async def test_a_wait_says_how_long_it_was() -> None:
     started = BackoffStarted(2)
 
-    assert await backoff(lambda _: 0.001).run(started) == BackoffElapsed(2, 0.001)
-    assert backoff().broken(started, Broken("cancelled")) == BackoffElapsed(2, 0.0)
+    assert await backoff_effect(lambda _: 0.001).run(started) == BackoffElapsed(2, 0.001)
+    assert backoff_effect().broken(started, Broken("cancelled")) == BackoffElapsed(2, 0.0)
 
 
 # description

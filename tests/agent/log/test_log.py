@@ -27,7 +27,7 @@ from tests.agent.soundness import recorded, replayed
 DEFAULT = PRESETS["default"]
 
 SCRIPT = (
-    answer("Look.", call("note", text="a"), call("bash", command="rm -rf /"), call("bash", command="env")),
+    answer("Look.", call("note", text="a"), call("bash", command="rm -rf /"), call("bash", command="git reset --hard")),
     fail("busy", retryable=True),
     answer("Cut.", call("note", '{"text": "b'), stop_reason="length"),
     [call("grumble"), call("unheard_of")],
@@ -100,7 +100,7 @@ def test_the_answers_begin_as_programs_may_rely_on(make_agent: MakeAgent) -> Non
 
 
 def test_refusals_and_absent_persons_are_named(make_agent: MakeAgent) -> None:
-    agent = make_agent([call("bash", command="rm -rf /"), call("bash", command="env")], "Done.")
+    agent = make_agent([call("bash", command="rm -rf /"), call("bash", command="git reset --hard")], "Done.")
     agent.run_sync("Go")
 
     [rejected, denied] = [record for record in recorded(agent).records if record["name"] == "call_answered"]
