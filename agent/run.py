@@ -30,7 +30,7 @@ class Run:
         """Prepare a run; `Agent.run` and `Agent.start` make and drive it. attended: somebody may `answer`."""
         self.agent = agent
         self._runner = Runner(agent.program, agent.effects(self.ask if attended else None, self._guarded), journal=self)
-        self._news = anyio.Event()  # set, and made anew, with every step
+        self._news: anyio.Event | None = None  # what readers wait for: the next step, or the end
         self._over = False
         self._questions: dict[str, _Question] = {}
         self.steps: list[Step] = []
@@ -117,6 +117,7 @@ class Run:
     async def step_at(self, position: int) -> Step | None:
         """Return the step at a position in `steps`, as soon as it is there; None if the run is over before."""
         while position >= len(self.steps) and not self._over:
+            self._news = self._news or anyio.Event()
             await self._news.wait()
         return self.steps[position] if position < len(self.steps) else None
 
@@ -165,8 +166,9 @@ class Run:
         self.agent.flush()
 
     def _tell_watchers(self) -> None:
-        news, self._news = self._news, anyio.Event()
-        news.set()
+        news, self._news = self._news, None
+        if news is not None:
+            news.set()
 
     def _guarded(self, watcher: Callable[[str], None]) -> Callable[[str], None]:
         """Return `watcher` as effects call it: one that raises ends the run, and is no fault of a model or a tool."""
