@@ -30,7 +30,7 @@ class Run:
         """Prepare a run; `Agent.run` and `Agent.start` make and drive it. attended: somebody may `answer`."""
         self.agent = agent
         self._runner = Runner(agent.program, agent.effects(self.ask if attended else None, self._guarded), journal=self)
-        self._news: anyio.Event | None = None  # set with the next step; there is one only while somebody waits
+        self._news: anyio.Event | None = None  # what readers wait for: the next step, or the end
         self._over = False
         self._questions: dict[str, _Question] = {}
         self.steps: list[Step] = []
@@ -166,9 +166,9 @@ class Run:
         self.agent.flush()
 
     def _tell_watchers(self) -> None:
-        if self._news is not None:
-            self._news.set()
-            self._news = None
+        news, self._news = self._news, None
+        if news is not None:
+            news.set()
 
     def _guarded(self, watcher: Callable[[str], None]) -> Callable[[str], None]:
         """Return `watcher` as effects call it: one that raises ends the run, and is no fault of a model or a tool."""

@@ -10,7 +10,6 @@ Whatever comes later is discarded and counted. Effects run as tasks that the run
 code which does not end cannot keep a run from ending.
 """
 
-import asyncio
 import sys
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
@@ -276,6 +275,8 @@ def _spawn(function: Callable[..., Coroutine[Any, Any, None]], *args: Any) -> No
     if trio is not None and trio.lowlevel.in_trio_run():
         trio.lowlevel.spawn_system_task(function, *args)
         return
+    import asyncio
+
     task = asyncio.get_running_loop().create_task(function(*args))
     _TASKS.add(task)
     task.add_done_callback(_TASKS.discard)

@@ -50,7 +50,9 @@ CALLS = st.one_of(
         IDS,
     ),
     st.builds(lambda tool, id: ScriptedCall(tool, "{}", id), st.sampled_from(["", "unheard_of", "not e"]), IDS),
-    st.sampled_from([call("bash", command="rm -rf /"), call("bash", command="git reset --hard"), call("read_file", path="../../x")]),
+    st.sampled_from(
+        [call("bash", command="rm -rf /"), call("bash", command="git reset --hard"), call("read_file", path="../../x")]
+    ),
 )
 
 TURNS = st.one_of(

@@ -26,9 +26,10 @@ from agent.events import (
 from agent.messages import AssistantMessage
 from agent.models import fail
 from agent.presets import PRESETS
-from bp import Event, Step
+from bp import BThread, Event, Step
 from tests.agent.conftest import MakeAgent
 from tests.agent.notes import answers, grumble, note
+from tests.agent.soundness import recorded
 
 pytestmark = pytest.mark.anyio
 
@@ -291,3 +292,31 @@ async def test_results_that_exist_when_a_run_is_aborted_are_kept(make_agent: Mak
         run.abort()
 
     assert answers(run.messages) == ["aborted", "noted b"]
+
+
+class Deaf(Preset):
+    """A preset whose b-threads hear neither an abort nor a failure."""
+
+    def bthreads(self) -> tuple[BThread, ...]:
+        return tuple(one for one in super().bthreads() if one.name not in ("abort_on_request", "retry"))
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_a_cancelled_run_that_hears_no_abort_is_broken_off(make_agent: MakeAgent, anyio_backend: str) -> None:
+    """Cancelling must come to an end whatever the b-threads are; the log says that this was no regular one."""
+    asked = anyio.Event()
+
+    async def hang(_: object) -> str:
+        asked.set()
+        await anyio.sleep_forever()
+        return ""
+
+    agent = make_agent(hang, hang, preset=Deaf("deaf"))
+    with anyio.fail_after(3):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(agent.run, "Go")
+            await asked.wait()
+            tasks.cancel_scope.cancel()
+
+    last = recorded(agent).records[-1]
+    assert (last["name"], last["origin"], last["data"]["status"]) == ("run_ended", "engine", "failed")

@@ -230,6 +230,13 @@ def test_at_most_counts_committed_answers_of_one_run() -> None:
     assert loop.can(InferenceRequested())
 
 
+def test_at_most_begins_anew_when_a_run_ends_before_its_limit() -> None:
+    loop = Loop(at_most(2))
+    loop.hear(committed(text="1"), DONE, committed(text="2"))
+
+    assert loop.can(InferenceRequested())
+
+
 def test_a_draft_that_was_never_committed_does_not_count() -> None:
     loop = Loop(at_most(1))
     loop.hear(drafted("1"), drafted("2"))
