@@ -7,8 +7,8 @@ Reading order:
 - `errors`: what breaks a run off. `reasons`: why b-threads refuse. `threads/`: the rules of the loop.
 - `projections/`: what is remembered.
 - `models/`, `tools/`, `effects/`: the world. `log/`, `header`: the record of a run, and its replay.
-- `presets`: which rules, as data. `run`, `agent`: putting it together. `rebuilding`: a log's program once more.
-- `invariants`, `verification`: the loop, model-checked.
+- `presets`: which rules, as data. `run`, `agent`: putting it together. `stateless`: the same as one function.
+- `rebuilding`: a log's program once more. `invariants/`, `verification/`: the loop, model-checked.
 - `retracing`, `testing`, `pytest_plugin`: tests of agents and b-threads. `cli/`: the command.
 """
 
@@ -21,18 +21,33 @@ if TYPE_CHECKING:
     from agent.models import ScriptedModel, answer, call
     from agent.presets import Preset
     from agent.run import Run
+    from agent.stateless import LoopConfig, agent_loop
     from agent.tools import Tool, tool, workspace_tools
 
-__all__ = ["Agent", "Preset", "Run", "ScriptedModel", "Tool", "answer", "call", "tool", "workspace_tools"]
+__all__ = [
+    "Agent",
+    "LoopConfig",
+    "Preset",
+    "Run",
+    "ScriptedModel",
+    "Tool",
+    "agent_loop",
+    "answer",
+    "call",
+    "tool",
+    "workspace_tools",
+]
 
 __getattr__ = from_modules(  # `import agent` alone is cheap, and so is `bpagent --help`
     "agent",
     {
         "Agent": "agent",
+        "LoopConfig": "stateless",
         "Preset": "presets",
         "Run": "run",
         "ScriptedModel": "models",
         "Tool": "tools",
+        "agent_loop": "stateless",
         "answer": "models",
         "call": "models",
         "tool": "tools",

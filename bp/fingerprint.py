@@ -8,7 +8,7 @@ iterators, objects compared by identity) is refused by name. Never `repr`, never
 
 import gc
 import itertools
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable, Generator, Mapping
 from enum import Enum
 from functools import partial
@@ -37,6 +37,7 @@ EMPTY_ITERATORS: tuple[Any, ...] = (
     *(iter([]), iter(()), iter(range(0)), iter(range(1 << 70)), iter(""), iter("é"), iter(b""), iter(bytearray())),
     *(iter({}), iter({}.values()), iter({}.items()), reversed([]), reversed(()), reversed({})),
     *(enumerate(()), zip(), map(abs, ()), filter(None, ())),
+    *(iter(deque()), reversed(deque()), iter(OrderedDict()), iter(OrderedDict().items()), iter(OrderedDict().values())),
 )
 ITERATORS: tuple[type, ...] = tuple(dict.fromkeys(map(type, EMPTY_ITERATORS)))
 
@@ -146,7 +147,8 @@ class Description:
             return (kind, frozenset(self.value(item, path) for item in value))
         if kind is bytearray:
             return (kind, bytes(value))
-        return (kind, tuple(self.value(item, f"{path}[{at}]") for at, item in enumerate(value)))
+        items = tuple(self.value(item, f"{path}[{at}]") for at, item in enumerate(value))
+        return (kind, items, value.maxlen) if kind is deque else (kind, items)
 
     def _cell(self, cell: Any, path: str) -> Any:
         return self._once(cell, path, self._contents)

@@ -9,11 +9,13 @@ Whatever is not understood counts as a use, so that a live variable is never tak
 
 import dis
 from functools import cache
+from itertools import pairwise
 from types import CodeType
 
 __all__ = ["assigns_later", "live_locals"]
 
 LOOKS_AROUND = frozenset({"locals", "eval", "exec", "vars", "dir"})  # names by which code can read any local
+PYTEST = "@py_builtins"  # an assertion that pytest has rewritten calls its `locals`, only to say what was wrong
 NEVER_FALLS_THROUGH = frozenset(
     {"RETURN_VALUE", "RETURN_CONST", "RERAISE", "RAISE_VARARGS", "JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_ABSOLUTE"}
     | {"JUMP_BACKWARD_NO_INTERRUPT", "INTERPRETER_EXIT"}
@@ -24,8 +26,6 @@ JUMPS = frozenset(dis.hasjrel) | frozenset(dis.hasjabs)
 @cache
 def live_locals(code: CodeType, offset: int) -> frozenset[str]:
     """Return the locals of `code` that may be read after it goes on from the instruction at byte `offset`."""
-    if LOOKS_AROUND & set(code.co_names):
-        return frozenset(code.co_varnames)
     live, following = _live_before(code)
     return frozenset().union(*(live[after] for after in following[offset]))
 
@@ -65,6 +65,10 @@ def _live_before(code: CodeType) -> tuple[dict[int, frozenset[str]], dict[int, t
     instructions = list(dis.get_instructions(code))
     following = _following(code, instructions)
     effects = {instruction.offset: _reads_and_writes(instruction) for instruction in instructions}
+    everything = frozenset(code.co_varnames)
+    for previous, instruction in pairwise(instructions):
+        if instruction.argval in LOOKS_AROUND and previous.argval != PYTEST and "CONST" not in instruction.opname:
+            effects[instruction.offset] = (everything, frozenset())
     live: dict[int, frozenset[str]] = {offset: frozenset() for offset in effects}
     changed = True
     while changed:

@@ -20,6 +20,7 @@ import attrs
 
 from bp.bthreads import BThread, BThreadFunction
 from bp.event_sets import EventSet, is_kind
+from bp.events import NamedEvent
 from bp.fingerprint import VerificationError
 from bp.liveness import assigns_later
 from bp.statements import Sync
@@ -85,6 +86,8 @@ def _changeable(value: Any, within: tuple[Any, ...] = ()) -> Any:
         return None if value in within else _first_changeable(_held(value), (*within, value))
     if isinstance(value, tuple | frozenset):
         return _first_changeable(value, within)
+    if isinstance(value, NamedEvent):
+        return _changeable(value.data, within)
     if isinstance(value, BThread):
         return _first_changeable((value.function, *value.args, *value.kwargs.values()), within)
     if isinstance(value, Sync) or _is_frozen(type(value)):

@@ -42,11 +42,11 @@ def verify(
     scheduler does by default. endless: also report cycles of internal events alone. progress: called with the
     numbers of states and of those still to expand, about every second; True prints them.
 
-    Raises VerificationError for a b-thread that keeps state where it cannot be seen. Ctrl-C ends the search: what
-    was found until then is returned, as bounded.
+    Raises VerificationError for a b-thread that keeps state where it cannot be seen, and TypeError. Ctrl-C ends the
+    search: what was found until then is returned, as bounded.
     """
-    if order not in ("any", "run"):
-        raise TypeError(f"order={order!r}: use 'any' or 'run'")
+    possible = tuple(possible)
+    _check_arguments(bthreads, environment, possible, order)
     forbidden = [as_event_set(events) for events in (never if isinstance(never, list | tuple) else (never,))]
     began = time.perf_counter()
     space = StateSpace(bthreads, environment, possible, in_order=order == "run")
@@ -60,6 +60,19 @@ def verify(
     violations = tuple(found.found.values())
     seconds = time.perf_counter() - began
     return Verification(len(search.states), len(search.targets), violations, search.bounded, seconds)
+
+
+def _check_arguments(
+    bthreads: Sequence[BThread], environment: Sequence[BThread], possible: tuple[Event, ...], order: str
+) -> None:
+    for bthread in (*bthreads, *environment):
+        if not isinstance(bthread, BThread):
+            raise TypeError(f"verify takes called b-threads, for example guard(); found {bthread!r}")
+    for event in possible:
+        if not isinstance(event, Event):
+            raise TypeError(f"possible={event!r}: only events are possible; give each by itself")
+    if order not in ("any", "run"):
+        raise TypeError(f"order={order!r}: use 'any' or 'run'")
 
 
 def _run(search: Search, found: Violations, endless: bool) -> None:

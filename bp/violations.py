@@ -48,9 +48,8 @@ class Violation:
         if self.cycle:
             lines.insert(len(self.trace), "     then again and again:")
         if len(lines) > LINES - 1:
-            half = (LINES - 2) // 2
-            left_out = len(lines) - 2 * half
-            lines = [*lines[:half], f"     ... {left_out} more ...", *lines[-half:]]
+            kept = (LINES - 2) // 2
+            lines = [*lines[:kept], f"     ... {len(lines) - 2 * kept} more ...", *lines[-kept:]]
         return "\n".join([*lines, f"{self.kind}: {' '.join(self.message.split())}"])
 
 

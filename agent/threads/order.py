@@ -1,6 +1,6 @@
 """The order of a batch: one call at a time, and answers in the order in which the model asked."""
 
-from agent.calls import ToolCall
+from agent.calls import ToolCall, still_open
 from agent.events import AnswerCommitted, CallAnswered, ProposedAction
 from bp import BThreadBody, bthread, start, sync, where
 
@@ -22,7 +22,7 @@ def in_turn(calls: tuple[ToolCall, ...]) -> BThreadBody:
     while len(calls) > 1:
         later = [where(ProposedAction, call=call) for call in calls[1:]]
         answered = yield sync(wait_for=CallAnswered, block=later)
-        calls = tuple(call for call in calls if call.id != answered.call)
+        calls = still_open(calls, answered.call)
 
 
 @bthread

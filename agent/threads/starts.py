@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from agent.calls import ToolCall
+from agent.calls import ToolCall, still_open, without
 from agent.events import CallAnswered, GateApproved, ToolStarted
 from bp import BThreadBody, bthread, sync, where
 
@@ -27,9 +27,9 @@ def no_start_without_approval() -> BThreadBody:
         if isinstance(said, GateApproved):
             approved = (*approved, said.call)
         elif isinstance(said, ToolStarted):
-            approved = tuple(call for call in approved if call != said.call)
+            approved = without(approved, said.call)
         else:
-            approved = tuple(call for call in approved if call.id != said.call)
+            approved = still_open(approved, said.call)
 
 
 def other_starts(approved: tuple[ToolCall, ...]) -> Any:

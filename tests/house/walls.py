@@ -126,8 +126,7 @@ def unpinned(constraints: str) -> list[str]:
 
 # Written so that this file does not match itself.
 ADDRESSES = re.compile(
-    r"(?:py[p]i|pythonhoste[d]|npmj[s])\.(?:org|com)|--(?:extra-)?index-ur[l][= ]\S*:|--find-link[s][= ]\S*[:/]",
-    re.IGNORECASE,
+    r"(?:py[p]i|pythonhoste[d]|npmj[s])\.(?:org|com)|--(?:extra-)?index-ur[l]|--find-link[s]", re.IGNORECASE
 )
 
 
