@@ -101,9 +101,9 @@ def _summarize(screen: Screen, run: Run) -> None:
     decisions = _decisions(run.steps)
     longest = max((len(action) for action, _ in decisions), default=0)
     for action, decision in decisions:
-        screen.line(f"  {action:{longest}}  {decision}")
+        screen.paragraph(f"  {action:{longest}}  {decision}", indent="    ")
     if all(len(refusals) == 1 for refusals in _refusals(run.steps)):
-        screen.line("Each of these refusals is one b-thread: without it the gate would have let the call through.")
+        screen.paragraph("Each of these refusals is one b-thread: without it the gate lets the call through.")
     screen.line()
     screen.paragraph(AFTER.format(steps=len(run.steps)))
     screen.line()
