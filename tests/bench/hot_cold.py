@@ -30,8 +30,8 @@ def measure(size: float = 1.0) -> Iterator[Row]:
     times = scaled(20_000, size)
     ours, floor, statements = fastest(hot_cold(times), bare_floor(times), statements_alone(times))
     yield row("hot/cold", ours, times, floor, "bare generators", Aim(at_most=3, of="ratio"))
-    yield row("hot/cold: absolute", ours, times, aim=Aim(at_most=5))
-    yield row("of that: b-threads making statements", statements, times, floor, "bare generators")
+    yield row("hot/cold: absolute", ours, times, statements, "its b-threads alone", Aim(at_most=5))
+    yield row("its b-threads alone: sync(...) without an engine", statements, times, floor, "bare generators")
 
 
 def row(

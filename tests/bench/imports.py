@@ -1,4 +1,4 @@
-"""How long a program waits before its first line: imports and the command's help, above a bare interpreter."""
+"""What a program does before its first line: imports and the command's help, in CPU time above a bare interpreter."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -21,7 +21,7 @@ IMPORTS: Sequence[tuple[str, Aim | None]] = (
 
 
 def measure(size: float = 1.0) -> Iterator[Row]:
-    """Milliseconds above `python -c pass` for each import, and of the command's help as a whole."""
+    """CPU milliseconds above `python -c pass` for each import, and of the command's help as a whole."""
     codes = ["pass", *(code for code, _ in IMPORTS)]
     bare, *seconds = (taken * MILLI for taken in fastest_command(*map(command, codes), rounds=scaled(10, size)))
     for (code, aim), taken in zip(IMPORTS, seconds, strict=True):
