@@ -9,8 +9,7 @@ from agent.invariants import invariants_of
 from agent.presets import Preset
 from agent.threads import CORE
 from agent.verification.environment import EXAMPLES, PEOPLE, Examples, any_verdict, environment, loop_effects
-from bp import BThread
-from bp.verifier import Verification, verify
+from bp import BThread, Verification, verify
 
 __all__ = ["SMALL", "loop_rules", "verify_loop"]
 
@@ -23,6 +22,7 @@ def verify_loop(
 ) -> Verification:
     """Model-check a loop of `core` and `rules` with its invariants; `options` are those of `bp.verify`."""
     world = environment(loop_effects(), examples)
+    options = {"endless": True, **options}
     return verify(*core, *rules, *invariants_of(rules), environment=world, possible=PEOPLE, **options)
 
 
