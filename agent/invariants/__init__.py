@@ -21,6 +21,7 @@ from agent.invariants.calls import (
     flawed_calls_do_not_run,
     starts_were_approved,
     the_constitution_is_obeyed,
+    what_is_approved_runs,
 )
 from agent.invariants.limits import (
     attempts_are_limited,
@@ -40,8 +41,9 @@ from agent.invariants.runs import (
     one_run_after_the_other,
 )
 from bp import BThread
+from bp.bthreads import BThreadFunction
 
-__all__ = ["ALWAYS", "OF_RULES", "STILL_UNDER_WAY", "invariants_of"]
+__all__ = ["ALWAYS", "OF_RULES", "STILL_UNDER_WAY", "invariants_of", "statement_of"]
 
 ALWAYS = (
     one_run_after_the_other(),
@@ -59,6 +61,7 @@ Arguments = Mapping[str, Any]
 OF_RULES: tuple[tuple[tuple[str, ...], Callable[[Arguments], BThread]], ...] = (
     (("only_whole_calls",), lambda of: flawed_calls_do_not_run()),
     (("by_constitution",), lambda of: the_constitution_is_obeyed(of["judge"])),
+    (("no_start_without_approval",), lambda of: what_is_approved_runs()),
     (("one_at_a_time",), lambda of: calls_come_one_at_a_time()),
     (("answers_in_source_order",), lambda of: answers_come_in_source_order()),
     (("at_most",), lambda of: turns_are_limited(of["turns"])),
@@ -78,6 +81,12 @@ def invariants_of(rules: Sequence[BThread]) -> tuple[BThread, ...]:
     present = {rule.name: rule for rule in rules}
     kept = [make(_arguments(present[names[-1]])) for names, make in OF_RULES if present.keys() >= set(names)]
     return (*ALWAYS, *kept)
+
+
+def statement_of(name: str) -> str | None:
+    """Return what the monitor of this name watches over; None when there is none."""
+    monitor = globals().get(name)
+    return str(monitor.__doc__) if isinstance(monitor, BThreadFunction) else None
 
 
 def _arguments(rule: BThread) -> Arguments:

@@ -16,7 +16,7 @@ from agent.events import (
     ToolFinished,
     ToolStarted,
 )
-from bp import BThreadBody, bthread, sync
+from bp import BThreadBody, bthread, sync, where
 from constitution import Action, Level, Verdict
 
 __all__ = [
@@ -28,6 +28,7 @@ __all__ = [
     "flawed_calls_do_not_run",
     "starts_were_approved",
     "the_constitution_is_obeyed",
+    "what_is_approved_runs",
 ]
 
 
@@ -127,6 +128,27 @@ def the_constitution_is_obeyed(judge: Callable[[Action], Verdict]) -> BThreadBod
                 assert said.call not in forbidden, f"{said.call.id} is approved, and the constitution denies it"
                 assert said.call not in questionable, f"{said.call.id} is approved, and nobody said yes"
             forbidden, questionable = forbidden - {said.call}, questionable - {said.call}
+
+
+@bthread
+def what_is_approved_runs() -> BThreadBody:
+    """A call that the gate approved runs, or is skipped, or the run ends: nobody else stands in its way."""
+    approved = NONE_YET
+    withheld = ""
+    while True:
+        said = yield sync(wait_for=where((GateApproved, ToolStarted, CallAnswered, InferenceRequested, RunEnded)))
+        if isinstance(said, GateApproved):
+            approved |= {said.call}
+        elif isinstance(said, ToolStarted):
+            approved -= {said.call}
+        elif isinstance(said, CallAnswered):
+            withheld = said.call if said.outcome == "ended" and _is_of(said.call, approved) else withheld
+            approved = _unanswered(approved, said.call)
+        else:
+            assert isinstance(said, RunEnded) or not withheld, (
+                f"{withheld} was approved and did not run; no end follows"
+            )
+            withheld = ""
 
 
 @bthread

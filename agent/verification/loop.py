@@ -22,6 +22,7 @@ def verify_loop(
 ) -> Verification:
     """Model-check a loop of `core` and `rules` with its invariants; `options` are those of `bp.verify`."""
     world = environment(loop_effects(), examples)
+    options = {"endless": True, **options}
     return verify(*core, *rules, *invariants_of(rules), environment=world, possible=PEOPLE, **options)
 
 
