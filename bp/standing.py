@@ -72,6 +72,8 @@ class Board:
     def file(self, running: Running, new: Sync) -> None:
         """Put `new` in the place of the statement of `running`. Raises TypeError for an improper event kind."""
         old = running.statement
+        if new is old:
+            return
         running.statement = new
         if old.requests is not new.requests or old.otherwise is not new.otherwise:
             self._file_requests(running, old, new)
@@ -131,12 +133,12 @@ class Board:
     def judge(self) -> None:
         """Judge the stale requests. Raises EventSetError for a predicate or an `otherwise` that fails."""
         stale, self.stale = self.stale, {}
-        blocks, refusals = self.blocks.members, self.refusals.members
+        blocks, refusals, refusing = self.blocks.members, self.refusals.members, not self.refusals.is_empty()
         for running in stale:
             statement = running.statement
             requests = statement.requests
             if len(requests) == 1 and statement.otherwise is None and running.alternative is None:
-                running.offers = () if blocks(requests[0]) or refusals(requests[0]) else requests
+                running.offers = () if blocks(requests[0]) or (refusing and refusals(requests[0])) else requests
             else:
                 self._judge_requests(running, statement)
             if running.offers and not running.queued:
@@ -242,11 +244,11 @@ class Board:
 
     def concerned(self, event: Event) -> tuple[list[Running], Any]:
         """Return who resumes on `event`, by priority and age, and which of them are interrupted by it."""
-        interrupted = self.interrupts.members(event)
+        interrupted = NOBODY if self.interrupts.is_empty() else self.interrupts.members(event)
         found = self.waits.members(event)
         requesters = self.requests.by_event.get(event)
         if requesters:
-            found = {**found, **requesters}
+            found = {**found, **requesters} if found else requesters
         if self.alternatives.by_event:
             found = {**found, **self.alternatives.by_event.get(event, {})}
         if interrupted:
