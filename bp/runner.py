@@ -80,6 +80,10 @@ class Flight:
     cancelled_by: Event | None = None
     landed: bool = False
     over: anyio.Event = field(factory=anyio.Event)
+    until: Any = field(init=False)  # the events that cancel it
+
+    def __attrs_post_init__(self) -> None:
+        self.until = self.effect.until(self.started)
 
 
 class Runner:
@@ -210,7 +214,7 @@ class Runner:
 
     def _cancel_because_of(self, event: Event, starting: Sequence[Flight]) -> None:
         for flight in (*self._flights, *starting):
-            if flight.cancelled_by is None and contains(flight.effect.until(flight.started), event):
+            if flight.cancelled_by is None and contains(flight.until, event):
                 flight.cancelled_by = event
                 if flight in self._flights:
                     flight.scope.cancel()
