@@ -18,8 +18,7 @@ from agent.events import (
     RunEnded,
 )
 from agent.invariants import statement_of
-from bp import Event
-from bp import Violation
+from bp import Event, Violation
 
 __all__ = ["short", "tell"]
 
