@@ -111,7 +111,7 @@ def flawed_calls_do_not_run() -> BThreadBody:
 
 @bthread
 def the_constitution_is_obeyed(judge: Callable[[Action], Verdict]) -> BThreadBody:
-    """What `judge` denies is not approved, and what it wants asked is approved only after a yes."""
+    """What `judge` denies is rejected, what it wants asked is approved only after a yes; else it has no objection."""
     forbidden, questionable = NONE_YET, NONE_YET
     while True:
         said = yield sync(wait_for=ActionDescribed | ApprovalAnswered | GateApproved | GateRejected)
@@ -124,9 +124,13 @@ def the_constitution_is_obeyed(judge: Callable[[Action], Verdict]) -> BThreadBod
         elif isinstance(said, ApprovalAnswered):
             questionable -= {said.call} if said.yes else NONE_YET
         else:
+            objects = said.call in forbidden | questionable
             if isinstance(said, GateApproved):
                 assert said.call not in forbidden, f"{said.call.id} is approved, and the constitution denies it"
-                assert said.call not in questionable, f"{said.call.id} is approved, and nobody said yes"
+                assert not objects, f"{said.call.id} is approved, and nobody said yes"
+            else:
+                blamed = any(refusal.bthread == "by_constitution" for refusal in said.refusals)
+                assert objects or not blamed, f"{said.call.id} is rejected by a constitution that allows it"
             forbidden, questionable = forbidden - {said.call}, questionable - {said.call}
 
 
