@@ -60,7 +60,8 @@ class LocalFailure(Exception):
     """A b-thread raised, or yielded what is no statement; `error` says what."""
 
     def __init__(self, name: str, error: Exception) -> None:
-        super().__init__(f"b-thread {name!r}: {type(error).__name__}: {error}")
+        said = next(iter(str(error).splitlines()), "")  # what a test runner adds to an assertion is left out
+        super().__init__(f"b-thread {name!r}: {type(error).__name__}: {said}")
         self.name = name
         self.error = error
 

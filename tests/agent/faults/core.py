@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from agent.threads.calls import carry_out
 from attrs import evolve
 
 from agent.calls import ToolCall
@@ -24,7 +25,6 @@ from agent.events import (
     ToolStarted,
 )
 from agent.reasons import not_run, rejected
-from agent.threads.carry_out import carry_out
 from bp import BThreadBody, bthread, start, sync, where
 
 # carry_out
