@@ -1,15 +1,16 @@
 """A tool call as the loop carries it, and the one result that answers it."""
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from attrs import field, frozen
 
 from bp.payload import FrozenMapping
 
-__all__ = ["Category", "ToolCall", "ToolResult"]
+__all__ = ["Category", "ToolCall", "ToolResult", "still_open", "without"]
 
 Category = Literal["read", "write", "admin"]
+T = TypeVar("T")
 
 _NOTHING: FrozenMapping[str, Any] = FrozenMapping()
 
@@ -18,7 +19,7 @@ def _frozen(items: Mapping[str, Any]) -> Mapping[str, Any]:
     return items if isinstance(items, FrozenMapping) else FrozenMapping(items)
 
 
-@frozen
+@frozen(cache_hash=True)  # in most events of a turn, and so hashed many times
 class ToolCall:
     """One call that the model asks for: which tool, with which arguments.
 
@@ -43,3 +44,17 @@ class ToolResult:
     text: str
     is_error: bool = False
     details: Mapping[str, Any] = field(default=_NOTHING, converter=_frozen)
+
+
+# Functions of their own, so that the b-threads which use them capture no variable: what a closure holds counts as
+# state for ever, and multiplies the states that a model checker has to visit.
+
+
+def without(items: tuple[T, ...], item: T) -> tuple[T, ...]:
+    """Return `items` except those equal to `item`."""
+    return tuple(other for other in items if other != item)
+
+
+def still_open(calls: tuple[ToolCall, ...], answered: str) -> tuple[ToolCall, ...]:
+    """Return the calls whose id is not that of the answered one."""
+    return tuple(call for call in calls if call.id != answered)

@@ -35,7 +35,7 @@ Read in this order; each module needs only those above it:
 from typing import TYPE_CHECKING, Any
 
 from bp.bthreads import BThread, BThreadBody, BThreadFunction, bthread
-from bp.errors import BProgramError, BThreadError, Deadlock, EndlessLoop, EventSetError, ProgramEnded
+from bp.errors import BProgramError, BThreadError, Deadlock, EffectError, EndlessLoop, EventSetError, ProgramEnded
 from bp.event_sets import ALL, NONE, EventSet, contains, where
 from bp.events import Event, NamedEvent, event
 from bp.payload import FrozenMapping, freeze
@@ -64,6 +64,7 @@ __all__ = [
     "Candidate",
     "Deadlock",
     "Divergence",
+    "EffectError",
     "EndlessLoop",
     "Event",
     "EventSet",

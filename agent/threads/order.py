@@ -1,6 +1,6 @@
 """The order of a batch: one call at a time, and answers in the order in which the model asked."""
 
-from agent.calls import ToolCall
+from agent.calls import ToolCall, still_open
 from agent.events import AnswerCommitted, CallAnswered, ProposedAction
 from bp import BThreadBody, bthread, start, sync, where
 
@@ -12,7 +12,8 @@ def one_at_a_time() -> BThreadBody:
     """Hold the later calls of each answer back until the earlier ones are answered (S0 5.1, S3)."""
     while True:
         answer = yield sync(wait_for=AnswerCommitted)
-        yield start(in_turn(answer.calls))
+        if len(answer.calls) > 1:
+            yield start(in_turn(answer.calls))
 
 
 @bthread(name="one_at_a_time")
@@ -21,7 +22,7 @@ def in_turn(calls: tuple[ToolCall, ...]) -> BThreadBody:
     while len(calls) > 1:
         later = [where(ProposedAction, call=call) for call in calls[1:]]
         answered = yield sync(wait_for=CallAnswered, block=later)
-        calls = tuple(call for call in calls if call.id != answered.call)
+        calls = still_open(calls, answered.call)
 
 
 @bthread
@@ -29,7 +30,8 @@ def answers_in_source_order() -> BThreadBody:
     """Hold each answer back until the calls before it are answered."""
     while True:
         answer = yield sync(wait_for=AnswerCommitted)
-        yield start(answered_in_order(tuple(call.id for call in answer.calls)))
+        if len(answer.calls) > 1:
+            yield start(answered_in_order(tuple(call.id for call in answer.calls)))
 
 
 @bthread(name="answers_in_source_order")

@@ -5,14 +5,24 @@ After a stop, what runs finishes. After an abort, effects in flight are cancelle
 
 from typing import Literal
 
-from agent.events import AbortAsked, GateApproved, InferenceRequested, ProposedAction, RunEnded, StopAsked, ToolStarted
+from agent.events import (
+    AbortAsked,
+    ApprovalAsked,
+    BackoffStarted,
+    GateApproved,
+    InferenceRequested,
+    ProposedAction,
+    RunEnded,
+    StopAsked,
+    ToolStarted,
+)
 from agent.reasons import Ending
 from bp import BThreadBody, bthread, sync, where
 
 __all__ = ["abort_on_request", "stop_on_request"]
 
-NEXT_TURN = InferenceRequested | where(RunEnded, status="completed")
-NEXT_CALL = ProposedAction | GateApproved | ToolStarted
+NEXT_TURN = InferenceRequested | BackoffStarted | where(RunEnded, status="completed")
+NEXT_CALL = ProposedAction | ApprovalAsked | GateApproved | ToolStarted
 
 
 @bthread

@@ -10,6 +10,7 @@ Whoever wants the run to end refuses `inference_requested` with an `Ending`; thi
 
 from typing import Any
 
+from agent.calls import without
 from agent.events import (
     AnswerCommitted,
     CallAnswered,
@@ -21,7 +22,7 @@ from agent.events import (
     RunEnded,
 )
 from agent.reasons import worst_ending
-from agent.threads.carry_out import carry_out
+from agent.threads.calls import carry_out
 from bp import BThreadBody, Event, Refusals, bthread, start, sync, where
 
 __all__ = ["converse"]
@@ -63,7 +64,7 @@ def have_carried_out(answer: AnswerCommitted) -> Any:
     unanswered = tuple(call.id for call in answer.calls)
     while unanswered:
         answered = yield sync(wait_for=CallAnswered)
-        unanswered = tuple(call for call in unanswered if call != answered.call)
+        unanswered = without(unanswered, answered.call)
     return answered
 
 

@@ -6,6 +6,7 @@ A turn's drafts are collected until none is outstanding. Then they settle (a pro
 
 from typing import Any
 
+from agent.calls import without
 from agent.events import (
     AnswerCommitted,
     DraftsRefused,
@@ -43,7 +44,7 @@ def collected(first: str) -> Any:
         if isinstance(said, InferenceRequested):
             outstanding = (*outstanding, said.draft)
         else:
-            outstanding = tuple(draft for draft in outstanding if draft != said.draft)
+            outstanding = without(outstanding, said.draft)
         if isinstance(said, InferenceFinished):
             drafts = (*drafts, said)
 

@@ -1,0 +1,13 @@
+"""The shipped loop, model-checked: against a model, a constitution, a person and tools that may do anything.
+
+- `environment`: what may come from outside, derived from the declarations of the effects
+- `loop`: the b-threads of a preset, with its invariants, in that environment
+- `combinations`: which of the rules are there
+- `counterexample`: a violation, told in at most 15 lines
+"""
+
+from agent.verification.combinations import Combination, every_subset, small_combinations
+from agent.verification.counterexample import tell
+from agent.verification.loop import SMALL, loop_rules, verify_loop
+
+__all__ = ["SMALL", "Combination", "every_subset", "loop_rules", "small_combinations", "tell", "verify_loop"]

@@ -1,0 +1,99 @@
+"""A violation of the loop, told in at most 15 lines: events in short, who requested them, who waited for them.
+
+The last line says which invariant broke, or who blocks whom.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from agent.calls import ToolCall
+from agent.events import (
+    ActionDescribed,
+    AnswerCommitted,
+    ApprovalAnswered,
+    CallAnswered,
+    GateRejected,
+    InferenceFailed,
+    InferenceFinished,
+    RunEnded,
+)
+from agent.invariants import statement_of
+from bp import Event, Violation
+
+__all__ = ["short", "tell"]
+
+LINES = 15  # of a counterexample, at most
+WIDTH = 100  # characters of the short form of an event that is not ours
+BEGINNING = 2  # events that are kept of the beginning of a long trace
+
+
+def tell(violation: Violation) -> str:
+    """Return the story of a violation, one line for each event."""
+    lines = [f"{number:>3}  {_line(happened)}" for number, happened in enumerate(violation.story, start=1)]
+    if violation.cycle:
+        lines.insert(len(violation.trace), "     and then again and again:")
+    if len(lines) > LINES - 1:
+        end = LINES - 2 - BEGINNING
+        lines = [*lines[:BEGINNING], f"     ... {len(lines) - BEGINNING - end} more ...", *lines[-end:]]
+    return "\n".join([*lines, _verdict(violation)])
+
+
+def short(event: Event) -> str:
+    """Return an event in a few words: its name, the call, and what distinguishes it from its like."""
+    call = getattr(event, "call", None)
+    words = [event.name, call.id if isinstance(call, ToolCall) else call, *_details(event)]
+    if len(words) == 2 and call is None and not type(event).__module__.startswith("agent."):
+        return _shortened(repr(event))
+    return " ".join(str(word) for word in words if word)
+
+
+DETAILS: dict[type[Event], Callable[[Any], tuple[str, ...]]] = {
+    InferenceFinished: lambda event: (_answer(event),),
+    AnswerCommitted: lambda event: (_answer(event),),
+    InferenceFailed: lambda event: ("(may be tried again)" if event.retryable else "(for good)",),
+    ActionDescribed: lambda event: (f"(judged: {'deny' if event.problem else event.facts.command})",),
+    ApprovalAnswered: lambda event: ("yes" if event.yes else "no",),
+    GateRejected: lambda event: ("(refused by " + ", ".join(sorted({by.bthread for by in event.refusals})) + ")",),
+    CallAnswered: lambda event: (f"({event.outcome})",),
+    RunEnded: lambda event: (f"({event.status})",),
+}
+
+
+def _details(event: Event) -> tuple[str, ...]:
+    return DETAILS[type(event)](event) if type(event) in DETAILS else ()
+
+
+def _answer(event: Any) -> str:
+    calls = ", ".join(call.id + (f" ({call.flaw})" if call.flaw else "") for call in event.calls)
+    return f"with {calls}" if calls else "with text" if event.message.text else "(empty)"
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= WIDTH else f"{text[: WIDTH - 3]}..."
+
+
+def _line(happened: Any) -> str:
+    requested = [name for name in happened.requested_by if name != "effect"]
+    heard = [name for name in happened.heard_by if name not in ("world", "effect") and statement_of(name) is None]
+    origin = f"requested by {', '.join(requested)}" if requested else "from outside"
+    return f"{short(happened.event)}: {origin}" + (f"; waited for by {', '.join(heard)}" if heard else "")
+
+
+def _verdict(violation: Violation) -> str:
+    name = violation.bthread or ""
+    statement = statement_of(name)
+    match violation.kind:
+        case "deadlock":
+            return f"deadlock: {'; '.join(map(_wish, violation.blockers))}"
+        case "error" if statement is not None:
+            return f"{name} is broken: {violation.message.rpartition('AssertionError: ')[2]}"
+        case "hot" if statement is not None:
+            where = "for ever" if violation.cycle else "here, where nothing follows"
+            return f"{name} is broken {where}: {statement}"
+    return f"{violation.kind}: {' '.join(violation.message.split())}"
+
+
+def _wish(wish: tuple[str, Event, tuple[tuple[str, Any], ...]]) -> str:
+    name, event, blockers = wish
+    by = ", ".join(blocker for blocker, _ in blockers)
+    return f"{name} requests {short(event)}, and {by or 'nobody'} blocks it"

@@ -1,0 +1,184 @@
+"""The shipped loop is model-checked: its invariants hold with any rules, and every planted fault is found."""
+
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+import pytest
+from attrs import evolve, frozen
+
+from agent.presets import PRESETS
+from agent.threads import CORE
+from agent.verification import Combination, loop_rules, small_combinations, tell, verify_loop
+from agent.verification.environment import loop_effects
+from bp import NONE, BThread, Verification
+from tests.agent.faults import core, rules
+
+RULES = loop_rules(PRESETS["default"])
+NAMES = tuple(rule.name for rule in RULES)
+
+
+@cache
+def verified(names: tuple[str, ...]) -> Verification:
+    """Model-check the loop with these rules, once."""
+    return verify_loop(rules_named(names))
+
+
+def rules_named(names: tuple[str, ...]) -> tuple[BThread, ...]:
+    return tuple(rule for rule in RULES if rule.name in names)
+
+
+def told(result: Verification) -> str:
+    return "\n\n".join(map(tell, result.violations)) or str(result)
+
+
+@pytest.mark.parametrize("combination", small_combinations(NAMES), ids=lambda combination: combination.label)
+def test_the_invariants_hold_for_none_all_each_alone_each_left_out_and_every_pair(combination: Combination) -> None:
+    result = verified(combination.rules)
+
+    assert result.holds, told(result)
+
+
+def test_the_invariants_hold_when_the_calls_of_a_step_are_finished_after_a_stop() -> None:
+    by_step = loop_rules(evolve(PRESETS["default"], stop_after="step", sequential=False))
+
+    result = verify_loop(by_step)
+
+    assert result.holds, told(result)
+
+
+@frozen
+class Fault:
+    """A b-thread in the place of another, the rules that are there, and what the checker says of it."""
+
+    planted: Callable[..., BThread]
+    rules: tuple[str, ...]
+    kind: str
+    culprit: str  # the invariant that breaks; at a deadlock, who requests in vain
+
+
+FAULTS = (
+    Fault(core.does_not_wait_for_the_gate, (), "error", "starts_were_approved"),
+    Fault(core.runs_other_arguments_than_approved, (), "error", "starts_were_approved"),
+    Fault(core.does_not_answer_rejections, ("by_constitution",), "hot", "a_run_goes_on"),
+    Fault(core.answers_before_the_tool_has_ended, (), "error", "each_answer_tells_what_happened"),
+    Fault(core.answers_twice, (), "error", "each_call_is_answered_once"),
+    Fault(core.insists_on_its_proposal, ("only_whole_calls",), "deadlock", "carry_out"),
+    Fault(core.says_of_rejected_calls_that_they_ran, ("by_constitution",), "error", "each_answer_tells_what_happened"),
+    Fault(core.without_otherwise, ("by_constitution",), "deadlock", "gate"),
+    Fault(core.with_a_single_slot, ("by_constitution",), "hot", "a_run_goes_on"),
+    Fault(core.decides_twice, (), "error", "each_proposal_is_decided_once"),
+    Fault(core.commits_twice, (), "error", "one_answer_a_turn"),
+    Fault(core.drops_calls, (), "error", "one_answer_a_turn"),
+    Fault(core.forgets_that_inference_may_fail, (), "hot", "a_run_goes_on"),
+    Fault(core.does_not_wait_for_all_answers, (), "error", "each_call_is_answered_once"),
+    Fault(core.insists_on_inference, ("at_most",), "deadlock", "converse"),
+    Fault(core.ends_twice, (), "deadlock", "converse"),
+    Fault(core.ends_at_a_stop_by_itself, (), "error", "nothing_is_in_flight_at_the_end"),
+    Fault(core.lets_prompts_through, (), "error", "one_run_after_the_other"),
+    Fault(core.lets_everything_through_between_runs, (), "error", "one_run_after_the_other"),
+    Fault(rules.takes_any_answer_for_a_yes, (), "error", "the_constitution_is_obeyed"),
+    Fault(rules.judges_one_call_at_a_time, (), "error", "the_constitution_is_obeyed"),
+    Fault(rules.never_lets_go, (), "deadlock", "gate"),
+    Fault(rules.with_stale_objections, ("stop_on_request",), "error", "the_constitution_is_obeyed"),
+    Fault(rules.never_believes_the_gate, (), "error", "what_is_approved_runs"),
+    Fault(rules.lets_calls_run_that_are_cut_off, (), "error", "flawed_calls_do_not_run"),
+    Fault(rules.holds_flawed_calls, (), "deadlock", "carry_out"),
+    Fault(rules.waits_for_the_last_answer, (), "deadlock", "carry_out"),
+    Fault(rules.lets_go_when_the_first_call_is_proposed, (), "error", "calls_come_one_at_a_time"),
+    Fault(rules.lets_go_at_the_next_result, (), "error", "answers_come_in_source_order"),
+    Fault(rules.wants_the_last_answer_first, ("one_at_a_time",), "deadlock", "carry_out"),
+    Fault(rules.holds_at_the_limit, (), "deadlock", "converse"),
+    Fault(rules.allows_one_more, (), "error", "turns_are_limited"),
+    Fault(rules.ends_the_run_itself, (), "error", "each_call_is_answered_once"),
+    Fault(rules.holds_after_failures, (), "deadlock", "converse"),
+    Fault(rules.forgives_failures_at_each_turn, (), "error", "failures_are_limited"),
+    Fault(rules.takes_no_answer_for_empty, (), "error", "empty_answers_are_limited"),
+    Fault(rules.holds_after_empty_answers, (), "deadlock", "converse"),
+    Fault(rules.never_gives_up, (), "error", "attempts_are_limited"),
+    Fault(rules.does_not_wait_for_the_backoff, (), "error", "attempts_are_limited"),
+    Fault(rules.holds_for_good_after_a_failure, (), "deadlock", "converse"),
+    Fault(rules.only_blocks, (), "deadlock", "converse"),
+    Fault(rules.lets_approved_calls_start, (), "error", "nothing_starts_after_stop"),
+    Fault(rules.lets_the_backoff_begin, ("retry",), "error", "nothing_starts_after_stop"),
+    Fault(rules.ends_the_run_at_once, (), "error", "nothing_is_in_flight_at_the_end"),
+    Fault(rules.lets_the_run_complete, (), "error", "nothing_starts_after_abort"),
+    Fault(rules.waits_for_the_next_turn, (), "error", "nothing_starts_after_abort"),
+)
+
+
+def verify_fault(fault: Fault, monkeypatch: pytest.MonkeyPatch) -> Verification:
+    """Model-check the loop with the fault in the place of the b-thread whose name it has."""
+    name = fault.planted.name  # type: ignore[attr-defined]
+    present = rules_named((*fault.rules, name))
+    if name == "carry_out":
+        monkeypatch.setattr(import_module("agent.threads.conversation"), "carry_out", fault.planted)
+        return verify_loop(present)
+    if name in NAMES:
+        return verify_loop([_planted(fault, rule) if rule.name == name else rule for rule in present])
+    return verify_loop(present, core=[fault.planted() if bthread.name == name else bthread for bthread in CORE])
+
+
+def _planted(fault: Fault, rule: BThread) -> BThread:
+    return fault.planted(*rule.args, **rule.kwargs)
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: f"{fault.planted.name}_that_{fault.planted.__name__}")
+def test_a_planted_fault_is_found_and_named(fault: Fault, monkeypatch: pytest.MonkeyPatch) -> None:
+    result = verify_fault(fault, monkeypatch)
+
+    assert any(_is_told_by(fault, violation) for violation in result.violations), told(result)
+    for violation in result.violations:
+        assert len(tell(violation).splitlines()) <= 15
+
+
+def _is_told_by(fault: Fault, violation: Any) -> bool:
+    culprits = {wish[0] for wish in violation.blockers} if violation.kind == "deadlock" else {violation.bthread}
+    return violation.kind == fault.kind and fault.culprit in culprits
+
+
+DEFENSE_IN_DEPTH = "no_start_without_approval"
+
+
+@pytest.mark.parametrize("rule", NAMES)
+def test_each_rule_changes_what_can_happen_except_the_defense_in_depth(rule: str) -> None:
+    """Where the invariant `starts_were_approved` holds without it, that rule has nothing to refuse."""
+    alone, nothing = verified((rule,)), verified(())
+
+    is_idle = (alone.states, alone.transitions) == (nothing.states, nothing.transitions)
+    assert is_idle == (rule == DEFENSE_IN_DEPTH)
+
+
+def test_the_defense_in_depth_stops_a_call_that_does_not_wait_for_the_gate(monkeypatch: pytest.MonkeyPatch) -> None:
+    fault = Fault(core.does_not_wait_for_the_gate, (DEFENSE_IN_DEPTH,), "error", "starts_were_approved")
+
+    result = verify_fault(fault, monkeypatch)
+
+    assert not any(_is_told_by(fault, violation) for violation in result.violations)
+
+
+def test_a_tool_that_an_abort_does_not_cut_short_keeps_the_run_from_ending(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Faults of an effect's declaration are found too, because the environment is made of it."""
+    endless = [evolve(effect, until=lambda _: NONE) for effect in loop_effects()]
+    monkeypatch.setattr(import_module("agent.verification.loop"), "loop_effects", lambda: endless)
+
+    result = verify_loop(rules_named(("abort_on_request",)))
+
+    assert [(violation.kind, violation.bthread) for violation in result.violations] == [
+        ("hot", "an_abort_ends_the_run")
+    ]
+
+
+def test_a_counterexample_names_events_calls_and_the_invariant_that_broke(monkeypatch: pytest.MonkeyPatch) -> None:
+    fault = next(fault for fault in FAULTS if fault.planted is core.does_not_wait_for_the_gate)
+
+    result = verify_fault(fault, monkeypatch)
+
+    assert tell(result.violations[0]).splitlines()[-5:] == [
+        "  5  answer_committed with c1: requested by choose; waited for by converse",
+        "  6  proposed_action c1: requested by carry_out",
+        "  7  action_described c1 (judged: allow): from outside; waited for by gate, carry_out",
+        "  8  tool_started c1: requested by carry_out",
+        "starts_were_approved is broken: c1 starts, and the gate has not approved it",
+    ]
