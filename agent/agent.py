@@ -13,18 +13,27 @@ from typing import Any
 import anyio
 from attrs import evolve
 
-from agent.effects import Approver, Watcher, approval, backoff, description, execution, inference
-from agent.events import BackoffStarted, CallAnswered, ProposedAction, RunEnded
+from agent.effects import (
+    Approver,
+    Watcher,
+    approval_effect,
+    backoff_effect,
+    description_effect,
+    execution_effect,
+    inference_effect,
+)
+from agent.errors import RunError
+from agent.events import BackoffStarted, HistoryGiven, PromptGiven, RunEnded
 from agent.header import make_header
 from agent.log import LogWriter
 from agent.messages import Message
 from agent.models import Model
 from agent.presets import Preset, preset_named
-from agent.projections import Conversation, Totals
+from agent.projections import Conversation, OpenCalls, Totals
 from agent.run import Run
 from agent.tools import Tool, Workspace
 from agent.tools.toolbox import Toolbox
-from bp import BProgram, BProgramError, BThread, Step
+from bp import BProgram, BThread, Event, ProgramEnded, Step
 from bp.runner import Effect
 
 __all__ = ["Agent"]
@@ -43,6 +52,7 @@ class Agent:
         *,
         preset: str | Preset = "default",
         threads: Sequence[BThread] = (),
+        history: Sequence[Message] = (),
         workspace: str | os.PathLike[str] | None = None,
         system_prompt: str | None = None,
         approve: Approver | None = None,
@@ -55,6 +65,7 @@ class Agent:
         """Make an agent; nothing happens before its first run.
 
         preset: a name or a `Preset`. threads: more b-threads beside the preset's: protocols, monitors, limits.
+        history: an earlier conversation to continue.
         workspace: the folder for calls of tools without one; by default that of the tools, else the current one.
         approve: asked when a person has to decide; without it nobody is present, and the answer is no.
         log: a file that must not exist yet. on_step, on_text, on_output: called with every step, and with pieces
@@ -68,19 +79,24 @@ class Agent:
         self.toolbox = _make_toolbox(tuple(tools), workspace)
         self.conversation = Conversation()
         self.totals = Totals()
-        self.program = BProgram(*self.preset.bthreads(), *self.threads)
+        self.bthreads = (*self.preset.bthreads(), *self.threads)
+        self.program = BProgram(*self.bthreads)
+        self.heard: list[Event] = []  # what came from outside so far, in order
         self.system_prompt = system_prompt if system_prompt is not None else self._shipped_prompt()
         self._approve = approve
         self._on_step, self._on_text, self._on_output = on_step, on_text, on_output
         self._wait = wait
-        self._unanswered: dict[str, None] = {}
+        self._history = tuple(history)
+        self._open_calls = OpenCalls()
+        self._last_step: Step | None = None
+        self.turn = anyio.Lock()  # held by the run under way; a prompt waits for the end of the run before it
         self.log_path = None if log is None else Path(log)
         self._log = None if log is None else LogWriter(log, make_header(self))
 
     async def run(self, prompt: str) -> Run:
         """Run to the end and return the run.
 
-        Raises BThreadError and the like when a b-thread failed; the log says so then.
+        Raises BProgramError when a b-thread failed, RunError when the log or a listener did; the log says so then.
         """
         run = Run(self, prompt)
         await run.drive()
@@ -97,9 +113,15 @@ class Agent:
         Unless the agent has an approver, the one who started the run is the person present: see `Run.answer`.
         """
         run = Run(self, prompt, attended=True)
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(run.drive)
-            yield run
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(run.drive)
+                yield run
+        except BaseExceptionGroup as group:
+            if len(group.exceptions) > 1:
+                raise
+            alone = group.exceptions[0]  # what went wrong, as itself and not as a group of one
+            raise alone from alone.__cause__
 
     def close(self) -> None:
         """End the program and close the log."""
@@ -115,44 +137,74 @@ class Agent:
 
     # What a run needs.
 
-    def effects(self, attendant: Approver | None = None) -> tuple[Effect, ...]:
-        """Return the effects of the loop; `attendant` is asked for approvals when the agent has no approver."""
+    def openings(self, prompt: str) -> tuple[Event, ...]:
+        """Return what a run begins with: the prompt, and in the first run what was said before it."""
+        history, self._history = self._history, ()
+        return (*((HistoryGiven(history),) if history else ()), PromptGiven(prompt))
+
+    def effects(self, attendant: Approver | None, guarded: Callable[[Watcher], Watcher]) -> tuple[Effect, ...]:
+        """Return the effects of the loop.
+
+        `attendant` is asked for approvals when the agent has no approver; `guarded` makes watchers fit to be called.
+        """
+        on_text = self._on_text and guarded(self._on_text)
+        on_output = self._on_output and guarded(self._on_output)
         return (
-            inference(self.model, self.toolbox, self.system_prompt, self.conversation, self.totals, self._on_text),
-            description(self.toolbox),
-            execution(self.toolbox, self._on_output),
-            approval(self._approve or attendant),
-            backoff() if self._wait is None else backoff(self._wait),
+            inference_effect(self.model, self.toolbox, self.system_prompt, self.conversation, self.totals, on_text),
+            description_effect(self.toolbox),
+            execution_effect(self.toolbox, on_output),
+            approval_effect(self._approve or attendant),
+            backoff_effect() if self._wait is None else backoff_effect(self._wait),
         )
 
-    def record(self, step: Step) -> None:
-        """Take down a step: first the log, then the projections, then whoever looks on."""
+    def check_usable(self) -> None:
+        """Raise ProgramEnded when an earlier run failed, or the agent was closed: its program takes no events then."""
+        self.program.run()
+
+    def log_step(self, step: Step) -> None:
+        """Write a step down. Raises RunError."""
+        self._last_step = step
+        if step.bthread is None:
+            self.heard.append(step.event)
         if self._log is not None:
-            self._log.record(step)
-        self._remember(step)
+            _take("the log", self._log.record, step)
+
+    def remember(self, step: Step) -> None:
+        """Have the projections fold a step, and then tell whoever looks on. Raises RunError."""
+        _take("a projection", self._fold, step)
         if self._on_step is not None:
-            self._on_step(step)
+            _take("on_step", self._on_step, step)
 
     def flush(self) -> None:
-        """Flush the log."""
+        """Flush the log. Raises RunError."""
         if self._log is not None:
-            self._log.flush()
+            try:
+                self._log.flush()
+            except OSError as error:
+                raise RunError(f"the log cannot be written: {error}") from error
 
-    def record_failure(self, run: Run, error: BProgramError) -> None:
-        """Write down that the engine failed: open calls have an unknown outcome, the run has failed."""
-        for call in self._unanswered:
-            self.conversation.fold(CallAnswered(call, "the outcome is unknown: the run broke off", is_error=True))
-        run.ended = RunEnded("failed", "engine_error", str(error))
-        if self._log is not None:
-            self._log.append(failure_record(run.steps, run.ended))
+    def record_failure(self, run: Run, error: Exception) -> None:
+        """Write down that the run broke off, answer the calls that are open, and close the program.
 
-    def _remember(self, step: Step) -> None:
+        A run that had ended keeps its end; what goes wrong here becomes a note of `error`.
+        """
+        if run.ended is None:
+            run.ended = RunEnded("failed", "engine_error", str(error))
+            for answered in self._open_calls.answers():
+                self.conversation.fold(answered)
+                self._open_calls.fold(answered)
+            if not isinstance(error, ProgramEnded):  # else there was no run
+                _note_failure(error, lambda: self._log_end(run))
+        _note_failure(error, self.program.close)
+
+    def _log_end(self, run: Run) -> None:
+        if self._log is not None and run.ended is not None:
+            self._log.append(failure_record(self._last_step, run.ended))
+
+    def _fold(self, step: Step) -> None:
         self.conversation.fold(step.event)
         self.totals.fold(step.event)
-        if isinstance(step.event, ProposedAction):
-            self._unanswered[step.event.call.id] = None
-        elif isinstance(step.event, CallAnswered):
-            self._unanswered.pop(step.event.call, None)
+        self._open_calls.fold(step.event)
 
     @property
     def messages(self) -> tuple[Message, ...]:
@@ -170,9 +222,8 @@ class Agent:
         )
 
 
-def failure_record(steps: Sequence[Step], ended: RunEnded) -> dict[str, Any]:
-    """Return the record of a run that ended because the engine failed."""
-    last = steps[-1] if steps else None
+def failure_record(last: Step | None, ended: RunEnded) -> dict[str, Any]:
+    """Return the record of a run that broke off after the step `last`."""
     return {
         "step": (last.number if last else 0) + 1,
         "super_step": last.super_step if last else 0,
@@ -180,6 +231,23 @@ def failure_record(steps: Sequence[Step], ended: RunEnded) -> dict[str, Any]:
         "data": {"status": ended.status, "reason": ended.reason, "text": ended.text, "result": None},
         "origin": "engine",
     }
+
+
+def _take(who: str, function: Callable[[Step], object], step: Step) -> None:
+    """Call `function` with a step; what it raises becomes a RunError that names it."""
+    try:
+        function(step)
+    except Exception as error:
+        event = f"step {step.number} ({step.event.name})"
+        raise RunError(f"{who} failed at {event}: {type(error).__name__}: {error}") from error
+
+
+def _note_failure(error: Exception, function: Callable[[], None]) -> None:
+    """Call `function`; what goes wrong there is a note of `error`, which is why it is called."""
+    try:
+        function()
+    except Exception as another:
+        error.add_note(f"and then: {type(another).__name__}: {another}")
 
 
 def _make_toolbox(tools: tuple[Tool, ...], workspace: str | os.PathLike[str] | None) -> Toolbox:

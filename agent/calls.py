@@ -19,7 +19,7 @@ def _frozen(items: Mapping[str, Any]) -> Mapping[str, Any]:
     return items if isinstance(items, FrozenMapping) else FrozenMapping(items)
 
 
-@frozen
+@frozen(cache_hash=True)  # in most events of a turn, and so hashed many times
 class ToolCall:
     """One call that the model asks for: which tool, with which arguments.
 

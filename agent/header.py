@@ -2,7 +2,6 @@
 
 import platform
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 from agent.log.encoding import FORMAT, plain
@@ -23,7 +22,7 @@ def make_header(agent: "Agent") -> dict[str, Any]:
         "preset": agent.preset.name,
         "configuration": plain(agent.preset.configuration()),
         "seed": None,
-        "bthreads": [named(bthread) for bthread in (*agent.preset.bthreads(), *agent.threads)],
+        "bthreads": [named(bthread) for bthread in agent.bthreads],
         "model": agent.model.name,
         "tools": list(agent.toolbox.names),
         "workspace": agent.toolbox.workspace.root,
@@ -43,6 +42,8 @@ def named(bthread: BThread) -> dict[str, Any]:
 
 
 def _version(package: str) -> str | None:
+    from importlib.metadata import PackageNotFoundError, version  # 10 ms, and needed only where there is a log
+
     try:
         return version(package)
     except PackageNotFoundError:

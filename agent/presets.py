@@ -36,6 +36,9 @@ Every call is judged before it runs. A call that is rejected did not happen: rea
 A command ends after {timeout:g} seconds unless you give a timeout, and output is cut at {output_limit} bytes.
 You may take {max_iterations} turns. When the task is done, answer in plain text without calling a tool."""
 
+PLACEHOLDERS = ("workspace", "tools", "timeout", "output_limit", "max_iterations")
+"""What a system prompt may hold in braces."""
+
 
 class OptionError(Exception):
     """A preset or an option does not exist, or has a value that it cannot have; the message says what would do."""
@@ -48,6 +51,14 @@ def _paths(paths: Iterable[str]) -> tuple[str, ...]:
 def _known_policy(preset: object, attribute: object, name: str | None) -> None:
     if name is not None and name not in POLICIES:
         raise ValueError(f"there is no policy {name!r}; policies: {', '.join(POLICIES)}, none")
+
+
+def _can_be_filled_in(preset: object, attribute: object, prompt: str) -> None:
+    try:
+        prompt.format_map(dict.fromkeys(PLACEHOLDERS, 1))
+    except (ValueError, KeyError, IndexError, AttributeError) as error:
+        places = ", ".join(f"{{{place}}}" for place in PLACEHOLDERS)
+        raise ValueError(f"a system prompt may hold {places}; write other braces twice") from error
 
 
 def _optional_positive() -> Any:
@@ -77,7 +88,7 @@ class Preset:
     denied_paths: tuple[str, ...] = field(
         default=("~/.ssh", "~/.gnupg", "/etc/shadow", "/etc/passwd"), converter=_paths
     )
-    system_prompt: str = SYSTEM_PROMPT
+    system_prompt: str = field(default=SYSTEM_PROMPT, validator=_can_be_filled_in)
 
     def with_options(self, options: dict[str, str]) -> "Preset":
         """Return this preset with options given as text. Raises OptionError."""
@@ -176,13 +187,18 @@ def _parsed(text: str, hint: Any) -> Any:
         if text.lower() not in ("true", "false"):
             raise ValueError("give true or false")
         return text.lower() == "true"
-    if "int" in str(hint):
-        return int(text)
-    if hint is float:
-        return float(text)
+    if "int" in str(hint) or hint is float:
+        return _number(text, float if hint is float else int)
     if "tuple" in str(hint):
         return tuple(part for part in text.split(",") if part)
     return text
+
+
+def _number(text: str, kind: type) -> Any:
+    try:
+        return kind(text)
+    except ValueError as error:
+        raise ValueError("give a number" if kind is float else "give a whole number") from error
 
 
 def _first_line(error: Exception) -> str:

@@ -1,1 +1,76 @@
-"""What pytest loads when bpagent is installed: nothing yet."""
+"""What pytest loads when bpagent is installed: fixtures, which import what they need when a test asks for them.
+
+- `scripted_model("Hello.", call("bash", command="ls"), ...)` makes a model that says these one after the other
+- `scratch_workspace` is an empty folder; `scratch_tools` are the four tools that work in it
+- `make_agent("Hello.", ..., preset="workspace")` makes an agent of these, and closes it after the test
+
+The assertions that go with them stand in `agent.testing`.
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from agent.agent import Agent
+    from agent.models import ScriptedModel, Step
+    from agent.tools import Tool
+
+__all__ = ["make_agent", "scratch_tools", "scratch_workspace", "scripted_model"]
+
+
+@pytest.fixture
+def scripted_model() -> "Callable[..., ScriptedModel]":
+    """Make models on a script: `scripted_model(step, step, ...)`."""
+    from agent.models import ScriptedModel
+
+    def make(*steps: "Step") -> ScriptedModel:
+        return ScriptedModel(steps)
+
+    return make
+
+
+@pytest.fixture
+def scratch_workspace(tmp_path: Path) -> Path:
+    """An empty folder for an agent to work in."""
+    folder = tmp_path / "scratch"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def scratch_tools(scratch_workspace: Path) -> "tuple[Tool, ...]":
+    """The tools `bash`, `read_file`, `write_file` and `list_directory`, in the scratch workspace."""
+    from agent.tools import workspace_tools
+
+    return workspace_tools(scratch_workspace)
+
+
+@pytest.fixture
+def make_agent(scratch_workspace: Path, request: pytest.FixtureRequest) -> "Iterator[Callable[..., Agent]]":
+    """Make agents on a script: `make_agent(step, step, ..., preset=..., threads=[...])`.
+
+    Takes what `Agent` takes. Without `tools` they have those of the scratch workspace; a failed attempt of an
+    inference is followed by the next at once.
+    """
+    from agent.agent import Agent
+    from agent.models import ScriptedModel
+
+    made: list[Agent] = []
+
+    def make(*steps: "Step", **options: Any) -> Agent:
+        if "tools" not in options:
+            options["tools"] = request.getfixturevalue("scratch_tools")
+        agent = Agent(ScriptedModel(steps), **{"workspace": scratch_workspace, "wait": _at_once, **options})
+        made.append(agent)
+        return agent
+
+    yield make
+    for agent in made:
+        agent.close()
+
+
+def _at_once(_: object) -> float:
+    return 0.0

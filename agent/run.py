@@ -1,17 +1,16 @@
 """One run: from a prompt to its end. What happened stays in it; while it runs, people may step in."""
 
-import math
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio
-from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
-from agent.events import AbortAsked, ApprovalAsked, FollowUpGiven, PromptGiven, RunEnded, SteeringGiven, StopAsked
+from agent.errors import RunError
+from agent.events import AbortAsked, ApprovalAsked, FollowUpGiven, RunEnded, SteeringGiven, StopAsked
 from agent.messages import Message, Usage
-from bp import BProgramError, Event, Step
-from bp.runner import Runner
+from bp import Event, Step
+from bp.runner import GRACE, Runner
 
 if TYPE_CHECKING:
     from agent.agent import Agent
@@ -24,19 +23,20 @@ class Run:
 
     `status`, `reason`, `text` and `result` say how it ended, `steps` what happened, `messages` the conversation so
     far. `async for step in run` gives the steps as they happen. `stop`, `abort`, `steer`, `follow_up` and `answer`
-    are what people do meanwhile; they may be called from the event loop of the run only.
+    are what people do meanwhile; they may be called from the event loop of the run only. `agent` is whose run it is.
     """
 
     def __init__(self, agent: "Agent", prompt: str, *, attended: bool = False) -> None:
         """Prepare a run; `Agent.run` and `Agent.start` make and drive it. attended: somebody may `answer`."""
-        self._agent = agent
-        self._prompt = prompt
-        self._runner = Runner(agent.program, agent.effects(self.ask if attended else None), journal=self)
-        self._watching: list[MemoryObjectSendStream[Step]] = []
+        self.agent = agent
+        self._runner = Runner(agent.program, agent.effects(self.ask if attended else None, self._guarded), journal=self)
+        self._news: anyio.Event | None = None  # what readers wait for: the next step, or the end
+        self._over = False
         self._questions: dict[str, _Question] = {}
-        self._over = anyio.Event()
         self.steps: list[Step] = []
         self.ended: RunEnded | None = None
+        for opening in agent.openings(prompt):  # now, so that nothing that people do can come before it
+            self._runner.post(opening)
 
     # How it went.
 
@@ -68,17 +68,17 @@ class Run:
     @property
     def messages(self) -> tuple[Message, ...]:
         """The whole conversation, this run's part included."""
-        return self._agent.conversation.messages
+        return self.agent.conversation.messages
 
     @property
     def usage(self) -> Usage:
         """Tokens of the whole conversation."""
-        return self._agent.totals.usage
+        return self.agent.totals.usage
 
     @property
     def log(self) -> Path | None:
         """Where the log lies, if there is one."""
-        return self._agent.log_path
+        return self.agent.log_path
 
     # What people do meanwhile.
 
@@ -100,7 +100,7 @@ class Run:
 
     def answer(self, call: str, yes: bool, text: str = "") -> None:
         """Answer the question about the call with this id. Raises KeyError when none is open."""
-        self._questions[call].answer(yes, text)
+        self._questions.pop(call).answer(yes, text)
 
     async def ask(self, asked: ApprovalAsked) -> bool | str:
         """Wait for `answer`: the approver of a run that was started with `Agent.start`."""
@@ -108,54 +108,98 @@ class Run:
         try:
             return await question.wait()
         finally:
-            del self._questions[asked.call.id]
+            self._questions.pop(asked.call.id, None)
 
-    async def __aiter__(self) -> AsyncIterator[Step]:
-        """Yield every step, those that happened already first, until the run is over."""
-        send, receive = anyio.create_memory_object_stream[Step](math.inf)
-        for step in self.steps:
-            send.send_nowait(step)
-        if self._over.is_set():
-            send.close()
-        else:
-            self._watching.append(send)
-        async for step in _closing(receive):
-            yield step
+    def __aiter__(self) -> AsyncIterator[Step]:
+        """Give every step, those that happened already first, until the run is over."""
+        return _Steps(self)
+
+    async def step_at(self, position: int) -> Step | None:
+        """Return the step at a position in `steps`, as soon as it is there; None if the run is over before."""
+        while position >= len(self.steps) and not self._over:
+            self._news = self._news or anyio.Event()
+            await self._news.wait()
+        return self.steps[position] if position < len(self.steps) else None
 
     # Driving it.
 
     async def drive(self) -> None:
-        """Run to the end. Raises what the engine raises; a cancelled run is aborted first, and its log says so."""
-        self._runner.post(PromptGiven(self._prompt))
-        try:
+        """Run to the end, after the run before it. A cancelled run is aborted first, and its log says so.
+
+        Raises what the engine raises, and RunError when the log or whoever looks on failed; the log says so as far
+        as it can, and the agent takes no further run.
+        """
+        async with self.agent.turn:
             try:
-                await self._runner.run(until=RunEnded)
-            except anyio.get_cancelled_exc_class():
-                with anyio.CancelScope(shield=True):
-                    self.abort("the run was cancelled")
-                    await self._runner.run(until=RunEnded)
+                await self._to_its_end()
+            except Exception as error:
+                self.agent.record_failure(self, error)
                 raise
-        except BProgramError as error:
-            self._agent.record_failure(self, error)
+            finally:
+                await self._runner.close()
+                self._over = True
+                self._tell_watchers()
+
+    async def _to_its_end(self) -> None:
+        self.agent.check_usable()
+        try:
+            await self._runner.run(until=RunEnded)
+        except anyio.get_cancelled_exc_class():
+            with anyio.move_on_after(2 * GRACE, shield=True) as patience:
+                self.abort("the run was cancelled")
+                await self._runner.run(until=RunEnded)
+            if patience.cancelled_caught:  # no b-thread heard the abort
+                self.agent.record_failure(self, RunError("the run was cancelled, and did not end when aborted"))
             raise
-        finally:
-            self._over.set()
-            for send in self._watching:
-                send.close()
-            await self._runner.close()
 
     def record(self, step: Step) -> None:
-        """Take down a step: first the log, then the projections, then whoever looks on."""
+        """Take down a step: first the log, then the projections, then whoever looks on. Raises RunError."""
         self.steps.append(step)
-        self._agent.record(step)
+        self.agent.log_step(step)
         if isinstance(step.event, RunEnded):
             self.ended = step.event
-        for send in self._watching:
-            send.send_nowait(step)
+        self.agent.remember(step)
+        self._tell_watchers()
 
     def flush(self) -> None:
         """Have the log flushed."""
-        self._agent.flush()
+        self.agent.flush()
+
+    def _tell_watchers(self) -> None:
+        news, self._news = self._news, None
+        if news is not None:
+            news.set()
+
+    def _guarded(self, watcher: Callable[[str], None]) -> Callable[[str], None]:
+        """Return `watcher` as effects call it: one that raises ends the run, and is no fault of a model or a tool."""
+
+        def watch(text: str) -> None:
+            try:
+                watcher(text)
+            except Exception as error:
+                failure = RunError(f"a listener raised {type(error).__name__}: {error}")
+                failure.__cause__ = error
+                self._runner.fail(failure)
+
+        return watch
+
+
+class _Steps:
+    """The steps of a run as they happen; no generator, so that whoever leaves early has nothing to clean up."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._position = 0
+
+    def __aiter__(self) -> "_Steps":
+        return self
+
+    async def __anext__(self) -> Step:
+        step = await self._run.step_at(self._position)
+        if step is None:
+            raise StopAsyncIteration
+        self._position += 1
+        return step
 
 
 class _Question:
@@ -172,9 +216,3 @@ class _Question:
     async def wait(self) -> bool | str:
         await self._answered.wait()
         return self._answer
-
-
-async def _closing(receive: MemoryObjectReceiveStream[Step]) -> AsyncIterator[Step]:
-    with receive:
-        async for step in receive:
-            yield step

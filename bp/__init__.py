@@ -34,7 +34,7 @@ Read in this order; each module needs only those above it:
 from typing import TYPE_CHECKING, Any
 
 from bp.bthreads import BThread, BThreadBody, BThreadFunction, bthread
-from bp.errors import BProgramError, BThreadError, Deadlock, EndlessLoop, EventSetError, ProgramEnded
+from bp.errors import BProgramError, BThreadError, Deadlock, EffectError, EndlessLoop, EventSetError, ProgramEnded
 from bp.event_sets import ALL, NONE, EventSet, contains, where
 from bp.events import Event, NamedEvent, event
 from bp.payload import FrozenMapping, freeze
@@ -61,6 +61,7 @@ __all__ = [
     "Blocker",
     "Candidate",
     "Deadlock",
+    "EffectError",
     "EndlessLoop",
     "Event",
     "EventSet",

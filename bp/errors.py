@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from bp.events import Event
 
-__all__ = ["BProgramError", "BThreadError", "Deadlock", "EndlessLoop", "EventSetError", "ProgramEnded"]
+__all__ = [
+    "BProgramError",
+    "BThreadError",
+    "Deadlock",
+    "EffectError",
+    "EndlessLoop",
+    "EventSetError",
+    "ProgramEnded",
+]
 
 
 class BProgramError(Exception):
@@ -58,6 +66,14 @@ class EndlessLoop(BProgramError):
 
 class ProgramEnded(BProgramError):
     """The program was closed or has failed; it takes no steps and no events any more."""
+
+
+class EffectError(BProgramError):
+    """An effect has no outcome: its `broken` raised, or gave none of its outcome kinds; `started` began it."""
+
+    def __init__(self, message: str, *, started: "Event") -> None:
+        super().__init__(message)
+        self.started = started
 
 
 class Deadlock(BProgramError):

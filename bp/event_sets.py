@@ -8,6 +8,7 @@ contain an event are ever asked (`bp/index.py`).
 """
 
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import attrs
@@ -285,6 +286,8 @@ def where(kinds: Any, predicate: Callable[[Any], bool] | None = None, /, **field
     if fields:
         names = tuple(sorted(fields))
         parts.insert(0, FieldsEqual(chosen, names, tuple(freeze(fields[name]) for name in names)))
+    if len(parts) == 1:
+        return parts[0]
     return intersection(*parts) if parts else union(*map(_whole_kind, chosen))
 
 
@@ -300,12 +303,17 @@ def _check_fields(kind: Any, fields: dict[str, Any]) -> None:
     if isinstance(kind, str):
         known: tuple[str, ...] = ("data",)
     elif is_kind(kind):
-        known = tuple(attribute.name for attribute in attrs.fields(kind)) if attrs.has(kind) else ()
+        known = _field_names(kind)
     else:
         raise TypeError(f"where({kind!r}, ...): this is no event kind; use a class of events, or a tuple of them")
     for name in fields:
         if name not in known:
             raise TypeError(f"{_shown(kind)} has no field {name!r}; it has {', '.join(known) or 'none'}")
+
+
+@cache
+def _field_names(kind: Any) -> tuple[str, ...]:
+    return tuple(attribute.name for attribute in attrs.fields(kind)) if attrs.has(kind) else ()
 
 
 def _breadth(rows: list[Selector]) -> tuple[bool, bool, int]:

@@ -75,8 +75,8 @@ class Event(EventSet, metaclass=EventKind):
         payload = self._payload
         for name in _learn_payload(type(self)) if payload is None else payload:
             value = getattr(self, name)
-            if type(value) not in ATOMS:
-                object.__setattr__(self, name, _frozen_field(self, name, value))
+            if type(value) not in ATOMS and (frozen := _frozen_field(self, name, value)) is not value:
+                object.__setattr__(self, name, frozen)
 
     def _contains(self, event: "Event") -> bool:
         return self is event or self == event

@@ -12,7 +12,7 @@ from bp.errors import EventSetError
 from bp.event_sets import PredicateError, Selector, Test, selectors, values_of
 from bp.events import Event, NamedEvent, check_kind
 
-__all__ = ["Index", "Kinds", "Register"]
+__all__ = ["NOBODY", "Index", "Kinds", "Register"]
 
 
 class Named(Protocol):
@@ -26,7 +26,7 @@ N = TypeVar("N")
 Members = dict[N, None]
 Tested = dict[N, list[Test] | None]
 ByValues = dict[tuple[Any, ...], Members[Event]]
-_NOBODY: dict[Any, Any] = {}
+NOBODY: dict[Any, Any] = {}
 
 
 class Kinds:
@@ -70,7 +70,7 @@ class Register(Generic[M]):
         self.kinds.meet(event._kind)
         self.by_event[event] = {member: None}
         self.by_kind.setdefault(event._kind, {})[event] = None
-        for fields, by_values in self.by_fields.get(event._kind, _NOBODY).items():
+        for fields, by_values in self.by_fields.get(event._kind, NOBODY).items():
             by_values.setdefault(values_of(event, fields), {})[event] = None
 
     def remove(self, event: Event, member: M) -> None:
@@ -90,7 +90,7 @@ class Register(Generic[M]):
             del self.by_kind[event._kind]
             self.by_fields.pop(event._kind, None)
             return
-        for fields, by_values in self.by_fields.get(event._kind, _NOBODY).items():
+        for fields, by_values in self.by_fields.get(event._kind, NOBODY).items():
             values = values_of(event, fields)
             del by_values[values][event]
             if not by_values[values]:
@@ -99,7 +99,7 @@ class Register(Generic[M]):
     def concerned(self, events: Any) -> Members[M]:
         """Return the members with an event that the set `events` may contain: too many rather than too few."""
         if type(events) is NamedEvent:
-            return self.by_event.get(events, _NOBODY)
+            return self.by_event.get(events, NOBODY)
         found: Members[M] = {}
         for row in selectors(events):
             for event in self._possible(row):
@@ -162,6 +162,18 @@ class Index(Generic[M]):
             else:
                 self._add_row(row, member)
 
+    def move(self, member: M, old: Any, new: Any) -> None:
+        """File `member` under `new` instead of `old`; None is no set at all."""
+        if type(old) is NamedEvent:  # written out: plain events are what small programs are made of
+            members = self.by_event[old]
+            del members[member]
+            if not members:
+                del self.by_event[old]
+        elif old is not None:
+            self.remove(old, member)
+        if new is not None:
+            self.add(new, member)
+
     def remove(self, events: Any, member: M) -> None:
         """Take `member`, filed under `events`, out again."""
         if type(events) is NamedEvent:
@@ -175,12 +187,16 @@ class Index(Generic[M]):
             elif row.kind in self.by_kind:
                 self._remove_row(row, member)
 
+    def is_empty(self) -> bool:
+        """Tell whether nobody is filed here."""
+        return not (self.by_event or self.by_kind or self.everywhere)
+
     def members(self, event: Event) -> Members[M]:
         """Return the members whose sets contain `event`, once each, in no particular order.
 
         Raises EventSetError when a predicate that had to be asked fails.
         """
-        exact = self.by_event.get(event, _NOBODY) if self.by_event else _NOBODY
+        exact = self.by_event.get(event, NOBODY) if self.by_event else NOBODY
         if not self.by_kind and not self.everywhere:
             return exact
         rows = self.by_kind.get(event._kind)

@@ -66,8 +66,8 @@ def _live_before(code: CodeType) -> tuple[dict[int, frozenset[str]], dict[int, t
     following = _following(code, instructions)
     effects = {instruction.offset: _reads_and_writes(instruction) for instruction in instructions}
     everything = frozenset(code.co_varnames)
-    for before, instruction in pairwise(instructions):
-        if instruction.argval in LOOKS_AROUND and before.argval != PYTEST and "CONST" not in instruction.opname:
+    for previous, instruction in pairwise(instructions):
+        if instruction.argval in LOOKS_AROUND and previous.argval != PYTEST and "CONST" not in instruction.opname:
             effects[instruction.offset] = (everything, frozenset())
     live: dict[int, frozenset[str]] = {offset: frozenset() for offset in effects}
     changed = True

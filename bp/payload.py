@@ -4,10 +4,11 @@
 own (files, objects that are compared by identity, anything that could change later).
 """
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence, Set
 from enum import Enum
-from types import BuiltinFunctionType, FunctionType
-from typing import Any, TypeVar
+from operator import is_
+from types import BuiltinFunctionType, FunctionType, MappingProxyType
+from typing import Any, NoReturn, TypeVar
 
 import attrs
 
@@ -61,13 +62,34 @@ def freeze(value: Any) -> Any:
 
     Raises TypeError for what is not a value: mutable objects, files, objects compared by identity.
     """
-    if type(value) in ATOMS or isinstance(value, (FrozenMapping, Enum, str, int, float, bytes)):
-        return value
-    if isinstance(value, Mapping):
-        return value if type(value).__hash__ is not None else FrozenMapping(value)
-    if isinstance(value, (Sequence, Set)):
-        return _freeze_elements(value)
-    return _checked(value)
+    kind = type(value)
+    return (_FREEZERS.get(kind) or _learn(kind))(value)
+
+
+_FREEZERS: dict[type, Callable[[Any], Any]] = {}  # by type: every event asks for each of its values
+
+
+def _learn(kind: type) -> Callable[[Any], Any]:
+    """Find out once how values of `kind` are frozen."""
+    freezer = _FREEZERS[kind] = _freezer(kind)
+    return freezer
+
+
+def _freezer(kind: Any) -> Callable[[Any], Any]:
+    if kind in ATOMS or issubclass(kind, FrozenMapping | Enum | str | int | float | bytes):
+        return _as_it_is
+    if issubclass(kind, Mapping):
+        can_change = kind.__hash__ is None or issubclass(kind, MutableMapping | MappingProxyType)
+        return FrozenMapping if can_change else _as_it_is
+    if issubclass(kind, Sequence | Set):
+        return _freeze_elements
+    if getattr(kind, "_is_event_kind", False) or getattr(kind, "_is_event_kind_class", False):
+        return _as_it_is  # an event was frozen when it was made; a kind is a constant
+    return _field_checker(kind) if _is_frozen_attrs(kind) else _refuse
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
 
 
 def _freeze_elements(value: Sequence[Any] | Set[Any]) -> Any:
@@ -75,38 +97,34 @@ def _freeze_elements(value: Sequence[Any] | Set[Any]) -> Any:
     elements = [freeze(element) for element in value]
     if isinstance(value, bytearray | memoryview):
         raise TypeError(f"{type(value).__name__} can change; use bytes")
-    if isinstance(value, tuple | frozenset) and all(new is old for new, old in zip(elements, value, strict=True)):
+    if isinstance(value, tuple | frozenset) and all(map(is_, elements, value)):
         return value
     return frozenset(elements) if isinstance(value, Set) else tuple(elements)
 
 
-def _checked(value: Any) -> Any:
-    """Accept values that are frozen by their own class: event kinds and frozen attrs instances."""
-    kind = type(value)
-    if getattr(kind, "_is_event_kind", False):  # an event: frozen when it was made
-        return value
-    if isinstance(value, type) and getattr(type(value), "_is_event_kind_class", False):
-        return value
-    if not _is_frozen_attrs(kind):
-        raise TypeError(
-            f"{kind.__name__} {value!r} can change; use None, numbers, text, bytes, enums, frozen attrs values, "
-            "or mappings, sequences and sets of these"
-        )
-    for field in attrs.fields(kind):
-        inner = getattr(value, field.name)
-        if freeze(inner) is not inner:
-            raise TypeError(
-                f"{kind.__name__}.{field.name} holds a {type(inner).__name__}, which can change; "
-                "freeze it in the class, for example with `converter=freeze`"
-            )
-    return value
+def _field_checker(kind: Any) -> Callable[[Any], Any]:
+    """Accept values of a frozen attrs class whose fields are frozen, too."""
+    names = tuple(field.name for field in attrs.fields(kind))
 
+    def checked(value: Any) -> Any:
+        for name in names:
+            inner = getattr(value, name)
+            if type(inner) not in ATOMS and freeze(inner) is not inner:
+                raise TypeError(
+                    f"{kind.__name__}.{name} holds a {type(inner).__name__}, which can change; "
+                    "freeze it in the class, for example with `converter=freeze`"
+                )
+        return value
 
-_FROZEN: dict[type, bool] = {}
+    return checked
 
 
 def _is_frozen_attrs(kind: type) -> bool:
-    known = _FROZEN.get(kind)
-    if known is None:
-        known = _FROZEN[kind] = attrs.has(kind) and kind.__hash__ is not None and attrs.inspect(kind).is_frozen
-    return known
+    return attrs.has(kind) and kind.__hash__ is not None and attrs.inspect(kind).is_frozen
+
+
+def _refuse(value: Any) -> NoReturn:
+    raise TypeError(
+        f"{type(value).__name__} {value!r} can change; use None, numbers, text, bytes, enums, frozen attrs values, "
+        "or mappings, sequences and sets of these"
+    )

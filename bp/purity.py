@@ -197,11 +197,15 @@ def watched(name: str) -> Iterator[None]:
     if before is not None and not callable(before):  # a profiler that cannot be put back: do not disturb it
         yield
         return
+    collecting = gc.isenabled()
+    gc.disable()  # a collection may run anybody's callbacks in the middle of the b-thread
     sys.setprofile(look)
     try:
         yield
     finally:
         sys.setprofile(before)
+        if collecting:
+            gc.enable()
     if impure:
         raise VerificationError(
             f"b-thread {name!r} calls {impure[0]}, whose answer is not in the program: hidden state; "

@@ -18,7 +18,7 @@ from typing import Any, Literal, Protocol
 import anyio
 from attrs import define, field, frozen
 
-from bp.errors import Deadlock
+from bp.errors import Deadlock, EffectError
 from bp.event_sets import NONE, contains
 from bp.events import Event
 from bp.posts import WhenBlocked
@@ -34,7 +34,7 @@ class Broken:
     """How an effect ended without an outcome of its own; `error` when it failed, `by` the event that cancelled it."""
 
     how: Literal["failed", "cancelled", "abandoned"]
-    error: Exception | None = None
+    error: BaseException | None = None
     by: Event | None = None
 
 
@@ -80,6 +80,10 @@ class Flight:
     cancelled_by: Event | None = None
     landed: bool = False
     over: anyio.Event = field(factory=anyio.Event)
+    until: Any = field(init=False)  # the events that cancel it
+
+    def __attrs_post_init__(self) -> None:
+        self.until = self.effect.until(self.started)
 
 
 class Runner:
@@ -98,11 +102,17 @@ class Runner:
         self._inbox: deque[tuple[Event, WhenBlocked]] = deque()
         self._flights: dict[Flight, None] = {}
         self._wake = anyio.Event()
+        self._failure: Exception | None = None
         self.discarded = 0
 
     def post(self, event: Event, when_blocked: WhenBlocked = "keep") -> None:
         """Offer an external event, in its turn; call this from the event loop of the run."""
         self._inbox.append((event, when_blocked))
+        self._wake.set()
+
+    def fail(self, error: Exception) -> None:
+        """End the run under way with `error`: something that looks on has failed. The first one counts."""
+        self._failure = self._failure or error
         self._wake.set()
 
     @property
@@ -113,12 +123,12 @@ class Runner:
     async def run(self, until: Any = NONE) -> None:
         """Run until an event of the set `until` was selected, or until nothing can happen any more.
 
-        Raises the program's errors, what the journal raises, and Deadlock when the program rests, nothing is under
-        way, and somebody still wants something (or `until` has not come). After an error or a cancellation what is
-        under way goes on; run again, or `close`.
+        Raises the program's errors, what the journal raises, what `fail` was given, EffectError for an effect without
+        an outcome, and Deadlock when the program rests, nothing is under way, and somebody still wants something (or
+        `until` has not come). After an error or a cancellation what is under way goes on; run again, or `close`.
         """
         while not self._super_step(until):
-            if not self._inbox and not self._flights:
+            if not self._inbox and not self._flights and self._failure is None:
                 self._judge_rest(until)
                 return
             await self._next_post()
@@ -140,15 +150,16 @@ class Runner:
             effect = self._effects.get(type(step.event))
             if effect is not None:
                 starting.append(Flight(effect, step.event))
-        for flight in starting:
-            self._take_off(flight)
+        self._take_off(starting)
         return any(contains(until, step.event) for step in steps)
 
     async def _next_post(self) -> None:
         """Wait for an external event and hand it to the program."""
-        while not self._inbox:
+        while not self._inbox and self._failure is None:
             self._wake = anyio.Event()
             await self._wake.wait()
+        if self._failure is not None:
+            raise self._failure
         self._program.post(*self._inbox.popleft())
 
     def _judge_rest(self, until: Any) -> None:
@@ -164,40 +175,46 @@ class Runner:
 
     # Effects under way.
 
-    def _take_off(self, flight: Flight) -> None:
-        self._flights[flight] = None
-        if flight.cancelled_by is not None:
-            self._land(flight, flight.effect.broken(flight.started, Broken("cancelled", by=flight.cancelled_by)))
-            flight.over.set()
-        else:
-            _spawn(self._fly, flight)
+    def _take_off(self, starting: Sequence[Flight]) -> None:
+        self._flights.update(dict.fromkeys(starting))
+        if starting:
+            _spawn(self._fly, tuple(starting))
 
-    async def _fly(self, flight: Flight) -> None:
-        effect, started = flight.effect, flight.started
-        outcome = None
+    async def _fly(self, flights: tuple[Flight, ...]) -> None:
+        """Run the first of `flights`; the others follow when it has begun, since trio starts tasks in any order."""
+        flight, *others = flights
+        if others:
+            _spawn(self._fly, tuple(others))
+        ending: Event | Broken | None = None
         try:
-            with flight.scope:
-                outcome = await effect.run(started)
-                if not isinstance(outcome, effect.outcome):
-                    raise TypeError(f"the effect of {started.name} gave {outcome!r}; it must give one of its outcomes")
-        except Exception as error:
-            outcome = effect.broken(started, Broken("failed", error))
+            if flight.cancelled_by is None and not flight.landed:
+                with flight.scope:
+                    ending = _checked(flight, await flight.effect.run(flight.started))
+        except (KeyboardInterrupt, GeneratorExit):
+            raise
+        except BaseException as error:  # also a cancellation of its own making: without an outcome the run would hang
+            ending = Broken("failed", error)
         finally:
             flight.over.set()
-        self._land(flight, outcome or effect.broken(started, Broken("cancelled", by=flight.cancelled_by)))
+        self._land(flight, ending if ending is not None else Broken("cancelled", by=flight.cancelled_by))
 
-    def _land(self, flight: Flight, outcome: Event) -> None:
+    def _land(self, flight: Flight, ending: Event | Broken) -> None:
         """Take the one outcome of an effect; a second one is discarded."""
         if flight.landed:
-            self.discarded += 1
+            self.discarded += isinstance(ending, Event)
             return
         flight.landed = True
         del self._flights[flight]
-        self.post(outcome)
+        try:
+            self.post(_outcome(flight, ending))
+        except Exception as error:
+            failure = EffectError(f"{flight.started.name} has no outcome: {_told(error)}", started=flight.started)
+            failure.__cause__ = error
+            self.fail(failure)
 
     def _cancel_because_of(self, event: Event, starting: Sequence[Flight]) -> None:
         for flight in (*self._flights, *starting):
-            if flight.cancelled_by is None and contains(flight.effect.until(flight.started), event):
+            if flight.cancelled_by is None and contains(flight.until, event):
                 flight.cancelled_by = event
                 if flight in self._flights:
                     flight.scope.cancel()
@@ -207,7 +224,7 @@ class Runner:
         with anyio.move_on_after(GRACE):
             await flight.over.wait()
         if not flight.landed:
-            self._land(flight, flight.effect.broken(flight.started, Broken("abandoned", by=flight.cancelled_by)))
+            self._land(flight, Broken("abandoned", by=flight.cancelled_by))
 
     async def close(self) -> None:
         """End what is still under way, at the latest after the grace time; its outcomes are discarded."""
@@ -220,6 +237,28 @@ class Runner:
             with anyio.move_on_after(GRACE, shield=True):
                 for flight in leaving:
                     await flight.over.wait()
+
+
+def _outcome(flight: Flight, ending: Event | Broken) -> Event:
+    """Return the outcome of an effect that ended so. Raises what `broken` raises, and TypeError."""
+    if isinstance(ending, Broken):
+        return _checked(flight, flight.effect.broken(flight.started, ending))
+    return ending
+
+
+def _checked(flight: Flight, outcome: Event) -> Event:
+    if not isinstance(outcome, flight.effect.outcome):
+        kinds = " or ".join(kind.name for kind in flight.effect.outcome)
+        raise TypeError(f"the effect of {flight.started.name} gave {outcome!r}; it must give {kinds}")
+    return outcome
+
+
+def _told(error: Exception) -> str:
+    """Name an error, even one whose own text cannot be made."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:
+        return type(error).__name__
 
 
 def _wish(program: BProgram, name: str, sync: Any) -> str:
@@ -236,9 +275,8 @@ _TASKS: set[Any] = set()
 
 def _spawn(function: Callable[..., Coroutine[Any, Any, None]], *args: Any) -> None:
     """Start a task that nobody has to wait for: no task group, because one that hangs would hold its group open."""
-    if "trio" in sys.modules and _on_trio():
-        import trio
-
+    trio: Any = sys.modules.get("trio")  # not imported here: whoever runs on it has imported it
+    if trio is not None and trio.lowlevel.in_trio_run():
         trio.lowlevel.spawn_system_task(function, *args)
         return
     import asyncio
@@ -246,9 +284,3 @@ def _spawn(function: Callable[..., Coroutine[Any, Any, None]], *args: Any) -> No
     task = asyncio.get_running_loop().create_task(function(*args))
     _TASKS.add(task)
     task.add_done_callback(_TASKS.discard)
-
-
-def _on_trio() -> bool:
-    import trio
-
-    return trio.lowlevel.in_trio_run()  # type: ignore[no-any-return, attr-defined, unused-ignore]

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from bp.bthreads import BThreadBody
 from bp.errors import EventSetError
-from bp.events import Event
-from bp.index import Index, Kinds, Register
+from bp.events import Event, NamedEvent
+from bp.index import NOBODY, Index, Kinds, Register
 from bp.statements import Refusal, Refusals, Sync
 
 __all__ = ["Blocker", "Board", "Running"]
@@ -72,13 +72,15 @@ class Board:
     def file(self, running: Running, new: Sync) -> None:
         """Put `new` in the place of the statement of `running`. Raises TypeError for an improper event kind."""
         old = running.statement
+        if new is old:
+            return
         running.statement = new
         if old.requests is not new.requests or old.otherwise is not new.otherwise:
             self._file_requests(running, old, new)
         if old.wait_for is not new.wait_for:
-            _refile(self.waits, running, old.wait_for, new.wait_for)
+            self.waits.move(running, old.wait_for, new.wait_for)
         if old.interrupt is not new.interrupt:
-            _refile(self.interrupts, running, old.interrupt, new.interrupt)
+            self.interrupts.move(running, old.interrupt, new.interrupt)
         if old.block is not new.block:
             self._refile_blocks(self.blocks, running, old.block, new.block)
         if old.refuse is not new.refuse or old.because is not new.because:
@@ -111,29 +113,32 @@ class Board:
             del self.hot[running]
 
     def _refile_blocks(self, index: Index[Running], running: Running, old: Any, new: Any) -> None:
+        index.move(running, old, new)
         if old is not None:
-            index.remove(old, running)
             self._disturb(old)
         if new is not None:
-            index.add(new, running)
             self._disturb(new)
 
     def _disturb(self, events: Any) -> None:
         """Mark the requests that a coming or going block of `events` may concern, to be judged again."""
-        if self.requesters:
+        if type(events) is NamedEvent:
+            self.stale.update(self.requests.by_event.get(events, NOBODY))
+        elif self.requesters:
             self.stale.update(self.requests.concerned(events))
-            if self.alternatives.by_event:
-                self.stale.update(self.alternatives.concerned(events))
+        if self.alternatives.by_event:
+            self.stale.update(self.alternatives.concerned(events))
 
     # What can be selected: judged when a block came or went, remembered until then.
 
     def judge(self) -> None:
         """Judge the stale requests. Raises EventSetError for a predicate or an `otherwise` that fails."""
         stale, self.stale = self.stale, {}
+        blocks, refusals, refusing = self.blocks.members, self.refusals.members, not self.refusals.is_empty()
         for running in stale:
             statement = running.statement
-            if len(statement.requests) == 1 and statement.otherwise is None and running.alternative is None:
-                running.offers = statement.requests if self.is_free(statement.requests[0]) else ()
+            requests = statement.requests
+            if len(requests) == 1 and statement.otherwise is None and running.alternative is None:
+                running.offers = () if blocks(requests[0]) or (refusing and refusals(requests[0])) else requests
             else:
                 self._judge_requests(running, statement)
             if running.offers and not running.queued:
@@ -239,25 +244,21 @@ class Board:
 
     def concerned(self, event: Event) -> tuple[list[Running], Any]:
         """Return who resumes on `event`, by priority and age, and which of them are interrupted by it."""
-        interrupted = self.interrupts.members(event)
+        interrupted = NOBODY if self.interrupts.is_empty() else self.interrupts.members(event)
         found = self.waits.members(event)
         requesters = self.requests.by_event.get(event)
         if requesters:
-            found = {**found, **requesters}
+            found = {**found, **requesters} if found else requesters
         if self.alternatives.by_event:
             found = {**found, **self.alternatives.by_event.get(event, {})}
         if interrupted:
             found = {**found, **interrupted}
-        if len(found) < 2:
-            return list(found), interrupted
-        return sorted(found, key=_rank), interrupted
-
-
-def _refile(index: Index[Running], running: Running, old: Any, new: Any) -> None:
-    if old is not None:
-        index.remove(old, running)
-    if new is not None:
-        index.add(new, running)
+        in_turn = list(found)
+        if len(in_turn) > 2:
+            in_turn.sort(key=_rank)
+        elif len(in_turn) == 2 and in_turn[1].rank < in_turn[0].rank:
+            in_turn.reverse()
+        return in_turn, interrupted
 
 
 def _otherwise_error(running: Running, finding: str) -> EventSetError:

@@ -98,13 +98,14 @@ def sync(
         raise TypeError("refuse= and because= go together: who is refused is told why")
     if otherwise is not None and not callable(otherwise):
         raise TypeError(f"otherwise={otherwise!r}: give a function from the refusals to an event")
+    # Plain events are told apart right here: a call less for each word is what a small program notices.
     return Sync(
-        requests := () if request is None else _requested(request),
+        requests := () if request is None else request._alone if type(request) is NamedEvent else _requested(request),
         type(request) is AnyOf,
-        None if wait_for is None else _event_set(wait_for),
-        None if block is None else _event_set(block),
-        None if interrupt is None else _event_set(interrupt),
-        None if refuse is None else _event_set(refuse),
+        wait_for if wait_for is None or type(wait_for) is NamedEvent else _event_set(wait_for),
+        block if block is None or type(block) is NamedEvent else _event_set(block),
+        interrupt if interrupt is None or type(interrupt) is NamedEvent else _event_set(interrupt),
+        refuse if refuse is None or type(refuse) is NamedEvent else _event_set(refuse),
         because if because is None or type(because) is str else _frozen_because(because),
         otherwise if otherwise is None or requests else _lonely_otherwise(),
         hot if hot is False or hot is True else _no_flag(hot),
@@ -158,8 +159,6 @@ def _no_request(found: Any) -> TypeError:
 
 
 def _event_set(value: Any) -> Any:
-    if type(value) is NamedEvent:
-        return value
     events = as_event_set(value)
     return None if events is NONE else events
 

@@ -42,8 +42,8 @@ def verify(
     scheduler does by default. endless: also report cycles of internal events alone. progress: called with the
     numbers of states and of those still to expand, about every second; True prints them.
 
-    Raises VerificationError for a b-thread that keeps state where it cannot be seen, and TypeError. Ctrl-C ends the search: what
-    was found until then is returned, as bounded.
+    Raises VerificationError for a b-thread that keeps state where it cannot be seen, and TypeError. Ctrl-C ends the
+    search: what was found until then is returned, as bounded.
     """
     possible = tuple(possible)
     _check_arguments(bthreads, environment, possible, order)

@@ -11,14 +11,14 @@ Nothing here does I/O. Reading order:
   `harmless`, and `table` (finding a row). `wrappers`: programs that run programs. `interpreters`: inline code.
 - `special/`: forms that no table can say: `shells`, `code`, `search`, `builtins`, `output`, and their `table`.
 - `examination`: one simple command becomes findings. `judgement`: findings become a verdict.
-- `checks`, `mentions`: single questions about an action or a command.
+- `checks`, `mentioned`: single questions about an action or a command.
 """
 
 from constitution.action import Action, PathUse
 from constitution.checks import check_safety, classify_risk, compose, is_dangerous_command
 from constitution.effects import Effect, Zone
 from constitution.judgement import judge, judge_command
-from constitution.mentions import Mentions, mentions
+from constitution.mentioned import Mentions, mentions
 from constitution.paths import is_path_safe
 from constitution.policies import APPROVAL_LIST, DEFAULT, GATED, PASSTHROUGH, POLICIES, WORKSPACE
 from constitution.policy import Policy

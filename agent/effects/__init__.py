@@ -8,11 +8,20 @@
 - `streaming`: pieces on their way to those who look on
 """
 
-from agent.effects.approval import Approver, approval
-from agent.effects.backoff import backoff
-from agent.effects.description import description
-from agent.effects.execution import execution
-from agent.effects.inference import inference
+from agent.effects.approval import Approver, approval_effect
+from agent.effects.backoff import backoff_effect
+from agent.effects.description import description_effect
+from agent.effects.execution import execution_effect
+from agent.effects.inference import inference_effect
 from agent.effects.streaming import Watcher, coalesced
 
-__all__ = ["Approver", "Watcher", "approval", "backoff", "coalesced", "description", "execution", "inference"]
+__all__ = [
+    "Approver",
+    "Watcher",
+    "approval_effect",
+    "backoff_effect",
+    "coalesced",
+    "description_effect",
+    "execution_effect",
+    "inference_effect",
+]

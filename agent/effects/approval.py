@@ -3,17 +3,17 @@
 from collections.abc import Awaitable, Callable
 
 from agent.events import AbortAsked, ApprovalAnswered, ApprovalAsked, GateRejected, StopAsked
-from agent.threads.by_constitution import NOBODY
+from agent.threads.judging import NOBODY
 from bp import where
 from bp.runner import Broken, Effect
 
-__all__ = ["Approver", "approval"]
+__all__ = ["Approver", "approval_effect"]
 
 Approver = Callable[[ApprovalAsked], Awaitable[bool | str] | bool | str]
 """Gives True for yes, False for no, or what the person said instead, which is a no."""
 
 
-def approval(approver: Approver | None) -> Effect:
+def approval_effect(approver: Approver | None) -> Effect:
     """Return the effect of `approval_asked`; without an approver no person is present."""
 
     async def ask(asked: ApprovalAsked) -> ApprovalAnswered:

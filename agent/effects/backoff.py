@@ -8,7 +8,7 @@ import anyio
 from agent.events import AbortAsked, BackoffElapsed, BackoffStarted, StopAsked
 from bp.runner import Broken, Effect
 
-__all__ = ["backoff", "seconds_before"]
+__all__ = ["backoff_effect", "seconds_before"]
 
 FIRST, LONGEST, LONGEST_ASKED = 0.5, 8.0, 120.0  # seconds
 
@@ -21,7 +21,7 @@ def seconds_before(started: BackoffStarted) -> float:
     return uniform(0.75, 1.0) * longest
 
 
-def backoff(wait: Callable[[BackoffStarted], float] = seconds_before) -> Effect:
+def backoff_effect(wait: Callable[[BackoffStarted], float] = seconds_before) -> Effect:
     """Return the effect of `backoff_started`; `wait` gives the seconds."""
 
     async def sleep(started: BackoffStarted) -> BackoffElapsed:

@@ -11,10 +11,10 @@ from agent.tools.workspace import Workspace
 from bp.runner import Broken, Effect
 from constitution import Action, PathUse, mentions
 
-__all__ = ["describe", "description"]
+__all__ = ["describe", "description_effect"]
 
 
-def description(toolbox: Toolbox) -> Effect:
+def description_effect(toolbox: Toolbox) -> Effect:
     """Return the effect of `proposed_action`."""
 
     async def look_up(proposed: ProposedAction) -> ActionDescribed:

@@ -7,10 +7,10 @@ from agent.events import AbortAsked, ToolFinished, ToolStarted
 from agent.tools.toolbox import Toolbox
 from bp.runner import Broken, Effect
 
-__all__ = ["execution"]
+__all__ = ["execution_effect"]
 
 
-def execution(toolbox: Toolbox, watcher: Watcher | None) -> Effect:
+def execution_effect(toolbox: Toolbox, watcher: Watcher | None) -> Effect:
     """Return the effect of `tool_started`."""
 
     async def run(started: ToolStarted) -> ToolFinished:

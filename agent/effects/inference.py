@@ -1,19 +1,23 @@
 """Ask the model: a draft comes back, or the reason why there is none."""
 
 from collections.abc import Callable
+from typing import get_args
+
+from attrs import astuple
 
 from agent.effects.streaming import Watcher, coalesced
 from agent.events import AbortAsked, InferenceFailed, InferenceFinished, InferenceRequested
+from agent.messages import AssistantMessage, StopReason
 from agent.models import Answer, Delta, Model, ModelError, ModelRequest, read_calls
 from agent.projections import Conversation, Totals
 from agent.tools.toolbox import Toolbox
 from bp import Event
 from bp.runner import Broken, Effect
 
-__all__ = ["inference"]
+__all__ = ["inference_effect"]
 
 
-def inference(
+def inference_effect(
     model: Model,
     toolbox: Toolbox,
     system_prompt: str,
@@ -33,6 +37,7 @@ def inference(
         return finished(requested.draft, answer)
 
     def finished(draft: str, answer: Answer) -> InferenceFinished:
+        check_form(answer)
         calls = read_calls(answer, toolbox.categories, turn=totals.turns)
         checked = tuple(toolbox.checked(call) for call in calls)
         return InferenceFinished(draft, answer.message, checked, answer.stop_reason, answer.usage)
@@ -44,6 +49,20 @@ def inference(
         broken=failed,
         until=lambda _: AbortAsked,
     )
+
+
+def check_form(answer: Answer) -> None:
+    """Raise TypeError for what is no answer: models are foreign code, and what they give stays in the log."""
+    if not isinstance(answer, Answer) or not isinstance(answer.message, AssistantMessage):
+        raise TypeError(f"a model gives an Answer with an AssistantMessage, not {answer!r}")
+    message, usage = answer.message, answer.usage
+    texts = [message.text, message.reasoning, *(text for call in message.calls for text in astuple(call))]
+    if wrong := [text for text in texts if not isinstance(text, str)]:
+        raise TypeError(f"an answer consists of texts, not {wrong[0]!r}")
+    if answer.stop_reason not in get_args(StopReason):
+        raise TypeError(f"the stop reason is {answer.stop_reason!r}; it must be one of {get_args(StopReason)}")
+    if type(usage.input_tokens) is not int or type(usage.output_tokens) is not int:
+        raise TypeError(f"usage is counted in whole tokens, not as {usage!r}")
 
 
 def failed(requested: InferenceRequested, broken: Broken) -> InferenceFailed:

@@ -14,11 +14,12 @@ Watcher = Callable[[str], None]
 
 @asynccontextmanager
 async def coalesced(watcher: Watcher | None) -> AsyncIterator[Watcher]:
-    """Give a function that takes pieces of text; `watcher` gets them joined, and all of them in the end."""
+    """Give a function that takes pieces of text; `watcher`, which must not raise, gets them joined and whole."""
     if watcher is None:
         yield _ignore
         return
     pieces: list[str] = []
+    failure: Exception | None = None
 
     def show() -> None:
         if pieces:
@@ -35,9 +36,13 @@ async def coalesced(watcher: Watcher | None) -> AsyncIterator[Watcher]:
         tasks.start_soon(show_now_and_then)
         try:
             yield pieces.append
+        except Exception as error:  # kept out of the task group, which would make a group of it
+            failure = error
         finally:
             show()
             tasks.cancel_scope.cancel()
+    if failure is not None:
+        raise failure
 
 
 def _ignore(_: str) -> None:

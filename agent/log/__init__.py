@@ -7,10 +7,15 @@
 - `replaying`: the same program once more, against the record
 """
 
+from typing import TYPE_CHECKING
+
+from agent.lazy import from_modules
 from agent.log.encoding import FORMAT, to_record
 from agent.log.reading import LogError, RecordedRun, read_log
-from agent.log.replaying import Difference, ReplayResult, replay
 from agent.log.writing import LogWriter
+
+if TYPE_CHECKING:
+    from agent.log.replaying import Difference, ReplayResult, replay
 
 __all__ = [
     "FORMAT",
@@ -23,3 +28,6 @@ __all__ = [
     "replay",
     "to_record",
 ]
+
+_REPLAYING = "replaying"  # it needs cattrs: 20 ms, which writing a log does without
+__getattr__ = from_modules("agent.log", {"Difference": _REPLAYING, "ReplayResult": _REPLAYING, "replay": _REPLAYING})

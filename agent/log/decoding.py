@@ -1,13 +1,16 @@
 """Records back to events: those that came from outside; the program makes all others anew."""
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any
 
 import cattrs
+from attrs import fields
 from cattrs.gen import make_dict_structure_fn
 
 from agent import events
 from agent.calls import ToolCall
+from agent.events import ProposedAction
 from agent.log.encoding import ROLES
 from agent.log.reading import LogError
 from agent.messages import Message
@@ -16,9 +19,17 @@ from constitution.action import Facts
 
 __all__ = ["Decoder"]
 
-KINDS = {
-    kind.name: kind for kind in vars(events).values() if isinstance(kind, type) and issubclass(kind, Event)
+KINDS: dict[str, Any] = {
+    kind.name: kind
+    for kind in vars(events).values()
+    if isinstance(kind, type) and issubclass(kind, Event) and kind is not Event
 }  # every kind of the vocabulary, by its name in the log
+
+WITH_A_CALL = frozenset(
+    name
+    for name, kind in KINDS.items()
+    if any(field.name == "call" and field.type is ToolCall for field in fields(kind))
+)  # of whose records the call is known by its id
 
 
 class Decoder:
@@ -27,12 +38,11 @@ class Decoder:
     def __init__(self) -> None:
         """Make a decoder that knows no call yet."""
         self._calls: dict[str, ToolCall] = {}
-        self._converter = self._make_converter()
 
     def learn(self, record: Mapping[str, Any]) -> None:
         """Remember the call of a `proposed_action`. Raises LogError."""
         if record["name"] == "proposed_action":
-            call = self._structured(record, record["data"]["call"], ToolCall)
+            call = _structured(record, record["data"], ProposedAction).call
             self._calls[call.id] = call
 
     def event(self, record: Mapping[str, Any]) -> Event:
@@ -40,34 +50,42 @@ class Decoder:
         kind = KINDS.get(record["name"])
         if kind is None:
             raise LogError(f"step {record['step']}: the event kind {record['name']!r} is not known here")
-        return self._structured(record, record["data"], kind)  # type: ignore[no-any-return]
+        return _structured(record, self._with_call(record), kind)  # type: ignore[no-any-return]
 
-    def _structured(self, record: Mapping[str, Any], data: Any, kind: Any) -> Any:
-        try:
-            return self._converter.structure(data, kind)
-        except Exception as error:
-            problems = "; ".join(cattrs.transform_error(error, path=record["name"]))
-            raise LogError(f"step {record['step']}: {problems}") from error
+    def _with_call(self, record: Mapping[str, Any]) -> Any:
+        """Return the data of a record with its call instead of the id of it, where its kind carries a whole call."""
+        data = record["data"]
+        if not isinstance(data, dict) or record["name"] not in WITH_A_CALL or not isinstance(data.get("call"), str):
+            return data
+        if data["call"] not in self._calls:
+            raise LogError(f"step {record['step']}: the call {data['call']!r} was never proposed")
+        return {**data, "call": self._calls[data["call"]]}
 
-    def _make_converter(self) -> cattrs.Converter:
-        converter = cattrs.Converter(forbid_extra_keys=True)
-        for plain in (str, bool, int, float):
-            converter.register_structure_hook(plain, _exactly(plain))
-        converter.register_structure_hook(Facts, lambda data, _: Facts(data))
-        converter.register_structure_hook_func(lambda kind: kind == Mapping[str, Any], lambda data, _: freeze(data))
-        for kind in ROLES:
-            converter.register_structure_hook(kind, _without_role(kind, converter))
-        converter.register_structure_hook_func(lambda kind: kind == Message, lambda data, _: _message(converter, data))
-        whole_call = make_dict_structure_fn(ToolCall, converter, _cattrs_forbid_extra_keys=True)
-        converter.register_structure_hook(
-            ToolCall, lambda data, kind: self._known_call(data) if isinstance(data, str) else whole_call(data, kind)
-        )
-        return converter
 
-    def _known_call(self, call: str) -> ToolCall:
-        if call not in self._calls:
-            raise ValueError(f"the call {call!r} was never proposed")
-        return self._calls[call]
+def _structured(record: Mapping[str, Any], data: Any, kind: Any) -> Any:
+    try:
+        return _converter().structure(data, kind)
+    except Exception as error:
+        problems = "; ".join(cattrs.transform_error(error, path=record["name"]))
+        raise LogError(f"step {record['step']}: {problems}") from error
+
+
+@cache
+def _converter() -> cattrs.Converter:
+    """Return the one converter, made when it is first used."""
+    converter = cattrs.Converter(forbid_extra_keys=True)
+    for plain in (str, bool, int, float):
+        converter.register_structure_hook(plain, _exactly(plain))
+    converter.register_structure_hook(Facts, lambda data, _: Facts(data))
+    converter.register_structure_hook_func(lambda kind: kind == Mapping[str, Any], lambda data, _: freeze(data))
+    for kind in ROLES:
+        converter.register_structure_hook(kind, _without_role(kind, converter))
+    converter.register_structure_hook_func(lambda kind: kind == Message, lambda data, _: _message(converter, data))
+    whole_call = make_dict_structure_fn(ToolCall, converter, _cattrs_forbid_extra_keys=True)
+    converter.register_structure_hook(
+        ToolCall, lambda data, kind: data if isinstance(data, ToolCall) else whole_call(data, kind)
+    )
+    return converter
 
 
 def _exactly(kind: type) -> Callable[[Any, Any], Any]:

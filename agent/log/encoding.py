@@ -5,9 +5,11 @@ its id in every later record.
 """
 
 import json
-from collections.abc import Mapping, Set
-from types import FunctionType
-from typing import Any
+from collections.abc import Callable, Mapping, Set
+from enum import Enum
+from math import isfinite
+from types import FunctionType, NoneType
+from typing import Any, NoReturn
 
 import attrs
 
@@ -49,41 +51,84 @@ def event_data(event: Event) -> Any:
 
 def plain(value: Any) -> Any:
     """Return a frozen value as what JSON can hold. Raises TypeError for what has no such form."""
-    if value is None or isinstance(value, str | bool | int | float):
-        return value
-    if isinstance(value, Refusal):
-        return {"bthread": value.bthread, "because": plain(value.because)}
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, tuple | list):
-        return [plain(item) for item in value]
-    if isinstance(value, Set):
-        return sorted((plain(item) for item in value), key=dump)
-    if isinstance(value, FunctionType | type):
-        return f"{value.__module__}.{value.__qualname__}"
-    if isinstance(value, Event) and not attrs.has(type(value)):
-        return {"event": value.name, "data": plain(getattr(value, "data", None))}
-    if attrs.has(type(value)):
-        role = ROLES.get(type(value))
-        fields = {name: plain(item) for name, item in _fields_of(value).items()}
-        return fields if role is None else {"role": role, **fields}
+    kind = type(value)
+    return (_ENCODERS.get(kind) or _learn(kind))(value)
+
+
+_ENCODERS: dict[type, Callable[[Any], Any]] = {}  # by type: every record asks for each of its values
+
+
+def _learn(kind: type) -> Callable[[Any], Any]:
+    """Find out once what values of `kind` look like."""
+    encoder = _ENCODERS[kind] = _encoder(kind)
+    return encoder
+
+
+def _encoder(kind: type) -> Callable[[Any], Any]:
+    if issubclass(kind, NoneType | str | bool | int):
+        return _as_it_is
+    if attrs.has(kind):
+        return _fields_encoder(kind)
+    return next((encoder for kinds, encoder in _FORMS if issubclass(kind, kinds)), _refuse)
+
+
+def _fields_encoder(kind: Any) -> Callable[[Any], dict[str, Any]]:
+    """Encode values of an attrs class as their fields; messages say their role, too."""
+    names = _names_of(kind)
+    role = {"role": ROLES[kind]} if kind in ROLES else {}
+    return lambda value: {**role, **{name: plain(getattr(value, name)) for name in names}}
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+def _plain_atom(value: float | bytes | Enum) -> Any:
+    """Return an atom for which JSON has no word as text: an infinity, bytes in hexadecimal, an enum by its name."""
+    if isinstance(value, Enum):
+        return value.name
+    if isinstance(value, bytes):
+        return value.hex()
+    return value if isfinite(value) else str(value)
+
+
+def _refuse(value: Any) -> NoReturn:
     raise TypeError(f"{type(value).__name__} {value!r} has no form in the log")
+
+
+_FORMS: tuple[tuple[Any, Callable[[Any], Any]], ...] = (  # the first that fits
+    (float | bytes | Enum, _plain_atom),
+    (Refusal, lambda refusal: {"bthread": refusal.bthread, "because": plain(refusal.because)}),
+    (Mapping, lambda mapping: {str(key): plain(item) for key, item in mapping.items()}),
+    (tuple | list, lambda items: [plain(item) for item in items]),
+    (Set, lambda items: sorted(map(plain, items), key=dump)),
+    (FunctionType | type, lambda named: f"{named.__module__}.{named.__qualname__}"),
+    (Event, lambda event: {"event": event.name, "data": plain(event.data)}),
+)
 
 
 def dump(data: Any) -> str:
     """Return one line of JSON, without the line end; lone surrogates are escaped, so that it is valid UTF-8."""
-    line = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+    line = _LEGIBLE.encode(data)
     try:
         line.encode()
     except UnicodeEncodeError:
-        return json.dumps(data, separators=(",", ":"))
+        return _ESCAPED.encode(data)
     return line
 
 
-def _fields_of(value: Any) -> dict[str, Any]:
-    kind = type(value)
+# Made once: `json.dumps` with these options would make one for every line.
+_LEGIBLE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+_ESCAPED = json.JSONEncoder(separators=(",", ":"))
+
+
+def _fields_of(event: Event) -> dict[str, Any]:
+    kind = type(event)
     names = _FIELDS.get(kind)
     if names is None:
-        names = tuple(field.name for field in attrs.fields(kind)) if attrs.has(kind) else ("data",)
-        _FIELDS[kind] = names
-    return {name: getattr(value, name) for name in names}
+        names = _FIELDS[kind] = _names_of(kind)
+    return {name: getattr(event, name) for name in names}
+
+
+def _names_of(kind: Any) -> tuple[str, ...]:
+    return tuple(field.name for field in attrs.fields(kind)) if attrs.has(kind) else ("data",)

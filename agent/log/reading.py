@@ -12,7 +12,8 @@ from agent.log.encoding import FORMAT
 
 __all__ = ["LogError", "RecordedRun", "read_log"]
 
-FIELDS = ("step", "super_step", "name", "data", "origin")
+FIELDS = {"step": int, "super_step": int, "name": str, "data": dict, "origin": str}
+"""What every record has, and of which type."""
 
 
 class LogError(Exception):
@@ -36,7 +37,8 @@ def read_log(path: str | os.PathLike[str]) -> RecordedRun:
         lines = path.read_bytes().split(b"\n")
     except OSError as error:
         raise LogError(f"cannot read the log {path}: {error.strerror}") from error
-    if lines[-1] == b"":
+    is_whole = lines[-1] == b""  # only a line without its end can have been cut off
+    if is_whole:
         lines.pop()
     if not lines:
         raise LogError(f"the log {path} is empty; it must begin with a header")
@@ -47,7 +49,7 @@ def read_log(path: str | os.PathLike[str]) -> RecordedRun:
         try:
             records.append(_checked(path, number, _parsed(path, number, line)))
         except LogError:
-            if number < len(lines):
+            if is_whole or number < len(lines):
                 raise
             torn = True
     return RecordedRun(path, header, tuple(records), torn)
@@ -56,7 +58,7 @@ def read_log(path: str | os.PathLike[str]) -> RecordedRun:
 def _parsed(path: Path, number: int, line: bytes) -> dict[str, Any]:
     try:
         parsed = json.loads(line)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise LogError(f"{path}, line {number}: this is not JSON ({error}); the log was changed or damaged") from error
     if not isinstance(parsed, dict):
         raise LogError(f"{path}, line {number}: expected a JSON object, found {type(parsed).__name__}")
@@ -72,7 +74,7 @@ def _check_header(path: Path, header: Mapping[str, Any]) -> None:
 
 
 def _checked(path: Path, number: int, record: dict[str, Any]) -> dict[str, Any]:
-    missing = [field for field in FIELDS if field not in record]
+    missing = [field for field, kind in FIELDS.items() if not isinstance(record.get(field), kind)]
     if missing:
         raise LogError(f"{path}, line {number}: the record has no {', '.join(missing)}; the log was changed or damaged")
     return record

@@ -11,11 +11,11 @@ from attrs import frozen
 from agent.log.decoding import Decoder
 from agent.log.encoding import to_record
 from agent.log.reading import RecordedRun
-from bp import BProgram, BProgramError
+from bp import BProgram, BProgramError, Event
 
 __all__ = ["Difference", "ReplayResult", "replay"]
 
-ENGINE = "engine"  # the origin of the record that says how the engine failed
+ENGINE = "engine"  # the origin of the last record of a run that broke off
 
 
 @frozen
@@ -40,13 +40,16 @@ class ReplayResult:
 
 def replay(run: RecordedRun, program: BProgram) -> ReplayResult:
     """Replay `run` on `program`, which must not have begun. Raises LogError for a record that cannot be an event."""
+    broke_off = bool(run.records) and run.records[-1]["origin"] == ENGINE
     replayed = _replayed(run, program)
     equal = 0
-    for recorded in run.records:
+    for recorded in run.records[: len(run.records) - broke_off]:
         made = next(replayed, None)
         if made != recorded:
             return ReplayResult(equal, Difference(equal + 1, recorded, made))
         equal += 1
+    if broke_off:  # why, the program cannot know: a listener, or the disk
+        return ReplayResult(equal + 1)
     if not run.torn and (made := next(replayed, None)) is not None:
         return ReplayResult(equal, Difference(equal + 1, None, made))
     return ReplayResult(equal)
@@ -60,18 +63,18 @@ def _replayed(run: RecordedRun, program: BProgram) -> Iterator[Mapping[str, Any]
         for record in run.records:
             decoder.learn(record)
             if record["origin"] == "outside":
-                program.post(decoder.event(record))
-                yield from _records(program)
-            elif record["origin"] == ENGINE:
-                yield record
+                yield from _records(program, decoder.event(record))
 
 
-def _records(program: BProgram) -> Iterator[Mapping[str, Any]]:
+def _records(program: BProgram, event: Event | None = None) -> Iterator[Mapping[str, Any]]:
+    """Yield the records of a super-step, which begins with the external `event`."""
     try:
+        if event is not None:
+            program.post(event)
         for step in program.run():
             yield to_record(step)
     except BProgramError:
-        return  # the engine failed then as it does now; its own record comes last
+        return  # here the program ends; if it did so then too, the log says so in its last record
 
 
 def _shown(record: Mapping[str, Any] | None) -> str:

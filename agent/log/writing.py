@@ -3,6 +3,7 @@
 import fcntl
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -35,10 +36,10 @@ class LogWriter:
             self._write(dump(header))
             self.flush()
         except OSError as error:
-            self._file.close()
+            self.close()
             raise LogError(f"cannot write the log {self.path}: {error.strerror}") from error
         except LogError:
-            self._file.close()
+            self.close()
             raise
 
     def record(self, step: Step) -> None:
@@ -55,8 +56,9 @@ class LogWriter:
         self._file.flush()
 
     def close(self) -> None:
-        """Close the log; nothing can be appended any more."""
-        self._file.close()
+        """Close the log; nothing can be appended any more. What was to be kept has been flushed before."""
+        with suppress(OSError):  # what could not be written is tried once more, and has been told of
+            self._file.close()
 
     def _write(self, line: str) -> None:
         self._file.write(line + "\n")

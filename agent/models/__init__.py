@@ -16,14 +16,19 @@ Modules in reading order; each needs only those above it.
 - `names`: which model a name means
 """
 
-from agent.models.assembly import Assembly, assemble
+from typing import TYPE_CHECKING
+
+from agent.lazy import from_modules
 from agent.models.calls import read_calls, with_ids
-from agent.models.chat import render_messages, render_tools
 from agent.models.model import Answer, Delta, Model, ModelError, ModelRequest, ToolSchema
-from agent.models.names import model_from_name
-from agent.models.openai_chat import OpenAIChat
-from agent.models.script_file import ScriptError, load_script
 from agent.models.scripted import ScriptedAnswer, ScriptedCall, ScriptedModel, Step, answer, call, delay, fail
+
+if TYPE_CHECKING:
+    from agent.models.assembly import Assembly, assemble
+    from agent.models.chat import render_messages, render_tools
+    from agent.models.names import model_from_name
+    from agent.models.openai_chat import OpenAIChat
+    from agent.models.script_file import ScriptError, load_script
 
 __all__ = [
     "Answer",
@@ -51,3 +56,17 @@ __all__ = [
     "render_tools",
     "with_ids",
 ]
+
+__getattr__ = from_modules(  # what a server or a file needs: 20 ms, which a scripted run does without
+    "agent.models",
+    {
+        "Assembly": "assembly",
+        "OpenAIChat": "openai_chat",
+        "ScriptError": "script_file",
+        "assemble": "assembly",
+        "load_script": "script_file",
+        "model_from_name": "names",
+        "render_messages": "chat",
+        "render_tools": "chat",
+    },
+)

@@ -2,9 +2,11 @@
 
 - `conversation`: what the model is shown
 - `totals`: what was spent
+- `open_calls`: what is not answered yet
 """
 
 from agent.projections.conversation import Conversation
+from agent.projections.open_calls import OpenCalls
 from agent.projections.totals import Totals
 
-__all__ = ["Conversation", "Totals"]
+__all__ = ["Conversation", "OpenCalls", "Totals"]

@@ -2,34 +2,34 @@
 
 The core, without which there is no loop:
 
-- `session`: one run at a time
-- `converse`: prompt, inference, answer, calls, inference, until the model asks for no more
-- `choose`: of the drafts of a turn, the first that nobody refuses is committed
-- `carry_out`: one call from its proposal to its one answer
-- `gate`: every described action is put up for approval
+- `sessions`: `session`, one run at a time
+- `conversation`: `converse`, from inference to inference until the model asks for no more
+- `drafts`: `choose`, which commits the first draft of a turn that nobody refuses
+- `calls`: `carry_out`, one call from its proposal to its one answer
+- `approval`: `gate`, where every described action is put up
 
 The rules, each a preset's choice:
 
-- `by_constitution`: what is denied is refused, what needs a person waits for one
-- `no_start_without_approval`: a tool starts only on exactly the call that was approved
-- `only_whole_calls`: flawed calls are answered, and never run
+- `judging`: `by_constitution`; what is denied is refused, what needs a person waits for one
+- `starts`: `no_start_without_approval`, on exactly the call that was approved
+- `flaws`: `only_whole_calls`; the others are answered, and never run
 - `order`: one call at a time, answers in source order
 - `limits`: turns, failures in a row, empty answers in a row
-- `retry`: ask again after a failed inference, a little later each time
+- `retries`: `retry`, a little later each time
 - `stopping`: stop and abort
 """
 
-from agent.threads.by_constitution import by_constitution
-from agent.threads.carry_out import carry_out
-from agent.threads.choose import choose
-from agent.threads.converse import converse
-from agent.threads.gate import gate
+from agent.threads.approval import gate
+from agent.threads.calls import carry_out
+from agent.threads.conversation import converse
+from agent.threads.drafts import choose
+from agent.threads.flaws import only_whole_calls
+from agent.threads.judging import by_constitution
 from agent.threads.limits import at_most, empty_answers, too_many_failures
-from agent.threads.no_start_without_approval import no_start_without_approval
-from agent.threads.only_whole_calls import only_whole_calls
 from agent.threads.order import answers_in_source_order, one_at_a_time
-from agent.threads.retry import retry
-from agent.threads.session import session
+from agent.threads.retries import retry
+from agent.threads.sessions import session
+from agent.threads.starts import no_start_without_approval
 from agent.threads.stopping import abort_on_request, stop_on_request
 
 __all__ = [

@@ -6,6 +6,9 @@ from bp import BThreadBody, bthread, sync, where
 
 __all__ = ["LIMIT_TEXT", "at_most", "empty_answers", "too_many_failures"]
 
+TURNS = AnswerCommitted | RunEnded
+TOOL_NEWS = ToolFinished | where(CallAnswered, outcome="invalid") | RunEnded
+
 LIMIT_TEXT = "Stopped: maximum iteration limit reached."  # S0 5.1
 
 
@@ -15,7 +18,7 @@ def at_most(turns: int, text: str = LIMIT_TEXT) -> BThreadBody:
     while True:
         taken = 0
         while taken < turns:
-            said = yield sync(wait_for=AnswerCommitted | RunEnded)
+            said = yield sync(wait_for=TURNS)
             taken = 0 if isinstance(said, RunEnded) else taken + 1
         yield sync(refuse=InferenceRequested, because=Ending("limit", "max_iterations", text), wait_for=RunEnded)
 
@@ -24,11 +27,10 @@ def at_most(turns: int, text: str = LIMIT_TEXT) -> BThreadBody:
 def too_many_failures(limit: int) -> BThreadBody:
     """End the run at the `limit`-th failure in a row: tools in error and invalid calls; refusals do not count."""
     ending = Ending("failed", "too_many_failures", f"Stopped: {limit} tool failures in a row.")
-    news = ToolFinished | where(CallAnswered, outcome="invalid") | RunEnded
     while True:
         failures = 0
         while failures < limit:
-            said = yield sync(wait_for=news)
+            said = yield sync(wait_for=TOOL_NEWS)
             failed = isinstance(said, CallAnswered) or (isinstance(said, ToolFinished) and said.is_error)
             failures = failures + 1 if failed else 0
         yield sync(refuse=InferenceRequested | ProposedAction, because=ending, wait_for=RunEnded)
@@ -41,6 +43,6 @@ def empty_answers(limit: int) -> BThreadBody:
     while True:
         empty = 0
         while empty < limit:
-            said = yield sync(wait_for=AnswerCommitted | RunEnded)
+            said = yield sync(wait_for=TURNS)
             empty = empty + 1 if isinstance(said, AnswerCommitted) and not (said.message.text or said.calls) else 0
         yield sync(refuse=InferenceRequested, because=ending, wait_for=RunEnded)

@@ -12,7 +12,8 @@ def one_at_a_time() -> BThreadBody:
     """Hold the later calls of each answer back until the earlier ones are answered (S0 5.1, S3)."""
     while True:
         answer = yield sync(wait_for=AnswerCommitted)
-        yield start(in_turn(answer.calls))
+        if len(answer.calls) > 1:
+            yield start(in_turn(answer.calls))
 
 
 @bthread(name="one_at_a_time")
@@ -29,7 +30,8 @@ def answers_in_source_order() -> BThreadBody:
     """Hold each answer back until the calls before it are answered."""
     while True:
         answer = yield sync(wait_for=AnswerCommitted)
-        yield start(answered_in_order(tuple(call.id for call in answer.calls)))
+        if len(answer.calls) > 1:
+            yield start(answered_in_order(tuple(call.id for call in answer.calls)))
 
 
 @bthread(name="answers_in_source_order")

@@ -12,7 +12,13 @@ from typing import Any
 from attrs import evolve
 
 from agent.calls import ToolCall
-from agent.effects import approval, backoff, description, execution, inference
+from agent.effects import (
+    approval_effect,
+    backoff_effect,
+    description_effect,
+    execution_effect,
+    inference_effect,
+)
 from agent.events import (
     AbortAsked,
     ActionDescribed,
@@ -122,5 +128,6 @@ EXAMPLES: Examples = {
 def loop_effects() -> tuple[Effect, ...]:
     """Return the effects of the loop as declared; nothing of them runs here."""
     toolbox = Toolbox((), Workspace("/"))
-    asking = inference(ScriptedModel([]), toolbox, "", Conversation(), Totals(), None)
-    return (asking, description(toolbox), execution(toolbox, None), approval(None), backoff())
+    asking = inference_effect(ScriptedModel([]), toolbox, "", Conversation(), Totals(), None)
+    acting = (description_effect(toolbox), execution_effect(toolbox, None))
+    return (asking, *acting, approval_effect(None), backoff_effect())

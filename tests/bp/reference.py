@@ -183,45 +183,43 @@ class Reference:
         """Take a step; return None at rest."""
         if not self.begun:
             self.begun = True
-            failed = self.start_all()
-            if not self.living:
-                self.discard()
-            if failed:
-                raise Failed(failed)
+            self.end_round(self.start_all())
         offer = choose(self.candidates())
-        post = None if offer else self.next_post()
-        if not offer and not post:
-            return None
-        event = offer.event if offer else post.event  # type: ignore[union-attr]
+        if offer:
+            return self.happen(offer.event, offer.by.script.name, offer.refusals)
+        post = self.next_post()
+        return self.happen(post.event, post=post) if post else None
+
+    def happen(
+        self,
+        event: Happening,
+        by: str | None = None,
+        refusals: tuple[tuple[str, str], ...] | None = None,
+        post: Post | None = None,
+    ) -> Happened:
         closing, resuming = self.concerned(event)
         if post:
             self.super_step, self.spent = self.super_step + 1, 0
-        self.spend()
-        if post:
-            post.state = "taken"
             self.queue.remove(post)
-        self.happened.append(
-            Happened(
-                len(self.happened) + 1,
-                event,
-                self.super_step,
-                offer.by.script.name if offer else None,
-                offer.refusals if offer else None,
-                tuple(thread.script.name for thread in resuming),
-                tuple(thread.script.name for thread in closing),
-            )
-        )
-        failed = [
-            failure
-            for thread in self.by_rank()
-            if thread in closing or thread in resuming
-            for failure in (self.interrupt(thread) if thread in closing else self.resume(thread, event))
-        ] + self.start_all()
+            post.state = "taken"
+        self.spend()
+        resumed, interrupted = (tuple(thread.script.name for thread in threads) for threads in (resuming, closing))
+        happened = Happened(len(self.happened) + 1, event, self.super_step, by, refusals, resumed, interrupted)
+        self.happened.append(happened)
+        failed = []
+        for thread in self.by_rank():
+            if thread in closing:
+                failed += self.interrupt(thread)
+            elif thread in resuming:
+                failed += self.resume(thread, event)
+        self.end_round(failed + self.start_all())
+        return happened
+
+    def end_round(self, failed: list[str]) -> None:
         if not self.living:
             self.discard()
         if failed:
             raise Failed(failed)
-        return self.happened[-1]
 
     def concerned(self, event: Happening) -> tuple[list[Living], list[Living]]:
         """Return whom an event interrupts, and who resumes."""

@@ -329,13 +329,13 @@ def compare(random: Random, faulty: bool = False) -> str:
     return "fine"
 
 
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=500, deadline=None)
 @given(st.randoms(use_true_random=False))
 def test_the_engine_does_what_the_reference_does(random: Random) -> None:
     compare(random)
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(st.randoms(use_true_random=False))
 def test_an_answer_that_fails_is_missed_exactly_by_the_steps_that_need_it(random: Random) -> None:
     """The engine may ask more than it needs; but a failed answer fails the program before anything happens."""

@@ -109,10 +109,10 @@ def in_a_finally() -> Generator[Any, Any, Any]:
 
 def after_a_comprehension() -> Generator[Any, Any, Any]:
     """On 3.12 a comprehension is part of the function, with variables and cells of its own."""
-    functions = [lambda: item for item in (1, 2)]
+    functions = [lambda: item for item in (1, 2)]  # noqa: B023
     for _ in ("x", "x"):
         yield
-    for _ in [[lambda: (item, other) for item in (1,)] for other in (2,)]:
+    for _ in [[lambda: (item, other) for item in (1,)] for other in (2,)]:  # noqa: B023
         yield
     assert functions
 
@@ -280,7 +280,7 @@ def test_what_has_no_value_is_refused_with_bthread_and_variable(make: Any) -> No
     def keeps() -> BThreadBody:
         kept = make()
         yield sync(request=A)
-        yield sync(request=B, because=None if kept else None)
+        yield sync(request=B, hot=kept is None)
 
     with pytest.raises(VerificationError, match=r"b-thread 'keeps': kept.* holds a .*, which has no value"):
         verify(keeps())
@@ -292,7 +292,7 @@ def test_a_set_iterator_in_a_for_is_refused() -> None:
         for _ in {1, 2}:
             yield sync(request=A)
 
-    with pytest.raises(VerificationError, match="'loops'.*set_iterator"):
+    with pytest.raises(VerificationError, match=r"'loops'.*set_iterator"):
         verify(loops())
 
 
@@ -300,7 +300,7 @@ def test_an_object_that_nobody_will_look_at_again_is_not_looked_at() -> None:
     @bthread
     def forgets() -> BThreadBody:
         kept: Any = Plain()
-        yield sync(request=A, because=None if kept else None)
+        yield sync(request=A, hot=kept is None)
         yield sync(request=B)
 
     assert verify(forgets()).holds

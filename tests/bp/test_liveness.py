@@ -14,7 +14,7 @@ A, B, C = event("a"), event("b"), event("c")
 
 def live(function: Callable[..., Generator[Any, Any, Any]], yields: int = 1) -> set[str]:
     """Return the live locals at the n-th yield."""
-    body = function(*range(len(inspect.signature(function).parameters)))
+    body: Any = function(*range(len(inspect.signature(function).parameters)))
     for _ in range(yields):
         next(body)
     return set(live_locals(body.gi_code, body.gi_frame.f_lasti))
@@ -150,7 +150,7 @@ def test_a_cell_that_may_be_assigned_after_a_place_is_found() -> None:
         after = 1
         yield assigns
 
-    body = starter()
+    body: Any = starter()
     next(body)
     assigned = {
         name: assigns_later(body.gi_code, body.gi_frame.f_lasti, name)

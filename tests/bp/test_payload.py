@@ -1,5 +1,6 @@
 import pickle
 from enum import Enum
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import pytest
@@ -67,6 +68,24 @@ def test_what_is_frozen_is_a_copy() -> None:
     mine["more"] = []
 
     assert carried == Carried({"numbers": [1]})
+
+
+class HashableDict(dict[str, int]):
+    def __hash__(self) -> int:  # type: ignore[override]
+        return id(self)
+
+
+@pytest.mark.parametrize("seen_through", [MappingProxyType, HashableDict])
+def test_a_mapping_that_can_change_is_copied_even_if_it_has_a_hash(seen_through: Any) -> None:
+    mine = {"a": 1}
+    mapping = seen_through(mine)
+
+    carried = Carried(mapping)
+    mine["a"] = 2
+    if isinstance(mapping, dict):
+        mapping["a"] = 2
+
+    assert carried == Carried({"a": 1})
 
 
 @pytest.mark.parametrize(

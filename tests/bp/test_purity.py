@@ -30,6 +30,9 @@ class Counting:
     def __init__(self) -> None:
         self.inner = SimpleNamespace(n=0)
 
+    def grow(self) -> None:
+        self.inner.n += 1
+
 
 class Inheriting(Counting):
     pass
@@ -159,7 +162,7 @@ def changes_an_object() -> BThreadBody:
 def changes_a_module() -> BThreadBody:
     while True:
         yield sync(request=A)
-        os.sep = "/" if len(os.sep) > 5 else os.sep + "/"  # type: ignore[misc]
+        os.sep = "/" if len(os.sep) > 5 else os.sep + "/"
 
 
 @pytest.mark.parametrize(
@@ -180,7 +183,7 @@ def test_a_global_that_changes_is_hidden_state(guilty: BThread, named: str) -> N
         with pytest.raises(VerificationError, match=rf"{guilty.name!r}.* the global {named}.*hidden state"):
             verify(guilty)
     finally:
-        os.sep = separator  # type: ignore[misc]
+        os.sep = separator
 
 
 def test_a_class_of_an_outer_function_that_changes_is_hidden_state() -> None:
@@ -199,9 +202,9 @@ def test_a_class_of_an_outer_function_that_changes_is_hidden_state() -> None:
             yield sync(request=A)
             kind.n += 1
 
-    with pytest.raises(VerificationError, match="'counts'.*'Local'.*hidden state"):
+    with pytest.raises(VerificationError, match=r"'counts'.*'Local'.*hidden state"):
         verify(counts())
-    with pytest.raises(VerificationError, match="'counts_in_its_argument'.*an argument.*hidden state"):
+    with pytest.raises(VerificationError, match=r"'counts_in_its_argument'.*an argument.*hidden state"):
         verify(counts_in_its_argument(Local))
 
 
@@ -240,7 +243,7 @@ def counter() -> Callable[[], int]:
         (takes(Mutable()), "argument 1.*Mutable"),
         (takes(WithoutValue()), "argument 1.*WithoutValue"),
         (takes(Counting()), "argument 1.*Counting"),
-        (takes(Counting().__init__), "argument 1.*Counting"),
+        (takes(Counting().grow), "argument 1.*Counting"),
         (takes(iter((1, 2))), "argument 1.*tuple_iterator"),
         (takes(counter()), "argument 1.*list"),
         (takes(random.Random(1)), "argument 1.*Random"),
@@ -276,7 +279,7 @@ def test_an_object_shared_by_two_bthreads_is_refused_by_name() -> None:
         yield sync(wait_for=A)
         assert not notes
 
-    with pytest.raises(VerificationError, match="'writes'.*'notes'.*list"):
+    with pytest.raises(VerificationError, match=r"'writes'.*'notes'.*list"):
         verify(writes(), reads_it())
 
 
@@ -341,7 +344,7 @@ def starter_in_a_loop() -> BThreadBody:
         @bthread
         def child() -> BThreadBody:
             yield sync(wait_for=B)
-            assert shared == 1
+            assert shared == 1  # noqa: B023 - that is the fault
 
         yield start(child())
         yield sync(request=A)
@@ -388,11 +391,13 @@ def test_the_same_step_is_taken_twice_and_must_lead_to_the_same_place() -> None:
 
 
 def test_an_event_that_carries_what_can_change_is_refused() -> None:
-    notes: list[int] = []
-    carries = event("carries", data=lambda: notes.append(1))
+    @bthread
+    def makes() -> BThreadBody:
+        held: list[int] = []
+        yield sync(request=event("carries", data=lambda: held.append(1)))
 
-    with pytest.raises(VerificationError, match="carries.*list"):
-        verify(says(sync(request=carries)))
+    with pytest.raises(VerificationError, match=r"carries.*list"):
+        verify(makes())
 
 
 def test_constants_and_functions_of_the_module_may_be_read() -> None:

@@ -287,7 +287,7 @@ def test_values_of_different_types_are_different_states(pair: tuple[Any, Any]) -
     if not isinstance(other, list):
         assert [violation.trace for violation in verify(keeps()).violations] == [(B, C)]
     else:
-        with pytest.raises(VerificationError, match="'keeps'.*'other'.*list"):
+        with pytest.raises(VerificationError, match=r"'keeps'.*'other'.*list"):
             verify(keeps())
 
 
@@ -417,7 +417,7 @@ def test_an_otherwise_that_depends_on_the_order_of_refusals_is_hidden_state() ->
     asks = says(sync(request=A, otherwise=lambda refusals: Ping(refusals[0].because))).named("asks")
     refusing = [keeps_saying(sync(refuse=A, because=number)).named(str(number)) for number in (1, 2)]
 
-    with pytest.raises(VerificationError, match="'asks'.*order"):
+    with pytest.raises(VerificationError, match=r"'asks'.*order"):
         verify(asks, *refusing)
 
 

@@ -109,7 +109,8 @@ def test_constraints_are_versions_only() -> None:
 
 
 def test_no_tracked_file_names_a_registry() -> None:
-    found = {path: walls.addresses_in(text) for path, text in tracked_texts()}
+    judging = ("constitution/", "tests/constitution/")  # what judges such options has to name them
+    found = {path: walls.addresses_in(text) for path, text in tracked_texts() if not path.startswith(judging)}
 
     assert {path: addresses for path, addresses in found.items() if addresses} == {}
 

@@ -13,9 +13,9 @@ NAMES_THAT_SAY_NOTHING = frozenset(["base", "common", "helper", "helpers", "mana
 # What pure predicates may need of the standard library: nothing that reads, writes, waits, or differs by day or place.
 PURE_MODULES = frozenset(
     """
-    __future__ abc base64 binascii bisect collections contextlib copy dataclasses difflib enum fnmatch fractions
+    __future__ abc ast base64 binascii bisect collections contextlib copy dataclasses difflib enum fnmatch fractions
     functools hashlib heapq ipaddress itertools json keyword math operator posixpath re shlex string textwrap types
-    typing unicodedata urllib
+    typing unicodedata urllib warnings
     """.split()  # noqa: SIM905, a list of words
 )
 IMPURE_PARTS = frozenset({"urllib.request", "urllib.robotparser"})

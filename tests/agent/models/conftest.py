@@ -1,18 +1,12 @@
-"""Servers to talk to: one of ours that can misbehave in every byte, and one that this project did not write."""
+"""A server of ours to talk to, which can misbehave in every byte."""
 
 import json
-import os
 import socket
-import subprocess
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
-from pathlib import Path
 
 import pytest
-
-LLMOCK = Path(__file__).parents[3] / ".tools" / "node_modules" / ".bin" / "llmock"
 
 STREAM = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
 
@@ -87,44 +81,3 @@ def server() -> Iterator[Server]:
     server = Server()
     yield server
     server.close()
-
-
-@pytest.fixture
-def llmock(tmp_path: Path) -> Iterator[Callable[..., str]]:
-    """A function that starts the third-party server with fixtures and returns its base URL."""
-    if not LLMOCK.exists():
-        reason = f"{LLMOCK} is missing: in .tools, npm i --ignore-scripts --no-save @copilotkit/aimock@1.43.0"
-        pytest.fail(reason) if os.environ.get("CI") == "true" else pytest.skip(reason)
-    running: list[subprocess.Popen[bytes]] = []
-
-    def start(*fixtures: dict[str, object]) -> str:
-        folder = tmp_path / "llmock"
-        folder.mkdir()
-        (folder / "fixtures.json").write_text(json.dumps({"fixtures": list(fixtures)}))
-        port = _free_port()
-        log = (tmp_path / "llmock.log").open("wb")
-        with log:
-            command = [str(LLMOCK), "-p", str(port), "-f", str(folder)]
-            running.append(subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL))
-        _await_port(port, running[-1], tmp_path / "llmock.log")
-        return f"http://127.0.0.1:{port}/v1"
-
-    yield start
-    for process in running:
-        process.terminate()
-        process.wait(10)
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
-
-
-def _await_port(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
-    """Return when the server listens; there is no event to wait for but the connection itself."""
-    deadline = time.monotonic() + 30
-    while time.monotonic() < deadline and process.poll() is None:
-        with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
-            return
-        time.sleep(0.05)
-    pytest.fail(f"llmock did not start: {log.read_text()[-500:]}")

@@ -1,38 +1,15 @@
 """Every shape in which servers stream an answer assembles to the same answer, or to none."""
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from agent.messages import AssistantMessage, RequestedCall, Usage
 from agent.models import Answer, Assembly, Delta, ModelError, assemble
 from agent.models.assembly import LONGEST_ANSWER
 from agent.models.streamed_calls import MOST_CALLS
-
-Piece = dict[str, Any]
-
-
-def piece(arguments: str | None = None, **said: Any) -> Piece:
-    """A piece of a call: index, id and name where given, arguments where not None."""
-    function = {
-        key: value for key, value in (("name", said.pop("name", None)), ("arguments", arguments)) if value is not None
-    }
-    return {**said, "function": function} if function else said
-
-
-def delta(finish: str | None = None, **said: Any) -> dict[str, Any]:
-    return {"choices": [{"index": 0, "delta": said, "finish_reason": finish}]}
-
-
-def calls_of(pieces: Sequence[Piece], finish: str = "tool_calls") -> list[tuple[str, str, str]]:
-    """The calls that pieces make, when each comes in a chunk of its own."""
-    answer = assemble([*(delta(tool_calls=[piece]) for piece in pieces), delta(finish)])
-    return [(call.id, call.name, call.arguments) for call in answer.message.calls]
-
+from tests.agent.models.streams import calls_of, delta, piece
 
 A, B = '{"command": "ls"}', '{"path": "x"}'
 TWO = [("a", "bash", A), ("b", "read", B)]
@@ -355,62 +332,3 @@ def test_an_endless_answer_is_an_error() -> None:
 def test_endless_calls_are_an_error() -> None:
     with pytest.raises(ModelError, match="more than 1,000 calls"):
         calls_of([piece("{}", index=number, id=f"c{number}", name="bash") for number in range(MOST_CALLS + 1)])
-
-
-ARGUMENTS = st.dictionaries(st.text(max_size=5), st.one_of(st.text(max_size=8), st.integers(), st.none()), max_size=3)
-CALLS = st.lists(st.tuples(st.sampled_from(["bash", "read", "x"]), ARGUMENTS), min_size=1, max_size=4)
-SAYS = st.sampled_from(
-    [
-        ({"index", "id", "name"}, {"index"}, True),
-        ({"index", "id", "name"}, {"index", "id", "name"}, True),
-        ({"index", "id", "name"}, {"id"}, True),
-        ({"id", "name"}, {"id"}, True),
-        ({"id", "name"}, {"id", "name"}, True),
-        ({"index", "name"}, {"index"}, True),
-        ({"index", "name"}, {"index", "id"}, True),
-        ({"id", "name"}, set(), False),
-        ({"name"}, set(), False),
-        ({"index", "id", "name"}, set(), False),
-    ]
-)
-
-
-@given(calls=CALLS, says=SAYS, random=st.randoms(use_true_random=False))
-def test_law_any_splitting_and_interleaving_assembles_to_the_same_calls(calls: Any, says: Any, random: Any) -> None:
-    first, later, interleaved = says
-    streams = [_stream(number, name, given, first, later, random) for number, (name, given) in enumerate(calls)]
-
-    pieces = _interleave(streams, random) if interleaved else [piece for stream in streams for piece in stream]
-
-    assembled = calls_of(pieces)
-    if interleaved and "index" not in first:  # only an index tells an order other than that of the first pieces
-        assert sorted(assembled) == sorted(_expected(calls, first | later))
-    else:
-        assert assembled == _expected(calls, first | later)
-
-
-def _expected(calls: Any, said: set[str]) -> list[tuple[str, str, str]]:
-    return [
-        (f"id{number}" if "id" in said else "", name, json.dumps(given, ensure_ascii=False))
-        for number, (name, given) in enumerate(calls)
-    ]
-
-
-def _stream(number: int, name: str, given: Any, first: set[str], later: set[str], random: Any) -> list[Piece]:
-    """One call, cut at random places; at least two pieces, so that what is said later is said."""
-    text = json.dumps(given, ensure_ascii=False)
-    cuts = sorted(random.sample(range(1, len(text)), random.randint(1, min(4, len(text) - 1))))
-    texts = [text[start:end] for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True)]
-    facts = {"index": number, "id": f"id{number}", "name": name}
-    return [
-        piece(text, **{key: facts[key] for key in (later if position else first)})
-        for position, text in enumerate(texts)
-    ]
-
-
-def _interleave(streams: list[list[Piece]], random: Any) -> list[Piece]:
-    left = [list(stream) for stream in streams]
-    merged = []
-    while any(left):
-        merged.append(random.choice([stream for stream in left if stream]).pop(0))
-    return merged

@@ -13,6 +13,8 @@ from bp import BThreadBody, bthread, sync, where
 
 __all__ = ["retry"]
 
+INFERENCES = InferenceFailed | InferenceFinished | RunEnded
+
 
 @bthread
 def retry(attempts: int) -> BThreadBody:
@@ -22,7 +24,7 @@ def retry(attempts: int) -> BThreadBody:
     """
     failures = 0
     while True:
-        said = yield sync(wait_for=InferenceFailed | InferenceFinished | RunEnded)
+        said = yield sync(wait_for=INFERENCES)
         failures = failures + 1 if isinstance(said, InferenceFailed) else 0
         if not failures:
             continue
@@ -33,6 +35,8 @@ def retry(attempts: int) -> BThreadBody:
             if isinstance(said, BackoffStarted):
                 elapsed = where(BackoffElapsed, attempt=failures)
                 yield sync(wait_for=elapsed, block=InferenceRequested | RunEnded)
+            else:
+                failures = 0
         else:
             ending = Ending("failed", "inference_failed", said.error)
             yield sync(refuse=InferenceRequested, because=ending, wait_for=RunEnded)

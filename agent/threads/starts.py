@@ -1,10 +1,14 @@
 """Defense in depth: a tool starts only on exactly the call that the gate approved."""
 
+from typing import Any
+
 from agent.calls import ToolCall, still_open, without
 from agent.events import CallAnswered, GateApproved, ToolStarted
-from bp import BThreadBody, EventSet, bthread, sync, where
+from bp import BThreadBody, bthread, sync, where
 
 __all__ = ["no_start_without_approval"]
+
+NEWS = GateApproved | ToolStarted | CallAnswered
 
 
 @bthread
@@ -16,7 +20,7 @@ def no_start_without_approval() -> BThreadBody:
     approved: tuple[ToolCall, ...] = ()
     while True:
         said = yield sync(
-            wait_for=[GateApproved, ToolStarted, CallAnswered],
+            wait_for=NEWS,
             refuse=other_starts(approved),
             because="the gate did not approve it",
         )
@@ -28,9 +32,9 @@ def no_start_without_approval() -> BThreadBody:
             approved = still_open(approved, said.call)
 
 
-def other_starts(approved: tuple[ToolCall, ...]) -> EventSet:
+def other_starts(approved: tuple[ToolCall, ...]) -> Any:
     """Return the starts of all calls but these, as an event set."""
-    others: EventSet = where(ToolStarted)
+    others: Any = ToolStarted
     for call in approved:
         others = others & ~where(ToolStarted, call=call)
     return others

@@ -22,7 +22,7 @@ from agent.events import (
     RunEnded,
 )
 from agent.reasons import worst_ending
-from agent.threads.carry_out import carry_out
+from agent.threads.calls import carry_out
 from bp import BThreadBody, Event, Refusals, bthread, start, sync, where
 
 __all__ = ["converse"]

@@ -1,0 +1,31 @@
+"""The command `bpagent`: arguments in, an exit code out. Nothing heavy is imported before a command is known.
+
+- `exit_codes`: what the numbers mean. `mistakes`: wrong input, in one sentence
+- `arguments`: the command line
+- `screen`: text that cannot fake the screen, and colors. `telling`: events in words. `display`: a run as it happens
+- `protocols`, `setup`: b-threads, presets and folders that the command line names
+- `keyboard`, `person`: who sits there, and what they answer. `signals`: Ctrl-C and its like
+- `session`: one run with all of these
+- `run`, `demo`, `check`, `replay`, `tools`, `presets`: the commands, one module (or package) each
+"""
+
+from collections.abc import Sequence
+
+__all__ = ["main"]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line `argv` (default: that of the process) and return its exit code."""
+    from agent.cli.mistakes import guarded
+
+    return guarded(lambda: _execute(argv))
+
+
+def _execute(argv: Sequence[str] | None) -> int:
+    from importlib import import_module
+
+    from agent.cli.arguments import make_parser
+
+    arguments = make_parser().parse_args(argv)
+    code: int = import_module(f"agent.cli.{arguments.command}").execute(arguments)
+    return code

@@ -1,0 +1,120 @@
+"""The command line of `bpagent`, as `--help` shows it."""
+
+import argparse
+from typing import Any, NoReturn
+
+__all__ = ["make_parser"]
+
+EXIT_CODES = """\
+exit codes: 0 completed, 1 failed, 2 usage or configuration, 3 limit, 4 stopped, 6 replay differs,
+130 aborted by Ctrl-C, 143 by SIGTERM; check: 0 allow, 10 ask, 11 deny"""
+
+RUN_NOTES = """\
+Standard output is the final text and nothing else (with --json: the records of the log, one JSON object per line);
+progress, questions and errors go to standard error. A line with the word "stop" on standard input stops the run,
+Ctrl-C aborts it.
+
+a model: gpt-5-mini (with OPENAI_API_KEY, and OPENAI_BASE_URL for another server), http://127.0.0.1:8080/v1,
+http://127.0.0.1:8080/v1#name, script:FILE.yaml"""
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """Return the parser; what it parses has the module of the command in `command`."""
+    parser = _Parser(
+        prog="bpagent",
+        description="An agent loop in which every rule is a b-thread that you can name, test and take out.",
+        epilog=EXIT_CODES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action=_Version, nargs=0, help="show the version and leave")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_Parser)
+    _add_demo(commands)
+    _add_run(commands)
+    _add_check(commands)
+    _add_replay(commands)
+    _add_tools(commands)
+    _add_command(commands, "presets", "show the presets, and how they differ")
+    return parser
+
+
+def _add_demo(commands: Any) -> None:
+    demo = _add_command(commands, "demo", "watch an agent at work and at its limits: offline, in seconds")
+    demo.add_argument("--log", metavar="FILE", help="where the log goes (default: beside the scratch workspace)")
+
+
+def _add_run(commands: Any) -> None:
+    run = _add_command(commands, "run", "let a model work on a task with tools", epilog=RUN_NOTES)
+    run.add_argument("prompt", metavar="PROMPT", help="the task")
+    run.add_argument("--model", default="", metavar="NAME", help="which model; see below")
+    run.add_argument("--preset", default="default", metavar="NAME", help="which rules (default: default)")
+    run.add_argument("--workspace", default=".", metavar="DIR", help="where tools work (default: here)")
+    run.add_argument("--log", metavar="FILE", help="a new file (default: one in ~/.bpagent/runs)")
+    run.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="change one row of the preset")
+    _add_protocols(run, "add a b-thread; more than once if you like")
+    run.add_argument("--json", action="store_true", help="print the records of the log as they happen")
+    run.add_argument("--api", default="chat", metavar="WIRE", help="the model's wire format: chat")
+    run.add_argument("--config", metavar="FILE", help="not there yet: use --option")
+
+
+def _add_check(commands: Any) -> None:
+    check = _add_command(commands, "check", "judge a command without running it: allow, ask or deny, with evidence")
+    check.add_argument("shell_command", nargs="?", metavar="COMMAND", help="a shell command; - reads standard input")
+    check.add_argument("--file", metavar="FILE", help="a file of commands, one per line; - is standard input")
+    check.add_argument("--workspace", default=".", metavar="DIR", help="where it would run (default: here)")
+    check.add_argument("--policy", default="default", metavar="NAME", help="which policy (default: default)")
+    check.add_argument("--json", action="store_true", help="print one JSON object per command")
+
+
+def _add_replay(commands: Any) -> None:
+    replay = _add_command(commands, "replay", "run a log's program on its record, and say whether all is equal")
+    replay.add_argument("log", metavar="LOG", help="a .jsonl file of a run")
+    _add_protocols(replay, "a b-thread that the run had beside its preset's")
+
+
+def _add_tools(commands: Any) -> None:
+    tools = _add_command(commands, "tools", "show the tools, their parameters, and where they come from")
+    tools.add_argument("--preset", default="default", metavar="NAME", help="with which preset (default: default)")
+    tools.add_argument("--json", action="store_true", help="print one JSON object per tool")
+
+
+def _add_protocols(parser: argparse.ArgumentParser, purpose: str) -> None:
+    parser.add_argument(
+        "--protocol", action="append", default=[], metavar="WHERE:NAME", help=f"{purpose}: FILE.py:NAME or module:NAME"
+    )
+
+
+def _add_command(commands: Any, name: str, purpose: str, epilog: str | None = None) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name,
+        help=purpose,
+        description=f"{purpose[0].upper()}{purpose[1:]}.",
+        epilog=epilog,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    return parser
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says in one sentence what is wrong, and takes no abbreviated options."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options, allow_abbrev=False)
+
+    def error(self, message: str) -> NoReturn:
+        """Leave with the code for wrong usage."""
+        from agent.cli.mistakes import Mistake
+
+        raise Mistake(f"{message}; see {self.prog} --help")
+
+
+class _Version(argparse.Action):
+    """Look the version up only when it is asked for."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any, **__: Any) -> None:
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            print(f"bpagent {version('bpagent')}")
+        except PackageNotFoundError:
+            print("bpagent, from its source folder")
+        parser.exit()

@@ -1,0 +1,99 @@
+"""`bpagent check`: the verdict that a command would get at the gate, with its evidence; nothing is run."""
+
+import sys
+from argparse import Namespace
+from collections.abc import Iterable
+from difflib import get_close_matches
+from pathlib import Path
+
+from agent.calls import ToolCall
+from agent.cli import exit_codes
+from agent.cli.mistakes import Mistake
+from agent.cli.screen import Screen, Tone, screen_on, visible
+from agent.cli.setup import existing_folder
+from agent.effects.description import describe
+from agent.log.encoding import dump, plain
+from agent.tools import Workspace, workspace_tools
+from agent.tools.toolbox import Toolbox
+from constitution import POLICIES, Evidence, Level, Policy, Verdict, judge
+
+__all__ = ["execute"]
+
+TONES: dict[str, Tone] = {"allow": "good", "ask": "question", "deny": "refused"}
+
+
+def execute(arguments: Namespace) -> int:
+    """Judge each command, tell the verdicts, and return the code of the strictest."""
+    policy = _policy(arguments.policy)
+    toolbox = _toolbox(existing_folder(arguments.workspace), policy)
+    screen = screen_on(sys.stdout)
+    strictest = Level.allow
+    for command in _commands(arguments):
+        verdict = _verdict(command, policy, toolbox)
+        strictest = max(strictest, verdict.level)
+        if arguments.json:
+            print(dump({"command": command, **plain(verdict)}))
+        else:
+            _show(command, verdict, screen)
+    return exit_codes.LEVELS[strictest]
+
+
+def _policy(name: str) -> Policy:
+    if name not in POLICIES:
+        nearest = "".join(f"; the nearest is {close!r}" for close in get_close_matches(name, POLICIES, n=1))
+        raise Mistake(f"there is no policy {name!r}{nearest}; policies: {', '.join(POLICIES)}")
+    return POLICIES[name]
+
+
+def _toolbox(workspace: Path, policy: Policy) -> Toolbox:
+    bounds = Workspace(workspace, policy.allowed_roots, policy.denied_paths)
+    return Toolbox(workspace_tools(workspace), bounds)
+
+
+def _verdict(command: str, policy: Policy, toolbox: Toolbox) -> Verdict:
+    """Describe a call of `bash` as the loop does, and judge it; what cannot be described is denied there too."""
+    try:
+        action = describe(ToolCall("check", "bash", {"command": command}), toolbox)
+    except (OSError, ValueError) as error:
+        return Verdict(Level.deny, "not_described", "form", explanation=f"what it would touch: {error}")
+    return judge(action, policy)
+
+
+def _commands(arguments: Namespace) -> list[str]:
+    """Return the commands to judge. In a file, empty lines and lines that begin with # are none."""
+    given, file = arguments.shell_command, arguments.file
+    if (given is None) == (file is None):
+        raise Mistake("name one command, or a file of commands with --file FILE")
+    if file is None and given != "-":
+        return [given]
+    commands = [line.strip() for line in _lines(file or "-")]
+    commands = [command for command in commands if command and not command.startswith("#")]
+    if not commands:
+        raise Mistake(f"{file or '-'} holds no command; write one per line")
+    return commands
+
+
+def _lines(file: str) -> Iterable[str]:
+    try:
+        text = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+        return text.decode("utf-8", "surrogateescape").split("\n")
+    except OSError as error:
+        raise Mistake(f"cannot read {file}: {error.strerror}; name a file of commands, one per line") from error
+
+
+def _show(command: str, verdict: Verdict, screen: Screen) -> None:
+    level = screen.painted(f"{verdict.level:6}", TONES[verdict.level])
+    screen.line(f"{level}{visible(command)}")
+    if verdict.level is Level.allow:
+        return
+    screen.line(f"      {visible(verdict.explanation)}")
+    screen.line(f"      rule {verdict.rule} ({verdict.category})", "output")
+    for evidence in filter(lambda evidence: evidence.text, verdict.evidence):
+        screen.line(f"      {_evidence(evidence)}", "output")
+
+
+def _evidence(evidence: Evidence) -> str:
+    place = f"characters {evidence.start} to {evidence.end}: " if evidence.end else ""
+    meant = " ".join(evidence.argv)
+    means = f", which means {visible(meant)}" if meant and meant != evidence.text else ""
+    return f"evidence: {place}{visible(evidence.text)}{means}"

@@ -1,0 +1,22 @@
+"""What the exit code of each command means (design 6)."""
+
+__all__ = ["DIFFERENT", "FAILED", "LEVELS", "OK", "USAGE", "of_run", "of_signal"]
+
+OK, FAILED, USAGE, DIFFERENT = 0, 1, 2, 6
+
+STATUSES = {"completed": OK, "failed": FAILED, "doom_loop": FAILED, "limit": 3, "stopped": 4, "aborted": 130}
+
+LEVELS = {"allow": 0, "ask": 10, "deny": 11}
+"""The exit codes of `check`."""
+
+
+def of_run(status: str, signal: int | None = None) -> int:
+    """Return the exit code of a run that ended with `status`; `signal` is what aborted it, if something did."""
+    if status == "aborted" and signal is not None:
+        return of_signal(signal)
+    return STATUSES.get(status, FAILED)
+
+
+def of_signal(number: int) -> int:
+    """Return the exit code of a process that a signal ended, as shells count."""
+    return 128 + number

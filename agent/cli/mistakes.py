@@ -1,0 +1,83 @@
+"""Wrong input in one sentence on standard error, and the right exit code; never a traceback, for what is no bug."""
+
+import io
+import os
+import sys
+from collections.abc import Callable
+
+from agent.cli.exit_codes import FAILED, USAGE, of_signal
+
+__all__ = ["Mistake", "guarded", "say"]
+
+SIGINT = 2
+
+
+class Mistake(Exception):
+    """The command cannot do what it was asked to; the message is one sentence with culprit, finding and cure."""
+
+
+def say(text: str) -> None:
+    """Tell one sentence on standard error, control characters escaped."""
+    from agent.cli.screen import visible
+
+    print(f"bpagent: {visible(text)}", file=sys.stderr, flush=True)
+
+
+def guarded(command: Callable[[], int]) -> int:
+    """Return the exit code of `command`, turning its errors into sentences. Bugs pass through."""
+    _open_closed_streams()
+    _tolerate_odd_text()
+    try:
+        code = command()
+        sys.stdout.flush()
+        return code
+    except SystemExit as leaving:  # argparse has said why
+        return leaving.code if isinstance(leaving.code, int) else USAGE
+    except KeyboardInterrupt:
+        return of_signal(SIGINT)
+    except BrokenPipeError:
+        return _without_output()
+    except OSError as error:
+        if error.filename is None:
+            _without_output()
+        say(f"{error.filename}: {error.strerror}" if error.filename else f"cannot write the output: {error.strerror}")
+        return FAILED
+    except Exception as error:
+        if not _is_mistake(error):
+            raise
+        say(str(error))
+        return USAGE
+
+
+def _is_mistake(error: Exception) -> bool:
+    if isinstance(error, Mistake):
+        return True
+    from agent.log import LogError
+    from agent.models import ModelError
+    from agent.presets import OptionError
+
+    return isinstance(error, LogError | ModelError | OptionError)
+
+
+def _open_closed_streams() -> None:
+    """Give a process that was started without some of its streams empty ones; else a log could get their number."""
+    for descriptor in (0, 1, 2):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+    sys.stdout = sys.stdout or os.fdopen(1, "w", closefd=False)
+    sys.stderr = sys.stderr or os.fdopen(2, "w", closefd=False)
+
+
+def _tolerate_odd_text() -> None:
+    """File names and models give text that no encoding holds; it is shown escaped and breaks nothing."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _without_output() -> int:
+    """Give up on standard output, which nobody reads any more, so that the interpreter does not complain."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    return FAILED

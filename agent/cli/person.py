@@ -1,0 +1,86 @@
+"""The person at the terminal: what is asked, what is answered, and what stops a run (S1 6.3, 8.1, 8.3)."""
+
+import math
+import re
+from collections.abc import Awaitable, Callable
+
+import anyio
+from anyio.streams.memory import MemoryObjectSendStream
+
+from agent.cli.screen import Screen, visible
+from agent.cli.telling import command_of
+from agent.events import ApprovalAsked
+from agent.threads.judging import NOBODY
+
+__all__ = ["Person", "approval_question", "read_answer", "says_stop"]
+
+PROMPTS = 3  # how often one question is put
+
+
+def approval_question(command: str) -> str:
+    """Return the one line that asks for approval: the command exactly as proposed, what cannot be seen escaped."""
+    return f"Approve command: {visible(command)}? (yes/no)"
+
+
+def read_answer(line: str) -> bool | None:
+    """Return what a line answers, or None when that is neither yes nor no."""
+    return {"yes": True, "y": True, "no": False, "n": False}.get(line.strip().lower())
+
+
+def says_stop(line: str) -> bool:
+    """Whether a line holds the word "stop"."""
+    return re.search(r"\bstop\b", line, re.IGNORECASE) is not None
+
+
+class Person:
+    """Whoever types: lines go to the open question, and one that says stop stops the run.
+
+    `present` is false when standard input is no terminal; then nobody is asked.
+    """
+
+    def __init__(self, screen: Screen, *, present: bool, stop: Callable[[], None]) -> None:
+        """Make a person; `stop` is called for each line that says so."""
+        self._screen = screen
+        self._present = present
+        self._stop = stop
+        self._gone = False
+        self._question: MemoryObjectSendStream[str] | None = None
+
+    def hear(self, line: str) -> None:
+        """Take a line that was typed. Lines before a question do not answer it."""
+        self._screen.line_is_open = False
+        if says_stop(line):
+            self._stop()
+        elif self._question is not None:
+            self._question.send_nowait(line)
+
+    def leave(self) -> None:
+        """Take it that nothing will be typed any more: open and later questions are answered with no."""
+        self._gone = True
+        if self._question is not None:
+            self._question.close()
+
+    async def answer(self, asked: ApprovalAsked) -> bool | str:
+        """Put the question and return the answer: the approver of an agent."""
+        if not self._present:
+            return NOBODY
+        if self._gone:
+            return "end of input"
+        self._question, lines = anyio.create_memory_object_stream[str](math.inf)
+        self._screen.labelled("question", asked.question, "question")
+        try:
+            with lines, self._question:
+                return await self._dialog(approval_question(command_of(asked.call)), lines.receive)
+        finally:
+            self._question = None
+
+    async def _dialog(self, question: str, next_line: Callable[[], Awaitable[str]]) -> bool | str:
+        for _ in range(PROMPTS):
+            self._screen.ask(question)
+            try:
+                answer = read_answer(await next_line())
+            except anyio.EndOfStream:
+                return "end of input"
+            if answer is not None:
+                return answer
+        return f"neither yes nor no, {PROMPTS} times"

@@ -1,0 +1,56 @@
+"""`bpagent replay`: the program of a log, run again on what came from outside, must give the same records."""
+
+from argparse import Namespace
+
+from agent.cli import exit_codes
+from agent.cli.protocols import load_protocols
+from agent.cli.screen import visible
+from agent.log import Difference, LogError, RecordedRun, read_log, replay
+from agent.log.encoding import dump
+from agent.rebuilding import rebuild
+
+__all__ = ["execute"]
+
+
+def execute(arguments: Namespace) -> int:
+    """Replay and say what came of it. Raises LogError for what is no log, or one of another program."""
+    run = read_log(arguments.log)
+    program = rebuild(run, load_protocols(arguments.protocol))
+    if run.torn:
+        print(f"the last line ({len(run.records) + 2}) is torn; it was left out")
+    try:
+        result = replay(run, program)
+    except LogError as error:  # a record that no run could have written
+        print(f"different: {visible(str(error))}")
+        return exit_codes.DIFFERENT
+    if result.difference is not None:
+        print("\n".join(_told(run, result.difference, result.equal)))
+        return exit_codes.DIFFERENT
+    print(f"equal: {_count(result.equal)}, replayed without model, tools or network; {_end(run)}")
+    return exit_codes.OK
+
+
+def _told(run: RecordedRun, difference: Difference, equal: int) -> list[str]:
+    """Return the first difference with both sides, and what is not the same in them."""
+    recorded, replayed = difference.recorded, difference.replayed
+    lines = [f"different: after {_count(equal)} that are equal, line {difference.number + 1} of {run.path} is not"]
+    lines += [f"  recorded: {_side(recorded)}", f"  replayed: {_side(replayed)}"]
+    if recorded is not None and replayed is not None:
+        keys = [key for key in {**recorded, **replayed} if recorded.get(key) != replayed.get(key)]
+        lines.append(f"  in: {', '.join(keys)}")
+    return lines
+
+
+def _side(record: object) -> str:
+    return "nothing: the record is missing" if record is None else visible(dump(record))
+
+
+def _end(run: RecordedRun) -> str:
+    last = run.records[-1] if run.records else None
+    if last is None or last["name"] != "run_ended":
+        return "the log ends before its run does"
+    return f"the run {last['data']['status']} ({last['data']['reason']})"
+
+
+def _count(number: int) -> str:
+    return f"{number} record{'' if number == 1 else 's'}"

@@ -1,0 +1,105 @@
+"""Text that cannot fake the screen, and colors where a terminal shows them."""
+
+import os
+import shutil
+import textwrap
+from collections.abc import Mapping
+from typing import Literal, TextIO
+
+from attrs import define
+
+__all__ = ["Screen", "Tone", "screen_on", "visible", "visible_lines"]
+
+Tone = Literal["agent", "action", "output", "good", "refused", "question", "system", "title", "plain"]
+
+COLORS: dict[Tone, str] = {
+    "agent": "36",  # cyan
+    "action": "1",  # bold
+    "output": "2",  # dim
+    "good": "32",  # green
+    "refused": "1;31",  # bold red
+    "question": "1;33",  # bold yellow
+    "system": "34",  # blue
+    "title": "1;35",  # bold magenta
+}
+
+NARROWEST, WIDEST = 40, 120  # columns
+MARGIN = 9  # columns for a label
+
+
+def visible(text: str) -> str:
+    """Return `text` as one line in which everything can be seen: what is not printable is shown as an escape."""
+    return "".join(char if char.isprintable() else _escaped(char) for char in text)
+
+
+def visible_lines(text: str) -> list[str]:
+    """Return the lines of `text`, each visible; tabs are four spaces."""
+    return [visible(line) for line in text.expandtabs(4).replace("\r\n", "\n").split("\n")]
+
+
+def _wrapped(line: str, width: int) -> list[str]:
+    """Cut a line between words; a long word (a path, to be copied) stays whole."""
+    return textwrap.wrap(line, width, break_long_words=False, break_on_hyphens=False, drop_whitespace=True) or [""]
+
+
+def _escaped(char: str) -> str:
+    return {"\n": "\\n", "\t": "\\t", "\r": "\\r"}.get(char) or char.encode("unicode_escape").decode("ascii")
+
+
+@define(eq=False)
+class Screen:
+    """A stream to show lines on. `colored`: it understands ANSI colors. `width` in columns.
+
+    A screen that is gone (a closed terminal, a reader that left) shows nothing any more, and ends no run.
+    Invariant: `line_is_open` while the cursor stands behind something on its line; the next line begins a new one.
+    """
+
+    stream: TextIO
+    colored: bool = False
+    width: int = 100
+    line_is_open: bool = False
+    is_gone: bool = False
+
+    def line(self, text: str = "", tone: Tone = "plain") -> None:
+        """Show one line of text that is visible already."""
+        beginning = "\n" if self.line_is_open else ""
+        self.line_is_open = False
+        self._write(f"{beginning}{self.painted(text, tone)}\n")
+
+    def labelled(self, label: str, text: str, tone: Tone) -> None:
+        """Show lines under a label, which tells them apart where there are no colors."""
+        lines = [part for line in visible_lines(text) for part in _wrapped(line, self.width - MARGIN)]
+        for number, line in enumerate(lines):
+            self.line(f"{label if number == 0 else '':{MARGIN}}{line}".rstrip(), tone)
+
+    def paragraph(self, text: str, indent: str = "") -> None:
+        """Show text in as many lines as it takes, all but the first indented."""
+        first, *others = _wrapped(visible(text), self.width - len(indent))
+        for line in (first, *(f"{indent}{line}" for line in others)):
+            self.line(line)
+
+    def ask(self, question: str) -> None:
+        """Show a question and stay on its line."""
+        self._write(self.painted(question, "question") + " ")
+        self.line_is_open = True
+
+    def painted(self, text: str, tone: Tone) -> str:
+        """Return `text` in the color of `tone`, where there are colors."""
+        return f"\x1b[{COLORS[tone]}m{text}\x1b[0m" if self.colored and tone in COLORS else text
+
+    def _write(self, text: str) -> None:
+        if self.is_gone:
+            return
+        try:
+            self.stream.write(text)
+            self.stream.flush()
+        except OSError:
+            self.is_gone = True
+
+
+def screen_on(stream: TextIO, environ: Mapping[str, str] = os.environ) -> Screen:
+    """Return a screen on `stream`; colored on a terminal, unless NO_COLOR is set or the terminal is a dumb one."""
+    is_terminal = stream.isatty()
+    colored = is_terminal and not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"
+    columns = shutil.get_terminal_size().columns if is_terminal else 100
+    return Screen(stream, colored, min(max(columns, NARROWEST), WIDEST))

@@ -1,0 +1,118 @@
+"""One run on the command line: an agent, a screen, a keyboard and signals, from the prompt to an exit code."""
+
+from collections.abc import Callable
+from typing import Any
+
+import anyio
+from attrs import field, frozen
+
+from agent.agent import Agent, failure_record
+from agent.cli import exit_codes
+from agent.cli.display import Display
+from agent.cli.keyboard import can_be_heard, hear_lines, is_terminal
+from agent.cli.mistakes import say
+from agent.cli.person import Person
+from agent.cli.screen import Screen
+from agent.cli.signals import HEARD, Interruption
+from agent.effects import Approver
+from agent.errors import AgentError
+from agent.run import Run
+from bp import BProgramError, Step
+
+__all__ = ["Outcome", "Session", "lead"]
+
+Maker = Callable[[Approver, Callable[[Step], None]], Agent]
+"""Makes the agent of a session from who is asked, and what is called with every step."""
+
+
+@frozen
+class Outcome:
+    """How a session ended: the run, the exit code of the command, and the last record when the engine failed."""
+
+    run: Run
+    code: int
+    failure: dict[str, Any] | None = None
+
+
+@frozen(eq=False)
+class Session:
+    """What a run is led with.
+
+    `present`: somebody can answer. `approver` answers instead of that person. `watch` is called with every step,
+    after it was shown. `shows_final_text`: on the screen too.
+    """
+
+    make: Maker
+    prompt: str
+    screen: Screen
+    present: bool = field(factory=is_terminal)
+    approver: Approver | None = None
+    watch: Callable[[Step], None] | None = None
+    shows_final_text: bool = False
+
+
+def lead(session: Session) -> Outcome:
+    """Lead a run to its end. Raises what making the agent raises."""
+    return anyio.run(_lead, session)
+
+
+async def _lead(session: Session) -> Outcome:
+    display, interruption = Display(session.screen, shows_final_text=session.shows_final_text), Interruption()
+    running: list[Run] = []
+    person = Person(session.screen, present=session.present, stop=lambda: _ask_to_stop(running))
+
+    def on_step(step: Step) -> None:
+        display.show(step)
+        if session.watch is not None:
+            session.watch(step)
+
+    with (
+        anyio.open_signal_receiver(*HEARD) as signals,
+        session.make(session.approver or person.answer, on_step) as agent,
+    ):
+        try:
+            async with agent.start(session.prompt) as run, anyio.create_task_group() as tasks:
+                running.append(run)
+                tasks.start_soon(interruption.watch, signals, lambda: _abort(run, interruption, session))
+                tasks.start_soon(_listen, person)
+                await _over(run)
+                tasks.cancel_scope.cancel()
+        except (BProgramError, AgentError) as error:
+            _tell_failure(error)
+    return _outcome(running[0], interruption)
+
+
+def _outcome(run: Run, interruption: Interruption) -> Outcome:
+    last = run.steps[-1] if run.steps else None
+    broke_off = run.ended is not None and (last is None or last.event != run.ended)
+    failure = failure_record(last, run.ended) if run.ended is not None and broke_off else None
+    return Outcome(run, exit_codes.of_run(run.status, interruption.number), failure)
+
+
+async def _listen(person: Person) -> None:
+    if can_be_heard():
+        await hear_lines(person.hear, person.leave)
+    else:
+        person.leave()
+
+
+def _ask_to_stop(running: list[Run]) -> None:
+    for run in running:
+        run.stop()
+
+
+def _abort(run: Run, interruption: Interruption, session: Session) -> None:
+    session.screen.line_is_open = session.present  # a terminal shows ^C there
+    run.abort(interruption.name)
+
+
+async def _over(run: Run) -> None:
+    async for _ in run:
+        pass
+
+
+def _tell_failure(error: Exception) -> None:
+    """Say why a run broke off: a b-thread, the log, or whoever looks on."""
+    if isinstance(error.__cause__, BrokenPipeError):  # nobody reads our output any more
+        raise error.__cause__
+    say(f"the run broke off: {error}")

@@ -1,0 +1,61 @@
+"""Ctrl-C and its like: the first aborts the run in order, a second Ctrl-C leaves at once; no process stays behind."""
+
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import NoReturn
+
+from agent.cli.exit_codes import of_signal
+
+__all__ = ["HEARD", "Interruption"]
+
+HEARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Interruption:
+    """What signals did to a run: `number` is the first that came, None while there was none, and `name` its name."""
+
+    def __init__(self) -> None:
+        self.number: int | None = None
+        self.name = ""
+
+    async def watch(self, signals: AsyncIterator[signal.Signals], abort: Callable[[], None]) -> None:
+        """Abort at the first signal, leave at once at a second Ctrl-C."""
+        async for number in signals:
+            if self.number is None:
+                self.number, self.name = int(number), number.name
+                abort()
+            elif number == signal.SIGINT:
+                leave_at_once(of_signal(number))
+
+
+def leave_at_once(code: int) -> NoReturn:
+    """End this process and everything that it started."""
+    for child in descendants(os.getpid()):
+        with suppress(OSError):
+            os.kill(child, signal.SIGKILL)
+    sys.stdout.flush()
+    os._exit(code)
+
+
+def descendants(process: int) -> list[int]:
+    """Return the numbers of all processes below `process`, as far as the system tells."""
+    children = _children()
+    found: list[int] = []
+    level = [process]
+    while level:
+        level = [child for parent in level for child in children.get(parent, ())]
+        found += level
+    return found
+
+
+def _children() -> dict[int, list[int]]:
+    children: dict[int, list[int]] = {}
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError, ValueError, IndexError):
+            parent = int(status.read_text(errors="replace").rpartition(")")[2].split()[1])
+            children.setdefault(parent, []).append(int(status.parent.name))
+    return children

@@ -1,0 +1,64 @@
+"""`bpagent tools`: what a model may call, with which parameters, and where it comes from."""
+
+import inspect
+import json
+import sys
+from argparse import Namespace
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from agent.cli import exit_codes
+from agent.cli.screen import Screen, screen_on
+from agent.cli.setup import chosen_preset, tools_of
+from agent.tools import Tool
+
+__all__ = ["execute"]
+
+
+def execute(arguments: Namespace) -> int:
+    """Show the tools of a preset."""
+    tools = tools_of(chosen_preset(arguments.preset), Path.cwd())
+    if arguments.json:
+        for tool in tools:
+            print(json.dumps(_as_data(tool)))
+        return exit_codes.OK
+    screen = screen_on(sys.stdout)
+    for tool in tools:
+        _show(tool, screen)
+    return exit_codes.OK
+
+
+def _as_data(tool: Tool) -> dict[str, Any]:
+    return {
+        "name": tool.name,
+        "category": tool.category,
+        "parallel": tool.parallel,
+        "description": tool.description,
+        "parameters": tool.parameters,
+        "source": _source(tool),
+    }
+
+
+def _show(tool: Tool, screen: Screen) -> None:
+    name = screen.painted(f"{tool.name:16}", "action")
+    together = ", several at once" if tool.parallel else ""
+    screen.line(f"{name}{tool.category}{together}, from {_source(tool)}")
+    screen.line(f"{'':16}{tool.description.splitlines()[0]}")
+    required: Any = tool.parameters.get("required", ())
+    properties: Any = tool.parameters.get("properties", {})
+    for parameter, schema in properties.items():
+        screen.line(f"{'':16}- {_parameter(parameter, schema, parameter in required)}", "output")
+
+
+def _parameter(name: str, schema: Mapping[str, Any], required: bool) -> str:
+    kind = schema.get("type") or " or ".join(option.get("type", "any") for option in schema.get("anyOf", ()))
+    kind = " or ".join(kind) if isinstance(kind, list) else kind
+    about = f": {schema['description']}" if "description" in schema else ""
+    return f"{name} ({kind or 'any'}{'' if required else ', optional'}){about}"
+
+
+def _source(tool: Tool) -> str:
+    """Return the module in which a tool's function was written."""
+    written = inspect.getclosurevars(tool.function).nonlocals.get("function", tool.function)
+    return str(getattr(written, "__module__", "unknown"))

@@ -1,0 +1,159 @@
+"""Assertions on runs: what never happens, what comes before what, and that every call is answered.
+
+    assert_never(run, started("bash"), GateRejected)
+    assert_order(run, ApprovalAnswered, "write_file")
+
+A failure shows the end of the trace: each event, who requested it, who refused and why, and what was held back by whom.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import reduce
+from operator import or_
+from typing import Any, cast
+
+from attrs import fields, has
+
+from agent.calls import ToolCall
+from agent.events import ToolStarted
+from agent.messages import AssistantMessage, Message, ToolMessage, Usage
+from agent.retracing import Held, Moment, retrace
+from agent.run import Run
+from bp import Event, EventSet, Refusals, contains, where
+from constitution import Action
+
+__all__ = ["assert_calls_answered", "assert_never", "assert_order", "started", "trace"]
+
+TAIL = 20  # how many of the last steps a failure shows
+WIDTH = 120  # characters of one event in it
+
+
+def started(tool: str, **arguments: Any) -> EventSet:
+    """Return the starts of `tool` with these arguments, whatever the others are, as an event set."""
+
+    def matches(event: Event) -> bool:
+        call = event.call  # type: ignore[attr-defined]
+        return bool(call.tool == tool and call.arguments.items() >= arguments.items())
+
+    matches.__name__ = f"the call is {tool}({', '.join(f'{name}={value!r}' for name, value in arguments.items())})"
+    return where(ToolStarted, matches)  # type: ignore[no-any-return]
+
+
+def assert_never(run: Run, *events: Any) -> None:
+    """Fail if an event of any of `events` happened in `run`.
+
+    Each is an event, a kind, or any other event set; a text stands for the starts of that tool.
+    """
+    __tracebackhide__ = True  # pytest shows the line of the test
+    for one in events:
+        if (found := _first(run, one)) is not None:
+            raise AssertionError(f"{_told_set(one)} happened, at step {found}\n{trace(run, until=found)}")
+
+
+def assert_order(run: Run, *events: Any) -> None:
+    """Fail unless each of `events` happened in `run`, and for the first time after the one before it did.
+
+    Each is given as in `assert_never`.
+    """
+    __tracebackhide__ = True
+    before, last = 0, ""
+    for one in events:
+        found = _first(run, one)
+        if found is None:
+            raise AssertionError(f"{_told_set(one)} never happened\n{trace(run)}")
+        if found <= before:
+            raise AssertionError(
+                f"{_told_set(one)} happened first at step {found}, and {last} only at step {before}\n"
+                f"{trace(run, until=before)}"
+            )
+        before, last = found, _told_set(one)
+
+
+def assert_calls_answered(messages: Iterable[Message]) -> None:
+    """Fail unless each call has one answer: after its message, before any other message, in source order."""
+    owed: list[str] = []
+    for number, message in enumerate(messages):
+        if isinstance(message, ToolMessage):
+            assert owed, f"message {number} answers {message.call_id!r}, which no call before it asks for"
+            first = owed.pop(0)
+            assert message.call_id == first, f"message {number} answers {message.call_id!r}; {first!r} comes first"
+            continue
+        assert not owed, f"message {number} ({type(message).__name__}) comes before the answers to {owed}"
+        if isinstance(message, AssistantMessage):
+            owed = [call.id for call in message.calls]
+            assert len(set(owed)) == len(owed), f"message {number} has two calls with one id: {owed}"
+            assert all(owed), f"message {number} has a call without an id: {owed}"
+    assert not owed, f"nothing answers {owed}"
+
+
+def trace(run: Run, *, until: int | None = None, tail: int = TAIL) -> str:
+    """Return the last steps of `run`, or the last up to step `until`: with who refused, and what was held by whom."""
+    moments = [moment for moment in retrace(run) if until is None or (moment.step and moment.step.number <= until)]
+    title = "the last steps (who requested them), with what was refused or held back then, by whom, and why:"
+    return "\n".join([title, *_told_moments(moments[-tail:])])
+
+
+def _first(run: Run, events: Any) -> int | None:
+    """Return the number of the first step whose event is in `events`."""
+    wanted = _as_set(run, events)
+    return next((step.number for step in run.steps if contains(wanted, step.event)), None)
+
+
+def _as_set(run: Run, events: Any) -> Any:
+    if isinstance(events, list | tuple):
+        return reduce(or_, (_as_set(run, one) for one in events))
+    if not isinstance(events, str):
+        return events
+    if events not in run.agent.toolbox.names:
+        raise ValueError(f"the agent has no tool {events!r}; its tools: {', '.join(run.agent.toolbox.names) or 'none'}")
+    return started(events)
+
+
+def _told_set(events: Any) -> str:
+    if isinstance(events, str):
+        return f"the start of {events!r}"
+    return str(getattr(events, "name", events) if isinstance(events, type) else events)
+
+
+def _told_moments(moments: Iterable[Moment]) -> Iterator[str]:
+    held: tuple[Held, ...] = ()
+    for moment in moments:
+        if moment.step is not None:
+            yield f"{moment.step.number:>5} {told(moment.step.event)} ({moment.step.bthread or 'from outside'})"
+            for refusal in moment.step.refusals or ():
+                yield f"      refused by {refusal.bthread}: {refusal.because}"
+        for news in moment.held:
+            if news not in held:
+                yield f"      held: {told(news.event)} ({news.requester}), {_blamed(news)}"
+        held = moment.held
+
+
+def _blamed(held: Held) -> str:
+    return ", ".join(
+        f"by {blocker.bthread}" + ("" if blocker.because is None else f": {blocker.because}")
+        for blocker in held.blockers
+    )
+
+
+def told(event: Event) -> str:
+    """Return an event in one line: its name, its call, and what else it carries, cut to fit."""
+    if not has(type(event)):
+        return event.name
+    texts = (_told_value(getattr(event, field.name)) for field in fields(cast(Any, type(event))))
+    line = " ".join([event.name, *filter(None, texts)])
+    return line if len(line) <= WIDTH else line[: WIDTH - 1] + "…"
+
+
+def _told_value(value: Any) -> str:
+    """Return what a payload says; nothing for what is empty, or stands in another line."""
+    match value:
+        case ToolCall():
+            arguments = ", ".join(f"{name}={argument!r}" for name, argument in value.arguments.items())
+            return f"{value.id} {value.tool}({arguments})"
+        case tuple() if value and isinstance(value[0], ToolCall):
+            return ", ".join(map(_told_value, value))
+        case AssistantMessage():
+            return repr(value.text) if value.text else ""
+        case Action() | Usage() | Refusals() | Mapping() | float() | None | () | "" | False:
+            return ""
+        case _:
+            return repr(value)

@@ -1,0 +1,113 @@
+"""The command as its users meet it: in this process, as a process of its own, and on a terminal."""
+
+import json
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.cli import main
+from tests.agent.cli.sessions import COMMAND, PATIENCE, Command, Said, SlowTool, Terminal, environment, terminal_with
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home folder of one's own, and an environment without keys or colors."""
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "NO_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    return home
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    folder = tmp_path / "workspace"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def command(home: Path, capsys: pytest.CaptureFixture[str]) -> Command:
+    """`command("check", "ls")` runs the command line in this process."""
+
+    def run(*argv: object) -> Said:
+        capsys.readouterr()
+        code = main([str(word) for word in argv])
+        said = capsys.readouterr()
+        return Said(code, said.out, said.err)
+
+    return run
+
+
+@pytest.fixture
+def start(home: Path) -> Iterator[Callable[..., "subprocess.Popen[str]"]]:
+    """`start("run", ...)` starts the command as a process; what is left at the end is ended."""
+    running: list[subprocess.Popen[str]] = []
+
+    def start(*argv: object, stdin: Any = subprocess.DEVNULL, **options: Any) -> "subprocess.Popen[str]":
+        words = [*COMMAND, *(str(word) for word in argv)]
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
+        process = subprocess.Popen(words, stdin=stdin, text=True, env=environment(), **pipes)
+        running.append(process)
+        return process
+
+    yield start
+    for process in running:
+        with process:  # closes its pipes and reaps it
+            process.kill()
+
+
+@pytest.fixture
+def process(start: Callable[..., "subprocess.Popen[str]"]) -> Command:
+    """`process("run", ..., input=...)` runs the command as a process to its end."""
+
+    def run(*argv: object, input: str | None = None, **options: Any) -> Said:
+        stdin = subprocess.DEVNULL if input is None else subprocess.PIPE
+        started = start(*argv, stdin=options.pop("stdin", stdin), **options)
+        out, err = started.communicate(input, timeout=PATIENCE)
+        return Said(started.returncode, out, err)
+
+    return run
+
+
+@pytest.fixture
+def on_terminal(home: Path) -> Iterator[Callable[..., Terminal]]:
+    """`on_terminal("run", ...)` starts the command on a terminal; `out="pipe"` leaves standard output out of it."""
+    opened: list[Terminal] = []
+
+    def start(*argv: object, out: str = "all", **variables: str) -> Terminal:
+        opened.append(terminal_with(argv, out=out, variables=variables))
+        return opened[-1]
+
+    yield start
+    for terminal in opened:
+        with terminal.process:
+            terminal.process.kill()
+        os.close(terminal.master)
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Callable[..., str]:
+    """`script(step, ...)` writes a scripted model and returns its name for `--model`."""
+
+    def write(*steps: object) -> str:
+        path = tmp_path / "script.yaml"
+        path.write_text(json.dumps({"steps": list(steps)}))  # JSON is YAML
+        return f"script:{path}"
+
+    return write
+
+
+@pytest.fixture
+def slow_tool(workspace: Path) -> SlowTool:
+    """A command that runs until the test lets it finish."""
+    for name in ("started", "go"):
+        os.mkfifo(workspace / name)
+    return SlowTool(workspace)

@@ -1,0 +1,81 @@
+"""`bpagent check`: the verdict that the gate would give, with evidence, and its exit code."""
+
+import json
+import sys
+from io import BytesIO, TextIOWrapper
+from pathlib import Path
+
+import pytest
+
+from tests.agent.cli.sessions import Command
+
+
+@pytest.mark.parametrize(
+    ("shell_command", "level", "code"),
+    [("ls -la", "allow", 0), ("git reset --hard", "ask", 10), ("rm -rf /", "deny", 11), ("", "deny", 11)],
+)
+def test_the_exit_code_is_the_level(shell_command: str, level: str, code: int, command: Command) -> None:
+    said = command("check", shell_command)
+
+    assert said.code == code
+    assert said.out.startswith(level)
+
+
+def test_a_refusal_says_rule_reason_and_evidence(command: Command) -> None:
+    said = command("check", "ls; sudo sh -c 'rm -rf /'")
+
+    assert "rule administrator (privilege)" in said.out
+    assert "sudo would run as the administrator" in said.out
+    assert "evidence: characters 4 to 25: sudo sh -c 'rm -rf /'" in said.out
+
+
+def test_json_holds_the_whole_verdict(command: Command) -> None:
+    said = command("check", "--json", "rm -rf /")
+
+    verdict = json.loads(said.out)
+    assert verdict["command"] == "rm -rf /"
+    assert (verdict["level"], verdict["rule"]) == ("deny", "delete_outside_workspace")
+    assert verdict["evidence"][0] == {"text": "rm -rf /", "start": 0, "end": 8, "argv": ["rm", "-rf", "/"]}
+
+
+def test_a_file_is_judged_line_by_line_and_the_worst_counts(command: Command, tmp_path: Path) -> None:
+    file = tmp_path / "commands"
+    file.write_text("# a comment\nls\n\ngit reset --hard\npwd\n")
+
+    said = command("check", "--file", file, "--json")
+
+    assert said.code == 10
+    assert [json.loads(line)["level"] for line in said.out.splitlines()] == ["allow", "ask", "allow"]
+
+
+@pytest.mark.parametrize("arguments", [("-",), ("--file", "-")])
+def test_commands_can_come_from_standard_input(
+    arguments: tuple[str, ...], command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", TextIOWrapper(BytesIO(b"ls\nrm -rf /\n")))
+
+    said = command("check", *arguments)
+
+    assert said.code == 11
+    assert len(said.out.splitlines()) > 2
+
+
+def test_links_are_followed_as_they_are_at_the_gate(command: Command, workspace: Path) -> None:
+    (workspace / "link").symlink_to("/etc")
+
+    inside = command("check", "rm -rf here", "--workspace", workspace)
+    outside = command("check", "rm -rf link/", "--workspace", workspace)
+
+    assert (inside.code, outside.code) == (0, 11)
+
+
+def test_another_policy_judges_otherwise(command: Command) -> None:
+    assert command("check", "rm x", "--policy", "workspace").code == 11
+    assert command("check", "rm x", "--policy", "default").code == 0
+
+
+def test_a_command_cannot_fake_its_verdict(command: Command) -> None:
+    said = command("check", "rm -rf / \x1b[2K\rallow ls")
+
+    assert "\x1b" not in said.out
+    assert "\\x1b[2K\\rallow ls" in said.out

@@ -1,0 +1,191 @@
+"""`bpagent demo`: what it shows comes from the b-threads; without one of them it shows something else."""
+
+import inspect
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import pytest
+from attrs import evolve
+
+from agent.agent import Agent
+from agent.cli.demo import story
+from agent.cli.demo.protocol import nothing_leaves_after_a_secret
+from agent.cli.demo.stage import PROTOCOLS, make_agent
+from agent.cli.demo.story import PROMPT
+from agent.cli.demo.workshop import Workshop, make_workshop
+from agent.events import ActionDescribed, ApprovalAsked, CallAnswered, GateApproved, GateRejected
+from agent.run import Run
+from agent.tools import ShellCommand, tool
+from agent.tools.toolbox import Toolbox
+from bp import BProgram, BThread, Deadlock
+from constitution import DEFAULT, judge
+from tests.agent.cli.sessions import Command, Terminal
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def workshop(tmp_path: Path) -> Workshop:
+    return make_workshop(tmp_path / "workshop")
+
+
+# On the screen
+
+
+def test_it_works_offline_without_terminal_and_input_in_less_than_ten_seconds(
+    process: Command,
+) -> None:
+    begin = time.monotonic()
+
+    said = process("demo")
+
+    assert (said.code, said.err) == (0, "")
+    assert time.monotonic() - begin < 10
+    for shown in (
+        "all prices are right",
+        "action   rm -rf /\nrefused  by b-thread by_constitution",
+        "action   read_file ../neighbor/diary.txt\nrefused  by b-thread by_constitution",
+        "Approve command: cat .env? (yes/no)\nsystem   nobody is at a terminal: the demo itself answers yes",
+        "action   git push\nrefused  by b-thread nothing_leaves_after_a_secret",
+        "Of my 8 calls, 3 were refused.",
+    ):
+        assert shown in said.out
+
+
+def test_it_shows_the_protocol_as_source(process: Command) -> None:
+    said = process("demo")
+
+    source = inspect.getsource(nothing_leaves_after_a_secret.function)
+    assert all(line in said.out for line in source.splitlines())
+    assert len(source.splitlines()) <= 10
+
+
+def test_its_last_line_replays_its_log(process: Command, command: Command) -> None:
+    last = process("demo").out.strip().splitlines()[-1].split()
+    assert last[:2] == ["bpagent", "replay"]
+
+    replayed = command("replay", last[2])
+
+    assert replayed.code == 0
+    assert replayed.out.startswith("equal: ")
+
+
+def test_its_log_can_go_elsewhere(process: Command, tmp_path: Path) -> None:
+    said = process("demo", "--log", tmp_path / "mine.jsonl")
+
+    assert f"bpagent replay {tmp_path / 'mine.jsonl'}" in said.out
+    assert (tmp_path / "mine.jsonl").exists()
+
+
+def test_on_a_terminal_the_person_is_asked_and_a_no_is_a_no(on_terminal: Callable[..., Terminal]) -> None:
+    terminal = on_terminal("demo", NO_COLOR="1")
+    terminal.wait_for("Approve command: cat .env? (yes/no)")
+    terminal.type("no\n")
+
+    assert terminal.end() == 0
+    assert "DEPLOY_TOKEN" not in terminal.screen
+    assert "the demo itself answers" not in terminal.screen
+
+
+# Where it comes from
+
+
+@tool(name="bash")
+def only_say(command: Annotated[str, ShellCommand()]) -> str:
+    """Say what would be run: here the gate may be missing.
+
+    Args:
+        command: what would be run
+    """
+    return f"would run {command}"
+
+
+async def performed(workshop: Workshop, *, without: str = "", protocols: Sequence[BThread] = PROTOCOLS) -> Run:
+    """Perform the demo without the b-threads of one name, and with a bash that only says what it would run."""
+    with make_agent(workshop, approve=lambda _: True, protocols=protocols) as agent:
+        bthreads = (*agent.preset.bthreads(), *agent.threads)
+        agent.program = BProgram(*[bthread for bthread in bthreads if bthread.name != without])
+        agent.toolbox = with_harmless_bash(agent)
+        return await agent.run(PROMPT)
+
+
+def with_harmless_bash(agent: Agent) -> Toolbox:
+    tools = [tool for name in agent.toolbox.names if (tool := agent.toolbox.get(name)) is not None]
+    return Toolbox((*tools, only_say), agent.toolbox.workspace)
+
+
+def refused(run: Run) -> list[object]:
+    return [
+        event.call.arguments.get("command") or event.call.arguments.get("path")
+        for event in run.events
+        if isinstance(event, GateRejected)
+    ]
+
+
+async def test_with_all_its_b_threads_it_refuses_three_calls(workshop: Workshop) -> None:
+    run = await performed(workshop)
+
+    assert refused(run) == ["rm -rf /", "../neighbor/diary.txt", "git push"]
+    assert run.text == "The bug is fixed and the check passes. Of my 8 calls, 3 were refused."
+
+
+async def test_without_the_protocol_the_push_goes_through(workshop: Workshop) -> None:
+    run = await performed(workshop, protocols=())
+
+    assert refused(run) == ["rm -rf /", "../neighbor/diary.txt"]
+    assert "2 were refused" in run.text
+
+
+async def test_without_the_constitution_only_the_protocol_and_the_tools_refuse(workshop: Workshop) -> None:
+    run = await performed(workshop, without="by_constitution")
+
+    assert refused(run) == ["git push"]
+    assert not any(isinstance(event, ApprovalAsked) for event in run.events)
+    (diary,) = [e for e in run.events if isinstance(e, CallAnswered) and "diary" in e.result]
+    assert "permission denied" in diary.result
+
+
+async def test_without_the_gate_nothing_runs_at_all(workshop: Workshop) -> None:
+    with pytest.raises(Deadlock):
+        await performed(workshop, without="gate")
+
+
+async def test_without_the_order_of_calls_they_run_at_once(workshop: Workshop) -> None:
+    run = await performed(workshop, without="one_at_a_time")
+
+    kinds = [type(event) for event in run.events if type(event) in (GateApproved, CallAnswered)]
+    assert kinds[:2] == [GateApproved, GateApproved]
+
+
+async def test_without_the_rule_against_it_the_deletion_is_another_rules_business(workshop: Workshop) -> None:
+    run = await performed(workshop)
+    (deletion,) = [e.facts for e in run.events if isinstance(e, ActionDescribed) and e.facts.command == "rm -rf /"]
+
+    kept = tuple(rule for rule in DEFAULT.rules if rule.name != "delete_outside_workspace")
+
+    assert judge(deletion, DEFAULT).rule == "delete_outside_workspace"
+    assert judge(deletion, evolve(DEFAULT, rules=kept)).rule != "delete_outside_workspace"
+
+
+def test_the_script_names_no_b_thread_and_no_rule() -> None:
+    source = inspect.getsource(story)
+
+    assert "by_constitution" not in source
+    assert "nothing_leaves" not in source
+
+
+def test_the_rm_of_the_demo_deletes_nothing_outside_its_folder(workshop: Workshop) -> None:
+    """Whoever takes the gate out to see what happens must not lose anything."""
+    program = workshop.folder / "programs" / "rm"
+    (workshop.project / "old.txt").write_text("x")
+
+    refused = subprocess.run([program, "-rf", str(workshop.folder / "neighbor")], capture_output=True, text=True)
+    done = subprocess.run([program, "old.txt"], cwd=workshop.project, capture_output=True)
+
+    assert refused.returncode == 1
+    assert (workshop.folder / "neighbor" / "diary.txt").exists()
+    assert done.returncode == 0
+    assert not (workshop.project / "old.txt").exists()

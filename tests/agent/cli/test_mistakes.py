@@ -1,0 +1,145 @@
+"""Wrong input: one clear sentence on standard error, the right exit code, no traceback, and nothing lost."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.agent.cli.sessions import Command
+
+Script = Callable[..., str]
+
+RUN = ("run", "go", "--model", "{script}", "--workspace", "{workspace}")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ((), "the following arguments are required: COMMAND; see bpagent --help"),
+        (("nosuch",), "invalid choice: 'nosuch'"),
+        (("run",), "the following arguments are required: PROMPT; see bpagent run --help"),
+        (("run", "go", "--nosuch"), "unrecognized arguments: --nosuch"),
+        (("run", "go"), "no model is named; give one, such as gpt-5-mini"),
+        (("run", "go", "--model", "gpt-5-mini"), "no API key: set OPENAI_API_KEY"),
+        (("run", "go", "--model", "ftp://x/v1"), "'ftp://x/v1' is not an address"),
+        (("run", "go", "--model", "script:{tmp}/nosuch.yaml"), "nosuch.yaml: cannot be read: no such file"),
+        (("run", "go", "--model", "script:{tmp}/broken.yaml"), "broken.yaml:2:5: unknown key 'sya'"),
+        ((*RUN, "--preset", "defalt"), "there is no preset 'defalt'; the nearest is 'default'"),
+        ((*RUN, "--option", "max_iteration=1"), "there is no option 'max_iteration'; the nearest is 'max_iterations'"),
+        ((*RUN, "--option", "max_iterations"), "--option 'max_iterations' has no value; write NAME=VALUE"),
+        ((*RUN, "--option", "max_iterations=-1"), "option max_iterations='-1': 'max_iterations' must be >= 1: -1"),
+        ((*RUN, "--option", "max_iterations=many"), "option max_iterations='many': give a whole number"),
+        ((*RUN, "--option", "system_prompt={who}"), "a system prompt may hold {workspace}, "),
+        ((*RUN, "--protocol", "rules.py"), "--protocol 'rules.py' names no b-thread; write FILE.py:NAME"),
+        ((*RUN, "--protocol", "{tmp}/nosuch.py:x"), "nosuch.py cannot be imported: FileNotFoundError"),
+        ((*RUN, "--protocol", "no.such.module:x"), "cannot be imported: ModuleNotFoundError"),
+        ((*RUN, "--protocol", "{tmp}/rules.py:x"), "has no 'x'; b-threads in it: rule, with_argument"),
+        ((*RUN, "--protocol", "{tmp}/rules.py:number"), "is int; decorate a generator function with @bthread"),
+        ((*RUN, "--protocol", "{tmp}/rules.py:with_argument"), "needs arguments"),
+        ((*RUN, "--protocol", "{tmp}/broken.py:x"), "cannot be imported: SyntaxError"),
+        ((*RUN, "--log", "{tmp}/there.jsonl"), "there.jsonl exists already; name another file"),
+        ((*RUN, "--log", "{tmp}"), "Is a directory"),
+        ((*RUN, "--log", "{tmp}/there.jsonl/x.jsonl"), "cannot write the log"),
+        ((*RUN, "--log", "/dev/full"), "cannot write the log /dev/full: No space left on device"),
+        (("demo", "--log", "{tmp}/there.jsonl"), "there.jsonl exists already; name another file"),
+        ((*RUN, "--config", "x.yaml"), "--config is not there yet"),
+        ((*RUN, "--api", "responses"), "--api 'responses' is not there yet"),
+        (("run", "go", "--model", "{script}", "--workspace", "{tmp}/nosuch"), "does not exist; name a folder"),
+        (("run", "go", "--model", "{script}", "--workspace", "{tmp}/there.jsonl"), "is a file; name a folder"),
+        (("run", " ", "--model", "{script}"), "the prompt is empty"),
+        (("check",), "name one command, or a file of commands with --file FILE"),
+        (("check", "ls", "--file", "x"), "name one command, or a file of commands"),
+        (("check", "--policy", "defalt", "ls"), "there is no policy 'defalt'; the nearest is 'default'"),
+        (("check", "--file", "{tmp}/nosuch"), "cannot read"),
+        (("check", "--file", "{tmp}/empty"), "holds no command"),
+        (("replay", "{tmp}/nosuch.jsonl"), "cannot read the log"),
+        (("replay", "{tmp}/broken.yaml"), "line 1: this is not JSON"),
+        (("tools", "--preset", "defalt"), "there is no preset 'defalt'"),
+    ],
+)
+def test_wrong_input_is_one_sentence_and_2(
+    arguments: tuple[str, ...], sentence: str, command: Command, script: Script, workspace: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "broken.yaml").write_text("steps:\n  - sya: hello\n")
+    (tmp_path / "broken.py").write_text("def\n")
+    (tmp_path / "rules.py").write_text(
+        "from bp import bthread, sync\n"
+        "number = 1\n\n\n"
+        "@bthread\ndef rule():\n    yield sync()\n\n\n"
+        "@bthread\ndef with_argument(limit):\n    yield sync()\n"
+    )
+    (tmp_path / "there.jsonl").write_text("kept\n")
+    (tmp_path / "empty").write_text("# nothing\n\n")
+    names = {"tmp": str(tmp_path), "workspace": str(workspace), "script": script("Done.")}
+
+    said = command(*[filled_in(word, names) for word in arguments])
+
+    assert (said.code, said.out) == (2, "")
+    assert sentence in said.err
+    assert said.err.startswith("bpagent: ")
+    assert said.err.count("\n") == 1
+    assert (tmp_path / "there.jsonl").read_text() == "kept\n"
+
+
+def filled_in(word: str, names: dict[str, str]) -> str:
+    for name, text in names.items():
+        word = word.replace(f"{{{name}}}", text)
+    return word
+
+
+def test_a_log_that_cannot_be_written_stops_the_run_before_it_begins(
+    process: Command, script: Script, workspace: Path, home: Path
+) -> None:
+    (home / ".bpagent").write_text("a file in the way")
+
+    said = process("run", "go", "--model", script("Done."), "--workspace", workspace)
+
+    assert (said.code, said.out) == (2, "")
+    assert "cannot write the log" in said.err
+
+
+def test_an_unreachable_server_fails_the_run(process: Command, workspace: Path, tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    arguments = ("--model", "http://127.0.0.1:9/v1", "--workspace", workspace, "--option", "attempts=1", "--log", log)
+
+    said = process("run", "go", *arguments)
+
+    assert (said.code, said.out) == (1, "")
+    assert "cannot reach http://127.0.0.1:9/v1" in said.err
+    assert "Traceback" not in said.err
+    assert '"status":"failed","reason":"inference_failed"' in log.read_text().splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("call", "answer"),
+    [
+        ({"tool": "bsah", "arguments": {"command": "ls"}}, "unknown tool 'bsah'"),
+        ({"tool": "bash", "arguments": {"comand": "ls"}}, "comand"),
+        ({"tool": "bash", "arguments": '{"command": "l'}, "not executed"),
+    ],
+)
+def test_an_unknown_tool_and_invalid_arguments_are_told_to_the_model(
+    call: dict[str, object], answer: str, process: Command, script: Script, workspace: Path, tmp_path: Path
+) -> None:
+    """They fail the call and not the run."""
+    log = tmp_path / "log.jsonl"
+
+    said = process("run", "go", "--model", script({"call": call}, "Done."), "--workspace", workspace, "--log", log)
+
+    (answered,) = [line for line in log.read_text().splitlines() if '"call_answered"' in line]
+    assert (said.code, said.out) == (0, "Done.\n")
+    assert answer in answered
+    assert "refused  not executed" in said.err
+
+
+def test_a_full_disk_under_standard_output_is_said(process: Command, script: Script, workspace: Path) -> None:
+    if not os.path.exists("/dev/full"):
+        pytest.skip("this system has no /dev/full")
+
+    with open("/dev/full", "w") as full:
+        said = process("run", "go", "--model", script("Done."), "--workspace", workspace, stdout=full)
+
+    assert said.code == 1
+    assert "cannot write the output: No space left on device" in said.err
+    assert "Traceback" not in said.err

@@ -1,0 +1,45 @@
+"""What is asked, what counts as an answer, and what stops a run."""
+
+import pytest
+
+from agent.cli.person import approval_question, read_answer, says_stop
+
+
+@pytest.mark.parametrize("line", ["yes", "y", "YES", "Y", " Yes \r"])
+def test_yes_in_any_case_is_yes(line: str) -> None:
+    assert read_answer(line) is True
+
+
+@pytest.mark.parametrize("line", ["no", "n", "NO", "N", " No "])
+def test_no_in_any_case_is_no(line: str) -> None:
+    assert read_answer(line) is False
+
+
+@pytest.mark.parametrize("line", ["", " ", "ye", "yes please", "not", "1", "ok"])
+def test_anything_else_is_neither(line: str) -> None:
+    assert read_answer(line) is None
+
+
+@pytest.mark.parametrize("line", ["stop", "STOP", "please Stop now", "stop!", "stop, now"])
+def test_the_word_stop_stops_wherever_it_stands(line: str) -> None:
+    assert says_stop(line)
+
+
+@pytest.mark.parametrize("line", ["", "unstoppable", "stopped", "stopwatch", "go on"])
+def test_a_word_that_contains_it_does_not(line: str) -> None:
+    assert not says_stop(line)
+
+
+@pytest.mark.parametrize(
+    ("command", "shown"),
+    [
+        ("ls -la | grep 'ä'", "ls -la | grep 'ä'"),
+        ("ls\nrm x", "ls\\nrm x"),
+        ("ls\r\x1b[2K", "ls\\r\\x1b[2K"),
+        ("ls \u202e\u200b\u2028", "ls \\u202e\\u200b\\u2028"),
+        ("ls \ud800", "ls \\ud800"),
+        ("ls \\n", "ls \\n"),
+    ],
+)
+def test_the_question_is_one_line_with_the_command_as_proposed(command: str, shown: str) -> None:
+    assert approval_question(command) == f"Approve command: {shown}? (yes/no)"

@@ -1,0 +1,87 @@
+"""Ctrl-C and SIGTERM: the run ends as aborted, its log says so, and no process stays behind."""
+
+import json
+import os
+import select
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.agent.cli.sessions import PATIENCE, bash
+
+Start = Callable[..., "subprocess.Popen[str]"]
+Script = Callable[..., str]
+Tool = Callable[[], int]
+
+STUBBORN = "trap '' TERM; echo $$ > started; while true; do sleep 1; done"
+
+
+@pytest.fixture
+def tool(workspace: Path) -> Iterator[Callable[[], int]]:
+    """`tool()` waits until the command has started, and returns a handle on its process."""
+    os.mkfifo(workspace / "started")
+    handles: list[int] = []
+
+    def wait_for_start() -> int:
+        with (workspace / "started").open() as file:
+            handles.append(os.pidfd_open(int(file.read())))
+        return handles[-1]
+
+    yield wait_for_start
+    for handle in handles:
+        os.close(handle)
+
+
+def has_ended(handle: int, within: float = 0.0) -> bool:
+    """Whether a process has ended, or does so within this many seconds."""
+    return bool(select.select([handle], [], [], within)[0])
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_aborts_the_run_and_its_log_says_so(
+    number: signal.Signals, code: int, start: Start, tool: Tool, script: Script, workspace: Path, tmp_path: Path
+) -> None:
+    log = tmp_path / "log.jsonl"
+    running = start("run", "go", "--model", script(bash(STUBBORN)), "--workspace", workspace, "--log", log)
+    process = tool()
+
+    running.send_signal(number)
+    out, err = running.communicate(timeout=PATIENCE)
+
+    ended = json.loads(log.read_text().splitlines()[-1])
+    assert (running.returncode, out) == (code, "")
+    assert (ended["name"], ended["data"]["status"]) == ("run_ended", "aborted")
+    assert "Traceback" not in err
+    assert has_ended(process)
+
+
+def test_a_second_ctrl_c_leaves_at_once_and_takes_the_tools_along(
+    start: Start, tool: Tool, script: Script, workspace: Path, tmp_path: Path
+) -> None:
+    running = start("run", "go", "--model", script(bash(STUBBORN)), "--workspace", workspace)
+    process = tool()
+
+    running.send_signal(signal.SIGINT)
+    assert running.stderr is not None
+    while "abort: everything ends now" not in running.stderr.readline():
+        pass
+    running.send_signal(signal.SIGINT)
+    running.communicate(timeout=PATIENCE)
+
+    assert running.returncode == 130
+    assert has_ended(process, within=1.0)
+
+
+def test_a_model_that_does_not_answer_is_left(start: Start, script: Script, workspace: Path) -> None:
+    running = start("run", "go", "--model", script({"say": "Late.", "delay": 3600}), "--workspace", workspace)
+    assert running.stderr is not None
+    while "turn 1" not in running.stderr.readline():
+        pass
+
+    running.send_signal(signal.SIGINT)
+    out, _ = running.communicate(timeout=PATIENCE)
+
+    assert (running.returncode, out) == (130, "")

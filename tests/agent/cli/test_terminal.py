@@ -1,0 +1,152 @@
+"""The command on a terminal: questions, `stop`, colors, Ctrl-C (S1 6.3, 8.1, 8.3, 8.4)."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.agent.cli.sessions import SlowTool, Terminal, bash
+
+OnTerminal = Callable[..., Terminal]
+Script = Callable[..., str]
+
+RISKY = "git reset --hard; echo ran > ran.txt"
+QUESTION = f"Approve command: {RISKY}? (yes/no)"
+
+
+@pytest.fixture
+def asked(on_terminal: OnTerminal, script: Script, workspace: Path) -> Terminal:
+    """A run that asks whether a command may run."""
+    model = script(bash(RISKY), "Done.")
+    terminal = on_terminal("run", "go", "--model", model, "--workspace", workspace, NO_COLOR="1")
+    terminal.wait_for(QUESTION)
+    return terminal
+
+
+def test_yes_lets_the_command_run(asked: Terminal, workspace: Path) -> None:
+    asked.type("YES\n")
+
+    assert asked.end() == 0
+    assert f"\n{QUESTION} YES\n" in asked.screen
+    assert (workspace / "ran.txt").exists()
+
+
+def test_no_does_not(asked: Terminal, workspace: Path) -> None:
+    asked.type("n\n")
+
+    assert asked.end() == 0
+    assert "not approved" in asked.screen
+    assert not (workspace / "ran.txt").exists()
+
+
+def test_an_answer_that_is_neither_is_asked_again_and_after_three_prompts_it_is_no(
+    asked: Terminal, workspace: Path
+) -> None:
+    for times in (2, 3):
+        asked.type("perhaps\n")
+        asked.wait_for(QUESTION, times=times)
+    asked.type("perhaps\n")
+
+    assert asked.end() == 0
+    assert asked.screen.count(QUESTION) == 3
+    assert not (workspace / "ran.txt").exists()
+
+
+def test_the_end_of_input_is_no(asked: Terminal, workspace: Path) -> None:
+    asked.type("\x04")
+
+    assert asked.end() == 0
+    assert "not approved: end of input" in asked.screen
+    assert not (workspace / "ran.txt").exists()
+
+
+def test_stop_as_an_answer_stops_the_run(asked: Terminal, workspace: Path) -> None:
+    asked.type("stop\n")
+
+    assert asked.end() == 4
+    assert not (workspace / "ran.txt").exists()
+
+
+def test_ctrl_c_at_a_question_aborts_the_run(asked: Terminal, workspace: Path) -> None:
+    asked.type("\x03")
+
+    assert asked.end() == 130
+    assert not (workspace / "ran.txt").exists()
+
+
+def test_a_line_from_before_the_question_does_not_answer_it(
+    on_terminal: OnTerminal, script: Script, workspace: Path, slow_tool: SlowTool
+) -> None:
+    model = script(bash(slow_tool.command), bash(RISKY), "Done.")
+    terminal = on_terminal("run", "go", "--model", model, "--workspace", workspace, NO_COLOR="1")
+    slow_tool.wait_for_start()
+    terminal.type("yes\nplease go on\n")
+    terminal.wait_for("please go on")
+
+    slow_tool.let_finish()
+    terminal.wait_for(QUESTION)
+    terminal.type("no\n")
+
+    assert terminal.end() == 0
+    assert not (workspace / "ran.txt").exists()
+
+
+def test_a_command_cannot_hide_a_part_of_itself(on_terminal: OnTerminal, script: Script, workspace: Path) -> None:
+    hidden = "git reset --hard\x1b[2K\r\nls \u202e"
+    terminal = on_terminal("run", "go", "--model", script(bash(hidden)), "--workspace", workspace, NO_COLOR="1")
+
+    terminal.wait_for("Approve command: git reset --hard\\x1b[2K\\r\\nls \\u202e? (yes/no)")
+    terminal.type("no\n")
+    terminal.end()
+
+    assert "\x1b" not in terminal.screen
+
+
+def test_stop_typed_while_a_tool_runs_lets_it_finish(
+    on_terminal: OnTerminal, script: Script, workspace: Path, tmp_path: Path, slow_tool: SlowTool
+) -> None:
+    """S1 8.1: what runs completes, then the run ends."""
+    log = tmp_path / "log.jsonl"
+    model = script(bash(slow_tool.command), "Never said.")
+    terminal = on_terminal("run", "go", "--model", model, "--workspace", workspace, "--log", log, NO_COLOR="1")
+    slow_tool.wait_for_start()
+
+    terminal.type("ok, stop now\n")
+    terminal.wait_for("stop: what runs finishes")
+    slow_tool.let_finish()
+
+    assert terminal.end() == 4
+    assert "│ finished" in terminal.screen
+    assert json.loads(log.read_text().splitlines()[-1])["data"]["status"] == "stopped"
+
+
+def test_a_terminal_has_colors(on_terminal: OnTerminal, script: Script, workspace: Path) -> None:
+    terminal = on_terminal(
+        "run", "go", "--model", script(bash("rm -rf /no/such/folder"), "Done."), "--workspace", workspace
+    )
+
+    assert terminal.end() == 0
+    assert "\x1b[1;31mrefused" in terminal.screen
+
+
+@pytest.mark.parametrize("variables", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
+def test_colors_can_be_left_out(
+    variables: dict[str, str], on_terminal: OnTerminal, script: Script, workspace: Path
+) -> None:
+    model = script(bash("rm -rf /no/such/folder"), "Done.")
+    terminal = on_terminal("run", "go", "--model", model, "--workspace", workspace, **variables)
+
+    assert terminal.end() == 0
+    assert "refused" in terminal.screen
+    assert "\x1b" not in terminal.screen
+
+
+def test_questions_stay_out_of_standard_output(on_terminal: OnTerminal, script: Script, workspace: Path) -> None:
+    model = script(bash(RISKY), "Done.")
+    terminal = on_terminal("run", "go", "--model", model, "--workspace", workspace, out="pipe")
+    terminal.wait_for("(yes/no)")
+    terminal.type("no\n")
+
+    assert terminal.end() == 0
+    assert terminal.out() == "Done.\n"

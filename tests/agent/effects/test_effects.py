@@ -1,0 +1,147 @@
+"""Effects: what each start becomes, alone in a runner, whatever the world does."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from agent import workspace_tools
+from agent.calls import ToolCall
+from agent.effects import approval_effect, backoff_effect, coalesced
+from agent.effects.backoff import seconds_before
+from agent.effects.description import describe
+from agent.events import ApprovalAnswered, ApprovalAsked, BackoffElapsed, BackoffStarted
+from agent.tools import Workspace
+from agent.tools.toolbox import Toolbox
+from bp.runner import Broken
+
+pytestmark = pytest.mark.anyio
+
+CALL = ToolCall("a", "bash", {"command": "env"})
+ASKED = ApprovalAsked(CALL, "why")
+
+
+# approval
+
+
+@pytest.mark.parametrize(
+    ("said", "yes", "text"),
+    [(True, True, ""), (False, False, ""), ("not now", False, "not now"), ("yes", False, "yes"), (1, False, "")],
+)
+async def test_only_true_approves(said: Any, yes: bool, text: str) -> None:
+    assert await approval_effect(lambda _: said).run(ASKED) == ApprovalAnswered(CALL, yes, text)
+
+
+async def test_an_approver_may_be_asynchronous() -> None:
+    async def approve(asked: ApprovalAsked) -> bool:
+        await anyio.lowlevel.checkpoint()
+        return asked == ASKED
+
+    assert await approval_effect(approve).run(ASKED) == ApprovalAnswered(CALL, yes=True)
+
+
+async def test_without_an_approver_no_person_is_present() -> None:
+    assert await approval_effect(None).run(ASKED) == ApprovalAnswered(CALL, yes=False, text="no person present")
+
+
+@pytest.mark.parametrize("how", ["failed", "cancelled", "abandoned"])
+async def test_a_question_that_broke_off_is_a_no(how: Any) -> None:
+    error = ValueError("no terminal") if how == "failed" else None
+
+    answered = approval_effect(None).broken(ASKED, Broken(how, error))
+
+    assert isinstance(answered, ApprovalAnswered)
+    assert not answered.yes
+    assert answered.text == ("asking failed: no terminal" if error else "the question was withdrawn")
+
+
+# backoff
+
+
+@pytest.mark.parametrize(("attempt", "longest"), [(1, 0.5), (2, 1.0), (3, 2.0), (5, 8.0), (50, 8.0)])
+async def test_waits_double_up_to_eight_seconds_with_jitter(attempt: int, longest: float) -> None:
+    waits = [seconds_before(BackoffStarted(attempt)) for _ in range(50)]
+
+    assert 0.75 * longest <= min(waits) < max(waits) <= longest
+
+
+@pytest.mark.parametrize(("asked", "seconds"), [(0.0, 0.0), (7.5, 7.5), (500.0, 120.0), (-1.0, 0.0)])
+async def test_a_server_may_ask_for_up_to_two_minutes(asked: float, seconds: float) -> None:
+    assert seconds_before(BackoffStarted(1, asked)) == seconds
+
+
+async def test_a_wait_says_how_long_it_was() -> None:
+    started = BackoffStarted(2)
+
+    assert await backoff_effect(lambda _: 0.001).run(started) == BackoffElapsed(2, 0.001)
+    assert backoff_effect().broken(started, Broken("cancelled")) == BackoffElapsed(2, 0.0)
+
+
+# description
+
+
+@pytest.fixture
+def toolbox(tmp_path: Path) -> Toolbox:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    return Toolbox(workspace_tools(tmp_path), Workspace(tmp_path))
+
+
+async def test_paths_are_described_as_given_and_with_links_followed(toolbox: Toolbox, tmp_path: Path) -> None:
+    action = describe(ToolCall("a", "write_file", {"path": "link/a.txt", "content": ""}), toolbox)
+
+    [used] = action.paths
+    assert (used.given, used.resolved, used.access) == ("link/a.txt", str(tmp_path / "real/a.txt"), "write")
+
+
+async def test_commands_are_described_with_their_paths_and_programs(toolbox: Toolbox, tmp_path: Path) -> None:
+    action = describe(ToolCall("a", "bash", {"command": "cat link/a.txt; nosuchprogram x"}), toolbox)
+
+    assert action.command == "cat link/a.txt; nosuchprogram x"
+    assert action.resolved["link/a.txt"] == str(tmp_path / "real/a.txt")
+    assert action.executables["cat"].endswith("cat") or action.executables["cat"]
+    assert action.executables["nosuchprogram"] == ""
+
+
+@pytest.mark.parametrize("command", ["cat '\0'", "cat " + "x" * 5000, "x" * 5000, "'\0'", "", "cat \ud800", "((("])
+async def test_a_command_that_names_nothing_possible_is_described_all_the_same(toolbox: Toolbox, command: str) -> None:
+    assert describe(ToolCall("a", "bash", {"command": command}), toolbox).command == command
+
+
+# streaming
+
+
+@contextmanager
+def raises(kind: type[Exception]) -> Iterator[None]:
+    with pytest.raises(kind):
+        yield
+
+
+async def test_pieces_are_joined_and_none_is_lost() -> None:
+    seen: list[str] = []
+
+    async with coalesced(seen.append) as show:
+        for number in range(1000):
+            show(str(number))
+            if number % 100 == 0:
+                await anyio.lowlevel.checkpoint()
+
+    assert "".join(seen) == "".join(map(str, range(1000)))
+    assert len(seen) < 20
+
+
+async def test_an_error_passes_as_itself_after_the_last_piece() -> None:
+    seen: list[str] = []
+
+    async def fail(watcher: Callable[[str], None] | None) -> None:
+        async with coalesced(watcher) as show:
+            show("last")
+            raise KeyError("mine")
+
+    for watcher in (None, seen.append):
+        with raises(KeyError):
+            await fail(watcher)
+    assert seen == ["last"]

@@ -1,0 +1,362 @@
+"""The log: written before its effects, strict when read, equal when replayed, and never trusted."""
+
+import json
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from attrs import evolve, frozen
+
+from agent import Agent, ScriptedModel, answer, call, tool
+from agent.calls import ToolResult
+from agent.events import CallAnswered, HistoryGiven, InferenceFinished, ToolFinished
+from agent.log import LogError, read_log
+from agent.log.decoding import KINDS
+from agent.log.encoding import dump, event_data, plain
+from agent.log.replaying import ReplayResult, replay
+from agent.messages import AssistantMessage, RequestedCall, ToolMessage, UserMessage
+from agent.models import fail
+from agent.presets import PRESETS
+from bp import BProgram, BThread, BThreadBody, FrozenMapping, bthread, sync
+from tests.agent.conftest import MakeAgent
+from tests.agent.notes import grumble, note
+from tests.agent.soundness import recorded, replayed
+
+DEFAULT = PRESETS["default"]
+
+SCRIPT = (
+    answer("Look.", call("note", text="a"), call("bash", command="rm -rf /"), call("bash", command="git reset --hard")),
+    fail("busy", retryable=True),
+    answer("Cut.", call("note", '{"text": "b'), stop_reason="length"),
+    [call("grumble"), call("unheard_of")],
+    "Done.",
+)
+
+
+@tool
+async def bash(command: str) -> ToolResult:
+    """Say what was asked."""
+    return ToolResult(command, details={"exit_code": 0})
+
+
+@pytest.fixture
+def agent(make_agent: MakeAgent) -> Agent:
+    """An agent that has been through something, its log closed."""
+    agent = make_agent(*SCRIPT, tools=[note, grumble, evolve(bash, marks=())])
+    agent.run_sync("Go")
+    agent.close()
+    return agent
+
+
+def path_of(agent: Agent) -> Path:
+    assert agent.log_path is not None
+    return agent.log_path
+
+
+def replay_of(path: Path, *threads: BThread) -> ReplayResult:
+    return replay(read_log(path), BProgram(*DEFAULT.bthreads(), *threads))
+
+
+# What stands in it (what can be relied on from outside)
+
+
+def test_the_first_line_is_a_header_without_a_name(agent: Agent) -> None:
+    header = json.loads(path_of(agent).read_text().splitlines()[0])
+
+    assert "name" not in header
+    assert (header["format"], header["preset"]) == (1, "default")
+    assert header["configuration"]["max_iterations"] == 20
+    names = [bthread["name"] for bthread in header["bthreads"]]
+    assert names[:4] == ["session", "converse", "choose", "gate"]
+    assert header["versions"]["python"]
+
+
+def test_every_other_line_is_a_step(agent: Agent) -> None:
+    for number, record in enumerate(recorded(agent).records, start=1):
+        assert record["step"] == number
+        assert set(record) - {"refusals"} == {"step", "super_step", "name", "data", "origin"}
+        assert record["name"] in KINDS
+
+
+def test_a_call_stands_in_full_where_it_is_proposed_and_as_its_id_later(agent: Agent) -> None:
+    for record in recorded(agent).records:
+        if record["name"] == "proposed_action":
+            assert set(record["data"]["call"]) == {"id", "tool", "arguments", "category", "flaw"}
+        elif "call" in record["data"]:
+            assert isinstance(record["data"]["call"], str)
+
+
+def test_the_answers_begin_as_programs_may_rely_on(make_agent: MakeAgent) -> None:
+    agent = make_agent(*SCRIPT, tools=[note, grumble, bash])
+    agent.run_sync("Go")
+
+    texts = [record["data"]["result"] for record in recorded(agent).records if record["name"] == "call_answered"]
+    assert texts[0] == "noted a"
+    assert texts[3].startswith("not executed: truncated")
+    assert texts[4] == "grumble"
+    assert texts[5].startswith("not executed: ")
+
+
+def test_refusals_and_absent_persons_are_named(make_agent: MakeAgent) -> None:
+    agent = make_agent([call("bash", command="rm -rf /"), call("bash", command="git reset --hard")], "Done.")
+    agent.run_sync("Go")
+
+    [rejected, denied] = [record for record in recorded(agent).records if record["name"] == "call_answered"]
+    assert rejected["data"]["result"].startswith("rejected: ")
+    assert denied["data"]["result"].startswith("denied: no person present")
+    [refused, _] = [record for record in recorded(agent).records if record["name"] == "gate_rejected"]
+    assert refused["refusals"][0]["bthread"] == "by_constitution"
+    assert refused["refusals"][0]["because"]["level"] == "deny"
+
+
+@pytest.mark.parametrize(
+    ("command", "is_error"), [("exit 3", False), ("kill -9 $$", True), ("sleep 9", True), ("true", False)]
+)
+def test_a_timeout_and_a_signal_are_errors_and_an_exit_code_is_none(
+    make_agent: MakeAgent, command: str, is_error: bool
+) -> None:
+    agent = make_agent(call("bash", command=command, timeout=0.4), "Done.", preset=evolve(DEFAULT, policy=None))
+    agent.run_sync("Go")
+
+    [finished] = [record for record in recorded(agent).records if record["name"] == "tool_finished"]
+    assert finished["data"]["is_error"] is is_error
+
+
+def test_the_end_has_status_reason_and_text(agent: Agent) -> None:
+    last = recorded(agent).records[-1]
+
+    assert last["name"] == "run_ended"
+    assert last["data"] == {"status": "completed", "reason": "answered", "text": "Done.", "result": None}
+
+
+def test_only_its_owner_can_read_it(agent: Agent) -> None:
+    assert stat.S_IMODE(path_of(agent).stat().st_mode) == 0o600
+
+
+def test_a_log_is_never_overwritten(agent: Agent) -> None:
+    before = path_of(agent).read_bytes()
+
+    with pytest.raises(LogError, match="exists already"):
+        Agent(ScriptedModel([]), log=path_of(agent))
+    assert path_of(agent).read_bytes() == before
+
+
+def test_a_log_is_made_with_its_folder(make_agent: MakeAgent, tmp_path: Path) -> None:
+    make_agent("Hello.", log=tmp_path / "a" / "b" / "run.jsonl").run_sync("Go")
+
+    assert (tmp_path / "a" / "b" / "run.jsonl").exists()
+
+
+# Reading: strict, except for a torn last line
+
+
+def damaged(agent: Agent, change: Callable[[list[bytes]], None]) -> Path:
+    lines = path_of(agent).read_bytes().splitlines(keepends=True)
+    change(lines)
+    copy = path_of(agent).with_name("damaged.jsonl")
+    copy.write_bytes(b"".join(lines))
+    return copy
+
+
+def test_a_torn_last_line_is_reported_and_left_out(agent: Agent) -> None:
+    whole = path_of(agent).read_bytes()
+    last_line = whole.rindex(b"\n", 0, -1) + 1
+    copy = path_of(agent).with_name("torn.jsonl")
+    for cut in range(last_line + 1, len(whole) - 1, 7):
+        copy.write_bytes(whole[:cut])
+        log = read_log(copy)
+
+        assert log.torn
+        assert len(log.records) == len(recorded(agent).records) - 1
+    assert replay_of(copy).difference is None
+
+
+def test_a_last_line_without_its_end_is_whole(agent: Agent) -> None:
+    copy = damaged(agent, lambda lines: lines.append(lines.pop().rstrip()))
+
+    assert not read_log(copy).torn
+
+
+@pytest.mark.parametrize(
+    "line",
+    [b"\n", b"{\n", b"5\n", b"[]\n", b'{"step": 3}\n', b"\xff\xfe\n", b"[" * 100_000 + b"\n"],
+    ids=lambda line: line[:9],
+)
+@pytest.mark.parametrize("where", [2, -1])
+def test_a_broken_line_is_an_error_that_names_it(agent: Agent, line: bytes, where: int) -> None:
+    """Found: a broken last line counted as torn although it was whole."""
+
+    def change(lines: list[bytes]) -> None:
+        lines[where] = line
+
+    number = where + 1 if where > 0 else len(recorded(agent).records) + 1
+    with pytest.raises(LogError, match=f"line {number}: "):
+        read_log(damaged(agent, change))
+
+
+@pytest.mark.parametrize("header", [b"{}\n", b'{"format": "1"}\n', b'{"format": 1, "name": "prompt_given"}\n', b"x\n"])
+def test_what_has_no_header_is_no_log(agent: Agent, header: bytes) -> None:
+    def change(lines: list[bytes]) -> None:
+        lines[0] = header
+
+    with pytest.raises(LogError, match="line 1"):
+        read_log(damaged(agent, change))
+
+
+def test_a_newer_format_is_refused(agent: Agent) -> None:
+    def change(lines: list[bytes]) -> None:
+        lines[0] = lines[0].replace(b'"format":1', b'"format":2')
+
+    with pytest.raises(LogError, match="format 2, this program reads up to 1; use a newer bpagent"):
+        read_log(damaged(agent, change))
+
+
+@pytest.mark.parametrize("content", [None, b""])
+def test_what_is_missing_or_empty_is_no_log(tmp_path: Path, content: bytes | None) -> None:
+    path = tmp_path / "x.jsonl"
+    if content is not None:
+        path.write_bytes(content)
+
+    with pytest.raises(LogError, match=str(path)):
+        read_log(path)
+
+
+# Replay
+
+
+def test_a_replay_gives_the_same_records(agent: Agent) -> None:
+    assert replayed(agent) == ReplayResult(len(recorded(agent).records))
+
+
+def test_each_missing_record_is_found(agent: Agent) -> None:
+    for missing in range(1, len(recorded(agent).records)):  # the last one may be missing: then the run was cut off
+        result = replay_of(damaged(agent, lambda lines, missing=missing: lines.pop(missing)))  # type: ignore[misc]
+
+        assert result.difference is not None, f"line {missing + 1}"
+
+
+def test_each_edited_record_is_found_or_refused(agent: Agent) -> None:
+    """What came from outside may be edited so that the rest still follows; then that is another run."""
+    numbers = {record["name"]: number for number, record in enumerate(recorded(agent).records, start=1)}
+    for number in numbers.values():  # one record of each kind
+        record = recorded(agent).records[number - 1]
+        for change in EDITS:
+            edited = change(json.loads(json.dumps(record)))
+            if edited == record:
+                continue
+
+            def write(lines: list[bytes], number: int = number, edited: Any = edited) -> None:
+                lines[number] = json.dumps(edited).encode() + b"\n"
+
+            assert found(damaged(agent, write)) or (edited["data"] != record["data"] and record["origin"] == "outside")
+
+
+def found(path: Path) -> bool:
+    try:
+        return replay_of(path).difference is not None
+    except LogError:
+        return True
+
+
+EDITS: tuple[Callable[[dict[str, Any]], dict[str, Any]], ...] = (
+    lambda record: {**record, "step": record["step"] + 1},
+    lambda record: {**record, "super_step": record["super_step"] + 1},
+    lambda record: {**record, "name": "tool_started"},
+    lambda record: {**record, "name": "no_such_kind"},
+    lambda record: {**record, "origin": "gate"},
+    lambda record: {**record, "origin": "outside"},
+    lambda record: {**record, "data": []},
+    lambda record: {**record, "data": None},
+    lambda record: {**record, "data": {}},
+    lambda record: {**record, "data": {**record["data"], "call": "call_99"}},
+    lambda record: {**record, "data": {**record["data"], "call": 5}},
+    lambda record: {**record, "data": {**record["data"], "text": "changed"}},
+    lambda record: {**record, "data": {**record["data"], "extra": 1}},
+    lambda record: {**record, "refusals": []},
+)
+
+
+def test_another_b_thread_makes_a_difference(agent: Agent) -> None:
+    @bthread
+    def no_notes() -> BThreadBody:
+        yield sync(refuse=CallAnswered, because="silence")
+
+    difference = replay_of(path_of(agent), no_notes()).difference
+
+    assert difference is not None
+    assert difference.recorded is not None
+    assert difference.recorded["name"] == "call_answered"
+    assert str(difference).startswith(f"record {difference.number} differs\n  recorded: step ")
+
+
+def test_a_b_thread_that_fails_in_the_replay_makes_a_difference(agent: Agent) -> None:
+    """Found: the replay raised instead."""
+
+    @bthread
+    def stumble() -> BThreadBody:
+        yield sync(wait_for=InferenceFinished)
+        raise ValueError("stumbled")
+
+    difference = replay_of(path_of(agent), stumble()).difference
+
+    assert difference is not None
+    assert (difference.number, difference.replayed) == (3, None)
+
+
+# Values
+
+
+@frozen
+class Inner:
+    number: int
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (None, None),
+        (True, True),
+        (1.5, 1.5),
+        (float("inf"), "inf"),
+        (float("nan"), "nan"),
+        (b"\x00\xff", "00ff"),
+        ((1, "a"), [1, "a"]),
+        (frozenset({2, 1}), [1, 2]),
+        (FrozenMapping({"a": (1,)}), {"a": [1]}),
+        (Inner(1), {"number": 1}),
+        (UserMessage("a"), {"role": "user", "text": "a"}),
+    ],
+)
+def test_a_value_has_a_form_in_the_log(value: Any, expected: Any) -> None:
+    assert plain(value) == expected
+
+
+def test_what_has_no_form_is_refused() -> None:
+    with pytest.raises(TypeError, match="no form in the log"):
+        plain(object())
+
+
+@pytest.mark.parametrize("text", ["ä\u2028\n", "\ud800", "\x00\x7f", '"\\'])
+def test_a_line_holds_any_text_and_is_one_line(text: str) -> None:
+    line = dump({"text": text})
+
+    assert line.encode().count(b"\n") == 0
+    assert json.loads(line) == {"text": text}
+
+
+def test_an_earlier_conversation_comes_back_from_a_log() -> None:
+    from agent.log.decoding import Decoder
+
+    said = AssistantMessage("Let me see.", (RequestedCall("a", "note", "{}"),), "hm")
+    given = HistoryGiven((UserMessage("Go"), said, ToolMessage("a", "noted", is_error=True)))
+    record = {"step": 1, "name": given.name, "data": json.loads(dump(event_data(given)))}
+
+    assert Decoder().event(record) == given
+
+
+def test_a_result_with_details_comes_back_from_a_log(agent: Agent) -> None:
+    kinds = {record["name"] for record in recorded(agent).records}
+
+    assert {ToolFinished.name, InferenceFinished.name} <= kinds

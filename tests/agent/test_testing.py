@@ -1,0 +1,182 @@
+"""Assertions on runs: each can fail, and then says what happened, who requested it, and who was in the way."""
+
+from pathlib import Path
+
+import pytest
+
+from agent import Run, call
+from agent.events import GateRejected, ToolStarted
+from agent.messages import AssistantMessage, Message, RequestedCall, ToolMessage, UserMessage
+from agent.retracing import retrace
+from agent.testing import assert_calls_answered, assert_never, assert_order, started, trace
+from bp import BThreadBody, Step, bthread, sync, where
+from tests.agent.conftest import MakeAgent
+from tests.agent.notes import grumble, note
+
+
+@bthread
+def no_grumbling() -> BThreadBody:
+    yield sync(refuse=where(ToolStarted, lambda event: event.call.tool == "grumble"), because="not today")
+
+
+@pytest.fixture
+def run(make_agent: MakeAgent) -> Run:
+    """A run in which `note` runs before `grumble` is refused."""
+    agent = make_agent(
+        [call("note", text="a"), call("grumble")], "Done.", tools=[note, grumble], threads=[no_grumbling()]
+    )
+    return agent.run_sync("Go")
+
+
+def failure(assertion: object, *arguments: object) -> str:
+    assert callable(assertion)
+    with pytest.raises(AssertionError) as error:
+        assertion(*arguments)
+    return str(error.value)
+
+
+# assert_never
+
+
+def test_what_never_happened_passes(run: Run) -> None:
+    assert_never(run, "grumble", GateRejected, started("note", text="b"), [GateRejected, started("grumble")])
+
+
+@pytest.mark.parametrize("events", ["note", ToolStarted, started("note"), started("note", text="a"), [ToolStarted]])
+def test_what_happened_fails_with_the_trace_up_to_it(run: Run, events: object) -> None:
+    text = failure(assert_never, run, GateRejected, events)
+
+    assert " happened, at step 9\n" in text
+    assert text.splitlines()[-1] == "    9 tool_started call_1 note(text='a') (carry_out)"
+
+
+def test_a_text_that_names_no_tool_is_a_mistake(run: Run) -> None:
+    """It would pass for ever."""
+    with pytest.raises(ValueError, match="the agent has no tool 'notes'; its tools: note, grumble"):
+        assert_never(run, "notes")
+
+
+# assert_order
+
+
+def test_what_comes_in_order_passes(run: Run) -> None:
+    assert_order(run, "note", run.events[-1])
+
+
+def test_what_comes_first_too_late_fails(run: Run) -> None:
+    text = failure(assert_order, run, run.events[-1], "note")
+
+    assert text.startswith("the start of 'note' happened first at step 9, and RunEnded(")
+
+
+def test_what_never_came_fails(run: Run) -> None:
+    assert failure(assert_order, run, "grumble").startswith("the start of 'grumble' never happened\n")
+    assert failure(assert_order, run, "note", GateRejected).startswith("gate_rejected never happened\n")
+
+
+def test_the_same_event_is_not_after_itself(run: Run) -> None:
+    assert "happened first at step 9" in failure(assert_order, run, "note", ToolStarted)
+
+
+# The trace
+
+
+def test_the_trace_says_who_requested_refused_and_held(run: Run) -> None:
+    lines = trace(run, tail=100).splitlines()
+
+    assert "    6 proposed_action call_1 note(text='a') (carry_out)" in lines
+    assert "      held: proposed_action call_2 grumble() (carry_out), by one_at_a_time" in lines
+    [refused] = [number for number, line in enumerate(lines) if line == "      refused by no_grumbling: not today"]
+    assert "call_answered 'call_2' 'not executed: not today'" in lines[refused - 1]
+
+
+def test_the_trace_of_a_run_that_broke_off_ends_with_what_was_held(make_agent: MakeAgent) -> None:
+    @bthread
+    def hold() -> BThreadBody:
+        yield sync(block=ToolStarted)
+
+    agent = make_agent(call("note"), tools=[note], threads=[hold()])
+    runs: list[Run] = []
+    with pytest.raises(Exception, match="nothing can happen any more"):
+        run_and_keep(agent, runs)
+
+    assert trace(runs[0]).splitlines()[-1] == "      held: tool_started call_1 note() (carry_out), by hold"
+
+
+def run_and_keep(agent: object, runs: list[Run]) -> None:
+    import anyio
+
+    from agent import Agent
+
+    assert isinstance(agent, Agent)
+
+    async def main() -> None:
+        async with agent.start("Go") as run:
+            runs.append(run)
+
+    anyio.run(main)
+
+
+def test_a_later_run_of_a_conversation_is_retraced_too(make_agent: MakeAgent) -> None:
+    agent = make_agent(call("note"), "One.", call("note"), "Two.", tools=[note])
+    agent.run_sync("First")
+    second = agent.run_sync("Second")
+
+    moments = retrace(second)
+
+    assert [moment.step for moment in moments[:-1]] == second.steps
+    assert moments[-1].step is None
+
+
+def test_what_an_impure_b_thread_would_do_now_is_not_told(make_agent: MakeAgent) -> None:
+    moods = iter([["calm"], [], []])
+
+    @bthread
+    def moody() -> BThreadBody:
+        for _ in next(moods):
+            yield sync(wait_for=ToolStarted)
+        yield sync(block=ToolStarted, wait_for=where(ToolStarted))
+
+    run = make_agent(call("note"), "Done.", tools=[note], threads=[moody()], sound=False).run_sync("Go")
+
+    moments = retrace(run)
+    assert [moment.step for moment in moments] == list[Step | None](run.steps)
+
+
+# assert_calls_answered
+
+ASKED = AssistantMessage("", (RequestedCall("a", "note"), RequestedCall("b", "note")))
+A, B = ToolMessage("a", "1"), ToolMessage("b", "2")
+
+
+def test_calls_that_are_answered_in_order_pass() -> None:
+    assert_calls_answered((UserMessage("Go"), ASKED, A, B, ASKED, A, B, AssistantMessage("Done.")))
+
+
+@pytest.mark.parametrize(
+    ("messages", "finding"),
+    [
+        ((ASKED, A), "nothing answers ['b']"),
+        ((ASKED, B, A), "message 1 answers 'b'; 'a' comes first"),
+        ((ASKED, A, A), "message 2 answers 'a'; 'b' comes first"),
+        ((ASKED, A, B, B), "message 3 answers 'b', which no call before it asks for"),
+        ((ASKED, A, UserMessage("?"), B), "message 2 (UserMessage) comes before the answers to ['b']"),
+        ((A, ASKED, B), "message 0 answers 'a'"),
+        ((AssistantMessage("", (RequestedCall("a", "x"),) * 2), A, A), "two calls with one id"),
+        ((AssistantMessage("", (RequestedCall("", "x"),)), ToolMessage("", "")), "a call without an id"),
+    ],
+)
+def test_calls_that_are_not_answered_in_order_fail(messages: tuple[Message, ...], finding: str) -> None:
+    assert finding in failure(assert_calls_answered, messages)
+
+
+def test_the_assertions_need_no_pytest(tmp_path: Path) -> None:
+    import subprocess
+    import sys
+
+    loaded = subprocess.run(
+        [sys.executable, "-c", "import agent.testing, sys; print('pytest' in sys.modules)"],
+        capture_output=True, text=True, check=True, cwd=Path(__file__).parent.parent.parent,
+    ).stdout  # fmt: skip
+
+    assert loaded == "False\n"

@@ -1,0 +1,296 @@
+"""The core: session, converse, choose, carry_out, gate, each alone; and what is missing without it."""
+
+import pytest
+
+from agent.events import (
+    AbortAsked,
+    AnswerCommitted,
+    CallAnswered,
+    DraftsRefused,
+    DraftsSettled,
+    GateApproved,
+    GateRejected,
+    HistoryGiven,
+    InferenceFailed,
+    InferenceRequested,
+    PromptGiven,
+    ProposedAction,
+    RunContinued,
+    RunEnded,
+    StopAsked,
+    ToolFinished,
+    ToolStarted,
+)
+from agent.reasons import Declined, Ending, Flaw
+from agent.threads import CORE, carry_out, choose, converse, gate, session
+from bp import BThreadBody, Refusal, Refusals, Sync, bthread, sync
+from constitution import Level, Verdict
+from tests.agent.threads.loops import A, B, Loop, action, committed, described, drafted, finished
+
+ENDED = RunEnded("completed", "answered", "Done.")
+
+
+@bthread
+def refuse(events: object, because: object) -> BThreadBody:
+    while True:
+        yield sync(refuse=events, because=because)
+
+
+# session
+
+
+def test_between_runs_only_a_prompt_or_a_history_may_come() -> None:
+    loop = Loop(session())
+    loop.hear(HistoryGiven(()))
+
+    assert loop.can(PromptGiven("Go"))
+    assert not any(loop.can(event) for event in (StopAsked(), AbortAsked(), InferenceRequested(), ENDED))
+
+
+def test_a_prompt_waits_for_the_end_of_the_run_before_it() -> None:
+    loop = Loop(session())
+
+    assert loop.hear(PromptGiven("One"), PromptGiven("Two")) == ["prompt_given"]
+    assert loop.hear(ENDED) == ["run_ended", "prompt_given"]
+
+
+def test_without_session_a_stop_is_taken_between_runs() -> None:
+    assert Loop(session(), converse()).hear(StopAsked()) == []
+    assert Loop(converse()).hear(StopAsked()) == ["stop_asked"]
+
+
+# converse
+
+
+def test_a_prompt_leads_to_an_inference() -> None:
+    body = converse().begin()
+
+    waiting: Sync = next(body)  # type: ignore[assignment]
+    asking: Sync = body.send(PromptGiven("Go"))  # type: ignore[assignment]
+
+    assert (waiting.requests, waiting.wait_for) == ((), PromptGiven)
+    assert asking.requests == (InferenceRequested(),)
+
+
+def test_a_text_alone_ends_the_run() -> None:
+    loop = Loop(converse())
+    loop.hear()
+
+    assert loop.hear(committed(text="Done.")) == ["answer_committed", "run_ended"]
+    assert loop.events[-1] == ENDED
+
+
+def test_an_empty_answer_is_asked_again() -> None:
+    loop = Loop(converse())
+    loop.hear()
+
+    assert loop.hear(committed()) == ["answer_committed", "inference_requested"]
+
+
+def test_the_next_inference_waits_for_the_answer_to_every_call() -> None:
+    loop = Loop(converse())
+    loop.hear()
+
+    assert loop.hear(committed(A, B)) == ["answer_committed", "proposed_action:a", "proposed_action:b"]
+    assert loop.hear(CallAnswered("b", "2")) == ["call_answered:b"]
+    assert loop.hear(CallAnswered("a", "1")) == ["call_answered:a", "inference_requested"]
+
+
+def test_when_the_inference_is_refused_the_run_ends_with_the_worst_ending() -> None:
+    loop = Loop(
+        converse(),
+        refuse(InferenceRequested, Ending("limit", "turns")),
+        refuse(InferenceRequested, Ending("stopped", "asked", "Stopped.")),
+        refuse(InferenceRequested, "a text"),
+    )
+
+    loop.hear()
+
+    assert loop.events[-1] == RunEnded("stopped", "asked", "Stopped.")
+
+
+def test_when_completion_is_refused_the_run_goes_on() -> None:
+    loop = Loop(converse(), refuse(ENDED, "not yet"))
+    loop.hear()
+
+    assert loop.hear(committed(text="Done.")) == ["answer_committed", "run_continued", "inference_requested"]
+    assert loop.events[-2] == RunContinued(Refusals((Refusal("refuse", "not yet"),)))
+
+
+def test_when_completion_is_refused_with_an_ending_the_run_ends_so() -> None:
+    loop = Loop(converse(), refuse(ENDED, Ending("stopped", "asked")))
+    loop.hear()
+    loop.hear(committed(text="Done."))
+
+    assert loop.events[-1] == RunEnded("stopped", "asked")
+
+
+def test_without_any_draft_the_inference_is_asked_again() -> None:
+    loop = Loop(converse())
+    loop.hear()
+
+    assert loop.hear(DraftsSettled(())) == ["drafts_settled", "inference_requested"]
+
+
+def test_when_all_drafts_are_refused_the_run_has_failed() -> None:
+    loop = Loop(converse())
+    loop.hear()
+    loop.hear(DraftsRefused(Refusals((Refusal("censor", "no"),))))
+
+    assert loop.events[-1] == RunEnded("failed", "drafts_refused", "Every draft was refused: censor: no")
+
+
+# choose
+
+
+def test_a_draft_is_committed_when_it_has_settled() -> None:
+    loop = Loop(choose())
+
+    assert loop.hear(InferenceRequested(), drafted("Done.")) == [
+        "inference_requested",
+        "inference_finished",
+        "drafts_settled",
+        "answer_committed",
+    ]
+
+
+def test_a_failed_draft_settles_as_none() -> None:
+    loop = Loop(choose())
+
+    assert loop.hear(InferenceRequested(), InferenceFailed("d0", "busy"))[-1] == "drafts_settled"
+    assert loop.events[-1] == DraftsSettled(())
+
+
+def test_all_drafts_that_were_asked_for_are_waited_for() -> None:
+    loop = Loop(choose())
+    first, second = drafted("One."), drafted("Two.", draft="d1")
+
+    assert loop.hear(InferenceRequested(), InferenceRequested("d1"), second)[-1] == "inference_finished"
+    assert loop.hear(first) == ["inference_finished", "drafts_settled", "answer_committed"]
+    assert loop.events[-2:] == [DraftsSettled(("d1", "d0")), AnswerCommitted("d1", second.message)]
+
+
+def test_the_first_draft_that_nobody_refuses_is_committed() -> None:
+    first, second = drafted("One."), drafted("Two.", draft="d1")
+    loop = Loop(choose(), refuse(AnswerCommitted("d0", first.message), "bad"))
+    loop.hear(InferenceRequested(), InferenceRequested("d1"), first, second)
+
+    assert loop.events[-1] == AnswerCommitted("d1", second.message)
+
+
+def test_when_nobody_may_be_committed_that_is_said() -> None:
+    loop = Loop(choose(), refuse(AnswerCommitted, "bad"))
+    loop.hear(InferenceRequested(), drafted("One."))
+
+    assert loop.events[-1] == DraftsRefused(Refusals((Refusal("refuse", "bad"),)))
+
+
+def test_a_protocol_that_wants_another_draft_holds_the_settling() -> None:
+    @bthread
+    def second_opinion() -> BThreadBody:
+        yield sync(wait_for=InferenceRequested)
+        yield sync(request=InferenceRequested("d1"), block=DraftsSettled)
+
+    loop = Loop(choose(), second_opinion())
+
+    assert loop.hear(InferenceRequested(), drafted("One."))[-1] == "inference_finished"
+    assert loop.hear(drafted("Two.", draft="d1"))[-2:] == ["drafts_settled", "answer_committed"]
+
+
+def test_without_choose_nothing_is_committed() -> None:
+    loop = Loop(converse())
+    loop.hear()
+
+    assert loop.hear(drafted("Done.")) == ["inference_finished"]
+
+
+# carry_out and gate
+
+
+def test_a_call_is_proposed_approved_started_and_answered() -> None:
+    loop = Loop(carry_out(A), gate())
+
+    loop.hear(described(A))
+
+    assert loop.story == [
+        "proposed_action:a",
+        "action_described:a",
+        "gate_approved:a",
+        "tool_started:a",
+    ]
+    assert loop.hear(finished(A)) == ["tool_finished:a", "call_answered:a"]
+    assert loop.events[-1] == CallAnswered("a", "done")
+
+
+def test_an_error_of_a_tool_is_told_as_one() -> None:
+    loop = Loop(carry_out(A), gate())
+    loop.hear(described(A), finished(A, "boom", is_error=True))
+
+    assert loop.events[-1] == CallAnswered("a", "boom", is_error=True)
+
+
+@pytest.mark.parametrize(
+    ("refused", "because", "text", "outcome"),
+    [
+        (ProposedAction, Flaw("no tool 'x'"), "not executed: no tool 'x'", "invalid"),
+        (ProposedAction, Ending("stopped", "asked", "Stopped."), "not executed: Stopped.", "ended"),
+        (ProposedAction, "too many", "not executed: too many", "ended"),
+        (GateApproved, "secret read", "rejected: refuse: secret read", "rejected"),
+        (
+            GateApproved,
+            Declined(Verdict(Level.ask, "r"), "no person present", present=False),
+            "denied: no person present (refuse: no person present: ask: r: no rule objects)",
+            "rejected",
+        ),
+        (ToolStarted, "not approved", "not executed: not approved", "ended"),
+    ],
+)
+def test_a_refusal_at_any_gate_is_the_answer(refused: object, because: object, text: str, outcome: str) -> None:
+    """Exactly one answer, whoever refuses, and it says why."""
+    loop = Loop(carry_out(A), gate(), refuse(refused, because))
+    loop.hear(described(A))
+
+    [answered] = [event for event in loop.events if isinstance(event, CallAnswered)]
+    assert answered == CallAnswered("a", text, is_error=True, outcome=outcome)  # type: ignore[arg-type]
+    assert not any(isinstance(event, ToolStarted) for event in loop.events)
+
+
+def test_the_gate_names_everyone_who_refuses_in_any_order() -> None:
+    for first, second in [("x", "y"), ("y", "x")]:
+        loop = Loop(gate(), refuse(GateApproved, first), refuse(GateApproved, second))
+        loop.hear(described(A))
+
+        expected = Refusals((Refusal("refuse", "y"), Refusal("refuse", "x")))
+        assert loop.events[-1] == GateRejected(A, expected)
+
+
+def test_several_actions_are_put_up_at_once() -> None:
+    loop = Loop(gate(), refuse(GateApproved(A, action(A)), "not a"))
+
+    assert loop.hear(described(A), described(B))[1::2] == ["gate_rejected:a", "gate_approved:b"]
+
+
+def test_holding_an_approval_only_delays_it() -> None:
+    @bthread
+    def hold() -> BThreadBody:
+        yield sync(block=GateApproved, wait_for=ToolFinished)
+
+    loop = Loop(gate(), hold())
+
+    assert loop.hear(described(A)) == ["action_described:a"]
+    assert loop.hear(finished(B)) == ["tool_finished:b", "gate_approved:a"]
+
+
+def test_without_the_gate_nothing_is_approved() -> None:
+    loop = Loop(carry_out(A))
+    loop.hear(described(A))
+
+    assert loop.story == ["proposed_action:a", "action_described:a"]
+
+
+def test_the_core_alone_is_a_whole_loop() -> None:
+    loop = Loop(*CORE)
+    loop.hear()
+    loop.hear(drafted("", A), described(A), finished(A), drafted("Done."))
+
+    assert loop.events[-1] == ENDED
