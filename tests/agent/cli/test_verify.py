@@ -1,18 +1,13 @@
 """`bpagent verify` tells for the loop as configured whether its invariants hold, and shows where they do not."""
 
 import json
-from argparse import ArgumentParser
 from pathlib import Path
 
 import pytest
 
-from agent.cli.verify import add_arguments, execute
+from tests.agent.cli.sessions import Command
 
-
-def verify(*arguments: str) -> int:
-    parser = ArgumentParser()
-    add_arguments(parser)
-    return execute(parser.parse_args(arguments))
+FEW_RULES = [f"--option={name}=none" for name in ("max_iterations", "max_failures", "max_empty_answers", "policy")]
 
 
 @pytest.fixture
@@ -43,50 +38,42 @@ def counts_elsewhere():
         yield sync(wait_for=ToolStarted)
         counted.append(1)
 
-def several():
-    return [three_tools_in_all(), three_tools_in_all()]
-
-number = 3
+several = [three_tools_in_all(), three_tools_in_all().named("another")]
 """
     )
     return file
 
 
-def test_the_loop_as_configured_holds(capsys: pytest.CaptureFixture[str]) -> None:
-    code = verify("--preset", "workspace", "--option", "sequential=true")
+def test_the_loop_as_configured_holds(command: Command) -> None:
+    said = command("verify", "--preset", "workspace", *FEW_RULES)
 
-    told = capsys.readouterr()
-    assert code == 0
-    assert told.out.startswith("holds ")
-    assert told.out.endswith(": as configured\n")
-
-
-def test_a_protocol_that_keeps_the_invariants_holds(protocols: Path) -> None:
-    assert verify("--protocol", f"{protocols}:three_tools_in_all", "--option", "policy=none") == 0
+    assert said.code == 0
+    assert said.out.startswith("holds ")
+    assert said.out.endswith(": as configured\n")
 
 
-def test_a_protocol_that_holds_for_ever_is_found_with_its_story(
-    protocols: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    code = verify("--protocol", f"{protocols}:hold_the_second_tool", "--option", "policy=none")
+def test_a_protocol_that_keeps_the_invariants_holds(command: Command, protocols: Path) -> None:
+    said = command("verify", "--protocol", f"{protocols}:several", *FEW_RULES)
 
-    told = capsys.readouterr()
-    assert code == 1
-    assert told.out.startswith("violated ")
-    assert "deadlock: gate requests gate_approved c1, and hold_the_second_tool blocks it" in told.out
+    assert said.code == 0
 
 
-def test_json_has_one_object_for_each_combination(capsys: pytest.CaptureFixture[str]) -> None:
-    none = ("max_iterations", "max_failures", "max_empty_answers", "policy")
-    options = [f"--option={name}=none" for name in none]
+def test_a_protocol_that_holds_for_ever_is_found_with_its_story(command: Command, protocols: Path) -> None:
+    said = command("verify", "--protocol", f"{protocols}:hold_the_second_tool", *FEW_RULES)
 
-    code = verify("--json", "--all-subsets", "--max-states=20", *options)
+    assert said.code == 1
+    assert said.out.startswith("violated ")
+    assert "deadlock: gate requests gate_approved c1, and hold_the_second_tool blocks it" in said.out
 
-    objects = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert code == 1
+
+def test_json_has_one_object_for_each_subset(command: Command) -> None:
+    said = command("verify", "--json", "--all-subsets", "--max-states=5", "--option=sequential=false", *FEW_RULES)
+
+    objects = [json.loads(line) for line in said.out.splitlines()]
+    assert said.code == 1
     assert len(objects) == 2 ** len(objects[-1]["rules"])
     assert objects[0]["verdict"] == "bounded"
-    assert objects[0]["states"] == 20
+    assert objects[0]["states"] == 5
 
 
 @pytest.mark.parametrize(
@@ -95,24 +82,18 @@ def test_json_has_one_object_for_each_combination(capsys: pytest.CaptureFixture[
         (["--preset", "defualt"], "there is no preset 'defualt'; the nearest is 'default'"),
         (["--option", "sequential"], "--option 'sequential' has no value; write NAME=VALUE"),
         (["--protocol", "nothing"], "--protocol 'nothing' names no b-thread; write FILE.py:NAME"),
-        (["--protocol", "missing.py:x"], "there is no Python file 'missing.py'"),
+        (["--max-states", "0"], "--max-states 0 looks at nothing"),
     ],
 )
-def test_mistakes_are_named(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert verify(*arguments) == 2
-    assert message in capsys.readouterr().err
+def test_mistakes_are_named(arguments: list[str], message: str, command: Command) -> None:
+    said = command("verify", *arguments)
+
+    assert said.code == 2
+    assert message in said.err
 
 
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("nobody", "has no 'nobody'"),
-        ("number", "is int; decorate a generator function with @bthread"),
-        ("counts_elsewhere", "b-thread 'counts_elsewhere'"),
-    ],
-)
-def test_a_protocol_that_cannot_be_verified_is_named(
-    name: str, message: str, protocols: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert verify("--protocol", f"{protocols}:{name}") == 2
-    assert message in capsys.readouterr().err
+def test_a_protocol_that_keeps_state_elsewhere_cannot_be_verified(command: Command, protocols: Path) -> None:
+    said = command("verify", "--protocol", f"{protocols}:counts_elsewhere", *FEW_RULES)
+
+    assert said.code == 2
+    assert "this cannot be verified: b-thread 'counts_elsewhere'" in said.err

@@ -24,7 +24,7 @@ from agent.events import (
     ToolStarted,
 )
 from agent.reasons import not_run, rejected
-from agent.threads.carry_out import carry_out
+from agent.threads import carry_out
 from bp import BThreadBody, bthread, start, sync, where
 
 # carry_out
