@@ -15,7 +15,7 @@ Read in this order; each module needs only those above it:
     posts        external events on their way in
     strategies   which selectable event comes next
     program      BProgram: one step after the other
-    replay       a trace taken again: step by step, until it differs
+    tape         a trace taken again: step by step, until it differs
     runner       programs with effects, on asyncio and trio (imported by name: `from bp.runner import Runner`)
     liveness     which locals of a suspended b-thread can still matter
     fingerprint  what makes two local states the same
@@ -43,7 +43,7 @@ from bp.events import Event, NamedEvent, event
 from bp.payload import FrozenMapping, freeze
 from bp.posts import Receipt
 from bp.program import BProgram, Record, Status, Step
-from bp.replay import Divergence, Replay, replay, state_at
+from bp.tape import Divergence, Replay, replay, state_at
 from bp.standing import Blocker
 from bp.statements import Refusal, Refusals, Start, Sync, any_of, start, sync
 from bp.strategies import Candidate, PriorityStrategy, RandomStrategy, RoundRobinStrategy, Strategy
