@@ -10,13 +10,15 @@ from typing import Any
 import pytest
 from attrs import evolve, frozen
 
-from agent.events import GateApproved, ToolStarted
+from agent import call
+from agent.events import CallAnswered, GateApproved, ToolStarted
 from agent.invariants import ALWAYS, OF_RULES, invariants_of
 from agent.presets import PRESETS
 from agent.threads import CORE
 from agent.verification import loop_rules, small_combinations, tell, verify_loop, verify_together
 from agent.verification.environment import loop_effects
 from bp import NONE, BThread, BThreadBody, Verification, bthread, sync
+from tests.agent.conftest import MakeAgent
 from tests.agent.faults import core, rules
 from tests.agent.verify_every_subset import THREE_CALLS
 
@@ -205,6 +207,17 @@ def test_a_counterexample_names_events_calls_and_the_invariant_that_broke(monkey
         "  8  tool_started c1: requested by carry_out",
         "starts_were_approved is broken: c1 starts, and the gate has not approved it",
     ]
+
+
+def test_the_invariants_can_run_beside_a_real_agent(make_agent: MakeAgent, workspace: Path) -> None:
+    (workspace / "a.txt").write_text("alpha")
+    calls = [call("read_file", path="a.txt"), call("bash", command="rm -rf /")]
+
+    agent = make_agent(calls, "Done.", "Done again.", threads=invariants_of(PRESETS["default"].rules()))
+    runs = [agent.run_sync("Look at a.txt"), agent.run_sync("And again")]
+
+    assert [run.status for run in runs] == ["completed", "completed"]
+    assert [event.outcome for event in runs[0].events if isinstance(event, CallAnswered)] == ["ran", "rejected"]
 
 
 def test_the_documents_name_every_invariant() -> None:
