@@ -7,7 +7,17 @@
 """
 
 from agent.verification.combinations import Combination, every_subset, small_combinations
-from agent.verification.counterexample import tell
-from agent.verification.loop import SMALL, loop_rules, verify_loop
+from agent.verification.counterexample import short, tell
+from agent.verification.loop import SMALL, loop_rules, verify_loop, verify_together
 
-__all__ = ["SMALL", "Combination", "every_subset", "loop_rules", "small_combinations", "tell", "verify_loop"]
+__all__ = [
+    "SMALL",
+    "Combination",
+    "every_subset",
+    "loop_rules",
+    "short",
+    "small_combinations",
+    "tell",
+    "verify_loop",
+    "verify_together",
+]

@@ -10,10 +10,11 @@ from attrs import evolve, frozen
 
 from agent.presets import PRESETS
 from agent.threads import CORE
-from agent.verification import Combination, loop_rules, small_combinations, tell, verify_loop
+from agent.verification import loop_rules, small_combinations, tell, verify_loop, verify_together
 from agent.verification.environment import loop_effects
 from bp import NONE, BThread, Verification
 from tests.agent.faults import core, rules
+from tests.agent.verify_every_subset import THREE_CALLS
 
 RULES = loop_rules(PRESETS["default"])
 NAMES = tuple(rule.name for rule in RULES)
@@ -33,9 +34,14 @@ def told(result: Verification) -> str:
     return "\n\n".join(map(tell, result.violations)) or str(result)
 
 
-@pytest.mark.parametrize("combination", small_combinations(NAMES), ids=lambda combination: combination.label)
-def test_the_invariants_hold_for_none_all_each_alone_each_left_out_and_every_pair(combination: Combination) -> None:
-    result = verified(combination.rules)
+def test_the_invariants_hold_for_none_all_each_alone_each_left_out_and_every_pair() -> None:
+    result = verify_together(RULES, small_combinations(NAMES))
+
+    assert result.holds, told(result)
+
+
+def test_the_invariants_hold_for_up_to_three_calls_in_turn() -> None:
+    result = verify_loop(RULES, examples=THREE_CALLS)
 
     assert result.holds, told(result)
 
@@ -146,8 +152,8 @@ def test_each_rule_changes_what_can_happen_except_the_defense_in_depth(rule: str
     """Where the invariant `starts_were_approved` holds without it, that rule has nothing to refuse."""
     alone, nothing = verified((rule,)), verified(())
 
-    is_idle = (alone.states, alone.transitions) == (nothing.states, nothing.transitions)
-    assert is_idle == (rule == DEFENSE_IN_DEPTH)
+    changes_nothing = (alone.states, alone.transitions) == (nothing.states, nothing.transitions)
+    assert changes_nothing == (rule == DEFENSE_IN_DEPTH)
 
 
 def test_the_defense_in_depth_stops_a_call_that_does_not_wait_for_the_gate(monkeypatch: pytest.MonkeyPatch) -> None:
