@@ -13,10 +13,9 @@ from agent.tools.errors import CannotStart, PathRefused, ToolError
 from agent.tools.marks import Limits, Path, ShellCommand, Touch
 from agent.tools.names import explain_unknown, nearest
 from agent.tools.process import Finished, run_process
-from agent.tools.workspace import DEFAULT_DENIED, Entry, Workspace
+from agent.tools.workspace import Entry, Workspace
 
 __all__ = [
-    "DEFAULT_DENIED",
     "CannotStart",
     "Description",
     "Entry",
