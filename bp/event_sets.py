@@ -19,7 +19,23 @@ from bp.payload import freeze
 if TYPE_CHECKING:
     from bp.events import Event
 
-__all__ = ["ALL", "NONE", "EventSet", "PredicateError", "Selector", "as_event_set", "contains", "selectors", "where"]
+__all__ = [
+    "ALL",
+    "NONE",
+    "Complement",
+    "EventSet",
+    "PredicateError",
+    "Selector",
+    "Test",
+    "as_event_set",
+    "contains",
+    "intersection",
+    "is_kind",
+    "selectors",
+    "union",
+    "values_of",
+    "where",
+]
 
 Test = Callable[["Event"], bool]
 
