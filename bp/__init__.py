@@ -43,10 +43,10 @@ from bp.events import Event, NamedEvent, event
 from bp.payload import FrozenMapping, freeze
 from bp.posts import Receipt
 from bp.program import BProgram, Record, Status, Step
-from bp.tape import Divergence, Replay, replay, state_at
 from bp.standing import Blocker
 from bp.statements import Refusal, Refusals, Start, Sync, any_of, start, sync
 from bp.strategies import Candidate, PriorityStrategy, RandomStrategy, RoundRobinStrategy, Strategy
+from bp.tape import Divergence, Replay, replay, state_at
 
 if TYPE_CHECKING:
     from bp.drawing import Graph, draw_bthread, draw_states

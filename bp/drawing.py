@@ -167,7 +167,9 @@ def _explored(search: Search, found: Violations) -> Graph:
         nodes.append(Node(label, bad=number in wrong, end=not leaving))
         edges += [Edge(number, target, shown(search.space.masks.events[choice.event])) for target, choice in leaving]
     for violation in found.found.values():
-        if violation.kind != "never" and violation.trace not in numbers and violation.trace:  # a b-thread fails: there is no state after the event
+        if (
+            violation.kind != "never" and violation.trace not in numbers and violation.trace
+        ):  # a b-thread fails: there is no state after the event
             edges.append(Edge(numbers[violation.trace[:-1]], len(nodes), shown(violation.trace[-1])))
             nodes.append(Node(violation.kind, bad=True, end=True))
     return Graph(tuple(nodes), tuple(edges), not search.bounded)
