@@ -10,7 +10,7 @@ BIN := .venv/bin
 READY := .venv/ready
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: help demo test lint bench clean
+.PHONY: help demo test lint verify bench clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' Makefile
@@ -25,6 +25,9 @@ lint: $(READY) ## check style and types, of code and tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+verify: $(READY) ## look at every state of the loop with every subset of its rules (minutes); writes docs/invariants.md
+	$(BIN)/python -m tests.agent.verify_every_subset
 
 bench: $(READY) ## measure: cost per event and per turn, import time, memory
 	$(BIN)/python tests/bench/run.py

@@ -36,7 +36,7 @@ from agent.tools.toolbox import Toolbox
 from bp import BProgram, BThread, Event, ProgramEnded, Step
 from bp.runner import Effect
 
-__all__ = ["Agent"]
+__all__ = ["Agent", "failure_record"]
 
 
 class Agent:

@@ -24,7 +24,7 @@ from agent.threads import (
 )
 from agent.threads.limits import LIMIT_TEXT
 from bp import BThread
-from constitution import POLICIES, Action, Policy, Verdict
+from constitution import DENIED_PATHS, POLICIES, Action, Policy, Verdict
 from constitution import judge as judge_action
 
 __all__ = ["PRESETS", "OptionError", "Preset", "preset_named"]
@@ -85,9 +85,7 @@ class Preset:
     timeout: float = field(default=120.0, validator=validators.gt(0))
     output_limit: int = field(default=200 * 1024, validator=validators.ge(1))
     allowed_paths: tuple[str, ...] = field(default=(), converter=_paths)
-    denied_paths: tuple[str, ...] = field(
-        default=("~/.ssh", "~/.gnupg", "/etc/shadow", "/etc/passwd"), converter=_paths
-    )
+    denied_paths: tuple[str, ...] = field(default=DENIED_PATHS, converter=_paths)
     system_prompt: str = field(default=SYSTEM_PROMPT, validator=_can_be_filled_in)
 
     def with_options(self, options: dict[str, str]) -> "Preset":

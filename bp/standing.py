@@ -15,7 +15,7 @@ from bp.events import Event, NamedEvent
 from bp.index import NOBODY, Index, Kinds, Register
 from bp.statements import Refusal, Refusals, Sync
 
-__all__ = ["Blocker", "Board", "Running"]
+__all__ = ["SILENT", "Blocker", "Board", "Running"]
 
 _rank = attrgetter("rank")
 

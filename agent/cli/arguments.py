@@ -7,7 +7,7 @@ __all__ = ["make_parser"]
 
 EXIT_CODES = """\
 exit codes: 0 completed, 1 failed, 2 usage or configuration, 3 limit, 4 stopped, 6 replay differs,
-130 aborted by Ctrl-C, 143 by SIGTERM; check: 0 allow, 10 ask, 11 deny"""
+130 aborted by Ctrl-C, 143 by SIGTERM; check: 0 allow, 10 ask, 11 deny; verify: 0 holds, 1 does not"""
 
 RUN_NOTES = """\
 Standard output is the final text and nothing else (with --json: the records of the log, one JSON object per line);
@@ -32,6 +32,7 @@ def make_parser() -> argparse.ArgumentParser:
     _add_run(commands)
     _add_check(commands)
     _add_replay(commands)
+    _add_verify(commands)
     _add_tools(commands)
     _add_command(commands, "presets", "show the presets, and how they differ")
     return parser
@@ -69,6 +70,18 @@ def _add_replay(commands: Any) -> None:
     replay = _add_command(commands, "replay", "run a log's program on its record, and say whether all is equal")
     replay.add_argument("log", metavar="LOG", help="a .jsonl file of a run")
     _add_protocols(replay, "a b-thread that the run had beside its preset's")
+
+
+def _add_verify(commands: Any) -> None:
+    verify = _add_command(commands, "verify", "look at every state that the loop can reach: do its invariants hold?")
+    verify.add_argument("--preset", default="default", metavar="NAME", help="which rules (default: default)")
+    verify.add_argument(
+        "--option", action="append", default=[], metavar="NAME=VALUE", help="change a row of the preset"
+    )
+    _add_protocols(verify, "add a b-thread, to be verified with the loop")
+    verify.add_argument("--all-subsets", action="store_true", help="leave rules of the preset out, in every way")
+    verify.add_argument("--max-states", type=int, metavar="N", help="give up at N states: not verified")
+    verify.add_argument("--json", action="store_true", help="print one JSON object for each subset")
 
 
 def _add_tools(commands: Any) -> None:

@@ -3,15 +3,16 @@
 from collections.abc import Sequence
 from typing import Any
 
-from attrs import evolve
+from attrs import evolve, frozen
 
 from agent.invariants import invariants_of
 from agent.presets import Preset
 from agent.threads import CORE
+from agent.verification.combinations import Combination
 from agent.verification.environment import EXAMPLES, PEOPLE, Examples, any_verdict, environment, loop_effects
-from bp import BThread, Verification, verify
+from bp import BThread, BThreadBody, Event, Verification, any_of, bthread, start, sync, verify
 
-__all__ = ["SMALL", "loop_rules", "verify_loop"]
+__all__ = ["SMALL", "loop_rules", "verify_loop", "verify_together"]
 
 SMALL = {"max_iterations": 2, "max_failures": 2, "max_empty_answers": 2, "attempts": 2}
 """Limits that are reached soon; what holds for two holds for twenty, because the b-threads only count."""
@@ -30,3 +31,33 @@ def loop_rules(preset: Preset) -> tuple[BThread, ...]:
     """Return the rules of `preset` with small limits and a constitution that may say anything."""
     limits: dict[str, Any] = {name: value for name, value in SMALL.items() if getattr(preset, name) is not None}
     return evolve(preset, **limits).rules(any_verdict)
+
+
+@frozen
+class RulesChosen(Event):
+    """Which rules a loop has that is verified together with others; the first event of their traces."""
+
+    rules: str
+
+
+def verify_together(rules: Sequence[BThread], combinations: Sequence[Combination], **options: Any) -> Verification:
+    """Model-check the loop with each of the combinations of `rules`, in one search.
+
+    That is much faster than one search for each: what a b-thread does is found out once. Every trace begins with
+    the combination.
+    """
+    loops = tuple((RulesChosen(combination.label), _loop(rules, combination)) for combination in combinations)
+    world = environment(loop_effects(), EXAMPLES)
+    return verify(one_of(loops), environment=world, possible=PEOPLE, **{"endless": True, **options})
+
+
+def _loop(rules: Sequence[BThread], combination: Combination) -> tuple[BThread, ...]:
+    present = [rule for rule in rules if rule.name in combination.rules]
+    return (*CORE, *present, *invariants_of(present))
+
+
+@bthread
+def one_of(loops: tuple[tuple[RulesChosen, tuple[BThread, ...]], ...]) -> BThreadBody:
+    """Choose one of the loops and start it."""
+    chosen = yield sync(request=any_of(*[choice for choice, _ in loops]))
+    yield start(*dict(loops)[chosen])

@@ -35,6 +35,7 @@ def test_make_alone_lists_the_targets(make: Callable[..., subprocess.CompletedPr
         "demo",
         "test",
         "lint",
+        "verify",
         "bench",
         "clean",
     ]

@@ -89,6 +89,24 @@ def test_a_package_lists_its_modules_in_its_docstring(package: str) -> None:
 
 
 @pytest.mark.parametrize("package", PACKAGES)
+def test_a_module_needs_only_those_above_it_in_the_reading_order(package: str) -> None:
+    docstring, modules = ast.get_docstring(ast.parse(init_of(package))) or "", submodules_of(package)
+
+    found = {
+        path: walls.out_of_order(
+            read(path),
+            package=package.replace("/", "."),
+            module=path.removeprefix(f"{package}/").removesuffix(".py").partition("/")[0],
+            docstring=docstring,
+            modules=modules,
+        )
+        for path in modules_of(package)
+    }
+
+    assert {path: needed for path, needed in found.items() if needed} == {}
+
+
+@pytest.mark.parametrize("package", PACKAGES)
 def test_a_package_has_the_names_that_it_exports(package: str) -> None:
     exported = exported_by(init_of(package))
 
@@ -287,6 +305,19 @@ def test_a_module_that_the_docstring_does_not_name_is_found() -> None:
     docstring = "Reading order: `events`, then program.py."
 
     assert walls.unlisted(docstring, ["events", "program", "event", "_private"]) == ["event"]
+
+
+def test_a_module_that_needs_one_below_it_is_found() -> None:
+    docstring = "Reading order: `events`, then `index` and `shell/`."
+    source = "from bp.index import Index\nfrom bp.events import Event\nfrom bp.shell.words import Word\n"
+
+    def needed(module: str) -> list[str]:
+        modules = ["events", "index", "shell"]
+        return walls.out_of_order(source, package="bp", module=module, docstring=docstring, modules=modules)
+
+    assert needed("events") == ["index", "shell"]
+    assert needed("index") == ["shell"]
+    assert needed("shell") == []
 
 
 def test_a_module_hidden_by_a_public_name_is_found() -> None:

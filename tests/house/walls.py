@@ -112,6 +112,22 @@ def unlisted(docstring: str, modules: Iterable[str]) -> list[str]:
     return [module for module in modules if not module.startswith("_") and not re.search(rf"\b{module}\b", docstring)]
 
 
+def out_of_order(source: str, *, package: str, module: str, docstring: str, modules: Iterable[str]) -> list[str]:
+    """The modules of `package` that `module` imports when it is loaded although its docstring names them later.
+
+    `source` is a file of `module`. What is imported within a function, or for types only, is not looked at.
+    """
+    place = {known: _first_mention(docstring, known) for known in modules}
+    loaded = [node.module or "" for node in ast.parse(source).body if isinstance(node, ast.ImportFrom)]
+    needed = {name.removeprefix(f"{package}.").partition(".")[0] for name in loaded if name.startswith(f"{package}.")}
+    return sorted(name for name in needed & place.keys() if place[name] > place.get(module, len(docstring)))
+
+
+def _first_mention(docstring: str, module: str) -> int:
+    mention = re.search(rf"`{module}/?`|^ +{module}\b", docstring, re.MULTILINE)
+    return mention.start() if mention else len(docstring)
+
+
 def hidden_by(exported: Iterable[str], modules: Iterable[str]) -> list[str]:
     """The modules that a public name of their package hides: one name can't be both the module and the function."""
     return sorted(set(exported) & set(modules))

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from agent.threads.calls import carry_out
 from attrs import evolve
 
 from agent.calls import ToolCall
@@ -25,6 +24,7 @@ from agent.events import (
     ToolStarted,
 )
 from agent.reasons import not_run, rejected
+from agent.threads import carry_out
 from bp import BThreadBody, bthread, start, sync, where
 
 # carry_out

@@ -1,0 +1,94 @@
+"""`bpagent verify`: model-checks the loop as configured, with protocols of your own, or with every subset of its rules.
+
+Every state that the loop can reach is looked at, whatever models, people and tools do. Exit code 0: everything holds.
+1: something does not, or not every state was looked at. 2: the command, or a protocol, cannot be understood.
+"""
+
+import json
+import sys
+from argparse import Namespace
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from agent.cli import exit_codes
+from agent.cli.mistakes import Mistake
+from agent.cli.protocols import load_protocols
+from agent.cli.setup import chosen_preset
+from agent.verification import Combination, every_subset, loop_rules, short, tell, verify_loop
+from bp import BThread, Verification, VerificationError
+
+__all__ = ["execute"]
+
+
+def execute(arguments: Namespace) -> int:
+    """Verify, tell the verdicts, and return the exit code. Raises Mistake and OptionError."""
+    if arguments.max_states is not None and arguments.max_states < 1:
+        raise Mistake(f"--max-states {arguments.max_states} looks at nothing; give a number of states, such as 100000")
+    rules = loop_rules(chosen_preset(arguments.preset, arguments.option))
+    protocols = load_protocols(arguments.protocol)
+    try:
+        return _verify_all(rules, protocols, arguments)
+    except VerificationError as error:
+        raise Mistake(f"this cannot be verified: {error}") from error
+
+
+def _verify_all(rules: tuple[BThread, ...], protocols: tuple[BThread, ...], arguments: Namespace) -> int:
+    code = exit_codes.OK
+    for combination in _combinations(rules, arguments.all_subsets):
+        present = [rule for rule in rules if rule.name in combination.rules]
+        progress = _reporter(combination.label)
+        result = verify_loop((*present, *protocols), max_states=arguments.max_states, progress=progress)
+        _tell(combination, result, as_json=arguments.json)
+        code = code if result.holds else exit_codes.FAILED
+    return code
+
+
+def _combinations(rules: Sequence[BThread], all_subsets: bool) -> Iterator[Combination]:
+    names = tuple(rule.name for rule in rules)
+    if all_subsets:
+        yield from every_subset(names)
+    else:
+        yield Combination("as configured", names)
+
+
+def _tell(combination: Combination, result: Verification, *, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(_as_data(combination, result)), flush=True)
+        return
+    counted = f"{result.states:,} states, {result.transitions:,} transitions, {result.seconds:.1f} s"
+    print(f"{_verdict(result):8}  {counted}: {combination.label}", flush=True)
+    for violation in result.violations:
+        print(f"\n{tell(violation)}\n", flush=True)
+
+
+def _as_data(combination: Combination, result: Verification) -> dict[str, Any]:
+    violations = [
+        {
+            "kind": violation.kind,
+            "bthread": violation.bthread,
+            "trace": list(map(short, violation.trace)),
+            "cycle": list(map(short, violation.cycle)),
+            "story": tell(violation),
+        }
+        for violation in result.violations
+    ]
+    return {
+        "combination": combination.label,
+        "rules": list(combination.rules),
+        "verdict": _verdict(result),
+        "states": result.states,
+        "transitions": result.transitions,
+        "seconds": round(result.seconds, 3),
+        "violations": violations,
+    }
+
+
+def _verdict(result: Verification) -> str:
+    return "violated" if result.violations else "bounded" if result.bounded else "holds"
+
+
+def _reporter(label: str) -> Callable[[int, int], None]:
+    def report(states: int, waiting: int) -> None:
+        print(f"{label}: {states:,} states, {waiting:,} to look at", file=sys.stderr, flush=True)
+
+    return report

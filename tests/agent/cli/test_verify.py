@@ -1,0 +1,99 @@
+"""`bpagent verify` tells for the loop as configured whether its invariants hold, and shows where they do not."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.agent.cli.sessions import Command
+
+FEW_RULES = [f"--option={name}=none" for name in ("max_iterations", "max_failures", "max_empty_answers", "policy")]
+
+
+@pytest.fixture
+def protocols(tmp_path: Path) -> Path:
+    """A protocol that keeps its promises, and one that holds approvals back for ever."""
+    file = tmp_path / "my_protocols.py"
+    file.write_text(
+        """
+from agent.events import GateApproved, ToolStarted
+from bp import bthread, sync, where
+
+@bthread
+def three_tools_in_all():
+    for _ in range(3):
+        yield sync(wait_for=ToolStarted)
+    yield sync(refuse=GateApproved, because="three tools have run")
+
+@bthread
+def hold_the_second_tool():
+    yield sync(wait_for=ToolStarted)
+    yield sync(block=GateApproved)
+
+counted = []
+
+@bthread
+def counts_elsewhere():
+    while True:
+        yield sync(wait_for=ToolStarted)
+        counted.append(1)
+
+several = [three_tools_in_all(), three_tools_in_all().named("another")]
+"""
+    )
+    return file
+
+
+def test_the_loop_as_configured_holds(command: Command) -> None:
+    said = command("verify", "--preset", "workspace", *FEW_RULES)
+
+    assert said.code == 0
+    assert said.out.startswith("holds ")
+    assert said.out.endswith(": as configured\n")
+
+
+def test_a_protocol_that_keeps_the_invariants_holds(command: Command, protocols: Path) -> None:
+    said = command("verify", "--protocol", f"{protocols}:several", *FEW_RULES)
+
+    assert said.code == 0
+
+
+def test_a_protocol_that_holds_for_ever_is_found_with_its_story(command: Command, protocols: Path) -> None:
+    said = command("verify", "--protocol", f"{protocols}:hold_the_second_tool", *FEW_RULES)
+
+    assert said.code == 1
+    assert said.out.startswith("violated ")
+    assert "deadlock: gate requests gate_approved c1, and hold_the_second_tool blocks it" in said.out
+
+
+def test_json_has_one_object_for_each_subset(command: Command) -> None:
+    said = command("verify", "--json", "--all-subsets", "--max-states=5", "--option=sequential=false", *FEW_RULES)
+
+    objects = [json.loads(line) for line in said.out.splitlines()]
+    assert said.code == 1
+    assert len(objects) == 2 ** len(objects[-1]["rules"])
+    assert objects[0]["verdict"] == "bounded"
+    assert objects[0]["states"] == 5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--preset", "defualt"], "there is no preset 'defualt'; the nearest is 'default'"),
+        (["--option", "sequential"], "--option 'sequential' has no value; write NAME=VALUE"),
+        (["--protocol", "nothing"], "--protocol 'nothing' names no b-thread; write FILE.py:NAME"),
+        (["--max-states", "0"], "--max-states 0 looks at nothing"),
+    ],
+)
+def test_mistakes_are_named(arguments: list[str], message: str, command: Command) -> None:
+    said = command("verify", *arguments)
+
+    assert said.code == 2
+    assert message in said.err
+
+
+def test_a_protocol_that_keeps_state_elsewhere_cannot_be_verified(command: Command, protocols: Path) -> None:
+    said = command("verify", "--protocol", f"{protocols}:counts_elsewhere", *FEW_RULES)
+
+    assert said.code == 2
+    assert "this cannot be verified: b-thread 'counts_elsewhere'" in said.err
