@@ -331,9 +331,9 @@ def test_a_violation_is_told_in_a_line_for_each_event() -> None:
 
     assert [str(violation).splitlines() for violation in found.violations] == [
         [
-            "  1  a: requested by requests; heard by fails_after",
+            "  1  a: requested by requests; waited for by fails_after",
             "  2  Ping(value=1): requested by pings",
-            "  3  b: requested by requests; heard by fails_after",
+            "  3  b: requested by requests; waited for by fails_after",
             "error: b-thread 'fails_after': AssertionError: seen it",
         ]
     ]
@@ -344,7 +344,7 @@ def test_a_long_violation_is_told_in_fifteen_lines_at_most() -> None:
 
     told = str(found.violations[0]).splitlines()
     assert len(told) == 14
-    assert told[0] == "  1  a: requested by requests; heard by fails_after"
+    assert told[0] == "  1  a: requested by requests; waited for by fails_after"
     assert told[-1] == "error: b-thread 'fails_after': AssertionError: seen it"
     assert "38 more" in told[6]
 
@@ -352,4 +352,4 @@ def test_a_long_violation_is_told_in_fifteen_lines_at_most() -> None:
 def test_an_event_from_outside_is_told_as_such() -> None:
     found = verify(fails_after(STOP), possible=[STOP])
 
-    assert str(found.violations[0]).splitlines()[0] == "  1  stop: from outside; heard by fails_after"
+    assert str(found.violations[0]).splitlines()[0] == "  1  stop: from outside; waited for by fails_after"
