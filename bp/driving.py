@@ -14,9 +14,8 @@ from bp.event_sets import contains
 from bp.events import Event
 from bp.program import BProgram
 from bp.statements import Start, Sync
-from bp.strategies import Strategy
 
-__all__ = ["check_trace", "drive", "explore", "trace_of"]
+__all__ = ["check_trace", "drive", "trace_of"]
 
 
 def drive(bthread: BThread, events: Iterable[Event] = ()) -> list[Sync]:
@@ -42,15 +41,24 @@ def drive(bthread: BThread, events: Iterable[Event] = ()) -> list[Sync]:
 
 
 def trace_of(
-    *bthreads: BThread, posts: Iterable[Event] = (), strategy: Strategy | None = None, max_steps: int = 10_000
+    *bthreads: BThread,
+    posts: Iterable[Event] = (),
+    choose: Callable[[list[Event]], Event] | None = None,
+    most: int = 1000,
 ) -> list[Event]:
-    """Return the events of a program that runs until it rests, then takes the posts, one after the other."""
-    with BProgram(*bthreads, strategy=strategy, max_steps=max_steps) as program:
-        events = [step.event for step in program.run()]
+    """Return the events of a program that runs until it rests, then takes the posts, one after the other.
+
+    choose: which of the selectable events comes next; by default the program's own choice. With Hypothesis:
+    `choose=lambda events: data.draw(sampled_from(events))` tries many schedules, and shrinks one that fails. At most
+    `most` events are taken.
+    """
+    trace: list[Event] = []
+    with BProgram(*bthreads) as program:
+        _run(program, trace, choose, most)
         for post in posts:
             program.post(post)
-            events += [step.event for step in program.run()]
-    return events
+            _run(program, trace, choose, most)
+    return trace
 
 
 def check_trace(trace: Sequence[Event], expected: Sequence[Any]) -> None:
@@ -72,28 +80,13 @@ def check_trace(trace: Sequence[Event], expected: Sequence[Any]) -> None:
         raise AssertionError(f"the trace ends after {len(trace)} events; expected {wanted}; it is {list(trace)}")
 
 
-def explore(
-    bthreads: Sequence[BThread], check: Callable[[list[Event]], None], steps: int = 50, examples: int = 100
-) -> None:
-    """Check many traces of a program: Hypothesis chooses among the selectable events, and shrinks what fails.
-
-    `check` gets the events of each run, at most `steps`, and raises when they are wrong. Needs Hypothesis.
-    """
-    from hypothesis import given, settings
-    from hypothesis import strategies as st
-
-    @settings(max_examples=examples, deadline=None, database=None)
-    @given(st.data())
-    def run(choices: Any) -> None:
-        trace: list[Event] = []
-        with BProgram(*bthreads) as program:
-            while len(trace) < steps and (candidates := program.candidates):
-                event = choices.draw(st.sampled_from([candidate.event for candidate in candidates]))
-                program.select(event)
-                trace.append(event)
-        check(trace)
-
-    run()
+def _run(program: BProgram, trace: list[Event], choose: Callable[[list[Event]], Event] | None, most: int) -> None:
+    while len(trace) < most:
+        selectable = [candidate.event for candidate in program.candidates] if choose is not None else []
+        step = program.select(choose(selectable)) if choose is not None and selectable else program.step()
+        if step is None:
+            return
+        trace.append(step.event)
 
 
 def _advanced(bthread: BThread, body: Any, event: Event | None) -> Sync | None:

@@ -32,7 +32,7 @@ class Findings(Protocol):
 
 
 def _numbers() -> "array[int]":
-    return array("q")
+    return array("i")  # four bytes for each
 
 
 @define(eq=False)

@@ -1,9 +1,11 @@
 """The helpers that test other people's b-threads do what they say."""
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from bp import BProgramError, BThreadBody, Event, RandomStrategy, any_of, bthread, event, start, sync
-from bp.driving import check_trace, drive, explore, trace_of
+from bp import BProgramError, BThreadBody, Event, bthread, event, start, sync
+from bp.driving import check_trace, drive, trace_of
 from tests.bp.programs import COLD, HOT, STOP, Ping, keeps_saying, says
 
 A, B, C = event("a"), event("b"), event("c")
@@ -72,23 +74,22 @@ def test_a_trace_that_is_not_as_expected_says_how_far_it_agrees(
         check_trace(trace, expected)
 
 
-def test_many_schedules_are_explored() -> None:
-    seen: set[tuple[Event, ...]] = set()
+@given(st.data())
+@settings(deadline=None)
+def test_hypothesis_may_choose_the_schedule(data: st.DataObject) -> None:
+    bthreads = [alternate(), says(*[sync(request=HOT)] * 3), says(*[sync(request=COLD)] * 3)]
 
-    explore([says(sync(request=any_of(A, B)))], lambda trace: seen.add(tuple(trace)))
+    trace = trace_of(*bthreads, choose=lambda events: data.draw(st.sampled_from(events)))
 
-    assert seen == {(A,), (B,)}
-
-
-def test_a_schedule_that_fails_is_found_and_shrunk() -> None:
-    def never_c(trace: list[Event]) -> None:
-        assert C not in trace
-
-    with pytest.raises(AssertionError):
-        explore([keeps_saying(sync(request=any_of(A, B))), says(sync(wait_for=B), sync(request=C))], never_c)
+    assert trace == [HOT, COLD] * 3
 
 
-def test_a_strategy_may_be_given() -> None:
-    bthreads = [says(*[sync(request=A)] * 5), says(*[sync(request=B)] * 5)]
+def test_a_choice_is_among_the_selectable_events() -> None:
+    bthreads = [says(*[sync(request=A)] * 2), says(sync(request=B)), says(sync(request=C, block=C))]
 
-    assert trace_of(*bthreads, strategy=RandomStrategy(1)) != trace_of(*bthreads)
+    assert trace_of(*bthreads, choose=lambda events: events[-1]) == [B, A, A]
+    assert trace_of(*bthreads, choose=lambda events: events[-1], posts=[STOP]) == [B, A, A, STOP]
+
+
+def test_a_trace_ends_at_its_bound() -> None:
+    assert trace_of(keeps_saying(sync(request=A)), most=5) == [A] * 5
