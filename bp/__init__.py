@@ -15,6 +15,7 @@ Read in this order; each module needs only those above it:
     posts        external events on their way in
     strategies   which selectable event comes next
     program      BProgram: one step after the other
+    replays      a trace taken again: step by step, until it differs
     runner       programs with effects, on asyncio and trio (imported by name: `from bp.runner import Runner`)
     liveness     which locals of a suspended b-thread can still matter
     fingerprint  what makes two local states the same
@@ -40,6 +41,7 @@ from bp.events import Event, NamedEvent, event
 from bp.payload import FrozenMapping, freeze
 from bp.posts import Receipt
 from bp.program import BProgram, Record, Status, Step
+from bp.replays import Divergence, Replay, replay, state_at
 from bp.standing import Blocker
 from bp.statements import Refusal, Refusals, Start, Sync, any_of, start, sync
 from bp.strategies import Candidate, PriorityStrategy, RandomStrategy, RoundRobinStrategy, Strategy
@@ -61,6 +63,7 @@ __all__ = [
     "Blocker",
     "Candidate",
     "Deadlock",
+    "Divergence",
     "EffectError",
     "EndlessLoop",
     "Event",
@@ -75,6 +78,7 @@ __all__ = [
     "Record",
     "Refusal",
     "Refusals",
+    "Replay",
     "RoundRobinStrategy",
     "Start",
     "Status",
@@ -89,7 +93,9 @@ __all__ = [
     "contains",
     "event",
     "freeze",
+    "replay",
     "start",
+    "state_at",
     "sync",
     "verify",
     "where",

@@ -60,7 +60,8 @@ class LocalFailure(Exception):
     """A b-thread raised, or yielded what is no statement; `error` says what."""
 
     def __init__(self, name: str, error: Exception) -> None:
-        super().__init__(f"b-thread {name!r}: {type(error).__name__}: {error}")
+        said = next(iter(str(error).splitlines()), "")  # what a test runner adds to an assertion is left out
+        super().__init__(f"b-thread {name!r}: {type(error).__name__}: {said}")
         self.name = name
         self.error = error
 
@@ -205,6 +206,7 @@ def _advanced(path: Path, event: Event | None) -> Outcome:
     try:
         return Outcome(statement, fingerprint(body), fingerprint_of_value(statement), started, body)
     except VerificationError as error:
+        _let_go(body)
         raise VerificationError(f"b-thread {name!r}: {error}") from None
 
 
@@ -237,9 +239,10 @@ def _next(bthread: BThread, body: Any, event: Event | None) -> tuple[Sync | None
             raise TypeError(f"it yielded {statement!r}; yield sync(...) instead")
     except StopIteration:
         return None, tuple(started)
-    except VerificationError:
-        raise
     except Exception as error:
+        _let_go(body)
+        if isinstance(error, VerificationError):
+            raise
         raise LocalFailure(bthread.name, error) from error
     return statement, tuple(started)
 

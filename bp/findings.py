@@ -107,10 +107,16 @@ class Violations:
     def _happened(self, state: str, choice: Choice, event: Event) -> Happened:
         locals_ = self._space.automaton.locals
         instead = set(bits(choice.advancing))
-        concerned = [local for local in dict.fromkeys(map(ord, state)) if self._space.advances(local, choice)]
+        concerned = [local for local in dict.fromkeys(map(ord, state)) if self._is_concerned(local, choice)]
         requesting = [local for local in concerned if local in instead or event in locals_[local].statement.requests]
         heard_by = tuple(dict.fromkeys(locals_[local].name for local in concerned if local not in requesting))
         return Happened(event, tuple(dict.fromkeys(locals_[local].name for local in requesting)), heard_by)
+
+    def _is_concerned(self, local: int, choice: Choice) -> bool:
+        try:
+            return self._space.advances(local, choice)
+        except LocalFailure:  # it cannot tell: that is what the violation is about
+            return True
 
 
 def _contains(events: Any, event: Event) -> bool:

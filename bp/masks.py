@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from bp.automaton import Automaton, LocalFailure
-from bp.event_sets import PredicateError, contains
+from bp.event_sets import PredicateError, selectors, values_of
 from bp.events import Event
 from bp.fingerprint import fingerprint_of_value
 from bp.purity import refuse_changeable, watched
@@ -98,11 +98,10 @@ class Masks:
             self.blocks[local] |= bit
         if self._asked(self.failures, local, event, statement.refuse):
             self.refuses[local] |= bit
-        if (
-            any(self.events[event] == self.events[requested] for requested in self.requests[local])
-            or self._asked(self._unsure, local, event, statement.wait_for)
-            or self._asked(self._unsure, local, event, statement.interrupt)
-        ):
+        requested = any(self.events[event] == self.events[other] for other in self.requests[local])
+        waits = self._asked(self._unsure, local, event, statement.wait_for)  # asked in any case: `run` asks, too
+        interrupted = self._asked(self._unsure, local, event, statement.interrupt)
+        if requested or waits or interrupted:
             self.concerned[event] |= 1 << local
         self._refresh(local)
 
@@ -112,7 +111,7 @@ class Masks:
         name = self.automaton.locals[local].name
         try:
             with watched(name):
-                return contains(events, self.events[event])
+                return _contains(events, self.events[event])
         except PredicateError as error:
             failures[local, event] = LocalFailure(name, error)
             return False
@@ -127,6 +126,18 @@ class Masks:
             wants = sum(1 << event for event in dict.fromkeys(requests))
         promises, wants = (wants, 0) if found.environment else (0, wants)
         self.rows[local] = Row(self.blocks[local] | self.refuses[local], wants, promises, 1 << local)
+
+
+def _contains(events: Any, event: Event) -> bool:
+    """Tell whether a set contains an event; ask all that `run` would ask (`bp/index.py`), though one yes would do."""
+    found = False
+    for kind, fields, values, test in selectors(events):
+        if kind is None or kind == event._kind:
+            if fields == ():
+                found |= values == event
+            elif fields is None or values_of(event, fields) == values:
+                found |= test is None or test(event)
+    return found
 
 
 def bits(mask: int) -> Iterator[int]:

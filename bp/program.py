@@ -118,6 +118,29 @@ class BProgram:
         finally:
             self._stepping = False
 
+    def select(self, event: Event) -> Step:
+        """Make `event` happen now, whatever the strategy would choose: requested by a b-thread, or else from outside.
+
+        So a trace is taken again (`bp/replay.py`). Raises BProgramError when somebody blocks or refuses it: then
+        nothing has happened. Otherwise raises like `step`.
+        """
+        if not isinstance(event, Event):
+            raise TypeError(f"select({event!r}): only events can be selected")
+        offers = self._ready_offers()
+        self._board.meet(event)
+        requester = offers.get(event)
+        blockers = () if requester is not None else self._asking(lambda: self._board.blockers_of(event))
+        if blockers:
+            raise BProgramError(
+                f"{event!r} cannot be selected: {', '.join(by.bthread for by in blockers)} hold it back"
+            )
+        self._stepping = True
+        try:
+            step: Step = self._asking(lambda: self._take_offered(event, requester))
+            return step
+        finally:
+            self._stepping = False
+
     def post(self, event: Event, when_blocked: WhenBlocked = "keep") -> Receipt:
         """Offer an external event; it is judged when its turn comes, at once if that is now.
 
@@ -163,6 +186,16 @@ class BProgram:
         return self._board.blockers_of(event)
 
     @property
+    def candidates(self) -> tuple[Candidate, ...]:
+        """The internal events that can be selected now, each with its first requester, by priority and age.
+
+        Begins a program that is new. Raises BThreadError, EventSetError, ProgramEnded, BProgramError from inside a
+        b-thread.
+        """
+        self._ready_offers()
+        return self._candidates()
+
+    @property
     def hot(self) -> tuple[str, ...]:
         """The b-threads that must not stay where they are, by age."""
         return tuple(running.name for running in sorted(self._board.hot, key=lambda running: running.age))
@@ -202,11 +235,17 @@ class BProgram:
             board.judge()
         chosen = board.first_offer() if self._chooser is None else self._choose_by_strategy()
         if chosen is not None:
-            event, requester = chosen
-            refusals = None if requester.alternative is None else board.refusals_of(*requester.statement.requests)
-            return self._take(event, requester.name, refusals)
+            return self._take_offered(*chosen)
         receipt = self._posts.next_free()
         return None if receipt is None else self._take(receipt.event, None, None, receipt)
+
+    def _take_offered(self, event: Event, requester: Running | None) -> Step:
+        if requester is not None:
+            refusals = None if requester.alternative is None else self._board.refusals_of(*requester.statement.requests)
+            return self._take(event, requester.name, refusals)
+        receipt = Receipt(event)
+        self._posts.add(receipt)
+        return self._take(event, None, None, receipt)
 
     def _take(
         self, event: Event, requester: str | None, refusals: Refusals | None, post: Receipt | None = None
@@ -267,6 +306,16 @@ class BProgram:
         )
 
     # Between steps.
+
+    def _ready_offers(self) -> dict[Event, Running]:
+        """Return the selectable internal events with their requesters, of a program that has begun."""
+        self._check_usable()
+        if self._stepping:
+            raise BProgramError("the program is taking a step already; ask it from outside its b-threads")
+        if self._phase == "new":
+            self._asking(self._begin)
+        self._asking(self._board.judge)
+        return self._board.offers()
 
     def _can_step(self) -> bool:
         """Tell whether an internal event, or a post, can be selected."""

@@ -79,9 +79,11 @@ class Search:
         """Return the targets of an expanded state, each with what was selected."""
         if number + 1 >= len(self.first_edge):
             return []
+        edges = range(self.first_edge[number], self.first_edge[number + 1])
+        if not edges:
+            return []
         _, choices = self.space.selection.choices(self.states[number])
         by_label = {choice.label: choice for choice in choices}
-        edges = range(self.first_edge[number], self.first_edge[number + 1])
         return [(self.targets[edge], by_label[self.labels[edge]]) for edge in edges]
 
     def _expand_levels(self) -> None:

@@ -14,6 +14,7 @@ from bp.automaton import Automaton, LocalFailure, Move
 from bp.bthreads import BThread
 from bp.event_sets import contains
 from bp.events import Event
+from bp.fingerprint import VerificationError
 from bp.masks import Masks, bits
 from bp.selection import Choice, Selection
 
@@ -48,11 +49,20 @@ class StateSpace:
         self._places: dict[str, tuple[int, str]] = {}
         self._sorts: dict[tuple[str, int, bool], int] = {}
         self._replacements: defaultdict[int, dict[int, Replacement]] = defaultdict(dict)  # by event, by concerned
+        self._twins = True  # whether two b-threads of one name and priority can be there at once
+        try:
+            self.initial = self._begin(bthreads, environment)
+        except VerificationError:
+            self.automaton.close()
+            raise
+
+    def _begin(self, bthreads: Sequence[BThread], environment: Sequence[BThread]) -> str:
+        """Return the state in which everybody has come to a first synchronization point."""
         started = [self._begun(bthread, False) for bthread in bthreads]
         promised = [self._begun(bthread, True) for bthread in environment]
-        self._twins = True  # whether two b-threads of one name and priority can be there at once
-        self.initial = self._joined("", (*started, *promised))
-        self._twins = len({self._place(character)[0] for character in self.initial}) < len(self.initial)
+        initial = self._joined("", (*started, *promised))
+        self._twins = len({self._place(character)[0] for character in initial}) < len(initial)
+        return initial
 
     def _begun(self, bthread: BThread, environment: bool) -> tuple[tuple[int, ...], ...]:
         try:

@@ -1,0 +1,159 @@
+"""A trace taken again: on real b-threads, step by step, until its end or the first step that differs.
+
+A recorded run or a counterexample of `verify` is a list of events. `replay` makes a program and selects them one by
+one; where the program would not have done the same, it stops and tells both sides. `state_at` is time travel: where
+every b-thread stands after so many steps.
+"""
+
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+
+from attrs import frozen
+
+from bp.bthreads import BThread
+from bp.errors import BProgramError, BThreadError
+from bp.events import Event
+from bp.program import BProgram, Step
+from bp.statements import Sync
+from bp.strategies import Candidate
+
+__all__ = ["Divergence", "Replay", "replay", "state_at"]
+
+Standing = tuple[tuple[str, Sync], ...]
+
+
+@frozen
+class Divergence:
+    """Where a replay differs from its trace: the number of the step (from 1), what was recorded, what is instead.
+
+    `recorded` is what the trace has; `possible` are the internal events that the program would go on with, `blockers`
+    the b-threads that hold the recorded event back, `taken` the step that was taken when its event is the same.
+    """
+
+    number: int
+    recorded: Event | Step
+    reason: str
+    possible: tuple[Event, ...] = ()
+    blockers: tuple[str, ...] = ()
+    taken: Step | None = None
+
+    def __str__(self) -> str:
+        """Tell both sides in one line."""
+        recorded = self.recorded.event if isinstance(self.recorded, Step) else self.recorded
+        instead = ", ".join(map(repr, self.possible)) or "nothing internal"
+        return f"step {self.number}: recorded is {recorded!r}: {self.reason}; the program would go on with: {instead}"
+
+
+@frozen
+class Replay:
+    """What came of a replay: the steps taken, where every b-thread stands at the end, and what went wrong.
+
+    `error` is what a b-thread raised on the last step. It `agrees` when the whole trace was taken.
+    """
+
+    steps: tuple[Step, ...]
+    standing: Standing
+    hot: tuple[str, ...]
+    divergence: Divergence | None = None
+    error: BThreadError | None = None
+
+    @property
+    def agrees(self) -> bool:
+        """True when every step of the trace was taken as recorded."""
+        return self.divergence is None
+
+
+def replay(bthreads: Sequence[BThread], trace: Iterable[Event | Step], environment: Sequence[BThread] = ()) -> Replay:
+    """Take a trace again and return what came of it.
+
+    trace: events, for example those of a violation, or the steps of a run; of steps, who requested them and which
+    refusals they answer is compared too. environment: the b-threads that `verify` was given as its environment.
+    """
+    program = BProgram(*bthreads, *environment)
+    promising = {bthread.name for bthread in environment} - {bthread.name for bthread in bthreads}
+    tape = Tape(program, promising)
+    try:
+        divergence = tape.take(tuple(trace))
+        return Replay(tuple(tape.steps), program.standing, program.hot, divergence)
+    except BThreadError as error:
+        return Replay(tuple(tape.steps), (), (), tape.early(error), error)
+    finally:
+        with suppress(BThreadError):
+            program.close()
+
+
+def state_at(
+    bthreads: Sequence[BThread], trace: Sequence[Event | Step], number: int, environment: Sequence[BThread] = ()
+) -> Standing:
+    """Return where every b-thread stands after `number` steps of a trace: names and statements, by age.
+
+    Raises ValueError when the trace has fewer steps, BProgramError when it cannot be taken so far.
+    """
+    if not 0 <= number <= len(trace):
+        raise ValueError(f"state_at({number}): the trace has {len(trace)} steps")
+    replayed = replay(bthreads, trace[:number], environment)
+    if replayed.error is not None:
+        raise replayed.error
+    if replayed.divergence is not None:
+        raise BProgramError(str(replayed.divergence))
+    return replayed.standing
+
+
+class Tape:
+    """A trace on its way through a program."""
+
+    def __init__(self, program: BProgram, promising: set[str]) -> None:
+        self.steps: list[Step] = []
+        self._program = program
+        self._promising = promising
+        self._left: list[Event | Step] = []
+
+    def take(self, trace: tuple[Event | Step, ...]) -> Divergence | None:
+        """Take a trace up to its end or its first divergence. Raises BThreadError when the program fails."""
+        self._left = list(reversed(trace))
+        while self._left:
+            possible = self._program.candidates
+            recorded = self._left[-1]
+            event = recorded.event if isinstance(recorded, Step) else recorded
+            reason, blockers = self._objection(event, possible)
+            step = None
+            if not reason:
+                self._left.pop()
+                step = self._program.select(event)
+                reason = _difference(recorded, step)
+            if reason:
+                events = tuple(candidate.event for candidate in possible)
+                return Divergence(len(self.steps) + 1, recorded, reason, events, blockers, step)
+            assert step is not None
+            self.steps.append(step)
+        assert self._program.candidates is not None  # asks the predicates of the last state
+        return None
+
+    def early(self, error: BThreadError) -> Divergence | None:
+        """Return the divergence of a program that failed before the end of its trace."""
+        if not self._left:
+            return None
+        return Divergence(len(self.steps) + 1, self._left[-1], f"the program has failed: {error}")
+
+    def _objection(self, event: Event, possible: tuple[Candidate, ...]) -> tuple[str, tuple[str, ...]]:
+        """Say why an event cannot be next, and who holds it back."""
+        if any(candidate.event == event for candidate in possible):
+            return "", ()
+        blockers = tuple(by.bthread for by in self._program.blockers(event))
+        if blockers:
+            return f"held back by {', '.join(blockers)}", blockers
+        if any(candidate.bthread not in self._promising for candidate in possible):
+            return "nobody requests it, and what comes from outside has to wait", ()
+        return "", ()
+
+
+def _difference(recorded: Event | Step, step: Step) -> str:
+    """Say how a step differs from the recorded one, if it does."""
+    if not isinstance(recorded, Step) or (step.bthread, step.refusals) == (recorded.bthread, recorded.refusals):
+        return ""
+    return f"then it was requested by {_by(recorded)}, now by {_by(step)}"
+
+
+def _by(step: Step) -> str:
+    requester = "somebody outside" if step.bthread is None else step.bthread
+    return requester if step.refusals is None else f"{requester} (refused: {list(step.refusals)})"
