@@ -129,7 +129,7 @@ class Run:
         Raises what the engine raises, and RunError when the log or whoever looks on failed; the log says so as far
         as it can, and the agent takes no further run.
         """
-        async with self.agent.turn:
+        async with self.agent.under_way:
             try:
                 await self._to_its_end()
             except Exception as error:
