@@ -122,7 +122,7 @@ class BProgram:
     def select(self, event: Event) -> Step:
         """Make `event` happen now, whatever the strategy would choose: requested by a b-thread, or else from outside.
 
-        So a trace is taken again (`bp/replay.py`). Raises BProgramError when somebody blocks or refuses it: then
+        So a trace is taken again (`bp/tape.py`). Raises BProgramError when somebody blocks or refuses it: then
         nothing has happened. Otherwise raises like `step`.
         """
         if not isinstance(event, Event):

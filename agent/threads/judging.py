@@ -3,7 +3,15 @@
 from collections.abc import Callable
 
 from agent.calls import ToolCall
-from agent.events import ActionDescribed, ApprovalAnswered, ApprovalAsked, GateApproved, GateRejected, RunEnded
+from agent.events import (
+    ActionDescribed,
+    ApprovalAnswered,
+    ApprovalAsked,
+    CallAnswered,
+    GateApproved,
+    GateRejected,
+    RunEnded,
+)
 from agent.reasons import Declined
 from bp import BThreadBody, bthread, start, sync, where
 from constitution import Action, Level, Verdict
@@ -35,8 +43,8 @@ def objection(call: ToolCall, verdict: Verdict) -> BThreadBody:
             return  # somebody else has refused it meanwhile
         answered = where(ApprovalAnswered, call=call)
         said = yield sync(wait_for=answered | decided, block=approval | RunEnded)
-        if isinstance(said, GateRejected):  # the question is withdrawn; its answer still has to come
-            yield sync(wait_for=answered, block=RunEnded)
+        if isinstance(said, GateRejected):  # the question is withdrawn; the call is over when that has been heard
+            yield sync(wait_for=answered, block=where(CallAnswered, call=call.id))
             return
         if said.yes:
             return
