@@ -42,8 +42,10 @@ class Wrapper:
     says: str = ""
 
 
-SUDO = "-u --user -g --group -h --host -p --prompt -C --close-from -T --command-timeout -U --other-user -R "
-"--chroot -D --chdir -r -t"
+SUDO = """
+    -u --user -g --group -h --host -p --prompt -C --close-from -T --command-timeout -U --other-user -R --chroot
+    -D --chdir -r --role -t --type
+"""
 ELSEWHERE = "run commands on another machine"
 
 TABLE = (
