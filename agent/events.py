@@ -67,14 +67,14 @@ class PromptGiven(Event):
 
 @frozen
 class SteeringGiven(Event):
-    """A person changes the course of the run."""
+    """A person wants to change the course of the run; for b-threads to hear, those that ship do not."""
 
     text: str
 
 
 @frozen
 class FollowUpGiven(Event):
-    """A person asks for more, to be heard when the run would complete."""
+    """A person asks for more after what the run does now; for b-threads to hear, those that ship do not."""
 
     text: str
 

@@ -113,7 +113,7 @@ def as_event_set(value: Any) -> Any:
 
 
 def contains(events: Any, event: "Event") -> bool:
-    """Tell whether the event set `events` contains `event`."""
+    """Tell whether the event set `events` contains `event`. Raises PredicateError for a predicate that fails."""
     if isinstance(events, type):
         return event._kind is events
     return bool(events._contains(event))
