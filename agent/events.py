@@ -194,11 +194,12 @@ class ApprovalAsked(Event):
 
 @frozen
 class ApprovalAnswered(Event):
-    """The person's answer; `text` is what was typed, or why nobody answered."""
+    """The answer to a question; `text` is what was said instead of yes, `present` false when nobody was there."""
 
     call: ToolCall
     yes: bool
     text: str = ""
+    present: bool = True
 
 
 @frozen
