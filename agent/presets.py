@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args, get_origin
 
 from attrs import asdict, evolve, field, fields_dict, frozen, validators
 
+from agent.errors import AgentError
 from agent.threads import (
     CORE,
     abort_on_request,
@@ -41,7 +42,7 @@ PLACEHOLDERS = ("workspace", "tools", "timeout", "output_limit", "max_iterations
 """What a system prompt may hold in braces."""
 
 
-class OptionError(Exception):
+class OptionError(AgentError):
     """A preset or an option does not exist, or has a value that it cannot have; the message says what would do."""
 
 
