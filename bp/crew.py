@@ -48,11 +48,12 @@ class Crew:
         self._event, self._step = event, step
         self.busy = True
         try:
+            resume = self._resume
             for running in concerned:
                 if interrupted and running in interrupted:
                     self._interrupt(running)
                 else:
-                    self._resume(running, event)
+                    resume(running, event)
         finally:
             self.busy = False
         if self._newcomers or self._errors:

@@ -171,7 +171,9 @@ class Index(Generic[M]):
                 del self.by_event[old]
         elif old is not None:
             self.remove(old, member)
-        if new is not None:
+        if type(new) is NamedEvent:
+            self._add_event(new, member)
+        elif new is not None:
             self.add(new, member)
 
     def remove(self, events: Any, member: M) -> None:

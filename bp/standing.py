@@ -113,20 +113,15 @@ class Board:
             del self.hot[running]
 
     def _refile_blocks(self, index: Index[Running], running: Running, old: Any, new: Any) -> None:
+        """File a block or refusal anew, and mark the requests that its coming or going concerns, to be judged again."""
         index.move(running, old, new)
-        if old is not None:
-            self._disturb(old)
-        if new is not None:
-            self._disturb(new)
-
-    def _disturb(self, events: Any) -> None:
-        """Mark the requests that a coming or going block of `events` may concern, to be judged again."""
-        if type(events) is NamedEvent:
-            self.stale.update(self.requests.by_event.get(events, NOBODY))
-        elif self.requesters:
-            self.stale.update(self.requests.concerned(events))
-        if self.alternatives.by_event:
-            self.stale.update(self.alternatives.concerned(events))
+        for events in (old, new):
+            if type(events) is NamedEvent:
+                self.stale.update(self.requests.by_event.get(events, NOBODY))
+            elif events is not None and self.requesters:
+                self.stale.update(self.requests.concerned(events))
+            if events is not None and self.alternatives.by_event:
+                self.stale.update(self.alternatives.concerned(events))
 
     # What can be selected: judged when a block came or went, remembered until then.
 
