@@ -3,11 +3,11 @@
 Read in this order; each module needs only those above it:
 
     payload      what an event may carry: frozen values
+    errors       what can go wrong, and whom to ask about it
     event_sets   sets of events as values: where, ALL, NONE, | & ~
     events       events and event kinds
     statements   what a b-thread says at a synchronization point: sync, any_of, start
     bthreads     b-threads as values
-    errors       what can go wrong, and whom to ask about it
     index        who is concerned by an event, without asking the others
     standing     where every b-thread stands: the board
     super_step   the bound on what happens between two external events

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import attrs
 from attrs import field, frozen
 
+from bp.errors import BProgramError
 from bp.payload import freeze
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ class Selector(NamedTuple):
     test: Test | None = None
 
 
-class PredicateError(Exception):
+class PredicateError(BProgramError):
     """A predicate raised or gave no bool; the engine adds who asked and raises `EventSetError`."""
 
     def __init__(self, event_set: EventSet, finding: str) -> None:
@@ -113,7 +114,7 @@ def as_event_set(value: Any) -> Any:
 
 
 def contains(events: Any, event: "Event") -> bool:
-    """Tell whether the event set `events` contains `event`."""
+    """Tell whether the event set `events` contains `event`. Raises PredicateError for a predicate that fails."""
     if isinstance(events, type):
         return event._kind is events
     return bool(events._contains(event))

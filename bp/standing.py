@@ -242,7 +242,7 @@ class Board:
 
     # Whom a selected event concerns.
 
-    def concerned(self, event: Event) -> tuple[list[Running], Any]:
+    def concerned(self, event: Event) -> tuple[list[Running], dict[Running, None]]:
         """Return who resumes on `event`, by priority and age, and which of them are interrupted by it."""
         interrupted = NOBODY if self.interrupts.is_empty() else self.interrupts.members(event)
         found = self.waits.members(event)

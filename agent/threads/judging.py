@@ -16,9 +16,7 @@ from agent.reasons import Declined
 from bp import BThreadBody, bthread, start, sync, where
 from constitution import Action, Level, Verdict
 
-__all__ = ["NOBODY", "by_constitution"]
-
-NOBODY = "no person present"  # the text of an answer that nobody gave
+__all__ = ["by_constitution"]
 
 
 @bthread
@@ -48,7 +46,7 @@ def objection(call: ToolCall, verdict: Verdict) -> BThreadBody:
             return
         if said.yes:
             return
-        because = Declined(verdict, said.text, present=said.text != NOBODY)
+        because = Declined(verdict, said.text, present=said.present)
     yield sync(refuse=approval, because=because, wait_for=decided)
 
 

@@ -7,7 +7,7 @@ ship), `toolbox` (the tools of one agent, by name).
 """
 
 from agent.tools.collection import workspace_tools
-from agent.tools.definition import Description, Tool, ToolContext, tool
+from agent.tools.definition import Tool, ToolContext, tool
 from agent.tools.environment import tool_environment
 from agent.tools.errors import CannotStart, PathRefused, ToolError
 from agent.tools.marks import Limits, Path, ShellCommand, Touch
@@ -17,7 +17,6 @@ from agent.tools.workspace import Entry, Workspace
 
 __all__ = [
     "CannotStart",
-    "Description",
     "Entry",
     "Finished",
     "Limits",

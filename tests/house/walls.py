@@ -42,9 +42,9 @@ def engine_may_import(imported: Import) -> bool:
     return imported.top in {"bp", "attr", "attrs"} or imported.top in sys.stdlib_module_names
 
 
-def runner_may_import(imported: Import) -> bool:
-    """The one file of `bp` that meets the outside has anyio too."""
-    return engine_may_import(imported) or imported.top == "anyio"
+def engine_with(package: str) -> Callable[[Import], bool]:
+    """A file of `bp` that meets the outside has one package more."""
+    return lambda imported: engine_may_import(imported) or imported.top == package
 
 
 def predicates_may_import(imported: Import) -> bool:
