@@ -236,7 +236,9 @@ class BProgram:
             board.judge()
         chosen = board.first_offer() if self._chooser is None else self._choose_by_strategy()
         if chosen is not None:
-            return self._take_offered(*chosen)
+            event, requester = chosen
+            refusals = None if requester.alternative is None else board.refusals_of(*requester.statement.requests)
+            return self._take(event, requester.name, refusals)
         receipt = self._posts.next_free()
         return None if receipt is None else self._take(receipt.event, None, None, receipt)
 

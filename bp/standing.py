@@ -128,12 +128,12 @@ class Board:
     def judge(self) -> None:
         """Judge the stale requests. Raises EventSetError for a predicate or an `otherwise` that fails."""
         stale, self.stale = self.stale, {}
-        blocks, refusals, refusing = self.blocks.members, self.refusals.members, not self.refusals.is_empty()
+        is_free = self.is_free if self.refusals.holds_sets() or self.blocks.holds_sets() else self._is_free_of_events
         for running in stale:
             statement = running.statement
             requests = statement.requests
             if len(requests) == 1 and statement.otherwise is None and running.alternative is None:
-                running.offers = () if blocks(requests[0]) or (refusing and refusals(requests[0])) else requests
+                running.offers = requests if is_free(requests[0]) else ()
             else:
                 self._judge_requests(running, statement)
             if running.offers and not running.queued:
@@ -177,6 +177,10 @@ class Board:
     def is_free(self, event: Event) -> bool:
         """Tell whether nobody blocks or refuses `event`."""
         return not self.blocks.members(event) and not self.refusals.members(event)
+
+    def _is_free_of_events(self, event: Event) -> bool:
+        """Tell the same, while nobody blocks or refuses anything but single events."""
+        return event not in self.blocks.by_event and event not in self.refusals.by_event
 
     def _ask_otherwise(self, running: Running) -> Event:
         statement = running.statement
@@ -239,8 +243,9 @@ class Board:
 
     def concerned(self, event: Event) -> tuple[list[Running], dict[Running, None]]:
         """Return who resumes on `event`, by priority and age, and which of them are interrupted by it."""
-        interrupted = NOBODY if self.interrupts.is_empty() else self.interrupts.members(event)
-        found = self.waits.members(event)
+        interrupts, waits = self.interrupts, self.waits
+        interrupted = interrupts.members(event) if interrupts.by_event or interrupts.holds_sets() else NOBODY
+        found = waits.members(event) if waits.by_kind or waits.everywhere else waits.by_event.get(event, NOBODY)
         requesters = self.requests.by_event.get(event)
         if requesters:
             found = {**found, **requesters} if found else requesters
