@@ -1,10 +1,21 @@
 """The conversation as values: what the user, the model and the tools said, in no provider's format."""
 
-from typing import Literal
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Literal, overload
 
 from attrs import frozen
 
-__all__ = ["AssistantMessage", "Message", "RequestedCall", "StopReason", "ToolMessage", "Usage", "UserMessage"]
+__all__ = [
+    "AssistantMessage",
+    "Message",
+    "Messages",
+    "RequestedCall",
+    "StopReason",
+    "ToolMessage",
+    "Usage",
+    "UserMessage",
+]
 
 
 @frozen
@@ -51,3 +62,38 @@ class ToolMessage:
 
 Message = UserMessage | AssistantMessage | ToolMessage
 StopReason = Literal["stop", "tool_calls", "length", "content_filter"]
+
+
+class Messages(Sequence[Message]):
+    """The messages of a conversation up to now: its list only grows, so that this costs no copy of it."""
+
+    __slots__ = ("_all", "_length")
+
+    def __init__(self, growing: list[Message]) -> None:
+        """Take what is in `growing` now; nothing in it may be changed or removed later."""
+        self._all = growing
+        self._length = len(growing)
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __iter__(self) -> Iterator[Message]:
+        return islice(self._all, self._length)
+
+    @overload
+    def __getitem__(self, index: int) -> Message: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Message, ...]: ...
+    def __getitem__(self, index: int | slice) -> Message | tuple[Message, ...]:
+        if isinstance(index, slice):
+            return tuple(self._all[at] for at in range(*index.indices(self._length)))
+        return self._all[range(self._length)[index]]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and tuple(self) == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def __repr__(self) -> str:
+        return repr(tuple(self))

@@ -28,7 +28,7 @@ def inference_effect(
     """Return the effect of `inference_requested`. What the model wrote is read here, and nowhere else."""
 
     async def ask(requested: InferenceRequested) -> Event:
-        request = ModelRequest(system_prompt, conversation.messages, toolbox.schemas(), requested.role)
+        request = ModelRequest(system_prompt, conversation.so_far(), toolbox.schemas(), requested.role)
         try:
             async with coalesced(watcher) as show:
                 answer = await model.answer(request, _shower(show))

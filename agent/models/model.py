@@ -1,6 +1,6 @@
 """What the loop asks of a model, and what a model gives back: one request, one answer or one error."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from attrs import field, frozen
@@ -25,7 +25,7 @@ class ModelRequest:
     """One inference: everything that the model may know."""
 
     system_prompt: str
-    messages: tuple[Message, ...]
+    messages: Sequence[Message]
     tools: tuple[ToolSchema, ...] = ()
     role: str = "agent"
 

@@ -10,7 +10,7 @@ from agent.events import (
     PromptGiven,
     RunEnded,
 )
-from agent.messages import AssistantMessage, Message, ToolMessage, UserMessage
+from agent.messages import AssistantMessage, Message, Messages, ToolMessage, UserMessage
 from agent.models import with_ids
 from bp import Event
 
@@ -28,6 +28,10 @@ class Conversation:
     def messages(self) -> tuple[Message, ...]:
         """All messages so far."""
         return tuple(self._messages)
+
+    def so_far(self) -> Messages:
+        """Return all messages so far, at no cost: what a model is shown."""
+        return Messages(self._messages)
 
     def fold(self, event: Event) -> None:
         """Take an event into account."""
