@@ -111,6 +111,13 @@ async def test_empty_answers_are_asked_again_and_stay_out_of_the_conversation(ma
     assert run.messages == (UserMessage("Go"), AssistantMessage("Hello."))
 
 
+async def test_white_space_is_no_answer(make_agent: MakeAgent) -> None:
+    """Some providers refuse a conversation in which a text is nothing but white space."""
+    run = await make_agent("\n", " \t\n", "Hello.").run("Go")
+
+    assert run.messages == (UserMessage("Go"), AssistantMessage("Hello."))
+
+
 async def test_the_third_empty_answer_in_a_row_ends_the_run(make_agent: MakeAgent) -> None:
     run = await make_agent("", "", "").run("Go")
 
