@@ -5,8 +5,8 @@ Reading order:
 - `lazy`: names that are imported when they are used.
 - `calls`, `messages`: tool calls and the conversation as values. `events`: everything that can happen.
 - `errors`: what breaks a run off. `reasons`: why b-threads refuse. `threads/`: the rules of the loop.
-- `projections/`: what is remembered.
-- `models/`, `tools/`, `effects/`: the world. `log/`, `header`: the record of a run, and its replay.
+- `models/`, `tools/`: the world. `projections/`: what is remembered. `effects/`: what events start in the world.
+- `log/`, `header`: the record of a run, and its replay.
 - `presets`: which rules, as data. `run`, `agent`: putting it together. `stateless`: the same as one function.
 - `rebuilding`: a log's program once more. `invariants/`, `verification/`: the loop, model-checked.
 - `retracing`, `testing`, `pytest_plugin`: tests of agents and b-threads. `cli/`: the command.

@@ -36,7 +36,7 @@ from agent.tools.toolbox import Toolbox
 from bp import BProgram, BThread, Event, ProgramEnded, Step
 from bp.runner import Effect
 
-__all__ = ["Agent"]
+__all__ = ["Agent", "failure_record"]
 
 
 class Agent:
@@ -89,9 +89,14 @@ class Agent:
         self._history = tuple(history)
         self._open_calls = OpenCalls()
         self._last_step: Step | None = None
-        self.turn = anyio.Lock()  # held by the run under way; a prompt waits for the end of the run before it
+        self.under_way = anyio.Lock()  # held by the one run that is; a prompt waits for the end of the run before it
         self.log_path = None if log is None else Path(log)
         self._log = None if log is None else LogWriter(log, make_header(self))
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """The conversation so far."""
+        return self.conversation.messages
 
     async def run(self, prompt: str) -> Run:
         """Run to the end and return the run.
@@ -205,11 +210,6 @@ class Agent:
         self.conversation.fold(step.event)
         self.totals.fold(step.event)
         self._open_calls.fold(step.event)
-
-    @property
-    def messages(self) -> tuple[Message, ...]:
-        """The conversation so far."""
-        return self.conversation.messages
 
     def _shipped_prompt(self) -> str:
         preset = self.preset

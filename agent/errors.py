@@ -4,7 +4,7 @@ __all__ = ["AgentError", "RunError"]
 
 
 class AgentError(Exception):
-    """The base of what goes wrong while an agent runs."""
+    """The base of what goes wrong around an agent: logs, options, models, runs."""
 
 
 class RunError(AgentError):

@@ -67,14 +67,14 @@ class PromptGiven(Event):
 
 @frozen
 class SteeringGiven(Event):
-    """A person changes the course of the run."""
+    """A person wants to change the course of the run; for b-threads to hear, those that ship do not."""
 
     text: str
 
 
 @frozen
 class FollowUpGiven(Event):
-    """A person asks for more, to be heard when the run would complete."""
+    """A person asks for more after what the run does now; for b-threads to hear, those that ship do not."""
 
     text: str
 
@@ -199,11 +199,12 @@ class ApprovalAsked(Event):
 
 @frozen
 class ApprovalAnswered(Event):
-    """The person's answer; `text` is what was typed, or why nobody answered."""
+    """The answer to a question; `text` is what was said instead of yes, `present` false when nobody was there."""
 
     call: ToolCall
     yes: bool
     text: str = ""
+    present: bool = True
 
 
 @frozen

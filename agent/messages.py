@@ -4,7 +4,7 @@ from typing import Literal
 
 from attrs import frozen
 
-__all__ = ["AssistantMessage", "Message", "RequestedCall", "ToolMessage", "Usage", "UserMessage"]
+__all__ = ["AssistantMessage", "Message", "RequestedCall", "StopReason", "ToolMessage", "Usage", "UserMessage"]
 
 
 @frozen

@@ -4,10 +4,12 @@ Two presets differ in data only; every field is one option (`--option NAME=VALUE
 """
 
 from collections.abc import Callable, Iterable
-from typing import Any, Literal
+from types import NoneType
+from typing import Any, Literal, get_args, get_origin
 
 from attrs import asdict, evolve, field, fields_dict, frozen, validators
 
+from agent.errors import AgentError
 from agent.threads import (
     CORE,
     abort_on_request,
@@ -24,7 +26,7 @@ from agent.threads import (
 )
 from agent.threads.limits import LIMIT_TEXT
 from bp import BThread
-from constitution import POLICIES, Action, Policy, Verdict
+from constitution import DENIED_PATHS, POLICIES, Action, Policy, Verdict
 from constitution import judge as judge_action
 
 __all__ = ["PRESETS", "OptionError", "Preset", "preset_named"]
@@ -40,7 +42,7 @@ PLACEHOLDERS = ("workspace", "tools", "timeout", "output_limit", "max_iterations
 """What a system prompt may hold in braces."""
 
 
-class OptionError(Exception):
+class OptionError(AgentError):
     """A preset or an option does not exist, or has a value that it cannot have; the message says what would do."""
 
 
@@ -85,9 +87,7 @@ class Preset:
     timeout: float = field(default=120.0, validator=validators.gt(0))
     output_limit: int = field(default=200 * 1024, validator=validators.ge(1))
     allowed_paths: tuple[str, ...] = field(default=(), converter=_paths)
-    denied_paths: tuple[str, ...] = field(
-        default=("~/.ssh", "~/.gnupg", "/etc/shadow", "/etc/passwd"), converter=_paths
-    )
+    denied_paths: tuple[str, ...] = field(default=DENIED_PATHS, converter=_paths)
     system_prompt: str = field(default=SYSTEM_PROMPT, validator=_can_be_filled_in)
 
     def with_options(self, options: dict[str, str]) -> "Preset":
@@ -181,24 +181,27 @@ def _with_option(preset: Preset, name: str, text: str) -> Preset:
 
 def _parsed(text: str, hint: Any) -> Any:
     """Read an option's text by its type; "none" is no limit."""
-    if text.lower() == "none" and "None" in str(hint):
+    kinds = get_args(hint) or (hint,)
+    if NoneType in kinds and text.lower() == "none":
         return None
-    if hint is bool:
-        if text.lower() not in ("true", "false"):
-            raise ValueError("give true or false")
-        return text.lower() == "true"
-    if "int" in str(hint) or hint is float:
-        return _number(text, float if hint is float else int)
-    if "tuple" in str(hint):
+    if get_origin(hint) is tuple:
         return tuple(part for part in text.split(",") if part)
-    return text
-
-
-def _number(text: str, kind: type) -> Any:
+    reader = next((READERS[kind] for kind in kinds if kind in READERS), None)
+    if reader is None:
+        return text
+    read, wanted = reader
     try:
-        return kind(text)
-    except ValueError as error:
-        raise ValueError("give a number" if kind is float else "give a whole number") from error
+        return read(text)
+    except (ValueError, KeyError) as error:
+        raise ValueError(f"give {wanted}") from error
+
+
+READERS: dict[Any, tuple[Callable[[str], object], str]] = {
+    bool: (lambda text: {"true": True, "false": False}[text.lower()], "true or false"),
+    int: (int, "a whole number"),
+    float: (float, "a number"),
+}
+"""How the text of an option is read, by its type, and what to ask for where that fails. Others stay text."""
 
 
 def _first_line(error: Exception) -> str:

@@ -57,7 +57,7 @@ class Run:
 
     @property
     def result(self) -> Any:
-        """What the model handed over at the end, if it did."""
+        """What the `run_ended` that ended it carries as its result; None from the b-threads that ship."""
         return None if self.ended is None else self.ended.result
 
     @property
@@ -91,11 +91,11 @@ class Run:
         self._runner.post(AbortAsked(text), "drop")
 
     def steer(self, text: str) -> None:
-        """Change the course of the run."""
+        """Post `steering_given`. No preset has a b-thread that hears it yet; one of your own can (`threads=`)."""
         self._runner.post(SteeringGiven(text))
 
     def follow_up(self, text: str) -> None:
-        """Ask for more, to be heard when the run would complete."""
+        """Post `follow_up_given`. No preset has a b-thread that hears it yet; one of your own can (`threads=`)."""
         self._runner.post(FollowUpGiven(text))
 
     def answer(self, call: str, yes: bool, text: str = "") -> None:
@@ -129,7 +129,7 @@ class Run:
         Raises what the engine raises, and RunError when the log or whoever looks on failed; the log says so as far
         as it can, and the agent takes no further run.
         """
-        async with self.agent.turn:
+        async with self.agent.under_way:
             try:
                 await self._to_its_end()
             except Exception as error:

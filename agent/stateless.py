@@ -19,6 +19,7 @@ from bp import Step
 __all__ = ["LoopConfig", "agent_loop"]
 
 LIMIT_REACHED = "Maximum iteration limit reached"
+MESSAGE_NEWS = AnswerCommitted | CallAnswered | RunEnded  # what the conversation grows by
 
 
 @frozen
@@ -95,7 +96,7 @@ class _Listener:
         self._tell({"type": "stream", "event": {"type": "text", "text": text}})
 
     def hear(self, step: Step, agent: Agent) -> None:
-        if isinstance(step.event, (AnswerCommitted, CallAnswered, RunEnded)):  # noqa: UP038, RUF100
+        if isinstance(step.event, MESSAGE_NEWS):
             self._messages.extend(agent.messages[len(self._messages) :])
         match step.event:
             case CallAnswered(call=call, result=text, is_error=is_error):

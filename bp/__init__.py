@@ -3,11 +3,11 @@
 Read in this order; each module needs only those above it:
 
     payload      what an event may carry: frozen values
+    errors       what can go wrong, and whom to ask about it
     event_sets   sets of events as values: where, ALL, NONE, | & ~
     events       events and event kinds
     statements   what a b-thread says at a synchronization point: sync, any_of, start
     bthreads     b-threads as values
-    errors       what can go wrong, and whom to ask about it
     index        who is concerned by an event, without asking the others
     standing     where every b-thread stands: the board
     super_step   the bound on what happens between two external events
@@ -15,7 +15,7 @@ Read in this order; each module needs only those above it:
     posts        external events on their way in
     strategies   which selectable event comes next
     program      BProgram: one step after the other
-    replays      a trace taken again: step by step, until it differs
+    tape         a trace taken again: step by step, until it differs
     runner       programs with effects, on asyncio and trio (imported by name: `from bp.runner import Runner`)
     liveness     which locals of a suspended b-thread can still matter
     fingerprint  what makes two local states the same
@@ -30,6 +30,8 @@ Read in this order; each module needs only those above it:
     violations   what a verification tells
     findings     what is wrong in a state space
     verifier     verify: every state that a program can reach, and what is wrong with any
+    drawing      pictures of b-threads and of state spaces, as text for Graphviz and Mermaid
+    driving      tests of b-threads in three lines (imported by name: `from bp.driving import drive`)
 """
 
 from typing import TYPE_CHECKING, Any
@@ -41,12 +43,13 @@ from bp.events import Event, NamedEvent, event
 from bp.payload import FrozenMapping, freeze
 from bp.posts import Receipt
 from bp.program import BProgram, Record, Status, Step
-from bp.replays import Divergence, Replay, replay, state_at
 from bp.standing import Blocker
 from bp.statements import Refusal, Refusals, Start, Sync, any_of, start, sync
 from bp.strategies import Candidate, PriorityStrategy, RandomStrategy, RoundRobinStrategy, Strategy
+from bp.tape import Divergence, Replay, replay, state_at
 
 if TYPE_CHECKING:
+    from bp.drawing import Graph, draw_bthread, draw_states
     from bp.fingerprint import VerificationError
     from bp.verifier import verify
     from bp.violations import Verification, Violation
@@ -70,6 +73,7 @@ __all__ = [
     "EventSet",
     "EventSetError",
     "FrozenMapping",
+    "Graph",
     "NamedEvent",
     "PriorityStrategy",
     "ProgramEnded",
@@ -91,6 +95,8 @@ __all__ = [
     "any_of",
     "bthread",
     "contains",
+    "draw_bthread",
+    "draw_states",
     "event",
     "freeze",
     "replay",
@@ -102,6 +108,9 @@ __all__ = [
 ]
 
 _VERIFICATION = {
+    "Graph": "bp.drawing",
+    "draw_bthread": "bp.drawing",
+    "draw_states": "bp.drawing",
     "Verification": "bp.violations",
     "VerificationError": "bp.fingerprint",
     "Violation": "bp.violations",

@@ -22,7 +22,7 @@ from bp.surroundings import Surroundings
 
 __all__ = ["Automaton", "Local", "LocalFailure", "Move"]
 
-MOST_STARTS = 10_000  # b-threads that one event may start
+MOST_STARTS = 1_000  # b-threads that one event may start
 MOST_LOCALS = 0x110000  # each is a character
 
 

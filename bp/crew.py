@@ -5,9 +5,8 @@ synchronization point, one after the other, and then those that were started mea
 """
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from contextlib import suppress
-from typing import Any
 
 from bp.bthreads import BThread
 from bp.errors import BThreadError
@@ -41,7 +40,7 @@ class Crew:
         self._newcomers.extend((bthread, 0) for bthread in bthreads)
         self._finish_round()
 
-    def advance(self, concerned: Iterable[Running], interrupted: Any, event: Event, step: int) -> None:
+    def advance(self, concerned: Iterable[Running], interrupted: Collection[Running], event: Event, step: int) -> None:
         """Let all `concerned` reach their next synchronization point; close those who are `interrupted`.
 
         Raises BThreadError for the first that failed, with the others as its notes, after all had their turn.
@@ -49,11 +48,12 @@ class Crew:
         self._event, self._step = event, step
         self.busy = True
         try:
+            resume = self._resume
             for running in concerned:
                 if interrupted and running in interrupted:
                     self._interrupt(running)
                 else:
-                    self._resume(running, event)
+                    resume(running, event)
         finally:
             self.busy = False
         if self._newcomers or self._errors:

@@ -7,19 +7,36 @@ An event is the set of itself and an event kind the set of all its events; this 
 contain an event are ever asked (`bp/index.py`).
 """
 
-from collections.abc import Callable, Iterator
-from functools import cache
+from collections.abc import Callable
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import attrs
 from attrs import field, frozen
 
+from bp.errors import BProgramError
 from bp.payload import freeze
 
 if TYPE_CHECKING:
     from bp.events import Event
 
-__all__ = ["ALL", "NONE", "EventSet", "PredicateError", "Selector", "as_event_set", "contains", "selectors", "where"]
+__all__ = [
+    "ALL",
+    "NONE",
+    "Complement",
+    "EventSet",
+    "PredicateError",
+    "Selector",
+    "Test",
+    "as_event_set",
+    "contains",
+    "intersection",
+    "is_kind",
+    "selectors",
+    "union",
+    "values_of",
+    "where",
+]
 
 Test = Callable[["Event"], bool]
 
@@ -47,8 +64,9 @@ class EventSet:
     def _contains(self, event: "Event") -> bool:
         raise NotImplementedError
 
-    def _selectors(self) -> "Iterator[Selector]":
-        yield Selector(None, None, None, self._contains)
+    @property
+    def _rows(self) -> "tuple[Selector, ...]":
+        return (Selector(None, test=self._contains),)
 
 
 class Selector(NamedTuple):
@@ -63,7 +81,7 @@ class Selector(NamedTuple):
     test: Test | None = None
 
 
-class PredicateError(Exception):
+class PredicateError(BProgramError):
     """A predicate raised or gave no bool; the engine adds who asked and raises `EventSetError`."""
 
     def __init__(self, event_set: EventSet, finding: str) -> None:
@@ -96,17 +114,16 @@ def as_event_set(value: Any) -> Any:
 
 
 def contains(events: Any, event: "Event") -> bool:
-    """Tell whether the event set `events` contains `event`."""
+    """Tell whether the event set `events` contains `event`. Raises PredicateError for a predicate that fails."""
     if isinstance(events, type):
         return event._kind is events
     return bool(events._contains(event))
 
 
-def selectors(events: Any) -> "Iterator[Selector]":
-    """Break `events` into rows for an index; an event is in the set when it is in any row."""
-    if isinstance(events, type):
-        return iter((Selector(events),))
-    return events._selectors()  # type: ignore[no-any-return]
+def selectors(events: Any) -> tuple[Selector, ...]:
+    """Return the rows of `events` for an index; an event is in the set when it is in any row."""
+    rows: tuple[Selector, ...] = getattr(events, "_rows_of_kind", ()) if isinstance(events, type) else events._rows
+    return rows
 
 
 @frozen(repr=False)
@@ -116,8 +133,9 @@ class Everything(EventSet):
     def _contains(self, event: "Event") -> bool:
         return True
 
-    def _selectors(self) -> Iterator[Selector]:
-        yield Selector(None)
+    @cached_property
+    def _rows(self) -> tuple[Selector, ...]:
+        return (Selector(None),)
 
     def __repr__(self) -> str:
         return "ALL"
@@ -130,8 +148,9 @@ class Nothing(EventSet):
     def _contains(self, event: "Event") -> bool:
         return False
 
-    def _selectors(self) -> Iterator[Selector]:
-        return iter(())
+    @cached_property
+    def _rows(self) -> tuple[Selector, ...]:
+        return ()
 
     def __repr__(self) -> str:
         return "NONE"
@@ -154,9 +173,9 @@ class Union(EventSet):
     def _contains(self, event: "Event") -> bool:
         return any(contains(member, event) for member in self.members)
 
-    def _selectors(self) -> Iterator[Selector]:
-        for member in self.members:
-            yield from selectors(member)
+    @cached_property
+    def _rows(self) -> tuple[Selector, ...]:
+        return tuple(row for member in self.members for row in selectors(member))
 
     def __repr__(self) -> str:
         return "(" + " | ".join(_shown(member) for member in self.members) + ")"
@@ -171,13 +190,13 @@ class Intersection(EventSet):
     def _contains(self, event: "Event") -> bool:
         return all(contains(member, event) for member in self.members)
 
-    def _selectors(self) -> Iterator[Selector]:
-        rows_of_members = [list(selectors(member)) for member in self.members]
-        for row in min(rows_of_members, key=_breadth):
-            if row.fields == ():
-                yield Selector(row.kind, test=self._contains)
-            else:
-                yield row._replace(test=self._contains)
+    @cached_property
+    def _rows(self) -> tuple[Selector, ...]:
+        narrowest = min(map(selectors, self.members), key=_breadth)
+        return tuple(
+            Selector(row.kind, test=self._contains) if row.fields == () else row._replace(test=self._contains)
+            for row in narrowest
+        )
 
     def __repr__(self) -> str:
         return "(" + " & ".join(_shown(member) for member in self.members) + ")"
@@ -210,9 +229,9 @@ class FieldsEqual(EventSet):
     def _contains(self, event: "Event") -> bool:
         return event._kind in self.kinds and values_of(event, self.fields) == self.values
 
-    def _selectors(self) -> Iterator[Selector]:
-        for kind in self.kinds:
-            yield Selector(kind, self.fields, self.values)
+    @cached_property
+    def _rows(self) -> tuple[Selector, ...]:
+        return tuple([Selector(kind, self.fields, self.values) for kind in self.kinds])
 
     def __repr__(self) -> str:
         values = ", ".join(f"{name}={value!r}" for name, value in zip(self.fields, self.values, strict=True))
@@ -238,9 +257,9 @@ class PredicateHolds(EventSet):
             raise PredicateError(self, f"gave {answer!r} for {event!r}; it must give True or False")
         return answer
 
-    def _selectors(self) -> Iterator[Selector]:
-        for kind in self.kinds:
-            yield Selector(kind, test=self._ask)
+    @cached_property
+    def _rows(self) -> tuple[Selector, ...]:
+        return tuple([Selector(kind, test=self._ask) for kind in self.kinds])
 
     def __repr__(self) -> str:
         return f"where({_shown_kinds(self.kinds)}, {getattr(self.predicate, '__name__', self.predicate)})"
@@ -316,7 +335,7 @@ def _field_names(kind: Any) -> tuple[str, ...]:
     return tuple(attribute.name for attribute in attrs.fields(kind)) if attrs.has(kind) else ()
 
 
-def _breadth(rows: list[Selector]) -> tuple[bool, bool, int]:
+def _breadth(rows: tuple[Selector, ...]) -> tuple[bool, bool, int]:
     """Order the members of an intersection by how much their rows let through: narrow ones first."""
     return (any(row.kind is None for row in rows), any(row.fields is None for row in rows), len(rows))
 

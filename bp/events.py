@@ -6,7 +6,6 @@ their kind and their data are equal.
 """
 
 import re
-from collections.abc import Iterator
 from typing import Any, ClassVar, NoReturn
 from weakref import WeakValueDictionary
 
@@ -39,6 +38,7 @@ class EventKind(type):
         namespace |= {"name": snake_case(class_name), "_payload": None}
         kind = super().__new__(mcls, class_name, bases, namespace, **options)
         kind._kind = kind  # type: ignore[attr-defined]
+        kind._rows_of_kind = (Selector(kind),)  # type: ignore[attr-defined]
         return kind
 
     def __or__(cls, other: Any) -> Any:
@@ -81,8 +81,9 @@ class Event(EventSet, metaclass=EventKind):
     def _contains(self, event: "Event") -> bool:
         return self is event or self == event
 
-    def _selectors(self) -> Iterator[Selector]:
-        yield Selector(self._kind, (), self)
+    @property
+    def _rows(self) -> tuple[Selector, ...]:
+        return (Selector(self._kind, (), self),)
 
 
 class NamedEvent(Event):

@@ -171,7 +171,9 @@ class Index(Generic[M]):
                 del self.by_event[old]
         elif old is not None:
             self.remove(old, member)
-        if new is not None:
+        if type(new) is NamedEvent:
+            self._add_event(new, member)
+        elif new is not None:
             self.add(new, member)
 
     def remove(self, events: Any, member: M) -> None:
@@ -187,9 +189,9 @@ class Index(Generic[M]):
             elif row.kind in self.by_kind:
                 self._remove_row(row, member)
 
-    def is_empty(self) -> bool:
-        """Tell whether nobody is filed here."""
-        return not (self.by_event or self.by_kind or self.everywhere)
+    def holds_sets(self) -> bool:
+        """Tell whether anybody is filed under more than single events."""
+        return bool(self.by_kind or self.everywhere)
 
     def members(self, event: Event) -> Members[M]:
         """Return the members whose sets contain `event`, once each, in no particular order.

@@ -12,7 +12,7 @@ from typing import Any, NoReturn, TypeVar
 
 import attrs
 
-__all__ = ["FrozenMapping", "freeze"]
+__all__ = ["ATOMS", "FrozenMapping", "freeze"]
 
 K = TypeVar("K")
 V = TypeVar("V", covariant=True)

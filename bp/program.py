@@ -11,9 +11,9 @@ Errors up to `concern` select and record nothing. A b-thread that raises lets th
 synchronization points. Either way the program has failed, and its generators are closed, youngest first.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from types import TracebackType
-from typing import Any, Literal, NamedTuple, Self
+from typing import Literal, NamedTuple, Self, TypeVar
 
 from bp.bthreads import BThread
 from bp.crew import Crew
@@ -27,6 +27,7 @@ from bp.super_step import SuperStep
 
 __all__ = ["BProgram", "Listener", "Record", "Status", "Step"]
 
+T = TypeVar("T")
 Status = Literal["ready", "idle", "blocked", "finished", "failed", "closed"]
 
 
@@ -121,7 +122,7 @@ class BProgram:
     def select(self, event: Event) -> Step:
         """Make `event` happen now, whatever the strategy would choose: requested by a b-thread, or else from outside.
 
-        So a trace is taken again (`bp/replay.py`). Raises BProgramError when somebody blocks or refuses it: then
+        So a trace is taken again (`bp/tape.py`). Raises BProgramError when somebody blocks or refuses it: then
         nothing has happened. Otherwise raises like `step`.
         """
         if not isinstance(event, Event):
@@ -235,7 +236,9 @@ class BProgram:
             board.judge()
         chosen = board.first_offer() if self._chooser is None else self._choose_by_strategy()
         if chosen is not None:
-            return self._take_offered(*chosen)
+            event, requester = chosen
+            refusals = None if requester.alternative is None else board.refusals_of(*requester.statement.requests)
+            return self._take(event, requester.name, refusals)
         receipt = self._posts.next_free()
         return None if receipt is None else self._take(receipt.event, None, None, receipt)
 
@@ -274,7 +277,7 @@ class BProgram:
             self._posts.discard()
 
     def _advance_watched(
-        self, step: Step, candidates: tuple[Candidate, ...], concerned: list[Running], interrupted: Any
+        self, step: Step, candidates: tuple[Candidate, ...], concerned: list[Running], interrupted: Collection[Running]
     ) -> None:
         closing = tuple(running.name for running in concerned if running in interrupted)
         resumed = tuple(running.name for running in concerned if running not in interrupted)
@@ -322,7 +325,7 @@ class BProgram:
         self._board.judge()
         return self._board.first_offer() is not None or self._posts.any_free()
 
-    def _asking(self, question: Callable[[], Any]) -> Any:
+    def _asking(self, question: Callable[[], T]) -> T:
         """Ask b-threads' predicates between steps; one that fails ends the program."""
         try:
             return question()

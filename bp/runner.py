@@ -23,6 +23,7 @@ from bp.event_sets import NONE, contains
 from bp.events import Event
 from bp.posts import WhenBlocked
 from bp.program import BProgram, Step
+from bp.statements import Sync
 
 __all__ = ["GRACE", "Broken", "Effect", "Journal", "Runner"]
 
@@ -261,13 +262,14 @@ def _told(error: Exception) -> str:
         return type(error).__name__
 
 
-def _wish(program: BProgram, name: str, sync: Any) -> str:
+def _wish(program: BProgram, name: str, statement: Sync) -> str:
     blockers = {
         blocker.bthread + (f" ({blocker.because})" if blocker.because is not None else "")
-        for event in sync.requests
+        for event in statement.requests
         for blocker in program.blockers(event)
     }
-    return f"{name!r} requests {', '.join(map(repr, sync.requests))}, held by {', '.join(sorted(blockers)) or 'nobody'}"
+    requests = ", ".join(map(repr, statement.requests))
+    return f"{name!r} requests {requests}, held by {', '.join(sorted(blockers)) or 'nobody'}"
 
 
 _TASKS: set[Any] = set()

@@ -19,7 +19,7 @@ class Findings(Protocol):
     """Who is told what the search comes across."""
 
     def selected(self, search: "Search", number: int, event: int) -> None:
-        """Hear that an event can be selected in a state, for the first time."""
+        """Hear that an event can be selected in a state, for the first time in its role: internal, promised..."""
 
     def ended(self, search: "Search", number: int) -> None:
         """Hear that nothing internal and nothing promised can come in a state."""
@@ -32,7 +32,7 @@ class Findings(Protocol):
 
 
 def _numbers() -> "array[int]":
-    return array("q")
+    return array("i")  # four bytes for each
 
 
 @define(eq=False)
@@ -54,7 +54,8 @@ class Search:
     first_edge: "array[int]" = field(factory=_numbers)
     targets: "array[int]" = field(factory=_numbers)
     labels: "array[int]" = field(factory=_numbers)
-    met: set[int] = field(factory=set)  # the events that were selected somewhere
+    met: dict[int, Choice] = field(factory=dict)  # by label: what was selected there first
+    varied: set[int] = field(factory=set)  # the labels of events that are somebody's `otherwise` in some states only
     bounded: bool = False
 
     def run(self) -> None:
@@ -80,10 +81,10 @@ class Search:
         if number + 1 >= len(self.first_edge):
             return []
         edges = range(self.first_edge[number], self.first_edge[number + 1])
-        if not edges:
-            return []
-        _, choices = self.space.selection.choices(self.states[number])
-        by_label = {choice.label: choice for choice in choices}
+        by_label = self.met
+        if not self.varied.isdisjoint(self.labels[edge] for edge in edges):
+            _, choices = self.space.selection.choices(self.states[number])
+            by_label = {choice.label: choice for choice in choices}
         return [(self.targets[edge], by_label[self.labels[edge]]) for edge in edges]
 
     def _expand_levels(self) -> None:
@@ -124,10 +125,14 @@ class Search:
     def _take(self, number: int, state: str, present: int, choices: tuple[Choice, ...]) -> None:
         """Follow the edges of a state. (This is where the time goes: no calls that could be left out.)"""
         numbers, targets, labels, successor = self.numbers, self.targets, self.labels, self.space.successor
+        met = self.met
         for choice in choices:
-            if choice.event not in self.met:
-                self.met.add(choice.event)
+            known = met.get(choice.label)
+            if known is None:
+                met[choice.label] = choice
                 self.findings.selected(self, number, choice.event)
+            elif known is not choice and known.advancing != choice.advancing:
+                self.varied.add(choice.label)
             try:
                 after = successor(state, present, choice)
             except LocalFailure:

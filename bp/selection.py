@@ -134,27 +134,36 @@ class Selection:
     def offers(self, state: str) -> Offers:
         """Return who offers what in a state, by age. Raises LocalFailure."""
         members = tuple(map(ord, state))
+        masks = self.masks
         offers = Offers({}, {})
+        stopped = refused = 0
+        for local in members:
+            stopped |= masks.rows[local].stops
+            refused |= masks.refuses[local]
         for local in dict.fromkeys(members):
-            if self.masks.requests[local]:
-                events = self._offered(local, members, offers.alternatives)
+            if masks.requests[local]:
+                events = self._offered(local, members, stopped, refused, offers.alternatives)
                 if events:
                     offers.selectable[local] = events
         return offers
 
     # What one local state offers.
 
-    def _offered(self, local: int, members: tuple[int, ...], alternatives: dict[int, int]) -> tuple[int, ...]:
+    def _offered(
+        self, local: int, members: tuple[int, ...], stopped: int, refused: int, alternatives: dict[int, int]
+    ) -> tuple[int, ...]:
         """Return the selectable events that a local state offers; note its `otherwise` while all is refused."""
         statement = self.masks.automaton.locals[local].statement
         requests = self.masks.requests[local]
         free = []
         for event in requests:
-            if self._is_free(members, event):
+            if self.masks.failures:
+                self.masks.check((event,), members)
+            if not stopped >> event & 1:
                 free.append(event)
                 if not statement.any_of:
                     break
-        if free or statement.otherwise is None or not all(self._is_refused(members, event) for event in requests):
+        if free or statement.otherwise is None or not all(refused >> event & 1 for event in requests):
             return tuple(free)
         alternative = self._alternative(local, members)
         alternatives[alternative] = alternatives.get(alternative, 0) | 1 << local
@@ -164,9 +173,6 @@ class Selection:
         self.masks.check((event,), members)
         rows = self.masks.rows
         return not any(rows[local].stops >> event & 1 for local in members)
-
-    def _is_refused(self, members: tuple[int, ...], event: int) -> bool:
-        return any(self.masks.refuses[local] >> event & 1 for local in members)
 
     def _is_environment(self, local: int) -> bool:
         return self.masks.automaton.locals[local].environment
@@ -209,6 +215,8 @@ class Selection:
         """Return whose `otherwise` an event is, by `==` as always: by the number of each equal event."""
         events = self.masks.events
         equal: dict[int, int] = {}
+        if not offers.alternatives:
+            return equal
         for alternative, locals_ in offers.alternatives.items():
             for number in self._selectable_numbers(offers):
                 if events[number] == events[alternative]:

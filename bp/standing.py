@@ -15,7 +15,7 @@ from bp.events import Event, NamedEvent
 from bp.index import NOBODY, Index, Kinds, Register
 from bp.statements import Refusal, Refusals, Sync
 
-__all__ = ["Blocker", "Board", "Running"]
+__all__ = ["SILENT", "Blocker", "Board", "Running"]
 
 _rank = attrgetter("rank")
 
@@ -113,32 +113,27 @@ class Board:
             del self.hot[running]
 
     def _refile_blocks(self, index: Index[Running], running: Running, old: Any, new: Any) -> None:
+        """File a block or refusal anew, and mark the requests that its coming or going concerns, to be judged again."""
         index.move(running, old, new)
-        if old is not None:
-            self._disturb(old)
-        if new is not None:
-            self._disturb(new)
-
-    def _disturb(self, events: Any) -> None:
-        """Mark the requests that a coming or going block of `events` may concern, to be judged again."""
-        if type(events) is NamedEvent:
-            self.stale.update(self.requests.by_event.get(events, NOBODY))
-        elif self.requesters:
-            self.stale.update(self.requests.concerned(events))
-        if self.alternatives.by_event:
-            self.stale.update(self.alternatives.concerned(events))
+        for events in (old, new):
+            if type(events) is NamedEvent:
+                self.stale.update(self.requests.by_event.get(events, NOBODY))
+            elif events is not None and self.requesters:
+                self.stale.update(self.requests.concerned(events))
+            if events is not None and self.alternatives.by_event:
+                self.stale.update(self.alternatives.concerned(events))
 
     # What can be selected: judged when a block came or went, remembered until then.
 
     def judge(self) -> None:
         """Judge the stale requests. Raises EventSetError for a predicate or an `otherwise` that fails."""
         stale, self.stale = self.stale, {}
-        blocks, refusals, refusing = self.blocks.members, self.refusals.members, not self.refusals.is_empty()
+        is_free = self.is_free if self.refusals.holds_sets() or self.blocks.holds_sets() else self._is_free_of_events
         for running in stale:
             statement = running.statement
             requests = statement.requests
             if len(requests) == 1 and statement.otherwise is None and running.alternative is None:
-                running.offers = () if blocks(requests[0]) or (refusing and refusals(requests[0])) else requests
+                running.offers = requests if is_free(requests[0]) else ()
             else:
                 self._judge_requests(running, statement)
             if running.offers and not running.queued:
@@ -182,6 +177,10 @@ class Board:
     def is_free(self, event: Event) -> bool:
         """Tell whether nobody blocks or refuses `event`."""
         return not self.blocks.members(event) and not self.refusals.members(event)
+
+    def _is_free_of_events(self, event: Event) -> bool:
+        """Tell the same, while nobody blocks or refuses anything but single events."""
+        return event not in self.blocks.by_event and event not in self.refusals.by_event
 
     def _ask_otherwise(self, running: Running) -> Event:
         statement = running.statement
@@ -242,10 +241,11 @@ class Board:
 
     # Whom a selected event concerns.
 
-    def concerned(self, event: Event) -> tuple[list[Running], Any]:
+    def concerned(self, event: Event) -> tuple[list[Running], dict[Running, None]]:
         """Return who resumes on `event`, by priority and age, and which of them are interrupted by it."""
-        interrupted = NOBODY if self.interrupts.is_empty() else self.interrupts.members(event)
-        found = self.waits.members(event)
+        interrupts, waits = self.interrupts, self.waits
+        interrupted = interrupts.members(event) if interrupts.by_event or interrupts.holds_sets() else NOBODY
+        found = waits.members(event) if waits.by_kind or waits.everywhere else waits.by_event.get(event, NOBODY)
         requesters = self.requests.by_event.get(event)
         if requesters:
             found = {**found, **requesters} if found else requesters

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 from bp.automaton import Automaton, LocalFailure, Move
 from bp.bthreads import BThread
-from bp.event_sets import contains
 from bp.events import Event
 from bp.fingerprint import VerificationError
 from bp.masks import Masks, bits
@@ -146,11 +145,12 @@ class StateSpace:
 
     def blockers(self, state: str, event: Event) -> tuple[tuple[str, Any], ...]:
         """Return who blocks or refuses an event in a state, and why."""
+        number = self.masks.number(event)
         found = []
         for local in map(ord, state):
-            statement, name = self.automaton.locals[local].statement, self.automaton.locals[local].name
-            if statement.refuse is not None and contains(statement.refuse, event):
-                found.append((name, statement.because))
-            elif statement.block is not None and contains(statement.block, event):
-                found.append((name, None))
+            known = self.automaton.locals[local]
+            if self.masks.refuses[local] >> number & 1:
+                found.append((known.name, known.statement.because))
+            elif self.masks.blocks[local] >> number & 1:
+                found.append((known.name, None))
         return tuple(dict.fromkeys(found))

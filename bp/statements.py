@@ -44,7 +44,9 @@ class Refusals(tuple[Refusal, ...]):
         return hash(frozenset(self))
 
 
-@define(slots=True, unsafe_hash=True)
+@define(
+    slots=True, unsafe_hash=True
+)  # not frozen: one is made at every step, and a frozen one takes three times as long
 class Sync:
     """One synchronization statement, checked and normal; made by `sync`. Absent event sets are None."""
 

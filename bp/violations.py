@@ -21,7 +21,9 @@ class Happened(NamedTuple):
 
     def __str__(self) -> str:
         requested = f"requested by {', '.join(self.requested_by)}" if self.requested_by else "from outside"
-        return f"{shown(self.event)}: {requested}" + (f"; heard by {', '.join(self.heard_by)}" if self.heard_by else "")
+        return f"{shown(self.event)}: {requested}" + (
+            f"; waited for by {', '.join(self.heard_by)}" if self.heard_by else ""
+        )
 
 
 @frozen

@@ -21,13 +21,14 @@ from constitution.judgement import judge, judge_command
 from constitution.mentioned import Mentions, mentions
 from constitution.paths import is_path_safe
 from constitution.policies import APPROVAL_LIST, DEFAULT, GATED, PASSTHROUGH, POLICIES, WORKSPACE
-from constitution.policy import Policy
+from constitution.policy import DENIED_PATHS, Policy
 from constitution.rule import Rule
 from constitution.verdict import Evidence, Level, Verdict
 
 __all__ = [
     "APPROVAL_LIST",
     "DEFAULT",
+    "DENIED_PATHS",
     "GATED",
     "PASSTHROUGH",
     "POLICIES",

@@ -136,7 +136,7 @@ class Examination:
         special = SPECIAL.get(name) or (SPECIAL["sh"] if name in SHELLS else None)
         if special is not None:
             special(self, name, argv, stdin, walk)
-        self._table(name, argv, stdin, walk)
+        self._table(name, argv, walk)
         return output_of(name, argv, stdin)
 
     def _name_behind(self, word: str, name: str) -> str:
@@ -165,14 +165,12 @@ class Examination:
         if wrapper.joins and inner:
             return walk.nested(" ".join(inner), stdin)
         if inner:
-            return (
-                walk.invoke(inner, stdin) if name in ("command", "time", "exec") else self.examine(inner, stdin, walk)
-            )
+            return walk.invoke(inner, stdin) if wrapper.by_shell else self.examine(inner, stdin, walk)
         if is_known(name):
-            self._table(name, argv, stdin, walk)
+            self._table(name, argv, walk)
         return flow if scripts else ANYTHING
 
-    def _table(self, name: str, argv: list[str], stdin: Flow, walk: Walk) -> None:
+    def _table(self, name: str, argv: list[str], walk: Walk) -> None:
         if "--help" in argv[1:3] and len(argv) <= 3 and argv[-1] == "--help":
             return
         for row, words in rows_for(name, argv[1:]):

@@ -1,6 +1,7 @@
 """How an action becomes a verdict: its findings, the zone of each, and the strictest rule of the policy for them."""
 
 import posixpath
+from itertools import product
 from typing import TYPE_CHECKING
 
 from constitution.action import Action, PathUse
@@ -111,17 +112,19 @@ def _bounds(use: PathUse, action: Action, policy: Policy) -> Verdict:
 
 def _blocked(examination: "Examination", policy: Policy) -> Verdict:
     """S0's list of words, applied to programs wherever they stand, not to text that mentions them."""
+    for invocation, entry in product(examination.invocations, policy.blocklist):
+        if _is_listed(invocation.argv, entry):
+            explanation = f"{entry} is on the list of blocked commands"
+            return Verdict(Level.deny, "blocklist", "blocklist", (invocation,), explanation)
+    return Verdict.allow()
+
+
+def _is_listed(argv: tuple[str, ...], entry: str) -> bool:
+    """Tell whether a command is the program of a blocklist's entry, with its argument if it names one."""
     from constitution.programs.table import program_name
 
-    for finding in examination.invocations:
-        name = program_name(finding.argv[0])
-        for entry in policy.blocklist:
-            word, _, argument = entry.partition(" ")
-            if name == word and (not argument or argument in {item.lstrip("0") for item in finding.argv[1:]}):
-                return Verdict(
-                    Level.deny, "blocklist", "blocklist", (finding,), f"{entry} is on the list of blocked commands"
-                )
-    return Verdict.allow()
+    word, _, argument = entry.partition(" ")
+    return program_name(argv[0]) == word and (not argument or argument in {item.lstrip("0") for item in argv[1:]})
 
 
 def _root(workspace: str) -> str:

@@ -6,7 +6,7 @@ Links are followed by the caller; what arrives in `PathUse.resolved` and `Action
 import posixpath
 import unicodedata
 
-__all__ = ["absolute", "is_path_safe", "is_within"]
+__all__ = ["absolute", "alike", "is_path_safe", "is_within"]
 
 
 def absolute(path: str, *, cwd: str, home: str) -> str:

@@ -27,7 +27,9 @@ def _set(text: str) -> frozenset[str]:
 @frozen
 class Wrapper:
     """A row. `takes`: options with a value; `skip`: operands before the command; `script`: options whose value is shell
-    text; `joins`: the operands are joined to shell text; `only`: it runs a command only behind this subcommand.
+    text; `joins`: the operands are joined to shell text; `only`: it runs a command only behind this subcommand;
+    `by_shell`: the shell itself runs it, so that functions and aliases count; `instead`: a script takes the place of a
+    command.
     """
 
     names: tuple[str, ...] = field(converter=_names)
@@ -38,12 +40,16 @@ class Wrapper:
     assignments: bool = False
     looks: frozenset[str] = field(default="", converter=_set)  # options that only look
     only: frozenset[str] = field(default="", converter=_set)
+    by_shell: bool = False
+    instead: bool = False
     effect: Effect | None = None
     says: str = ""
 
 
-SUDO = "-u --user -g --group -h --host -p --prompt -C --close-from -T --command-timeout -U --other-user -R "
-"--chroot -D --chdir -r -t"
+SUDO = """
+    -u --user -g --group -h --host -p --prompt -C --close-from -T --command-timeout -U --other-user -R --chroot
+    -D --chdir -r --role -t --type
+"""
 ELSEWHERE = "run commands on another machine"
 
 TABLE = (
@@ -55,6 +61,7 @@ TABLE = (
         "su|runuser",
         "-s --shell -g --group -G -w",
         script="-c --command --session-command",
+        instead=True,
         effect=Effect.PRIVILEGE,
         says="run as another user",
     ),
@@ -74,14 +81,15 @@ TABLE = (
         "|proxychains4|eatmydata|firejail|bwrap|aoss|linux32|linux64|setarch|winpty|xvfb-run|ccache|sccache|distcc"
     ),
     Wrapper("builtin|noglob|nocorrect|coproc"),
-    Wrapper("command", looks="-v -V"),
-    Wrapper("exec", "-a"),
-    Wrapper("time|gtime", "-f --format -o --output"),
+    Wrapper("command", looks="-v -V", by_shell=True),
+    Wrapper("exec", "-a", by_shell=True),
+    Wrapper("time", "-f --format -o --output", by_shell=True),
+    Wrapper("gtime", "-f --format -o --output"),
     Wrapper("stdbuf", "-i --input -o --output -e --error"),
     Wrapper("ionice", "-c --class -n --classdata -p --pid"),
     Wrapper("chrt|taskset|numactl|cgexec", "-c -p -g -C -m -N -i", skip=1),
     Wrapper("systemd-run|prlimit|cpulimit|choom|daemonize|start-stop-daemon", "-p --property --unit -u -l -n -t"),
-    Wrapper("flock", "-w --timeout -E -c --command", skip=1, script="-c --command"),
+    Wrapper("flock", "-w --timeout -E -c --command", skip=1, script="-c --command", instead=True),
     Wrapper("watch", "-n --interval -d -s", joins=True),
     Wrapper("strace|ltrace|dtruss", "-o -e -p -s -E -u -P -a -I -O -S -X -b"),
     Wrapper("script", "-c --command -t -o -m -T -I -O -B -E", script="-c --command"),
@@ -105,7 +113,7 @@ TABLE = (
         "--with -p --python -n --name --project --directory --group --extra --env-file -f",
         only="run exec x tool",
     ),
-    Wrapper("uvx|pipx", "--with --from -p --python --spec", only=""),
+    Wrapper("uvx|pipx", "--with --from -p --python --spec"),
     Wrapper("entr|nodemon|watchexec|reflex", "-e -w -x --exec -i --ext", script="-x --exec"),
     Wrapper("ld-linux-x86-64.so.2|ld.so|ld-linux.so.2", "--library-path --preload --argv0"),
 )
@@ -131,7 +139,4 @@ def unwrap(wrapper: Wrapper, words: list[str]) -> tuple[list[str], list[str]]:
     if wrapper.assignments:
         while inner and (inner[0] == "-" or ("=" in inner[0] and inner[0].split("=", 1)[0].isidentifier())):
             inner.pop(0)
-    inner = inner[wrapper.skip :]
-    if wrapper.script and wrapper.names[0] in ("su", "flock") and scripts:
-        inner = []
-    return inner, scripts
+    return [] if wrapper.instead and scripts else inner[wrapper.skip :], scripts

@@ -10,7 +10,6 @@ from anyio.streams.memory import MemoryObjectSendStream
 from agent.cli.screen import Screen, visible
 from agent.cli.telling import command_of
 from agent.events import ApprovalAsked
-from agent.threads.judging import NOBODY
 
 __all__ = ["Person", "approval_question", "read_answer", "says_stop"]
 
@@ -60,10 +59,10 @@ class Person:
         if self._question is not None:
             self._question.close()
 
-    async def answer(self, asked: ApprovalAsked) -> bool | str:
+    async def answer(self, asked: ApprovalAsked) -> bool | str | None:
         """Put the question and return the answer: the approver of an agent."""
         if not self._present:
-            return NOBODY
+            return None
         if self._gone:
             return "end of input"
         self._question, lines = anyio.create_memory_object_stream[str](math.inf)

@@ -7,7 +7,6 @@ from agent.calls import ToolCall
 from agent.cli.screen import visible_lines
 from agent.log.encoding import plain
 from agent.reasons import Declined
-from agent.threads.judging import NOBODY
 from bp import Refusal, Refusals
 from constitution import Verdict
 
@@ -50,7 +49,7 @@ def because(refusal: Refusal) -> str:
             return _verdict(verdict)
         case Declined(verdict=verdict, text=text, present=present):
             said = "the answer was no" + (f" ({text})" if text else "")
-            return f"{said if present else NOBODY} ({verdict.rule}: {verdict.explanation})"
+            return f"{said if present else 'no person present'} ({verdict.rule}: {verdict.explanation})"
         case reason:
             return str(reason)
 

@@ -1,11 +1,11 @@
 """What selected events start in the world: one effect each, data for the runner and for the verifier.
 
+- `streaming`: pieces on their way to those who look on
 - `inference`: the model is asked for a draft
 - `description`: what a call would touch is looked up on disk
 - `execution`: the tool runs
 - `approval`: a person is asked
 - `backoff`: time passes before the next attempt
-- `streaming`: pieces on their way to those who look on
 """
 
 from agent.effects.approval import Approver, approval_effect

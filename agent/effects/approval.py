@@ -3,26 +3,25 @@
 from collections.abc import Awaitable, Callable
 
 from agent.events import AbortAsked, ApprovalAnswered, ApprovalAsked, GateRejected, StopAsked
-from agent.threads.judging import NOBODY
 from bp import where
 from bp.runner import Broken, Effect
 
 __all__ = ["Approver", "approval_effect"]
 
-Approver = Callable[[ApprovalAsked], Awaitable[bool | str] | bool | str]
-"""Gives True for yes, False for no, or what the person said instead, which is a no."""
+Answer = bool | str | None
+Approver = Callable[[ApprovalAsked], Awaitable[Answer] | Answer]
+"""Gives True for yes, False for no, what the person said instead (which is a no), or None: nobody is present."""
 
 
 def approval_effect(approver: Approver | None) -> Effect:
     """Return the effect of `approval_asked`; without an approver no person is present."""
 
     async def ask(asked: ApprovalAsked) -> ApprovalAnswered:
-        if approver is None:
-            return ApprovalAnswered(asked.call, yes=False, text=NOBODY)
-        answer = approver(asked)
+        answer = None if approver is None else approver(asked)
         if isinstance(answer, Awaitable):
             answer = await answer
-        return ApprovalAnswered(asked.call, yes=answer is True, text=answer if isinstance(answer, str) else "")
+        said = answer if isinstance(answer, str) else ""
+        return ApprovalAnswered(asked.call, yes=answer is True, text=said, present=answer is not None)
 
     def unanswered(asked: ApprovalAsked, broken: Broken) -> ApprovalAnswered:
         reason = f"asking failed: {broken.error}" if broken.error else "the question was withdrawn"

@@ -1,8 +1,8 @@
 """The log of a run: JSON lines, a header and then one record for each selected event.
 
 - `encoding`: events as records
-- `writing`: records to a file, before they have effects
 - `reading`: a file back to records, strictly
+- `writing`: records to a file, before they have effects
 - `decoding`: records back to events
 - `replaying`: the same program once more, against the record
 """

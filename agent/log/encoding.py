@@ -18,7 +18,7 @@ from agent.events import ProposedAction
 from agent.messages import AssistantMessage, ToolMessage, UserMessage
 from bp import Event, Refusal, Step
 
-__all__ = ["FORMAT", "dump", "to_record"]
+__all__ = ["FORMAT", "ROLES", "dump", "plain", "to_record"]
 
 FORMAT = 1
 """The version of the format; a reader refuses newer ones."""

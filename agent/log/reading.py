@@ -8,6 +8,7 @@ from typing import Any
 
 from attrs import frozen
 
+from agent.errors import AgentError
 from agent.log.encoding import FORMAT
 
 __all__ = ["LogError", "RecordedRun", "read_log"]
@@ -16,7 +17,7 @@ FIELDS = {"step": int, "super_step": int, "name": str, "data": dict, "origin": s
 """What every record has, and of which type."""
 
 
-class LogError(Exception):
+class LogError(AgentError):
     """A log cannot be written or read; the message names the file, the line and the cure."""
 
 

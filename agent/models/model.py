@@ -5,6 +5,7 @@ from typing import Protocol
 
 from attrs import field, frozen
 
+from agent.errors import AgentError
 from agent.messages import AssistantMessage, Message, StopReason, Usage
 
 __all__ = ["Answer", "Delta", "Model", "ModelError", "ModelRequest", "ToolSchema"]
@@ -46,7 +47,7 @@ class Delta:
     reasoning: str = ""
 
 
-class ModelError(Exception):
+class ModelError(AgentError):
     """The model gave no answer. The message is one sentence with the cure.
 
     `retryable` says whether asking again may help; `retry_after` is how long to wait before that, in seconds, where

@@ -16,9 +16,9 @@ steps:
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
-from agent.messages import Usage
+from agent.messages import StopReason, Usage
 from agent.models.model import ModelError
 from agent.models.scripted import ScriptedAnswer, ScriptedCall, ScriptedModel, Step, delay, fail
 from agent.models.yaml_nodes import Node, NodeError, read_yaml
@@ -26,7 +26,7 @@ from agent.models.yaml_nodes import Node, NodeError, read_yaml
 __all__ = ["ScriptError", "load_script"]
 
 STEP_KEYS = ("say", "call", "calls", "reasoning", "stop_reason", "usage", "delay", "error")
-STOP_REASONS = ("stop", "tool_calls", "length", "content_filter")
+STOP_REASONS = get_args(StopReason)
 
 
 class ScriptError(ModelError):

@@ -3,9 +3,9 @@
 The core, without which there is no loop:
 
 - `sessions`: `session`, one run at a time
+- `calls`: `carry_out`, one call from its proposal to its one answer
 - `conversation`: `converse`, from inference to inference until the model asks for no more
 - `drafts`: `choose`, which commits the first draft of a turn that nobody refuses
-- `calls`: `carry_out`, one call from its proposal to its one answer
 - `approval`: `gate`, where every described action is put up
 
 The rules, each a preset's choice:

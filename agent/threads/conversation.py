@@ -8,8 +8,6 @@
 Whoever wants the run to end refuses `inference_requested` with an `Ending`; this b-thread alone requests `run_ended`.
 """
 
-from typing import Any
-
 from agent.calls import without
 from agent.events import (
     AnswerCommitted,
@@ -40,7 +38,7 @@ def converse() -> BThreadBody:
             said = yield from one_turn()
 
 
-def one_turn() -> Any:
+def one_turn() -> BThreadBody:
     """Take one turn; return `run_ended` if it was the last."""
     said = yield sync(request=InferenceRequested(), otherwise=ended_instead)
     if isinstance(said, RunEnded):
@@ -58,7 +56,7 @@ def one_turn() -> Any:
     return said
 
 
-def have_carried_out(answer: AnswerCommitted) -> Any:
+def have_carried_out(answer: AnswerCommitted) -> BThreadBody:
     """Start the calls of an answer and wait until each is answered."""
     yield start(*[carry_out(call) for call in answer.calls])
     unanswered = tuple(call.id for call in answer.calls)

@@ -4,8 +4,6 @@ A turn's drafts are collected until none is outstanding. Then they settle (a pro
 `drafts_settled` and requests it), and the first one that nobody refuses is committed.
 """
 
-from typing import Any
-
 from agent.calls import without
 from agent.events import (
     AnswerCommitted,
@@ -32,7 +30,7 @@ def choose() -> BThreadBody:
             yield sync(request=[committed(draft) for draft in drafts], otherwise=DraftsRefused)
 
 
-def collected(first: str) -> Any:
+def collected(first: str) -> BThreadBody:
     """Wait until all drafts that were asked for are there and have settled; return those that did not fail."""
     outstanding: tuple[str, ...] = (first,)
     drafts: tuple[InferenceFinished, ...] = ()

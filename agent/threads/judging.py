@@ -3,14 +3,20 @@
 from collections.abc import Callable
 
 from agent.calls import ToolCall
-from agent.events import ActionDescribed, ApprovalAnswered, ApprovalAsked, GateApproved, GateRejected, RunEnded
+from agent.events import (
+    ActionDescribed,
+    ApprovalAnswered,
+    ApprovalAsked,
+    CallAnswered,
+    GateApproved,
+    GateRejected,
+    RunEnded,
+)
 from agent.reasons import Declined
 from bp import BThreadBody, bthread, start, sync, where
 from constitution import Action, Level, Verdict
 
-__all__ = ["NOBODY", "by_constitution"]
-
-NOBODY = "no person present"  # the text of an answer that nobody gave
+__all__ = ["by_constitution"]
 
 
 @bthread
@@ -35,12 +41,12 @@ def objection(call: ToolCall, verdict: Verdict) -> BThreadBody:
             return  # somebody else has refused it meanwhile
         answered = where(ApprovalAnswered, call=call)
         said = yield sync(wait_for=answered | decided, block=approval | RunEnded)
-        if isinstance(said, GateRejected):  # the question is withdrawn; its answer still has to come
-            yield sync(wait_for=answered, block=RunEnded)
+        if isinstance(said, GateRejected):  # the question is withdrawn; the call is over when that has been heard
+            yield sync(wait_for=answered, block=where(CallAnswered, call=call.id))
             return
         if said.yes:
             return
-        because = Declined(verdict, said.text, present=said.text != NOBODY)
+        because = Declined(verdict, said.text, present=said.present)
     yield sync(refuse=approval, because=because, wait_for=decided)
 
 

@@ -1,24 +1,22 @@
 """Tools: what the model may call, how a call is checked, and how it is kept within bounds.
 
 Reading order: `errors`; `marks`, `shapes`, `structures`, `annotations`, `signature` (from a function to a schema and
-a check), `background`, `definition` (a tool), `names`; `output`, `descendants`, `child`, `process`, `environment`
-(commands); `boundary`, `descent`, `workspace` (opening files); `shell_tool`, `file_tools`, `collection` (the tools
-that ship), `toolbox` (the tools of one agent, by name).
+a check); `boundary`, `descent`, `workspace` (opening files); `background`, `definition` (a tool), `names`; `output`,
+`descendants`, `child`, `process`, `environment` (commands); `shell_tool`, `file_tools`, `collection` (the tools that
+ship), `toolbox` (the tools of one agent, by name).
 """
 
 from agent.tools.collection import workspace_tools
-from agent.tools.definition import Description, Tool, ToolContext, tool
+from agent.tools.definition import Tool, ToolContext, tool
 from agent.tools.environment import tool_environment
 from agent.tools.errors import CannotStart, PathRefused, ToolError
 from agent.tools.marks import Limits, Path, ShellCommand, Touch
 from agent.tools.names import explain_unknown, nearest
 from agent.tools.process import Finished, run_process
-from agent.tools.workspace import DEFAULT_DENIED, Entry, Workspace
+from agent.tools.workspace import Entry, Workspace
 
 __all__ = [
-    "DEFAULT_DENIED",
     "CannotStart",
-    "Description",
     "Entry",
     "Finished",
     "Limits",

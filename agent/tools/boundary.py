@@ -13,7 +13,7 @@ from attrs import frozen
 
 from agent.tools.errors import PathRefused
 
-__all__ = ["Boundary", "Identity", "is_below", "make_boundary"]
+__all__ = ["Boundary", "follow_links", "make_boundary"]
 
 Identity = tuple[int, int]  # device and inode: what a file is, whatever it is called
 

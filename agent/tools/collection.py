@@ -1,4 +1,4 @@
-"""The four tools that every agent has, over one workspace."""
+"""The four tools that ship, over one workspace."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -8,7 +8,8 @@ from attrs import evolve
 from agent.tools.definition import Tool
 from agent.tools.file_tools import make_list_directory, make_read_file, make_write_file
 from agent.tools.shell_tool import make_shell_tool
-from agent.tools.workspace import DEFAULT_DENIED, Workspace
+from agent.tools.workspace import Workspace
+from constitution import DENIED_PATHS
 
 __all__ = ["workspace_tools"]
 
@@ -17,7 +18,7 @@ def workspace_tools(
     root: str | os.PathLike[str],
     *,
     allowed: Iterable[str | os.PathLike[str]] = (),
-    denied: Iterable[str | os.PathLike[str]] = DEFAULT_DENIED,
+    denied: Iterable[str | os.PathLike[str]] = DENIED_PATHS,
     timeout: float = 120.0,
     output_limit: int = 200 * 1024,
     env: Mapping[str, str] | None = None,

@@ -23,7 +23,7 @@ from agent.tools.shapes import Shape
 from agent.tools.signature import read_signature
 from agent.tools.workspace import Workspace
 
-__all__ = ["Description", "Tool", "ToolContext", "tool"]
+__all__ = ["Tool", "ToolContext", "tool"]
 
 
 def _ignore(_: str) -> None:
@@ -39,16 +39,6 @@ class ToolContext:
 
     call_id: str = ""
     progress: Callable[[str], None] = _ignore
-
-
-@frozen
-class Description:
-    """What a call would do, as far as its arguments tell: for judging it before it runs."""
-
-    tool: str
-    category: Category
-    touches: tuple[Touch, ...]
-    command: str | None
 
 
 @frozen(eq=False)
@@ -100,16 +90,6 @@ class Tool:
             for text in _texts(arguments.get(name, default))
         ]
         return "\n".join(commands) if commands else None
-
-    def described(self, arguments: Mapping[str, Any], *, resolve: Callable[[str], str] | None = None) -> Description:
-        """Return what a call would do; `resolve` (of a `Workspace`) makes the paths absolute and link-free.
-
-        Raises what `resolve` raises.
-        """
-        touches = self.touches(arguments)
-        if resolve is not None:
-            touches = tuple(evolve(touch, path=resolve(touch.path)) for touch in touches)
-        return Description(self.name, self.category, touches, self.command(arguments))
 
     async def run(self, arguments: Mapping[str, Any], context: ToolContext | None = None) -> ToolResult:
         """Run the tool and return its one result. Whatever goes wrong is an error result (S0 5.2, S5.4).

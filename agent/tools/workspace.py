@@ -19,10 +19,9 @@ from attrs import frozen
 from agent.tools.boundary import Boundary, follow_links, make_boundary
 from agent.tools.descent import Changed, open_directory, open_parent
 from agent.tools.errors import PathRefused
+from constitution import DENIED_PATHS
 
-__all__ = ["DEFAULT_DENIED", "Entry", "Workspace"]
-
-DEFAULT_DENIED = ("~/.ssh", "~/.gnupg", "/etc/shadow", "/etc/passwd")
+__all__ = ["Entry", "Workspace"]
 
 _ATTEMPTS = 40  # resolutions of a path that keeps changing
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -50,7 +49,7 @@ class Workspace:
         self,
         root: str | os.PathLike[str],
         allowed: Iterable[str | os.PathLike[str]] = (),
-        denied: Iterable[str | os.PathLike[str]] = DEFAULT_DENIED,
+        denied: Iterable[str | os.PathLike[str]] = DENIED_PATHS,
         home: str | os.PathLike[str] | None = None,
     ) -> None:
         self._boundary: Boundary = make_boundary(

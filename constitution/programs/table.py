@@ -12,7 +12,7 @@ from constitution.programs.options import read_line
 from constitution.programs.program import Program
 from constitution.programs.system import SYSTEM
 
-__all__ = ["HARMLESS", "PROGRAMS", "program_name", "rows_for"]
+__all__ = ["HARMLESS", "PROGRAMS", "is_known", "program_name", "rows_for"]
 
 PROGRAMS: tuple[Program, ...] = FILES + SYSTEM + NETWORK + DEVELOPMENT
 

@@ -122,9 +122,9 @@ def xargs(examination: "Examination", name: str, argv: list[str], stdin: Flow, w
     line = read_line(argv[1:], XARGS_TAKES, to_operand=True)
     items = _items(stdin)
     marks = line.value_of("-I", "-J", "--replace") or (("{}",) if line.flags & {"-i", "--replace"} else ())
-    command = list(line.operands) or ["echo"]
-    if not line.operands:
-        return
+    command = list(line.operands)
+    if not command:
+        return  # it echoes
     if marks:
         for item in items:
             walk.invoke([word.replace(marks[0], item) for word in command], NOTHING)

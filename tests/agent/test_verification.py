@@ -1,18 +1,24 @@
 """The shipped loop is model-checked: its invariants hold with any rules, and every planted fault is found."""
 
+import re
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import pytest
 from attrs import evolve, frozen
 
+from agent import call
+from agent.events import CallAnswered, GateApproved, ToolStarted
+from agent.invariants import ALWAYS, OF_RULES, invariants_of
 from agent.presets import PRESETS
 from agent.threads import CORE
 from agent.verification import loop_rules, small_combinations, tell, verify_loop, verify_together
 from agent.verification.environment import loop_effects
-from bp import NONE, BThread, Verification
+from bp import NONE, BThread, BThreadBody, Verification, bthread, sync
+from tests.agent.conftest import MakeAgent
 from tests.agent.faults import core, rules
 from tests.agent.verify_every_subset import THREE_CALLS
 
@@ -34,6 +40,7 @@ def told(result: Verification) -> str:
     return "\n\n".join(map(tell, result.violations)) or str(result)
 
 
+@pytest.mark.timeout(300)
 def test_the_invariants_hold_for_none_all_each_alone_each_left_out_and_every_pair() -> None:
     result = verify_together(RULES, small_combinations(NAMES))
 
@@ -50,6 +57,19 @@ def test_the_invariants_hold_when_the_calls_of_a_step_are_finished_after_a_stop(
     by_step = loop_rules(evolve(PRESETS["default"], stop_after="step", sequential=False))
 
     result = verify_loop(by_step)
+
+    assert result.holds, told(result)
+
+
+@bthread
+def one_tool_only() -> BThreadBody:
+    yield sync(wait_for=ToolStarted)
+    yield sync(refuse=GateApproved, because="one tool is enough")
+
+
+def test_a_question_is_over_before_the_call_is_answered_that_a_protocol_has_refused_meanwhile() -> None:
+    """Found by the checker: its answer came in a later turn, and was taken for that of the next question."""
+    result = verify_loop([*RULES, one_tool_only()])
 
     assert result.holds, told(result)
 
@@ -87,7 +107,7 @@ FAULTS = (
     Fault(rules.takes_any_answer_for_a_yes, (), "error", "the_constitution_is_obeyed"),
     Fault(rules.judges_one_call_at_a_time, (), "error", "the_constitution_is_obeyed"),
     Fault(rules.never_lets_go, (), "deadlock", "gate"),
-    Fault(rules.with_stale_objections, ("stop_on_request",), "error", "the_constitution_is_obeyed"),
+    Fault(rules.with_stale_objections, ("stop_on_request", "one_at_a_time"), "error", "the_constitution_is_obeyed"),
     Fault(rules.never_believes_the_gate, (), "error", "what_is_approved_runs"),
     Fault(rules.lets_calls_run_that_are_cut_off, (), "error", "flawed_calls_do_not_run"),
     Fault(rules.holds_flawed_calls, (), "deadlock", "carry_out"),
@@ -188,3 +208,22 @@ def test_a_counterexample_names_events_calls_and_the_invariant_that_broke(monkey
         "  8  tool_started c1: requested by carry_out",
         "starts_were_approved is broken: c1 starts, and the gate has not approved it",
     ]
+
+
+def test_the_invariants_can_run_beside_a_real_agent(make_agent: MakeAgent, workspace: Path) -> None:
+    (workspace / "a.txt").write_text("alpha")
+    calls = [call("read_file", path="a.txt"), call("bash", command="rm -rf /")]
+
+    agent = make_agent(calls, "Done.", "Done again.", threads=invariants_of(PRESETS["default"].rules()))
+    runs = [agent.run_sync("Look at a.txt"), agent.run_sync("And again")]
+
+    assert [run.status for run in runs] == ["completed", "completed"]
+    assert [event.outcome for event in runs[0].events if isinstance(event, CallAnswered)] == ["ran", "rejected"]
+
+
+def test_the_documents_name_every_invariant() -> None:
+    document = (Path(__file__).parent.parent.parent / "docs" / "invariants.md").read_text(encoding="utf-8")
+
+    names = {monitor.name for monitor in invariants_of(RULES)}
+    assert names == set(re.findall(r"`(\w+)` \| \w", document)) & names
+    assert len(names) == len(ALWAYS) + len(OF_RULES)

@@ -116,99 +116,6 @@ def test_a_predicate_and_an_otherwise_may_not_ask_either() -> None:
 
 
 @bthread
-def assigns_a_global() -> BThreadBody:
-    global count
-    while True:
-        yield sync(request=A)
-        count += 1
-
-
-@bthread
-def fills_a_global() -> BThreadBody:
-    while True:
-        yield sync(request=A)
-        table.setdefault("n", []).append(1)
-
-
-@bthread
-def changes_a_namespace() -> BThreadBody:
-    while True:
-        yield sync(request=A)
-        space.n += 1
-
-
-@bthread
-def counts_in_a_class() -> BThreadBody:
-    while True:
-        yield sync(request=A)
-        Counting.total += 1
-
-
-@bthread
-def notes_in_a_class() -> BThreadBody:
-    while True:
-        yield sync(request=A)
-        Inheriting.notes.append(1)
-
-
-@bthread
-def changes_an_object() -> BThreadBody:
-    while True:
-        yield sync(request=A)
-        counting.inner.n += 1
-
-
-@bthread
-def changes_a_module() -> BThreadBody:
-    while True:
-        yield sync(request=A)
-        os.sep = "/" if len(os.sep) > 5 else os.sep + "/"
-
-
-@pytest.mark.parametrize(
-    ("guilty", "named"),
-    [
-        (assigns_a_global(), "'count'"),
-        (fills_a_global(), "'table'"),
-        (changes_a_namespace(), "'space'"),
-        (counts_in_a_class(), "'Counting'"),
-        (notes_in_a_class(), "'Inheriting'"),
-        (changes_an_object(), "'counting'"),
-        (changes_a_module(), "'os'"),
-    ],
-)
-def test_a_global_that_changes_is_hidden_state(guilty: BThread, named: str) -> None:
-    separator = os.sep
-    try:
-        with pytest.raises(VerificationError, match=rf"{guilty.name!r}.* the global {named}.*hidden state"):
-            verify(guilty)
-    finally:
-        os.sep = separator
-
-
-def test_a_class_of_an_outer_function_that_changes_is_hidden_state() -> None:
-    class Local:
-        n = 0
-
-    @bthread
-    def counts() -> BThreadBody:
-        while True:
-            yield sync(request=A)
-            Local.n += 1
-
-    @bthread
-    def counts_in_its_argument(kind: Any) -> BThreadBody:
-        while True:
-            yield sync(request=A)
-            kind.n += 1
-
-    with pytest.raises(VerificationError, match=r"'counts'.*'Local'.*hidden state"):
-        verify(counts())
-    with pytest.raises(VerificationError, match=r"'counts_in_its_argument'.*an argument.*hidden state"):
-        verify(counts_in_its_argument(Local))
-
-
-@bthread
 def has_a_mutable_default(notes: list[int] = []) -> BThreadBody:  # noqa: B006 - that is the fault
     while True:
         yield sync(request=A)
@@ -371,25 +278,6 @@ def test_a_variable_that_a_started_bthread_reads_and_nobody_assigns_is_fine() ->
     assert [violation.bthread for violation in found.violations] == ["child"]
 
 
-def test_the_same_step_is_taken_twice_and_must_lead_to_the_same_place() -> None:
-    """Nothing tells that `flip` keeps state; but asked twice, it answers twice."""
-    answers = iter(range(1_000_000))
-    flips = SimpleNamespace(next=lambda: next(answers))
-
-    @bthread
-    def flaky() -> BThreadBody:
-        while True:
-            yield sync(request=A)
-            yield sync(request=Ping(Keeper.flips.next()))
-
-    class Keeper:
-        flips: Any
-
-    Keeper.flips = flips
-    with pytest.raises(VerificationError, match="'flaky' has hidden state"):
-        verify(flaky())
-
-
 def test_an_event_that_carries_what_can_change_is_refused() -> None:
     @bthread
     def makes() -> BThreadBody:
@@ -398,11 +286,3 @@ def test_an_event_that_carries_what_can_change_is_refused() -> None:
 
     with pytest.raises(VerificationError, match=r"carries.*list"):
         verify(makes())
-
-
-def test_constants_and_functions_of_the_module_may_be_read() -> None:
-    @bthread
-    def reads_around() -> BThreadBody:
-        yield sync(request=A if Counting.total is not None and keeps_saying else B)
-
-    assert verify(reads_around()).holds

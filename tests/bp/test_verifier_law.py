@@ -248,13 +248,13 @@ def reproduce(world: World, violation: bp.Violation) -> None:
     over(program)
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(st.randoms(use_true_random=False))
 def test_every_state_and_every_fault_is_found_and_no_others(random: Random) -> None:
     check(random_world(random))
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(st.randoms(use_true_random=False))
 def test_in_run_order_exactly_what_a_program_does_is_found(random: Random) -> None:
     compare_runs(Author(random).program())

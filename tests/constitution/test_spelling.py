@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from constitution import Level, judge_command
+from constitution import Level, judge_command, mentions
 
 HERE = Path(__file__).parent
 
@@ -138,3 +138,8 @@ def test_mentions_of_the_whole_corpus_are_allowed(wrap: str) -> None:
     flagged = [command for command in commands if level(MENTIONS[wrap](command)) is not Level.allow]
 
     assert flagged == []
+
+
+@pytest.mark.parametrize("options", ["-u root", "-R /jail", "--chroot /jail", "-D /tmp", "--chdir /tmp", "-r role"])
+def test_the_command_behind_the_options_of_sudo_is_found(options: str) -> None:
+    assert "rm" in mentions(f"sudo {options} rm x").programs

@@ -92,6 +92,12 @@ def _block(path: str, opened_at: int, info: str, lines: list[str]) -> Block:
     return block
 
 
+def broken_links(text: str, folder: Path) -> list[str]:
+    """The files that a document in `folder` links to and that are not there; addresses elsewhere are not followed."""
+    targets = re.findall(r"\]\(([^)\s#]+)[^)]*\)", text)
+    return [target for target in targets if "://" not in target and not (folder / target).exists()]
+
+
 def run(blocks: Iterable[Block], *, targets: frozenset[str]) -> None:
     """Run the blocks of one document, in the working directory; `targets` are those of the Makefile.
 

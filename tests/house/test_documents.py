@@ -1,4 +1,4 @@
-"""Every code block of README.md and docs/ runs, and gives what the document says; `documents.py` says how.
+"""Every code block of README.md and docs/ runs and gives what the document says, and every link leads somewhere.
 
 The first test holds the documents against it, each one a case. The rest shows that the runner runs, and can fail.
 """
@@ -14,7 +14,7 @@ from tests.house import documents
 from tests.house.documents import DocumentError
 
 ROOT = Path(__file__).parent.parent.parent
-DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+DOCUMENTS = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
 TARGETS = documents.targets_of((ROOT / "Makefile").read_text(encoding="utf-8"))
 
 
@@ -39,6 +39,18 @@ def test_every_code_block_runs(document: Path) -> None:
     blocks = documents.blocks_of(document.read_text(encoding="utf-8"), str(document.relative_to(ROOT)))
 
     documents.run(blocks, targets=TARGETS)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document.relative_to(ROOT).as_posix())
+def test_every_link_leads_somewhere(document: Path) -> None:
+    assert documents.broken_links(document.read_text(encoding="utf-8"), document.parent) == []
+
+
+def test_a_link_that_leads_nowhere_is_found(tmp_path: Path) -> None:
+    (tmp_path / "tour.md").touch()
+    text = "[Tour](tour.md#start), [gone](docs/gone.md), [elsewhere](https://example.com/x), [here](#words)"
+
+    assert documents.broken_links(text, tmp_path) == ["docs/gone.md"]
 
 
 def run(text: str) -> None:

@@ -4,7 +4,6 @@ import os
 import subprocess
 import sys
 import zipfile
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -13,9 +12,6 @@ ROOT = Path(__file__).parent.parent.parent
 ROOMS = {"bp", "agent", "constitution"}
 
 pytestmark = [pytest.mark.wheel, pytest.mark.timeout(300)]  # an installation from the network
-
-# Until the command is written: then this name and its marks go.
-needs_the_command = pytest.mark.skipif(find_spec("agent.cli") is None, reason="bpagent is not written yet")
 
 
 @pytest.fixture(scope="module")
@@ -85,12 +81,10 @@ def empty_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@needs_the_command
 def test_the_command_explains_itself(environment: Path, empty_home: Path) -> None:
     assert "demo" in execute([str(environment / "bin" / "bpagent"), "--help"], empty_home)
 
 
-@needs_the_command
 def test_the_demo_runs(environment: Path, empty_home: Path) -> None:
     written = execute([str(environment / "bin" / "bpagent"), "demo"], empty_home)
 

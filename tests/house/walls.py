@@ -42,9 +42,9 @@ def engine_may_import(imported: Import) -> bool:
     return imported.top in {"bp", "attr", "attrs"} or imported.top in sys.stdlib_module_names
 
 
-def runner_may_import(imported: Import) -> bool:
-    """The one file of `bp` that meets the outside has anyio too."""
-    return engine_may_import(imported) or imported.top == "anyio"
+def engine_with(package: str) -> Callable[[Import], bool]:
+    """A file of `bp` that meets the outside has one package more."""
+    return lambda imported: engine_may_import(imported) or imported.top == package
 
 
 def predicates_may_import(imported: Import) -> bool:
@@ -110,6 +110,22 @@ def names_that_say_nothing(path: str) -> list[str]:
 def unlisted(docstring: str, modules: Iterable[str]) -> list[str]:
     """The public modules of a package that its docstring does not name."""
     return [module for module in modules if not module.startswith("_") and not re.search(rf"\b{module}\b", docstring)]
+
+
+def out_of_order(source: str, *, package: str, module: str, docstring: str, modules: Iterable[str]) -> list[str]:
+    """The modules of `package` that `module` imports when it is loaded although its docstring names them later.
+
+    `source` is a file of `module`. What is imported within a function, or for types only, is not looked at.
+    """
+    place = {known: _first_mention(docstring, known) for known in modules}
+    loaded = [node.module or "" for node in ast.parse(source).body if isinstance(node, ast.ImportFrom)]
+    needed = {name.removeprefix(f"{package}.").partition(".")[0] for name in loaded if name.startswith(f"{package}.")}
+    return sorted(name for name in needed & place.keys() if place[name] > place.get(module, len(docstring)))
+
+
+def _first_mention(docstring: str, module: str) -> int:
+    mention = re.search(rf"`{module}/?`|^ +{module}\b", docstring, re.MULTILINE)
+    return mention.start() if mention else len(docstring)
 
 
 def hidden_by(exported: Iterable[str], modules: Iterable[str]) -> list[str]:

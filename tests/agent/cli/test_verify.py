@@ -66,6 +66,7 @@ def test_a_protocol_that_holds_for_ever_is_found_with_its_story(command: Command
     assert "deadlock: gate requests gate_approved c1, and hold_the_second_tool blocks it" in said.out
 
 
+@pytest.mark.timeout(300)
 def test_json_has_one_object_for_each_subset(command: Command) -> None:
     said = command("verify", "--json", "--all-subsets", "--max-states=5", "--option=sequential=false", *FEW_RULES)
 

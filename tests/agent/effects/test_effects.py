@@ -44,7 +44,7 @@ async def test_an_approver_may_be_asynchronous() -> None:
 
 
 async def test_without_an_approver_no_person_is_present() -> None:
-    assert await approval_effect(None).run(ASKED) == ApprovalAnswered(CALL, yes=False, text="no person present")
+    assert await approval_effect(None).run(ASKED) == ApprovalAnswered(CALL, yes=False, present=False)
 
 
 @pytest.mark.parametrize("how", ["failed", "cancelled", "abandoned"])

@@ -71,11 +71,6 @@ class Server:
                 connection.sendall(piece)
 
 
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
 @pytest.fixture
 def server() -> Iterator[Server]:
     server = Server()

@@ -1,4 +1,4 @@
-"""Fixtures of the tools' tests: both event loops, a workspace, and no process left behind."""
+"""Fixtures of the tools' tests: a workspace, and no process left behind."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -11,11 +11,6 @@ from agent.calls import ToolResult
 from agent.tools import Tool, workspace_tools
 
 Call = Callable[..., Any]
-
-
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
 
 
 @pytest.fixture

@@ -276,15 +276,10 @@ async def test_the_gate_learns_paths_and_command_from_marks() -> None:
         """Move files."""
         return "moved"
 
-    described = move.described({"sources": ("a", "b"), "target": "c"}, resolve=lambda path: f"/ws/{path}")
-
     assert move.touches({"sources": ["a"], "target": "c", "log": "l"}) == (
         Touch("a", "delete"), Touch("c", "write"), Touch("l", "write")
     )  # fmt: skip
-    assert described.touches == (
-        Touch("/ws/a", "delete"), Touch("/ws/b", "delete"), Touch("/ws/c", "write"), Touch("/ws/log.txt", "write")
-    )  # fmt: skip
-    assert described.command == "true"
+    assert move.command({"sources": [], "target": "c"}) == "true"
     assert move.touches({"sources": 5}) == (Touch("log.txt", "write"),)
 
 

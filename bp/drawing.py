@@ -1,0 +1,198 @@
+"""Pictures as text: what a b-thread may do, and what a program may reach, as Graphviz DOT or Mermaid.
+
+`draw_bthread` unfolds one b-thread on its own: its synchronization points, and the events that lead from one to the
+next. `draw_states` explores a program and draws every state that it can reach. Both give a `Graph`; `graph.dot()`
+and `graph.mermaid()` are texts for other tools.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from attrs import frozen
+
+from bp.automaton import Automaton, LocalFailure
+from bp.bthreads import BThread
+from bp.event_sets import as_event_set
+from bp.events import Event
+from bp.findings import Violations
+from bp.masks import Masks
+from bp.search import Search
+from bp.state_space import StateSpace
+from bp.statements import Sync
+from bp.violations import shown
+
+__all__ = ["Edge", "Graph", "Node", "draw_bthread", "draw_states"]
+
+
+@frozen
+class Node:
+    """A place: what is written in it; `bad` where something is wrong, `end` where nothing follows."""
+
+    label: str
+    bad: bool = False
+    end: bool = False
+
+
+@frozen
+class Edge:
+    """A step from one node to another, by their positions."""
+
+    source: int
+    target: int
+    label: str
+
+
+@frozen
+class Graph:
+    """Nodes and edges; the first node is where it begins. `complete` is false when a bound was hit."""
+
+    nodes: tuple[Node, ...]
+    edges: tuple[Edge, ...]
+    complete: bool = True
+
+    def dot(self) -> str:
+        """Return the graph in Graphviz's language."""
+        lines = ["digraph {", "  rankdir=LR", "  node [shape=box, style=rounded]", '  begin [shape=point, label=""]']
+        for number, node in enumerate(self.nodes):
+            marks = (", color=red" if node.bad else "") + (", peripheries=2" if node.end else "")
+            lines.append(f'  n{number} [label="{_quoted(node.label)}"{marks}]')
+        lines += ["  begin -> n0"] if self.nodes else []
+        lines += [f'  n{edge.source} -> n{edge.target} [label="{_quoted(edge.label)}"]' for edge in self.edges]
+        return "\n".join([*lines, "}"]) + "\n"
+
+    def mermaid(self) -> str:
+        """Return the graph as a Mermaid flowchart."""
+        lines = ["flowchart LR"]
+        for number, node in enumerate(self.nodes):
+            left, right = ("[[", "]]") if node.end else ("(", ")")
+            lines.append(f'  n{number}{left}"{_escaped(node.label)}"{right}{":::bad" if node.bad else ""}')
+        lines += [f'  n{edge.source} -->|"{_escaped(edge.label)}"| n{edge.target}' for edge in self.edges]
+        return "\n".join([*lines, "  classDef bad stroke:#c00"]) + "\n"
+
+
+def draw_bthread(bthread: BThread, events: Iterable[Event] = (), max_nodes: int = 200) -> Graph:
+    """Return the synchronization points of one b-thread, and which events lead from one to the next.
+
+    events: those that may come from others; what it requests itself comes in any case. Raises VerificationError.
+    """
+    automaton = Automaton()
+    masks = Masks(automaton)
+    try:
+        first = automaton.begin([(bthread, 0)], environment=False)[0]
+        for event in events:
+            masks.number(event)
+        return _unfolded(automaton, masks, first, max_nodes)
+    except LocalFailure as failure:
+        return Graph((Node(str(failure), bad=True),), ())
+    finally:
+        automaton.close()
+
+
+def draw_states(
+    *bthreads: BThread,
+    environment: Sequence[BThread] = (),
+    possible: Iterable[Event] = (),
+    never: Any = (),
+    max_states: int = 200,
+) -> Graph:
+    """Return the states that a program can reach, by number; where something is wrong it stands in the node.
+
+    The arguments are those of `verify`. Raises VerificationError.
+    """
+    forbidden = [as_event_set(events) for events in (never if isinstance(never, list | tuple) else (never,))]
+    space = StateSpace(bthreads, environment, possible, in_order=False)
+    try:
+        found = Violations(space, forbidden)
+        search = Search(space, found, max_states=max_states)
+        search.run()
+        return _explored(search, found)
+    finally:
+        space.automaton.close()
+
+
+def _unfolded(automaton: Automaton, masks: Masks, first: tuple[int, ...], max_nodes: int) -> Graph:
+    """Follow every event from every place, until nothing new comes."""
+    places = list(first)
+    moves: dict[tuple[int, int], int | None] = {}
+    failing: dict[tuple[int, int], str] = {}
+    complete = True
+    while complete:
+        masks.learn()
+        pairs = [(place, event) for place in places for event in range(len(masks.events))]
+        fresh = [pair for pair in pairs if pair not in moves and masks.concerned[pair[1]] >> pair[0] & 1]
+        for place, event in fresh:
+            try:
+                target = automaton.move(place, masks.events[event], event).local
+            except LocalFailure as failure:
+                failing[place, event] = str(failure)
+                target = None
+            moves[place, event] = target
+            if target is not None and target not in places:
+                places.append(target)
+        complete = len(places) <= max_nodes
+        if not fresh:
+            break
+    return _drawn(automaton, masks, places, moves, failing, complete)
+
+
+def _drawn(
+    automaton: Automaton,
+    masks: Masks,
+    places: list[int],
+    moves: dict[tuple[int, int], int | None],
+    failing: dict[tuple[int, int], str],
+    complete: bool,
+) -> Graph:
+    nodes = [Node(_said(automaton.locals[place].statement)) for place in places]
+    if None in [target for pair, target in moves.items() if pair not in failing]:
+        nodes.append(Node("over", end=True))
+    over = len(nodes) - 1
+    edges = []
+    for (place, event), target in moves.items():
+        to = over if target is None else places.index(target)
+        if (place, event) in failing:
+            to = len(nodes)
+            nodes.append(Node(failing[place, event], bad=True))
+        edges.append(Edge(places.index(place), to, shown(masks.events[event])))
+    return Graph(tuple(nodes), tuple(edges), complete)
+
+
+def _explored(search: Search, found: Violations) -> Graph:
+    numbers = {search.path(number): number for number in range(len(search.states))}
+    wrong = {numbers[v.trace]: v.kind for v in found.found.values() if v.kind != "never" and v.trace in numbers}
+    nodes, edges = [], []
+    for number in range(len(search.states)):
+        leaving = search.edges(number)
+        label = f"{number}: {wrong[number]}" if number in wrong else str(number)
+        nodes.append(Node(label, bad=number in wrong, end=not leaving))
+        edges += [Edge(number, target, shown(search.space.masks.events[choice.event])) for target, choice in leaving]
+    for violation in found.found.values():
+        if (
+            violation.kind != "never" and violation.trace not in numbers and violation.trace
+        ):  # a b-thread fails: there is no state after the event
+            edges.append(Edge(numbers[violation.trace[:-1]], len(nodes), shown(violation.trace[-1])))
+            nodes.append(Node(violation.kind, bad=True, end=True))
+    return Graph(tuple(nodes), tuple(edges), not search.bounded)
+
+
+def _said(statement: Sync) -> str:
+    """Return a statement, one word a line."""
+    lines = [f"request {', '.join(map(shown, statement.requests))}"] if statement.requests else []
+    for word in ("wait_for", "block", "refuse", "interrupt"):
+        events = getattr(statement, word)
+        if events is not None:
+            lines.append(f"{word.replace('_', ' ')} {shown_set(events)}")
+    return "\n".join([*lines, "hot"] if statement.hot else lines) or "(nothing)"
+
+
+def shown_set(events: Any) -> str:
+    """Return an event set as it is told to people."""
+    return shown(events) if isinstance(events, Event) else getattr(events, "__name__", repr(events))
+
+
+def _quoted(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+def _escaped(text: str) -> str:
+    return text.replace("&", "&amp;").replace('"', "#quot;").replace("<", "&lt;").replace("\n", "<br/>")

@@ -1,0 +1,41 @@
+"""What verification costs: dining philosophers, the states a second and the bytes for each state.
+
+python tests/bench/bench_verify.py 7 8 9 10
+"""
+
+import sys
+import time
+import tracemalloc
+
+from bp.findings import Violations
+from bp.search import Search
+from bp.state_space import StateSpace
+from tests.bp.philosophers import philosophers
+
+
+def search(n: int) -> Search:
+    """Explore the table of n philosophers."""
+    space = StateSpace(philosophers(n), (), (), in_order=False)
+    found = Search(space, Violations(space, []))
+    found.run()
+    space.automaton.close()
+    return found
+
+
+def measure(n: int) -> None:
+    """Print what n philosophers cost."""
+    began = time.process_time()
+    found = search(n)
+    seconds = time.process_time() - began
+    states, edges = len(found.states), len(found.targets)
+    tracemalloc.start()
+    kept = search(min(n, 8))
+    size = tracemalloc.get_traced_memory()[0] / len(kept.states)
+    tracemalloc.stop()
+    print(f"{n:>3} philosophers: {states:>8,} states, {edges:>9,} steps, {seconds:6.2f} s of processor time, "
+          f"{states / seconds:>8,.0f} states/s, {size:4.0f} bytes a state")  # fmt: skip
+
+
+if __name__ == "__main__":
+    for argument in sys.argv[1:] or ("6", "8"):
+        measure(int(argument))
