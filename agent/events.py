@@ -157,6 +157,11 @@ class AnswerCommitted(Event):
     message: AssistantMessage
     calls: tuple[ToolCall, ...] = ()
 
+    @property
+    def is_empty(self) -> bool:
+        """True when it says nothing, or nothing but white space, and asks for no call."""
+        return not self.calls and not self.message.text.strip()
+
 
 @frozen
 class DraftsRefused(Event):

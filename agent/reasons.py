@@ -1,8 +1,10 @@
 """Why b-threads of the loop refuse: the values they give as `because`, and how these read to the model."""
 
+from collections.abc import Iterable
+
 from attrs import frozen
 
-from agent.events import CallAnswered, CallOutcome, RunEnded, RunStatus
+from agent.events import CallAnswered, RunEnded, RunStatus
 from bp import Refusal, Refusals
 from constitution import Verdict
 
@@ -47,15 +49,21 @@ class Declined:
 
 
 def not_run(call: str, refusals: Refusals) -> CallAnswered:
-    """Return the answer to a call that was never put up, or never started: why, in one sentence."""
-    outcome: CallOutcome = "invalid" if any(isinstance(refusal.because, Flaw) for refusal in refusals) else "ended"
-    reasons = "; ".join(dict.fromkeys(str(refusal.because) for refusal in _sorted(refusals)))
-    return CallAnswered(call, f"not executed: {reasons}", is_error=True, outcome=outcome)
+    """Return the answer to a call that was never put up, or never started: why, in one sentence.
+
+    What is wrong with the call itself counts first, then what a rule has against it; else the run was about to end.
+    """
+    flaws = [refusal for refusal in refusals if isinstance(refusal.because, Flaw)]
+    objections = tuple(refusal for refusal in refusals if not isinstance(refusal.because, Ending))
+    if flaws:
+        return CallAnswered(call, f"not executed: {_reasons(flaws)}", is_error=True, outcome="invalid")
+    text = f"rejected: {_names_and_reasons(objections)}" if objections else f"skipped: {_reasons(refusals)}"
+    return CallAnswered(call, text, is_error=True, outcome="ended")
 
 
 def rejected(call: str, refusals: Refusals) -> CallAnswered:
     """Return the answer to a call that the gate rejected: who refused, by which rule, and why."""
-    reasons = "; ".join(f"{refusal.bthread}: {refusal.because}" for refusal in _sorted(refusals))
+    reasons = _names_and_reasons(refusals)
     nobody = any(isinstance(refusal.because, Declined) and not refusal.because.present for refusal in refusals)
     text = f"denied: no person present ({reasons})" if nobody else f"rejected: {reasons}"
     return CallAnswered(call, text, is_error=True, outcome="rejected")
@@ -70,6 +78,14 @@ def worst_ending(refusals: Refusals) -> RunEnded | None:
     return RunEnded(worst.status, worst.reason, worst.text)
 
 
-def _sorted(refusals: Refusals) -> list[Refusal]:
+def _reasons(refusals: Iterable[Refusal]) -> str:
+    return "; ".join(dict.fromkeys(str(refusal.because) for refusal in _sorted(refusals)))
+
+
+def _names_and_reasons(refusals: Iterable[Refusal]) -> str:
+    return "; ".join(f"{refusal.bthread}: {refusal.because}" for refusal in _sorted(refusals))
+
+
+def _sorted(refusals: Iterable[Refusal]) -> list[Refusal]:
     """Order refusals by who and why: what is made of them must not depend on the order of b-threads."""
     return sorted(refusals, key=lambda refusal: (refusal.bthread, str(refusal.because)))

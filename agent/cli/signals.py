@@ -1,8 +1,12 @@
-"""Ctrl-C and its like: the first aborts the run in order, a second Ctrl-C leaves at once; no process stays behind."""
+"""Ctrl-C and its like: the first aborts the run in order, and its log says so; no process stays behind.
+
+That takes a second. A Ctrl-C that comes when it should be over leaves at once.
+"""
 
 import os
 import signal
 import sys
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from pathlib import Path
@@ -16,20 +20,26 @@ HEARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Interruption:
-    """What signals did to a run: `number` is the first that came, None while there was none, and `name` its name."""
+    """What signals did to a run: `number` is the first that came, None while there was none, and `name` its name.
 
-    def __init__(self) -> None:
+    Once there was one, a Ctrl-C after `patience` seconds calls `leave` with the exit code.
+    """
+
+    def __init__(self, patience: float = 3.0, leave: "Callable[[int], None] | None" = None) -> None:
         self.number: int | None = None
         self.name = ""
+        self._patience = patience
+        self._leave = leave or leave_at_once
+        self._since = 0.0
 
     async def watch(self, signals: AsyncIterator[signal.Signals], abort: Callable[[], None]) -> None:
-        """Abort at the first signal, leave at once at a second Ctrl-C."""
+        """Abort at the first signal; leave at a later Ctrl-C if that took too long."""
         async for number in signals:
             if self.number is None:
-                self.number, self.name = int(number), number.name
+                self.number, self.name, self._since = int(number), number.name, time.monotonic()
                 abort()
-            elif number == signal.SIGINT:
-                leave_at_once(of_signal(number))
+            elif number == signal.SIGINT and time.monotonic() >= self._since + self._patience:
+                self._leave(of_signal(number))
 
 
 def leave_at_once(code: int) -> NoReturn:

@@ -53,7 +53,7 @@ def empty_answers_are_limited(limit: int) -> BThreadBody:
         if isinstance(said, InferenceRequested):
             assert empty < limit, f"{said.name} after {limit} empty answers in a row"
         else:
-            is_empty = isinstance(said, AnswerCommitted) and not (said.message.text or said.calls)
+            is_empty = isinstance(said, AnswerCommitted) and said.is_empty
             empty = empty + 1 if is_empty else 0
 
 

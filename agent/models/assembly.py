@@ -12,11 +12,12 @@ from agent.models.chunks import Chunk, read_chunk
 from agent.models.model import Answer, Delta, ModelError
 from agent.models.streamed_calls import StreamedCalls
 from agent.models.surrogates import mend_surrogates
+from agent.models.weight import weight
 
 __all__ = ["LONGEST_ANSWER", "Assembly", "assemble"]
 
 LONGEST_ANSWER = 4_000_000
-"""Characters of text, reasoning and arguments that an answer may have together; a longer one is an error."""
+"""Bytes of text, reasoning and arguments that an answer may have together; a longer one is an error."""
 
 STOP_REASONS: dict[str, StopReason] = {
     "length": "length",
@@ -62,10 +63,10 @@ class Assembly:
         return self._add(chunk)
 
     def _add(self, chunk: Chunk) -> Delta | None:
-        arguments = sum(len(piece.arguments) + len(piece.name) + len(piece.id) for piece in chunk.pieces)
-        self._size += len(chunk.text) + len(chunk.reasoning) + arguments
+        arguments = sum(weight(text) for piece in chunk.pieces for text in (piece.arguments, piece.name, piece.id))
+        self._size += weight(chunk.text) + weight(chunk.reasoning) + arguments
         if self._size > LONGEST_ANSWER:
-            raise ModelError(f"the model's answer is longer than {LONGEST_ANSWER:,} characters; ask for less at once")
+            raise ModelError(f"the model's answer is longer than {LONGEST_ANSWER:,} bytes; ask for less at once")
         self._text.write(chunk.text)
         self._reasoning.write(chunk.reasoning)
         self._calls.add(chunk.pieces)

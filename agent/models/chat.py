@@ -59,7 +59,7 @@ def _render_assistant(message: AssistantMessage, known: frozenset[str]) -> dict[
     if not message.calls:
         return {"role": "assistant", "content": text}
     calls = [_render_call(call, known) for call in message.calls]
-    return {"role": "assistant", "content": text or None, "tool_calls": calls}
+    return {"role": "assistant", "content": text if text.strip() else None, "tool_calls": calls}
 
 
 def _render_call(call: RequestedCall, known: frozenset[str]) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from agent.models.chat import render_messages, render_tools
 from agent.models.failures import ConnectionBroke, named_failures
 from agent.models.http_stream import RawChunks, check_response
 from agent.models.model import Answer, Delta, ModelError, ModelRequest
+from agent.models.weight import LONGEST_CONVERSATION, conversation_weight
 
 if TYPE_CHECKING:
     import ssl
@@ -92,6 +93,7 @@ class OpenAIChat:
     async def answer(self, request: ModelRequest, on_delta: Callable[[Delta], None]) -> Answer:
         """Ask once. Raises `ModelError`, which never shows the key; closes the connection at once when cancelled."""
         assembly = Assembly()
+        _check_weight(request)
         try:
             # In a thread, because the first import takes a second in which nothing else would be heard.
             client = await anyio.to_thread.run_sync(self._client, abandon_on_cancel=True)
@@ -159,6 +161,11 @@ class OpenAIChat:
             http_client=transport,
             default_headers={"Accept-Encoding": "identity"},
         )
+
+
+def _check_weight(request: ModelRequest) -> None:
+    if conversation_weight(request.messages) > LONGEST_CONVERSATION:
+        raise ModelError(f"the conversation is longer than {LONGEST_CONVERSATION:,} bytes; begin a new one")
 
 
 _NO_KEY = (

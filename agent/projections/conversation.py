@@ -40,7 +40,7 @@ class Conversation:
                 self._messages.extend(event.messages)
             case PromptGiven():
                 self._messages.append(UserMessage(event.text))
-            case AnswerCommitted() if event.message.text or event.calls:
+            case AnswerCommitted() if not event.is_empty:
                 self._messages.append(with_ids(event.message, event.calls))
             case CallAnswered():
                 self._messages.append(ToolMessage(event.call, event.result, event.is_error))

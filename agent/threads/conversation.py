@@ -50,7 +50,7 @@ def one_turn() -> BThreadBody:
         return said  # no draft at all: the inference failed, and is asked again unless somebody refuses
     if said.calls:
         return (yield from have_carried_out(said))
-    if said.message.text:
+    if not said.is_empty:
         ending = RunEnded("completed", "answered", said.message.text)
         return (yield sync(request=ending, otherwise=continued_instead))
     return said

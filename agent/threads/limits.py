@@ -44,5 +44,5 @@ def empty_answers(limit: int) -> BThreadBody:
         empty = 0
         while empty < limit:
             said = yield sync(wait_for=TURNS)
-            empty = empty + 1 if isinstance(said, AnswerCommitted) and not (said.message.text or said.calls) else 0
+            empty = empty + 1 if isinstance(said, AnswerCommitted) and said.is_empty else 0
         yield sync(refuse=InferenceRequested, because=ending, wait_for=RunEnded)

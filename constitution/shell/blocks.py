@@ -111,7 +111,7 @@ def function(walk: "Walk", node: "Node", stdin: Flow) -> Flow:
         if _calls_itself(body, walk.text_of(name).encode(), walk.source):
             walk.examiner.report(
                 Finding(
-                    Effect.FORK_BOMB, "", "start itwalk again and again", walk.text_of(name), walk.evidence_of(node, ())
+                    Effect.FORK_BOMB, "", "start itself again and again", walk.text_of(name), walk.evidence_of(node, ())
                 )
             )
     return NOTHING

@@ -87,7 +87,7 @@ async def test_the_fifth_failure_in_a_row_ends_the_run(make_agent: MakeAgent, se
     assert (run.status, run.reason) == ("failed", "too_many_failures")
     assert answers(run.messages)[:2] == ["grumble", "grumble"]
     if sequential:
-        assert answers(run.messages)[-1] == "not executed: Stopped: 5 tool failures in a row."
+        assert answers(run.messages)[-1] == "skipped: Stopped: 5 tool failures in a row."
 
 
 async def test_a_success_in_between_begins_the_count_anew(make_agent: MakeAgent) -> None:
@@ -108,6 +108,13 @@ async def test_empty_answers_are_asked_again_and_stay_out_of_the_conversation(ma
     run = await make_agent("", "", "Hello.").run("Go")
 
     assert run.status == "completed"
+    assert run.messages == (UserMessage("Go"), AssistantMessage("Hello."))
+
+
+async def test_white_space_is_no_answer(make_agent: MakeAgent) -> None:
+    """Some providers refuse a conversation in which a text is nothing but white space."""
+    run = await make_agent("\n", " \t\n", "Hello.").run("Go")
+
     assert run.messages == (UserMessage("Go"), AssistantMessage("Hello."))
 
 

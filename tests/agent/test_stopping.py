@@ -53,7 +53,7 @@ async def test_a_stop_lets_the_running_call_finish_and_answers_the_others(make_a
     assert (run.status, run.reason) == ("stopped", "stop_asked")
     first, *others = answers(run.messages)
     assert first == "finished"
-    assert others[0] == "not executed: Stopped at the user's request."
+    assert others[0] == "skipped: Stopped at the user's request."
     assert others[1].startswith("not executed: ")
     assert run.events.count(StopAsked()) == 1
 

@@ -87,7 +87,7 @@ def test_the_trace_says_who_requested_refused_and_held(run: Run) -> None:
     assert "    6 proposed_action call_1 note(text='a') (carry_out)" in lines
     assert "      held: proposed_action call_2 grumble() (carry_out), by one_at_a_time" in lines
     [refused] = [number for number, line in enumerate(lines) if line == "      refused by no_grumbling: not today"]
-    assert "call_answered 'call_2' 'not executed: not today'" in lines[refused - 1]
+    assert "call_answered 'call_2' 'rejected: no_grumbling: not today'" in lines[refused - 1]
 
 
 def test_the_trace_of_a_run_that_broke_off_ends_with_what_was_held(make_agent: MakeAgent) -> None:

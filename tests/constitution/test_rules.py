@@ -45,3 +45,9 @@ def test_rule_names_are_unique_within_a_policy() -> None:
     for policy in POLICIES.values():
         names = [rule.name for rule in policy.rules]
         assert len(names) == len(set(names))
+
+
+def test_a_fork_bomb_is_said_to_start_itself() -> None:
+    verdict = judge_command(":(){ :|:& };:", "/ws", home="/home/me")
+
+    assert verdict.explanation == ": would start itself again and again"

@@ -5,11 +5,12 @@ import os
 import select
 import signal
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from agent.cli.signals import Interruption
 from tests.agent.cli.sessions import PATIENCE, bash
 
 Start = Callable[..., "subprocess.Popen[str]"]
@@ -58,10 +59,12 @@ def test_a_signal_aborts_the_run_and_its_log_says_so(
     assert has_ended(process)
 
 
-def test_a_second_ctrl_c_leaves_at_once_and_takes_the_tools_along(
+def test_a_second_ctrl_c_lets_the_abort_come_to_its_end(
     start: Start, tool: Tool, script: Script, workspace: Path, tmp_path: Path
 ) -> None:
-    running = start("run", "go", "--model", script(bash(STUBBORN)), "--workspace", workspace)
+    """It takes a second at most; whoever presses twice, or signals a whole group, still finds the end in the log."""
+    log = tmp_path / "log.jsonl"
+    running = start("run", "go", "--model", script(bash(STUBBORN)), "--workspace", workspace, "--log", log)
     process = tool()
 
     running.send_signal(signal.SIGINT)
@@ -73,6 +76,7 @@ def test_a_second_ctrl_c_leaves_at_once_and_takes_the_tools_along(
 
     assert running.returncode == 130
     assert has_ended(process, within=1.0)
+    assert json.loads(log.read_text().splitlines()[-1])["data"]["status"] == "aborted"
 
 
 def test_a_model_that_does_not_answer_is_left(start: Start, script: Script, workspace: Path) -> None:
@@ -85,3 +89,17 @@ def test_a_model_that_does_not_answer_is_left(start: Start, script: Script, work
     out, _ = running.communicate(timeout=PATIENCE)
 
     assert (running.returncode, out) == (130, "")
+
+
+@pytest.mark.anyio
+async def test_a_ctrl_c_after_an_abort_that_takes_too_long_leaves() -> None:
+    async def signals() -> AsyncIterator[signal.Signals]:
+        for number in (signal.SIGTERM, signal.SIGTERM, signal.SIGINT):
+            yield number
+
+    aborts: list[str] = []
+    codes: list[int] = []
+    interruption = Interruption(patience=0.0, leave=codes.append)
+    await interruption.watch(signals(), lambda: aborts.append(interruption.name))
+
+    assert (aborts, codes) == (["SIGTERM"], [130])

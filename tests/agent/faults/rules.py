@@ -234,7 +234,7 @@ def holds_after_empty_answers(limit: int) -> BThreadBody:
         empty = 0
         while empty < limit:
             said = yield sync(wait_for=AnswerCommitted)
-            empty = 0 if said.message.text or said.calls else empty + 1
+            empty = empty + 1 if said.is_empty else 0
         yield sync(block=InferenceRequested, wait_for=RunEnded)
 
 

@@ -323,10 +323,15 @@ def test_objects_of_the_openai_package_are_chunks() -> None:
 
 
 def test_an_endless_answer_is_an_error() -> None:
-    with pytest.raises(ModelError, match="longer than 4,000,000 characters") as caught:
+    with pytest.raises(ModelError, match="longer than 4,000,000 bytes") as caught:
         assemble(delta(content="x" * 100_000) for _ in range(LONGEST_ANSWER // 100_000 + 1))
 
     assert not caught.value.retryable
+
+
+def test_wide_characters_count_as_what_they_take() -> None:
+    with pytest.raises(ModelError, match="longer than 4,000,000 bytes"):
+        assemble(delta(content="\U0001f389" * 100_000) for _ in range(LONGEST_ANSWER // 400_000 + 1))
 
 
 def test_endless_calls_are_an_error() -> None:

@@ -64,6 +64,16 @@ async def test_one_inference_is_one_post(server: Any) -> None:
     }  # fmt: skip
 
 
+async def test_a_conversation_that_would_fill_the_memory_is_not_sent(server: Any) -> None:
+    long = (UserMessage("x" * 4_000_000),) * 6
+
+    error = await failure(server.url, request=ModelRequest("", long, ()))
+
+    assert "longer than 20,000,000 bytes" in str(error)
+    assert not error.retryable
+    assert not server.requests
+
+
 async def test_text_streams_to_those_who_look_on(server: Any) -> None:
     usage = {"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 2}}
     server.stream(delta(reasoning_content="hm"), delta(content="he"), delta(content="llo"), delta("stop"), usage)

@@ -233,8 +233,8 @@ def test_an_error_of_a_tool_is_told_as_one() -> None:
     ("refused", "because", "text", "outcome"),
     [
         (ProposedAction, Flaw("no tool 'x'"), "not executed: no tool 'x'", "invalid"),
-        (ProposedAction, Ending("stopped", "asked", "Stopped."), "not executed: Stopped.", "ended"),
-        (ProposedAction, "too many", "not executed: too many", "ended"),
+        (ProposedAction, Ending("stopped", "asked", "Stopped."), "skipped: Stopped.", "ended"),
+        (ProposedAction, "too many", "rejected: refuse: too many", "ended"),
         (GateApproved, "secret read", "rejected: refuse: secret read", "rejected"),
         (
             GateApproved,
@@ -242,7 +242,7 @@ def test_an_error_of_a_tool_is_told_as_one() -> None:
             "denied: no person present (refuse: no person present: ask: r: no rule objects)",
             "rejected",
         ),
-        (ToolStarted, "not approved", "not executed: not approved", "ended"),
+        (ToolStarted, "not approved", "rejected: refuse: not approved", "ended"),
     ],
 )
 def test_a_refusal_at_any_gate_is_the_answer(refused: object, because: object, text: str, outcome: str) -> None:
@@ -253,6 +253,17 @@ def test_a_refusal_at_any_gate_is_the_answer(refused: object, because: object, t
     [answered] = [event for event in loop.events if isinstance(event, CallAnswered)]
     assert answered == CallAnswered("a", text, is_error=True, outcome=outcome)  # type: ignore[arg-type]
     assert not any(isinstance(event, ToolStarted) for event in loop.events)
+
+
+def test_of_several_reasons_the_flaw_of_the_call_counts_first_and_the_end_of_the_run_last() -> None:
+    ending, flaw = Ending("stopped", "asked", "Stopped."), Flaw("truncated: ...")
+    for because, text in [
+        ((ending, "not today", flaw), "not executed: truncated: ..."),
+        ((ending, "not today"), "rejected: refuse: not today"),
+    ]:
+        loop = Loop(carry_out(A), *(refuse(ProposedAction, reason) for reason in because))
+
+        assert [event.result for event in loop.events if isinstance(event, CallAnswered)] == [text]
 
 
 def test_the_gate_names_everyone_who_refuses_in_any_order() -> None:
