@@ -1,6 +1,6 @@
 """How much memory texts take, so that no conversation and no answer fills it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from agent.messages import AssistantMessage, Message
 
@@ -17,7 +17,7 @@ def weight(text: str) -> int:
     return len(text) if text.isascii() else WIDEST * len(text)
 
 
-def conversation_weight(messages: tuple[Message, ...]) -> int:
+def conversation_weight(messages: Sequence[Message]) -> int:
     """Return the bytes that the texts of `messages` take at most."""
     return sum(weight(text) for message in messages for text in _texts(message))
 
