@@ -117,7 +117,7 @@ class Agent:
 
         Unless the agent has an approver, the one who started the run is the person present: see `Run.answer`.
         """
-        run = Run(self, prompt, attended=True)
+        run = Run(self, prompt, attended=self._approve is None)
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(run.drive)

@@ -32,7 +32,8 @@ class Run:
         self._runner = Runner(agent.program, agent.effects(self.ask if attended else None, self._guarded), journal=self)
         self._news: anyio.Event | None = None  # what readers wait for: the next step, or the end
         self._over = False
-        self._questions: dict[str, _Question] = {}
+        self._attended = attended
+        self._questions: dict[str, _Question] = {}  # from the moment that whoever looks on may hear of them
         self.steps: list[Step] = []
         self.ended: RunEnded | None = None
         for opening in agent.openings(prompt):  # now, so that nothing that people do can come before it
@@ -100,13 +101,15 @@ class Run:
 
     def answer(self, call: str, yes: bool, text: str = "") -> None:
         """Answer the question about the call with this id. Raises KeyError when none is open."""
-        self._questions.pop(call).answer(yes, text)
+        question = self._questions[call]
+        if question.is_answered:
+            raise KeyError(call)
+        question.answer(yes, text)
 
     async def ask(self, asked: ApprovalAsked) -> bool | str:
         """Wait for `answer`: the approver of a run that was started with `Agent.start`."""
-        question = self._questions[asked.call.id] = _Question()
         try:
-            return await question.wait()
+            return await self._questions[asked.call.id].wait()
         finally:
             self._questions.pop(asked.call.id, None)
 
@@ -158,6 +161,8 @@ class Run:
         self.agent.log_step(step)
         if isinstance(step.event, RunEnded):
             self.ended = step.event
+        if isinstance(step.event, ApprovalAsked) and self._attended:
+            self._questions[step.event.call.id] = _Question()
         self.agent.remember(step)
         self._tell_watchers()
 
@@ -208,6 +213,10 @@ class _Question:
     def __init__(self) -> None:
         self._answered = anyio.Event()
         self._answer: bool | str = False
+
+    @property
+    def is_answered(self) -> bool:
+        return self._answered.is_set()
 
     def answer(self, yes: bool, text: str) -> None:
         self._answer = yes or text
