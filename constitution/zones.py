@@ -77,7 +77,8 @@ class Places:
 def zone_of(path: str, places: Places) -> Zone:
     """Return the zone of an absolute path, in which `UNKNOWN` may stand for parts.
 
-    What follows the unknown part does not count. A path whose first folder is unknown is itself unknown.
+    What follows the unknown part counts only where it makes the path a secret one. A path whose first folder is
+    unknown is itself unknown.
     """
     return _zone(path, places)
 
@@ -103,7 +104,12 @@ def _zone(path: str, places: Places) -> Zone:
 
 
 def _zone_of_prefix(path: str, places: Places) -> Zone:
-    """Judge a path with an unknown part by the folders before it; below the workspace anything could be meant."""
+    """Judge a path with an unknown part by the folders before it; below the workspace anything could be meant.
+
+    A path that is secret whatever the unknown part is, like `/proc/$PPID/environ`, is secret.
+    """
+    if _zone(path.replace(FETCHED, "1").replace(UNKNOWN, "1"), places) is Zone.SECRET:
+        return Zone.SECRET
     prefix = path[: path.index(UNKNOWN)].rpartition("/")[0]
     zone = _zone(prefix, places) if prefix else Zone.UNKNOWN
     return Zone.PARTLY_KNOWN if zone in HARMLESS_PREFIXES else zone
@@ -181,4 +187,4 @@ def resolve(word: str, *, cwd: str, home: str) -> str:
     before, _, after = word.partition(UNKNOWN)
     if not before or (UNKNOWN in cwd and not before.startswith("/")) or ".." in after.split("/"):
         return UNKNOWN
-    return absolute(before + "x", cwd=cwd, home=home)[:-1] + UNKNOWN
+    return absolute(before + "x", cwd=cwd, home=home)[:-1] + UNKNOWN + after

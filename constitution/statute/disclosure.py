@@ -46,6 +46,7 @@ DISCLOSURE = (
             "cat ~/.aws/credentials",
             "head ~/.netrc",
             "cat /proc/1/environ",
+            "cat /proc/$PPID/environ",
             "cp ~/.kube/config .",
             "base64 < ~/.npmrc",
         ),
