@@ -5,7 +5,7 @@ from typing import Any
 
 from attrs import frozen
 
-from bp import BProgram, BThreadBody, Event, Receipt, Sync, bthread, event, sync
+from bp import BProgram, BThreadBody, Event, Receipt, Sync, Verification, bthread, event, sync
 
 HOT = event("hot")
 COLD = event("cold")
@@ -65,3 +65,23 @@ def after(program: BProgram, *events: Event) -> list[Receipt]:
         receipts.append(program.post(happened))
         trace(program)
     return receipts
+
+
+@bthread
+def requests(what: Any, times: int = 1) -> BThreadBody:
+    """Request the same so many times."""
+    for _ in range(times):
+        yield sync(request=what)
+
+
+@bthread
+def fails_after(*events: Any) -> BThreadBody:
+    """A monitor: after these events in this order, something is wrong."""
+    for happened in events:
+        yield sync(wait_for=happened)
+    raise AssertionError("seen it")
+
+
+def kinds(found: Verification) -> list[tuple[str, str | None]]:
+    """Return what is wrong, and with which b-thread."""
+    return [(violation.kind, violation.bthread) for violation in found.violations]

@@ -18,10 +18,6 @@ from tests.bp.programs import Ping, keeps_saying, says
 
 A, B = event("a"), event("b")
 
-count = 0
-table: dict[str, list[int]] = {}
-space = SimpleNamespace(n=0)
-
 
 class Counting:
     total = 0
@@ -32,13 +28,6 @@ class Counting:
 
     def grow(self) -> None:
         self.inner.n += 1
-
-
-class Inheriting(Counting):
-    pass
-
-
-counting = Counting()
 
 
 @define

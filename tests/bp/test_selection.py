@@ -6,7 +6,6 @@ import pytest
 
 from bp import (
     BThreadBody,
-    Verification,
     VerificationError,
     any_of,
     bthread,
@@ -15,27 +14,9 @@ from bp import (
     sync,
     verify,
 )
-from tests.bp.programs import STOP, Ping, keeps_saying, says
+from tests.bp.programs import STOP, Ping, fails_after, keeps_saying, kinds, requests, says
 
 A, B, C = event("a"), event("b"), event("c")
-
-
-@bthread
-def requests(what: Any, times: int = 1) -> BThreadBody:
-    for _ in range(times):
-        yield sync(request=what)
-
-
-@bthread
-def fails_after(*events: Any) -> BThreadBody:
-    """A monitor: after these events in this order, something is wrong."""
-    for happened in events:
-        yield sync(wait_for=happened)
-    raise AssertionError("seen it")
-
-
-def kinds(found: Verification) -> list[tuple[str, str | None]]:
-    return [(violation.kind, violation.bthread) for violation in found.violations]
 
 
 # Deadlocks, ends, and the environment.

@@ -17,15 +17,9 @@ from bp import (
     verify,
 )
 from tests.bp.philosophers import philosophers
-from tests.bp.programs import COLD, HOT
+from tests.bp.programs import COLD, HOT, requests
 
 A, B, C = event("a"), event("b"), event("c")
-
-
-@bthread
-def requests(what: Any, times: int = 1) -> BThreadBody:
-    for _ in range(times):
-        yield sync(request=what)
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 12])

@@ -5,7 +5,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from attrs import define, frozen
 
 from bp import BThread, BThreadBody, VerificationError, bthread, event, sync, verify
 from tests.bp.programs import Ping, keeps_saying
@@ -33,22 +32,6 @@ class Inheriting(Counting):
 
 
 counting = Counting()
-
-
-@define
-class Mutable:
-    n: int = 0
-
-
-@define(eq=False)
-class WithoutValue:
-    n: int = 0
-
-
-@frozen
-class Configured:
-    limit: int
-    names: tuple[str, ...] = ()
 
 
 @bthread

@@ -7,7 +7,6 @@ import pytest
 from bp import (
     ALL,
     BThreadBody,
-    Verification,
     VerificationError,
     any_of,
     bthread,
@@ -17,27 +16,9 @@ from bp import (
     verify,
     where,
 )
-from tests.bp.programs import HOT, STOP, Ping, Pong, keeps_saying, says
+from tests.bp.programs import HOT, STOP, Ping, Pong, fails_after, keeps_saying, kinds, requests, says
 
 A, B, C = event("a"), event("b"), event("c")
-
-
-@bthread
-def requests(what: Any, times: int = 1) -> BThreadBody:
-    for _ in range(times):
-        yield sync(request=what)
-
-
-@bthread
-def fails_after(*events: Any) -> BThreadBody:
-    """A monitor: after these events in this order, something is wrong."""
-    for happened in events:
-        yield sync(wait_for=happened)
-    raise AssertionError("seen it")
-
-
-def kinds(found: Verification) -> list[tuple[str, str | None]]:
-    return [(violation.kind, violation.bthread) for violation in found.violations]
 
 
 # Where a violation hides.
