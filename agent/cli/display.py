@@ -132,4 +132,6 @@ class Display:
 def _decision(answered: ApprovalAnswered) -> str:
     if answered.yes:
         return "approved"
+    if not answered.present:
+        return "not approved: nobody is there to ask"
     return f"not approved: {answered.text or 'the answer was no'}"
