@@ -77,6 +77,7 @@ def _add_view(commands: Any) -> None:
     view = _add_command(commands, "view", "write a log as one HTML page: the conversation, and what every b-thread did")
     view.add_argument("log", metavar="LOG", help="a .jsonl file of a run")
     view.add_argument("--output", metavar="FILE", help="where the page goes (default: beside the log, as .html)")
+    view.add_argument("--open", action="store_true", help="open the page in your browser")
     _add_protocols(view, "a b-thread that the run had beside its preset's")
 
 

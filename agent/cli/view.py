@@ -1,6 +1,7 @@
 """`bpagent view`: a log as one HTML page, to be looked at in a browser."""
 
 import os
+import webbrowser
 from argparse import Namespace
 from pathlib import Path
 
@@ -24,4 +25,6 @@ def execute(arguments: Namespace) -> int:
     with open(descriptor, "w", encoding="utf-8") as file:
         file.write(page)
     print(path)
+    if arguments.open:
+        webbrowser.open(path.absolute().as_uri())
     return exit_codes.OK

@@ -52,7 +52,7 @@ def _meta(name: str, content: str) -> Element:
 
 def _header(run: RecordedRun, watched: Watched, title: str) -> Element:
     status, words = _ending(run)
-    rows = (
+    rows: tuple[tuple[str, Element | str], ...] = (
         ("ended", element("b", words, class_=status)),
         ("preset", str(run.header.get("preset"))),
         ("model", str(run.header.get("model"))),
