@@ -6,7 +6,7 @@ from typing import Any
 import anyio
 from attrs import field, frozen
 
-from agent.agent import Agent, failure_record
+from agent.agent import Agent
 from agent.cli import exit_codes
 from agent.cli.display import Display
 from agent.cli.keyboard import can_be_heard, hear_lines, is_terminal
@@ -16,6 +16,7 @@ from agent.cli.screen import Screen
 from agent.cli.signals import HEARD, Interruption
 from agent.effects import Approver
 from agent.errors import AgentError
+from agent.journal import failure_record
 from agent.run import Run
 from bp import BProgramError, Step
 
