@@ -59,6 +59,7 @@ class Agent:
         approve: Approval = None,
         log: str | os.PathLike[str] | LogWriter | None = None,
         secrets: Mapping[str, str] = {},
+        about: Mapping[str, str] = {},
         on_step: Callable[[Step], None] | None = None,
         on_text: Watcher | None = None,
         on_output: Watcher | None = None,
@@ -71,8 +72,8 @@ class Agent:
         workspace: the folder for calls of tools without one; by default that of the tools, else the current one.
         approve: asked when a person has to decide; without it nobody is present, and the answer is no. "later": the
         run rests instead, `run.status` is "waiting", and `decide` and another `run` go on.
-        log: a file that must not exist yet. secrets: texts by name that are masked in it.
-        on_step, on_text, on_output: called with every step, and with pieces
+        log: a file that must not exist yet. secrets: texts by name that are masked in it. about: what else its header
+        says, for whoever goes on with it. on_step, on_text, on_output: called with every step, and with pieces
         of the model's text and of the tools' output. wait: seconds before the next attempt of an inference.
 
         Raises OptionError for an unknown preset, LogError when the log cannot be written.
@@ -89,6 +90,7 @@ class Agent:
         self._wait = wait
         self._history = tuple(history)
         self.under_way = anyio.Lock()  # held by the one run that is; a prompt waits for the end of the run before it
+        self.about = dict(about)
         self.redaction = Redaction(secrets)
         self.decisions = Decisions()
         self._log = self._open_log(log)

@@ -26,6 +26,7 @@ def make_header(agent: "Agent") -> dict[str, Any]:
         "secrets": agent.redaction.names,
         "bthreads": [named(bthread) for bthread in agent.bthreads],
         "model": agent.model.name,
+        "about": agent.about,
         "tools": list(agent.toolbox.names),
         "workspace": agent.toolbox.workspace.root,
         "system_prompt": agent.system_prompt,

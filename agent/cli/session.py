@@ -39,12 +39,13 @@ class Outcome:
 class Session:
     """What a run is led with.
 
+    Without a `prompt` the run goes on that rests.
     `present`: somebody can answer. `approver` answers instead of that person. `watch` is called with every step,
     after it was shown. `shows_final_text`: on the screen too.
     """
 
     make: Maker
-    prompt: str
+    prompt: str | None
     screen: Screen
     present: bool = field(factory=is_terminal)
     approver: Approver | None = None
@@ -71,6 +72,8 @@ async def _lead(session: Session) -> Outcome:
         anyio.open_signal_receiver(*HEARD) as signals,
         session.make(session.approver or person.answer, on_step) as agent,
     ):
+        for step in agent.journal.unfinished:
+            display.take_up(step)
         try:
             async with agent.start(session.prompt) as run, anyio.create_task_group() as tasks:
                 running.append(run)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from agent.lazy import from_modules
 from agent.log.encoding import FORMAT, to_record
-from agent.log.locking import LogInUse, is_in_use
+from agent.log.locking import LogInUse, check_free, is_in_use
 from agent.log.reading import LogError, RecordedRun, read_log
 from agent.log.redacting import Redaction
 from agent.log.writing import LogWriter, reopen
@@ -32,6 +32,7 @@ __all__ = [
     "Redaction",
     "ReplayResult",
     "broke_off",
+    "check_free",
     "is_in_use",
     "read_log",
     "reopen",

@@ -6,31 +6,40 @@ from pathlib import Path
 
 from agent.log.reading import LogError
 
-__all__ = ["LogInUse", "is_in_use", "lock"]
+__all__ = ["LogInUse", "check_free", "is_in_use", "lock"]
 
 
 class LogInUse(LogError):
     """Another process (or another agent of this one) writes the log; the message names the process."""
 
 
-def lock(descriptor: int, path: Path) -> None:
+def lock(descriptor: int, path: Path, how: int = fcntl.LOCK_EX) -> None:
     """Lock an open log until it is closed, or its process ends. Raises LogInUse, and OSError."""
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, how | fcntl.LOCK_NB)
     except BlockingIOError as error:
         raise LogInUse(f"the log {path} is in use by {_holder(descriptor)}; wait for its end, or end it") from error
 
 
-def is_in_use(path: Path) -> bool:
-    """Whether somebody writes the log now. Raises OSError."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+def check_free(path: Path) -> None:
+    """Raise LogInUse when somebody writes the log now, LogError when it cannot be opened."""
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        return False
-    except BlockingIOError:
-        return True
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError as error:
+        raise LogError(f"cannot read the log {path}: {error.strerror}") from error
+    try:
+        lock(descriptor, path, how=fcntl.LOCK_SH)
     finally:
         os.close(descriptor)
+
+
+def is_in_use(path: Path) -> bool:
+    """Whether somebody writes the log now. Raises LogError when it cannot be opened."""
+    try:
+        check_free(path)
+    except LogInUse:
+        return True
+    return False
 
 
 def _holder(descriptor: int) -> str:
