@@ -14,7 +14,7 @@ Standard output is the final text and nothing else (with --json: the records of 
 progress, questions and errors go to standard error. A line with the word "stop" on standard input stops the run,
 Ctrl-C aborts it.
 
-a model: gpt-5-mini (with OPENAI_API_KEY, and OPENAI_BASE_URL for another server), http://127.0.0.1:8080/v1,
+a model: gpt-5-mini (with OPENAI_API_KEY, or OPENAI_BASE_URL for another server), http://127.0.0.1:8080/v1,
 http://127.0.0.1:8080/v1#name, script:FILE.yaml"""
 
 
@@ -54,7 +54,9 @@ def _add_run(commands: Any) -> None:
     run.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="change one row of the preset")
     _add_protocols(run, "add a b-thread; more than once if you like")
     run.add_argument("--json", action="store_true", help="print the records of the log as they happen")
-    run.add_argument("--api", default="chat", metavar="WIRE", help="the model's wire format: chat")
+    run.add_argument(
+        "--api", default="chat", choices=("chat", "responses"), help="the model's wire format (default: chat)"
+    )
     run.add_argument("--config", metavar="FILE", help="not there yet: use --option")
 
 
