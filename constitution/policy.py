@@ -24,7 +24,9 @@ class Policy:
 
     `bounded`: paths of file tools must lie in the workspace or an allowed root. `blocklist`: words that are denied as
     programs of a shell command ("rm"), or a program with an argument ("chmod 777"), whatever the category (S0 6.4).
-    `admin`: the level of actions whose category is admin (S0 6.1).
+    `write` and `admin`: the level of actions of that category (S0 6.1), unless their tool is one of `listed`.
+    `attended`: somebody can be asked. If not, what would be asked is denied; about a listed tool that runs no shell
+    command the answer is known beforehand, and is yes.
     """
 
     name: str
@@ -33,7 +35,10 @@ class Policy:
     denied_paths: tuple[str, ...] = DENIED_PATHS
     blocklist: tuple[str, ...] = ()
     bounded: bool = True
+    write: Level = Level.allow
     admin: Level = Level.allow
+    listed: tuple[str, ...] = ()
+    attended: bool = True
 
     def rules_for(self, effect: Effect, zone: Zone) -> tuple[Rule, ...]:
         """Return the rules that speak about an effect in a zone, the strictest first."""
@@ -52,6 +57,12 @@ class Policy:
     def roots(self, home: str) -> tuple[str, ...]:
         """Return the allowed roots, absolute."""
         return tuple(absolute(path, cwd="/", home=home) for path in self.allowed_roots)
+
+    def for_job(self, *listed: str) -> "Policy":
+        """Return this policy for a job without a person: only the tools in `listed` may do more than read (S6.14)."""
+        return evolve(
+            self, name=f"{self.name} (job)", write=Level.deny, admin=Level.deny, listed=listed, attended=False
+        )
 
     def with_rules(self, *rules: Rule) -> "Policy":
         """Return this policy with more rules; no verdict becomes weaker."""
