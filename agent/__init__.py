@@ -3,14 +3,14 @@
 Reading order:
 
 - `lazy`: names that are imported when they are used.
-- `calls`, `messages`: tool calls and the conversation as values. `events`: everything that can happen.
+- `messages`, `calls`: the conversation and tool calls as values. `events`: everything that can happen.
 - `errors`: what breaks a run off. `reasons`: why b-threads refuse. `threads/`: the rules of the loop.
 - `models/`, `tools/`: the world. `projections/`: what is remembered. `effects/`: what events start in the world.
 - `log/`, `header`, `journal`: the record of a run, and its replay. `deciding`: what people say about calls.
 - `presets`: which rules, as data. `run`, `agent`: putting it together. `stateless`: the same as one function.
 - `rebuilding`: a log's program once more. `resuming`: going on with it.
 - `invariants/`, `verification/`: the loop, model-checked.
-- `retracing`: what was held at each step. `page/`: a run as one HTML page.
+- `hindsight/`: recorded runs judged again. `retracing`: what was held at each step. `page/`: a run as one HTML page.
 - `testing`, `pytest_plugin`: tests of agents and b-threads. `cli/`: the command.
 """
 

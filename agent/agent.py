@@ -27,7 +27,7 @@ from agent.events import BackoffStarted, HistoryGiven, PromptGiven, RunEnded
 from agent.header import make_header
 from agent.journal import Journal, note_failure, take
 from agent.log import LogWriter, Redaction
-from agent.messages import Message
+from agent.messages import Message, UserMessage
 from agent.models import Model
 from agent.presets import Preset, preset_named
 from agent.projections import Conversation, Totals
@@ -128,8 +128,10 @@ class Agent:
         """
         self.decisions.decide(self.journal.unfinished, call, yes, text)
 
-    async def run(self, prompt: str | None = None) -> Run:
+    async def run(self, prompt: str | UserMessage | None = None) -> Run:
         """Run to the end and return the run; without a prompt, go on with the run that rests.
+
+        A prompt with images is a `UserMessage`.
 
         Raises BProgramError when a b-thread failed, RunError when the log or a listener did; the log says so then.
         """
@@ -137,12 +139,12 @@ class Agent:
         await run.drive()
         return run
 
-    def run_sync(self, prompt: str | None = None) -> Run:
+    def run_sync(self, prompt: str | UserMessage | None = None) -> Run:
         """Run to the end, for programs without an event loop."""
         return anyio.run(self.run, prompt)
 
     @asynccontextmanager
-    async def start(self, prompt: str | None = None) -> AsyncIterator[Run]:
+    async def start(self, prompt: str | UserMessage | None = None) -> AsyncIterator[Run]:
         """Start a run, or go on with the one that rests, and give it.
 
         Leaving the block waits for its end, an error in the block aborts it.
@@ -173,7 +175,7 @@ class Agent:
 
     # What a run needs.
 
-    def openings(self, prompt: str | None) -> tuple[Event, ...]:
+    def openings(self, prompt: str | UserMessage | None) -> tuple[Event, ...]:
         """Return what a run begins with: the prompt, and in the first run what was said before it.
 
         A run that goes on begins with nothing. Raises RunError when there is none.
@@ -183,7 +185,8 @@ class Agent:
                 raise RunError("no run rests that could go on; give a prompt")
             return ()
         history, self._history = self._history, ()
-        return (*((HistoryGiven(history),) if history else ()), PromptGiven(prompt))
+        asked = UserMessage(prompt) if isinstance(prompt, str) else prompt
+        return (*((HistoryGiven(history),) if history else ()), PromptGiven(asked.text, asked.images))
 
     def effects(self, attendant: Approver | None, guarded: Callable[[Watcher], Watcher]) -> tuple[Effect, ...]:
         """Return the effects of the loop.

@@ -27,6 +27,7 @@ def make_header(agent: "Agent") -> dict[str, Any]:
         "bthreads": [named(bthread) for bthread in agent.bthreads],
         "model": agent.model.name,
         "about": agent.about,
+        "api": getattr(agent.model, "api", None),  # which wire format a resumed run speaks; only servers have one
         "tools": list(agent.toolbox.names),
         "workspace": agent.toolbox.workspace.root,
         "system_prompt": agent.system_prompt,

@@ -9,7 +9,7 @@ import anyio
 from agent.deciding import open_questions
 from agent.errors import RunError
 from agent.events import AbortAsked, ApprovalAsked, FollowUpGiven, RunEnded, SteeringGiven, StopAsked
-from agent.messages import Message, Usage
+from agent.messages import Message, Usage, UserMessage
 from bp import Event, Step
 from bp.runner import GRACE, Runner
 
@@ -27,7 +27,7 @@ class Run:
     are what people do meanwhile; they may be called from the event loop of the run only. `agent` is whose run it is.
     """
 
-    def __init__(self, agent: "Agent", prompt: str | None, *, attended: bool = False) -> None:
+    def __init__(self, agent: "Agent", prompt: str | UserMessage | None, *, attended: bool = False) -> None:
         """Prepare a run; `Agent.run` and `Agent.start` make and drive it. attended: somebody may `answer`.
 
         Without a prompt it goes on with the run that rests. Raises RunError when none does.

@@ -13,6 +13,7 @@ from agent.cli.telling import command_of, is_error
 from agent.log import RecordedRun, to_record
 from agent.log.encoding import dump
 from agent.models import Model, ScriptedModel, model_from_name
+from agent.models.wires import Api
 from agent.run import Run
 from bp import Step
 
@@ -34,7 +35,9 @@ def model_of(recorded: RecordedRun, given: str, environ: Mapping[str, str]) -> M
     """Return the model of a log, or the one that was `given` instead; a script goes on where it was."""
     about = recorded.header.get("about")
     known = about.get("model") if isinstance(about, Mapping) else None
-    model = model_from_name(given or str(known or recorded.header.get("model") or ""), environ)
+    name = given or str(known or recorded.header.get("model") or "")
+    api: Api = "responses" if recorded.header.get("api") == "responses" else "chat"
+    model = model_from_name(name, environ, api=api)
     if isinstance(model, ScriptedModel) and not given:
         model.skip(sum(record["name"] in INFERENCES for record in recorded.records))
     return model

@@ -10,8 +10,9 @@ Reading order:
 - `shipped`: the presets by name.
 """
 
+from agent.presets.judging import Judge
 from agent.presets.options import OptionError
 from agent.presets.preset import Preset
 from agent.presets.shipped import PRESETS, preset_named
 
-__all__ = ["PRESETS", "OptionError", "Preset", "preset_named"]
+__all__ = ["PRESETS", "Judge", "OptionError", "Preset", "preset_named"]
