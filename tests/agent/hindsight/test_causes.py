@@ -114,7 +114,7 @@ def test_a_call_that_ran_has_no_objections(why: Callable[..., Any]) -> None:
 def test_an_id_that_comes_again_has_a_cause_each_time(why: Callable[..., Any]) -> None:
     first, second = call("bash", command="ls", id="same"), call("bash", command="rm -rf /", id="same")
 
-    causes = why("same", first, second)
+    found = why("same", first, second)
 
     assert [bool(cause.objections) for cause in found] == [False, True]
 
