@@ -7,15 +7,14 @@ from collections.abc import Callable
 from datetime import datetime
 
 from agent.agent import Agent
+from agent.cli.archive import new_log
 from agent.cli.mistakes import Mistake
 from agent.cli.protocols import load_protocols
-from agent.cli.screen import Screen, screen_on, visible_lines
-from agent.cli.session import Outcome, Session, lead
-from agent.cli.setup import chosen_preset, existing_folder, log_path, tools_of
-from agent.cli.telling import is_error
+from agent.cli.reviving import nameable, print_outcome, print_record, secrets_of
+from agent.cli.screen import Screen, screen_on
+from agent.cli.session import Session, lead
+from agent.cli.setup import chosen_preset, existing_folder, tools_of
 from agent.effects import Approver
-from agent.log import to_record
-from agent.log.encoding import dump
 from agent.models import model_from_name
 from bp import Step
 
@@ -30,13 +29,10 @@ def execute(arguments: Namespace) -> int:
         make=_maker(arguments, screen),
         prompt=arguments.prompt,
         screen=screen,
-        watch=_print_record if arguments.json else None,
+        watch=print_record if arguments.json else None,
     )
     outcome = lead(session)
-    if not arguments.json:
-        _print_final_text(outcome)
-    elif outcome.failure is not None:
-        print(dump(outcome.failure), flush=True)
+    print_outcome(outcome, screen, as_json=arguments.json)
     return outcome.code
 
 
@@ -52,7 +48,8 @@ def _maker(arguments: Namespace, screen: Screen) -> Callable[[Approver, Callable
     workspace = existing_folder(arguments.workspace)
     threads = load_protocols(arguments.protocol)
     model = model_from_name(arguments.model, os.environ, api=arguments.api)
-    log = log_path(arguments.log, datetime.now())
+    secrets = secrets_of(arguments.secret, os.environ)
+    log = new_log(arguments.log, datetime.now())
 
     def make(approver: Approver, on_step: Callable[[Step], None]) -> Agent:
         agent = Agent(
@@ -60,8 +57,10 @@ def _maker(arguments: Namespace, screen: Screen) -> Callable[[Approver, Callable
             tools_of(preset, workspace),
             preset=preset,
             threads=threads,
-            approve=approver,
+            approve="later" if arguments.approvals == "later" else approver,
             log=log,
+            secrets=secrets,
+            about={"model": nameable(arguments.model)},
             on_step=on_step,
         )
         screen.labelled(
@@ -70,15 +69,3 @@ def _maker(arguments: Namespace, screen: Screen) -> Callable[[Approver, Callable
         return agent
 
     return make
-
-
-def _print_record(step: Step) -> None:
-    print(dump(to_record(step)), flush=True)
-
-
-def _print_final_text(outcome: Outcome) -> None:
-    """Print the last words, unless they are an error: those were told already."""
-    run = outcome.run
-    if run.text and not is_error(run.status):
-        text = "\n".join(visible_lines(run.text)) if sys.stdout.isatty() else run.text
-        print(text)
