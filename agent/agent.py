@@ -15,12 +15,15 @@ from attrs import evolve
 
 from agent.effects import (
     Approver,
+    Measure,
     Watcher,
     approval_effect,
     backoff_effect,
+    deadline_effect,
     description_effect,
     execution_effect,
     inference_effect,
+    summary_effect,
 )
 from agent.errors import RunError
 from agent.events import BackoffStarted, HistoryGiven, PromptGiven, RunEnded
@@ -29,9 +32,10 @@ from agent.log import LogWriter
 from agent.messages import Message
 from agent.models import Model
 from agent.presets import Preset, preset_named
-from agent.projections import Conversation, OpenCalls, Totals
+from agent.presets.prompts import finish_text
+from agent.projections import Context, Conversation, OpenCalls, StateTracker, Totals
 from agent.run import Run
-from agent.tools import Tool, Workspace
+from agent.tools import Tool, Workspace, complete, pursue_objective
 from agent.tools.toolbox import Toolbox
 from bp import BProgram, BThread, Event, ProgramEnded, Step
 from bp.runner import Effect
@@ -71,13 +75,17 @@ class Agent:
         log: a file that must not exist yet. on_step, on_text, on_output: called with every step, and with pieces
         of the model's text and of the tools' output. wait: seconds before the next attempt of an inference.
 
-        Raises OptionError for an unknown preset, LogError when the log cannot be written.
+        Raises OptionError for an unknown preset and for a limited cost without a price, LogError when the log cannot
+        be written.
         """
         self.preset = preset_named(preset) if isinstance(preset, str) else preset
         self.model = model
         self.threads = tuple(threads)
-        self.toolbox = _make_toolbox(tuple(tools), workspace)
+        self.toolbox = _make_toolbox((*_own_tools(self.preset), *tools), workspace)
+        self._measure = Measure(self.preset.price_of(model.name), self.preset.counts_tokens)
         self.conversation = Conversation()
+        self.tracker = StateTracker(self.preset.max_iterations)
+        self.context = Context(self.conversation, self.tracker, self.preset.context_tokens)
         self.totals = Totals()
         self.bthreads = (*self.preset.bthreads(), *self.threads)
         self.program = BProgram(*self.bthreads)
@@ -155,7 +163,11 @@ class Agent:
         on_text = self._on_text and guarded(self._on_text)
         on_output = self._on_output and guarded(self._on_output)
         return (
-            inference_effect(self.model, self.toolbox, self.system_prompt, self.conversation, self.totals, on_text),
+            inference_effect(
+                self.model, self.toolbox, self.system_prompt, self.context, self.totals, on_text, self._measure
+            ),
+            summary_effect(self.model, self.context, self._measure),
+            deadline_effect(),
             description_effect(self.toolbox),
             execution_effect(self.toolbox, on_output),
             approval_effect(self._approve or attendant),
@@ -176,7 +188,7 @@ class Agent:
 
     def remember(self, step: Step) -> None:
         """Have the projections fold a step, and then tell whoever looks on. Raises RunError."""
-        _take("a projection", self._fold, step)
+        _take("a projection", lambda step: self._fold(step.event), step)
         if self._on_step is not None:
             _take("on_step", self._on_step, step)
 
@@ -196,8 +208,7 @@ class Agent:
         if run.ended is None:
             run.ended = RunEnded("failed", "engine_error", str(error))
             for answered in self._open_calls.answers():
-                self.conversation.fold(answered)
-                self._open_calls.fold(answered)
+                self._fold(answered)
             if not isinstance(error, ProgramEnded):  # else there was no run
                 _note_failure(error, lambda: self._log_end(run))
         _note_failure(error, self.program.close)
@@ -206,10 +217,9 @@ class Agent:
         if self._log is not None and run.ended is not None:
             self._log.append(failure_record(self._last_step, run.ended))
 
-    def _fold(self, step: Step) -> None:
-        self.conversation.fold(step.event)
-        self.totals.fold(step.event)
-        self._open_calls.fold(step.event)
+    def _fold(self, event: Event) -> None:
+        for projection in (self.conversation, self.tracker, self.context, self.totals, self._open_calls):
+            projection.fold(event)
 
     def _shipped_prompt(self) -> str:
         preset = self.preset
@@ -219,6 +229,7 @@ class Agent:
             timeout=preset.timeout,
             output_limit=preset.output_limit,
             max_iterations=preset.max_iterations or "as many as it takes",
+            finish=finish_text(complete_tool=preset.complete_tool, objective_tool=preset.objective_tool),
         )
 
 
@@ -248,6 +259,11 @@ def _note_failure(error: Exception, function: Callable[[], None]) -> None:
         function()
     except Exception as another:
         error.add_note(f"and then: {type(another).__name__}: {another}")
+
+
+def _own_tools(preset: Preset) -> tuple[Tool, ...]:
+    """Return the tools that the rules of a preset need; tools of the same name that are given take their place."""
+    return (*((pursue_objective,) if preset.objective_tool else ()), *((complete,) if preset.finishes_by_tool else ()))
 
 
 def _make_toolbox(tools: tuple[Tool, ...], workspace: str | os.PathLike[str] | None) -> Toolbox:

@@ -17,6 +17,9 @@ from agent.effects import Approver
 from agent.log import to_record
 from agent.log.encoding import dump
 from agent.models import model_from_name
+from agent.presets import Preset
+from agent.projections import told_to_user
+from agent.run import Run
 from bp import Step
 
 __all__ = ["execute"]
@@ -26,11 +29,14 @@ def execute(arguments: Namespace) -> int:
     """Run and return the exit code. Raises for wrong input, before anything happens."""
     _check_what_is_not_there_yet(arguments)
     screen = screen_on(sys.stderr)
+    preset = chosen_preset(arguments.preset, arguments.option)
     session = Session(
-        make=_maker(arguments, screen),
+        make=_maker(arguments, preset, screen),
         prompt=arguments.prompt,
         screen=screen,
         watch=_print_record if arguments.json else None,
+        stop_word=preset.stop_word,
+        max_iterations=preset.max_iterations,
     )
     outcome = lead(session)
     if not arguments.json:
@@ -49,8 +55,7 @@ def _check_what_is_not_there_yet(arguments: Namespace) -> None:
         raise Mistake("the prompt is empty; say what the agent is to do")
 
 
-def _maker(arguments: Namespace, screen: Screen) -> Callable[[Approver, Callable[[Step], None]], Agent]:
-    preset = chosen_preset(arguments.preset, arguments.option)
+def _maker(arguments: Namespace, preset: Preset, screen: Screen) -> Callable[[Approver, Callable[[Step], None]], Agent]:
     workspace = existing_folder(arguments.workspace)
     threads = load_protocols(arguments.protocol)
     model = model_from_name(arguments.model, os.environ)
@@ -79,8 +84,13 @@ def _print_record(step: Step) -> None:
 
 
 def _print_final_text(outcome: Outcome) -> None:
-    """Print the last words, unless they are an error: those were told already."""
+    """Print the last words, unless they are an error: those were told already; and what work left behind."""
     run = outcome.run
     if run.text and not is_error(run.status):
-        text = "\n".join(visible_lines(run.text)) if sys.stdout.isatty() else run.text
-        print(text)
+        text = f"{run.text}\n\n{told_to_user(run.state)}" if _is_interrupted_work(run) else run.text
+        print("\n".join(visible_lines(text)) if sys.stdout.isatty() else text)
+
+
+def _is_interrupted_work(run: Run) -> bool:
+    """Whether an objective was pursued, and the run ended before it was complete (S1 7.2, 7.3)."""
+    return run.state.objective is not None and run.status != "completed"

@@ -39,7 +39,8 @@ class Session:
     """What a run is led with.
 
     `present`: somebody can answer. `approver` answers instead of that person. `watch` is called with every step,
-    after it was shown. `shows_final_text`: on the screen too.
+    after it was shown. `shows_final_text`: on the screen too. `stop_word`: whether "stop" has to be a word to stop.
+    `max_iterations`: what is shown as the limit.
     """
 
     make: Maker
@@ -49,6 +50,8 @@ class Session:
     approver: Approver | None = None
     watch: Callable[[Step], None] | None = None
     shows_final_text: bool = False
+    stop_word: str = "word"
+    max_iterations: int | None = None
 
 
 def lead(session: Session) -> Outcome:
@@ -57,9 +60,12 @@ def lead(session: Session) -> Outcome:
 
 
 async def _lead(session: Session) -> Outcome:
-    display, interruption = Display(session.screen, shows_final_text=session.shows_final_text), Interruption()
+    display = Display(session.screen, shows_final_text=session.shows_final_text, max_iterations=session.max_iterations)
+    interruption = Interruption()
     running: list[Run] = []
-    person = Person(session.screen, present=session.present, stop=lambda: _ask_to_stop(running))
+    person = Person(
+        session.screen, present=session.present, stop=lambda: _ask_to_stop(running), stop_word=session.stop_word
+    )
 
     def on_step(step: Step) -> None:
         display.show(step)
@@ -86,7 +92,7 @@ def _outcome(run: Run, interruption: Interruption) -> Outcome:
     last = run.steps[-1] if run.steps else None
     broke_off = run.ended is not None and (last is None or last.event != run.ended)
     failure = failure_record(last, run.ended) if run.ended is not None and broke_off else None
-    return Outcome(run, exit_codes.of_run(run.status, interruption.number), failure)
+    return Outcome(run, exit_codes.of_run(run.status, interruption.number, run.reason), failure)
 
 
 async def _listen(person: Person) -> None:
