@@ -10,9 +10,8 @@ from anyio.streams.memory import MemoryObjectSendStream
 from agent.cli.screen import Screen, visible
 from agent.cli.telling import command_of
 from agent.events import ApprovalAsked
-from agent.threads.wishes import has_the_letters_stop
 
-__all__ = ["Person", "approval_question", "read_answer", "says_stop"]
+__all__ = ["STOPS", "Person", "approval_question", "has_letters_of_stop", "read_answer", "says_stop"]
 
 PROMPTS = 3  # how often one question is put
 
@@ -27,11 +26,18 @@ def read_answer(line: str) -> bool | None:
     return {"yes": True, "y": True, "no": False, "n": False}.get(line.strip().lower())
 
 
-def says_stop(line: str, stop_word: str = "word") -> bool:
-    """Whether a line holds the word "stop"; with `stop_word` "letters", anywhere and in any word (S1 7.3)."""
-    if stop_word == "letters":
-        return has_the_letters_stop(line)
+def says_stop(line: str) -> bool:
+    """Whether a line holds the word "stop"."""
     return re.search(r"\bstop\b", line, re.IGNORECASE) is not None
+
+
+def has_letters_of_stop(line: str) -> bool:
+    """Whether a line holds the letters of "stop", in a word or alone (S1 7.3)."""
+    return "stop" in line.lower()
+
+
+STOPS = {"word": says_stop, "letters": has_letters_of_stop}
+"""Which typed lines stop a run, by the option `stop_text`."""
 
 
 class Person:
@@ -40,19 +46,26 @@ class Person:
     `present` is false when standard input is no terminal; then nobody is asked.
     """
 
-    def __init__(self, screen: Screen, *, present: bool, stop: Callable[[], None], stop_word: str = "word") -> None:
-        """Make a person; `stop` is called for each line that says so."""
+    def __init__(
+        self,
+        screen: Screen,
+        *,
+        present: bool,
+        stop: Callable[[], None],
+        stops: Callable[[str], bool] = says_stop,
+    ) -> None:
+        """Make a person; `stop` is called for each line that `stops`."""
         self._screen = screen
         self._present = present
         self._stop = stop
-        self._stop_word = stop_word
+        self._stops = stops
         self._gone = False
         self._question: MemoryObjectSendStream[str] | None = None
 
     def hear(self, line: str) -> None:
         """Take a line that was typed. Lines before a question do not answer it."""
         self._screen.line_is_open = False
-        if says_stop(line, self._stop_word):
+        if self._stops(line):
             self._stop()
         elif self._question is not None:
             self._question.send_nowait(line)

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from agent.agent import Agent
 from agent.cli.mistakes import Mistake
+from agent.cli.person import STOPS
 from agent.cli.protocols import load_protocols
 from agent.cli.screen import Screen, screen_on, visible_lines
 from agent.cli.session import Outcome, Session, lead
@@ -34,8 +35,8 @@ def execute(arguments: Namespace) -> int:
         make=_maker(arguments, preset, screen),
         prompt=arguments.prompt,
         screen=screen,
+        stops=STOPS[preset.stop_text],
         watch=_print_record if arguments.json else None,
-        stop_word=preset.stop_word,
         max_iterations=preset.max_iterations,
     )
     outcome = lead(session)

@@ -47,7 +47,7 @@ class Preset:
 
     max_tokens, max_cost (US dollars, by `prices`: MODEL=INPUT/OUTPUT for a million tokens), deadline (seconds): of a
     run. complete_tool: only `complete` ends a run; objective_tool: only once `pursue_objective` was called.
-    stop_word: whether "stop" has to be a word to stop. context_tokens: how much of the conversation is shown to the
+    stop_text: whether "stop" has to be a word to stop. context_tokens: how much of the conversation is shown to the
     model; what is older is left out ("trim") or summed up by it ("summary").
     """
 
@@ -66,7 +66,7 @@ class Preset:
     attempts: int = field(default=4, validator=validators.ge(1))
     sequential: bool = True
     stop_after: Literal["call", "step"] = field(default="call", validator=validators.in_(("call", "step")))
-    stop_word: Literal["word", "letters"] = field(default="word", validator=validators.in_(("word", "letters")))
+    stop_text: Literal["word", "letters"] = field(default="word", validator=validators.in_(("word", "letters")))
     complete_tool: bool = False
     objective_tool: bool = False
     context_tokens: int | None = field(default=None, validator=_optional_positive())

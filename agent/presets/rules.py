@@ -59,7 +59,7 @@ RULES: tuple[Choice, ...] = (
     lambda preset, judge: summarize_when_full(preset.summary_from) if preset.summary_from else None,
     lambda preset, judge: retry(preset.attempts),
     lambda preset, judge: stop_on_request(preset.stop_after),
-    lambda preset, judge: stop_when_said() if preset.stop_word == "letters" else None,
+    lambda preset, judge: stop_when_said() if preset.stop_text == "letters" else None,
     lambda preset, judge: abort_on_request(),
 )
 """Each line gives the b-thread that a preset's options choose, or None where they choose it not."""

@@ -22,7 +22,7 @@ PRESETS = {
             max_iterations=25,
             doom_loop=None,
             stop_after="step",
-            stop_word="letters",
+            stop_text="letters",
             objective_tool=True,
             complete_tool=True,
         ),
