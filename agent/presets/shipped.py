@@ -13,7 +13,18 @@ PRESETS = {
             "workspace",  # S0
             policy="workspace",
             max_failures=None,
+            doom_loop=None,
             allowed_paths=("~/.agent/workspace", "/tmp/agent"),
+        ),
+        Preset(
+            "autonomous",  # S1
+            policy="approval_list",
+            max_iterations=25,
+            doom_loop=None,
+            stop_after="step",
+            stop_text="letters",
+            objective_tool=True,
+            complete_tool=True,
         ),
     )
 }

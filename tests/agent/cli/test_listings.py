@@ -64,9 +64,9 @@ def test_tools_as_json_are_their_schemas(command: Command) -> None:
 def test_presets_are_a_table_whose_differences_come_first(command: Command) -> None:
     lines = command("presets").out.splitlines()
 
-    assert lines[0].split() == ["different", "default", "workspace"]
-    assert any(line.split() == ["max_failures", "5", "none"] for line in lines)
-    assert any(line.split() == ["max_iterations", "20", "20"] for line in lines)
+    assert lines[0].split() == ["different", "default", "workspace", "autonomous"]
+    assert any(line.split() == ["max_failures", "5", "none", "5"] for line in lines)
+    assert any(line.split() == ["max_iterations", "20", "20", "25"] for line in lines)
 
 
 @pytest.mark.parametrize("name", ["demo", "run", "check", "replay", "tools", "presets"])
