@@ -26,7 +26,7 @@ from agent.errors import RunError
 from agent.events import BackoffStarted, HistoryGiven, PromptGiven, RunEnded
 from agent.header import make_header
 from agent.log import LogWriter
-from agent.messages import Message
+from agent.messages import Message, UserMessage
 from agent.models import Model
 from agent.presets import Preset, preset_named
 from agent.projections import Conversation, OpenCalls, Totals
@@ -82,6 +82,7 @@ class Agent:
         self.bthreads = (*self.preset.bthreads(), *self.threads)
         self.program = BProgram(*self.bthreads)
         self.heard: list[Event] = []  # what came from outside so far, in order
+        self.left_unsaid: list[str] = []  # what people said too late for a run; the next one begins with it
         self.system_prompt = system_prompt if system_prompt is not None else self._shipped_prompt()
         self._approve = approve
         self._on_step, self._on_text, self._on_output = on_step, on_text, on_output
@@ -143,8 +144,10 @@ class Agent:
     # What a run needs.
 
     def openings(self, prompt: str) -> tuple[Event, ...]:
-        """Return what a run begins with: the prompt, and in the first run what was said before it."""
-        history, self._history = self._history, ()
+        """Return what a run begins with: the prompt, and before it what was said before this run and not in one."""
+        history = (*self._history, *map(UserMessage, self.left_unsaid))
+        self._history = ()
+        self.left_unsaid.clear()
         return (*((HistoryGiven(history),) if history else ()), PromptGiven(prompt))
 
     def effects(self, attendant: Approver | None, guarded: Callable[[Watcher], Watcher]) -> tuple[Effect, ...]:

@@ -13,7 +13,9 @@ The rules, each a preset's choice:
 - `judging`: `by_constitution`; what is denied is refused, what needs a person waits for one
 - `starts`: `no_start_without_approval`, on exactly the call that was approved
 - `flaws`: `only_whole_calls`; the others are answered, and never run
-- `order`: one call at a time, answers in source order
+- `order`: one call at a time, or those together that may; answers in source order
+- `steering`: `skip_when_steered`; what a person says meanwhile is heard before anything else begins
+- `follow_ups`: `continue_with_follow_ups`; what a person wants next is heard before the run completes
 - `limits`: turns, failures in a row, empty answers in a row
 - `retries`: `retry`, a little later each time
 - `stopping`: stop and abort
@@ -24,12 +26,14 @@ from agent.threads.calls import carry_out
 from agent.threads.conversation import converse
 from agent.threads.drafts import choose
 from agent.threads.flaws import only_whole_calls
+from agent.threads.follow_ups import continue_with_follow_ups
 from agent.threads.judging import by_constitution
 from agent.threads.limits import at_most, empty_answers, too_many_failures
 from agent.threads.order import answers_in_source_order, one_at_a_time
 from agent.threads.retries import retry
 from agent.threads.sessions import session
 from agent.threads.starts import no_start_without_approval
+from agent.threads.steering import skip_when_steered
 from agent.threads.stopping import abort_on_request, stop_on_request
 
 __all__ = [
@@ -40,6 +44,7 @@ __all__ = [
     "by_constitution",
     "carry_out",
     "choose",
+    "continue_with_follow_ups",
     "converse",
     "empty_answers",
     "gate",
@@ -48,6 +53,7 @@ __all__ = [
     "only_whole_calls",
     "retry",
     "session",
+    "skip_when_steered",
     "stop_on_request",
     "too_many_failures",
 ]
