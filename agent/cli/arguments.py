@@ -32,6 +32,7 @@ def make_parser() -> argparse.ArgumentParser:
     _add_run(commands)
     _add_check(commands)
     _add_replay(commands)
+    _add_view(commands)
     _add_verify(commands)
     _add_tools(commands)
     _add_command(commands, "presets", "show the presets, and how they differ")
@@ -70,6 +71,14 @@ def _add_replay(commands: Any) -> None:
     replay = _add_command(commands, "replay", "run a log's program on its record, and say whether all is equal")
     replay.add_argument("log", metavar="LOG", help="a .jsonl file of a run")
     _add_protocols(replay, "a b-thread that the run had beside its preset's")
+
+
+def _add_view(commands: Any) -> None:
+    view = _add_command(commands, "view", "write a log as one HTML page: the conversation, and what every b-thread did")
+    view.add_argument("log", metavar="LOG", help="a .jsonl file of a run")
+    view.add_argument("--output", metavar="FILE", help="where the page goes (default: beside the log, as .html)")
+    view.add_argument("--open", action="store_true", help="open the page in your browser")
+    _add_protocols(view, "a b-thread that the run had beside its preset's")
 
 
 def _add_verify(commands: Any) -> None:
