@@ -4,10 +4,11 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Literal, overload
 
-from attrs import frozen
+from attrs import field, frozen, validators
 
 __all__ = [
     "AssistantMessage",
+    "Image",
     "Message",
     "Messages",
     "RequestedCall",
@@ -33,6 +34,14 @@ class RequestedCall:
     id: str
     name: str
     arguments: str = ""
+
+
+@frozen
+class Image:
+    """A picture as bytes, in the format that `media_type` names, such as "image/png". Raises ValueError for none."""
+
+    media_type: str = field(validator=validators.matches_re(r"image/[a-z0-9.+-]+"))
+    content: bytes = field(validator=(validators.instance_of(bytes), validators.min_len(1)), repr=False)
 
 
 @frozen
