@@ -9,7 +9,8 @@ Reading order:
 - `log/`, `header`: the record of a run, and its replay.
 - `presets`: which rules, as data. `run`, `agent`: putting it together. `stateless`: the same as one function.
 - `rebuilding`: a log's program once more. `invariants/`, `verification/`: the loop, model-checked.
-- `retracing`, `testing`, `pytest_plugin`: tests of agents and b-threads. `cli/`: the command.
+- `retracing`: what was held at each step. `page/`: a run as one HTML page.
+- `testing`, `pytest_plugin`: tests of agents and b-threads. `cli/`: the command.
 """
 
 from typing import TYPE_CHECKING

@@ -26,7 +26,7 @@ from agent.errors import RunError
 from agent.events import BackoffStarted, HistoryGiven, PromptGiven, RunEnded
 from agent.header import make_header
 from agent.log import LogWriter
-from agent.messages import Message
+from agent.messages import Message, UserMessage
 from agent.models import Model
 from agent.presets import Preset, preset_named
 from agent.projections import Conversation, OpenCalls, Totals
@@ -98,8 +98,8 @@ class Agent:
         """The conversation so far."""
         return self.conversation.messages
 
-    async def run(self, prompt: str) -> Run:
-        """Run to the end and return the run.
+    async def run(self, prompt: str | UserMessage) -> Run:
+        """Run to the end and return the run; a prompt with images is a `UserMessage`.
 
         Raises BProgramError when a b-thread failed, RunError when the log or a listener did; the log says so then.
         """
@@ -107,12 +107,12 @@ class Agent:
         await run.drive()
         return run
 
-    def run_sync(self, prompt: str) -> Run:
+    def run_sync(self, prompt: str | UserMessage) -> Run:
         """Run to the end, for programs without an event loop."""
         return anyio.run(self.run, prompt)
 
     @asynccontextmanager
-    async def start(self, prompt: str) -> AsyncIterator[Run]:
+    async def start(self, prompt: str | UserMessage) -> AsyncIterator[Run]:
         """Start a run and give it; leaving the block waits for its end, an error in the block aborts it.
 
         Unless the agent has an approver, the one who started the run is the person present: see `Run.answer`.
@@ -142,10 +142,11 @@ class Agent:
 
     # What a run needs.
 
-    def openings(self, prompt: str) -> tuple[Event, ...]:
+    def openings(self, prompt: str | UserMessage) -> tuple[Event, ...]:
         """Return what a run begins with: the prompt, and in the first run what was said before it."""
         history, self._history = self._history, ()
-        return (*((HistoryGiven(history),) if history else ()), PromptGiven(prompt))
+        asked = UserMessage(prompt) if isinstance(prompt, str) else prompt
+        return (*((HistoryGiven(history),) if history else ()), PromptGiven(asked.text, asked.images))
 
     def effects(self, attendant: Approver | None, guarded: Callable[[Watcher], Watcher]) -> tuple[Effect, ...]:
         """Return the effects of the loop.

@@ -24,6 +24,7 @@ def make_header(agent: "Agent") -> dict[str, Any]:
         "seed": None,
         "bthreads": [named(bthread) for bthread in agent.bthreads],
         "model": agent.model.name,
+        "api": getattr(agent.model, "api", None),  # which wire format a resumed run speaks; only servers have one
         "tools": list(agent.toolbox.names),
         "workspace": agent.toolbox.workspace.root,
         "versions": {"python": platform.python_version(), **{package: _version(package) for package in PACKAGES}},

@@ -8,7 +8,7 @@ import anyio
 
 from agent.errors import RunError
 from agent.events import AbortAsked, ApprovalAsked, FollowUpGiven, RunEnded, SteeringGiven, StopAsked
-from agent.messages import Message, Usage
+from agent.messages import Message, Usage, UserMessage
 from bp import Event, Step
 from bp.runner import GRACE, Runner
 
@@ -26,7 +26,7 @@ class Run:
     are what people do meanwhile; they may be called from the event loop of the run only. `agent` is whose run it is.
     """
 
-    def __init__(self, agent: "Agent", prompt: str, *, attended: bool = False) -> None:
+    def __init__(self, agent: "Agent", prompt: str | UserMessage, *, attended: bool = False) -> None:
         """Prepare a run; `Agent.run` and `Agent.start` make and drive it. attended: somebody may `answer`."""
         self.agent = agent
         self._runner = Runner(agent.program, agent.effects(self.ask if attended else None, self._guarded), journal=self)

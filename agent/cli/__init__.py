@@ -6,7 +6,7 @@
 - `protocols`, `setup`: b-threads, presets and folders that the command line names
 - `keyboard`, `person`: who sits there, and what they answer. `signals`: Ctrl-C and its like
 - `session`: one run with all of these
-- `run`, `demo`, `check`, `replay`, `verify`, `tools`, `presets`: the commands, one module (or package) each
+- `run`, `demo`, `check`, `replay`, `view`, `verify`, `tools`, `presets`: the commands, one module (or package) each
 """
 
 from collections.abc import Sequence

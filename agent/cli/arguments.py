@@ -14,7 +14,7 @@ Standard output is the final text and nothing else (with --json: the records of 
 progress, questions and errors go to standard error. A line with the word "stop" on standard input stops the run,
 Ctrl-C aborts it.
 
-a model: gpt-5-mini (with OPENAI_API_KEY, and OPENAI_BASE_URL for another server), http://127.0.0.1:8080/v1,
+a model: gpt-5-mini (with OPENAI_API_KEY, or OPENAI_BASE_URL for another server), http://127.0.0.1:8080/v1,
 http://127.0.0.1:8080/v1#name, script:FILE.yaml"""
 
 
@@ -32,6 +32,7 @@ def make_parser() -> argparse.ArgumentParser:
     _add_run(commands)
     _add_check(commands)
     _add_replay(commands)
+    _add_view(commands)
     _add_verify(commands)
     _add_tools(commands)
     _add_command(commands, "presets", "show the presets, and how they differ")
@@ -53,7 +54,9 @@ def _add_run(commands: Any) -> None:
     run.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="change one row of the preset")
     _add_protocols(run, "add a b-thread; more than once if you like")
     run.add_argument("--json", action="store_true", help="print the records of the log as they happen")
-    run.add_argument("--api", default="chat", metavar="WIRE", help="the model's wire format: chat")
+    run.add_argument(
+        "--api", default="chat", choices=("chat", "responses"), help="the model's wire format (default: chat)"
+    )
     run.add_argument("--config", metavar="FILE", help="not there yet: use --option")
 
 
@@ -70,6 +73,14 @@ def _add_replay(commands: Any) -> None:
     replay = _add_command(commands, "replay", "run a log's program on its record, and say whether all is equal")
     replay.add_argument("log", metavar="LOG", help="a .jsonl file of a run")
     _add_protocols(replay, "a b-thread that the run had beside its preset's")
+
+
+def _add_view(commands: Any) -> None:
+    view = _add_command(commands, "view", "write a log as one HTML page: the conversation, and what every b-thread did")
+    view.add_argument("log", metavar="LOG", help="a .jsonl file of a run")
+    view.add_argument("--output", metavar="FILE", help="where the page goes (default: beside the log, as .html)")
+    view.add_argument("--open", action="store_true", help="open the page in your browser")
+    _add_protocols(view, "a b-thread that the run had beside its preset's")
 
 
 def _add_verify(commands: Any) -> None:

@@ -43,8 +43,6 @@ def execute(arguments: Namespace) -> int:
 def _check_what_is_not_there_yet(arguments: Namespace) -> None:
     if arguments.config:
         raise Mistake("--config is not there yet; set single values with --option NAME=VALUE")
-    if arguments.api != "chat":
-        raise Mistake(f"--api {arguments.api!r} is not there yet; the wire is chat")
     if not arguments.prompt.strip():
         raise Mistake("the prompt is empty; say what the agent is to do")
 
@@ -53,7 +51,7 @@ def _maker(arguments: Namespace, screen: Screen) -> Callable[[Approver, Callable
     preset = chosen_preset(arguments.preset, arguments.option)
     workspace = existing_folder(arguments.workspace)
     threads = load_protocols(arguments.protocol)
-    model = model_from_name(arguments.model, os.environ)
+    model = model_from_name(arguments.model, os.environ, api=arguments.api)
     log = log_path(arguments.log, datetime.now())
 
     def make(approver: Approver, on_step: Callable[[Step], None]) -> Agent:

@@ -18,7 +18,7 @@ def execution_effect(toolbox: Toolbox, watcher: Watcher | None) -> Effect:
         async with coalesced(watcher) as progress:
             result = await toolbox.run(started.call, progress)
         duration = round((perf_counter() - begin) * 1000, 3)
-        return ToolFinished(started.call, result.text, duration, result.is_error, result.details)
+        return ToolFinished(started.call, result.text, duration, result.is_error, result.details, result.images)
 
     return Effect(
         on=ToolStarted,
