@@ -3,7 +3,7 @@
 Reading order:
 
 - `lazy`: names that are imported when they are used.
-- `calls`, `messages`: tool calls and the conversation as values. `events`: everything that can happen.
+- `messages`, `calls`: the conversation and tool calls as values. `events`: everything that can happen.
 - `errors`: what breaks a run off. `reasons`: why b-threads refuse. `threads/`: the rules of the loop.
 - `models/`, `tools/`: the world. `projections/`: what is remembered. `effects/`: what events start in the world.
 - `log/`, `header`: the record of a run, and its replay.
