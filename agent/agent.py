@@ -76,13 +76,14 @@ class Agent:
         self.preset = preset_named(preset) if isinstance(preset, str) else preset
         self.model = model
         self.threads = tuple(threads)
-        self.toolbox = _make_toolbox(tuple(tools), workspace)
+        self.toolbox = _make_toolbox(tuple(tools), workspace, suggests=self.preset.unknown_tool == "nearest")
         self.conversation = Conversation()
         self.totals = Totals()
         self.bthreads = (*self.preset.bthreads(), *self.threads)
         self.program = BProgram(*self.bthreads)
         self.heard: list[Event] = []  # what came from outside so far, in order
-        self.system_prompt = system_prompt if system_prompt is not None else self._shipped_prompt()
+        shipped = self.preset.prompt(workspace=self.toolbox.workspace.root, tools=self.toolbox.names)
+        self.system_prompt = shipped if system_prompt is None else system_prompt
         self._approve = approve
         self._on_step, self._on_text, self._on_output = on_step, on_text, on_output
         self._wait = wait
@@ -211,16 +212,6 @@ class Agent:
         self.totals.fold(step.event)
         self._open_calls.fold(step.event)
 
-    def _shipped_prompt(self) -> str:
-        preset = self.preset
-        return preset.system_prompt.format(
-            workspace=self.toolbox.workspace.root,
-            tools=", ".join(self.toolbox.names) or "none",
-            timeout=preset.timeout,
-            output_limit=preset.output_limit,
-            max_iterations=preset.max_iterations or "as many as it takes",
-        )
-
 
 def failure_record(last: Step | None, ended: RunEnded) -> dict[str, Any]:
     """Return the record of a run that broke off after the step `last`."""
@@ -250,8 +241,9 @@ def _note_failure(error: Exception, function: Callable[[], None]) -> None:
         error.add_note(f"and then: {type(another).__name__}: {another}")
 
 
-def _make_toolbox(tools: tuple[Tool, ...], workspace: str | os.PathLike[str] | None) -> Toolbox:
+def _make_toolbox(tools: tuple[Tool, ...], workspace: str | os.PathLike[str] | None, *, suggests: bool) -> Toolbox:
     """Put the tools of one agent together; those without a workspace get the agent's."""
     own = next((tool.workspace for tool in tools if tool.workspace is not None), None)
     chosen = Workspace(workspace) if workspace is not None else own or Workspace(Path.cwd())
-    return Toolbox((evolve(tool, workspace=tool.workspace or chosen) for tool in tools), chosen)
+    own_or_chosen = (evolve(tool, workspace=tool.workspace or chosen) for tool in tools)
+    return Toolbox(own_or_chosen, chosen, suggests=suggests)

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from agent.agent import Agent
 from agent.cli.mistakes import Mistake
+from agent.cli.person import STOPS
 from agent.cli.protocols import load_protocols
 from agent.cli.screen import Screen, screen_on, visible_lines
 from agent.cli.session import Outcome, Session, lead
@@ -17,6 +18,7 @@ from agent.effects import Approver
 from agent.log import to_record
 from agent.log.encoding import dump
 from agent.models import model_from_name
+from agent.presets import Preset
 from bp import Step
 
 __all__ = ["execute"]
@@ -26,10 +28,12 @@ def execute(arguments: Namespace) -> int:
     """Run and return the exit code. Raises for wrong input, before anything happens."""
     _check_what_is_not_there_yet(arguments)
     screen = screen_on(sys.stderr)
+    preset = chosen_preset(arguments.preset, arguments.option, arguments.config)
     session = Session(
-        make=_maker(arguments, screen),
+        make=_maker(arguments, preset, screen),
         prompt=arguments.prompt,
         screen=screen,
+        stops=STOPS[preset.stop_text],
         watch=_print_record if arguments.json else None,
     )
     outcome = lead(session)
@@ -41,16 +45,13 @@ def execute(arguments: Namespace) -> int:
 
 
 def _check_what_is_not_there_yet(arguments: Namespace) -> None:
-    if arguments.config:
-        raise Mistake("--config is not there yet; set single values with --option NAME=VALUE")
     if arguments.api != "chat":
         raise Mistake(f"--api {arguments.api!r} is not there yet; the wire is chat")
     if not arguments.prompt.strip():
         raise Mistake("the prompt is empty; say what the agent is to do")
 
 
-def _maker(arguments: Namespace, screen: Screen) -> Callable[[Approver, Callable[[Step], None]], Agent]:
-    preset = chosen_preset(arguments.preset, arguments.option)
+def _maker(arguments: Namespace, preset: Preset, screen: Screen) -> Callable[[Approver, Callable[[Step], None]], Agent]:
     workspace = existing_folder(arguments.workspace)
     threads = load_protocols(arguments.protocol)
     model = model_from_name(arguments.model, os.environ)

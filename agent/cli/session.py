@@ -11,7 +11,7 @@ from agent.cli import exit_codes
 from agent.cli.display import Display
 from agent.cli.keyboard import can_be_heard, hear_lines, is_terminal
 from agent.cli.mistakes import say
-from agent.cli.person import Person
+from agent.cli.person import Person, says_stop
 from agent.cli.screen import Screen
 from agent.cli.signals import HEARD, Interruption
 from agent.effects import Approver
@@ -39,7 +39,7 @@ class Session:
     """What a run is led with.
 
     `present`: somebody can answer. `approver` answers instead of that person. `watch` is called with every step,
-    after it was shown. `shows_final_text`: on the screen too.
+    after it was shown. `shows_final_text`: on the screen too. `stops`: which typed lines stop the run.
     """
 
     make: Maker
@@ -49,6 +49,7 @@ class Session:
     approver: Approver | None = None
     watch: Callable[[Step], None] | None = None
     shows_final_text: bool = False
+    stops: Callable[[str], bool] = says_stop
 
 
 def lead(session: Session) -> Outcome:
@@ -59,7 +60,7 @@ def lead(session: Session) -> Outcome:
 async def _lead(session: Session) -> Outcome:
     display, interruption = Display(session.screen, shows_final_text=session.shows_final_text), Interruption()
     running: list[Run] = []
-    person = Person(session.screen, present=session.present, stop=lambda: _ask_to_stop(running))
+    person = Person(session.screen, present=session.present, stop=lambda: _ask_to_stop(running), stops=session.stops)
 
     def on_step(step: Step) -> None:
         display.show(step)
