@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from attrs import evolve
 
 from constitution.action import Action, PathUse
+from constitution.command_rule import DOUBTS, CommandRule
 from constitution.effects import Effect, Finding, Zone
 from constitution.policies import DEFAULT
 from constitution.policy import Policy
@@ -45,16 +46,17 @@ def _judged(action: Action, policy: Policy) -> Verdict:
         finding = Finding(Effect.EMPTY, says="do nothing", program="the command")
         return Verdict.strictest([*verdicts, _verdict(finding, Zone.NOWHERE, policy)])
     verdicts += [_bounds(use, action, policy) for use in action.paths]
-    examination = findings_of(action) if policy.rules or policy.blocklist else None
+    examination = findings_of(action) if policy.rules or policy.blocklist or policy.commands else None
     if examination is not None:
         home = action.home or NOWHERE_HOME
         places = Places(_root(action.workspace), home, policy.denied(home), policy.roots(home))
-        zones = (
-            (finding, zone_of(finding.path, places) if finding.path else Zone.NOWHERE)
-            for finding in examination.findings
-        )
-        verdicts += [_verdict(finding, zone, policy) for finding, zone in zones]
+        for finding in examination.findings:
+            zone = zone_of(finding.path, places) if finding.path else Zone.NOWHERE
+            verdict = _verdict(finding, zone, policy)
+            if not (policy.commands and _is_granted(finding, verdict, action, policy)):
+                verdicts.append(verdict)
         verdicts += [_blocked(examination, policy)] if policy.blocklist and action.command is not None else []
+        verdicts += [_said(rule, examination) for rule in policy.commands if rule.level is not Level.allow]
     return Verdict.strictest(verdicts)
 
 
@@ -94,6 +96,30 @@ def findings_of(action: Action) -> "Examination":
 def _verdict(finding: Finding, zone: Zone, policy: Policy) -> Verdict:
     rules = policy.rules_for(finding.effect, zone)
     return _by(rules[0], finding) if rules else Verdict.allow()
+
+
+def _is_granted(finding: Finding, verdict: Verdict, action: Action, policy: Policy) -> bool:
+    """Tell whether a person allowed what would be asked; a denial and a doubt stand whatever anybody said."""
+    if verdict.level is not Level.ask or finding.effect in DOUBTS or not finding.invocation:
+        return False
+    return any(
+        rule.rule in (None, verdict.rule) and rule.grants(finding.invocation, action.executables)
+        for rule in policy.commands
+    )
+
+
+def _said(rule: CommandRule, examination: "Examination") -> Verdict:
+    """Return what a person said about a command, wherever it stands."""
+    for invocation in examination.invocations:
+        if rule.begins(_with_plain_name(invocation.argv)) or rule.begins(invocation.argv):
+            explanation = rule.reason or f"a rule of the user says {rule.level} for {' '.join(rule.argv)!r}"
+            return Verdict(rule.level, "user_rule", "user", (invocation,), explanation)
+    return Verdict.allow()
+
+
+def _with_plain_name(argv: tuple[str, ...]) -> tuple[str, ...]:
+    """Return a command with its program as a name, whatever path it is given by."""
+    return (posixpath.basename(argv[0]), *argv[1:])
 
 
 def _by(rule: Rule, finding: Finding) -> Verdict:

@@ -8,7 +8,7 @@
 - `backoff`: time passes before the next attempt
 """
 
-from agent.effects.approval import Approver, approval_effect
+from agent.effects.approval import Answer, Approver, approval_effect
 from agent.effects.backoff import backoff_effect
 from agent.effects.description import description_effect
 from agent.effects.execution import execution_effect
@@ -16,6 +16,7 @@ from agent.effects.inference import inference_effect
 from agent.effects.streaming import Watcher, coalesced
 
 __all__ = [
+    "Answer",
     "Approver",
     "Watcher",
     "approval_effect",

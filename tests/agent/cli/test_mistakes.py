@@ -50,7 +50,7 @@ RUN = ("run", "go", "--model", "{script}", "--workspace", "{workspace}")
         (("verify", "--config", "{tmp}/twice.yaml"), "twice.yaml:2:1: not valid YAML"),
         (("tools", "--config", "{tmp}/twice.yaml"), "twice.yaml:2:1: not valid YAML"),
         (("presets", "defalt"), "there is no preset 'defalt'; the nearest is 'default'"),
-        ((*RUN, "--api", "responses"), "--api 'responses' is not there yet"),
+        ((*RUN, "--api", "resonses"), "argument --api: invalid choice: 'resonses'"),
         (("run", "go", "--model", "{script}", "--workspace", "{tmp}/nosuch"), "does not exist; name a folder"),
         (("run", "go", "--model", "{script}", "--workspace", "{tmp}/there.jsonl"), "is a file; name a folder"),
         (("run", " ", "--model", "{script}"), "the prompt is empty"),
