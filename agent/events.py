@@ -24,6 +24,9 @@ __all__ = [
     "BackoffStarted",
     "CallAnswered",
     "CallOutcome",
+    "CompletionDeclared",
+    "DeadlineReached",
+    "DeadlineSet",
     "DraftsRefused",
     "DraftsSettled",
     "FollowUpGiven",
@@ -40,6 +43,9 @@ __all__ = [
     "RunStatus",
     "SteeringGiven",
     "StopAsked",
+    "SummaryFailed",
+    "SummaryFinished",
+    "SummaryRequested",
     "ToolFinished",
     "ToolStarted",
 ]
@@ -92,6 +98,20 @@ class AbortAsked(Event):
     """End everything now (S0 5.2)."""
 
     text: str = ""
+
+
+@frozen
+class DeadlineSet(Event):
+    """The time of the run is measured from now; it has `seconds`."""
+
+    seconds: float
+
+
+@frozen
+class DeadlineReached(Event):
+    """The time of the run is over."""
+
+    seconds: float
 
 
 # The model's turn.
@@ -169,6 +189,31 @@ class DraftsRefused(Event):
     """Every draft of the turn was refused."""
 
     refusals: Refusals
+
+
+# The context.
+
+
+@frozen
+class SummaryRequested(Event):
+    """A model is asked to sum up the older part of the conversation, to make room; that is no answer, and no draft."""
+
+    role: str = "summarizer"
+
+
+@frozen
+class SummaryFinished(Event):
+    """The summary, in whose place the model will be shown it from now on; the conversation itself keeps everything."""
+
+    text: str
+    usage: Usage = Usage()
+
+
+@frozen
+class SummaryFailed(Event):
+    """There is no summary: why. What does not fit is left out then."""
+
+    error: str
 
 
 # One call.
@@ -259,6 +304,14 @@ class CallAnswered(Event):
 
 
 # The end.
+
+
+@frozen
+class CompletionDeclared(Event):
+    """The agent has called `complete`: with which status, and what it says was accomplished (S1 2.3)."""
+
+    status: str
+    text: str
 
 
 @frozen

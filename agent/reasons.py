@@ -8,9 +8,15 @@ from agent.events import CallAnswered, RunEnded, RunStatus
 from bp import Refusal, Refusals
 from constitution import Verdict
 
-__all__ = ["Declined", "Ending", "Flaw", "not_run", "rejected", "worst_ending"]
+__all__ = ["DEADLINE", "Declined", "Ending", "Flaw", "Unfinished", "not_run", "rejected", "worst_ending"]
 
-SEVERITY: tuple[RunStatus, ...] = ("aborted", "stopped", "failed", "doom_loop", "limit")
+DEADLINE = "deadline"
+"""The reason of an ending by the clock."""
+
+SEVERITY = ("aborted", "completed", "stopped", DEADLINE, "failed", "doom_loop", "limit")
+"""Which ending counts, the first first. What was declared complete is complete, though a limit was reached in the same
+turn; and what the clock cuts off fails, which is no reason of its own.
+"""
 
 
 @frozen
@@ -23,6 +29,16 @@ class Ending:
 
     def __str__(self) -> str:
         return self.text or self.reason
+
+
+@frozen
+class Unfinished:
+    """The run should go on, and why: what the model is told then, as a user message."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
 
 
 @frozen
@@ -74,8 +90,12 @@ def worst_ending(refusals: Refusals) -> RunEnded | None:
     endings = [refusal.because for refusal in _sorted(refusals) if isinstance(refusal.because, Ending)]
     if not endings:
         return None
-    worst = min(endings, key=lambda ending: SEVERITY.index(ending.status))
+    worst = min(endings, key=_severity)
     return RunEnded(worst.status, worst.reason, worst.text)
+
+
+def _severity(ending: Ending) -> int:
+    return SEVERITY.index(DEADLINE if ending.reason == DEADLINE else ending.status)
 
 
 def _reasons(refusals: Iterable[Refusal]) -> str:

@@ -10,6 +10,7 @@ from agent.deciding import open_questions
 from agent.errors import RunError
 from agent.events import AbortAsked, ApprovalAsked, FollowUpGiven, RunEnded, SteeringGiven, StopAsked
 from agent.messages import Message, Usage, UserMessage
+from agent.projections import State
 from bp import Event, Step
 from bp.runner import GRACE, Runner
 
@@ -88,6 +89,11 @@ class Run:
     def messages(self) -> tuple[Message, ...]:
         """The whole conversation, this run's part included."""
         return self.agent.conversation.messages
+
+    @property
+    def state(self) -> State:
+        """Where the run stands, or stood when it ended: objective, iteration, terminal, files that were modified."""
+        return self.agent.tracker.state
 
     @property
     def usage(self) -> Usage:

@@ -32,8 +32,9 @@ def execute(arguments: Namespace) -> int:
         make=_maker(arguments, preset, screen),
         prompt=arguments.prompt,
         screen=screen,
-        watch=print_record if arguments.json else None,
         stops=STOPS[preset.stop_text],
+        watch=print_record if arguments.json else None,
+        max_iterations=preset.max_iterations,
     )
     outcome = lead(session)
     print_outcome(outcome, screen, as_json=arguments.json)

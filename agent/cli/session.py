@@ -42,6 +42,7 @@ class Session:
     Without a `prompt` the run goes on that rests.
     `present`: somebody can answer. `approver` answers instead of that person. `watch` is called with every step,
     after it was shown. `shows_final_text`: on the screen too. `stops`: which typed lines stop the run.
+    `max_iterations`: what is shown as the limit.
     """
 
     make: Maker
@@ -52,6 +53,7 @@ class Session:
     watch: Callable[[Step], None] | None = None
     shows_final_text: bool = False
     stops: Callable[[str], bool] = says_stop
+    max_iterations: int | None = None
 
 
 def lead(session: Session) -> Outcome:
@@ -60,7 +62,8 @@ def lead(session: Session) -> Outcome:
 
 
 async def _lead(session: Session) -> Outcome:
-    display, interruption = Display(session.screen, shows_final_text=session.shows_final_text), Interruption()
+    display = Display(session.screen, shows_final_text=session.shows_final_text, max_iterations=session.max_iterations)
+    interruption = Interruption()
     running: list[Run] = []
     person = Person(session.screen, present=session.present, stop=lambda: _ask_to_stop(running), stops=session.stops)
 
@@ -91,7 +94,7 @@ def _outcome(run: Run, interruption: Interruption) -> Outcome:
     last = run.steps[-1] if run.steps else None
     broke_off = run.ended is not None and (last is None or last.event != run.ended)
     failure = failure_record(last, run.ended) if run.ended is not None and broke_off else None
-    return Outcome(run, exit_codes.of_run(run.status, interruption.number), failure)
+    return Outcome(run, exit_codes.of_run(run.status, interruption.number, run.reason), failure)
 
 
 async def _listen(person: Person) -> None:

@@ -17,6 +17,9 @@ from agent.events import (
     ProposedAction,
     RunEnded,
     StopAsked,
+    SummaryFailed,
+    SummaryFinished,
+    SummaryRequested,
     ToolFinished,
     ToolStarted,
 )
@@ -44,6 +47,7 @@ OUTCOMES: dict[type[Event], tuple[type[Event], ...]] = {
     ApprovalAsked: (ApprovalAnswered,),
     ToolStarted: (ToolFinished,),
     BackoffStarted: (BackoffElapsed,),
+    SummaryRequested: (SummaryFinished, SummaryFailed),
 }
 """The effects of the loop: what starts one, and with what it comes back."""
 

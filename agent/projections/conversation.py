@@ -8,10 +8,12 @@ from agent.events import (
     CallAnswered,
     HistoryGiven,
     PromptGiven,
+    RunContinued,
     RunEnded,
 )
 from agent.messages import AssistantMessage, Message, Messages, ToolMessage, UserMessage
 from agent.models import with_ids
+from agent.reasons import Unfinished
 from bp import Event
 
 __all__ = ["Conversation"]
@@ -44,5 +46,13 @@ class Conversation:
                 self._messages.append(with_ids(event.message, event.calls))
             case CallAnswered():
                 self._messages.append(ToolMessage(event.call, event.result, event.is_error, event.images))
+            case RunContinued():
+                self._messages.extend(_why_unfinished(event))
             case RunEnded(status="limit") if event.text:  # S0 5.1: the conversation says that it was cut short
                 self._messages.append(AssistantMessage(event.text))
+
+
+def _why_unfinished(continued: RunContinued) -> list[UserMessage]:
+    """Return what the model is told when it wanted to end the run, and may not."""
+    reasons = [refusal.because for refusal in continued.refusals]
+    return [UserMessage(reason.text) for reason in reasons if isinstance(reason, Unfinished)]
