@@ -33,7 +33,6 @@ from agent.log import LogWriter, Redaction
 from agent.messages import Message, UserMessage
 from agent.models import Model
 from agent.presets import Preset, preset_named
-from agent.presets.prompts import finish_text
 from agent.projections import Context, Conversation, StateTracker, Totals
 from agent.run import Run
 from agent.tools import Tool, Workspace, complete, pursue_objective
@@ -86,12 +85,15 @@ class Agent:
         self.preset = preset_named(preset) if isinstance(preset, str) else preset
         self.model = model
         self.threads = tuple(threads)
-        self.toolbox = _make_toolbox((*_own_tools(self.preset), *tools), workspace)
+        self.toolbox = _make_toolbox(
+            (*_own_tools(self.preset), *tools), workspace, suggests=self.preset.unknown_tool == "nearest"
+        )
         self._measure = Measure(self.preset.price_of(model.name), self.preset.counts_tokens)
         self.bthreads = (*self.preset.bthreads(), *self.threads)
         self.program = BProgram(*self.bthreads)
         self.left_unsaid: list[str] = []  # what people said too late for a run; the next one begins with it
-        self.system_prompt = system_prompt if system_prompt is not None else self._shipped_prompt()
+        shipped = self.preset.prompt(workspace=self.toolbox.workspace.root, tools=self.toolbox.names)
+        self.system_prompt = shipped if system_prompt is None else system_prompt
         self._approve = approve
         self._on_step, self._on_text, self._on_output = on_step, on_text, on_output
         self._wait = wait
@@ -258,25 +260,15 @@ class Agent:
             return log
         return None if log is None else LogWriter(log, make_header(self), redacted)
 
-    def _shipped_prompt(self) -> str:
-        preset = self.preset
-        return preset.system_prompt.format(
-            workspace=self.toolbox.workspace.root,
-            tools=", ".join(self.toolbox.names) or "none",
-            timeout=preset.timeout,
-            output_limit=preset.output_limit,
-            max_iterations=preset.max_iterations or "as many as it takes",
-            finish=finish_text(complete_tool=preset.complete_tool, objective_tool=preset.objective_tool),
-        )
-
 
 def _own_tools(preset: Preset) -> tuple[Tool, ...]:
     """Return the tools that the rules of a preset need; tools of the same name that are given take their place."""
     return (*((pursue_objective,) if preset.objective_tool else ()), *((complete,) if preset.finishes_by_tool else ()))
 
 
-def _make_toolbox(tools: tuple[Tool, ...], workspace: str | os.PathLike[str] | None) -> Toolbox:
+def _make_toolbox(tools: tuple[Tool, ...], workspace: str | os.PathLike[str] | None, *, suggests: bool) -> Toolbox:
     """Put the tools of one agent together; those without a workspace get the agent's."""
     own = next((tool.workspace for tool in tools if tool.workspace is not None), None)
     chosen = Workspace(workspace) if workspace is not None else own or Workspace(Path.cwd())
-    return Toolbox((evolve(tool, workspace=tool.workspace or chosen) for tool in tools), chosen)
+    own_or_chosen = (evolve(tool, workspace=tool.workspace or chosen) for tool in tools)
+    return Toolbox(own_or_chosen, chosen, suggests=suggests)
