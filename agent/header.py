@@ -26,8 +26,8 @@ def make_header(agent: "Agent") -> dict[str, Any]:
         "secrets": agent.redaction.names,
         "bthreads": [named(bthread) for bthread in agent.bthreads],
         "model": agent.model.name,
-        "about": agent.about,
         "api": getattr(agent.model, "api", None),  # which wire format a resumed run speaks; only servers have one
+        "about": agent.about,
         "tools": list(agent.toolbox.names),
         "workspace": agent.toolbox.workspace.root,
         "system_prompt": agent.system_prompt,

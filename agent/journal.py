@@ -10,7 +10,7 @@ from typing import Any
 from agent.errors import RunError
 from agent.events import PromptGiven, RunEnded
 from agent.log import LogWriter
-from agent.projections import Conversation, OpenCalls, Totals
+from agent.projections import Context, Conversation, OpenCalls, StateTracker, Totals
 from bp import Event, ProgramEnded, Step
 
 __all__ = ["Journal", "failure_record"]
@@ -22,9 +22,13 @@ class Journal:
     `heard` is what came from outside so far, in order; `unfinished` are the steps since the last run ended.
     """
 
-    def __init__(self, log: LogWriter | None) -> None:
-        """Begin with nothing; without a log, nothing is written."""
+    def __init__(
+        self, log: LogWriter | None, max_iterations: int | None = None, context_tokens: int | None = None
+    ) -> None:
+        """Begin with nothing; without a log, nothing is written. The numbers are what the projections show and keep."""
         self.conversation = Conversation()
+        self.tracker = StateTracker(max_iterations)
+        self.context = Context(self.conversation, self.tracker, context_tokens)
         self.totals = Totals()
         self.heard: list[Event] = []
         self.unfinished: list[Step] = []
@@ -45,12 +49,12 @@ class Journal:
 
     def fold(self, step: Step) -> None:
         """Have the projections take a step into account. Raises RunError."""
-        take("a projection", self._fold, step)
+        take("a projection", lambda step: self._fold(step.event), step)
 
     def take_up(self, step: Step) -> None:
         """Take a step into account that is in the log already."""
         self._note(step)
-        self._fold(step)
+        self._fold(step.event)
 
     def flush(self) -> None:
         """Flush the log. Raises RunError."""
@@ -66,8 +70,7 @@ class Journal:
         What goes wrong here becomes a note of `error`, which is why.
         """
         for answered in self._open_calls.answers():
-            self.conversation.fold(answered)
-            self._open_calls.fold(answered)
+            self._fold(answered)
         self.unfinished.clear()
         if not isinstance(error, ProgramEnded):  # else there was no run
             note_failure(error, lambda: self._write_end(ended))
@@ -86,10 +89,9 @@ class Journal:
         else:
             self.unfinished.append(step)
 
-    def _fold(self, step: Step) -> None:
-        self.conversation.fold(step.event)
-        self.totals.fold(step.event)
-        self._open_calls.fold(step.event)
+    def _fold(self, event: Event) -> None:
+        for projection in (self.conversation, self.tracker, self.context, self.totals, self._open_calls):
+            projection.fold(event)
 
     def _write_end(self, ended: RunEnded) -> None:
         if self._log is not None:

@@ -39,7 +39,7 @@ def make_parser() -> argparse.ArgumentParser:
     _add_view(commands)
     _add_verify(commands)
     _add_tools(commands)
-    _add_command(commands, "presets", "show the presets, and how they differ")
+    _add_presets(commands)
     return parser
 
 
@@ -52,10 +52,9 @@ def _add_run(commands: Any) -> None:
     run = _add_command(commands, "run", "let a model work on a task with tools", epilog=RUN_NOTES)
     run.add_argument("prompt", metavar="PROMPT", help="the task")
     run.add_argument("--model", default="", metavar="NAME", help="which model; see below")
-    run.add_argument("--preset", default="default", metavar="NAME", help="which rules (default: default)")
+    _add_preset(run)
     run.add_argument("--workspace", default=".", metavar="DIR", help="where tools work (default: here)")
     run.add_argument("--log", metavar="FILE", help="a new file (default: one in ~/.bpagent/runs)")
-    run.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="change one row of the preset")
     _add_protocols(run, "add a b-thread; more than once if you like")
     run.add_argument(
         "--approvals",
@@ -70,7 +69,6 @@ def _add_run(commands: Any) -> None:
     run.add_argument(
         "--api", default="chat", choices=("chat", "responses"), help="the model's wire format (default: chat)"
     )
-    run.add_argument("--config", metavar="FILE", help="not there yet: use --option")
 
 
 def _add_resume(commands: Any) -> None:
@@ -131,10 +129,7 @@ def _add_view(commands: Any) -> None:
 
 def _add_verify(commands: Any) -> None:
     verify = _add_command(commands, "verify", "look at every state that the loop can reach: do its invariants hold?")
-    verify.add_argument("--preset", default="default", metavar="NAME", help="which rules (default: default)")
-    verify.add_argument(
-        "--option", action="append", default=[], metavar="NAME=VALUE", help="change a row of the preset"
-    )
+    _add_preset(verify)
     _add_protocols(verify, "add a b-thread, to be verified with the loop")
     verify.add_argument("--all-subsets", action="store_true", help="leave rules of the preset out, in every way")
     verify.add_argument("--max-states", type=int, metavar="N", help="give up at N states: not verified")
@@ -143,8 +138,22 @@ def _add_verify(commands: Any) -> None:
 
 def _add_tools(commands: Any) -> None:
     tools = _add_command(commands, "tools", "show the tools, their parameters, and where they come from")
-    tools.add_argument("--preset", default="default", metavar="NAME", help="with which preset (default: default)")
+    _add_preset(tools)
     tools.add_argument("--json", action="store_true", help="print one JSON object per tool")
+
+
+def _add_presets(commands: Any) -> None:
+    presets = _add_command(commands, "presets", "show the presets, and how they differ")
+    presets.add_argument("preset", nargs="?", metavar="NAME", help="this one alone, with all of its options")
+    presets.add_argument("--json", action="store_true", help="print one JSON object per preset")
+
+
+def _add_preset(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--preset", metavar="NAME", help="which rules (default: what --config says, else default)")
+    parser.add_argument("--config", metavar="FILE", help="a configuration file; options win over it")
+    parser.add_argument(
+        "--option", action="append", default=[], metavar="NAME=VALUE", help="change one row of the preset"
+    )
 
 
 def _add_protocols(parser: argparse.ArgumentParser, purpose: str) -> None:

@@ -3,7 +3,7 @@
 import os
 import sys
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from agent.agent import Agent
@@ -11,6 +11,7 @@ from agent.cli import exit_codes
 from agent.cli.archive import find_log
 from agent.cli.keyboard import is_terminal
 from agent.cli.mistakes import Mistake
+from agent.cli.person import STOPS
 from agent.cli.protocols import load_protocols
 from agent.cli.replay import told_difference
 from agent.cli.reviving import model_of, print_outcome, print_record, secrets_of
@@ -20,9 +21,10 @@ from agent.cli.setup import existing_folder, tools_of
 from agent.deciding import UndecidableError
 from agent.effects import Approver
 from agent.log import LogDiffers, RecordedRun, broke_off, check_free, read_log
+from agent.presets import Preset
 from agent.rebuilding import recorded_bthreads
 from agent.resuming import resume
-from bp import Step
+from bp import BThread, Step
 
 __all__ = ["execute"]
 
@@ -40,11 +42,14 @@ def execute(arguments: Namespace) -> int:
     if not over and not any(record["name"] == "prompt_given" for record in recorded.records):
         raise Mistake(f"{path} holds no prompt: its run ended before it began; run it again")
     screen = screen_on(sys.stderr)
+    threads = load_protocols(arguments.protocol)
+    preset, _ = recorded_bthreads(recorded, threads)
     session = Session(
-        make=_maker(arguments, recorded, screen),
+        make=_maker(arguments, recorded, preset, threads, screen),
         prompt=None,
         screen=screen,
         watch=print_record if arguments.json else None,
+        stops=STOPS[preset.stop_text],
     )
     try:
         outcome = lead(session)
@@ -77,10 +82,8 @@ def _say_that_it_is_over(recorded: RecordedRun, how: str) -> int:
 
 
 def _maker(
-    arguments: Namespace, recorded: RecordedRun, screen: Screen
+    arguments: Namespace, recorded: RecordedRun, preset: Preset, threads: Sequence[BThread], screen: Screen
 ) -> Callable[[Approver, Callable[[Step], None]], Agent]:
-    threads = load_protocols(arguments.protocol)
-    preset, _ = recorded_bthreads(recorded, threads)
     workspace = existing_folder(str(recorded.header.get("workspace")), "the log's workspace")
     model = model_of(recorded, arguments.model, os.environ)
     secrets = secrets_of(recorded.header.get("secrets") or (), os.environ)

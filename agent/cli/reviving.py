@@ -14,6 +14,7 @@ from agent.log import RecordedRun, to_record
 from agent.log.encoding import dump
 from agent.models import Model, ScriptedModel, model_from_name
 from agent.models.wires import Api
+from agent.projections import told_to_user
 from agent.run import Run
 from bp import Step
 
@@ -26,9 +27,8 @@ def nameable(model: str) -> str:
     """Return a model's name as a header keeps it: a script by its whole path, a server without its password."""
     if model.startswith("script:"):
         return f"script:{Path(model.removeprefix('script:')).absolute()}"
-    if "://" in model:
-        return model.replace(f"{urlsplit(model).netloc.rpartition('@')[0]}@", "", 1)
-    return model
+    credentials, at, _ = urlsplit(model).netloc.rpartition("@")
+    return model.replace(f"{credentials}@", "", 1) if at else model
 
 
 def model_of(recorded: RecordedRun, given: str, environ: Mapping[str, str]) -> Model:
@@ -69,10 +69,15 @@ def print_outcome(outcome: Outcome, screen: Screen, *, as_json: bool) -> None:
 
 
 def print_final_text(run: Run) -> None:
-    """Print the last words, unless they are an error: those were told already."""
+    """Print the last words, unless they are an error: those were told already; and what work left behind."""
     if run.text and not is_error(run.status):
-        text = "\n".join(visible_lines(run.text)) if sys.stdout.isatty() else run.text
-        print(text)
+        text = f"{run.text}\n\n{told_to_user(run.state)}" if _is_interrupted_work(run) else run.text
+        print("\n".join(visible_lines(text)) if sys.stdout.isatty() else text)
+
+
+def _is_interrupted_work(run: Run) -> bool:
+    """Whether an objective was pursued, and the run ended before it was complete (S1 7.2, 7.3)."""
+    return run.state.objective is not None and run.status != "completed"
 
 
 def _say_what_it_waits_for(run: Run, screen: Screen) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 
-from agent.events import AbortAsked, ApprovalAnswered, ApprovalAsked, GateRejected, StopAsked
+from agent.events import AbortAsked, ApprovalAnswered, ApprovalAsked, DeadlineReached, GateRejected, StopAsked
 from bp import where
 from bp.runner import LATER, Broken, Effect, Later
 
@@ -37,5 +37,5 @@ def approval_effect(approver: Approver | None) -> Effect:
         run=ask,
         outcome=(ApprovalAnswered,),
         broken=unanswered,
-        until=lambda asked: where(GateRejected, call=asked.call) | AbortAsked | StopAsked,
+        until=lambda asked: where(GateRejected, call=asked.call) | AbortAsked | StopAsked | DeadlineReached,
     )

@@ -4,7 +4,10 @@ from attrs import frozen
 
 from constitution import POLICIES, Action, Policy, Verdict, judge
 
-__all__ = ["Judge", "known_policy"]
+__all__ = ["NOT_JUDGED", "Judge", "known_policy"]
+
+NOT_JUDGED = Policy("none", (), denied_paths=(), bounded=False)
+"""What is left to judge where there is no policy: whether a job lists the tool."""
 
 
 @frozen
