@@ -2,8 +2,8 @@
 
 Reading order: `errors`; `marks`, `shapes`, `structures`, `annotations`, `signature` (from a function to a schema and
 a check); `boundary`, `descent`, `opening`, `workspace` (opening files); `background`, `definition` (a tool), `names`;
-`output`, `cutting` (long texts), `descendants`, `child`, `process`, `environment` (commands); `files/`, `search/`
-(tools of S2); `shell_tool`, `file_tools`, `collection` (the tools that ship), `toolbox` (the tools of one agent).
+`output`, `cutting`, `retention` (long texts), `descendants`, `child`, `process`, `environment` (commands); `shell/`,
+`files/`, `search/`, `file_tools` (the tools that ship), `collection`, `toolbox` (the tools of one agent).
 """
 
 from agent.tools.collection import workspace_tools

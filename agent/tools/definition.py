@@ -84,7 +84,7 @@ class Tool:
     def command(self, arguments: Mapping[str, Any]) -> str | None:
         """Return the shell command that a call with `arguments` would run, or None."""
         commands = [
-            text
+            mark.prefix + text
             for name, mark, default in self.marks
             if isinstance(mark, ShellCommand)
             for text in _texts(arguments.get(name, default))
