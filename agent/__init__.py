@@ -9,6 +9,7 @@ Reading order:
 - `log/`, `header`: the record of a run, and its replay.
 - `presets`: which rules, as data. `run`, `agent`: putting it together. `stateless`: the same as one function.
 - `rebuilding`: a log's program once more. `invariants/`, `verification/`: the loop, model-checked.
+- `telemetry/`: a run as a trace of spans.
 - `retracing`, `testing`, `pytest_plugin`: tests of agents and b-threads. `cli/`: the command.
 """
 
