@@ -1,7 +1,7 @@
 """Spans for OpenTelemetry: a run is a trace, in the names of the GenAI semantic conventions (extra `otel`).
 
-    tracing = Tracing(model=model.name)
-    agent = Agent(model, tools, on_step=tracing)
+    listener = Tracing(model=model.name)
+    agent = Agent(model, tools, on_step=listener)
 
 Modules in reading order:
 
