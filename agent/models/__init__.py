@@ -4,6 +4,7 @@ Modules in reading order; each needs only those above it.
 
 - `model`: what the loop asks of a model: one request, one answer or one error
 - `surrogates`: text that can be stored and sent. `weight`: how much memory it takes
+- `prices`: how many tokens a text has, about, and what they cost
 - `arguments`: which argument texts are one JSON object
 - `calls`: from what the model wrote to calls that the loop can carry
 - `scripted`: a model that says what a script tells it to
