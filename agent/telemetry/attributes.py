@@ -15,17 +15,32 @@ __all__ = [
     "refusal_attributes",
     "refusals_attributes",
     "started_tool",
+    "used",
 ]
 
 Attributes = dict[str, str | int | float | bool | Sequence[str]]
 Record = Mapping[str, Any]
 
 
+NAMES_OF_USAGE = {
+    "input_tokens": "gen_ai.usage.input_tokens",
+    "output_tokens": "gen_ai.usage.output_tokens",
+    "cost": "bpagent.cost",
+}
+"""What was used: tokens, and US dollars."""
+
+
 def finished_inference(data: Record) -> Attributes:
-    """Return how an inference ended, and the tokens it took; where nobody counted, there is no number."""
-    usage = data.get("usage") or {}
-    counted = {f"gen_ai.usage.{name}": count for name, count in usage.items() if count}
-    return {"gen_ai.response.finish_reasons": [str(data.get("stop_reason"))], **counted}
+    """Return how an inference ended, and what it took; where nobody counted, there is no number."""
+    finish_reasons: Attributes = {}
+    if data.get("stop_reason"):
+        finish_reasons = {"gen_ai.response.finish_reasons": [str(data["stop_reason"])]}
+    return {**finish_reasons, **used(data.get("usage") or {})}
+
+
+def used(usage: Mapping[str, Any]) -> Attributes:
+    """Return tokens and cost, as far as they are known."""
+    return {name: usage[key] for key, name in NAMES_OF_USAGE.items() if usage.get(key)}
 
 
 def started_tool(call: Record, *, content: bool) -> Attributes:

@@ -4,6 +4,7 @@
 | --------------------- | --------------------- | ------------------------------------------------- |
 | `invoke_agent`        | `prompt_given`        | `run_ended`                                       |
 | `chat`                | `inference_requested` | `inference_finished`, `inference_failed`          |
+|                       | `summary_requested`   | `summary_finished`, `summary_failed`              |
 | `gate`                | `proposed_action`     | `gate_approved`, `gate_rejected`, `call_answered` |
 | `execute_tool`        | `tool_started`        | `tool_finished`                                   |
 
@@ -24,6 +25,7 @@ from agent.telemetry.attributes import (
     refusal_attributes,
     refusals_attributes,
     started_tool,
+    used,
 )
 
 __all__ = ["Spans"]
@@ -50,12 +52,15 @@ class Spans:
         self._run: Span | None = None
         self._open: dict[Key, Span] = {}
         self._calls: dict[str, Record] = {}
-        self._tokens: dict[str, int] = {}
+        self._used: dict[str, float] = {}
         self._takers: dict[str, Callable[[Record, int], None]] = {
             "prompt_given": self._begin_run,
             "inference_requested": self._begin_inference,
             "inference_finished": self._end_inference,
             "inference_failed": self._end_failed_inference,
+            "summary_requested": self._begin_inference,
+            "summary_finished": self._end_inference,
+            "summary_failed": self._end_failed_inference,
             "answer_committed": self._learn_calls,
             "proposed_action": self._begin_gate,
             "gate_approved": self._end_gate,
@@ -95,8 +100,8 @@ class Spans:
             return
         data = record["data"]
         status = str(data.get("status"))
-        totals = {f"gen_ai.usage.{name}": count for name, count in self._tokens.items() if count}
-        self._run.set_attributes({"bpagent.status": status, "bpagent.reason": str(data.get("reason")), **totals})
+        how: Attributes = {"bpagent.status": status, "bpagent.reason": str(data.get("reason"))}
+        self._run.set_attributes({**how, **used(self._used)})
         self._tell_refusals(self._run, record, now)
         if status in WENT_WRONG:
             why = data.get("text") if status == "failed" else None  # other last words may be a person's
@@ -108,7 +113,7 @@ class Spans:
         for span in (*self._open.values(), *((self._run,) if self._run else ())):
             span.end(end_time=now)
         self._run = None
-        self._open, self._calls, self._tokens = {}, {}, {}
+        self._open, self._calls, self._used = {}, {}, {}
 
     def _tell(self, record: Record, now: int) -> None:
         """Tell of anything else as an event of the span that it is about."""
@@ -123,21 +128,21 @@ class Spans:
 
     def _begin_inference(self, record: Record, now: int) -> None:
         data = record["data"]
-        ours: Attributes = {"bpagent.draft": data["draft"], "bpagent.role": data["role"]}
+        ours: Attributes = {f"bpagent.{name}": data[name] for name in ("draft", "role") if name in data}
         said: Attributes = {"gen_ai.operation.name": "chat", **self._common, **ours}
         model = self._common.get("gen_ai.request.model", "")
-        self._begin(("chat", data["draft"]), f"chat {model}".strip(), said, now, SpanKind.CLIENT)
+        self._begin(_inference_of(data), f"chat {model}".strip(), said, now, SpanKind.CLIENT)
 
     def _end_inference(self, record: Record, now: int) -> None:
         data = record["data"]
-        for name, count in (data.get("usage") or {}).items():
-            self._tokens[name] = self._tokens.get(name, 0) + count
-        self._end(("chat", data["draft"]), finished_inference(data), now)
+        for name, amount in (data.get("usage") or {}).items():
+            self._used[name] = self._used.get(name, 0) + (amount or 0)
+        self._end(_inference_of(data), finished_inference(data), now)
 
     def _end_failed_inference(self, record: Record, now: int) -> None:
         data = record["data"]
         said: Attributes = {"error.type": "inference_failed", "bpagent.retryable": bool(data.get("retryable"))}
-        self._end(("chat", data["draft"]), said, now, error=str(data.get("error")))
+        self._end(_inference_of(data), said, now, error=str(data.get("error")))
 
     # A call.
 
@@ -205,3 +210,8 @@ class Spans:
             for refusal in refusals:
                 said = refusal_attributes(refusal, content=self._content)
                 span.add_event("bpagent.refusal", said, timestamp=now)
+
+
+def _inference_of(data: Record) -> Key:
+    """Return which inference a record is about: that of a draft, or the one of a summary."""
+    return ("chat", str(data.get("draft", "summary")))

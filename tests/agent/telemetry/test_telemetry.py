@@ -18,6 +18,7 @@ from agent.messages import Usage
 from agent.models import fail
 from agent.reasons import Ending
 from agent.telemetry import Tracing, trace_log
+from agent.telemetry.spans import Spans
 from bp import BThreadBody, bthread, sync
 from tests.agent.conftest import MakeAgent
 from tests.agent.notes import grumble, note
@@ -249,6 +250,25 @@ async def test_a_run_that_broke_off_leaves_no_span_open(
     chat, run = exporter.get_finished_spans()
     assert (chat.name, run.name) == ("chat m", "invoke_agent bpagent")
     assert run.status.status_code is StatusCode.ERROR
+
+
+async def test_a_summary_is_an_inference_too(provider: TracerProvider, exporter: InMemorySpanExporter) -> None:
+    spans = Spans(provider.get_tracer("test"), {"gen_ai.request.model": "m"}, {}, agent="a", content=False)
+    records: list[tuple[str, dict[str, Any]]] = [
+        ("prompt_given", {"text": "go"}),
+        ("summary_requested", {"role": "summarizer"}),
+        ("summary_finished", {"text": "all", "usage": {"input_tokens": 3, "cost": 0.5, "is_estimate": True}}),
+        ("summary_requested", {"role": "summarizer"}),
+        ("summary_failed", {"error": "busy"}),
+        ("run_ended", {"status": "completed", "reason": "answered"}),
+    ]
+    for moment, (name, data) in enumerate(records):
+        spans.take({"name": name, "data": data}, moment)
+
+    finished, failed, run = exporter.get_finished_spans()
+    assert facts(finished)["bpagent.role"] == "summarizer"
+    assert facts(finished)["bpagent.cost"] == facts(run)["bpagent.cost"] == 0.5
+    assert failed.status.status_code is StatusCode.ERROR
 
 
 async def test_a_log_gives_tools_the_length_that_they_had(
