@@ -4,6 +4,7 @@ import shlex
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 from agent.cli.mistakes import Mistake
@@ -35,7 +36,8 @@ def model_of(recorded: RecordedRun, given: str, environ: Mapping[str, str]) -> M
     """Return the model of a log, or the one that was `given` instead; a script goes on where it was."""
     about = recorded.header.get("about")
     known = about.get("model") if isinstance(about, Mapping) else None
-    model = model_from_name(given or str(known or recorded.header.get("model") or ""), environ)
+    api: Any = "responses" if recorded.header.get("api") == "responses" else "chat"
+    model = model_from_name(given or str(known or recorded.header.get("model") or ""), environ, api=api)
     if isinstance(model, ScriptedModel) and not given:
         model.skip(sum(record["name"] in INFERENCES for record in recorded.records))
     return model
