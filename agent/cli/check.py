@@ -18,7 +18,7 @@ from agent.tools import Workspace, workspace_tools
 from agent.tools.toolbox import Toolbox
 from constitution import POLICIES, Evidence, Level, Policy, Verdict, judge, read_rule
 
-__all__ = ["execute"]
+__all__ = ["execute", "tell_evidence"]
 
 TONES: dict[str, Tone] = {"allow": "good", "ask": "question", "deny": "refused"}
 
@@ -95,10 +95,11 @@ def _show(command: str, verdict: Verdict, screen: Screen) -> None:
     screen.line(f"      {visible(verdict.explanation)}")
     screen.line(f"      rule {verdict.rule} ({verdict.category})", "output")
     for evidence in filter(lambda evidence: evidence.text, verdict.evidence):
-        screen.line(f"      {_evidence(evidence)}", "output")
+        screen.line(f"      {tell_evidence(evidence)}", "output")
 
 
-def _evidence(evidence: Evidence) -> str:
+def tell_evidence(evidence: Evidence) -> str:
+    """Return where in a command something was found, and what it means."""
     place = f"characters {evidence.start} to {evidence.end}: " if evidence.end else ""
     meant = " ".join(evidence.argv)
     means = f", which means {visible(meant)}" if meant and meant != evidence.text else ""

@@ -14,6 +14,7 @@ Reading order:
 from typing import TYPE_CHECKING
 
 from agent.lazy import from_modules
+from agent.presets.judging import Judge
 from agent.presets.options import OptionError
 from agent.presets.preset import Preset
 from agent.presets.shipped import PRESETS, preset_named
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = [
     "PRESETS",
     "Configuration",
+    "Judge",
     "OptionError",
     "Preset",
     "add_user_rule",
