@@ -91,6 +91,7 @@ class Agent:
         self._measure = Measure(self.preset.price_of(model.name), self.preset.counts_tokens)
         self.bthreads = (*self.preset.bthreads(), *self.threads)
         self.program = BProgram(*self.bthreads)
+        self.left_unsaid: list[str] = []  # what people said too late for a run; the next one begins with it
         shipped = self.preset.prompt(workspace=self.toolbox.workspace.root, tools=self.toolbox.names)
         self.system_prompt = shipped if system_prompt is None else system_prompt
         self._approve = approve
@@ -194,7 +195,7 @@ class Agent:
     # What a run needs.
 
     def openings(self, prompt: str | UserMessage | None) -> tuple[Event, ...]:
-        """Return what a run begins with: the prompt, and in the first run what was said before it.
+        """Return what a run begins with: the prompt, and before it what was said before this run and not in one.
 
         A run that goes on begins with nothing. Raises RunError when there is none.
         """
@@ -202,7 +203,9 @@ class Agent:
             if not self.journal.is_under_way:
                 raise RunError("no run rests that could go on; give a prompt")
             return ()
-        history, self._history = self._history, ()
+        history = (*self._history, *map(UserMessage, self.left_unsaid))
+        self._history = ()
+        self.left_unsaid.clear()
         asked = UserMessage(prompt) if isinstance(prompt, str) else prompt
         return (*((HistoryGiven(history),) if history else ()), PromptGiven(asked.text, asked.images))
 

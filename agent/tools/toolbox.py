@@ -44,7 +44,7 @@ class Toolbox:
         return self._tools.get(name)
 
     def checked(self, call: ToolCall) -> ToolCall:
-        """Return the call, with a flaw if its tool is unknown or its arguments do not fit."""
+        """Return the call with its tool's flag, or with a flaw if its tool is unknown or its arguments do not fit."""
         if call.flaw is not None:
             return call
         tool = self._tools.get(call.tool)
@@ -52,7 +52,9 @@ class Toolbox:
             flaw = explain_unknown(call.tool, self.names) if self._suggests else f"unknown tool {call.tool!r}"
             return evolve(call, flaw=flaw)
         problems = tool.check(call.arguments)
-        return evolve(call, flaw="invalid arguments: " + "; ".join(problems)) if problems else call
+        if problems:
+            return evolve(call, flaw="invalid arguments: " + "; ".join(problems))
+        return evolve(call, parallel=True) if tool.parallel else call
 
     async def run(self, call: ToolCall, progress: Callable[[str], None]) -> ToolResult:
         """Run a call and return its one result; whatever goes wrong is an error result."""

@@ -9,20 +9,31 @@ from agent.invariants import invariants_of
 from agent.presets import Preset
 from agent.threads import CORE
 from agent.verification.combinations import Combination
-from agent.verification.environment import EXAMPLES, PEOPLE, Examples, any_verdict, environment, loop_effects
+from agent.verification.environment import (
+    EXAMPLES,
+    PEOPLE,
+    Examples,
+    any_verdict,
+    environment,
+    examples_for,
+    loop_effects,
+)
 from bp import BThread, BThreadBody, Event, Verification, any_of, bthread, start, sync, verify
 
 __all__ = ["SMALL", "loop_rules", "verify_loop", "verify_together"]
 
-SMALL = {"max_iterations": 2, "max_failures": 2, "max_empty_answers": 2, "attempts": 2}
+SMALL = {"max_iterations": 2, "max_failures": 2, "max_empty_answers": 2, "attempts": 2, "max_follow_ups": 1}
 """Limits that are reached soon; what holds for two holds for twenty, because the b-threads only count."""
 
 
 def verify_loop(
-    rules: Sequence[BThread], *, core: Sequence[BThread] = CORE, examples: Examples = EXAMPLES, **options: Any
+    rules: Sequence[BThread], *, core: Sequence[BThread] = CORE, examples: Examples | None = None, **options: Any
 ) -> Verification:
-    """Model-check a loop of `core` and `rules` with its invariants; `options` are those of `bp.verify`."""
-    world = environment(loop_effects(), examples)
+    """Model-check a loop of `core` and `rules` with its invariants; `options` are those of `bp.verify`.
+
+    Without `examples` the model's answers are as the rules can tell them apart.
+    """
+    world = environment(loop_effects(), examples or examples_for(rules))
     options = {"endless": True, **options}
     return verify(*core, *rules, *invariants_of(rules), environment=world, possible=PEOPLE, **options)
 
