@@ -83,7 +83,14 @@ class Child:
                 os.close(descriptor)
 
 
-def start_child(argv: Sequence[str], *, cwd: str, env: Mapping[str, str], stdin: bytes | None = None) -> Child:
+def start_child(
+    argv: Sequence[str],
+    *,
+    cwd: str,
+    env: Mapping[str, str],
+    stdin: bytes | None = None,
+    pass_fds: Sequence[int] = (),
+) -> Child:
     """Start a process whose standard input is empty, or `stdin`. Raises CannotStart, saying why."""
     for text in (*argv, cwd, *env, *env.values()):
         _check_text(text)
@@ -94,7 +101,7 @@ def start_child(argv: Sequence[str], *, cwd: str, env: Mapping[str, str], stdin:
         os.set_blocking(read_end, False)
         started = time.monotonic()
         try:
-            popen = _open(argv, cwd, {**env, TOKEN_VARIABLE: token_value(token)}, stdin, write_end)
+            popen = _open(argv, cwd, {**env, TOKEN_VARIABLE: token_value(token)}, stdin, write_end, pass_fds)
         finally:
             os.close(write_end)
         on_failure.pop_all()
@@ -102,7 +109,7 @@ def start_child(argv: Sequence[str], *, cwd: str, env: Mapping[str, str], stdin:
 
 
 def _open(
-    argv: Sequence[str], cwd: str, env: Mapping[str, str], stdin: bytes | None, output: int
+    argv: Sequence[str], cwd: str, env: Mapping[str, str], stdin: bytes | None, output: int, pass_fds: Sequence[int]
 ) -> "subprocess.Popen[bytes]":
     try:
         with ExitStack() as files:
@@ -115,7 +122,14 @@ def _open(
                 file.seek(0)
                 source = file.fileno()
             return subprocess.Popen(
-                list(argv), cwd=cwd, env=env, stdin=source, stdout=output, stderr=output, start_new_session=True
+                list(argv),
+                cwd=cwd,
+                env=env,
+                stdin=source,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+                pass_fds=pass_fds,
             )
     except OSError as error:
         raise CannotStart(_explain(error, argv[0], cwd)) from error

@@ -56,13 +56,15 @@ async def run_process(
     output_limit: int,
     progress: Callable[[str], None] | None = None,
     stdin: bytes | None = None,
+    pass_fds: Sequence[int] = (),
 ) -> Finished:
     """Run `argv` in `cwd` with exactly `env` (and our token), and return how it ended.
 
     `timeout` is in seconds, None for none; `output_limit` in bytes. `progress` gets the output as it arrives.
-    Standard input is empty, or `stdin`. Raises CannotStart if nothing was started.
+    Standard input is empty, or `stdin`; `pass_fds` are descriptors that the process gets under the same numbers.
+    Raises CannotStart if nothing was started.
     """
-    child = start_child(argv, cwd=cwd, env=env, stdin=stdin)
+    child = start_child(argv, cwd=cwd, env=env, stdin=stdin, pass_fds=pass_fds)
     listener = _Listener(child.pipe, HeadAndTail(output_limit), progress)
     try:
         async with anyio.create_task_group() as group:

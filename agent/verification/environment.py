@@ -52,10 +52,9 @@ from bp import BThread, BThreadBody, Event, any_of, bthread, start, sync
 from bp.runner import Broken, Effect
 from constitution import Action, Level, Verdict
 
-__all__ = ["EXAMPLES", "PEOPLE", "Examples", "any_verdict", "environment", "examples_for", "loop_effects"]
+__all__ = ["EXAMPLES", "PEOPLE", "Examples", "any_verdict", "environment", "loop_effects"]
 
 FIRST, SECOND = ToolCall("c1", "first"), ToolCall("c2", "second")
-SAFE_FIRST, SAFE_SECOND = evolve(FIRST, parallel=True), evolve(SECOND, parallel=True)
 CUT_OFF = ToolCall("c1", "first", flaw="cut off")
 
 PEOPLE = (
@@ -129,21 +128,6 @@ EXAMPLES: Examples = {
     SummaryRequested: lambda requested: (SummaryFinished("so far"),),
 }
 """What each effect may return."""
-
-
-def drafts_of_safe_calls(requested: InferenceRequested) -> tuple[Event, ...]:
-    """Return what a model may answer, with answers among it whose calls may run together, or one of them may."""
-    pairs = ((SAFE_FIRST, SAFE_SECOND), (SAFE_FIRST, SECOND), (FIRST, SAFE_SECOND))
-    return (*drafts(requested), *(InferenceFinished(requested.draft, AssistantMessage(), pair) for pair in pairs))
-
-
-def examples_for(rules: Sequence[BThread]) -> Examples:
-    """Return what each effect may return to a loop with these rules.
-
-    Calls that may run together are among it where a rule tells them from others.
-    """
-    telling = any(rule.name == "one_at_a_time" and {"neighbours", "all"} & {*rule.args} for rule in rules)
-    return {**EXAMPLES, InferenceRequested: drafts_of_safe_calls} if telling else EXAMPLES
 
 
 def loop_effects() -> tuple[Effect, ...]:
