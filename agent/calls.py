@@ -1,11 +1,12 @@
 """A tool call as the loop carries it, and the one result that answers it."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal, TypeVar
 
-from attrs import field, frozen
+from attrs import field, frozen, validators
 
+from agent.messages import Image
 from bp.payload import FrozenMapping
 
 __all__ = ["Category", "ToolCall", "ToolResult", "signature", "still_open", "without"]
@@ -14,6 +15,13 @@ Category = Literal["read", "write", "admin"]
 T = TypeVar("T")
 
 _NOTHING: FrozenMapping[str, Any] = FrozenMapping()
+
+
+_all_images = validators.deep_iterable(validators.instance_of(Image))
+
+
+def _images(images: Iterable[Image]) -> tuple[Image, ...]:
+    return tuple(images)
 
 
 def _frozen(items: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -37,7 +45,7 @@ class ToolCall:
 
 @frozen
 class ToolResult:
-    """What a tool gives back: text for the model, and details for programs.
+    """What a tool gives back: text and images for the model, and details for programs.
 
     Errors are content (S0 5.2): `is_error` tells the model and the loop that the call did not do what it should.
     """
@@ -45,6 +53,7 @@ class ToolResult:
     text: str
     is_error: bool = False
     details: Mapping[str, Any] = field(default=_NOTHING, converter=_frozen)
+    images: tuple[Image, ...] = field(default=(), converter=_images, validator=_all_images)
 
 
 # Functions of their own, so that the b-threads which use them capture no variable: what a closure holds counts as

@@ -7,10 +7,10 @@ posted by people or by effects; the rest is requested by b-threads (`agent/threa
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from attrs import frozen
+from attrs import field, frozen
 
 from agent.calls import ToolCall
-from agent.messages import AssistantMessage, Message, StopReason, Usage
+from agent.messages import IF_ANY, AssistantMessage, Image, Message, StopReason, Usage
 from bp import Event, FrozenMapping, Refusals
 from constitution import Action
 
@@ -66,9 +66,10 @@ class HistoryGiven(Event):
 
 @frozen
 class PromptGiven(Event):
-    """A person asks for something; a run begins."""
+    """A person asks for something, and may show images; a run begins."""
 
     text: str
+    images: tuple[Image, ...] = field(default=(), metadata=IF_ANY)
 
 
 @frozen
@@ -284,6 +285,7 @@ class ToolFinished(Event):
     duration: float = 0.0
     is_error: bool = False
     details: Mapping[str, Any] = FrozenMapping()
+    images: tuple[Image, ...] = field(default=(), metadata=IF_ANY)
 
 
 @frozen
@@ -298,6 +300,7 @@ class CallAnswered(Event):
     result: str
     is_error: bool = False
     outcome: CallOutcome = "ran"
+    images: tuple[Image, ...] = field(default=(), metadata=IF_ANY)
 
 
 # The end.

@@ -62,13 +62,13 @@ async def agent_loop(
         on_step=lambda step: listener.hear(step, agent),
         on_text=listener.stream,
     ) as agent:
-        run = await _run_until(agent, messages[-1].text, signal)
+        run = await _run_until(agent, messages[-1], signal)
     if run.status == "failed":
         raise RunError(run.text)
     return messages
 
 
-async def _run_until(agent: Agent, prompt: str, signal: anyio.Event | None) -> Run:
+async def _run_until(agent: Agent, prompt: UserMessage, signal: anyio.Event | None) -> Run:
     """Run to the end, or until `signal` is set."""
     if signal is None:
         return await agent.run(prompt)

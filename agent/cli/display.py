@@ -58,6 +58,18 @@ class Display:
         self._show_call(step.event)
         self._show_course(step.event)
 
+    def take_up(self, step: Step) -> None:
+        """Know a step that happened before, without showing it."""
+        self._totals.fold(step.event)
+        self._tracker.fold(step.event)
+        match step.event:
+            case InferenceRequested():
+                self._turn = self._totals.turns + 1
+            case AnswerCommitted():
+                self._calls |= {call.id: call for call in step.event.calls}
+            case CallAnswered():
+                self._calls.pop(step.event.call, None)
+
     def system(self, text: str) -> None:
         """Show a message of the system."""
         self._screen.labelled("system", text, "system")

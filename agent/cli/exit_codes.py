@@ -4,7 +4,15 @@ __all__ = ["DIFFERENT", "FAILED", "LEVELS", "OK", "USAGE", "of_run", "of_signal"
 
 OK, FAILED, USAGE, DIFFERENT = 0, 1, 2, 6
 
-STATUSES = {"completed": OK, "failed": FAILED, "doom_loop": FAILED, "limit": 3, "stopped": 4, "aborted": 130}
+STATUSES = {
+    "completed": OK,
+    "failed": FAILED,
+    "doom_loop": FAILED,
+    "limit": 3,
+    "stopped": 4,
+    "waiting": 5,
+    "aborted": 130,
+}
 
 LEVELS = {"allow": 0, "ask": 10, "deny": 11}
 """The exit codes of `check`."""

@@ -7,20 +7,17 @@ from collections.abc import Callable
 from datetime import datetime
 
 from agent.agent import Agent
+from agent.cli.archive import new_log
 from agent.cli.mistakes import Mistake
 from agent.cli.person import STOPS
 from agent.cli.protocols import load_protocols
-from agent.cli.screen import Screen, screen_on, visible_lines
-from agent.cli.session import Outcome, Session, lead
-from agent.cli.setup import chosen_preset, existing_folder, log_path, tools_of
-from agent.cli.telling import is_error
+from agent.cli.reviving import nameable, print_outcome, print_record, secrets_of
+from agent.cli.screen import Screen, screen_on
+from agent.cli.session import Session, lead
+from agent.cli.setup import chosen_preset, existing_folder, tools_of
 from agent.effects import Approver
-from agent.log import to_record
-from agent.log.encoding import dump
 from agent.models import model_from_name
 from agent.presets import Preset
-from agent.projections import told_to_user
-from agent.run import Run
 from bp import Step
 
 __all__ = ["execute"]
@@ -36,22 +33,17 @@ def execute(arguments: Namespace) -> int:
         prompt=arguments.prompt,
         screen=screen,
         stops=STOPS[preset.stop_text],
-        watch=_print_record if arguments.json else None,
+        watch=print_record if arguments.json else None,
         max_iterations=preset.max_iterations,
     )
     outcome = lead(session)
-    if not arguments.json:
-        _print_final_text(outcome)
-    elif outcome.failure is not None:
-        print(dump(outcome.failure), flush=True)
+    print_outcome(outcome, screen, as_json=arguments.json)
     return outcome.code
 
 
 def _check_what_is_not_there_yet(arguments: Namespace) -> None:
     if arguments.config:
         raise Mistake("--config is not there yet; set single values with --option NAME=VALUE")
-    if arguments.api != "chat":
-        raise Mistake(f"--api {arguments.api!r} is not there yet; the wire is chat")
     if not arguments.prompt.strip():
         raise Mistake("the prompt is empty; say what the agent is to do")
 
@@ -59,8 +51,9 @@ def _check_what_is_not_there_yet(arguments: Namespace) -> None:
 def _maker(arguments: Namespace, preset: Preset, screen: Screen) -> Callable[[Approver, Callable[[Step], None]], Agent]:
     workspace = existing_folder(arguments.workspace)
     threads = load_protocols(arguments.protocol)
-    model = model_from_name(arguments.model, os.environ)
-    log = log_path(arguments.log, datetime.now())
+    model = model_from_name(arguments.model, os.environ, api=arguments.api)
+    secrets = secrets_of(arguments.secret, os.environ)
+    log = new_log(arguments.log, datetime.now())
 
     def make(approver: Approver, on_step: Callable[[Step], None]) -> Agent:
         agent = Agent(
@@ -68,8 +61,10 @@ def _maker(arguments: Namespace, preset: Preset, screen: Screen) -> Callable[[Ap
             tools_of(preset, workspace),
             preset=preset,
             threads=threads,
-            approve=approver,
+            approve="later" if arguments.approvals == "later" else approver,
             log=log,
+            secrets=secrets,
+            about={"model": nameable(arguments.model)},
             on_step=on_step,
         )
         screen.labelled(
@@ -78,20 +73,3 @@ def _maker(arguments: Namespace, preset: Preset, screen: Screen) -> Callable[[Ap
         return agent
 
     return make
-
-
-def _print_record(step: Step) -> None:
-    print(dump(to_record(step)), flush=True)
-
-
-def _print_final_text(outcome: Outcome) -> None:
-    """Print the last words, unless they are an error: those were told already; and what work left behind."""
-    run = outcome.run
-    if run.text and not is_error(run.status):
-        text = f"{run.text}\n\n{told_to_user(run.state)}" if _is_interrupted_work(run) else run.text
-        print("\n".join(visible_lines(text)) if sys.stdout.isatty() else text)
-
-
-def _is_interrupted_work(run: Run) -> bool:
-    """Whether an objective was pursued, and the run ended before it was complete (S1 7.2, 7.3)."""
-    return run.state.objective is not None and run.status != "completed"

@@ -6,7 +6,7 @@ from typing import Any
 import anyio
 from attrs import field, frozen
 
-from agent.agent import Agent, failure_record
+from agent.agent import Agent
 from agent.cli import exit_codes
 from agent.cli.display import Display
 from agent.cli.keyboard import can_be_heard, hear_lines, is_terminal
@@ -16,6 +16,7 @@ from agent.cli.screen import Screen
 from agent.cli.signals import HEARD, Interruption
 from agent.effects import Approver
 from agent.errors import AgentError
+from agent.journal import failure_record
 from agent.run import Run
 from bp import BProgramError, Step
 
@@ -38,13 +39,14 @@ class Outcome:
 class Session:
     """What a run is led with.
 
+    Without a `prompt` the run goes on that rests.
     `present`: somebody can answer. `approver` answers instead of that person. `watch` is called with every step,
     after it was shown. `shows_final_text`: on the screen too. `stops`: which typed lines stop the run.
     `max_iterations`: what is shown as the limit.
     """
 
     make: Maker
-    prompt: str
+    prompt: str | None
     screen: Screen
     present: bool = field(factory=is_terminal)
     approver: Approver | None = None
@@ -74,6 +76,8 @@ async def _lead(session: Session) -> Outcome:
         anyio.open_signal_receiver(*HEARD) as signals,
         session.make(session.approver or person.answer, on_step) as agent,
     ):
+        for step in agent.journal.unfinished:
+            display.take_up(step)
         try:
             async with agent.start(session.prompt) as run, anyio.create_task_group() as tasks:
                 running.append(run)

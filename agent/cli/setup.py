@@ -1,15 +1,13 @@
-"""What the command line names besides b-threads: presets with options, folders, logs."""
+"""What the command line names besides b-threads: presets with options, folders."""
 
 from collections.abc import Iterable
-from datetime import datetime
 from pathlib import Path
-from secrets import token_hex
 
 from agent.cli.mistakes import Mistake
 from agent.presets import Preset, preset_named
 from agent.tools import Tool, workspace_tools
 
-__all__ = ["chosen_preset", "existing_folder", "log_path", "tools_of"]
+__all__ = ["chosen_preset", "existing_folder", "tools_of"]
 
 
 def chosen_preset(name: str, options: Iterable[str] = ()) -> Preset:
@@ -23,7 +21,7 @@ def chosen_preset(name: str, options: Iterable[str] = ()) -> Preset:
     return preset_named(name).with_options(parsed)
 
 
-def existing_folder(path: str) -> Path:
+def existing_folder(path: str, what: str = "--workspace") -> Path:
     """Return a folder, absolute. Raises Mistake when it is none."""
     folder = Path(path).expanduser()
     try:
@@ -32,7 +30,7 @@ def existing_folder(path: str) -> Path:
         found = "is a file" if folder.exists() else "does not exist"
     except (OSError, ValueError) as error:
         found = f"cannot be looked at ({error})"
-    raise Mistake(f"--workspace {path!r} {found}; name a folder")
+    raise Mistake(f"{what} {path!r} {found}; name a folder")
 
 
 def tools_of(preset: Preset, workspace: Path) -> tuple[Tool, ...]:
@@ -44,10 +42,3 @@ def tools_of(preset: Preset, workspace: Path) -> tuple[Tool, ...]:
         timeout=preset.timeout,
         output_limit=preset.output_limit,
     )
-
-
-def log_path(given: str | None, now: datetime) -> Path:
-    """Return where the log of a run goes: where it was told to, else a new file of ours."""
-    if given:
-        return Path(given).expanduser()
-    return Path.home() / ".bpagent" / "runs" / f"{now:%Y%m%d-%H%M%S}-{token_hex(2)}.jsonl"

@@ -9,7 +9,7 @@
 - `summary`: a model sums up what was said long ago
 """
 
-from agent.effects.approval import Approver, approval_effect
+from agent.effects.approval import Answer, Approver, approval_effect
 from agent.effects.backoff import backoff_effect
 from agent.effects.deadline import deadline_effect
 from agent.effects.description import description_effect
@@ -19,6 +19,7 @@ from agent.effects.streaming import Watcher, coalesced
 from agent.effects.summary import summary_effect
 
 __all__ = [
+    "Answer",
     "Approver",
     "Measure",
     "Watcher",

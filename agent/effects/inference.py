@@ -83,6 +83,7 @@ def check_form(answer: Answer) -> None:
         raise TypeError(f"a model gives an Answer with an AssistantMessage, not {answer!r}")
     message, usage = answer.message, answer.usage
     texts = [message.text, message.reasoning, *(text for call in message.calls for text in astuple(call))]
+    texts += [item.content for item in message.reasoning_items]
     if wrong := [text for text in texts if not isinstance(text, str)]:
         raise TypeError(f"an answer consists of texts, not {wrong[0]!r}")
     if answer.stop_reason not in get_args(StopReason):

@@ -6,6 +6,7 @@ is given here: if it was whole it counts, and if it was not its reader will say 
 """
 
 import re
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 
 from agent.models.model import ModelError
@@ -29,6 +30,7 @@ class EventDecoder:
         self._lines: list[bytes] = []
         self._size = 0
         self._after_return = False
+        self._is_first = True
 
     def feed(self, piece: bytes) -> Iterator[str]:
         """Take the next bytes; yield the data of the events that end in them."""
@@ -54,6 +56,8 @@ class EventDecoder:
     def _end_line(self) -> Iterator[str]:
         line = bytes(self._line)
         self._line.clear()
+        if self._is_first:
+            line, self._is_first = line.removeprefix(BOM_UTF8), False
         field, _, value = line.partition(b":")
         if field == b"data":
             self._lines.append(value.removeprefix(b" "))
@@ -80,7 +84,7 @@ class WholeBody:
 
     def finish(self) -> Iterator[str]:
         """Yield the body."""
-        yield self._body.decode()
+        yield self._body.decode("utf-8-sig")
 
 
 def _check_size(size: int) -> None:

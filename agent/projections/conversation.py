@@ -41,11 +41,11 @@ class Conversation:
             case HistoryGiven():
                 self._messages.extend(event.messages)
             case PromptGiven():
-                self._messages.append(UserMessage(event.text))
+                self._messages.append(UserMessage(event.text, event.images))
             case AnswerCommitted() if not event.is_empty:
                 self._messages.append(with_ids(event.message, event.calls))
             case CallAnswered():
-                self._messages.append(ToolMessage(event.call, event.result, event.is_error))
+                self._messages.append(ToolMessage(event.call, event.result, event.is_error, event.images))
             case RunContinued():
                 self._messages.extend(_why_unfinished(event))
             case RunEnded(status="limit") if event.text:  # S0 5.1: the conversation says that it was cut short

@@ -44,7 +44,7 @@ RUN = ("run", "go", "--model", "{script}", "--workspace", "{workspace}")
         ((*RUN, "--log", "/dev/full"), "cannot write the log /dev/full: No space left on device"),
         (("demo", "--log", "{tmp}/there.jsonl"), "there.jsonl exists already; name another file"),
         ((*RUN, "--config", "x.yaml"), "--config is not there yet"),
-        ((*RUN, "--api", "responses"), "--api 'responses' is not there yet"),
+        ((*RUN, "--api", "resonses"), "argument --api: invalid choice: 'resonses'"),
         (("run", "go", "--model", "{script}", "--workspace", "{tmp}/nosuch"), "does not exist; name a folder"),
         (("run", "go", "--model", "{script}", "--workspace", "{tmp}/there.jsonl"), "is a file; name a folder"),
         (("run", " ", "--model", "{script}"), "the prompt is empty"),
