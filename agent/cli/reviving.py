@@ -4,7 +4,6 @@ import shlex
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 from agent.cli.mistakes import Mistake
