@@ -11,6 +11,7 @@ Reading order:
 - `rebuilding`: a log's program once more. `resuming`: going on with it.
 - `invariants/`, `verification/`: the loop, model-checked.
 - `hindsight/`: recorded runs judged again. `retracing`: what was held at each step. `page/`: a run as one HTML page.
+- `telemetry/`: a run as a trace of spans.
 - `testing`, `pytest_plugin`: tests of agents and b-threads. `cli/`: the command.
 """
 

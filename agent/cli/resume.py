@@ -44,8 +44,9 @@ def execute(arguments: Namespace) -> int:
         make=_deciding(make, arguments, recorded, screen),
         prompt=None,
         screen=screen,
-        watch=print_record if arguments.json else None,
         stops=STOPS[preset.stop_text],
+        max_iterations=preset.max_iterations,
+        watch=print_record if arguments.json else None,
     )
     try:
         outcome = lead(session)
