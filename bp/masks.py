@@ -43,7 +43,7 @@ class Masks:
         self.concerned: list[int] = []  # by event: local states that it advances or interrupts
         self.choosy = 0  # the local states whose requests depend on more than being free: see `Row.wants`
         self.failures: dict[tuple[int, int], LocalFailure] = {}  # predicates that failed, by local state and event
-        self._unsure: dict[tuple[int, int], LocalFailure] = {}  # the same, of wait_for and interrupt
+        self.unsure: dict[tuple[int, int], LocalFailure] = {}  # the same, of wait_for and interrupt
         self._numbers: dict[Any, int] = {}
 
     def number(self, event: Event) -> int:
@@ -72,8 +72,8 @@ class Masks:
 
     def advancing(self, event: int, among: int) -> int:
         """Return which of the local states `among` (a mask) an event advances or interrupts. Raises LocalFailure."""
-        if self._unsure:
-            self._raise_first(self._unsure, (event,), bits(among))
+        if self.unsure:
+            self._raise_first(self.unsure, (event,), bits(among))
         return self.concerned[event] & among
 
     def check(self, events: Iterable[int], members: Iterable[int]) -> None:
@@ -99,8 +99,8 @@ class Masks:
         if self._asked(self.failures, local, event, statement.refuse):
             self.refuses[local] |= bit
         requested = any(self.events[event] == self.events[other] for other in self.requests[local])
-        waits = self._asked(self._unsure, local, event, statement.wait_for)  # asked in any case: `run` asks, too
-        interrupted = self._asked(self._unsure, local, event, statement.interrupt)
+        waits = self._asked(self.unsure, local, event, statement.wait_for)  # asked in any case: `run` asks, too
+        interrupted = self._asked(self.unsure, local, event, statement.interrupt)
         if requested or waits or interrupted:
             self.concerned[event] |= 1 << local
         self._refresh(local)
