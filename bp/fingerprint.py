@@ -8,6 +8,7 @@ iterators, objects compared by identity) is refused by name. Never `repr`, never
 
 import gc
 import itertools
+import sys
 from collections import OrderedDict, deque
 from collections.abc import Callable, Generator, Mapping
 from enum import Enum
@@ -32,6 +33,7 @@ from bp.statements import Refusals
 __all__ = ["VerificationError", "check_interpreter", "fingerprint", "fingerprint_of_value"]
 
 ATOMS = (type(None), bool, int, str, bytes, complex, type(...), type(NotImplemented))
+ALONE = 3  # references to a cell that one generator holds: its own, the list of its referents, the one that is counted
 SET_ITERATOR: type = type(iter(set[Any]()))
 EMPTY_ITERATORS: tuple[Any, ...] = (
     *(iter([]), iter(()), iter(range(0)), iter(range(1 << 70)), iter(""), iter("é"), iter(b""), iter(bytearray())),
@@ -91,13 +93,16 @@ class Description:
         code = frame.f_code
         found = dict(frame.f_locals)
         live = live_locals(code, frame.f_lasti)
-        shared = (*code.co_cellvars, *code.co_freevars)
+        dead = _dead_cells(referents, code, live)
+        matters = live | ({*code.co_cellvars, *code.co_freevars} - dead.keys())
         locals_ = tuple(
-            (name, self.value(value, f"{path}{name}"))
-            for name, value in sorted(found.items())
-            if name in live or name in shared
+            (name, self.value(value, f"{path}{name}")) for name, value in sorted(found.items()) if name in matters
         )
-        cells = [self._cell(item, f"{path}closure") for item in referents if type(item) is CellType]
+        cells = [
+            ("dead cell",) if id(item) in dead.values() else self._cell(item, f"{path}closure")
+            for item in referents
+            if type(item) is CellType
+        ]
         stack = _stack(referents, code, found)
         return (
             "generator", _identity(code), frame.f_lasti, locals_, tuple(cells),
@@ -196,6 +201,23 @@ class Description:
             return (kind, tuple((name, self.value(item, f"{path}.{name}")) for name, item in fields))
 
         return describe(value, path) if kind.__hash__ is not None else self._once(value, path, describe)
+
+
+def _dead_cells(referents: list[Any], code: CodeType, live: frozenset[str]) -> dict[str, int]:
+    """Return the cells, id by name, that nobody will read: this code writes into them first, and only it holds them.
+
+    Who else might hold one (a function, a generator, a predicate) cannot be followed everywhere, but is counted.
+    """
+    own = [name for name in code.co_varnames if name in code.co_cellvars]
+    named = (*own, *(name for name in code.co_cellvars if name not in own), *code.co_freevars)
+    places = [at for at, item in enumerate(referents) if type(item) is CellType]
+    if len(places) != len(named):
+        return {}
+    return {
+        name: id(referents[at])
+        for name, at in zip(named, places, strict=True)
+        if name in code.co_cellvars and name not in live and sys.getrefcount(referents[at]) == ALONE
+    }
 
 
 def _stack(referents: list[Any], code: CodeType, found: dict[str, Any]) -> list[Any]:
