@@ -67,6 +67,7 @@ class Masks:
             self.requests.append(())
             self.rows.append(Row(0, 0, 0, 1 << local))
             self.requests[local] = tuple(map(self.number, self.automaton.locals[local].statement.requests))
+            self.rows[local] = self._row(local)
             for event in range(len(self.events)):
                 self._mark(local, event)
 
@@ -103,20 +104,25 @@ class Masks:
         interrupted = self._asked(self.unsure, local, event, statement.interrupt)
         if requested or waits or interrupted:
             self.concerned[event] |= 1 << local
-        self._refresh(local)
+        stops = self.blocks[local] | self.refuses[local]
+        if stops != self.rows[local].stops:
+            self.rows[local] = self.rows[local]._replace(stops=stops)
 
     def _asked(self, failures: dict[tuple[int, int], LocalFailure], local: int, event: int, events: Any) -> bool:
         if events is None:
             return False
         name = self.automaton.locals[local].name
         try:
+            if all(selector.test is None for selector in selectors(events)):
+                return _contains(events, self.events[event])  # no code of a b-thread: nothing to watch
             with watched(name):
                 return _contains(events, self.events[event])
         except PredicateError as error:
             failures[local, event] = LocalFailure(name, error)
             return False
 
-    def _refresh(self, local: int) -> None:
+    def _row(self, local: int) -> Row:
+        """Return what a new local state adds, which was not asked about any event yet."""
         found = self.automaton.locals[local]
         statement, requests = found.statement, self.requests[local]
         wants = 0
@@ -125,7 +131,7 @@ class Masks:
         else:
             wants = sum(1 << event for event in dict.fromkeys(requests))
         promises, wants = (wants, 0) if found.environment else (0, wants)
-        self.rows[local] = Row(self.blocks[local] | self.refuses[local], wants, promises, 1 << local)
+        return Row(0, wants, promises, 1 << local)
 
 
 def _contains(events: Any, event: Event) -> bool:
