@@ -17,6 +17,7 @@ from agent.presets import PRESETS, Preset, preset_named
 __all__ = ["execute"]
 
 LONGEST = 64  # characters of a value that stands in the table
+LONGEST_NAME = 18  # characters of an option on one line
 GAP = 2
 
 Configurations = Mapping[str, Mapping[str, Any]]
@@ -72,7 +73,7 @@ def _table(screen: Screen, options: Sequence[str], configurations: Configuration
 
 
 def _first_column(options: Sequence[str]) -> int:
-    return max(len(option) for option in options) + GAP
+    return min(max(len(option) for option in options), LONGEST_NAME) + GAP
 
 
 def _row(screen: Screen, cells: Sequence[str], widths: Sequence[int], tone: Tone = "plain") -> None:
@@ -99,7 +100,7 @@ def _show_one(screen: Screen, preset: Preset) -> None:
     """Show every option; what is not as in `default` is marked."""
     usual = preset_named("default").configuration()
     configuration = preset.configuration()
-    first = _first_column(list(configuration))
+    first = max(map(len, configuration)) + GAP
     for option, value in configuration.items():
         mark = " " if value == usual[option] else "*"
         lines = [visible(line) for line in _as_text(value).split("\n")]

@@ -4,11 +4,13 @@ import math
 from collections.abc import Iterable
 from pathlib import Path
 
+from attrs import evolve
+
 from agent.cli.mistakes import Mistake
-from agent.presets import Configuration, Preset, preset_named, read_configuration
+from agent.presets import Configuration, Preset, preset_named, read_configuration, read_user_rules
 from agent.tools import Tool, workspace_tools
 
-__all__ = ["UNOBEYED", "chosen_preset", "existing_folder", "tools_of"]
+__all__ = ["UNOBEYED", "chosen_preset", "existing_folder", "tools_of", "with_user_rules"]
 
 
 def chosen_preset(name: str | None, options: Iterable[str] = (), config: str | None = None) -> Preset:
@@ -21,7 +23,14 @@ def chosen_preset(name: str | None, options: Iterable[str] = (), config: str | N
     preset = preset_named(name or configuration.preset or "default")
     if config is None and preset.config_file is not None and Path(preset.config_file).expanduser().exists():
         configuration = read_configuration(preset.config_file)
-    return configuration.applied(preset).with_options(_parsed(options))
+    return with_user_rules(configuration.applied(preset).with_options(_parsed(options)))
+
+
+def with_user_rules(preset: Preset) -> Preset:
+    """Return a preset with what the user said about commands, if it judges them at all. Raises OptionError."""
+    if preset.policy is None or not (rules := read_user_rules()):
+        return preset
+    return evolve(preset, commands=(*preset.commands, *map(str, rules)))
 
 
 def _parsed(options: Iterable[str]) -> dict[str, str]:

@@ -50,7 +50,7 @@ def test_tools_have_category_parameters_and_origin(command: Command) -> None:
     said = command("tools")
 
     assert said.code == 0
-    assert "bash            write, from agent.tools.shell_tool" in said.out
+    assert "bash            write, from agent.tools.shell.command_tool" in said.out
     assert "- command (string): the command, as bash understands it" in said.out
     assert "- timeout (number or null, optional): " in said.out
 
@@ -88,8 +88,8 @@ def test_on_a_narrow_screen_presets_are_two_tables(
 def test_one_preset_is_shown_whole_with_what_is_not_as_in_default(command: Command) -> None:
     said = command("presets", "autonomous").out
 
-    assert "* max_iterations     25\n" in said
-    assert "  max_failures       5\n" in said
+    assert re.search(r"^\* max_iterations +25$", said, re.M)
+    assert re.search(r"^  max_failures +5$", said, re.M)
     assert "You are an agent that works on a task" in said
 
 

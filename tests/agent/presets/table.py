@@ -10,7 +10,7 @@ from typing import Any
 from attrs import frozen
 
 from agent import Preset
-from tests.agent.presets import scenes
+from tests.agent.presets import long_scenes, scenes
 from tests.agent.presets.scenes import Scene
 
 Changes = Mapping[str, Any]
@@ -49,6 +49,8 @@ def either(option: str, one: Any, another: Any) -> Callable[[Preset], Any]:
 
 LIMIT_TEXT = "Stopped: maximum iteration limit reached."
 QUESTION = "Approve command: chmod 777 notes.txt? (yes/no)"
+ANSWERED, DOOMED = ("completed", "answered"), ("doom_loop", "doom_loop", 2)
+NO_SUMMARY: list[str] = []
 NO_QUESTION: list[str] = []
 ASKED, RAN = ("ran", [QUESTION]), ("ran", NO_QUESTION)
 TWENTY, THIRTY = ("limit", 20), ("completed", 30)
@@ -62,7 +64,8 @@ ROWS = (
         cells(TWENTY, TWENTY, ("limit", 25), THIRTY, THIRTY, THIRTY),
         always(3)),
     Row("limit_text", scenes.at_the_limit,
-        all_alike(("limit", "max_iterations", LIMIT_TEXT)),
+        all_alike(("limit", "max_iterations", LIMIT_TEXT))
+        | {"autonomous": ("limit", "max_iterations", f"{LIMIT_TEXT}\n\nLast response: I look.")},
         always("Enough.")),
     Row("stop_after", scenes.stopped_in_a_batch,
         all_alike(("stopped", ["seen 1", "skipped"])) | {"autonomous": ("stopped", ["seen 1", "seen 2"])},
@@ -89,6 +92,24 @@ ROWS = (
         all_alike(SIX_FAILURES) | {"default": FIVE_FAILURES, "autonomous": FIVE_FAILURES},
         either("max_failures", None, 5)),
     Row("max_empty_answers", scenes.three_empty_answers, all_alike(("failed", "empty_answers")), always(4)),
+    Row("doom_loop", long_scenes.three_times_the_same,
+        all_alike(("completed", "answered", 3)) | {"default": DOOMED, "passthrough": DOOMED},
+        either("doom_loop", None, 3)),
+    Row("max_tokens", long_scenes.three_turns_of_a_hundred_tokens, all_alike(ANSWERED), always(150)),
+    Row("max_tokens_per_iteration", long_scenes.three_turns_of_a_hundred_tokens, all_alike(ANSWERED), always(50)),
+    Row("max_cost", long_scenes.three_turns_at_a_price, all_alike(ANSWERED), always(0.0001)),
+    Row("prices", long_scenes.a_limit_on_cost,
+        all_alike(("refused", "max_cost needs the price of 'scripted'")),
+        always(("scripted=1/1",))),
+    Row("deadline", long_scenes.a_slow_tool, all_alike(ANSWERED), always(0.05)),
+    Row("complete_tool", long_scenes.a_text_before_complete,
+        all_alike(("completed", "answered", "Nearly.")) | {"autonomous": ("completed", "success", "All done.")},
+        either("complete_tool", True, False)),
+    Row("objective_tool", long_scenes.an_objective,
+        all_alike(("completed", "answered", "Nearly.")) | {"autonomous": ("completed", "success", "All done.")},
+        either("objective_tool", True, False)),
+    Row("context_tokens", long_scenes.a_long_conversation, all_alike(21), always(500)),
+    Row("compaction", long_scenes.a_full_context, all_alike(NO_SUMMARY), always("summary")),
     Row("attempts", scenes.four_broken_inferences, all_alike(("failed", "inference_failed")), always(5)),
     Row("sequential", scenes.batch_of_two, all_alike(ONE_BY_ONE), always(False)),
     Row("bounded", scenes.reading_outside,
