@@ -156,6 +156,10 @@ RESPONSE_SHAPES = {
         (*streamed("x", 0, ONE, A), *streamed("y", 1, {**TWO, "call_id": "a"}, B), ended()), BOTH
     ),
     "a duplicate id": Shape((*streamed("x", 0, ONE, A), *streamed("x", 1, TWO, B), ended()), BOTH),
+    "a duplicate id, interleaved": Shape(
+        (added("x", 0, **ONE), added("x", 1, **TWO), piece(A, "x", 0), piece(B, "x", 1),
+         whole("x", 0, **ONE, arguments=A), whole("x", 1, **TWO, arguments=B), ended()), BOTH
+    ),
     "another id in every event": Shape(
         (added("x1", 0, **ONE), piece(A, "x2", 0), added("y1", 1, **TWO), piece(B, "y2", 1),
          whole("x3", 0, **ONE, arguments=A), whole("y3", 1, **TWO, arguments=B), ended()), BOTH
