@@ -1,5 +1,6 @@
 """A tool call as the loop carries it, and the one result that answers it."""
 
+import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, TypeVar
 
@@ -8,7 +9,7 @@ from attrs import field, frozen, validators
 from agent.messages import Image
 from bp.payload import FrozenMapping
 
-__all__ = ["Category", "ToolCall", "ToolResult", "still_open", "without"]
+__all__ = ["Category", "ToolCall", "ToolResult", "signature", "still_open", "without"]
 
 Category = Literal["read", "write", "admin"]
 T = TypeVar("T")
@@ -32,7 +33,8 @@ class ToolCall:
     """One call that the model asks for: which tool, with which arguments.
 
     `flaw` is None for a whole call. Otherwise the call came cut off or unreadable, `arguments` is empty, and the
-    text says what is wrong; such a call is answered and never run.
+    text says what is wrong; such a call is answered and never run. `parallel` is its tool's: the call may run while
+    others run that may, too.
     """
 
     id: str
@@ -40,6 +42,7 @@ class ToolCall:
     arguments: Mapping[str, Any] = field(default=_NOTHING, converter=_frozen)
     category: Category = "write"
     flaw: str | None = None
+    parallel: bool = False
 
 
 @frozen
@@ -67,3 +70,16 @@ def without(items: tuple[T, ...], item: T) -> tuple[T, ...]:
 def still_open(calls: tuple[ToolCall, ...], answered: str) -> tuple[ToolCall, ...]:
     """Return the calls whose id is not that of the answered one."""
     return tuple(call for call in calls if call.id != answered)
+
+
+def signature(call: ToolCall) -> str:
+    """Return tool and arguments as one text, equal for equal JSON: order of keys and 5.0 for 5 make no difference."""
+    return f"{call.tool} {json.dumps(_canonical(call.arguments), sort_keys=True, separators=(',', ':'))}"
+
+
+def _canonical(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _canonical(item) for key, item in value.items()}
+    if isinstance(value, tuple | list):
+        return [_canonical(item) for item in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value

@@ -24,6 +24,9 @@ __all__ = [
     "BackoffStarted",
     "CallAnswered",
     "CallOutcome",
+    "CompletionDeclared",
+    "DeadlineReached",
+    "DeadlineSet",
     "DraftsRefused",
     "DraftsSettled",
     "FollowUpGiven",
@@ -40,6 +43,9 @@ __all__ = [
     "RunStatus",
     "SteeringGiven",
     "StopAsked",
+    "SummaryFailed",
+    "SummaryFinished",
+    "SummaryRequested",
     "ToolFinished",
     "ToolStarted",
 ]
@@ -68,14 +74,14 @@ class PromptGiven(Event):
 
 @frozen
 class SteeringGiven(Event):
-    """A person wants to change the course of the run; for b-threads to hear, those that ship do not."""
+    """A person wants to change the course of the run: the model is to hear it before anything else begins."""
 
     text: str
 
 
 @frozen
 class FollowUpGiven(Event):
-    """A person asks for more after what the run does now; for b-threads to hear, those that ship do not."""
+    """A person asks for more after what the run does now."""
 
     text: str
 
@@ -92,6 +98,20 @@ class AbortAsked(Event):
     """End everything now (S0 5.2)."""
 
     text: str = ""
+
+
+@frozen
+class DeadlineSet(Event):
+    """The time of the run is measured from now; it has `seconds`."""
+
+    seconds: float
+
+
+@frozen
+class DeadlineReached(Event):
+    """The time of the run is over."""
+
+    seconds: float
 
 
 # The model's turn.
@@ -169,6 +189,31 @@ class DraftsRefused(Event):
     """Every draft of the turn was refused."""
 
     refusals: Refusals
+
+
+# The context.
+
+
+@frozen
+class SummaryRequested(Event):
+    """A model is asked to sum up the older part of the conversation, to make room; that is no answer, and no draft."""
+
+    role: str = "summarizer"
+
+
+@frozen
+class SummaryFinished(Event):
+    """The summary, in whose place the model will be shown it from now on; the conversation itself keeps everything."""
+
+    text: str
+    usage: Usage = Usage()
+
+
+@frozen
+class SummaryFailed(Event):
+    """There is no summary: why. What does not fit is left out then."""
+
+    error: str
 
 
 # One call.
@@ -262,8 +307,19 @@ class CallAnswered(Event):
 
 
 @frozen
+class CompletionDeclared(Event):
+    """The agent has called `complete`: with which status, and what it says was accomplished (S1 2.3)."""
+
+    status: str
+    text: str
+
+
+@frozen
 class RunContinued(Event):
-    """The run would have completed, but somebody has something left to say: who, and what."""
+    """The run would have completed, but somebody has something left to say: who, and what.
+
+    Each `because` enters the conversation as a user message, or the next follow-up does (`agent.reasons`).
+    """
 
     refusals: Refusals
 

@@ -26,10 +26,30 @@ IF_ANY = {"in the log": "if any"}
 
 @frozen
 class Usage:
-    """Tokens that one inference took, as the provider counted them; 0 where it said nothing."""
+    """Tokens that one inference took, as the provider counted them; 0 where it said nothing.
+
+    cost: in US dollars, None where no price is known. is_estimate: the provider said nothing, and the length of the
+    texts was taken for it.
+    """
 
     input_tokens: int = 0
     output_tokens: int = 0
+    cost: float | None = None
+    is_estimate: bool = False
+
+    @property
+    def tokens(self) -> int:
+        """Input and output together."""
+        return self.input_tokens + self.output_tokens
+
+    def __add__(self, other: "Usage") -> "Usage":
+        cost = None if self.cost is None and other.cost is None else (self.cost or 0.0) + (other.cost or 0.0)
+        return Usage(
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            cost,
+            self.is_estimate or other.is_estimate,
+        )
 
 
 @frozen

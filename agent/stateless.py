@@ -8,7 +8,7 @@ from attrs import evolve, frozen
 
 from agent.agent import Agent
 from agent.errors import RunError
-from agent.events import AnswerCommitted, CallAnswered, RunEnded
+from agent.events import AnswerCommitted, CallAnswered, RunContinued, RunEnded
 from agent.messages import Message, UserMessage
 from agent.models import Model
 from agent.presets import Preset, preset_named
@@ -19,7 +19,7 @@ from bp import Step
 __all__ = ["LoopConfig", "agent_loop"]
 
 LIMIT_REACHED = "Maximum iteration limit reached"
-MESSAGE_NEWS = AnswerCommitted | CallAnswered | RunEnded  # what the conversation grows by
+MESSAGE_NEWS = AnswerCommitted | CallAnswered | RunContinued | RunEnded  # what the conversation grows by
 
 
 @frozen

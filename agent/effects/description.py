@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 from agent.calls import ToolCall
-from agent.events import AbortAsked, ActionDescribed, ProposedAction
+from agent.events import AbortAsked, ActionDescribed, DeadlineReached, ProposedAction
 from agent.tools.toolbox import Toolbox
 from agent.tools.workspace import Workspace
 from bp.runner import Broken, Effect
@@ -22,7 +22,11 @@ def description_effect(toolbox: Toolbox) -> Effect:
         return ActionDescribed(proposed.call, describe(proposed.call, toolbox))
 
     return Effect(
-        on=ProposedAction, run=look_up, outcome=(ActionDescribed,), broken=undescribed, until=lambda _: AbortAsked
+        on=ProposedAction,
+        run=look_up,
+        outcome=(ActionDescribed,),
+        broken=undescribed,
+        until=lambda _: AbortAsked | DeadlineReached,
     )
 
 

@@ -3,7 +3,7 @@
 Reading order: `errors`; `marks`, `shapes`, `structures`, `annotations`, `signature` (from a function to a schema and
 a check); `boundary`, `descent`, `opening`, `workspace` (opening files); `background`, `definition` (a tool), `names`;
 `output`, `cutting`, `retention` (long texts), `descendants`, `child`, `process`, `environment` (commands); `shell/`,
-`terminal/`, `files/`, `search/`, `file_tools`, `todo` (the tools that ship), `declared/` (tools from YAML),
+`terminal/`, `files/`, `search/`, `file_tools`, `todo`, `objective` (the tools that ship), `declared/` (from YAML),
 `collection`, `toolbox` (the tools of one agent).
 """
 
@@ -13,6 +13,7 @@ from agent.tools.environment import tool_environment
 from agent.tools.errors import CannotStart, PathRefused, ToolError
 from agent.tools.marks import Limits, Path, ShellCommand, Touch
 from agent.tools.names import explain_unknown, nearest
+from agent.tools.objective import complete, pursue_objective
 from agent.tools.opening import Entry
 from agent.tools.process import Finished, run_process
 from agent.tools.workspace import Workspace
@@ -30,8 +31,10 @@ __all__ = [
     "ToolError",
     "Touch",
     "Workspace",
+    "complete",
     "explain_unknown",
     "nearest",
+    "pursue_objective",
     "run_process",
     "tool",
     "tool_environment",

@@ -29,7 +29,7 @@ NOTHING_KEPT = "[the session is as it was before this command: directory and var
 
 
 def make_terminal(cwd: str, options: ShellOptions | None = None) -> Tool:
-    """Return the tool `terminal`, which starts in `cwd`. Its details are exit_code, cwd, session_open and more."""
+    """Return the tool `terminal`, which starts in `cwd`; its details say exit_code, cwd, and terminal: open or closed."""
     terminal_of = _Terminal(cwd, options or ShellOptions())
 
     @tool(category="write")
@@ -99,7 +99,7 @@ class _Terminal:
         return ToolResult(text, details=self._state())
 
     def _state(self) -> dict[str, Any]:
-        return {"cwd": self.where, "session_open": self.session is not None}
+        return {"cwd": self.where, "terminal": "closed" if self.session is None else "open"}
 
     async def _run(self, command: str, asked: float | None, context: ToolContext) -> ToolResult:
         seconds, note = self.options.seconds(asked)

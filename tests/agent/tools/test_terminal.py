@@ -42,7 +42,7 @@ async def test_single_commands_keep_nothing(terminal: Terminal, root: Path) -> N
     result = await terminal("pwd; echo [$X]; exit 3")
 
     assert result.text == f"{root}\n[]\n[exit code 3]"
-    assert (result.details["cwd"], result.details["exit_code"], result.details["session_open"]) == (str(root), 3, False)
+    assert (result.details["cwd"], result.details["exit_code"], result.details["terminal"]) == (str(root), 3, "closed")
 
 
 async def test_a_session_keeps_directory_variables_functions_options_and_aliases(
@@ -69,7 +69,7 @@ async def test_only_one_session_exists_and_a_single_command_is_refused_while_it_
     refused = await terminal("echo hi")
 
     assert opened.text == "[session opened]"
-    assert opened.details["session_open"] is True
+    assert opened.details["terminal"] == "open"
     assert (refused.text, refused.is_error) == (SESSION_IS_OPEN, True)
     assert (await terminal(persistent=True)).text == "[session is open already]"
     assert (await terminal("echo hi", persistent=True)).text == "hi\n"
@@ -81,12 +81,12 @@ async def test_closing_forgets_everything(terminal: Terminal, root: Path) -> Non
     closed = await terminal(close=True)
 
     assert closed.text == "[session closed]"
-    assert dict(closed.details) == {"cwd": str(root), "session_open": False}
+    assert dict(closed.details) == {"cwd": str(root), "terminal": "closed"}
     assert (await terminal("pwd; echo [$X]")).text == f"{root}\n[]\n"
     assert (await terminal(close=True)).text == "[no session is open]"
     last = await terminal("echo last", persistent=True, close=True)
     assert last.text == "last\n[session closed]"
-    assert last.details["session_open"] is False
+    assert last.details["terminal"] == "closed"
 
 
 async def test_exit_codes_travel_beside_the_output(terminal: Terminal) -> None:
@@ -138,7 +138,7 @@ async def test_a_timeout_ends_the_command_and_keeps_the_session(terminal: Termin
 
     assert result.is_error
     assert result.text == f"begun\n[timed out after 0.5 seconds; the command was killed]\n{NOTHING_KEPT}"
-    assert result.details["session_open"] is True
+    assert result.details["terminal"] == "open"
     assert await kept(terminal, "echo $X") == "1\n"
 
 
