@@ -1,6 +1,5 @@
 """What the command line names besides b-threads: presets with options, folders."""
 
-import math
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -48,15 +47,11 @@ def existing_folder(path: str, what: str = "--workspace") -> Path:
 
 UNOBEYED = (
     "tools",
-    "shell",
-    "max_timeout",
     "output_lines",
     "output_keep",
     "spill",
     "compact",
-    "nonzero_is_error",
     "result_form",
-    "env",
 )
 """Options that are written into the log and change nothing yet: whoever makes the tools obey one takes it out."""
 
@@ -67,6 +62,10 @@ def tools_of(preset: Preset, workspace: Path) -> tuple[Tool, ...]:
         workspace,
         allowed=preset.allowed_paths if preset.bounded else ("/",),
         denied=preset.denied_paths,
-        timeout=math.inf if preset.timeout is None else preset.timeout,
+        timeout=preset.timeout,
+        max_timeout=preset.max_timeout,
         output_limit=preset.output_limit,
+        inherits=preset.env == "inherit",
+        shell=preset.shell.split(),
+        nonzero_is_error=preset.nonzero_is_error,
     )

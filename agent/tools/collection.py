@@ -1,7 +1,7 @@
 """The four tools that ship, over one workspace."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from attrs import evolve
 
@@ -19,18 +19,34 @@ def workspace_tools(
     *,
     allowed: Iterable[str | os.PathLike[str]] = (),
     denied: Iterable[str | os.PathLike[str]] = DENIED_PATHS,
-    timeout: float = 120.0,
+    timeout: float | None = 120.0,
+    max_timeout: float | None = 600.0,
     output_limit: int = 200 * 1024,
     env: Mapping[str, str] | None = None,
+    inherits: bool = False,
+    shell: Sequence[str] = ("bash", "-c"),
+    nonzero_is_error: bool = False,
 ) -> tuple[Tool, ...]:
     """Return `bash`, `read_file`, `write_file` and `list_directory`, which work in `root` (S0 6.2).
 
-    `timeout` is in seconds, for commands that name none; `output_limit` in bytes; `env` is added to the allowed
-    variables. The file tools keep to `root` and `allowed` without `denied`; `bash` is bounded by the gate only.
+    `timeout` is in seconds, for commands that name none; they may ask for `max_timeout`. `output_limit` is in bytes.
+    `env` is added to the allowed variables, or to all with `inherits`. `shell` is the program and options that a
+    command follows. `nonzero_is_error`: an exit code other than 0 is an error.
+
+    The file tools keep to `root` and `allowed` without `denied`; `bash` is bounded by the gate only.
     """
     workspace = Workspace(root, allowed, denied)
     tools = (
-        make_shell_tool(workspace.root, timeout=timeout, output_limit=output_limit, env=env),
+        make_shell_tool(
+            workspace.root,
+            timeout=timeout,
+            max_timeout=max_timeout,
+            output_limit=output_limit,
+            env=env,
+            inherits=inherits,
+            shell=shell,
+            nonzero_is_error=nonzero_is_error,
+        ),
         make_read_file(workspace, output_limit=output_limit),
         make_write_file(workspace),
         make_list_directory(workspace, output_limit=output_limit),

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Annotated, Any
 
+import pytest
 from attrs import evolve
 
 from agent import Agent, Preset, Tool, answer, call, tool
@@ -272,6 +273,53 @@ async def a_short_sleep(make_agent: MakeAgent, preset: Preset) -> tuple[str, str
 
     said = re.search(r"A command ends after (.*) unless", agent.system_prompt)
     return fate(results(run)[0]), said[1] if said else ""
+
+
+async def _command(command: str, make_agent: MakeAgent, preset: Preset, **arguments: object) -> ToolMessage:
+    """What a command answers; nothing judges it."""
+    preset = evolve(preset, policy=None)
+    agent = make_agent(
+        call("bash", {"command": command, **arguments}),
+        "Done.",
+        tools=within(preset, Path.home() / "workspace"),
+        preset=preset,
+    )
+
+    run = await agent.run("Go")
+
+    return next(message for message in run.messages if isinstance(message, ToolMessage))
+
+
+async def an_hour_asked_for(make_agent: MakeAgent, preset: Preset) -> str:
+    """To how many seconds a timeout of an hour is cut."""
+    answered = await _command("true", make_agent, preset, timeout=3600)
+
+    found = re.search(r"timeout of 3600 seconds clamped to (\d+)", answered.text)
+    return found[1] if found else "none"
+
+
+async def which_shell(make_agent: MakeAgent, preset: Preset) -> str:
+    """Which shell runs a command, and whether it is a login shell."""
+    asking = 'tr "\\0" " " < /proc/$$/cmdline'
+    answered = await _command(asking, make_agent, preset)
+
+    return " ".join(answered.text.split()[:2])
+
+
+async def a_variable_of_ours(make_agent: MakeAgent, preset: Preset) -> str:
+    """What a command sees of a variable that is not on the list."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OF_OURS", "ours")
+        answered = await _command('echo "$OF_OURS"', make_agent, preset)
+
+    return answered.text.replace("(no output)", "").strip()
+
+
+async def exit_code_three(make_agent: MakeAgent, preset: Preset) -> tuple[str, bool]:
+    """What the model is told of a command that exits with 3, and whether that is an error."""
+    answered = await _command("exit 3", make_agent, preset)
+
+    return answered.text.splitlines()[-1], answered.is_error
 
 
 async def system_prompt(make_agent: MakeAgent, preset: Preset) -> str:
