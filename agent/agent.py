@@ -33,7 +33,7 @@ from agent.log import LogWriter, Redaction
 from agent.messages import Message, UserMessage
 from agent.models import Model
 from agent.presets import Preset, preset_named
-from agent.projections import Context, Conversation, StateTracker, Totals
+from agent.projections import Context, Conversation, State, StateTracker, Totals
 from agent.run import Run
 from agent.tools import Tool, Workspace, complete, pursue_objective
 from agent.tools.toolbox import Toolbox
@@ -124,6 +124,11 @@ class Agent:
     def totals(self) -> Totals:
         """What the conversation has taken so far."""
         return self.journal.totals
+
+    @property
+    def state(self) -> State:
+        """Where the last run stands, or stood when it ended."""
+        return self.journal.tracker.state
 
     @property
     def messages(self) -> tuple[Message, ...]:
@@ -218,9 +223,9 @@ class Agent:
         on_output = self._on_output and guarded(self._on_output)
         return (
             inference_effect(
-                self.model, self.toolbox, self.system_prompt, self.context, self.totals, on_text, self._measure
+                self.model, self.toolbox, self.system_prompt, self.journal.context, self.totals, on_text, self._measure
             ),
-            summary_effect(self.model, self.context, self._measure),
+            summary_effect(self.model, self.journal.context, self._measure),
             deadline_effect(),
             description_effect(self.toolbox),
             execution_effect(self.toolbox, on_output),

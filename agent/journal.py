@@ -71,6 +71,7 @@ class Journal:
         """
         for answered in self._open_calls.answers():
             self._fold(answered)
+        self._fold(ended)
         self.unfinished.clear()
         if not isinstance(error, ProgramEnded):  # else there was no run
             note_failure(error, lambda: self._write_end(ended))
@@ -91,7 +92,7 @@ class Journal:
 
     def _fold(self, event: Event) -> None:
         for projection in (self.conversation, self.tracker, self.context, self.totals, self._open_calls):
-            projection.fold(event)
+            projection.fold(event)  # in this order: the context reads the two before it
 
     def _write_end(self, ended: RunEnded) -> None:
         if self._log is not None:

@@ -54,7 +54,6 @@ def _agent_of(
     if broke_off(recorded):
         raise LogError(f"{recorded.path} broke off and cannot go on: {recorded.records[-1]['data'].get('text')}")
     preset, beside = recorded_bthreads(recorded, threads)
-    _check_tools(recorded, tools)
     _check_secrets(recorded, options)
     header = recorded.header
     known: dict[str, Any] = {
@@ -63,12 +62,13 @@ def _agent_of(
         "approve": "later" if header.get("approvals") == "later" else None,
     }
     agent = Agent(model, tools, preset=preset, threads=beside, log=writer, **(known | options))
+    _check_tools(recorded, agent.toolbox.names)
     agent.take_up(retaken(recorded, agent.program))
     return agent
 
 
-def _check_tools(recorded: RecordedRun, tools: tuple[Tool, ...]) -> None:
-    then, now = recorded.header.get("tools"), [tool.name for tool in tools]
+def _check_tools(recorded: RecordedRun, names: Sequence[str]) -> None:
+    then, now = recorded.header.get("tools"), list(names)
     if then != now:
         raise RebuildError(
             f"{recorded.path} was made with the tools {_listed(then)}, and here are {_listed(now)}; give the same"

@@ -94,7 +94,7 @@ class Run:
     @property
     def state(self) -> State:
         """Where the run stands, or stood when it ended: objective, iteration, terminal, files that were modified."""
-        return self.agent.tracker.state
+        return self.agent.state
 
     @property
     def unheard(self) -> tuple[str, ...]:

@@ -68,7 +68,7 @@ class Effect:
     may return (the verifier's environment knows it by these); an outcome has the same value in every field that its
     kind shares with `on`. broken: the outcome when it failed, was cancelled, abandoned or interrupted. until: the
     events that cancel it. on_resume: "again" if it may be started anew after a crash, "unknown" if nobody can tell
-    whether it happened.
+    whether it happened. is_clock: it is no work but time that passes, so that a run may rest, or be stuck, meanwhile.
     """
 
     on: type[Event]
@@ -77,6 +77,7 @@ class Effect:
     broken: Callable[[Any, Broken], Event]
     until: Callable[[Any], Any] = _never
     on_resume: Literal["again", "unknown"] = "again"
+    is_clock: bool = False
 
     def answers(self, started: Event, outcome: Event) -> bool:
         """Tell whether `outcome` is one of what `started` started: of a right kind, and about the same thing."""
@@ -156,7 +157,13 @@ class Runner:
     @property
     def is_resting(self) -> bool:
         """True when nothing is under way but what comes `LATER`, and there is some."""
-        return bool(self._flights) and not self._inbox and all(flight.is_later for flight in self._flights)
+        working = self._working
+        return bool(working) and not self._inbox and all(flight.is_later for flight in working)
+
+    @property
+    def _working(self) -> list[Flight]:
+        """What is under way, but for clocks."""
+        return [flight for flight in self._flights if not flight.effect.is_clock]
 
     async def run(self, until: Any = NONE) -> None:
         """Run until an event of the set `until` was selected, or until nothing can happen any more.
@@ -169,7 +176,7 @@ class Runner:
         while not self._super_step(until):
             await self._news()
             if not self._inbox:
-                if not self._flights:
+                if not self._working:
                     self._judge_rest(until)
                 return
             self._program.post(*self._inbox.popleft())
@@ -219,7 +226,7 @@ class Runner:
 
     async def _news(self) -> None:
         """Wait for an external event, as long as one may come; raise what went wrong meanwhile."""
-        while not self._inbox and self._failure is None and self._flights and not self.is_resting:
+        while not self._inbox and self._failure is None and self._working and not self.is_resting:
             self._wake = anyio.Event()
             await self._wake.wait()
         if self._failure is not None:

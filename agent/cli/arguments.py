@@ -34,6 +34,8 @@ def make_parser() -> argparse.ArgumentParser:
     _add_runs(commands)
     _add_check(commands)
     _add_replay(commands)
+    _add_why(commands)
+    _add_what_if(commands)
     _add_view(commands)
     _add_verify(commands)
     _add_tools(commands)
@@ -91,6 +93,7 @@ def _add_check(commands: Any) -> None:
     check.add_argument("--file", metavar="FILE", help="a file of commands, one per line; - is standard input")
     check.add_argument("--workspace", default=".", metavar="DIR", help="where it would run (default: here)")
     check.add_argument("--policy", default="default", metavar="NAME", help="which policy (default: default)")
+    check.add_argument("--rule", action="append", default=[], metavar="ROW", help='a row more: "deny upload network"')
     check.add_argument("--json", action="store_true", help="print one JSON object per command")
 
 
@@ -98,6 +101,23 @@ def _add_replay(commands: Any) -> None:
     replay = _add_command(commands, "replay", "run a log's program on its record, and say whether all is equal")
     replay.add_argument("log", metavar="LOG", help="a log, or the beginning of a run's id")
     _add_protocols(replay, "a b-thread that the run had beside its preset's")
+
+
+def _add_why(commands: Any) -> None:
+    why = _add_command(commands, "why", "say who decided about a call, on what evidence, and what had to differ")
+    why.add_argument("log", metavar="LOG", help="a log, or the beginning of a run's id")
+    why.add_argument("call", metavar="CALL", nargs="?", help="the id of a call (default: list all)")
+    _add_protocols(why, "a b-thread that the run had beside its preset's")
+    why.add_argument("--json", action="store_true", help="print one JSON object per call")
+
+
+def _add_what_if(commands: Any) -> None:
+    what_if = _add_command(commands, "what-if", "judge recorded runs again, under other rules: which decisions change?")
+    what_if.add_argument("log", metavar="LOG", nargs="+", help="logs, folders of logs, or beginnings of runs' ids")
+    what_if.add_argument("--policy", metavar="NAME|FILE", help="judge by this policy, or this YAML file")
+    _add_protocols(what_if, "add a b-thread, or give one again that the run had")
+    what_if.add_argument("--without", action="append", default=[], metavar="NAME", help="leave this b-thread out")
+    what_if.add_argument("--json", action="store_true", help="print one JSON object per log")
 
 
 def _add_view(commands: Any) -> None:

@@ -61,6 +61,7 @@ class Display:
     def take_up(self, step: Step) -> None:
         """Know a step that happened before, without showing it."""
         self._totals.fold(step.event)
+        self._tracker.fold(step.event)
         match step.event:
             case InferenceRequested():
                 self._turn = self._totals.turns + 1

@@ -48,8 +48,9 @@ def execute(arguments: Namespace) -> int:
         make=_maker(arguments, recorded, preset, threads, screen),
         prompt=None,
         screen=screen,
-        watch=print_record if arguments.json else None,
         stops=STOPS[preset.stop_text],
+        max_iterations=preset.max_iterations,
+        watch=print_record if arguments.json else None,
     )
     try:
         outcome = lead(session)

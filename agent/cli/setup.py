@@ -3,11 +3,15 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from agent.cli.mistakes import Mistake
-from agent.presets import Configuration, Preset, preset_named, read_configuration
-from agent.tools import Tool, workspace_tools
+from attrs import evolve
 
-__all__ = ["UNOBEYED", "chosen_preset", "existing_folder", "tools_of"]
+from agent.cli.mistakes import Mistake
+from agent.presets import Configuration, Preset, preset_named, read_configuration, read_user_rules
+from agent.tools import Tool, workspace_tools
+from agent.tools.retention import Retention
+from agent.tools.shell import ShellOptions
+
+__all__ = ["UNOBEYED", "chosen_preset", "existing_folder", "shell_options", "tools_of", "with_user_rules"]
 
 
 def chosen_preset(name: str | None, options: Iterable[str] = (), config: str | None = None) -> Preset:
@@ -20,7 +24,14 @@ def chosen_preset(name: str | None, options: Iterable[str] = (), config: str | N
     preset = preset_named(name or configuration.preset or "default")
     if config is None and preset.config_file is not None and Path(preset.config_file).expanduser().exists():
         configuration = read_configuration(preset.config_file)
-    return configuration.applied(preset).with_options(_parsed(options))
+    return with_user_rules(configuration.applied(preset).with_options(_parsed(options)))
+
+
+def with_user_rules(preset: Preset) -> Preset:
+    """Return a preset with what the user said about commands, if it judges them at all. Raises OptionError."""
+    if preset.policy is None or not (rules := read_user_rules()):
+        return preset
+    return evolve(preset, commands=(*preset.commands, *map(str, rules)))
 
 
 def _parsed(options: Iterable[str]) -> dict[str, str]:
@@ -45,14 +56,7 @@ def existing_folder(path: str, what: str = "--workspace") -> Path:
     raise Mistake(f"{what} {path!r} {found}; name a folder")
 
 
-UNOBEYED = (
-    "tools",
-    "output_lines",
-    "output_keep",
-    "spill",
-    "compact",
-    "result_form",
-)
+UNOBEYED = ("tools",)
 """Options that are written into the log and change nothing yet: whoever makes the tools obey one takes it out."""
 
 
@@ -62,10 +66,22 @@ def tools_of(preset: Preset, workspace: Path) -> tuple[Tool, ...]:
         workspace,
         allowed=preset.allowed_paths if preset.bounded else ("/",),
         denied=preset.denied_paths,
-        timeout=preset.timeout,
-        max_timeout=preset.max_timeout,
         output_limit=preset.output_limit,
-        inherits=preset.env == "inherit",
-        shell=preset.shell.split(),
+        shell=shell_options(preset),
+    )
+
+
+def shell_options(preset: Preset) -> ShellOptions:
+    """Return how commands run under a preset. Lines are counted at one end: for `both` that is the last ones."""
+    keep = "tail" if preset.output_lines and preset.output_keep == "both" else preset.output_keep
+    kept = Retention(preset.output_limit, preset.output_lines, keep, preset.spill)
+    return ShellOptions(
+        shell=tuple(preset.shell.split()),
+        timeout=preset.timeout,
+        longest_timeout=preset.max_timeout,
+        retention=kept,
         nonzero_is_error=preset.nonzero_is_error,
+        inherit=preset.env == "inherit",
+        form=preset.result_form,
+        compact=preset.compact,
     )

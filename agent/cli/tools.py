@@ -59,6 +59,8 @@ def _parameter(name: str, schema: Mapping[str, Any], required: bool) -> str:
 
 
 def _source(tool: Tool) -> str:
-    """Return the module in which a tool's function was written."""
+    """Return where a tool comes from: the file that declares it, or the module in which its function was written."""
+    if tool.source:
+        return tool.source
     written = inspect.getclosurevars(tool.function).nonlocals.get("function", tool.function)
     return str(getattr(written, "__module__", "unknown"))

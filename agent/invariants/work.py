@@ -70,7 +70,7 @@ def iterations_are_limited(turns: int) -> BThreadBody:
         if isinstance(said, RunEnded):
             taken, pursuing = 0, False
         elif isinstance(said, ToolFinished):
-            if _has_run(said, PURSUE) and not pursuing and taken < turns:
+            if _has_run(said, PURSUE) and not pursuing:
                 taken, pursuing = 0, True
         else:
             assert taken < turns, f"{said.name} after {turns} iterations"

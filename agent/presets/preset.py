@@ -6,7 +6,7 @@ from typing import Any, Literal
 from attrs import asdict, evolve, field, frozen, validators
 
 from agent.models.prices import Price, read_prices
-from agent.presets.judging import NOT_JUDGED, Judge, known_policy
+from agent.presets.judging import NOT_JUDGED, Judge, known_policy, legible_commands, legible_rules
 from agent.presets.options import OptionError, with_options
 from agent.presets.prompts import DEFAULT, can_be_filled_in, fill_in, finish_text
 from agent.presets.rules import rules_of
@@ -14,7 +14,7 @@ from agent.presets.types import strictly_typed
 from agent.threads import CORE
 from agent.threads.limits import LIMIT_TEXT
 from bp import BThread
-from constitution import DENIED_PATHS, POLICIES, Action, Policy, Verdict
+from constitution import DENIED_PATHS, POLICIES, Action, Policy, Verdict, read_command_rule, read_rule
 
 __all__ = ["Preset"]
 
@@ -44,8 +44,10 @@ class Preset:
     """One way to run the loop. None as a limit means no limit. Raises ValueError for what an option cannot be.
 
     The gate: `policy` is the name of a policy of the constitution, None: nothing is judged. In mode "cron" nobody is
-    asked, and what does more than read is denied unless its tool is one of `allow` (S6.14). `bounded`: file tools keep
-    to the workspace and `allowed_paths`; `denied_paths` win. `config_file` may set these paths, if it is there.
+    asked, and what does more than read is denied unless its tool is one of `allow` (S6.14). `policy_rules` are rows
+    that make it stricter ("deny upload network in outside"), `commands` what the user said about commands ("deny --
+    make deploy"). `bounded`: file tools keep to the workspace and `allowed_paths`; `denied_paths` win. `config_file`
+    may set these paths, if it is there.
 
     Limits: `limit_text` is what is said when `max_iterations` are over; failures and empty answers count in a row.
     Stopping: what is typed stops the run if it has the word "stop" in it, or the letters anywhere; what was begun is
@@ -67,6 +69,8 @@ class Preset:
     policy: str | None = field(default="default", validator=known_policy)
     mode: Literal["interactive", "cron"] = "interactive"
     allow: tuple[str, ...] = field(default=(), converter=_texts)
+    policy_rules: tuple[str, ...] = field(default=(), converter=_texts, validator=legible_rules)
+    commands: tuple[str, ...] = field(default=(), converter=_texts, validator=legible_commands)
     bounded: bool = True
     allowed_paths: tuple[str, ...] = field(default=(), converter=_texts)
     denied_paths: tuple[str, ...] = field(default=DENIED_PATHS, converter=_texts)
@@ -103,7 +107,7 @@ class Preset:
     spill: bool = False
     compact: int | None = field(default=None, validator=_at_least())
     nonzero_is_error: bool = False
-    result_form: Literal["text", "details", "envelope"] = "text"
+    result_form: Literal["text", "envelope"] = "text"
     env: Literal["allowlist", "inherit"] = "allowlist"
     # Words.
     system_prompt: str = field(default=DEFAULT, validator=can_be_filled_in)
@@ -134,7 +138,8 @@ class Preset:
             allowed_roots=self.allowed_paths,
             denied_paths=self.denied_paths,
             bounded=self.bounded,
-        )
+        ).with_rules(*map(read_rule, self.policy_rules))
+        policy = policy.with_commands(*map(read_command_rule, self.commands))
         return policy.for_job(*self.allow) if self.mode == "cron" else policy
 
     def prompt(self, *, workspace: str, tools: tuple[str, ...]) -> str:

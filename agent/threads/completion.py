@@ -17,7 +17,7 @@ from agent.events import (
 )
 from agent.reasons import Ending, Unfinished
 from agent.threads.limits import LIMIT_TEXT, TURNS
-from bp import BThreadBody, bthread, sync, where
+from bp import NONE, BThreadBody, bthread, sync, where
 
 __all__ = ["COMPLETE", "OBJECTIVE_TAKEN", "PURSUE", "complete_to_finish", "iterations_at_most", "one_objective"]
 
@@ -87,15 +87,17 @@ def iterations_at_most(turns: int, text: str = LIMIT_TEXT) -> BThreadBody:
 
     Before there is an objective they are counted too: `turns` answers without one are a limit as well (S1 4.3, 7.2).
     """
+    taken, pursuing, response = 0, False, ""
     while True:
-        taken, pursuing, response = 0, False, ""
-        while taken < turns:
-            said = yield sync(wait_for=TURNS | OBJECTIVE_TAKEN)
-            if isinstance(said, AnswerCommitted):
-                taken, response = taken + 1, said.message.text.strip() or response
-            elif isinstance(said, RunEnded):
-                taken, pursuing, response = 0, False, ""
-            elif not pursuing:
-                taken, pursuing = 0, True
         words = f"{text}\n\nLast response: {response}" if response else text
-        yield sync(refuse=InferenceRequested, because=Ending("limit", "max_iterations", words), wait_for=RunEnded)
+        said = yield sync(
+            wait_for=TURNS | OBJECTIVE_TAKEN,
+            refuse=InferenceRequested if taken >= turns else NONE,
+            because=Ending("limit", "max_iterations", words),
+        )
+        if isinstance(said, AnswerCommitted):
+            taken, response = taken + 1, said.message.text.strip() or response
+        elif isinstance(said, RunEnded):
+            taken, pursuing, response = 0, False, ""
+        elif not pursuing:
+            taken, pursuing = 0, True

@@ -2,9 +2,9 @@
 
 Reading order: `errors`; `marks`, `shapes`, `structures`, `annotations`, `signature` (from a function to a schema and
 a check); `boundary`, `descent`, `opening`, `workspace` (opening files); `background`, `definition` (a tool), `names`;
-`output`, `cutting` (long texts), `descendants`, `child`, `process`, `environment` (commands); `files/`, `search/`
-(tools of S2); `shell_tool`, `file_tools`, `collection` (the tools that ship), `objective` (how autonomous work begins
-and ends), `toolbox` (the tools of one agent, by name).
+`output`, `cutting`, `retention` (long texts), `descendants`, `child`, `process`, `environment` (commands); `shell/`,
+`files/`, `search/`, `file_tools`, `todo` (the tools that ship), `declared/` (tools from YAML), `objective` (how
+autonomous work begins and ends), `collection`, `toolbox` (the tools of one agent, by name).
 """
 
 from agent.tools.collection import workspace_tools

@@ -50,7 +50,7 @@ def test_tools_have_category_parameters_and_origin(command: Command) -> None:
     said = command("tools")
 
     assert said.code == 0
-    assert "bash            write, from agent.tools.shell_tool" in said.out
+    assert "bash            write, from agent.tools.shell.command_tool" in said.out
     assert "- command (string): the command, as bash understands it" in said.out
     assert "- timeout (number or null, optional): " in said.out
 
