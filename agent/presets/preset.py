@@ -107,7 +107,7 @@ class Preset:
     spill: bool = False
     compact: int | None = field(default=None, validator=_at_least())
     nonzero_is_error: bool = False
-    result_form: Literal["text", "details", "envelope"] = "text"
+    result_form: Literal["text", "envelope"] = "text"
     env: Literal["allowlist", "inherit"] = "allowlist"
     # Words.
     system_prompt: str = field(default=DEFAULT, validator=can_be_filled_in)

@@ -52,7 +52,6 @@ CODING = Preset(
     output_keep="tail",
     spill=True,
     nonzero_is_error=True,
-    result_form="details",
     env="inherit",
     system_prompt=prompts.CODING,
 )
