@@ -21,10 +21,12 @@ from agent.effects import (
     description_effect,
     execution_effect,
     inference_effect,
+    seeking_effect,
 )
 from agent.errors import RunError
 from agent.events import BackoffStarted, HistoryGiven, PromptGiven, RunEnded
 from agent.header import make_header
+from agent.hooks import HookCaller, Hooks
 from agent.log import LogWriter
 from agent.messages import Message, UserMessage
 from agent.models import Model
@@ -61,6 +63,7 @@ class Agent:
         on_text: Watcher | None = None,
         on_output: Watcher | None = None,
         wait: Callable[[BackoffStarted], float] | None = None,
+        hooks: Hooks | None = None,
     ) -> None:
         """Make an agent; nothing happens before its first run.
 
@@ -70,6 +73,7 @@ class Agent:
         approve: asked when a person has to decide; without it nobody is present, and the answer is no.
         log: a file that must not exist yet. on_step, on_text, on_output: called with every step, and with pieces
         of the model's text and of the tools' output. wait: seconds before the next attempt of an inference.
+        hooks: what changes the model's context, and speaks up for people.
 
         Raises OptionError for an unknown preset, LogError when the log cannot be written.
         """
@@ -79,7 +83,7 @@ class Agent:
         self.toolbox = _make_toolbox(tuple(tools), workspace)
         self.conversation = Conversation()
         self.totals = Totals()
-        self.bthreads = (*self.preset.bthreads(), *self.threads)
+        self.bthreads = (*self.preset.bthreads(), *(hooks or Hooks()).bthreads(), *self.threads)
         self.program = BProgram(*self.bthreads)
         self.heard: list[Event] = []  # what came from outside so far, in order
         self.left_unsaid: list[str] = []  # what people said too late for a run; the next one begins with it
@@ -87,6 +91,7 @@ class Agent:
         self._approve = approve
         self._on_step, self._on_text, self._on_output = on_step, on_text, on_output
         self._wait = wait
+        self._hooks = hooks or Hooks()
         self._history = tuple(history)
         self._open_calls = OpenCalls()
         self._last_step: Step | None = None
@@ -150,18 +155,28 @@ class Agent:
         self.left_unsaid.clear()
         return (*((HistoryGiven(history),) if history else ()), PromptGiven(prompt))
 
-    def effects(self, attendant: Approver | None, guarded: Callable[[Watcher], Watcher]) -> tuple[Effect, ...]:
+    def effects(
+        self,
+        attendant: Approver | None,
+        guarded: Callable[[Watcher], Watcher],
+        fail: Callable[[Exception], None],
+    ) -> tuple[Effect, ...]:
         """Return the effects of the loop.
 
-        `attendant` is asked for approvals when the agent has no approver; `guarded` makes watchers fit to be called.
+        `attendant` is asked for approvals when the agent has no approver; `guarded` makes watchers fit to be called;
+        `fail` is told when a hook does not do what it should.
         """
+        hooks = HookCaller(self._hooks, fail)
         on_text = self._on_text and guarded(self._on_text)
         on_output = self._on_output and guarded(self._on_output)
         return (
-            inference_effect(self.model, self.toolbox, self.system_prompt, self.conversation, self.totals, on_text),
+            inference_effect(
+                self.model, self.toolbox, self.system_prompt, self.conversation, self.totals, on_text, hooks
+            ),
             description_effect(self.toolbox),
             execution_effect(self.toolbox, on_output),
             approval_effect(self._approve or attendant),
+            seeking_effect(hooks),
             backoff_effect() if self._wait is None else backoff_effect(self._wait),
         )
 

@@ -5,6 +5,7 @@
 - `description`: what a call would touch is looked up on disk
 - `execution`: the tool runs
 - `approval`: a person is asked
+- `seeking`: hooks that speak for people are asked
 - `backoff`: time passes before the next attempt
 """
 
@@ -13,6 +14,7 @@ from agent.effects.backoff import backoff_effect
 from agent.effects.description import description_effect
 from agent.effects.execution import execution_effect
 from agent.effects.inference import inference_effect
+from agent.effects.seeking import seeking_effect
 from agent.effects.streaming import Watcher, coalesced
 
 __all__ = [
@@ -24,4 +26,5 @@ __all__ = [
     "description_effect",
     "execution_effect",
     "inference_effect",
+    "seeking_effect",
 ]

@@ -7,6 +7,7 @@ from attrs import astuple
 
 from agent.effects.streaming import Watcher, coalesced
 from agent.events import AbortAsked, InferenceFailed, InferenceFinished, InferenceRequested
+from agent.hooks import NO_HOOKS, HookCaller
 from agent.messages import AssistantMessage, StopReason
 from agent.models import Answer, Delta, Model, ModelError, ModelRequest, read_calls
 from agent.projections import Conversation, Totals
@@ -24,14 +25,17 @@ def inference_effect(
     conversation: Conversation,
     totals: Totals,
     watcher: Watcher | None,
+    hooks: HookCaller = NO_HOOKS,
 ) -> Effect:
     """Return the effect of `inference_requested`. What the model wrote is read here, and nowhere else."""
+    answer_to = hooks.stream_fn or model.answer
 
     async def ask(requested: InferenceRequested) -> Event:
-        request = ModelRequest(system_prompt, conversation.so_far(), toolbox.schemas(), requested.role)
+        messages, key = await hooks.context(conversation.so_far()), await hooks.api_key()
+        request = ModelRequest(system_prompt, messages, toolbox.schemas(), requested.role, key)
         try:
             async with coalesced(watcher) as show:
-                answer = await model.answer(request, _shower(show))
+                answer = await answer_to(request, _shower(show))
         except ModelError as error:
             return InferenceFailed(requested.draft, str(error), error.retryable, error.retry_after)
         return finished(requested.draft, answer)

@@ -10,7 +10,9 @@ from agent.presets.options import with_options
 from agent.presets.prompts import SYSTEM_PROMPT, can_be_filled_in
 from agent.presets.rules import rules_of
 from agent.threads import CORE
+from agent.threads.follow_ups import MOST
 from agent.threads.limits import LIMIT_TEXT
+from agent.threads.order import Together
 from bp import BThread
 from constitution import DENIED_PATHS, POLICIES, Action, Policy, Verdict
 
@@ -30,7 +32,8 @@ class Preset:
     """One way to run the loop. None as a limit means no limit.
 
     policy: the name of a policy of the constitution; None: nothing is judged. timeout: seconds for a command that
-    names none. output_limit: bytes of a tool's output.
+    names none. output_limit: bytes of a tool's output. together: which calls of an answer may run at the same time
+    where their tools allow it; without `sequential` all do. follow_ups: how many are heard when a run would complete.
     """
 
     name: str
@@ -41,6 +44,10 @@ class Preset:
     max_empty_answers: int | None = field(default=3, validator=_optional_positive())
     attempts: int = field(default=4, validator=validators.ge(1))
     sequential: bool = True
+    together: Together = field(default="none", validator=validators.in_(("none", "neighbours", "all")))
+    steering: bool = True
+    follow_ups: Literal["none", "one", "all"] = field(default="one", validator=validators.in_(("none", "one", "all")))
+    max_follow_ups: int = field(default=MOST, validator=validators.ge(1))
     stop_after: Literal["call", "step"] = field(default="call", validator=validators.in_(("call", "step")))
     timeout: float = field(default=120.0, validator=validators.gt(0))
     output_limit: int = field(default=200 * 1024, validator=validators.ge(1))

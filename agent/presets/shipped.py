@@ -8,7 +8,7 @@ __all__ = ["PRESETS", "preset_named"]
 PRESETS = {
     preset.name: preset
     for preset in (
-        Preset("default"),
+        Preset("default", together="neighbours"),
         Preset(
             "workspace",  # S0
             policy="workspace",

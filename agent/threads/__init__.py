@@ -16,6 +16,7 @@ The rules, each a preset's choice:
 - `order`: one call at a time, or those together that may; answers in source order
 - `steering`: `skip_when_steered`; what a person says meanwhile is heard before anything else begins
 - `follow_ups`: `continue_with_follow_ups`; what a person wants next is heard before the run completes
+- `seeking`: `seek_steering`, `seek_follow_ups`; whoever speaks for people is asked
 - `limits`: turns, failures in a row, empty answers in a row
 - `retries`: `retry`, a little later each time
 - `stopping`: stop and abort
@@ -31,6 +32,7 @@ from agent.threads.judging import by_constitution
 from agent.threads.limits import at_most, empty_answers, too_many_failures
 from agent.threads.order import answers_in_source_order, one_at_a_time
 from agent.threads.retries import retry
+from agent.threads.seeking import seek_follow_ups, seek_steering
 from agent.threads.sessions import session
 from agent.threads.starts import no_start_without_approval
 from agent.threads.steering import skip_when_steered
@@ -52,6 +54,8 @@ __all__ = [
     "one_at_a_time",
     "only_whole_calls",
     "retry",
+    "seek_follow_ups",
+    "seek_steering",
     "session",
     "skip_when_steered",
     "stop_on_request",

@@ -15,7 +15,7 @@ from bp import BThreadBody, bthread, sync, where
 __all__ = ["HEARD", "skip_when_steered"]
 
 HEARD = where(InferenceRequested, draft="d0") | RunEnded
-"""Where steering is over: the loop's own inference is shown all of it, and what another end leaves is kept for later."""
+"""Where steering is over: the loop's own inference is shown all of it; what another end leaves is kept for later."""
 
 NEXT = ProposedAction | ApprovalAsked | GateApproved | ToolStarted | where(RunEnded, status="completed")
 

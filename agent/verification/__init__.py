@@ -8,12 +8,14 @@
 
 from agent.verification.combinations import Combination, every_subset, small_combinations
 from agent.verification.counterexample import short, tell
+from agent.verification.environment import examples_for
 from agent.verification.loop import SMALL, loop_rules, verify_loop, verify_together
 
 __all__ = [
     "SMALL",
     "Combination",
     "every_subset",
+    "examples_for",
     "loop_rules",
     "short",
     "small_combinations",

@@ -18,6 +18,7 @@ from agent.effects import (
     description_effect,
     execution_effect,
     inference_effect,
+    seeking_effect,
 )
 from agent.events import (
     AbortAsked,
@@ -31,6 +32,8 @@ from agent.events import (
     InferenceFailed,
     InferenceFinished,
     InferenceRequested,
+    MessagesFound,
+    MessagesSought,
     PromptGiven,
     ProposedAction,
     SteeringGiven,
@@ -38,7 +41,8 @@ from agent.events import (
     ToolFinished,
     ToolStarted,
 )
-from agent.invariants import STILL_UNDER_WAY
+from agent.hooks import NO_HOOKS
+from agent.invariants import STILL_UNDER_WAY, arguments_of
 from agent.messages import AssistantMessage
 from agent.models import ScriptedModel
 from agent.projections import Conversation, Totals
@@ -121,6 +125,7 @@ EXAMPLES: Examples = {
     ProposedAction: descriptions,
     ApprovalAsked: lambda asked: (ApprovalAnswered(asked.call, yes=True), ApprovalAnswered(asked.call, yes=False)),
     ToolStarted: lambda started: (ToolFinished(started.call, "done"),),
+    MessagesSought: lambda sought: (MessagesFound(sought.what), MessagesFound(sought.what, ("rather this",))),
     BackoffStarted: lambda started: (BackoffElapsed(started.attempt, 0.0),),
 }
 """What each effect may return."""
@@ -137,7 +142,7 @@ def examples_for(rules: Sequence[BThread]) -> Examples:
 
     Calls that may run together are among it where a rule tells them from others.
     """
-    telling = any(rule.name == "one_at_a_time" and {"neighbours", "all"} & {*rule.args} for rule in rules)
+    telling = any(rule.name == "one_at_a_time" and arguments_of(rule).get("together") != "none" for rule in rules)
     return {**EXAMPLES, InferenceRequested: drafts_of_safe_calls} if telling else EXAMPLES
 
 
@@ -146,4 +151,4 @@ def loop_effects() -> tuple[Effect, ...]:
     toolbox = Toolbox((), Workspace("/"))
     asking = inference_effect(ScriptedModel([]), toolbox, "", Conversation(), Totals(), None)
     acting = (description_effect(toolbox), execution_effect(toolbox, None))
-    return (asking, *acting, approval_effect(None), backoff_effect())
+    return (asking, *acting, approval_effect(None), seeking_effect(NO_HOOKS), backoff_effect())

@@ -15,7 +15,6 @@ from agent.verification.environment import (
     Examples,
     any_verdict,
     environment,
-    examples_for,
     loop_effects,
 )
 from bp import BThread, BThreadBody, Event, Verification, any_of, bthread, start, sync, verify
@@ -27,13 +26,10 @@ SMALL = {"max_iterations": 2, "max_failures": 2, "max_empty_answers": 2, "attemp
 
 
 def verify_loop(
-    rules: Sequence[BThread], *, core: Sequence[BThread] = CORE, examples: Examples | None = None, **options: Any
+    rules: Sequence[BThread], *, core: Sequence[BThread] = CORE, examples: Examples = EXAMPLES, **options: Any
 ) -> Verification:
-    """Model-check a loop of `core` and `rules` with its invariants; `options` are those of `bp.verify`.
-
-    Without `examples` the model's answers are as the rules can tell them apart.
-    """
-    world = environment(loop_effects(), examples or examples_for(rules))
+    """Model-check a loop of `core` and `rules` with its invariants; `options` are those of `bp.verify`."""
+    world = environment(loop_effects(), examples)
     options = {"endless": True, **options}
     return verify(*core, *rules, *invariants_of(rules), environment=world, possible=PEOPLE, **options)
 

@@ -14,12 +14,12 @@ from agent import call
 from agent.events import CallAnswered, GateApproved, ToolStarted
 from agent.invariants import ALWAYS, OF_RULES, invariants_of
 from agent.presets import PRESETS
-from agent.threads import CORE
-from agent.verification import loop_rules, small_combinations, tell, verify_loop, verify_together
-from agent.verification.environment import loop_effects
+from agent.threads import CORE, continue_with_follow_ups, one_at_a_time
+from agent.verification import examples_for, loop_rules, small_combinations, tell, verify_loop, verify_together
+from agent.verification.environment import EXAMPLES, loop_effects
 from bp import NONE, BThread, BThreadBody, Verification, bthread, sync
 from tests.agent.conftest import MakeAgent
-from tests.agent.faults import core, rules
+from tests.agent.faults import core, people, rules
 from tests.agent.verify_every_subset import THREE_CALLS
 
 RULES = loop_rules(PRESETS["default"])
@@ -51,6 +51,40 @@ def test_the_invariants_hold_for_up_to_three_calls_in_turn() -> None:
     result = verify_loop(RULES, examples=THREE_CALLS)
 
     assert result.holds, told(result)
+
+
+def test_the_invariants_hold_when_neighbours_run_together_that_may() -> None:
+    limits = ("at_most", "too_many_failures", "empty_answers", "retry", "continue_with_follow_ups")
+    safe = rules_named(tuple(name for name in NAMES if name not in limits))
+
+    result = verify_loop(safe, examples=examples_for(safe))
+
+    assert result.holds, told(result)
+
+
+def test_the_invariants_hold_when_all_calls_of_an_answer_run_together_if_they_may() -> None:
+    safe = [*rules_named(("only_whole_calls", "answers_in_source_order", "abort_on_request")), one_at_a_time("all")]
+
+    result = verify_loop(safe, examples=examples_for(safe))
+
+    assert result.holds, told(result)
+
+
+@pytest.mark.parametrize("at_once", [False, True])
+def test_the_invariants_hold_when_several_follow_ups_wait(at_once: bool) -> None:
+    names = ("skip_when_steered", "at_most", "stop_on_request")
+
+    result = verify_loop([*rules_named(names), continue_with_follow_ups(at_once, most=2)])
+
+    assert result.holds, told(result)
+
+
+def test_a_second_follow_up_that_is_forgotten_is_found() -> None:
+    fault = Fault(people.forgets_the_second, (), "error", "follow_ups_are_heard")
+
+    result = verify_loop([people.forgets_the_second(False, 2)])
+
+    assert any(_is_told_by(fault, violation) for violation in result.violations), told(result)
 
 
 def test_the_invariants_hold_when_the_calls_of_a_step_are_finished_after_a_stop() -> None:
@@ -131,6 +165,19 @@ FAULTS = (
     Fault(rules.ends_the_run_at_once, (), "error", "nothing_is_in_flight_at_the_end"),
     Fault(rules.lets_the_run_complete, (), "error", "nothing_starts_after_abort"),
     Fault(rules.waits_for_the_next_turn, (), "error", "nothing_starts_after_abort"),
+    Fault(people.hears_steering_once, (), "error", "steering_is_heard"),
+    Fault(people.lets_the_run_complete, (), "error", "steering_is_heard"),
+    Fault(people.goes_on_with_the_batch, (), "error", "steering_is_heard"),
+    Fault(people.skips_one_call, (), "error", "steering_is_heard"),
+    Fault(people.holds_the_batch, (), "deadlock", "carry_out"),
+    Fault(people.lets_the_run_complete_when_steered, (), "error", "follow_ups_are_heard"),
+    Fault(people.repeats_the_first, (), "error", "follow_ups_are_heard"),
+    Fault(people.takes_itself_for_heard, ("skip_when_steered",), "error", "follow_ups_are_heard"),
+    Fault(people.holds_completion, (), "deadlock", "converse"),
+    Fault(people.completes_all_the_same, ("continue_with_follow_ups",), "error", "a_continued_run_asks_again"),
+    Fault(people.forgets_the_barrier, (), "error", "calls_come_one_at_a_time"),
+    Fault(people.takes_one_for_all, (), "error", "calls_come_one_at_a_time"),
+    Fault(people.waits_for_the_barrier_to_begin, (), "error", "calls_come_one_at_a_time"),
 )
 
 
@@ -142,7 +189,10 @@ def verify_fault(fault: Fault, monkeypatch: pytest.MonkeyPatch) -> Verification:
         monkeypatch.setattr(import_module("agent.threads.conversation"), "carry_out", fault.planted)
         return verify_loop(present)
     if name in NAMES:
-        return verify_loop([_planted(fault, rule) if rule.name == name else rule for rule in present])
+        examples = examples_for(present) if name == "one_at_a_time" else EXAMPLES
+        return verify_loop(
+            [_planted(fault, rule) if rule.name == name else rule for rule in present], examples=examples
+        )
     return verify_loop(present, core=[fault.planted() if bthread.name == name else bthread for bthread in CORE])
 
 
