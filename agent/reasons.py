@@ -10,11 +10,13 @@ from bp import Refusal, Refusals
 from constitution import Verdict
 
 __all__ = [
+    "DEADLINE",
     "Declined",
     "Ending",
     "Flaw",
     "FollowUpWaits",
     "Steered",
+    "Unfinished",
     "follow_ups_heard",
     "not_run",
     "rejected",
@@ -22,7 +24,13 @@ __all__ = [
     "worst_ending",
 ]
 
-SEVERITY: tuple[RunStatus, ...] = ("aborted", "stopped", "failed", "doom_loop", "limit")
+DEADLINE = "deadline"
+"""The reason of an ending by the clock."""
+
+SEVERITY = ("aborted", "completed", "stopped", DEADLINE, "failed", "doom_loop", "limit")
+"""Which ending counts, the first first. What was declared complete is complete, though a limit was reached in the same
+turn; and what the clock cuts off fails, which is no reason of its own.
+"""
 
 
 @frozen
@@ -35,6 +43,16 @@ class Ending:
 
     def __str__(self) -> str:
         return self.text or self.reason
+
+
+@frozen
+class Unfinished:
+    """The run should go on, and why: what the model is told then, as a user message."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
 
 
 @frozen
@@ -120,8 +138,12 @@ def worst_ending(refusals: Refusals) -> RunEnded | None:
     endings = [refusal.because for refusal in _sorted(refusals) if isinstance(refusal.because, Ending)]
     if not endings:
         return None
-    worst = min(endings, key=lambda ending: SEVERITY.index(ending.status))
+    worst = min(endings, key=_severity)
     return RunEnded(worst.status, worst.reason, worst.text)
+
+
+def _severity(ending: Ending) -> int:
+    return SEVERITY.index(DEADLINE if ending.reason == DEADLINE else ending.status)
 
 
 def words_to_the_model(refusals: Refusals) -> tuple[str, ...]:

@@ -39,7 +39,7 @@ def retrace(run: "Run") -> tuple[Moment, ...]:
     Nothing is known to be held from where a b-thread decides otherwise than it did: b-threads are to be pure.
     """
     program = BProgram(*run.agent.bthreads)
-    seen = {moment.step: moment for moment in _retraced(program, run.agent.heard)}
+    seen = {moment.step: moment for moment in _retraced(program, run.agent.journal.heard)}
     steps = tuple(seen.get(step, Moment(step)) for step in run.steps)
     return (*steps, *([seen[None]] if None in seen and run.steps[-1:] == list(seen)[-2:-1] else []))
 

@@ -7,16 +7,17 @@ from collections.abc import Callable
 from datetime import datetime
 
 from agent.agent import Agent
+from agent.cli.archive import new_log
 from agent.cli.mistakes import Mistake
+from agent.cli.person import STOPS
 from agent.cli.protocols import load_protocols
-from agent.cli.screen import Screen, screen_on, visible_lines
-from agent.cli.session import Outcome, Session, lead
-from agent.cli.setup import chosen_preset, existing_folder, log_path, tools_of
-from agent.cli.telling import is_error
+from agent.cli.reviving import nameable, print_outcome, print_record, secrets_of
+from agent.cli.screen import Screen, screen_on
+from agent.cli.session import Session, lead
+from agent.cli.setup import chosen_preset, existing_folder, tools_of
 from agent.effects import Approver
-from agent.log import to_record
-from agent.log.encoding import dump
 from agent.models import model_from_name
+from agent.presets import Preset
 from bp import Step
 
 __all__ = ["execute"]
@@ -24,37 +25,33 @@ __all__ = ["execute"]
 
 def execute(arguments: Namespace) -> int:
     """Run and return the exit code. Raises for wrong input, before anything happens."""
-    _check_what_is_not_there_yet(arguments)
+    _check_prompt(arguments)
     screen = screen_on(sys.stderr)
+    preset = chosen_preset(arguments.preset, arguments.option, arguments.config)
     session = Session(
-        make=_maker(arguments, screen),
+        make=_maker(arguments, preset, screen),
         prompt=arguments.prompt,
         screen=screen,
-        watch=_print_record if arguments.json else None,
+        stops=STOPS[preset.stop_text],
+        watch=print_record if arguments.json else None,
+        max_iterations=preset.max_iterations,
     )
     outcome = lead(session)
-    if not arguments.json:
-        _print_final_text(outcome)
-    elif outcome.failure is not None:
-        print(dump(outcome.failure), flush=True)
+    print_outcome(outcome, screen, as_json=arguments.json)
     return outcome.code
 
 
-def _check_what_is_not_there_yet(arguments: Namespace) -> None:
-    if arguments.config:
-        raise Mistake("--config is not there yet; set single values with --option NAME=VALUE")
-    if arguments.api != "chat":
-        raise Mistake(f"--api {arguments.api!r} is not there yet; the wire is chat")
+def _check_prompt(arguments: Namespace) -> None:
     if not arguments.prompt.strip():
         raise Mistake("the prompt is empty; say what the agent is to do")
 
 
-def _maker(arguments: Namespace, screen: Screen) -> Callable[[Approver, Callable[[Step], None]], Agent]:
-    preset = chosen_preset(arguments.preset, arguments.option)
+def _maker(arguments: Namespace, preset: Preset, screen: Screen) -> Callable[[Approver, Callable[[Step], None]], Agent]:
     workspace = existing_folder(arguments.workspace)
     threads = load_protocols(arguments.protocol)
-    model = model_from_name(arguments.model, os.environ)
-    log = log_path(arguments.log, datetime.now())
+    model = model_from_name(arguments.model, os.environ, api=arguments.api)
+    secrets = secrets_of(arguments.secret, os.environ)
+    log = new_log(arguments.log, datetime.now())
 
     def make(approver: Approver, on_step: Callable[[Step], None]) -> Agent:
         agent = Agent(
@@ -62,8 +59,10 @@ def _maker(arguments: Namespace, screen: Screen) -> Callable[[Approver, Callable
             tools_of(preset, workspace),
             preset=preset,
             threads=threads,
-            approve=approver,
+            approve="later" if arguments.approvals == "later" else approver,
             log=log,
+            secrets=secrets,
+            about={"model": nameable(arguments.model)},
             on_step=on_step,
         )
         screen.labelled(
@@ -72,15 +71,3 @@ def _maker(arguments: Namespace, screen: Screen) -> Callable[[Approver, Callable
         return agent
 
     return make
-
-
-def _print_record(step: Step) -> None:
-    print(dump(to_record(step)), flush=True)
-
-
-def _print_final_text(outcome: Outcome) -> None:
-    """Print the last words, unless they are an error: those were told already."""
-    run = outcome.run
-    if run.text and not is_error(run.status):
-        text = "\n".join(visible_lines(run.text)) if sys.stdout.isatty() else run.text
-        print(text)

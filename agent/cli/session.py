@@ -6,16 +6,17 @@ from typing import Any
 import anyio
 from attrs import field, frozen
 
-from agent.agent import Agent, failure_record
+from agent.agent import Agent
 from agent.cli import exit_codes
 from agent.cli.display import Display
 from agent.cli.keyboard import can_be_heard, hear_lines, is_terminal
 from agent.cli.mistakes import say
-from agent.cli.person import Person
+from agent.cli.person import Person, says_stop
 from agent.cli.screen import Screen
 from agent.cli.signals import HEARD, Interruption
 from agent.effects import Approver
 from agent.errors import AgentError
+from agent.journal import failure_record
 from agent.run import Run
 from bp import BProgramError, Step
 
@@ -38,17 +39,21 @@ class Outcome:
 class Session:
     """What a run is led with.
 
+    Without a `prompt` the run goes on that rests.
     `present`: somebody can answer. `approver` answers instead of that person. `watch` is called with every step,
-    after it was shown. `shows_final_text`: on the screen too.
+    after it was shown. `shows_final_text`: on the screen too. `stops`: which typed lines stop the run.
+    `max_iterations`: what is shown as the limit.
     """
 
     make: Maker
-    prompt: str
+    prompt: str | None
     screen: Screen
     present: bool = field(factory=is_terminal)
     approver: Approver | None = None
     watch: Callable[[Step], None] | None = None
     shows_final_text: bool = False
+    stops: Callable[[str], bool] = says_stop
+    max_iterations: int | None = None
 
 
 def lead(session: Session) -> Outcome:
@@ -57,9 +62,10 @@ def lead(session: Session) -> Outcome:
 
 
 async def _lead(session: Session) -> Outcome:
-    display, interruption = Display(session.screen, shows_final_text=session.shows_final_text), Interruption()
+    display = Display(session.screen, shows_final_text=session.shows_final_text, max_iterations=session.max_iterations)
+    interruption = Interruption()
     running: list[Run] = []
-    person = Person(session.screen, present=session.present, stop=lambda: _ask_to_stop(running))
+    person = Person(session.screen, present=session.present, stop=lambda: _ask_to_stop(running), stops=session.stops)
 
     def on_step(step: Step) -> None:
         display.show(step)
@@ -70,6 +76,8 @@ async def _lead(session: Session) -> Outcome:
         anyio.open_signal_receiver(*HEARD) as signals,
         session.make(session.approver or person.answer, on_step) as agent,
     ):
+        for step in agent.journal.unfinished:
+            display.take_up(step)
         try:
             async with agent.start(session.prompt) as run, anyio.create_task_group() as tasks:
                 running.append(run)
@@ -86,7 +94,7 @@ def _outcome(run: Run, interruption: Interruption) -> Outcome:
     last = run.steps[-1] if run.steps else None
     broke_off = run.ended is not None and (last is None or last.event != run.ended)
     failure = failure_record(last, run.ended) if run.ended is not None and broke_off else None
-    return Outcome(run, exit_codes.of_run(run.status, interruption.number), failure)
+    return Outcome(run, exit_codes.of_run(run.status, interruption.number, run.reason), failure)
 
 
 async def _listen(person: Person) -> None:

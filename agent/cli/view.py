@@ -6,6 +6,7 @@ from argparse import Namespace
 from pathlib import Path
 
 from agent.cli import exit_codes
+from agent.cli.archive import find_log
 from agent.cli.mistakes import Mistake
 from agent.cli.protocols import load_protocols
 from agent.log import read_log
@@ -16,9 +17,10 @@ __all__ = ["execute"]
 
 def execute(arguments: Namespace) -> int:
     """Write the page beside the log, or where --output says, and say where it is. Raises LogError for no log."""
-    run = read_log(arguments.log)
-    path = Path(arguments.output) if arguments.output else Path(arguments.log).with_suffix(".html")
-    if path.exists() and path.samefile(arguments.log):
+    log = find_log(arguments.log)
+    run = read_log(log)
+    path = Path(arguments.output) if arguments.output else log.with_suffix(".html")
+    if path.exists() and path.samefile(log):
         raise Mistake(f"{path} is the log itself; name another file with --output")
     page = render_page(run, load_protocols(arguments.protocol))
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)  # it holds what the log holds

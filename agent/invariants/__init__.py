@@ -7,6 +7,8 @@ monitors can run beside a real run. Some hold for every loop; the others are wha
 - `runs`: one at a time, each goes on until its one end, and people are heard
 - `people`: who steps in is heard
 - `limits`: what limits count stays within them
+- `spending`: tokens, money, time, the same call again, room in the context
+- `work`: autonomous work, until it is complete
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -47,6 +49,21 @@ from agent.invariants.runs import (
     one_answer_a_turn,
     one_run_after_the_other,
 )
+from agent.invariants.spending import (
+    a_deadline_ends_the_run,
+    a_summary_stands_alone,
+    cost_is_limited,
+    nothing_starts_after_the_deadline,
+    repetitions_are_limited,
+    tokens_are_limited,
+    tokens_of_a_turn_are_limited,
+)
+from agent.invariants.work import (
+    iterations_are_limited,
+    objectives_do_not_overlap,
+    wishes_to_stop_are_heard,
+    work_ends_complete,
+)
 from bp import BThread
 from bp.bthreads import BThreadFunction
 
@@ -79,8 +96,20 @@ OF_RULES: tuple[tuple[tuple[str, ...], Callable[[Arguments], BThread]], ...] = (
     (("at_most",), lambda of: turns_are_limited(of["turns"])),
     (("too_many_failures",), lambda of: failures_are_limited(of["limit"])),
     (("empty_answers",), lambda of: empty_answers_are_limited(of["limit"])),
+    (("doom_loop",), lambda of: repetitions_are_limited(of["n"])),
+    (("budget_of_tokens",), lambda of: tokens_are_limited(of["limit"])),
+    (("budget_per_turn",), lambda of: tokens_of_a_turn_are_limited(of["limit"])),
+    (("budget_of_cost",), lambda of: cost_is_limited(of["limit"])),
+    (("deadline",), lambda of: nothing_starts_after_the_deadline()),
+    (("deadline",), lambda of: a_deadline_ends_the_run()),
+    (("complete_to_finish",), lambda of: work_ends_complete(of["after_objective"])),
+    (("one_objective",), lambda of: objectives_do_not_overlap()),
+    (("iterations_at_most",), lambda of: iterations_are_limited(of["turns"])),
+    (("stop_when_said",), lambda of: wishes_to_stop_are_heard()),
+    (("summarize_when_full",), lambda of: a_summary_stands_alone()),
     (("retry",), lambda of: attempts_are_limited(of["attempts"])),
     (("retry", "at_most"), lambda of: a_run_ends()),
+    (("retry", "iterations_at_most"), lambda of: a_run_ends()),
     (("stop_on_request",), lambda of: nothing_starts_after_stop(of["after"])),
     (("abort_on_request",), lambda of: nothing_starts_after_abort()),
     (("abort_on_request",), lambda of: an_abort_ends_the_run()),

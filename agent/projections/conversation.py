@@ -56,7 +56,7 @@ class Conversation:
             case AnswerCommitted() if not event.is_empty:
                 self._messages.append(with_ids(event.message, event.calls))
             case CallAnswered():
-                self._messages.append(ToolMessage(event.call, event.result, event.is_error))
+                self._messages.append(ToolMessage(event.call, event.result, event.is_error, event.images))
             case InferenceRequested(draft="d0"):
                 self._hear(self._unheard.take_steering())
             case SteeringGiven() | FollowUpGiven() | MessagesFound():
@@ -72,7 +72,10 @@ class Conversation:
     def _begin(self, event: HistoryGiven | PromptGiven) -> None:
         """Take up what an earlier run has left unheard, and then what is said now."""
         self._hear(self._unheard.take_all())
-        self._messages.extend(event.messages if isinstance(event, HistoryGiven) else [UserMessage(event.text)])
+        if isinstance(event, HistoryGiven):
+            self._messages.extend(event.messages)
+        else:
+            self._messages.append(UserMessage(event.text, event.images))
 
     def _hear(self, texts: Iterable[str]) -> None:
         self._messages.extend(map(UserMessage, texts))

@@ -11,6 +11,7 @@ from agent.events import (
     AbortAsked,
     AnswerCommitted,
     CallAnswered,
+    CompletionDeclared,
     FollowUpGiven,
     InferenceRequested,
     MessagesFound,
@@ -33,7 +34,7 @@ def is_final(answer: AnswerCommitted) -> bool:
 
 
 FINAL = where(AnswerCommitted, is_final)
-JOINTS: dict[str, Any] = {"steering": PromptGiven | CallAnswered | FINAL, "follow_up": FINAL}
+JOINTS: dict[str, Any] = {"steering": PromptGiven | CallAnswered | FINAL, "follow_up": FINAL | CompletionDeclared}
 """After which events people are asked."""
 
 NEXT: dict[str, Any] = {

@@ -16,10 +16,14 @@ __all__ = ["Toolbox"]
 class Toolbox:
     """Tools by name; a later tool takes the place of an earlier one of the same name (S3)."""
 
-    def __init__(self, tools: Iterable[Tool], workspace: Workspace) -> None:
-        """Make a toolbox; `workspace` stands in for tools that have none of their own."""
+    def __init__(self, tools: Iterable[Tool], workspace: Workspace, *, suggests: bool = True) -> None:
+        """Make a toolbox; `workspace` stands in for tools that have none of their own.
+
+        suggests: who calls a tool that is not there is told the nearest names.
+        """
         self._tools = {tool.name: tool for tool in tools}
         self.workspace = workspace
+        self._suggests = suggests
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -45,7 +49,8 @@ class Toolbox:
             return call
         tool = self._tools.get(call.tool)
         if tool is None:
-            return evolve(call, flaw=explain_unknown(call.tool, self.names))
+            flaw = explain_unknown(call.tool, self.names) if self._suggests else f"unknown tool {call.tool!r}"
+            return evolve(call, flaw=flaw)
         problems = tool.check(call.arguments)
         if problems:
             return evolve(call, flaw="invalid arguments: " + "; ".join(problems))

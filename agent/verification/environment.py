@@ -13,12 +13,14 @@ from attrs import evolve
 
 from agent.calls import ToolCall
 from agent.effects import (
+    Measure,
     approval_effect,
     backoff_effect,
     description_effect,
     execution_effect,
     inference_effect,
     seeking_effect,
+    summary_effect,
 )
 from agent.events import (
     AbortAsked,
@@ -38,24 +40,25 @@ from agent.events import (
     ProposedAction,
     SteeringGiven,
     StopAsked,
+    SummaryFinished,
+    SummaryRequested,
     ToolFinished,
     ToolStarted,
 )
 from agent.hooks import NO_HOOKS
-from agent.invariants import STILL_UNDER_WAY, arguments_of
+from agent.invariants import STILL_UNDER_WAY
 from agent.messages import AssistantMessage
 from agent.models import ScriptedModel
-from agent.projections import Conversation, Totals
+from agent.projections import Context, Conversation, StateTracker, Totals
 from agent.tools import Workspace
 from agent.tools.toolbox import Toolbox
 from bp import BThread, BThreadBody, Event, any_of, bthread, start, sync
 from bp.runner import Broken, Effect
 from constitution import Action, Level, Verdict
 
-__all__ = ["EXAMPLES", "PEOPLE", "Examples", "any_verdict", "environment", "examples_for", "loop_effects"]
+__all__ = ["EXAMPLES", "PEOPLE", "Examples", "any_verdict", "environment", "loop_effects"]
 
 FIRST, SECOND = ToolCall("c1", "first"), ToolCall("c2", "second")
-SAFE_FIRST, SAFE_SECOND = evolve(FIRST, parallel=True), evolve(SECOND, parallel=True)
 CUT_OFF = ToolCall("c1", "first", flaw="cut off")
 
 PEOPLE = (
@@ -127,28 +130,17 @@ EXAMPLES: Examples = {
     ToolStarted: lambda started: (ToolFinished(started.call, "done"),),
     MessagesSought: lambda sought: (MessagesFound(sought.what), MessagesFound(sought.what, ("rather this",))),
     BackoffStarted: lambda started: (BackoffElapsed(started.attempt, 0.0),),
+    SummaryRequested: lambda requested: (SummaryFinished("so far"),),
 }
 """What each effect may return."""
-
-
-def drafts_of_safe_calls(requested: InferenceRequested) -> tuple[Event, ...]:
-    """Return what a model may answer, with answers among it whose calls may run together, or one of them may."""
-    pairs = ((SAFE_FIRST, SAFE_SECOND), (SAFE_FIRST, SECOND), (FIRST, SAFE_SECOND))
-    return (*drafts(requested), *(InferenceFinished(requested.draft, AssistantMessage(), pair) for pair in pairs))
-
-
-def examples_for(rules: Sequence[BThread]) -> Examples:
-    """Return what each effect may return to a loop with these rules.
-
-    Calls that may run together are among it where a rule tells them from others.
-    """
-    telling = any(rule.name == "one_at_a_time" and arguments_of(rule).get("together") != "none" for rule in rules)
-    return {**EXAMPLES, InferenceRequested: drafts_of_safe_calls} if telling else EXAMPLES
 
 
 def loop_effects() -> tuple[Effect, ...]:
     """Return the effects of the loop as declared; nothing of them runs here."""
     toolbox = Toolbox((), Workspace("/"))
-    asking = inference_effect(ScriptedModel([]), toolbox, "", Conversation(), Totals(), None)
+    context = Context(Conversation(), StateTracker())
+    asking = inference_effect(ScriptedModel([]), toolbox, "", context, Totals(), None)
     acting = (description_effect(toolbox), execution_effect(toolbox, None))
-    return (asking, *acting, approval_effect(None), seeking_effect(NO_HOOKS), backoff_effect())
+    summing_up = summary_effect(ScriptedModel([]), context, Measure())
+    people = (approval_effect(None), seeking_effect(NO_HOOKS))
+    return (asking, *acting, *people, backoff_effect(), summing_up)

@@ -6,6 +6,8 @@ from agent.events import (
     DraftsSettled,
     FollowUpGiven,
     InferenceRequested,
+    MessagesFound,
+    MessagesSought,
     PromptGiven,
     ProposedAction,
     RunContinued,
@@ -15,11 +17,13 @@ from agent.events import (
 from agent.reasons import FollowUpWaits, Steered, follow_ups_heard
 from agent.threads.conversation import continued_instead, ended_instead
 from agent.threads.order import in_turn
+from agent.threads.seeking import JOINTS, NEXT
 from agent.threads.steering import HEARD
 from agent.threads.stopping import NEXT_CALL
 from bp import BThreadBody, Event, Refusals, bthread, start, sync, where
 
 COMPLETION = where(RunEnded, status="completed")
+STEERED = NEXT["steering"]
 
 # skip_when_steered
 
@@ -110,6 +114,45 @@ def holds_completion(at_once: bool, most: int) -> BThreadBody:
         said = None
         while not isinstance(said, RunEnded) and follow_ups_heard(getattr(said, "refusals", Refusals())) == "none":
             said = yield sync(block=COMPLETION | FollowUpGiven, wait_for=RunContinued | RunEnded)
+
+
+# seek_steering
+
+
+@bthread(name="seek_steering")
+def does_not_wait_for_people() -> BThreadBody:
+    while True:
+        yield sync(wait_for=JOINTS["steering"])
+        yield sync(request=MessagesSought("steering"))
+        found = yield sync(wait_for=MessagesFound)
+        for text in found.texts:
+            yield sync(request=SteeringGiven(text))
+
+
+@bthread(name="seek_steering")
+def drops_what_people_say() -> BThreadBody:
+    while True:
+        yield sync(wait_for=JOINTS["steering"])
+        yield sync(request=MessagesSought("steering"), block=STEERED)
+        yield sync(wait_for=MessagesFound, block=STEERED)
+
+
+@bthread(name="seek_steering")
+def asks_once() -> BThreadBody:
+    yield sync(wait_for=JOINTS["steering"])
+    yield sync(request=MessagesSought("steering"), block=STEERED)
+    found = yield sync(wait_for=MessagesFound, block=STEERED)
+    for text in found.texts:
+        yield sync(request=SteeringGiven(text), block=STEERED)
+
+
+@bthread(name="seek_steering")
+def waits_for_people_after_the_end() -> BThreadBody:
+    """The run may end while they are asked: what they say comes when no run is under way."""
+    while True:
+        yield sync(wait_for=JOINTS["steering"])
+        yield sync(request=MessagesSought("steering"), block=STEERED)
+        yield sync(wait_for=MessagesFound, block=ProposedAction | InferenceRequested)
 
 
 # converse
