@@ -33,14 +33,14 @@ SPENDING = where((InferenceFinished, SummaryFinished, InferenceRequested, Summar
 @bthread
 def repetitions_are_limited(n: int) -> BThreadBody:
     """The same call is asked for `n` times in a row at most; the last one is not proposed, and ends the run."""
-    asked: tuple[str, ...] = ()
+    latest, times = "", 0
     forbidden: tuple[str, ...] = ()
     while True:
         said = yield sync(
             wait_for=where((AnswerCommitted, ProposedAction, InferenceRequested, SteeringGiven, RunEnded))
         )
         if isinstance(said, RunEnded | SteeringGiven):
-            asked, forbidden = (), ()
+            latest, times, forbidden = "", 0, ()
         elif isinstance(said, InferenceRequested):
             assert not forbidden, f"{said.name} after the same call {n} times"
         elif isinstance(said, ProposedAction):
@@ -48,8 +48,8 @@ def repetitions_are_limited(n: int) -> BThreadBody:
         else:
             for call in said.calls:
                 if call.flaw is None:
-                    asked = (*asked, signature(call))[-n:]
-                if forbidden or asked == (signature(call),) * n:
+                    latest, times = signature(call), times + 1 if signature(call) == latest else 1
+                if forbidden or times == n:
                     forbidden = (*forbidden, call.id)
 
 
