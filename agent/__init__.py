@@ -10,7 +10,8 @@ Reading order:
 - `presets`: which rules, as data. `run`, `agent`: putting it together. `stateless`: the same as one function.
 - `rebuilding`: a log's program once more. `resuming`: going on with it.
 - `invariants/`, `verification/`: the loop, model-checked.
-- `retracing`: what was held at each step. `page/`: a run as one HTML page.
+- `hindsight/`: recorded runs judged again. `retracing`: what was held at each step. `page/`: a run as one HTML page.
+- `telemetry/`: a run as a trace of spans.
 - `testing`, `pytest_plugin`: tests of agents and b-threads. `cli/`: the command.
 """
 

@@ -34,8 +34,7 @@ from agent.messages import Message, UserMessage
 from agent.models import Model
 from agent.models.prices import frame_tokens
 from agent.presets import Preset, preset_named
-from agent.presets.prompts import finish_text
-from agent.projections import Conversation, State, Totals
+from agent.projections import Context, Conversation, State, StateTracker, Totals
 from agent.run import Run
 from agent.tools import Tool, Workspace, complete, pursue_objective
 from agent.tools.toolbox import Toolbox
@@ -87,11 +86,15 @@ class Agent:
         self.preset = preset_named(preset) if isinstance(preset, str) else preset
         self.model = model
         self.threads = tuple(threads)
-        self.toolbox = _make_toolbox((*_own_tools(self.preset), *tools), workspace)
+        self.toolbox = _make_toolbox(
+            (*_own_tools(self.preset), *tools), workspace, suggests=self.preset.unknown_tool == "nearest"
+        )
         self._measure = Measure(self.preset.price_of(model.name), self.preset.counts_tokens)
         self.bthreads = (*self.preset.bthreads(), *self.threads)
         self.program = BProgram(*self.bthreads)
-        self.system_prompt = system_prompt if system_prompt is not None else self._shipped_prompt()
+        self.left_unsaid: list[str] = []  # what people said too late for a run; the next one begins with it
+        shipped = self.preset.prompt(workspace=self.toolbox.workspace.root, tools=self.toolbox.names)
+        self.system_prompt = shipped if system_prompt is None else system_prompt
         self._approve = approve
         self._on_step, self._on_text, self._on_output = on_step, on_text, on_output
         self._wait = wait
@@ -108,6 +111,16 @@ class Agent:
     def conversation(self) -> Conversation:
         """What was said so far, as the model is shown it."""
         return self.journal.conversation
+
+    @property
+    def tracker(self) -> StateTracker:
+        """The state of the work, as far as the events tell it."""
+        return self.journal.tracker
+
+    @property
+    def context(self) -> Context:
+        """What the model is shown next."""
+        return self.journal.context
 
     @property
     def totals(self) -> Totals:
@@ -189,7 +202,7 @@ class Agent:
     # What a run needs.
 
     def openings(self, prompt: str | UserMessage | None) -> tuple[Event, ...]:
-        """Return what a run begins with: the prompt, and in the first run what was said before it.
+        """Return what a run begins with: the prompt, and before it what was said before this run and not in one.
 
         A run that goes on begins with nothing. Raises RunError when there is none.
         """
@@ -197,7 +210,9 @@ class Agent:
             if not self.journal.is_under_way:
                 raise RunError("no run rests that could go on; give a prompt")
             return ()
-        history, self._history = self._history, ()
+        history = (*self._history, *map(UserMessage, self.left_unsaid))
+        self._history = ()
+        self.left_unsaid.clear()
         asked = UserMessage(prompt) if isinstance(prompt, str) else prompt
         return (*((HistoryGiven(history),) if history else ()), PromptGiven(asked.text, asked.images))
 
@@ -252,25 +267,15 @@ class Agent:
             return log
         return None if log is None else LogWriter(log, make_header(self), redacted)
 
-    def _shipped_prompt(self) -> str:
-        preset = self.preset
-        return preset.system_prompt.format(
-            workspace=self.toolbox.workspace.root,
-            tools=", ".join(self.toolbox.names) or "none",
-            timeout=preset.timeout,
-            output_limit=preset.output_limit,
-            max_iterations=preset.max_iterations or "as many as it takes",
-            finish=finish_text(complete_tool=preset.complete_tool, objective_tool=preset.objective_tool),
-        )
-
 
 def _own_tools(preset: Preset) -> tuple[Tool, ...]:
     """Return the tools that the rules of a preset need; tools of the same name that are given take their place."""
     return (*((pursue_objective,) if preset.objective_tool else ()), *((complete,) if preset.finishes_by_tool else ()))
 
 
-def _make_toolbox(tools: tuple[Tool, ...], workspace: str | os.PathLike[str] | None) -> Toolbox:
+def _make_toolbox(tools: tuple[Tool, ...], workspace: str | os.PathLike[str] | None, *, suggests: bool) -> Toolbox:
     """Put the tools of one agent together; those without a workspace get the agent's."""
     own = next((tool.workspace for tool in tools if tool.workspace is not None), None)
     chosen = Workspace(workspace) if workspace is not None else own or Workspace(Path.cwd())
-    return Toolbox((evolve(tool, workspace=tool.workspace or chosen) for tool in tools), chosen)
+    own_or_chosen = (evolve(tool, workspace=tool.workspace or chosen) for tool in tools)
+    return Toolbox(own_or_chosen, chosen, suggests=suggests)

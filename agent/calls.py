@@ -33,7 +33,8 @@ class ToolCall:
     """One call that the model asks for: which tool, with which arguments.
 
     `flaw` is None for a whole call. Otherwise the call came cut off or unreadable, `arguments` is empty, and the
-    text says what is wrong; such a call is answered and never run.
+    text says what is wrong; such a call is answered and never run. `parallel` is its tool's: the call may run while
+    others run that may, too.
     """
 
     id: str
@@ -41,6 +42,7 @@ class ToolCall:
     arguments: Mapping[str, Any] = field(default=_NOTHING, converter=_frozen)
     category: Category = "write"
     flaw: str | None = None
+    parallel: bool = False
 
 
 @frozen

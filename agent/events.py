@@ -74,14 +74,14 @@ class PromptGiven(Event):
 
 @frozen
 class SteeringGiven(Event):
-    """A person wants to change the course of the run; for b-threads to hear, those that ship do not."""
+    """A person wants to change the course of the run: the model is to hear it before anything else begins."""
 
     text: str
 
 
 @frozen
 class FollowUpGiven(Event):
-    """A person asks for more after what the run does now; for b-threads to hear, those that ship do not."""
+    """A person asks for more after what the run does now."""
 
     text: str
 
@@ -316,7 +316,10 @@ class CompletionDeclared(Event):
 
 @frozen
 class RunContinued(Event):
-    """The run would have completed, but somebody has something left to say: who, and what."""
+    """The run would have completed, but somebody has something left to say: who, and what.
+
+    Each `because` enters the conversation as a user message, or the next follow-up does (`agent.reasons`).
+    """
 
     refusals: Refusals
 

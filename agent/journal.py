@@ -25,7 +25,7 @@ class Journal:
     def __init__(
         self, log: LogWriter | None, max_iterations: int | None = None, context_tokens: int | None = None
     ) -> None:
-        """Begin with nothing; without a log, nothing is written. The limits are for the state and the context."""
+        """Begin with nothing; without a log, nothing is written. The numbers are what the projections show and keep."""
         self.conversation = Conversation()
         self.tracker = StateTracker(max_iterations)
         self.context = Context(self.conversation, self.tracker, context_tokens)
@@ -49,12 +49,12 @@ class Journal:
 
     def fold(self, step: Step) -> None:
         """Have the projections take a step into account. Raises RunError."""
-        take("a projection", self._fold, step)
+        take("a projection", lambda step: self._fold(step.event), step)
 
     def take_up(self, step: Step) -> None:
         """Take a step into account that is in the log already."""
         self._note(step)
-        self._fold(step)
+        self._fold(step.event)
 
     def flush(self) -> None:
         """Flush the log. Raises RunError."""
@@ -70,8 +70,8 @@ class Journal:
         What goes wrong here becomes a note of `error`, which is why.
         """
         for answered in self._open_calls.answers():
-            self._fold_event(answered)
-        self._fold_event(ended)
+            self._fold(answered)
+        self._fold(ended)
         self.unfinished.clear()
         if not isinstance(error, ProgramEnded):  # else there was no run
             note_failure(error, lambda: self._write_end(ended))
@@ -90,10 +90,7 @@ class Journal:
         else:
             self.unfinished.append(step)
 
-    def _fold(self, step: Step) -> None:
-        self._fold_event(step.event)
-
-    def _fold_event(self, event: Event) -> None:
+    def _fold(self, event: Event) -> None:
         for projection in (self.conversation, self.tracker, self.context, self.totals, self._open_calls):
             projection.fold(event)  # in this order: the context reads the two before it
 

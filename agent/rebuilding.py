@@ -14,7 +14,14 @@ from agent.presets import Preset
 from bp import BProgram, BThread, Record
 from bp.bthreads import BThreadFunction
 
-__all__ = ["RebuildError", "rebuild", "recorded_bthreads"]
+__all__ = [
+    "RebuildError",
+    "rebuild",
+    "recorded_bthread",
+    "recorded_bthreads",
+    "recorded_entries",
+    "recorded_preset",
+]
 
 
 class RebuildError(LogError):
@@ -35,16 +42,24 @@ def rebuild(
 
 def recorded_bthreads(run: RecordedRun, threads: Sequence[BThread] = ()) -> tuple[Preset, tuple[BThread, ...]]:
     """Return the preset of a log, and the b-threads that the run had beside it. Raises RebuildError like `rebuild`."""
-    preset = _preset(run)
+    preset = recorded_preset(run)
     recorded = _recorded_bthreads(run)
     chosen = preset.bthreads()
-    beside = tuple(_bthread_beside(run, entry, threads) for entry in recorded[len(chosen) :])
+    beside = tuple(recorded_bthread(run, entry, threads) for entry in recorded[len(chosen) :])
     _check_equal(run, recorded, [named(bthread) for bthread in (*chosen, *beside)])
     _check_all_used(run, threads, beside)
     return preset, beside
 
 
-def _preset(run: RecordedRun) -> Preset:
+def recorded_entries(run: RecordedRun, preset: Preset) -> list[Mapping[str, Any]]:
+    """Return what the header says of the b-threads beside the preset's. Raises RebuildError if those differ."""
+    recorded, chosen = _recorded_bthreads(run), preset.bthreads()
+    _check_equal(run, recorded[: len(chosen)], [named(bthread) for bthread in chosen])
+    return recorded[len(chosen) :]
+
+
+def recorded_preset(run: RecordedRun) -> Preset:
+    """Return the preset of a log, with its options. Raises RebuildError when the header does not say it."""
     configuration = run.header.get("configuration")
     if not isinstance(configuration, Mapping):
         raise RebuildError(f"{run.path}, line 1: the header has no configuration; the log was changed or damaged")
@@ -65,7 +80,7 @@ def _recorded_bthreads(run: RecordedRun) -> list[Mapping[str, Any]]:
     return recorded
 
 
-def _bthread_beside(run: RecordedRun, entry: Mapping[str, Any], threads: Sequence[BThread]) -> BThread:
+def recorded_bthread(run: RecordedRun, entry: Mapping[str, Any], threads: Sequence[BThread]) -> BThread:
     """Return the b-thread that `entry` names: one of `threads`, or one that ships."""
     given = [bthread for bthread in threads if named(bthread) == entry]
     found = given[0] if given else _shipped(entry)

@@ -67,8 +67,8 @@ def _agent_of(
     return agent
 
 
-def _check_tools(recorded: RecordedRun, tools: tuple[str, ...]) -> None:
-    then, now = recorded.header.get("tools"), list(tools)
+def _check_tools(recorded: RecordedRun, names: Sequence[str]) -> None:
+    then, now = recorded.header.get("tools"), list(names)
     if then != now:
         raise RebuildError(
             f"{recorded.path} was made with the tools {_listed(then)}, and here are {_listed(now)}; give the same"

@@ -41,6 +41,7 @@ class Run:
         self._over = False
         self._attended = attended
         self._questions: dict[str, _Question] = {}  # from the moment that whoever looks on may hear of them
+        self._unsaid: list[SteeringGiven | FollowUpGiven] = []  # what people said, and its turn has not come yet
         self.steps: list[Step] = list(self._taken_up)
         self.ended: RunEnded | None = None
         if attended:
@@ -96,6 +97,12 @@ class Run:
         return self.agent.state
 
     @property
+    def unheard(self) -> tuple[str, ...]:
+        """What people said and the model was not shown: in this run, and after its end until the next one begins."""
+        unsaid = (words.text for words in self._unsaid)
+        return (*self.agent.conversation.unheard, *unsaid, *self.agent.left_unsaid)
+
+    @property
     def usage(self) -> Usage:
         """Tokens of the whole conversation."""
         return self.agent.totals.usage
@@ -116,12 +123,25 @@ class Run:
         self._runner.post(AbortAsked(text), "drop")
 
     def steer(self, text: str) -> None:
-        """Post `steering_given`. No preset has a b-thread that hears it yet; one of your own can (`threads=`)."""
-        self._runner.post(SteeringGiven(text))
+        """Change the course of the run: calls that have not started are skipped, and the model hears `text` next.
+
+        What comes too late for that stays in `unheard`, and is what the agent's next run begins with.
+        """
+        self._say(SteeringGiven(text))
 
     def follow_up(self, text: str) -> None:
-        """Post `follow_up_given`. No preset has a b-thread that hears it yet; one of your own can (`threads=`)."""
-        self._runner.post(FollowUpGiven(text))
+        """Ask for more: when the run would complete it goes on with `text` instead.
+
+        What comes too late for that stays in `unheard`, and is what the agent's next run begins with.
+        """
+        self._say(FollowUpGiven(text))
+
+    def _say(self, words: SteeringGiven | FollowUpGiven) -> None:
+        if self._over:
+            self.agent.left_unsaid.append(words.text)
+            return
+        self._unsaid.append(words)
+        self._runner.post(words, "drop")
 
     def answer(self, call: str, yes: bool, text: str = "") -> None:
         """Answer the question about the call with this id. Raises KeyError when none is open."""
@@ -163,6 +183,8 @@ class Run:
             finally:
                 await self._runner.close()
                 self._over = True
+                self.agent.left_unsaid.extend(words.text for words in self._unsaid)
+                self._unsaid.clear()
                 self._tell_watchers()
 
     def _check_turn(self) -> None:
@@ -197,6 +219,8 @@ class Run:
             self.ended = step.event
         if isinstance(step.event, ApprovalAsked) and self._attended:
             self._questions[step.event.call.id] = _Question()
+        if isinstance(step.event, SteeringGiven | FollowUpGiven) and step.event in self._unsaid:
+            self._unsaid.remove(step.event)
         self.agent.remember(step)
         self._tell_watchers()
 

@@ -16,14 +16,14 @@ Nothing here does I/O. Reading order:
 
 from constitution.action import Action, PathUse
 from constitution.checks import check_safety, classify_risk, compose, flaws_of, is_dangerous_command
-from constitution.command_rule import CommandRule
+from constitution.command_rule import CommandRule, read_command_rule
 from constitution.effects import Effect, Zone
 from constitution.judgement import judge, judge_command
 from constitution.mentioned import Mentions, mentions
 from constitution.paths import is_path_safe
 from constitution.policies import APPROVAL_LIST, DEFAULT, GATED, PASSTHROUGH, POLICIES, STRICT, WORKSPACE
 from constitution.policy import DENIED_PATHS, Policy
-from constitution.rule import Rule
+from constitution.rule import Rule, read_rule
 from constitution.verdict import Evidence, Level, Verdict
 
 __all__ = [
@@ -55,4 +55,6 @@ __all__ = [
     "judge",
     "judge_command",
     "mentions",
+    "read_command_rule",
+    "read_rule",
 ]

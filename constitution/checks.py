@@ -18,6 +18,8 @@ __all__ = ["Check", "Risk", "check_safety", "classify_risk", "compose", "flaws_o
 Check = Callable[[Action], Verdict]
 Risk = Literal["read_only", "side_effects", "high_ambiguity"]
 
+NO_POLICY = Policy("none", (), denied_paths=(), bounded=False)
+
 LOOKS = frozenset({Effect.READ, Effect.LIST, Effect.SHOW_ENVIRONMENT})
 AMBIGUOUS = frozenset(
     {
@@ -75,6 +77,7 @@ def flaws_of(rule: CommandRule, policy: Policy = DEFAULT, *, workspace: str = "/
 
 def _flaw(rule: CommandRule, policy: Policy, workspace: str, command: str, *, wanted: bool) -> str:
     """Say what is wrong with one example, if anything."""
+    policy = policy if rule.level is Level.allow else NO_POLICY  # what is denied anyway is concerned all the same
     executables = {rule.argv[0]: rule.executable or ""}
     action = Action("bash", "write", workspace, home=NOWHERE_HOME, command=command, executables=executables)
     without, with_it = judge(action, policy), judge(action, policy.with_commands(rule))

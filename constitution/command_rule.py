@@ -6,6 +6,7 @@ to; it lowers an ask, never a deny, never a doubt about what would run, and noth
 adds to the command.
 """
 
+import shlex
 from collections.abc import Iterable, Mapping
 
 from attrs import field, frozen
@@ -13,7 +14,7 @@ from attrs import field, frozen
 from constitution.effects import Effect
 from constitution.verdict import Level
 
-__all__ = ["DOUBTS", "CommandRule"]
+__all__ = ["DOUBTS", "CommandRule", "read_command_rule"]
 
 DOUBTS = frozenset(
     {
@@ -67,5 +68,25 @@ class CommandRule:
         return self.level is Level.allow and self.begins(argv) and executables.get(argv[0]) == self.executable
 
     def __str__(self) -> str:
-        words = " ".join(self.argv)
-        return f"{self.level} {words!r}" + (f": {self.reason}" if self.reason else "")
+        """Return the rule in one line, which `read_command_rule` reads; its examples are not in it."""
+        named = (("file", self.executable), ("rule", self.rule), ("reason", self.reason))
+        facts = (f"{name}={value}" for name, value in named if value)
+        return shlex.join([self.level.value, *facts, "--", *self.argv])
+
+
+def read_command_rule(line: str) -> CommandRule:
+    """Return the rule that a line says: `deny 'reason=not on Fridays' -- make deploy`.
+
+    Before the words of the command stand the level and what else there is to say: `file=`, `rule=`, `reason=`.
+    Raises ValueError.
+    """
+    level, *words = shlex.split(line) or [""]
+    if level not in {known.value for known in Level} or "--" not in words:
+        raise ValueError(f"{line!r}: a rule about a command reads `allow|ask|deny [file=PATH] [rule=NAME] -- WORDS`")
+    end = words.index("--")
+    facts = dict(word.partition("=")[::2] for word in words[:end])
+    if unknown := facts.keys() - {"file", "rule", "reason"}:
+        raise ValueError(f"{line!r}: there is no {sorted(unknown)[0]!r} here; known are file=, rule=, reason=")
+    return CommandRule(
+        Level(level), tuple(words[end + 1 :]), facts.get("file"), facts.get("reason", ""), facts.get("rule")
+    )

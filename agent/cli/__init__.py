@@ -7,8 +7,8 @@
 - `archive`: the folder in which runs live
 - `keyboard`, `person`: who sits there, and what they answer. `signals`: Ctrl-C and its like
 - `session`: one run with all of these. `reviving`: what a log needs to go on, and how an outcome is told
-- the commands, one module (or package) each: `run`, `demo`, `check`, `replay`, `resume`, `runs`, `view`, `verify`,
-  `tools`, `presets`
+- the commands, one module (or package) each: `run`, `demo`, `check`, `replay`, `resume`, `runs`, `why`, `what_if`,
+  `view`, `verify`, `tools`, `presets`
 """
 
 from collections.abc import Sequence

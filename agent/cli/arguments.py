@@ -34,10 +34,12 @@ def make_parser() -> argparse.ArgumentParser:
     _add_runs(commands)
     _add_check(commands)
     _add_replay(commands)
+    _add_why(commands)
+    _add_what_if(commands)
     _add_view(commands)
     _add_verify(commands)
     _add_tools(commands)
-    _add_command(commands, "presets", "show the presets, and how they differ")
+    _add_presets(commands)
     return parser
 
 
@@ -50,10 +52,9 @@ def _add_run(commands: Any) -> None:
     run = _add_command(commands, "run", "let a model work on a task with tools", epilog=RUN_NOTES)
     run.add_argument("prompt", metavar="PROMPT", help="the task")
     run.add_argument("--model", default="", metavar="NAME", help="which model; see below")
-    run.add_argument("--preset", default="default", metavar="NAME", help="which rules (default: default)")
+    _add_preset(run)
     run.add_argument("--workspace", default=".", metavar="DIR", help="where tools work (default: here)")
     run.add_argument("--log", metavar="FILE", help="a new file (default: one in ~/.bpagent/runs)")
-    run.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="change one row of the preset")
     _add_protocols(run, "add a b-thread; more than once if you like")
     run.add_argument(
         "--approvals",
@@ -68,7 +69,6 @@ def _add_run(commands: Any) -> None:
     run.add_argument(
         "--api", default="chat", choices=("chat", "responses"), help="the model's wire format (default: chat)"
     )
-    run.add_argument("--config", metavar="FILE", help="not there yet: use --option")
 
 
 def _add_resume(commands: Any) -> None:
@@ -93,6 +93,7 @@ def _add_check(commands: Any) -> None:
     check.add_argument("--file", metavar="FILE", help="a file of commands, one per line; - is standard input")
     check.add_argument("--workspace", default=".", metavar="DIR", help="where it would run (default: here)")
     check.add_argument("--policy", default="default", metavar="NAME", help="which policy (default: default)")
+    check.add_argument("--rule", action="append", default=[], metavar="ROW", help='a row more: "deny upload network"')
     check.add_argument("--json", action="store_true", help="print one JSON object per command")
 
 
@@ -100,6 +101,23 @@ def _add_replay(commands: Any) -> None:
     replay = _add_command(commands, "replay", "run a log's program on its record, and say whether all is equal")
     replay.add_argument("log", metavar="LOG", help="a log, or the beginning of a run's id")
     _add_protocols(replay, "a b-thread that the run had beside its preset's")
+
+
+def _add_why(commands: Any) -> None:
+    why = _add_command(commands, "why", "say who decided about a call, on what evidence, and what had to differ")
+    why.add_argument("log", metavar="LOG", help="a log, or the beginning of a run's id")
+    why.add_argument("call", metavar="CALL", nargs="?", help="the id of a call (default: list all)")
+    _add_protocols(why, "a b-thread that the run had beside its preset's")
+    why.add_argument("--json", action="store_true", help="print one JSON object per call")
+
+
+def _add_what_if(commands: Any) -> None:
+    what_if = _add_command(commands, "what-if", "judge recorded runs again, under other rules: which decisions change?")
+    what_if.add_argument("log", metavar="LOG", nargs="+", help="logs, folders of logs, or beginnings of runs' ids")
+    what_if.add_argument("--policy", metavar="NAME|FILE", help="judge by this policy, or this YAML file")
+    _add_protocols(what_if, "add a b-thread, or give one again that the run had")
+    what_if.add_argument("--without", action="append", default=[], metavar="NAME", help="leave this b-thread out")
+    what_if.add_argument("--json", action="store_true", help="print one JSON object per log")
 
 
 def _add_view(commands: Any) -> None:
@@ -112,10 +130,7 @@ def _add_view(commands: Any) -> None:
 
 def _add_verify(commands: Any) -> None:
     verify = _add_command(commands, "verify", "look at every state that the loop can reach: do its invariants hold?")
-    verify.add_argument("--preset", default="default", metavar="NAME", help="which rules (default: default)")
-    verify.add_argument(
-        "--option", action="append", default=[], metavar="NAME=VALUE", help="change a row of the preset"
-    )
+    _add_preset(verify)
     _add_protocols(verify, "add a b-thread, to be verified with the loop")
     verify.add_argument("--all-subsets", action="store_true", help="leave rules of the preset out, in every way")
     verify.add_argument("--max-states", type=int, metavar="N", help="give up at N states: not verified")
@@ -124,8 +139,22 @@ def _add_verify(commands: Any) -> None:
 
 def _add_tools(commands: Any) -> None:
     tools = _add_command(commands, "tools", "show the tools, their parameters, and where they come from")
-    tools.add_argument("--preset", default="default", metavar="NAME", help="with which preset (default: default)")
+    _add_preset(tools)
     tools.add_argument("--json", action="store_true", help="print one JSON object per tool")
+
+
+def _add_presets(commands: Any) -> None:
+    presets = _add_command(commands, "presets", "show the presets, and how they differ")
+    presets.add_argument("preset", nargs="?", metavar="NAME", help="this one alone, with all of its options")
+    presets.add_argument("--json", action="store_true", help="print one JSON object per preset")
+
+
+def _add_preset(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--preset", metavar="NAME", help="which rules (default: what --config says, else default)")
+    parser.add_argument("--config", metavar="FILE", help="a configuration file; options win over it")
+    parser.add_argument(
+        "--option", action="append", default=[], metavar="NAME=VALUE", help="change one row of the preset"
+    )
 
 
 def _add_protocols(parser: argparse.ArgumentParser, purpose: str) -> None:

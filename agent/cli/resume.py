@@ -3,7 +3,7 @@
 import os
 import sys
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from agent.agent import Agent
@@ -21,9 +21,10 @@ from agent.cli.setup import existing_folder, tools_of
 from agent.deciding import UndecidableError
 from agent.effects import Approver
 from agent.log import LogDiffers, RecordedRun, broke_off, check_free, read_log
+from agent.presets import Preset
 from agent.rebuilding import recorded_bthreads
 from agent.resuming import resume
-from bp import Step
+from bp import BThread, Step
 
 __all__ = ["execute"]
 
@@ -41,9 +42,10 @@ def execute(arguments: Namespace) -> int:
     if not over and not any(record["name"] == "prompt_given" for record in recorded.records):
         raise Mistake(f"{path} holds no prompt: its run ended before it began; run it again")
     screen = screen_on(sys.stderr)
-    preset, _ = recorded_bthreads(recorded, load_protocols(arguments.protocol))
+    threads = load_protocols(arguments.protocol)
+    preset, _ = recorded_bthreads(recorded, threads)
     session = Session(
-        make=_maker(arguments, recorded, screen),
+        make=_maker(arguments, recorded, preset, threads, screen),
         prompt=None,
         screen=screen,
         stops=STOPS[preset.stop_text],
@@ -81,10 +83,8 @@ def _say_that_it_is_over(recorded: RecordedRun, how: str) -> int:
 
 
 def _maker(
-    arguments: Namespace, recorded: RecordedRun, screen: Screen
+    arguments: Namespace, recorded: RecordedRun, preset: Preset, threads: Sequence[BThread], screen: Screen
 ) -> Callable[[Approver, Callable[[Step], None]], Agent]:
-    threads = load_protocols(arguments.protocol)
-    preset, _ = recorded_bthreads(recorded, threads)
     workspace = existing_folder(str(recorded.header.get("workspace")), "the log's workspace")
     model = model_of(recorded, arguments.model, os.environ)
     secrets = secrets_of(recorded.header.get("secrets") or (), os.environ)

@@ -13,6 +13,7 @@ from agent.cli.telling import command_of, is_error
 from agent.log import RecordedRun, to_record
 from agent.log.encoding import dump
 from agent.models import Model, ScriptedModel, model_from_name
+from agent.models.wires import Api
 from agent.projections import told_to_user
 from agent.run import Run
 from bp import Step
@@ -26,16 +27,17 @@ def nameable(model: str) -> str:
     """Return a model's name as a header keeps it: a script by its whole path, a server without its password."""
     if model.startswith("script:"):
         return f"script:{Path(model.removeprefix('script:')).absolute()}"
-    if "://" in model:
-        return model.replace(f"{urlsplit(model).netloc.rpartition('@')[0]}@", "", 1)
-    return model
+    credentials, at, _ = urlsplit(model).netloc.rpartition("@")
+    return model.replace(f"{credentials}@", "", 1) if at else model
 
 
 def model_of(recorded: RecordedRun, given: str, environ: Mapping[str, str]) -> Model:
     """Return the model of a log, or the one that was `given` instead; a script goes on where it was."""
     about = recorded.header.get("about")
     known = about.get("model") if isinstance(about, Mapping) else None
-    model = model_from_name(given or str(known or recorded.header.get("model") or ""), environ)
+    name = given or str(known or recorded.header.get("model") or "")
+    api: Api = "responses" if recorded.header.get("api") == "responses" else "chat"
+    model = model_from_name(name, environ, api=api)
     if isinstance(model, ScriptedModel) and not given:
         model.skip(sum(record["name"] in INFERENCES for record in recorded.records))
     return model

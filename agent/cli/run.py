@@ -25,9 +25,9 @@ __all__ = ["execute"]
 
 def execute(arguments: Namespace) -> int:
     """Run and return the exit code. Raises for wrong input, before anything happens."""
-    _check_what_is_not_there_yet(arguments)
+    _check_prompt(arguments)
     screen = screen_on(sys.stderr)
-    preset = chosen_preset(arguments.preset, arguments.option)
+    preset = chosen_preset(arguments.preset, arguments.option, arguments.config)
     session = Session(
         make=_maker(arguments, preset, screen),
         prompt=arguments.prompt,
@@ -41,9 +41,7 @@ def execute(arguments: Namespace) -> int:
     return outcome.code
 
 
-def _check_what_is_not_there_yet(arguments: Namespace) -> None:
-    if arguments.config:
-        raise Mistake("--config is not there yet; set single values with --option NAME=VALUE")
+def _check_prompt(arguments: Namespace) -> None:
     if not arguments.prompt.strip():
         raise Mistake("the prompt is empty; say what the agent is to do")
 

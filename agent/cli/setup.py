@@ -1,24 +1,46 @@
 """What the command line names besides b-threads: presets with options, folders."""
 
+import math
 from collections.abc import Iterable
 from pathlib import Path
 
+from attrs import evolve
+
 from agent.cli.mistakes import Mistake
-from agent.presets import Preset, preset_named
+from agent.presets import Configuration, Preset, preset_named, read_configuration, read_user_rules
 from agent.tools import Tool, workspace_tools
 
-__all__ = ["chosen_preset", "existing_folder", "tools_of"]
+__all__ = ["UNOBEYED", "chosen_preset", "existing_folder", "tools_of", "with_user_rules"]
 
 
-def chosen_preset(name: str, options: Iterable[str] = ()) -> Preset:
-    """Return a preset with `NAME=VALUE` options. Raises OptionError and Mistake."""
+def chosen_preset(name: str | None, options: Iterable[str] = (), config: str | None = None) -> Preset:
+    """Return a preset with the options of a configuration file, and then with `NAME=VALUE` options.
+
+    Without a name it is the preset of the file `config`, else `default`. Without `config` the preset's own file
+    counts, if it is there. Raises OptionError and Mistake.
+    """
+    configuration = Configuration() if config is None else read_configuration(config)
+    preset = preset_named(name or configuration.preset or "default")
+    if config is None and preset.config_file is not None and Path(preset.config_file).expanduser().exists():
+        configuration = read_configuration(preset.config_file)
+    return with_user_rules(configuration.applied(preset).with_options(_parsed(options)))
+
+
+def with_user_rules(preset: Preset) -> Preset:
+    """Return a preset with what the user said about commands, if it judges them at all. Raises OptionError."""
+    if preset.policy is None or not (rules := read_user_rules()):
+        return preset
+    return evolve(preset, commands=(*preset.commands, *map(str, rules)))
+
+
+def _parsed(options: Iterable[str]) -> dict[str, str]:
     parsed = {}
     for option in options:
         key, equals, value = option.partition("=")
         if not equals:
             raise Mistake(f"--option {option!r} has no value; write NAME=VALUE, such as max_iterations=5")
         parsed[key.strip()] = value
-    return preset_named(name).with_options(parsed)
+    return parsed
 
 
 def existing_folder(path: str, what: str = "--workspace") -> Path:
@@ -33,12 +55,27 @@ def existing_folder(path: str, what: str = "--workspace") -> Path:
     raise Mistake(f"{what} {path!r} {found}; name a folder")
 
 
+UNOBEYED = (
+    "tools",
+    "shell",
+    "max_timeout",
+    "output_lines",
+    "output_keep",
+    "spill",
+    "compact",
+    "nonzero_is_error",
+    "result_form",
+    "env",
+)
+"""Options that are written into the log and change nothing yet: whoever makes the tools obey one takes it out."""
+
+
 def tools_of(preset: Preset, workspace: Path) -> tuple[Tool, ...]:
     """Return the tools of a preset over a workspace."""
     return workspace_tools(
         workspace,
-        allowed=preset.allowed_paths,
+        allowed=preset.allowed_paths if preset.bounded else ("/",),
         denied=preset.denied_paths,
-        timeout=preset.timeout,
+        timeout=math.inf if preset.timeout is None else preset.timeout,
         output_limit=preset.output_limit,
     )

@@ -24,7 +24,7 @@ def execute(arguments: Namespace) -> int:
     """Verify, tell the verdicts, and return the exit code. Raises Mistake and OptionError."""
     if arguments.max_states is not None and arguments.max_states < 1:
         raise Mistake(f"--max-states {arguments.max_states} looks at nothing; give a number of states, such as 100000")
-    rules = loop_rules(chosen_preset(arguments.preset, arguments.option))
+    rules = loop_rules(chosen_preset(arguments.preset, arguments.option, arguments.config))
     protocols = load_protocols(arguments.protocol)
     try:
         return _verify_all(rules, protocols, arguments)

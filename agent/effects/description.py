@@ -1,6 +1,7 @@
 """Describe an action before it is judged: resolve on disk what it names, so that judging needs no disk."""
 
 import os
+import shlex
 import shutil
 from pathlib import Path
 
@@ -41,6 +42,8 @@ def describe(call: ToolCall, toolbox: Toolbox) -> Action:
     workspace = toolbox.workspace if tool is None or tool.workspace is None else tool.workspace
     command = None if tool is None else tool.command(call.arguments)
     touches = () if tool is None else tool.touches(call.arguments)
+    argv = () if tool is None or tool.argv is None else tool.argv(call.arguments)
+    text = shlex.join(argv) if argv and command is None else command
     return Action(
         tool=call.tool,
         category=call.category,
@@ -48,9 +51,10 @@ def describe(call: ToolCall, toolbox: Toolbox) -> Action:
         cwd=workspace.root,
         home=str(Path.home()),
         command=command,
+        argv=argv,
         paths=tuple(PathUse(touch.path, workspace.resolve(touch.path), touch.access) for touch in touches),
-        resolved=_resolved(command, workspace),
-        executables=_executables(command, workspace.root),
+        resolved=_resolved(text, workspace),
+        executables=_executables(text, workspace.root),
     )
 
 

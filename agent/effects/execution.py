@@ -31,7 +31,7 @@ def execution_effect(toolbox: Toolbox, watcher: Watcher | None) -> Effect:
 
 
 def broken_off(started: ToolStarted, broken: Broken) -> ToolFinished:
-    """Return the result of a tool that raised, was cut off, did not even end then, or whose process died with ours."""
+    """Return the result of a tool that raised, was cut short, did not even end then, or died with our process."""
     cut = "cut off: the time of the run is over" if isinstance(broken.by, DeadlineReached) else "aborted"
     texts = {
         "failed": f"{type(broken.error).__name__}: {broken.error}",

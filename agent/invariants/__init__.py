@@ -5,6 +5,7 @@ monitors can run beside a real run. Some hold for every loop; the others are wha
 
 - `calls`: each call is decided once, runs only when it was approved, and is answered once
 - `runs`: one at a time, each goes on until its one end, and people are heard
+- `people`: who steps in is heard
 - `limits`: what limits count stays within them
 - `spending`: tokens, money, time, the same call again, room in the context
 - `work`: autonomous work, until it is complete
@@ -31,6 +32,7 @@ from agent.invariants.limits import (
     failures_are_limited,
     turns_are_limited,
 )
+from agent.invariants.people import a_continued_run_asks_again, follow_ups_are_heard, steering_is_heard
 from agent.invariants.runs import (
     STILL_UNDER_WAY,
     a_run_ends,
@@ -66,6 +68,7 @@ ALWAYS = (
     one_run_after_the_other(),
     one_answer_a_turn(),
     a_run_goes_on(),
+    a_continued_run_asks_again(),
     nothing_is_in_flight_at_the_end(),
     starts_were_approved(),
     each_proposal_is_decided_once(),
@@ -79,8 +82,10 @@ OF_RULES: tuple[tuple[tuple[str, ...], Callable[[Arguments], BThread]], ...] = (
     (("only_whole_calls",), lambda of: flawed_calls_do_not_run()),
     (("by_constitution",), lambda of: the_constitution_is_obeyed(of["judge"])),
     (("no_start_without_approval",), lambda of: what_is_approved_runs()),
-    (("one_at_a_time",), lambda of: calls_come_one_at_a_time()),
+    (("one_at_a_time",), lambda of: calls_come_one_at_a_time(of["together"])),
     (("answers_in_source_order",), lambda of: answers_come_in_source_order()),
+    (("skip_when_steered",), lambda of: steering_is_heard()),
+    (("continue_with_follow_ups",), lambda of: follow_ups_are_heard(of["at_once"])),
     (("at_most",), lambda of: turns_are_limited(of["turns"])),
     (("too_many_failures",), lambda of: failures_are_limited(of["limit"])),
     (("empty_answers",), lambda of: empty_answers_are_limited(of["limit"])),

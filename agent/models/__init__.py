@@ -9,7 +9,8 @@ Modules in reading order; each needs only those above it.
 - `calls`: from what the model wrote to calls that the loop can carry
 - `scripted`: a model that says what a script tells it to
 - `yaml_nodes`, `script_file`: the same as a YAML file
-- `json_values`: reading JSON whose shape nobody guarantees
+- `json_values`: reading JSON whose shape nobody guarantees. `nesting`: whether it is closed by now
+- `reported`: errors that a server reports within a stream
 - `chunks`, `streamed_calls`, `assembly`: from the chunks of a chat-completions stream to one whole answer
 - `response_events`, `streamed_items`, `response_assembly`: the same for the responses API
 - `carrying`: what of images and reasoning goes out. `chat`, `responses`: a request in each of the two formats

@@ -10,8 +10,9 @@ from typing import Any
 from attrs import frozen
 
 from agent.messages import Usage
-from agent.models.json_values import argument_text, elements, error_text, index_number, mapping, text, usage
+from agent.models.json_values import argument_text, elements, index_number, mapping, text, usage
 from agent.models.model import ModelError
+from agent.models.reported import broke_off
 
 __all__ = ["CallPiece", "Chunk", "read_chunk"]
 
@@ -42,14 +43,14 @@ class Chunk:
 def read_chunk(raw: object) -> Chunk:
     """Reduce a raw chunk to what it says.
 
-    Unknown keys and values of a wrong type say nothing. Raises `ModelError` (retryable) for a chunk that is not an
-    object, or that reports an error.
+    Unknown keys and values of a wrong type say nothing. Raises `ModelError` for a chunk that is not an object
+    (retryable), or that reports an error.
     """
     chunk = mapping(raw)
     if chunk is None:
         raise ModelError(f"the model's stream is broken: a chunk is {raw!r:.80}, not an object", retryable=True)
     if chunk.get("error"):
-        raise ModelError(f"the model's server broke off: {error_text(chunk['error'])}", retryable=True)
+        raise broke_off(chunk["error"])
     choice = _first_choice(chunk)
     said, whole = _said(choice)
     return Chunk(

@@ -17,6 +17,7 @@ LONGEST_EVENT = 8_000_000
 """Bytes that one event may have; a longer one is an error."""
 
 _LINE_END = re.compile(rb"\r\n|\n|\r")
+_IS_STREAM = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:data|event|id|retry)?:")
 
 
 class EventDecoder:
@@ -71,7 +72,7 @@ class EventDecoder:
 
 
 class WholeBody:
-    """The decoder for a server that does not stream: the whole body is one event."""
+    """The decoder for a server that says it does not stream: the body is one event, unless it streams after all."""
 
     def __init__(self) -> None:
         self._body = bytearray()
@@ -83,8 +84,13 @@ class WholeBody:
         yield from ()
 
     def finish(self) -> Iterator[str]:
-        """Yield the body."""
-        yield self._body.decode("utf-8-sig")
+        """Yield the body, or the events in it."""
+        if _IS_STREAM.match(self._body):
+            decoder = EventDecoder()
+            yield from decoder.feed(bytes(self._body))
+            yield from decoder.finish()
+        else:
+            yield self._body.decode("utf-8-sig")
 
 
 def _check_size(size: int) -> None:

@@ -12,9 +12,9 @@ from agent.messages import AssistantMessage, ReasoningItem, RequestedCall, StopR
 from agent.models.assembly import LONGEST_ANSWER
 from agent.models.json_values import elements, mapping, text, usage
 from agent.models.model import Answer, Delta, ModelError
+from agent.models.reported import broke_off
 from agent.models.response_events import (
     WholeItem,
-    broke_off,
     check_event,
     place_of,
     read_item,

@@ -9,8 +9,9 @@ from typing import Any, Literal
 
 from attrs import frozen
 
-from agent.models.json_values import argument_text, elements, error_text, index_number, mapping, text
+from agent.models.json_values import argument_text, elements, index_number, mapping, text
 from agent.models.model import ModelError
+from agent.models.reported import broke_off
 
 __all__ = ["ItemType", "Place", "WholeItem", "check_event", "place_of", "read_item", "streamed_part"]
 
@@ -28,21 +29,6 @@ DELTAS: dict[str, ItemType] = {
 """To which type of item a delta belongs."""
 
 TYPES: dict[str, ItemType] = {"message": "message", "function_call": "function_call", "reasoning": "reasoning"}
-
-PERMANENT = frozenset(
-    {
-        "bio_policy",
-        "content_policy_violation",
-        "context_length_exceeded",
-        "data_residency_mismatch",
-        "insufficient_quota",
-        "misalignment_policy_violation",
-        "model_not_found",
-    }
-)
-"""Codes of errors that come again if the same is asked again, besides those about images and invalid requests."""
-
-PERMANENT_BEGINNINGS = ("invalid_", "image_", "unsupported_", "empty_image")
 
 
 @frozen
@@ -79,14 +65,6 @@ def check_event(raw: object) -> Mapping[str, Any]:
     if kind == "error" or (event.get("error") and kind is None and "output" not in event):
         raise broke_off(event.get("error") or event)
     return event
-
-
-def broke_off(error: object) -> ModelError:
-    """Return the `ModelError` for an error that the server reports."""
-    code = text((mapping(error) or {}).get("code"))
-    permanent = code in PERMANENT or code.startswith(PERMANENT_BEGINNINGS)
-    said = f"{code}: {error_text(error)}" if code else error_text(error)
-    return ModelError(f"the model's server broke off: {said}", retryable=not permanent)
 
 
 def streamed_part(event: Mapping[str, Any]) -> tuple[ItemType, str] | None:

@@ -2,9 +2,12 @@
 
 from attrs import frozen
 
-from constitution import POLICIES, Action, Policy, Verdict, judge
+from constitution import POLICIES, Action, Policy, Verdict, judge, read_command_rule, read_rule
 
-__all__ = ["Judge", "known_policy"]
+__all__ = ["NOT_JUDGED", "Judge", "known_policy", "legible_commands", "legible_rules"]
+
+NOT_JUDGED = Policy("none", (), denied_paths=(), bounded=False)
+"""What is left to judge where there is no policy: whether a job lists the tool."""
 
 
 @frozen
@@ -25,3 +28,15 @@ def known_policy(preset: object, attribute: object, name: str | None) -> None:
     """Raise ValueError for the name of no policy. A validator of attrs."""
     if name is not None and name not in POLICIES:
         raise ValueError(f"there is no policy {name!r}; policies: {', '.join(POLICIES)}, none")
+
+
+def legible_rules(preset: object, attribute: object, rows: tuple[str, ...]) -> None:
+    """Raise ValueError for a row that is no rule of a policy. A validator of attrs."""
+    for row in rows:
+        read_rule(row)
+
+
+def legible_commands(preset: object, attribute: object, rows: tuple[str, ...]) -> None:
+    """Raise ValueError for a row that is no rule about a command. A validator of attrs."""
+    for row in rows:
+        read_command_rule(row)

@@ -1,9 +1,10 @@
 """Tools: what the model may call, how a call is checked, and how it is kept within bounds.
 
 Reading order: `errors`; `marks`, `shapes`, `structures`, `annotations`, `signature` (from a function to a schema and
-a check); `boundary`, `descent`, `workspace` (opening files); `background`, `definition` (a tool), `names`; `output`,
-`descendants`, `child`, `process`, `environment` (commands); `shell_tool`, `file_tools`, `collection` (the tools that
-ship), `objective` (how autonomous work begins and ends), `toolbox` (the tools of one agent, by name).
+a check); `boundary`, `descent`, `opening`, `workspace` (opening files); `background`, `definition` (a tool), `names`;
+`output`, `cutting`, `retention` (long texts), `descendants`, `child`, `process`, `environment` (commands); `shell/`,
+`files/`, `search/`, `file_tools`, `todo` (the tools that ship), `declared/` (tools from YAML), `objective` (how
+autonomous work begins and ends), `collection`, `toolbox` (the tools of one agent, by name).
 """
 
 from agent.tools.collection import workspace_tools
@@ -13,8 +14,9 @@ from agent.tools.errors import CannotStart, PathRefused, ToolError
 from agent.tools.marks import Limits, Path, ShellCommand, Touch
 from agent.tools.names import explain_unknown, nearest
 from agent.tools.objective import complete, pursue_objective
+from agent.tools.opening import Entry
 from agent.tools.process import Finished, run_process
-from agent.tools.workspace import Entry, Workspace
+from agent.tools.workspace import Workspace
 
 __all__ = [
     "CannotStart",

@@ -7,7 +7,8 @@ from attrs import evolve
 
 from agent.tools.definition import Tool
 from agent.tools.file_tools import make_list_directory, make_read_file, make_write_file
-from agent.tools.shell_tool import make_shell_tool
+from agent.tools.retention import Retention
+from agent.tools.shell import ShellOptions, make_shell_tool
 from agent.tools.workspace import Workspace
 from constitution import DENIED_PATHS
 
@@ -29,8 +30,9 @@ def workspace_tools(
     variables. The file tools keep to `root` and `allowed` without `denied`; `bash` is bounded by the gate only.
     """
     workspace = Workspace(root, allowed, denied)
+    shell = ShellOptions(timeout=timeout, retention=Retention(output_limit), env=env or {})
     tools = (
-        make_shell_tool(workspace.root, timeout=timeout, output_limit=output_limit, env=env),
+        make_shell_tool(workspace.root, shell),
         make_read_file(workspace, output_limit=output_limit),
         make_write_file(workspace),
         make_list_directory(workspace, output_limit=output_limit),

@@ -20,6 +20,7 @@ SMALL = {
     "max_failures": 2,
     "max_empty_answers": 2,
     "attempts": 2,
+    "max_follow_ups": 1,
     "doom_loop": 2,
     "max_tokens": 2,
     "max_tokens_per_iteration": 1,
@@ -44,7 +45,7 @@ def verify_loop(
 
 def loop_rules(preset: Preset) -> tuple[BThread, ...]:
     """Return the rules of `preset` with small limits and a constitution that may say anything."""
-    limits: dict[str, Any] = {name: value for name, value in SMALL.items() if getattr(preset, name) is not None}
+    limits: dict[str, Any] = {name: value for name, value in SMALL.items() if getattr(preset, name, None) is not None}
     return evolve(preset, **limits).rules(any_verdict)
 
 

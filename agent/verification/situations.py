@@ -3,7 +3,7 @@
 A loop without such a rule is verified without it, because it would make no difference but more states.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from attrs import evolve
 
@@ -18,6 +18,10 @@ __all__ = ["examples_for", "people_for"]
 
 PURSUING = ToolCall("c1", PURSUE, {"user_prompt": "go", "objective": "all of it"})
 COMPLETING = ToolCall("c1", COMPLETE, {"result": "it is done", "status": "success"})
+
+SAFE_FIRST, SAFE_SECOND = evolve(FIRST, parallel=True), evolve(SECOND, parallel=True)
+
+Answers = Callable[[InferenceRequested], tuple[Event, ...]]
 
 SPENDERS = {"budget_of_tokens", "budget_per_turn", "budget_of_cost", "summarize_when_full"}
 WORKERS = {"complete_to_finish", "one_objective", "iterations_at_most"}
@@ -34,9 +38,12 @@ def people_for(rules: Sequence[BThread]) -> tuple[Event, ...]:
 def examples_for(rules: Sequence[BThread]) -> Examples:
     """Return what each effect may return."""
     names = {rule.name for rule in rules}
-    answers = works if names & WORKERS else drafts
-    spent = spending_works if names & WORKERS else spending
-    return {**EXAMPLES, InferenceRequested: spent if names & SPENDERS else answers}
+    answers: Answers = works if names & WORKERS else drafts
+    if any(rule.name == "one_at_a_time" and {"neighbours", "all"} & {*rule.args} for rule in rules):
+        answers = with_safe_calls(answers)
+    if names & SPENDERS:
+        answers = spending(answers)
+    return {**EXAMPLES, InferenceRequested: answers}
 
 
 def works(requested: InferenceRequested) -> tuple[Event, ...]:
@@ -46,14 +53,20 @@ def works(requested: InferenceRequested) -> tuple[Event, ...]:
     return (*called, *(draft for draft in drafts(requested) if not getattr(draft, "calls", ())))
 
 
-def spending(requested: InferenceRequested) -> tuple[Event, ...]:
-    """Return what a model may answer: each answer takes a dollar and a token for each call, a text alone nothing."""
-    return tuple(map(_spent, drafts(requested)))
+def with_safe_calls(answers: Answers) -> Answers:
+    """Return the same answers, and some whose calls may run together, or one of them may."""
+    pairs = ((SAFE_FIRST, SAFE_SECOND), (SAFE_FIRST, SECOND), (FIRST, SAFE_SECOND))
+
+    def more(requested: InferenceRequested) -> tuple[Event, ...]:
+        called = (InferenceFinished(requested.draft, AssistantMessage(), pair) for pair in pairs)
+        return (*answers(requested), *called)
+
+    return more
 
 
-def spending_works(requested: InferenceRequested) -> tuple[Event, ...]:
-    """Return the same for a model that works on an objective."""
-    return tuple(map(_spent, works(requested)))
+def spending(answers: Answers) -> Answers:
+    """Return the same answers, each taking a dollar and a token for each of its calls, a text alone nothing."""
+    return lambda requested: tuple(map(_spent, answers(requested)))
 
 
 def _spent(draft: Event) -> Event:

@@ -3,7 +3,7 @@
 import pytest
 from attrs import evolve
 
-from constitution import DEFAULT, PASSTHROUGH, Action, CommandRule, Level, flaws_of, judge
+from constitution import DEFAULT, PASSTHROUGH, Action, CommandRule, Level, flaws_of, judge, read_command_rule
 from constitution.verdict import Verdict
 
 NPM = "/usr/bin/npm"
@@ -121,3 +121,21 @@ def test_examples_are_judged() -> None:
 def test_a_rule_that_says_too_little_is_refused(arguments: dict[str, object], complaint: str) -> None:
     with pytest.raises(ValueError, match=complaint):
         CommandRule(**arguments)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        PUBLISH,
+        CommandRule(Level.deny, ("make", "a b", "--", "-x"), reason="not 'on' Fridays"),
+        CommandRule(Level.ask, ("x",), rule="r"),
+    ],
+)
+def test_a_rule_reads_back_from_its_line(rule: CommandRule) -> None:
+    assert read_command_rule(str(rule)) == rule
+
+
+@pytest.mark.parametrize("line", ["", "maybe -- x", "deny make", "deny why=x -- make", "allow -- make", "deny --"])
+def test_a_line_that_is_no_rule_is_refused(line: str) -> None:
+    with pytest.raises(ValueError, match=r"\w"):
+        read_command_rule(line)

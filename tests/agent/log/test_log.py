@@ -83,7 +83,7 @@ def test_every_other_line_is_a_step(agent: Agent) -> None:
 def test_a_call_stands_in_full_where_it_is_proposed_and_as_its_id_later(agent: Agent) -> None:
     for record in recorded(agent).records:
         if record["name"] == "proposed_action":
-            assert set(record["data"]["call"]) == {"id", "tool", "arguments", "category", "flaw"}
+            assert set(record["data"]["call"]) == {"id", "tool", "arguments", "category", "parallel", "flaw"}
         elif "call" in record["data"]:
             assert isinstance(record["data"]["call"], str)
 

@@ -127,6 +127,8 @@ def test_the_status_counts_more_than_the_name_of_the_event() -> None:
         ({"type": "error", "error": {"code": "rate_limit_exceeded", "message": "slow"}}, True, "slow"),
         ({"type": "error", "code": "context_length_exceeded", "message": "too long"}, False, "too long"),
         ({"error": {"message": "overloaded"}}, True, "overloaded"),
+        ({"error": {"code": 502, "message": "upstream"}}, True, "502: upstream"),
+        ({"error": {"code": 400, "message": "upstream"}}, False, "400: upstream"),
         (ended("failed", error={"code": "server_error", "message": "oh"}), True, "oh"),
         (ended("failed", error={"code": "invalid_prompt", "message": "no"}), False, "invalid_prompt: no"),
         (ended("failed", error={"code": "image_too_large", "message": "no"}), False, "image_too_large"),
