@@ -34,6 +34,7 @@ from agent.journal import Journal, note_failure, take
 from agent.log import LogWriter, Redaction
 from agent.messages import Message, UserMessage
 from agent.models import Model
+from agent.models.prices import frame_tokens
 from agent.presets import Preset, preset_named
 from agent.projections import Context, Conversation, State, StateTracker, Totals
 from agent.run import Run
@@ -83,8 +84,8 @@ class Agent:
         of the model's text and of the tools' output. wait: seconds before the next attempt of an inference.
         hooks: what changes the model's context, and speaks up for people.
 
-        Raises OptionError for an unknown preset and for a limited cost without a price, LogError when the log cannot
-        be written.
+        Raises OptionError for an unknown preset, a limited cost without a price and a context without room, LogError
+        when the log cannot be written.
         """
         self.preset = preset_named(preset) if isinstance(preset, str) else preset
         self.model = model
@@ -108,7 +109,8 @@ class Agent:
         self.redaction = Redaction(secrets)
         self.decisions = Decisions()
         self._log = self._open_log(log)
-        self.journal = Journal(self._log, self.preset.max_iterations, self.preset.context_tokens)
+        frame = frame_tokens(self.system_prompt, self.toolbox.schemas())
+        self.journal = Journal(self._log, self.preset.max_iterations, self.preset.room_beside(frame))
 
     @property
     def conversation(self) -> Conversation:

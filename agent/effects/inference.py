@@ -10,7 +10,7 @@ from agent.events import AbortAsked, DeadlineReached, InferenceFailed, Inference
 from agent.hooks import NO_HOOKS, HookCaller
 from agent.messages import AssistantMessage, StopReason, Usage
 from agent.models import Answer, Delta, Model, ModelError, ModelRequest, read_calls
-from agent.models.prices import Price, estimate_tokens, message_tokens
+from agent.models.prices import Price, frame_tokens, message_tokens
 from agent.projections import Context, Totals
 from agent.tools.toolbox import Toolbox
 from bp import Event
@@ -36,9 +36,8 @@ class Measure:
 
 def estimated(request: ModelRequest, answer: Answer, shown: int | None) -> Usage:
     """Return about what an inference took, by the length of the texts."""
-    tools = sum(estimate_tokens(f"{tool.name}{tool.description}{tool.parameters}") for tool in request.tools)
     messages = sum(map(message_tokens, request.messages)) if shown is None else shown
-    read = estimate_tokens(request.system_prompt) + tools + messages
+    read = frame_tokens(request.system_prompt, request.tools) + messages
     return Usage(read, message_tokens(answer.message), is_estimate=True)
 
 

@@ -60,8 +60,9 @@ class Preset:
     finished, a call or a step of the loop.
 
     Limits of a run: `max_tokens`, `max_cost` (US dollars, by `prices`: MODEL=INPUT/OUTPUT for a million tokens) and
-    `deadline`. `doom_loop`: the same call so often in a row ends it. `context_tokens`: how much of the conversation is
-    shown to the model; what is older is left out ("trim") or summed up by it ("summary").
+    `deadline`. `doom_loop`: the same call so often in a row ends it. `context_tokens`: how much the model is shown,
+    system prompt and tools included; the older part of a longer conversation is left out ("trim") or summed up by the
+    model ("summary").
 
     Ending: with `complete_tool` only `complete` ends a run; with `objective_tool` only once `pursue_objective` was
     called.
@@ -180,6 +181,17 @@ class Preset:
     def counts_tokens(self) -> bool:
         """Whether something depends on how many tokens an inference takes."""
         return any((self.max_tokens, self.max_tokens_per_iteration, self.max_cost, self.summary_from))
+
+    def room_beside(self, frame: int) -> int | None:
+        """Return the tokens that messages may take beside system prompt and tools. Raises OptionError for no room."""
+        if self.context_tokens is None:
+            return None
+        if self.context_tokens <= frame:
+            raise OptionError(
+                f"context_tokens={self.context_tokens} leaves no room for messages: system prompt and tools take about "
+                f"{frame:,}"
+            )
+        return self.context_tokens - frame
 
     def price_of(self, model: str) -> Price | None:
         """Return what a model costs. Raises OptionError when the cost is limited and nobody knows the price."""
