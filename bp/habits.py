@@ -30,7 +30,7 @@ from bp.statements import Sync
 __all__ = ["Habits", "Place"]
 
 MOST_MOVERS = 256  # b-threads of one configuration
-MOST_STATEMENTS = 100_000  # in all that is remembered together: some ten megabytes
+MOST_STATEMENTS = 100_000  # in all that is remembered together: some five megabytes
 PATIENCE = 256  # steps that may be learned before known ones have to pay for them; doubled after each break
 MOST_PATIENCE = 8192
 BREAK = 32  # how many steps without learning follow for each that was learned in vain
