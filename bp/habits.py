@@ -6,9 +6,9 @@ configurations again, so a *place* remembers one of them and the step from there
 
     place ── event, its requester; each who resumes, and the statement it is expected to answer with ──> next place
 
-    all answer as expected      the program is at the next place; nothing was looked up, filed or judged
+    all answer as expected       the program is at the next place; nothing was looked up, filed or judged
     another answer, seen before  the same, at another place: it becomes the expected one
-    anything else               the answers are filed on the board, and the step goes on the long way (bp/program.py)
+    anything else                the answers are filed on the board, and the step goes on the long way (bp/program.py)
 
 Statements are compared by identity, which is quick and exact: `sync` keeps those of plain words (`bp/statements.py`),
 and an object that is said again asks for the same, whatever it is, since predicates are pure. Only steps whose answers
