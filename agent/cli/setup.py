@@ -1,16 +1,15 @@
 """What the command line names besides b-threads: presets with options, folders."""
 
-import math
 from collections.abc import Iterable
 from pathlib import Path
 
 from attrs import evolve
 
 from agent.cli.mistakes import Mistake
-from agent.presets import Configuration, Preset, preset_named, read_configuration, read_user_rules
-from agent.tools import Tool, workspace_tools
+from agent.presets import Configuration, Preset, equip, preset_named, read_configuration, read_user_rules
+from agent.tools import Tool
 
-__all__ = ["UNOBEYED", "chosen_preset", "existing_folder", "tools_of", "with_user_rules"]
+__all__ = ["chosen_preset", "existing_folder", "tools_of", "with_user_rules"]
 
 
 def chosen_preset(name: str | None, options: Iterable[str] = (), config: str | None = None) -> Preset:
@@ -23,6 +22,8 @@ def chosen_preset(name: str | None, options: Iterable[str] = (), config: str | N
     preset = preset_named(name or configuration.preset or "default")
     if config is None and preset.config_file is not None and Path(preset.config_file).expanduser().exists():
         configuration = read_configuration(preset.config_file)
+    if config is not None:  # which replaces both files of the preset
+        preset = evolve(preset, tools_file=config if configuration.declares_tools else None)
     return with_user_rules(configuration.applied(preset).with_options(_parsed(options)))
 
 
@@ -55,27 +56,6 @@ def existing_folder(path: str, what: str = "--workspace") -> Path:
     raise Mistake(f"{what} {path!r} {found}; name a folder")
 
 
-UNOBEYED = (
-    "tools",
-    "shell",
-    "max_timeout",
-    "output_lines",
-    "output_keep",
-    "spill",
-    "compact",
-    "nonzero_is_error",
-    "result_form",
-    "env",
-)
-"""Options that are written into the log and change nothing yet: whoever makes the tools obey one takes it out."""
-
-
 def tools_of(preset: Preset, workspace: Path) -> tuple[Tool, ...]:
-    """Return the tools of a preset over a workspace."""
-    return workspace_tools(
-        workspace,
-        allowed=preset.allowed_paths if preset.bounded else ("/",),
-        denied=preset.denied_paths,
-        timeout=math.inf if preset.timeout is None else preset.timeout,
-        output_limit=preset.output_limit,
-    )
+    """Return the tools of a preset over a workspace. Raises OptionError for a file of tools that is not valid."""
+    return equip(preset, workspace)

@@ -1,7 +1,7 @@
 """The table of differences between the specified systems: for each option, what happens under each preset.
 
 A row is a scene and what comes of it under each preset. `other` changes the option to what another preset chose; then
-something else must come of it. A new option needs a row here; what only tools obey waits in LATER.
+something else must come of it. A new option needs a row here.
 """
 
 from collections.abc import Callable, Mapping
@@ -10,7 +10,7 @@ from typing import Any
 from attrs import frozen
 
 from agent import Preset
-from tests.agent.presets import long_scenes, scenes
+from tests.agent.presets import long_scenes, scenes, tool_scenes
 from tests.agent.presets.scenes import Scene
 
 Changes = Mapping[str, Any]
@@ -59,7 +59,51 @@ NEAREST, PLAIN = "not executed: unknown tool 'lok'; nearest: look", "not execute
 TWO_MINUTES, ONE_MINUTE, ENDLESS = "120 seconds", "60 seconds", "as long as it takes"
 ONE_BY_ONE = ["proposed_action", "call_answered"] * 2
 
+FILES = ["list_directory", "read_file", "write_file"]
+ALL_OF_S2 = ["bash", "edit", "find", "grep", "ls", "read", "todoread", "todowrite", "write"]
+TEN_MINUTES = "[timeout of 3600 seconds clamped to 600, the longest there is]"
+FIVE_MINUTES = "[timeout of 3600 seconds clamped to 300, the longest there is]"
+WHOLE, END = (5000, "1"), (2001, "3001")
+HEAD_OF_IT, TAIL_OF_IT = ("a", False), ("b", True)
+TEXT, DETAILS, ENVELOPE = ("977\n978\n9", False), ("977\n978\n9", True), ('{"schema"', False)
+
+TOOL_ROWS = (
+    Row("tools", tool_scenes.names_of_tools,
+        cells(["bash", *FILES], ["bash", *FILES], [*FILES[:2], "terminal", FILES[2]], ALL_OF_S2,
+              ["bash", "list_files", "read_file", "write_file"], ["bash", "run_command"]),
+        lambda preset: "gated" if preset.tools != "gated" else "command"),
+    Row("tools_file", tool_scenes.a_declared_tool, all_alike("unknown"), always("~/mine.yaml")),
+    Row("shell", tool_scenes.shell_of_a_command,
+        all_alike("bash") | {"gated": "sh", "passthrough": "login\nbash"},
+        either("shell", "bash -lc", "sh -c")),
+    Row("max_timeout", tool_scenes.an_hour_is_asked_for,
+        all_alike(TEN_MINUTES) | {"autonomous": FIVE_MINUTES, "coding": "hi"},
+        always(1800.0)),
+    Row("output_lines", tool_scenes.five_thousand_lines,
+        all_alike(WHOLE) | {"coding": END},
+        lambda preset: None if preset.output_lines else 2000),
+    Row("output_keep", tool_scenes.a_flood,
+        all_alike(HEAD_OF_IT) | {"coding": TAIL_OF_IT},
+        either("output_keep", "both", "tail")),
+    Row("spill", tool_scenes.a_flood,
+        all_alike(HEAD_OF_IT) | {"coding": TAIL_OF_IT},
+        either("spill", True, False)),
+    Row("compact", tool_scenes.length_of_an_answer,
+        all_alike(20_000) | {"passthrough": 6000},
+        always(3000)),
+    Row("nonzero_is_error", tool_scenes.an_exit_code,
+        all_alike(False) | {"coding": True},
+        either("nonzero_is_error", True, False)),
+    Row("result_form", tool_scenes.form_of_a_result,
+        all_alike(TEXT) | {"coding": DETAILS, "passthrough": ENVELOPE},
+        lambda preset: "details" if preset.result_form == "text" else "text"),
+    Row("env", tool_scenes.a_variable_of_ours,
+        cells("[]", "[]", "[ours]", "[ours]", "[ours]", "[ours]"),
+        either("env", "inherit", "allowlist")),
+)  # fmt: skip
+
 ROWS = (
+    *TOOL_ROWS,
     Row("max_iterations", scenes.thirty_turns,
         cells(TWENTY, TWENTY, ("limit", 25), THIRTY, THIRTY, THIRTY),
         always(3)),
@@ -143,5 +187,9 @@ ROWS = (
         always("You are in {workspace}.\nYour tools: {tools}.\nBe brief.")),
 )  # fmt: skip
 
-ELSEWHERE = {"config_file": "tests/agent/cli/test_configuring.py"}
+ELSEWHERE = {
+    "config_file": "tests/agent/cli/test_configuring.py",
+    "policy_rules": "tests/agent/presets/test_user_rules.py",
+    "commands": "tests/agent/presets/test_user_rules.py",
+}
 """Options that no run of an agent shows, and where they are tested."""
