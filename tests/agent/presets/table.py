@@ -61,49 +61,13 @@ ONE_BY_ONE = ["proposed_action", "call_answered"] * 2
 
 FILES = ["list_directory", "read_file", "write_file"]
 ALL_OF_S2 = ["bash", "edit", "find", "grep", "ls", "read", "todoread", "todowrite", "write"]
-TEN_MINUTES = "[timeout of 3600 seconds clamped to 600, the longest there is]"
-FIVE_MINUTES = "[timeout of 3600 seconds clamped to 300, the longest there is]"
-WHOLE, END = (5000, "1"), (2001, "3001")
-HEAD_OF_IT, TAIL_OF_IT = ("a", False), ("b", True)
-TEXT, DETAILS, ENVELOPE = ("977\n978\n9", False), ("977\n978\n9", True), ('{"schema"', False)
 
-TOOL_ROWS = (
+ROWS = (
     Row("tools", tool_scenes.names_of_tools,
         cells(["bash", *FILES], ["bash", *FILES], [*FILES[:2], "terminal", FILES[2]], ALL_OF_S2,
               ["bash", "list_files", "read_file", "write_file"], ["bash", "run_command"]),
         lambda preset: "gated" if preset.tools != "gated" else "command"),
     Row("tools_file", tool_scenes.a_declared_tool, all_alike("unknown"), always("~/mine.yaml")),
-    Row("shell", tool_scenes.shell_of_a_command,
-        all_alike("bash") | {"gated": "sh", "passthrough": "login\nbash"},
-        either("shell", "bash -lc", "sh -c")),
-    Row("max_timeout", tool_scenes.an_hour_is_asked_for,
-        all_alike(TEN_MINUTES) | {"autonomous": FIVE_MINUTES, "coding": "hi"},
-        always(1800.0)),
-    Row("output_lines", tool_scenes.five_thousand_lines,
-        all_alike(WHOLE) | {"coding": END},
-        lambda preset: None if preset.output_lines else 2000),
-    Row("output_keep", tool_scenes.a_flood,
-        all_alike(HEAD_OF_IT) | {"coding": TAIL_OF_IT},
-        either("output_keep", "both", "tail")),
-    Row("spill", tool_scenes.a_flood,
-        all_alike(HEAD_OF_IT) | {"coding": TAIL_OF_IT},
-        either("spill", True, False)),
-    Row("compact", tool_scenes.length_of_an_answer,
-        all_alike(20_000) | {"passthrough": 6000},
-        always(3000)),
-    Row("nonzero_is_error", tool_scenes.an_exit_code,
-        all_alike(False) | {"coding": True},
-        either("nonzero_is_error", True, False)),
-    Row("result_form", tool_scenes.form_of_a_result,
-        all_alike(TEXT) | {"coding": DETAILS, "passthrough": ENVELOPE},
-        lambda preset: "details" if preset.result_form == "text" else "text"),
-    Row("env", tool_scenes.a_variable_of_ours,
-        cells("[]", "[]", "[ours]", "[ours]", "[ours]", "[ours]"),
-        either("env", "inherit", "allowlist")),
-)  # fmt: skip
-
-ROWS = (
-    *TOOL_ROWS,
     Row("max_iterations", scenes.thirty_turns,
         cells(TWENTY, TWENTY, ("limit", 25), THIRTY, THIRTY, THIRTY),
         always(3)),
@@ -123,6 +87,8 @@ ROWS = (
     Row("policy", scenes.nobody_there,
         cells("nobody there", "nobody there", "nobody there", "ran", "reach_network", "ran"),
         lambda preset: "default" if preset.policy in (None, "passthrough") else None),
+    Row("policy_rules", scenes.a_harmless_command, all_alike("ran"), always(("deny read",))),
+    Row("commands", scenes.a_harmless_command, all_alike("ran"), always(("deny -- cat notes.txt",))),
     Row("mode", scenes.three_categories,
         all_alike(["ran", "ran", "ran"]) | {"workspace": ["ran", "ran", "nobody there"]},
         always("cron")),
@@ -168,6 +134,33 @@ ROWS = (
     Row("timeout", scenes.a_short_sleep,
         cells(*[("ran", said) for said in (TWO_MINUTES, TWO_MINUTES, TWO_MINUTES, ENDLESS, TWO_MINUTES, ONE_MINUTE)]),
         always(0.05)),
+    Row("max_timeout", scenes.an_hour_asked_for,
+        cells("600", "600", "300", "none", "600", "600"),
+        always(500.0)),
+    Row("shell", scenes.which_shell,
+        cells("bash -c", "bash -c", "bash -c", "bash -c", "sh -c", "bash -lc"),
+        lambda preset: "bash -lc" if preset.shell == "bash -c" else "bash -c"),
+    Row("env", scenes.a_variable_of_ours,
+        cells("", "", "ours", "ours", "ours", "ours"),
+        either("env", "allowlist", "inherit")),
+    Row("nonzero_is_error", scenes.exit_code_three,
+        all_alike(("[exit code 3]", False)) | {"coding": ("[exit code 3]", True)},
+        either("nonzero_is_error", True, False)),
+    Row("output_lines", scenes.three_thousand_lines,
+        all_alike(3000) | {"coding": 2000},
+        always(10)),
+    Row("output_keep", scenes.both_ends,
+        all_alike((True, True)) | {"coding": (False, True)},
+        always("head")),
+    Row("spill", scenes.a_whole_output_in_a_file,
+        all_alike(False) | {"coding": True},
+        either("spill", True, False)),
+    Row("compact", scenes.characters_of_a_long_line,
+        all_alike(60_000) | {"passthrough": 6000},
+        always(100)),
+    Row("result_form", scenes.form_of_a_result,
+        all_alike("text") | {"passthrough": "z2e.tool_observation.v1"},
+        either("result_form", "text", "envelope")),
     Row("output_limit", scenes.reading_a_long_file,
         cells(204_800, 204_800, 204_800, 51_200, 204_800, 65_536),
         always(1000)),
@@ -182,14 +175,10 @@ ROWS = (
             "Look before you change something, change what the task needs, and check what you changed.",
             "Every call passes a gate that approves or rejects it; nobody is asked. The calls of one turn run one after"
             " the other.",
-            "Commands run as you write them: nobody looks at them first. Read the exit code of each.",
+            "Commands run as you write them, in a login shell: nobody looks at them first. Read the exit code of each.",
         ),
         always("You are in {workspace}.\nYour tools: {tools}.\nBe brief.")),
 )  # fmt: skip
 
-ELSEWHERE = {
-    "config_file": "tests/agent/cli/test_configuring.py",
-    "policy_rules": "tests/agent/presets/test_user_rules.py",
-    "commands": "tests/agent/presets/test_user_rules.py",
-}
+ELSEWHERE = {"config_file": "tests/agent/cli/test_configuring.py"}
 """Options that no run of an agent shows, and where they are tested."""
