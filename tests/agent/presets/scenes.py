@@ -71,7 +71,8 @@ def fate(result: str) -> str:
 
 
 def within(preset: Preset, workspace: Path) -> tuple[Tool, ...]:
-    return tools_of(preset, workspace)
+    """The tools of S0 as the preset would have them: scenes about paths and limits use the same under each."""
+    return tools_of(evolve(preset, tools="workspace"), workspace)
 
 
 async def thirty_turns(make_agent: MakeAgent, preset: Preset) -> tuple[str, int]:

@@ -1,7 +1,7 @@
 """The table of differences between the specified systems: for each option, what happens under each preset.
 
 A row is a scene and what comes of it under each preset. `other` changes the option to what another preset chose; then
-something else must come of it. A new option needs a row here; what only tools obey waits in LATER.
+something else must come of it. A new option needs a row here.
 """
 
 from collections.abc import Callable, Mapping
@@ -10,7 +10,7 @@ from typing import Any
 from attrs import frozen
 
 from agent import Preset
-from tests.agent.presets import long_scenes, scenes
+from tests.agent.presets import long_scenes, scenes, tool_scenes
 from tests.agent.presets.scenes import Scene
 
 Changes = Mapping[str, Any]
@@ -59,7 +59,15 @@ NEAREST, PLAIN = "not executed: unknown tool 'lok'; nearest: look", "not execute
 TWO_MINUTES, ONE_MINUTE, ENDLESS = "120 seconds", "60 seconds", "as long as it takes"
 ONE_BY_ONE = ["proposed_action", "call_answered"] * 2
 
+FILES = ["list_directory", "read_file", "write_file"]
+ALL_OF_S2 = ["bash", "edit", "find", "grep", "ls", "read", "todoread", "todowrite", "write"]
+
 ROWS = (
+    Row("tools", tool_scenes.names_of_tools,
+        cells(["bash", *FILES], ["bash", *FILES], [*FILES[:2], "terminal", FILES[2]], ALL_OF_S2,
+              ["bash", "list_files", "read_file", "write_file"], ["bash", "run_command"]),
+        lambda preset: "gated" if preset.tools != "gated" else "command"),
+    Row("tools_file", tool_scenes.a_declared_tool, all_alike("unknown"), always("~/mine.yaml")),
     Row("max_iterations", scenes.thirty_turns,
         cells(TWENTY, TWENTY, ("limit", 25), THIRTY, THIRTY, THIRTY),
         always(3)),
