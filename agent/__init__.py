@@ -8,6 +8,7 @@ Reading order:
 - `models/`, `tools/`: the world. `hooks`: what a program around the loop may change.
 - `projections/`: what is remembered. `effects/`: what events start in the world.
 - `log/`, `header`, `journal`: the record of a run, and its replay. `deciding`: what people say about calls.
+- `narrator`: a run told as it happens.
 - `presets`: which rules, as data. `run`, `agent`: putting it together. `stateless`: the same as one function.
 - `rebuilding`: a log's program once more. `resuming`: going on with it.
 - `invariants/`, `verification/`: the loop, model-checked.
