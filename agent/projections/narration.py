@@ -132,8 +132,8 @@ class Narration:
 
     def _end_turn(self) -> Iterator[StreamEvent]:
         if self._turn is not None:
-            answer, *results = self._turn or [None]
-            yield StreamEvent("turn_end", answer, messages=tuple(result for result in results if result))
+            answer = self._turn[0] if self._turn else None
+            yield StreamEvent("turn_end", answer, messages=tuple(self._turn[1:]))
         self._turn = None
 
     def _new_messages(self) -> Iterator[StreamEvent]:
