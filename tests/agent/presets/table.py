@@ -10,7 +10,7 @@ from typing import Any
 from attrs import frozen
 
 from agent import Preset
-from tests.agent.presets import long_scenes, scenes, tool_scenes
+from tests.agent.presets import long_scenes, people_scenes, scenes, tool_scenes
 from tests.agent.presets.scenes import Scene
 
 Changes = Mapping[str, Any]
@@ -57,7 +57,8 @@ TWENTY, THIRTY = ("limit", 20), ("completed", 30)
 FIVE_FAILURES, SIX_FAILURES = ("failed", "too_many_failures", 5), ("completed", "answered", 6)
 NEAREST, PLAIN = "not executed: unknown tool 'lok'; nearest: look", "not executed: unknown tool 'lok'"
 TWO_MINUTES, ONE_MINUTE, ENDLESS = "120 seconds", "60 seconds", "as long as it takes"
-ONE_BY_ONE = ["proposed_action", "call_answered"] * 2
+ONE = ["proposed_action", "call_answered"]
+ONE_BY_ONE, BOTH = ONE * 2, ["proposed_action", "proposed_action", "call_answered", "call_answered"]
 
 FILES = ["list_directory", "read_file", "write_file"]
 ALL_OF_S2 = ["bash", "edit", "find", "grep", "ls", "read", "todoread", "todowrite", "write"]
@@ -122,6 +123,14 @@ ROWS = (
     Row("compaction", long_scenes.a_full_context, all_alike(NO_SUMMARY), always("summary")),
     Row("attempts", scenes.four_broken_inferences, all_alike(("failed", "inference_failed")), always(5)),
     Row("sequential", scenes.batch_of_two, all_alike(ONE_BY_ONE), always(False)),
+    Row("together", people_scenes.two_safe_calls_and_one_alone,
+        all_alike([*ONE_BY_ONE, *ONE]) | {"default": [*BOTH, *ONE]},
+        either("together", "neighbours", "none")),
+    Row("together", people_scenes.two_safe_calls, all_alike(ONE_BY_ONE) | {"default": BOTH, "coding": BOTH},
+        either("together", "none", "all")),
+    Row("steering", people_scenes.steered_in_a_batch, all_alike(["ran", "skipped"]), always(False)),
+    Row("follow_ups", people_scenes.two_follow_ups, all_alike((2, ())), always("all")),
+    Row("max_follow_ups", people_scenes.two_follow_ups, all_alike((2, ())), always(1)),
     Row("bounded", scenes.reading_outside,
         cells("outside_allowed_paths", "outside_allowed_paths", "ran", "ran", "outside_allowed_paths", "ran"),
         either("bounded", True, False)),
