@@ -1,6 +1,5 @@
 """What the command line names besides b-threads: presets with options, folders."""
 
-import math
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -9,8 +8,10 @@ from attrs import evolve
 from agent.cli.mistakes import Mistake
 from agent.presets import Configuration, Preset, preset_named, read_configuration, read_user_rules
 from agent.tools import Tool, workspace_tools
+from agent.tools.retention import Retention
+from agent.tools.shell import ShellOptions
 
-__all__ = ["UNOBEYED", "chosen_preset", "existing_folder", "tools_of", "with_user_rules"]
+__all__ = ["UNOBEYED", "chosen_preset", "existing_folder", "shell_options", "tools_of", "with_user_rules"]
 
 
 def chosen_preset(name: str | None, options: Iterable[str] = (), config: str | None = None) -> Preset:
@@ -55,18 +56,7 @@ def existing_folder(path: str, what: str = "--workspace") -> Path:
     raise Mistake(f"{what} {path!r} {found}; name a folder")
 
 
-UNOBEYED = (
-    "tools",
-    "shell",
-    "max_timeout",
-    "output_lines",
-    "output_keep",
-    "spill",
-    "compact",
-    "nonzero_is_error",
-    "result_form",
-    "env",
-)
+UNOBEYED = ("tools",)
 """Options that are written into the log and change nothing yet: whoever makes the tools obey one takes it out."""
 
 
@@ -76,6 +66,22 @@ def tools_of(preset: Preset, workspace: Path) -> tuple[Tool, ...]:
         workspace,
         allowed=preset.allowed_paths if preset.bounded else ("/",),
         denied=preset.denied_paths,
-        timeout=math.inf if preset.timeout is None else preset.timeout,
         output_limit=preset.output_limit,
+        shell=shell_options(preset),
+    )
+
+
+def shell_options(preset: Preset) -> ShellOptions:
+    """Return how commands run under a preset. Lines are counted at one end: for `both` that is the last ones."""
+    keep = "tail" if preset.output_lines and preset.output_keep == "both" else preset.output_keep
+    kept = Retention(preset.output_limit, preset.output_lines, keep, preset.spill)
+    return ShellOptions(
+        shell=tuple(preset.shell.split()),
+        timeout=preset.timeout,
+        longest_timeout=preset.max_timeout,
+        retention=kept,
+        nonzero_is_error=preset.nonzero_is_error,
+        inherit=preset.env == "inherit",
+        form=preset.result_form,
+        compact=preset.compact,
     )

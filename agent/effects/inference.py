@@ -7,6 +7,7 @@ from attrs import astuple, evolve, frozen
 
 from agent.effects.streaming import Watcher, coalesced
 from agent.events import AbortAsked, DeadlineReached, InferenceFailed, InferenceFinished, InferenceRequested
+from agent.hooks import NO_HOOKS, HookCaller
 from agent.messages import AssistantMessage, StopReason, Usage
 from agent.models import Answer, Delta, Model, ModelError, ModelRequest, read_calls
 from agent.models.prices import Price, frame_tokens, message_tokens
@@ -48,15 +49,18 @@ def inference_effect(
     totals: Totals,
     watcher: Watcher | None,
     measured: Measure = Measure(),
+    hooks: HookCaller = NO_HOOKS,
 ) -> Effect:
     """Return the effect of `inference_requested`. What the model wrote is read here, and nowhere else."""
+    answer_to = hooks.stream_fn or model.answer
 
     async def ask(requested: InferenceRequested) -> Event:
-        request = ModelRequest(system_prompt, context.messages(), toolbox.schemas(), requested.role)
+        messages, key = await hooks.context(context.messages()), await hooks.api_key()
+        request = ModelRequest(system_prompt, messages, toolbox.schemas(), requested.role, key)
         shown = context.tokens
         try:
             async with coalesced(watcher) as show:
-                answer = await model.answer(request, _shower(show))
+                answer = await answer_to(request, _shower(show))
         except ModelError as error:
             return InferenceFailed(requested.draft, str(error), error.retryable, error.retry_after)
         check_form(answer)

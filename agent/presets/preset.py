@@ -12,7 +12,9 @@ from agent.presets.prompts import DEFAULT, can_be_filled_in, fill_in, finish_tex
 from agent.presets.rules import rules_of
 from agent.presets.types import strictly_typed
 from agent.threads import CORE
+from agent.threads.follow_ups import MOST
 from agent.threads.limits import LIMIT_TEXT
+from agent.threads.order import Together
 from bp import BThread
 from constitution import DENIED_PATHS, POLICIES, Action, Policy, Verdict, read_command_rule, read_rule
 
@@ -50,6 +52,10 @@ class Preset:
     may set these paths, if it is there.
 
     Limits: `limit_text` is what is said when `max_iterations` are over; failures and empty answers count in a row.
+    Order: with `sequential` one call at a time, but those `together` that their tools allow: neighbours in an answer,
+    or all of it; without it all run at once. `steering` skips the rest of an answer; `follow_ups` says how many are
+    heard when a run would complete.
+
     Stopping: what is typed stops the run if it has the word "stop" in it, or the letters anywhere; what was begun is
     finished, a call or a step of the loop.
 
@@ -92,6 +98,10 @@ class Preset:
     attempts: int = field(default=4, validator=validators.ge(1))
     # Order, stopping and ending.
     sequential: bool = True
+    together: Together = "none"
+    steering: bool = True
+    follow_ups: Literal["none", "one", "all"] = "one"
+    max_follow_ups: int = field(default=MOST, validator=validators.ge(1))
     stop_after: Literal["call", "step"] = "call"
     stop_text: Literal["word", "letters"] = "word"
     complete_tool: bool = False
@@ -108,7 +118,7 @@ class Preset:
     spill: bool = False
     compact: int | None = field(default=None, validator=_at_least())
     nonzero_is_error: bool = False
-    result_form: Literal["text", "details", "envelope"] = "text"
+    result_form: Literal["text", "envelope"] = "text"
     env: Literal["allowlist", "inherit"] = "allowlist"
     # Words.
     system_prompt: str = field(default=DEFAULT, validator=can_be_filled_in)

@@ -48,6 +48,7 @@ when the answer is no, the call did not happen: find another way or say so.
 CODING = f"""\
 {_BEGINNING} {_FREE}
 Look before you change something, change what the task needs, and check what you changed.
+A command with another exit code than 0 is an error.
 {_LIMITS}"""
 
 GATED = f"""\
@@ -58,7 +59,7 @@ A call that is rejected did not happen: read why, and find another way or say so
 
 PASSTHROUGH = f"""\
 {_BEGINNING} {_FREE}
-Commands run as you write them: nobody looks at them first. Read the exit code of each.
+Commands run as you write them, in a login shell: nobody looks at them first. Read the exit code of each.
 {_LIMITS}"""
 
 PLACEHOLDERS = ("workspace", "tools", "timeout", "output_limit", "max_iterations", "finish")
