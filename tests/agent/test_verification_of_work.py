@@ -48,6 +48,8 @@ def test_the_invariants_hold_for_each_alone_and_for_some_with_a_stop_and_an_abor
     alone = [Combination(f"only {name}", (name,)) for name in NEW]
     stopped = [Combination(f"{name}, stopped", (name, *STOPPABLE)) for name in ("deadline", "summarize_when_full")]
     stopped.append(Combination("work, stopped", ("complete_to_finish", "one_objective", *STOPPABLE)))
+    people = ("skip_when_steered", "continue_with_follow_ups")
+    stopped += [Combination(f"work, {name}", ("complete_to_finish", name)) for name in people]
 
     result = verify_together([*RULES.values()], [*alone, *stopped])
 

@@ -44,6 +44,14 @@ def test_the_exit_code_tells_whether_the_objective_was_reached(autonomous: Comma
     assert f"completed ({status})" in said.err
 
 
+def test_its_tools_are_listed(command: Command) -> None:
+    out = command("tools", "--preset", "autonomous").out
+
+    assert "pursue_objective  read, " in out
+    assert "\ncomplete " in out
+    assert "pursue_objective" not in command("tools").out
+
+
 def test_a_plain_answer_is_a_plain_answer(autonomous: Command) -> None:
     said = autonomous("Nothing to tidy up.")
 
