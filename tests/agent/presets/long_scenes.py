@@ -91,8 +91,8 @@ async def a_long_conversation(make_agent: MakeAgent, preset: Preset) -> int:
 
 async def a_full_context(make_agent: MakeAgent, preset: Preset) -> list[str]:
     """Which summaries are made where the context is full."""
-    preset = evolve(preset, context_tokens=300)
-    turns = [answer("word " * 100, call("look", at=n), usage=Usage(200 * n, 100)) for n in (1, 2)]
+    preset = evolve(preset, context_tokens=1000)
+    turns = [answer("word " * 100, call("look", at=n), usage=Usage(500 * n, 100)) for n in (1, 2)]
 
     run = await make_agent(*turns, "In short.", "Done.", tools=[look], preset=preset).run("Look")
 

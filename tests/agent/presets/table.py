@@ -119,7 +119,7 @@ ROWS = (
     Row("objective_tool", long_scenes.an_objective,
         all_alike(("completed", "answered", "Nearly.")) | {"autonomous": ("completed", "success", "All done.")},
         either("objective_tool", True, False)),
-    Row("context_tokens", long_scenes.a_long_conversation, all_alike(21), always(500)),
+    Row("context_tokens", long_scenes.a_long_conversation, all_alike(21), always(1000)),
     Row("compaction", long_scenes.a_full_context, all_alike(NO_SUMMARY), always("summary")),
     Row("attempts", scenes.four_broken_inferences, all_alike(("failed", "inference_failed")), always(5)),
     Row("sequential", scenes.batch_of_two, all_alike(ONE_BY_ONE), always(False)),
