@@ -10,7 +10,7 @@ from typing import Any
 from attrs import frozen
 
 from agent import Preset
-from tests.agent.presets import long_scenes, scenes
+from tests.agent.presets import command_scenes, long_scenes, scenes
 from tests.agent.presets.scenes import Scene
 
 Changes = Mapping[str, Any]
@@ -123,34 +123,34 @@ ROWS = (
     Row("allowed_paths", scenes.reading_the_agents_folder,
         all_alike("outside_allowed_paths") | {"workspace": "ran", "coding": "permission denied"},
         lambda preset: () if preset.allowed_paths else ("~/.agent/workspace",)),
-    Row("timeout", scenes.a_short_sleep,
+    Row("timeout", command_scenes.a_short_sleep,
         cells(*[("ran", said) for said in (TWO_MINUTES, TWO_MINUTES, TWO_MINUTES, ENDLESS, TWO_MINUTES, ONE_MINUTE)]),
         always(0.05)),
-    Row("max_timeout", scenes.an_hour_asked_for,
+    Row("max_timeout", command_scenes.an_hour_asked_for,
         cells("600", "600", "300", "none", "600", "600"),
         always(500.0)),
-    Row("shell", scenes.which_shell,
+    Row("shell", command_scenes.which_shell,
         cells("bash -c", "bash -c", "bash -c", "bash -c", "sh -c", "bash -lc"),
         lambda preset: "bash -lc" if preset.shell == "bash -c" else "bash -c"),
-    Row("env", scenes.a_variable_of_ours,
+    Row("env", command_scenes.a_variable_of_ours,
         cells("", "", "ours", "ours", "ours", "ours"),
         either("env", "allowlist", "inherit")),
-    Row("nonzero_is_error", scenes.exit_code_three,
+    Row("nonzero_is_error", command_scenes.exit_code_three,
         all_alike(("[exit code 3]", False)) | {"coding": ("[exit code 3]", True)},
         either("nonzero_is_error", True, False)),
-    Row("output_lines", scenes.three_thousand_lines,
+    Row("output_lines", command_scenes.three_thousand_lines,
         all_alike(3000) | {"coding": 2000},
         always(10)),
-    Row("output_keep", scenes.both_ends,
+    Row("output_keep", command_scenes.both_ends,
         all_alike((True, True)) | {"coding": (False, True)},
         always("head")),
-    Row("spill", scenes.a_whole_output_in_a_file,
+    Row("spill", command_scenes.a_whole_output_in_a_file,
         all_alike(False) | {"coding": True},
         either("spill", True, False)),
-    Row("compact", scenes.characters_of_a_long_line,
+    Row("compact", command_scenes.characters_of_a_long_line,
         all_alike(60_000) | {"passthrough": 6000},
         always(100)),
-    Row("result_form", scenes.form_of_a_result,
+    Row("result_form", command_scenes.form_of_a_result,
         all_alike("text") | {"passthrough": "z2e.tool_observation.v1"},
         either("result_form", "text", "envelope")),
     Row("output_limit", scenes.reading_a_long_file,
