@@ -23,15 +23,18 @@ from agent.effects import (
     description_effect,
     execution_effect,
     inference_effect,
+    seeking_effect,
     summary_effect,
 )
 from agent.errors import RunError
 from agent.events import BackoffStarted, HistoryGiven, PromptGiven, RunEnded
 from agent.header import make_header
+from agent.hooks import HookCaller, Hooks
 from agent.journal import Journal, note_failure, take
 from agent.log import LogWriter, Redaction
 from agent.messages import Message, UserMessage
 from agent.models import Model
+from agent.models.prices import frame_tokens
 from agent.presets import Preset, preset_named
 from agent.projections import Context, Conversation, State, StateTracker, Totals
 from agent.run import Run
@@ -67,6 +70,7 @@ class Agent:
         on_text: Watcher | None = None,
         on_output: Watcher | None = None,
         wait: Callable[[BackoffStarted], float] | None = None,
+        hooks: Hooks | None = None,
     ) -> None:
         """Make an agent; nothing happens before its first run.
 
@@ -78,9 +82,10 @@ class Agent:
         log: a file that must not exist yet. secrets: texts by name that are masked in it. about: what else its header
         says, for whoever goes on with it. on_step, on_text, on_output: called with every step, and with pieces
         of the model's text and of the tools' output. wait: seconds before the next attempt of an inference.
+        hooks: what changes the model's context, and speaks up for people.
 
-        Raises OptionError for an unknown preset and for a limited cost without a price, LogError when the log cannot
-        be written.
+        Raises OptionError for an unknown preset, a limited cost without a price and a context without room, LogError
+        when the log cannot be written.
         """
         self.preset = preset_named(preset) if isinstance(preset, str) else preset
         self.model = model
@@ -97,13 +102,15 @@ class Agent:
         self._approve = approve
         self._on_step, self._on_text, self._on_output = on_step, on_text, on_output
         self._wait = wait
+        self._hooks = hooks or Hooks()
         self._history = tuple(history)
         self.under_way = anyio.Lock()  # held by the one run that is; a prompt waits for the end of the run before it
         self.about = dict(about)
         self.redaction = Redaction(secrets)
         self.decisions = Decisions()
         self._log = self._open_log(log)
-        self.journal = Journal(self._log, self.preset.max_iterations, self.preset.context_tokens)
+        frame = frame_tokens(self.system_prompt, self.toolbox.schemas())
+        self.journal = Journal(self._log, self.preset.max_iterations, self.preset.room_beside(frame))
 
     @property
     def conversation(self) -> Conversation:
@@ -214,22 +221,37 @@ class Agent:
         asked = UserMessage(prompt) if isinstance(prompt, str) else prompt
         return (*((HistoryGiven(history),) if history else ()), PromptGiven(asked.text, asked.images))
 
-    def effects(self, attendant: Approver | None, guarded: Callable[[Watcher], Watcher]) -> tuple[Effect, ...]:
+    def effects(
+        self,
+        attendant: Approver | None,
+        guarded: Callable[[Watcher], Watcher],
+        fail: Callable[[Exception], None],
+    ) -> tuple[Effect, ...]:
         """Return the effects of the loop.
 
-        `attendant` is asked for approvals when the agent has no approver; `guarded` makes watchers fit to be called.
+        `attendant` is asked for approvals when the agent has no approver; `guarded` makes watchers fit to be called;
+        `fail` is told when a hook does not do what it should.
         """
+        hooks = HookCaller(self._hooks, fail)
         on_text = self._on_text and guarded(self._on_text)
         on_output = self._on_output and guarded(self._on_output)
         return (
             inference_effect(
-                self.model, self.toolbox, self.system_prompt, self.journal.context, self.totals, on_text, self._measure
+                self.model,
+                self.toolbox,
+                self.system_prompt,
+                self.journal.context,
+                self.totals,
+                on_text,
+                self._measure,
+                hooks,
             ),
             summary_effect(self.model, self.journal.context, self._measure),
             deadline_effect(),
             description_effect(self.toolbox),
             execution_effect(self.toolbox, on_output),
             approval_effect(self.decisions.answering(self._approve or attendant)),
+            seeking_effect(hooks),
             backoff_effect() if self._wait is None else backoff_effect(self._wait),
         )
 

@@ -36,6 +36,8 @@ __all__ = [
     "InferenceFailed",
     "InferenceFinished",
     "InferenceRequested",
+    "MessagesFound",
+    "MessagesSought",
     "PromptGiven",
     "ProposedAction",
     "RunContinued",
@@ -98,6 +100,21 @@ class AbortAsked(Event):
     """End everything now (S0 5.2)."""
 
     text: str = ""
+
+
+@frozen
+class MessagesSought(Event):
+    """A hook that speaks for people is asked whether they have something to say."""
+
+    what: Literal["steering", "follow_up"]
+
+
+@frozen
+class MessagesFound(Event):
+    """What they have to say: steering or follow-ups, which are given next."""
+
+    what: Literal["steering", "follow_up"]
+    texts: tuple[str, ...] = ()
 
 
 @frozen

@@ -77,8 +77,8 @@ class ReasoningItem:
     no other can read it.
     """
 
-    content: str
-    model: str
+    content: str = field(validator=validators.instance_of(str))
+    model: str = field(validator=validators.instance_of(str))
     before_call: int | None = None
 
 

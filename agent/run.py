@@ -36,7 +36,8 @@ class Run:
         openings = agent.openings(prompt)
         self.agent = agent
         self._taken_up: Sequence[Step] = () if openings else tuple(agent.journal.unfinished)
-        self._runner = Runner(agent.program, agent.effects(self.ask if attended else None, self._guarded), journal=self)
+        effects = agent.effects(self.ask if attended else None, self._guarded, self._fail)
+        self._runner = Runner(agent.program, effects, journal=self)
         self._news: anyio.Event | None = None  # what readers wait for: the next step, or the end
         self._over = False
         self._attended = attended
@@ -232,6 +233,9 @@ class Run:
         news, self._news = self._news, None
         if news is not None:
             news.set()
+
+    def _fail(self, error: Exception) -> None:
+        self._runner.fail(error)
 
     def _guarded(self, watcher: Callable[[str], None]) -> Callable[[str], None]:
         """Return `watcher` as effects call it: one that raises ends the run, and is no fault of a model or a tool."""

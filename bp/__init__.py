@@ -27,8 +27,10 @@ Read in this order; each module needs only those above it:
     masks        what local states say about events, as bit masks
     selection    which events can be selected in a global state
     state_space  the global states of a program, and the steps between them
+    reduction    which of the selectable events are enough, where some orders come to the same
     search       the search through a state space
     cycles       components of a state space, and which of them are fair
+    ignored      what a reduced search leaves out, and when it must not
     violations   what a verification tells
     findings     what is wrong in a state space
     verifier     verify: every state that a program can reach, and what is wrong with any

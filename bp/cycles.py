@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["components", "endless_components", "hot_components"]
 
 Node = Any
-Edge = tuple[Any, Choice]  # target node, and what was selected
+Edge = tuple[Any, Any]  # target node, and what was selected
 
 
 def hot_components(search: "Search") -> Iterator[tuple[str, int, tuple[Event, ...]]]:

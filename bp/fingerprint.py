@@ -8,10 +8,11 @@ iterators, objects compared by identity) is refused by name. Never `repr`, never
 
 import gc
 import itertools
+import sys
 from collections import OrderedDict, deque
 from collections.abc import Callable, Generator, Mapping
 from enum import Enum
-from functools import partial
+from functools import cache, partial
 from types import (
     BuiltinFunctionType,
     CellType,
@@ -32,6 +33,7 @@ from bp.statements import Refusals
 __all__ = ["VerificationError", "check_interpreter", "fingerprint", "fingerprint_of_value"]
 
 ATOMS = (type(None), bool, int, str, bytes, complex, type(...), type(NotImplemented))
+ALONE = 3  # references to a cell that one generator holds: its own, the list of its referents, the one that is counted
 SET_ITERATOR: type = type(iter(set[Any]()))
 EMPTY_ITERATORS: tuple[Any, ...] = (
     *(iter([]), iter(()), iter(range(0)), iter(range(1 << 70)), iter(""), iter("é"), iter(b""), iter(bytearray())),
@@ -77,10 +79,8 @@ class Description:
             return (kind, value.hex())
         if kind in (tuple, list, set, frozenset, dict, deque, bytearray):
             return self._collection(kind, value, path)
-        for kinds, describe in self._special():
-            if isinstance(value, kinds):
-                return describe(value, path)
-        return self._instance(kind, value, path)
+        describe = _special(kind)  # type: ignore[arg-type]
+        return describe(self, value, path) if describe is not None else self._instance(kind, value, path)
 
     def generator(self, body: Any, path: str) -> Any:
         """Describe a suspended generator."""
@@ -91,46 +91,30 @@ class Description:
         code = frame.f_code
         found = dict(frame.f_locals)
         live = live_locals(code, frame.f_lasti)
-        shared = (*code.co_cellvars, *code.co_freevars)
+        dead = _dead_cells(referents, code, live)
+        matters = live | ({*code.co_cellvars, *code.co_freevars} - dead.keys())
         locals_ = tuple(
-            (name, self.value(value, f"{path}{name}"))
-            for name, value in sorted(found.items())
-            if name in live or name in shared
+            (name, self.value(value, f"{path}{name}")) for name, value in sorted(found.items()) if name in matters
         )
-        cells = [self._cell(item, f"{path}closure") for item in referents if type(item) is CellType]
+        cells = [
+            ("dead cell",) if id(item) in dead.values() else self.cell(item, f"{path}closure")
+            for item in referents
+            if type(item) is CellType
+        ]
         stack = _stack(referents, code, found)
         return (
             "generator", _identity(code), frame.f_lasti, locals_, tuple(cells),
             tuple(self.value(item, f"{path}an expression under way") for item in stack),
         )  # fmt: skip
 
-    def _special(self) -> tuple[tuple[Any, Callable[[Any, str], Any]], ...]:
-        return (
-            (Refusals, lambda value, path: (Refusals, frozenset(self.value(tuple(item), path) for item in value))),
-            (Enum, lambda value, path: (type(value), value.name)),
-            ((type, ModuleType), lambda value, path: ("named", value)),
-            (CodeType, lambda value, path: ("code", _identity(value))),
-            (FunctionType, self._function),
-            (
-                MethodType,
-                lambda value, path: ("method", self.value(value.__func__, path), self.value(value.__self__, path)),
-            ),
-            (BuiltinFunctionType, self._builtin),
-            (CellType, self._cell),
-            (GeneratorType, lambda value, path: self._once(value, path, self.generator)),
-            (ITERATORS, self._reduced),
-            ((range, slice, partial), self._reduced),
-            (BaseException, lambda value, path: self._once(value, path, self._exception)),
-        )
-
     def _collection(self, kind: type, value: Any, path: str) -> Any:
         if kind is tuple:
             return (kind, tuple(self.value(item, path) for item in value))
         if kind is frozenset:
             return (kind, frozenset(self.value(item, path) for item in value))
-        return self._once(value, path, self._mutable)
+        return self.once(value, path, self._mutable)
 
-    def _once(self, value: Any, path: str, describe: Callable[[Any, str], Any]) -> Any:
+    def once(self, value: Any, path: str, describe: Callable[[Any, str], Any]) -> Any:
         """Describe a mutable object where it is met first; later only say which one it is."""
         if id(value) in self._seen:
             return ("same as", self._seen[id(value)])
@@ -150,8 +134,9 @@ class Description:
         items = tuple(self.value(item, f"{path}[{at}]") for at, item in enumerate(value))
         return (kind, items, value.maxlen) if kind is deque else (kind, items)
 
-    def _cell(self, cell: Any, path: str) -> Any:
-        return self._once(cell, path, self._contents)
+    def cell(self, cell: Any, path: str) -> Any:
+        """Describe a cell: a variable of an outer function."""
+        return self.once(cell, path, self._contents)
 
     def _contents(self, cell: Any, path: str) -> Any:
         try:
@@ -159,23 +144,35 @@ class Description:
         except ValueError:
             return ("empty cell",)
 
-    def _function(self, function: Any, path: str) -> Any:
+    def refusals(self, value: Any, path: str) -> Any:
+        """Describe refusals: in any order."""
+        return (Refusals, frozenset(self.value(tuple(item), path) for item in value))
+
+    def method(self, value: Any, path: str) -> Any:
+        """Describe a bound method."""
+        return ("method", self.value(value.__func__, path), self.value(value.__self__, path))
+
+    def function(self, function: Any, path: str) -> Any:
+        """Describe a function: its code, and what it keeps."""
         return (
             "function", _identity(function.__code__), self.value(function.__defaults__, path),
             self.value(function.__kwdefaults__, path),
-            tuple(self._cell(cell, f"{path}'s closure") for cell in function.__closure__ or ()),
+            tuple(self.cell(cell, f"{path}'s closure") for cell in function.__closure__ or ()),
         )  # fmt: skip
 
-    def _builtin(self, function: Any, path: str) -> Any:
+    def builtin(self, function: Any, path: str) -> Any:
+        """Describe a function that is not written in Python, with the object that it is bound to."""
         owner = function.__self__
         of = None if owner is None or isinstance(owner, ModuleType) else self.value(owner, path)
         return ("builtin", function.__module__, function.__qualname__, of)
 
-    def _exception(self, error: Any, path: str) -> Any:
+    def exception(self, error: Any, path: str) -> Any:
+        """Describe an exception."""
         return (type(error), self.value(error.args, path), self.value(vars(error), path))
 
-    def _reduced(self, value: Any, path: str) -> Any:
-        return self._once(value, path, lambda value, path: (type(value), self.value(value.__reduce__(), path)))
+    def reduced(self, value: Any, path: str) -> Any:
+        """Describe an object by what it would be pickled to."""
+        return self.once(value, path, lambda value, path: (type(value), self.value(value.__reduce__(), path)))
 
     def _instance(self, kind: type, value: Any, path: str) -> Any:
         if attrs.has(kind) and _has_value(kind):
@@ -189,13 +186,52 @@ class Description:
             raise VerificationError(_no_value(value, path))
         if kind is SET_ITERATOR or kind.__module__ == itertools.__name__:
             raise VerificationError(_no_value(value, path))
-        return self._once(value, path, lambda value, path: (kind, self.value(_reduction(value, path), path)))
+        return self.once(value, path, lambda value, path: (kind, self.value(_reduction(value, path), path)))
 
     def _fields(self, kind: type, value: Any, fields: list[tuple[str, Any]], path: str) -> Any:
         def describe(value: Any, path: str) -> Any:
             return (kind, tuple((name, self.value(item, f"{path}.{name}")) for name, item in fields))
 
-        return describe(value, path) if kind.__hash__ is not None else self._once(value, path, describe)
+        return describe(value, path) if kind.__hash__ is not None else self.once(value, path, describe)
+
+
+SPECIAL: tuple[tuple[Any, Callable[[Description, Any, str], Any]], ...] = (
+    (Refusals, Description.refusals),
+    (Enum, lambda by, value, path: (type(value), value.name)),
+    ((type, ModuleType), lambda by, value, path: ("named", value)),
+    (CodeType, lambda by, value, path: ("code", _identity(value))),
+    (FunctionType, Description.function),
+    (MethodType, Description.method),
+    (BuiltinFunctionType, Description.builtin),
+    (CellType, Description.cell),
+    (GeneratorType, lambda by, value, path: by.once(value, path, by.generator)),
+    (ITERATORS, Description.reduced),
+    ((range, slice, partial), Description.reduced),
+    (BaseException, lambda by, value, path: by.once(value, path, by.exception)),
+)
+
+
+@cache
+def _special(kind: type) -> Callable[[Description, Any, str], Any] | None:
+    """Return how objects of a class are described that are neither plain nor compared by their own `==`."""
+    return next((describe for kinds, describe in SPECIAL if issubclass(kind, kinds)), None)
+
+
+def _dead_cells(referents: list[Any], code: CodeType, live: frozenset[str]) -> dict[str, int]:
+    """Return the cells, id by name, that nobody will read: this code writes into them first, and only it holds them.
+
+    Who else might hold one (a function, a generator, a predicate) cannot be followed everywhere, but is counted.
+    """
+    own = [name for name in code.co_varnames if name in code.co_cellvars]
+    named = (*own, *(name for name in code.co_cellvars if name not in own), *code.co_freevars)
+    places = [at for at, item in enumerate(referents) if type(item) is CellType]
+    if len(places) != len(named):
+        return {}
+    return {
+        name: id(referents[at])
+        for name, at in zip(named, places, strict=True)
+        if name in code.co_cellvars and name not in live and sys.getrefcount(referents[at]) == ALONE
+    }
 
 
 def _stack(referents: list[Any], code: CodeType, found: dict[str, Any]) -> list[Any]:

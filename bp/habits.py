@@ -22,6 +22,7 @@ forgotten. Learning that does not pay is left alone for longer and longer times,
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from bp.crew import answer
 from bp.events import Event
 from bp.standing import Board, Running
 from bp.statements import Sync
@@ -86,6 +87,7 @@ class Habits:
         self._movers: dict[Running, None] = {}
         self._places: dict[tuple[int, ...], Place] = {}
         self._size = 0  # statements in places and steps
+        self._answers: list[Any] = []  # so far, in a step that goes on otherwise than expected
         self._crew = 0
         self._last = 0  # the number of the last step that was taken the long way
         self._patience = self._credit = PATIENCE
@@ -100,8 +102,26 @@ class Habits:
         for running, statement in zip(self._movers, place.said, strict=True):
             self._board.file(running, statement)
         under_way = next((turn for turn, running in enumerate(place.resumed) if is_running(running.body)), 0)
-        for running, (_, answer) in zip(place.resumed[:under_way], place.moves or (), strict=False):
-            self._board.file(running, answer)
+        answers = self._answers or [expected for _, expected in place.moves or ()]
+        for running, answered in zip(place.resumed[:under_way], answers, strict=False):
+            self._board.file(running, answered)
+
+    def hear_out(self, place: Place, send: Callable[[Event], Any], said: Any) -> list[Any]:
+        """Return the answers in a step from `place` in which `said`, by the one with `send`, is the first unexpected.
+
+        After an answer that is no statement, nobody is asked any more.
+        """
+        moves = place.moves or ()
+        turn = [known for known, _ in moves].index(send)
+        answers = self._answers = [*(expected for _, expected in moves[:turn]), said]
+        try:
+            for known, _ in moves[turn + 1 :]:
+                if type(answers[-1]) is not Sync:
+                    break
+                answers.append(answer(known, place.event))
+        finally:
+            self._answers = []
+        return answers
 
     def follow(self, number: int, resumed: Sequence[Running], crew: int) -> Place | None:
         """Return the place to which step `number` led, taken the long way; None where nothing can be learned.

@@ -1,7 +1,9 @@
 """Which local variables of a suspended b-thread can still matter.
 
 A local that is always written before it is read again is dead: two states that differ in dead locals only are the
-same state. (And which cells may still be assigned: a b-thread that was started meanwhile may read them.)
+same state. That goes for a cell too (a local that an inner function uses), as far as this code is concerned; whether
+anybody else still holds the cell, code cannot tell. (And which cells may still be assigned: a b-thread that was
+started meanwhile may read them.)
 
 This is the classic backward dataflow analysis, on byte code: live before = used, or live after and not written.
 Whatever is not understood counts as a use, so that a live variable is never taken for dead.
@@ -25,7 +27,7 @@ JUMPS = frozenset(dis.hasjrel) | frozenset(dis.hasjabs)
 
 @cache
 def live_locals(code: CodeType, offset: int) -> frozenset[str]:
-    """Return the locals of `code` that may be read after it goes on from the instruction at byte `offset`."""
+    """Return the locals and cells of `code` that it may read, or hand on, after it goes on from byte `offset`."""
     live, following = _live_before(code)
     return frozenset().union(*(live[after] for after in following[offset]))
 
@@ -64,8 +66,8 @@ def _live_before(code: CodeType) -> tuple[dict[int, frozenset[str]], dict[int, t
     """Return what is live before each instruction, and which instructions may follow it."""
     instructions = list(dis.get_instructions(code))
     following = _following(code, instructions)
-    effects = {instruction.offset: _reads_and_writes(instruction) for instruction in instructions}
-    everything = frozenset(code.co_varnames)
+    effects = {instruction.offset: _reads_and_writes(instruction, code.co_cellvars) for instruction in instructions}
+    everything = frozenset((*code.co_varnames, *code.co_cellvars))
     for previous, instruction in pairwise(instructions):
         if instruction.argval in LOOKS_AROUND and previous.argval != PYTEST and "CONST" not in instruction.opname:
             effects[instruction.offset] = (everything, frozenset())
@@ -98,12 +100,20 @@ def _following(code: CodeType, instructions: list[dis.Instruction]) -> dict[int,
     return following
 
 
-def _reads_and_writes(instruction: dis.Instruction) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the locals that an instruction reads, and those that it writes without reading them first."""
+def _reads_and_writes(instruction: dis.Instruction, cells: tuple[str, ...]) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the locals that an instruction reads, and those that it writes without reading them first.
+
+    Whatever handles a cell other than to write into it may hand it on, and so counts as reading.
+    """
     name = instruction.opname
+    if instruction.argval in cells and "CONST" not in name:
+        own = frozenset((instruction.argval,))
+        return (frozenset(), own) if name == "STORE_DEREF" else (own, frozenset())
     if "FAST" not in name:
         return frozenset(), frozenset()
     names = instruction.argval if isinstance(instruction.argval, tuple) else (instruction.argval,)
+    if not set(names).isdisjoint(cells):
+        return frozenset(names), frozenset()
     if name in ("STORE_FAST", "STORE_FAST_STORE_FAST", "STORE_FAST_MAYBE_NULL"):
         return frozenset(), frozenset(names)
     if name == "STORE_FAST_LOAD_FAST":

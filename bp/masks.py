@@ -43,7 +43,7 @@ class Masks:
         self.concerned: list[int] = []  # by event: local states that it advances or interrupts
         self.choosy = 0  # the local states whose requests depend on more than being free: see `Row.wants`
         self.failures: dict[tuple[int, int], LocalFailure] = {}  # predicates that failed, by local state and event
-        self._unsure: dict[tuple[int, int], LocalFailure] = {}  # the same, of wait_for and interrupt
+        self.unsure: dict[tuple[int, int], LocalFailure] = {}  # the same, of wait_for and interrupt
         self._numbers: dict[Any, int] = {}
 
     def number(self, event: Event) -> int:
@@ -67,13 +67,14 @@ class Masks:
             self.requests.append(())
             self.rows.append(Row(0, 0, 0, 1 << local))
             self.requests[local] = tuple(map(self.number, self.automaton.locals[local].statement.requests))
+            self.rows[local] = self._row(local)
             for event in range(len(self.events)):
                 self._mark(local, event)
 
     def advancing(self, event: int, among: int) -> int:
         """Return which of the local states `among` (a mask) an event advances or interrupts. Raises LocalFailure."""
-        if self._unsure:
-            self._raise_first(self._unsure, (event,), bits(among))
+        if self.unsure:
+            self._raise_first(self.unsure, (event,), bits(among))
         return self.concerned[event] & among
 
     def check(self, events: Iterable[int], members: Iterable[int]) -> None:
@@ -99,24 +100,29 @@ class Masks:
         if self._asked(self.failures, local, event, statement.refuse):
             self.refuses[local] |= bit
         requested = any(self.events[event] == self.events[other] for other in self.requests[local])
-        waits = self._asked(self._unsure, local, event, statement.wait_for)  # asked in any case: `run` asks, too
-        interrupted = self._asked(self._unsure, local, event, statement.interrupt)
+        waits = self._asked(self.unsure, local, event, statement.wait_for)  # asked in any case: `run` asks, too
+        interrupted = self._asked(self.unsure, local, event, statement.interrupt)
         if requested or waits or interrupted:
             self.concerned[event] |= 1 << local
-        self._refresh(local)
+        stops = self.blocks[local] | self.refuses[local]
+        if stops != self.rows[local].stops:
+            self.rows[local] = self.rows[local]._replace(stops=stops)
 
     def _asked(self, failures: dict[tuple[int, int], LocalFailure], local: int, event: int, events: Any) -> bool:
         if events is None:
             return False
         name = self.automaton.locals[local].name
         try:
+            if all(selector.test is None for selector in selectors(events)):
+                return _contains(events, self.events[event])  # no code of a b-thread: nothing to watch
             with watched(name):
                 return _contains(events, self.events[event])
         except PredicateError as error:
             failures[local, event] = LocalFailure(name, error)
             return False
 
-    def _refresh(self, local: int) -> None:
+    def _row(self, local: int) -> Row:
+        """Return what a new local state adds, which was not asked about any event yet."""
         found = self.automaton.locals[local]
         statement, requests = found.statement, self.requests[local]
         wants = 0
@@ -125,7 +131,7 @@ class Masks:
         else:
             wants = sum(1 << event for event in dict.fromkeys(requests))
         promises, wants = (wants, 0) if found.environment else (0, wants)
-        self.rows[local] = Row(self.blocks[local] | self.refuses[local], wants, promises, 1 << local)
+        return Row(0, wants, promises, 1 << local)
 
 
 def _contains(events: Any, event: Event) -> bool:

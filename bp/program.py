@@ -19,7 +19,7 @@ from functools import partial
 from typing import Any, Literal, Self, TypeVar
 
 from bp.bthreads import BThread
-from bp.crew import Crew, Raised, answer
+from bp.crew import Crew, Raised
 from bp.errors import BProgramError, BThreadError, EndlessLoop, ProgramEnded
 from bp.events import Event
 from bp.habits import Habits, Place
@@ -290,12 +290,8 @@ class BProgram:
 
     def _stray(self, here: Place, send: Callable[[Event], Any], said: Any) -> Step:
         """Go on with a known step after the first answer that is not as expected: `said`, by the one with `send`."""
-        assert here.moves is not None
-        sends = [known for known, _ in here.moves]
-        turn = sends.index(send)
-        answers = [*(expected for _, expected in here.moves[:turn]), said]
-        while type(said) is Sync and len(answers) < len(sends):
-            answers.append(said := answer(sends[len(answers)], here.event))
+        assert self._habits is not None
+        answers = self._habits.hear_out(here, send, said)
         if here.turn(answers):
             self._place = here.next
             self._steps += 1

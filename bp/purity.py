@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from enum import Enum
-from functools import partial
+from functools import cache, partial
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, GeneratorType, MethodType, ModuleType
 from typing import Any
 
@@ -55,17 +55,24 @@ def _check_function(function: FunctionType, named: str) -> None:
 
 def _check_assignments(code: CodeType, function: FunctionType, named: str) -> None:
     outer = set(function.__code__.co_freevars)
-    for instruction in dis.get_instructions(code):
-        if instruction.opname in ("STORE_GLOBAL", "DELETE_GLOBAL"):
+    for operation, assigned in _assignments(code):
+        if operation in ("STORE_GLOBAL", "DELETE_GLOBAL"):
             raise VerificationError(
-                f"{named} assigns to the global {instruction.argval!r}: hidden state; keep it in a local variable, "
+                f"{named} assigns to the global {assigned!r}: hidden state; keep it in a local variable, "
                 "or request an event that carries it"
             )
-        if instruction.opname in ("STORE_DEREF", "DELETE_DEREF") and instruction.argval in outer:
+        if operation in ("STORE_DEREF", "DELETE_DEREF") and assigned in outer:
             raise VerificationError(
-                f"{named} assigns to {instruction.argval!r} of an outer function: hidden state; keep it in a local "
+                f"{named} assigns to {assigned!r} of an outer function: hidden state; keep it in a local "
                 "variable, or request an event that carries it"
             )
+
+
+@cache
+def _assignments(code: CodeType) -> tuple[tuple[str, Any], ...]:
+    """Return the instructions of `code` that assign to what is not its own, each with the name."""
+    elsewhere = ("STORE_GLOBAL", "DELETE_GLOBAL", "STORE_DEREF", "DELETE_DEREF")
+    return tuple((one.opname, one.argval) for one in dis.get_instructions(code) if one.opname in elsewhere)
 
 
 def refuse_changeable(value: Any, where: str) -> None:

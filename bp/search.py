@@ -12,7 +12,7 @@ from bp.events import Event
 from bp.selection import Choice
 from bp.state_space import StateSpace
 
-__all__ = ["Findings", "Search"]
+__all__ = ["Findings", "Reducer", "Search"]
 
 
 class Findings(Protocol):
@@ -31,6 +31,18 @@ class Findings(Protocol):
         """Hear that b-threads fail when an event is selected in a state."""
 
 
+class Reducer(Protocol):
+    """Who says which of the selectable events of a state are enough."""
+
+    def take_enough(
+        self, search: "Search", number: int, state: str, present: int, choices: tuple[Choice, ...]
+    ) -> tuple[Choice, ...]:
+        """Have the search take what is enough; return what it must take besides."""
+
+    def put_off(self, search: "Search") -> list[tuple[int, tuple[Choice, ...]]]:
+        """Return what has to be taken after all, by state, now that everything reached is expanded."""
+
+
 def _numbers() -> "array[int]":
     return array("i")  # four bytes for each
 
@@ -39,7 +51,8 @@ def _numbers() -> "array[int]":
 class Search:
     """Everything reached so far. Invariant: `states[number]` was first reached from `parents[number]` by `by[number]`.
 
-    The edges of an expanded state are those from `first_edge[number]` to `first_edge[number + 1]`.
+    The edges of an expanded state are those from `first_edge[number]` to `first_edge[number + 1]`, and those (target,
+    label) that were taken `afterwards`.
     """
 
     space: StateSpace
@@ -47,6 +60,7 @@ class Search:
     max_states: int | None = None
     max_depth: int | None = None
     report: Callable[[int, int], None] = lambda states, waiting: None
+    reducer: Reducer | None = None
     numbers: dict[str, int] = field(factory=dict)
     states: list[str] = field(factory=list)
     parents: "array[int]" = field(factory=_numbers)
@@ -54,6 +68,7 @@ class Search:
     first_edge: "array[int]" = field(factory=_numbers)
     targets: "array[int]" = field(factory=_numbers)
     labels: "array[int]" = field(factory=_numbers)
+    afterwards: dict[int, list[tuple[int, int]]] = field(factory=dict)
     met: dict[int, Choice] = field(factory=dict)  # by label: what was selected there first
     varied: set[int] = field(factory=set)  # the labels of events that are somebody's `otherwise` in some states only
     bounded: bool = False
@@ -63,6 +78,10 @@ class Search:
         self._reach(self.space.initial, -1, -1)
         try:
             self._expand_levels()
+            while self.reducer is not None and not self.bounded and (late := self.reducer.put_off(self)):
+                for number, choices in late:
+                    self._take_afterwards(number, choices)
+                self._expand_levels()
         except KeyboardInterrupt:
             self.bounded = True
         self.bounded = self.bounded or len(self.first_edge) < len(self.states)
@@ -76,19 +95,31 @@ class Search:
             number = self.parents[number]
         return tuple(reversed(events))
 
+    @property
+    def transitions(self) -> int:
+        """How many steps between states were taken."""
+        return len(self.targets) + sum(map(len, self.afterwards.values()))
+
+    def steps(self, number: int) -> list[tuple[int, int]]:
+        """Return the steps from an expanded state: target and label of each."""
+        if number >= len(self.first_edge):
+            return []
+        end = self.first_edge[number + 1] if number + 1 < len(self.first_edge) else len(self.targets)
+        first = self.first_edge[number]
+        found = list(zip(self.targets[first:end], self.labels[first:end], strict=True))
+        return found + self.afterwards[number] if number in self.afterwards else found
+
     def edges(self, number: int) -> list[tuple[int, Choice]]:
         """Return the targets of an expanded state, each with what was selected."""
-        if number + 1 >= len(self.first_edge):
-            return []
-        edges = range(self.first_edge[number], self.first_edge[number + 1])
+        steps = self.steps(number)
         by_label = self.met
-        if not self.varied.isdisjoint(self.labels[edge] for edge in edges):
+        if not self.varied.isdisjoint(label for _, label in steps):
             _, choices = self.space.selection.choices(self.states[number])
             by_label = {choice.label: choice for choice in choices}
-        return [(self.targets[edge], by_label[self.labels[edge]]) for edge in edges]
+        return [(target, by_label[label]) for target, label in steps]
 
     def _expand_levels(self) -> None:
-        depth, level = 0, range(1)
+        depth, level = 0, range(len(self.first_edge), len(self.states))
         next_report = time.monotonic() + 1.0
         while level and not (self.max_depth is not None and depth >= self.max_depth):
             for number in level:
@@ -119,10 +150,23 @@ class Search:
             return
         if not choices or choices[0].origin == "possible":
             self.findings.ended(self, number)
+        if self.reducer is not None:
+            choices = self.reducer.take_enough(self, number, state, present, choices)
         if choices:
-            self._take(number, state, present, choices)
+            self.take(number, state, present, choices)
 
-    def _take(self, number: int, state: str, present: int, choices: tuple[Choice, ...]) -> None:
+    def _take_afterwards(self, number: int, choices: tuple[Choice, ...]) -> None:
+        """Follow edges of a state that was expanded before."""
+        state, first = self.states[number], len(self.targets)
+        present, _ = self.space.selection.choices(state)
+        try:
+            self.take(number, state, present, choices)
+        finally:
+            taken = zip(self.targets[first:], self.labels[first:], strict=True)
+            self.afterwards.setdefault(number, []).extend(taken)
+            del self.targets[first:], self.labels[first:]
+
+    def take(self, number: int, state: str, present: int, choices: tuple[Choice, ...]) -> None:
         """Follow the edges of a state. (This is where the time goes: no calls that could be left out.)"""
         numbers, targets, labels, successor = self.numbers, self.targets, self.labels, self.space.successor
         met = self.met

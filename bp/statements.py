@@ -116,7 +116,12 @@ def sync(
         and (block is None or type(block) is NamedEvent)
     ):
         key: Any = (request, wait_for, block)
-    elif otherwise is None:
+    elif (
+        otherwise is None
+        and type(request) in _MAY_BE_PLAIN
+        and type(wait_for) in _MAY_BE_PLAIN
+        and type(block) in _MAY_BE_PLAIN
+    ):
         key = _plain_key(request, wait_for, block, interrupt, refuse, because, hot)
     else:
         key = None
@@ -182,6 +187,7 @@ def _plain_key(*words: Any) -> Any:
 
 _PLAIN_EVENTS = frozenset({NamedEvent, EventKind})
 _PLAIN_WORDS = frozenset({NamedEvent, EventKind, str, bool, type(None)})
+_MAY_BE_PLAIN = _PLAIN_WORDS | {list, tuple, AnyOf}
 
 
 def _checked(

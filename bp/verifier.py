@@ -15,6 +15,9 @@ from bp.cycles import endless_components, hot_components
 from bp.event_sets import as_event_set
 from bp.events import Event
 from bp.findings import Violations
+from bp.fingerprint import VerificationError
+from bp.ignored import ByOrder
+from bp.reduction import Irreducible, Reduction
 from bp.search import Search
 from bp.state_space import StateSpace
 from bp.violations import Verification
@@ -29,6 +32,7 @@ def verify(
     never: Any = (),
     order: Literal["any", "run"] = "any",
     endless: bool = False,
+    reduce: bool = False,
     max_states: int | None = None,
     max_depth: int | None = None,
     progress: Callable[[int, int], None] | bool = False,
@@ -39,8 +43,10 @@ def verify(
     possible: external events that may come between super-steps, any number of times, or never.
     never: an event set, or a list of them, of events that must not happen.
     order: "any" tries every selectable event, and so covers every priority, strategy and seed; "run" what the
-    scheduler does by default. endless: also report cycles of internal events alone. progress: called with the
-    numbers of states and of those still to expand, about every second; True prints them.
+    scheduler does by default. endless: also report cycles of internal events alone. reduce: of orders that come to the
+    same, try one, where that is known to find the same: fewer states, the same verdicts, the same deadlocks; traces
+    need not be the shortest then. progress: called with the numbers of states and of those still to expand, about
+    every second; True prints them.
 
     Raises VerificationError for a b-thread that keeps state where it cannot be seen, and TypeError. Ctrl-C ends the
     search: what was found until then is returned, as bounded.
@@ -49,17 +55,23 @@ def verify(
     _check_arguments(bthreads, environment, possible, order)
     forbidden = [as_event_set(events) for events in (never if isinstance(never, list | tuple) else (never,))]
     began = time.perf_counter()
-    space = StateSpace(bthreads, environment, possible, in_order=order == "run")
+
+    def make() -> StateSpace:
+        return StateSpace(bthreads, environment, possible, in_order=order == "run")
+
+    space, reducer = _with_reducer(make) if reduce and order == "any" and max_depth is None else (make(), None)
     try:
         found = Violations(space, forbidden)
-        search = Search(space, found, max_states, max_depth, _reporter(progress))
+        search = Search(space, found, max_states, max_depth, _reporter(progress), reducer)
         _run(search, found, endless)
         space.automaton.surroundings.check()
     finally:
         space.automaton.close()
     violations = tuple(found.found.values())
     seconds = time.perf_counter() - began
-    return Verification(len(search.states), len(search.targets), violations, search.bounded, seconds)
+    return Verification(
+        len(search.states), search.transitions, violations, search.bounded, seconds, reducer is not None
+    )
 
 
 def _check_arguments(
@@ -73,6 +85,23 @@ def _check_arguments(
             raise TypeError(f"possible={event!r}: only events are possible; give each by itself")
     if order not in ("any", "run"):
         raise TypeError(f"order={order!r}: use 'any' or 'run'")
+
+
+def _with_reducer(make: Callable[[], StateSpace]) -> tuple[StateSpace, ByOrder | None]:
+    """Return a space with its reduction, or another one without, where there is none."""
+    space = make()
+    if space.failures:
+        return space, None
+    try:
+        reducer = ByOrder(Reduction(space))
+        space.automaton.surroundings.check()
+    except (Irreducible, VerificationError):  # perhaps only where the program never gets: the search will tell
+        space.automaton.close()
+        return make(), None
+    except BaseException:
+        space.automaton.close()
+        raise
+    return space, reducer
 
 
 def _run(search: Search, found: Violations, endless: bool) -> None:

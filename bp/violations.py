@@ -57,13 +57,17 @@ class Violation:
 
 @frozen
 class Verification:
-    """What `verify` found. It holds when nothing is wrong and no bound was hit."""
+    """What `verify` found. It holds when nothing is wrong and no bound was hit.
+
+    reduced: of orders that come to the same only some were tried, and are counted.
+    """
 
     states: int
     transitions: int
     violations: tuple[Violation, ...]
     bounded: bool
     seconds: float = field(default=0.0, eq=False)
+    reduced: bool = False
 
     @property
     def holds(self) -> bool:
@@ -71,7 +75,7 @@ class Verification:
         return not self.violations and not self.bounded
 
     def __str__(self) -> str:
-        searched = f"{self.states:,} states, {self.transitions:,} transitions"
+        searched = f"{self.states:,} states, {self.transitions:,} transitions" + (" (reduced)" if self.reduced else "")
         if self.holds:
             return f"holds: {searched}"
         bound = " (bounded: not all states were looked at)" if self.bounded else ""

@@ -30,6 +30,7 @@ def make_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_Parser)
     _add_demo(commands)
     _add_run(commands)
+    _add_chat(commands)
     _add_resume(commands)
     _add_runs(commands)
     _add_check(commands)
@@ -51,22 +52,34 @@ def _add_demo(commands: Any) -> None:
 def _add_run(commands: Any) -> None:
     run = _add_command(commands, "run", "let a model work on a task with tools", epilog=RUN_NOTES)
     run.add_argument("prompt", metavar="PROMPT", help="the task")
-    run.add_argument("--model", default="", metavar="NAME", help="which model; see below")
-    _add_preset(run)
-    run.add_argument("--workspace", default=".", metavar="DIR", help="where tools work (default: here)")
-    run.add_argument("--log", metavar="FILE", help="a new file (default: one in ~/.bpagent/runs)")
-    _add_protocols(run, "add a b-thread; more than once if you like")
+    _add_agent(run)
     run.add_argument(
         "--approvals",
         choices=("now", "later"),
         default="now",
         help="later: when a person has to decide, the run rests and leaves with 5; bpagent resume goes on",
     )
-    run.add_argument(
+    run.add_argument("--json", action="store_true", help="print the records of the log as they happen")
+
+
+def _add_chat(commands: Any) -> None:
+    chat = _add_command(commands, "chat", "talk with an agent: one task after the other, in one conversation")
+    chat.add_argument("prompt", metavar="PROMPT", nargs="?", help="the first task (default: you are asked)")
+    chat.add_argument("--continue", dest="continue_", metavar="ID", help="go on with an earlier conversation, or run")
+    _add_agent(chat)
+
+
+def _add_agent(parser: argparse.ArgumentParser) -> None:
+    """Add what says which agent: its model, rules, tools and log."""
+    parser.add_argument("--model", default="", metavar="NAME", help="which model; see bpagent run --help")
+    _add_preset(parser)
+    parser.add_argument("--workspace", default=".", metavar="DIR", help="where tools work (default: here)")
+    parser.add_argument("--log", metavar="FILE", help="a new file (default: one in ~/.bpagent/runs)")
+    _add_protocols(parser, "add a b-thread; more than once if you like")
+    parser.add_argument(
         "--secret", action="append", default=[], metavar="NAME", help="keep this variable's value out of the log"
     )
-    run.add_argument("--json", action="store_true", help="print the records of the log as they happen")
-    run.add_argument(
+    parser.add_argument(
         "--api", default="chat", choices=("chat", "responses"), help="the model's wire format (default: chat)"
     )
 

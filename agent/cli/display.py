@@ -48,6 +48,7 @@ class Display:
         self._text = ""  # the last answer in words alone: the final text, unless the run goes on
         self._turn = 0  # the one whose title was shown last
         self._failure = ""  # of the last inference
+        self._streamed = ""  # what the model has said since it was asked, as far as it was shown
         self._calls: dict[str, ToolCall] = {}  # those that were asked for and not answered yet
 
     def show(self, step: Step) -> None:
@@ -57,6 +58,18 @@ class Display:
         self._show_model(step.event)
         self._show_call(step.event)
         self._show_course(step.event)
+
+    def stream(self, text: str) -> None:
+        """Show a piece of the model's text as it comes, where there is a screen for that."""
+        if self._screen.colored:
+            piece = text if self._streamed else text.lstrip()
+            self._streamed += piece
+            if piece:
+                self._screen.piece("agent", piece, "agent")
+
+    def has_streamed(self, text: str) -> bool:
+        """Whether this text is the last one that was shown as it came."""
+        return bool(text.strip()) and text.strip() == self._streamed.strip()
 
     def take_up(self, step: Step) -> None:
         """Know a step that happened before, without showing it."""
@@ -75,12 +88,16 @@ class Display:
         self._screen.labelled("system", text, "system")
 
     def _show_model(self, event: Event) -> None:
+        if isinstance(event, InferenceRequested):
+            self._streamed = ""
         match event:
             case InferenceRequested() if self._turn != self._totals.turns + 1:
                 self._turn = self._totals.turns + 1
                 self._title(self._iteration())
             case InferenceFailed():
                 self._failure = event.error
+                if self._streamed:
+                    self.system("the answer broke off; what was shown of it does not count")
             case BackoffStarted():
                 self.system(f"the model gave no answer, and is asked again: {self._failure}")
             case AnswerCommitted():
@@ -143,7 +160,7 @@ class Display:
         self._text = ""
 
     def _say(self, text: str) -> None:
-        if text.strip():
+        if text.strip() and not self.has_streamed(text):
             self._screen.labelled("agent", text.strip(), "agent")
 
     def _iteration(self) -> str:

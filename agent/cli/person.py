@@ -53,22 +53,26 @@ class Person:
         present: bool,
         stop: Callable[[], None],
         stops: Callable[[str], bool] = says_stop,
+        otherwise: Callable[[str], None] | None = None,
     ) -> None:
-        """Make a person; `stop` is called for each line that `stops`."""
+        """Make a person; `stop` is called for each line that `stops`, `otherwise` for those that answer nothing."""
         self._screen = screen
         self._present = present
         self._stop = stop
         self._stops = stops
+        self._otherwise = otherwise
         self._gone = False
         self._question: MemoryObjectSendStream[str] | None = None
 
     def hear(self, line: str) -> None:
         """Take a line that was typed. Lines before a question do not answer it."""
-        self._screen.line_is_open = False
+        self._screen.entered()
         if self._stops(line):
             self._stop()
         elif self._question is not None:
             self._question.send_nowait(line)
+        elif self._otherwise is not None:
+            self._otherwise(line)
 
     def leave(self) -> None:
         """Take it that nothing will be typed any more: open and later questions are answered with no."""

@@ -1,30 +1,26 @@
 """`bpagent resume`: goes on with a run whose process ended, or which waits for a decision."""
 
-import os
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 from agent.agent import Agent
 from agent.cli import exit_codes
 from agent.cli.archive import find_log
 from agent.cli.keyboard import is_terminal
+from agent.cli.making import agent_of_log
 from agent.cli.mistakes import Mistake
 from agent.cli.person import STOPS
-from agent.cli.protocols import load_protocols
 from agent.cli.replay import told_difference
-from agent.cli.reviving import model_of, print_outcome, print_record, secrets_of
-from agent.cli.screen import Screen, screen_on, visible
-from agent.cli.session import Session, lead
-from agent.cli.setup import existing_folder, tools_of
+from agent.cli.reviving import print_outcome, print_record
+from agent.cli.screen import Screen, screen_on, visible_lines
+from agent.cli.session import Maker, Session, lead
+from agent.cli.telling import is_error
 from agent.deciding import UndecidableError
-from agent.effects import Approver
+from agent.effects import Approver, Watcher
 from agent.log import LogDiffers, RecordedRun, broke_off, check_free, read_log
-from agent.presets import Preset
-from agent.rebuilding import recorded_bthreads
-from agent.resuming import resume
-from bp import BThread, Step
+from bp import Step
 
 __all__ = ["execute"]
 
@@ -42,10 +38,10 @@ def execute(arguments: Namespace) -> int:
     if not over and not any(record["name"] == "prompt_given" for record in recorded.records):
         raise Mistake(f"{path} holds no prompt: its run ended before it began; run it again")
     screen = screen_on(sys.stderr)
-    threads = load_protocols(arguments.protocol)
-    preset, _ = recorded_bthreads(recorded, threads)
+    later = recorded.header.get("approvals") == "later" and not is_terminal()
+    preset, make = agent_of_log(arguments, recorded, later=later)
     session = Session(
-        make=_maker(arguments, recorded, preset, threads, screen),
+        make=_deciding(make, arguments, recorded, screen),
         prompt=None,
         screen=screen,
         stops=STOPS[preset.stop_text],
@@ -76,30 +72,18 @@ def _how_it_ended(recorded: RecordedRun) -> str:
 
 def _say_that_it_is_over(recorded: RecordedRun, how: str) -> int:
     screen_on(sys.stderr).labelled("system", f"the run is over: {how}; there is nothing to go on with", "system")
-    text = recorded.records[-1]["data"].get("text")
-    if text:
-        print(visible(text) if sys.stdout.isatty() else text)
+    ended = recorded.records[-1]["data"]
+    text = ended.get("text")
+    if text and not is_error(str(ended.get("status"))):
+        print("\n".join(visible_lines(text)) if sys.stdout.isatty() else text)
     return exit_codes.OK
 
 
-def _maker(
-    arguments: Namespace, recorded: RecordedRun, preset: Preset, threads: Sequence[BThread], screen: Screen
-) -> Callable[[Approver, Callable[[Step], None]], Agent]:
-    workspace = existing_folder(str(recorded.header.get("workspace")), "the log's workspace")
-    model = model_of(recorded, arguments.model, os.environ)
-    secrets = secrets_of(recorded.header.get("secrets") or (), os.environ)
-    later = recorded.header.get("approvals") == "later" and not is_terminal()
+def _deciding(make: Maker, arguments: Namespace, recorded: RecordedRun, screen: Screen) -> Maker:
+    """Have the decisions of the command line made, and tell what goes on."""
 
-    def make(approver: Approver, on_step: Callable[[Step], None]) -> Agent:
-        agent = resume(
-            recorded.path,
-            model,
-            tools_of(preset, workspace),
-            threads=threads,
-            approve="later" if later else approver,
-            secrets=secrets,
-            on_step=on_step,
-        )
+    def decided(approver: Approver, on_step: Callable[[Step], None], on_text: Watcher | None) -> Agent:
+        agent = make(approver, on_step, on_text)
         try:
             for call in arguments.approve:
                 agent.decide(call, True)
@@ -111,7 +95,7 @@ def _maker(
         _introduce(recorded, agent, screen)
         return agent
 
-    return make
+    return decided
 
 
 def _introduce(recorded: RecordedRun, agent: Agent, screen: Screen) -> None:

@@ -63,13 +63,18 @@ def print_outcome(outcome: Outcome, screen: Screen, *, as_json: bool) -> None:
     if outcome.run.status == "waiting":
         _say_what_it_waits_for(outcome.run, screen)
     if not as_json:
-        print_final_text(outcome.run)
+        print_final_text(outcome.run, was_shown=outcome.was_shown)
     elif outcome.failure is not None:
         print(dump(outcome.failure), flush=True)
 
 
-def print_final_text(run: Run) -> None:
-    """Print the last words, unless they are an error: those were told already; and what work left behind."""
+def print_final_text(run: Run, *, was_shown: bool = False) -> None:
+    """Print the last words, unless they are an error: those were told already; and what work left behind.
+
+    On a terminal they are not printed once more when they `was_shown` there as they came.
+    """
+    if was_shown and sys.stdout.isatty() and not _is_interrupted_work(run):
+        return
     if run.text and not is_error(run.status):
         text = f"{run.text}\n\n{told_to_user(run.state)}" if _is_interrupted_work(run) else run.text
         print("\n".join(visible_lines(text)) if sys.stdout.isatty() else text)

@@ -1,23 +1,17 @@
 """`bpagent run`: a model works on a task, with tools, under the rules of a preset."""
 
-import os
 import sys
 from argparse import Namespace
 from collections.abc import Callable
-from datetime import datetime
 
 from agent.agent import Agent
-from agent.cli.archive import new_log
+from agent.cli.making import new_agent
 from agent.cli.mistakes import Mistake
 from agent.cli.person import STOPS
-from agent.cli.protocols import load_protocols
-from agent.cli.reviving import nameable, print_outcome, print_record, secrets_of
+from agent.cli.reviving import print_outcome, print_record
 from agent.cli.screen import Screen, screen_on
-from agent.cli.session import Session, lead
-from agent.cli.setup import chosen_preset, existing_folder, tools_of
-from agent.effects import Approver
-from agent.models import model_from_name
-from agent.presets import Preset
+from agent.cli.session import Maker, Session, lead
+from agent.effects import Approver, Watcher
 from bp import Step
 
 __all__ = ["execute"]
@@ -27,9 +21,9 @@ def execute(arguments: Namespace) -> int:
     """Run and return the exit code. Raises for wrong input, before anything happens."""
     _check_prompt(arguments)
     screen = screen_on(sys.stderr)
-    preset = chosen_preset(arguments.preset, arguments.option, arguments.config)
+    preset, make = new_agent(arguments, later=arguments.approvals == "later")
     session = Session(
-        make=_maker(arguments, preset, screen),
+        make=_introducing(make, screen),
         prompt=arguments.prompt,
         screen=screen,
         stops=STOPS[preset.stop_text],
@@ -46,28 +40,13 @@ def _check_prompt(arguments: Namespace) -> None:
         raise Mistake("the prompt is empty; say what the agent is to do")
 
 
-def _maker(arguments: Namespace, preset: Preset, screen: Screen) -> Callable[[Approver, Callable[[Step], None]], Agent]:
-    workspace = existing_folder(arguments.workspace)
-    threads = load_protocols(arguments.protocol)
-    model = model_from_name(arguments.model, os.environ, api=arguments.api)
-    secrets = secrets_of(arguments.secret, os.environ)
-    log = new_log(arguments.log, datetime.now())
+def _introducing(make: Maker, screen: Screen) -> Maker:
+    """Have the agent tell what it is."""
 
-    def make(approver: Approver, on_step: Callable[[Step], None]) -> Agent:
-        agent = Agent(
-            model,
-            tools_of(preset, workspace),
-            preset=preset,
-            threads=threads,
-            approve="later" if arguments.approvals == "later" else approver,
-            log=log,
-            secrets=secrets,
-            about={"model": nameable(arguments.model)},
-            on_step=on_step,
-        )
-        screen.labelled(
-            "system", f"model {model.name}, preset {preset.name}\nworkspace {workspace}\nlog {log}", "system"
-        )
+    def introduced(approver: Approver, on_step: Callable[[Step], None], on_text: Watcher | None) -> Agent:
+        agent = make(approver, on_step, on_text)
+        about = f"model {agent.model.name}, preset {agent.preset.name}\nworkspace {agent.toolbox.workspace.root}"
+        screen.labelled("system", f"{about}\nlog {agent.log_path}", "system")
         return agent
 
-    return make
+    return introduced

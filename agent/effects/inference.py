@@ -7,9 +7,10 @@ from attrs import astuple, evolve, frozen
 
 from agent.effects.streaming import Watcher, coalesced
 from agent.events import AbortAsked, DeadlineReached, InferenceFailed, InferenceFinished, InferenceRequested
+from agent.hooks import NO_HOOKS, HookCaller
 from agent.messages import AssistantMessage, StopReason, Usage
 from agent.models import Answer, Delta, Model, ModelError, ModelRequest, read_calls
-from agent.models.prices import Price, estimate_tokens, message_tokens
+from agent.models.prices import Price, frame_tokens, message_tokens
 from agent.projections import Context, Totals
 from agent.tools.toolbox import Toolbox
 from bp import Event
@@ -35,9 +36,8 @@ class Measure:
 
 def estimated(request: ModelRequest, answer: Answer, shown: int | None) -> Usage:
     """Return about what an inference took, by the length of the texts."""
-    tools = sum(estimate_tokens(f"{tool.name}{tool.description}{tool.parameters}") for tool in request.tools)
     messages = sum(map(message_tokens, request.messages)) if shown is None else shown
-    read = estimate_tokens(request.system_prompt) + tools + messages
+    read = frame_tokens(request.system_prompt, request.tools) + messages
     return Usage(read, message_tokens(answer.message), is_estimate=True)
 
 
@@ -49,15 +49,18 @@ def inference_effect(
     totals: Totals,
     watcher: Watcher | None,
     measured: Measure = Measure(),
+    hooks: HookCaller = NO_HOOKS,
 ) -> Effect:
     """Return the effect of `inference_requested`. What the model wrote is read here, and nowhere else."""
+    answer_to = hooks.stream_fn or model.answer
 
     async def ask(requested: InferenceRequested) -> Event:
-        request = ModelRequest(system_prompt, context.messages(), toolbox.schemas(), requested.role)
+        messages, key = await hooks.context(context.messages()), await hooks.api_key()
+        request = ModelRequest(system_prompt, messages, toolbox.schemas(), requested.role, key)
         shown = context.tokens
         try:
             async with coalesced(watcher) as show:
-                answer = await model.answer(request, _shower(show))
+                answer = await answer_to(request, _shower(show))
         except ModelError as error:
             return InferenceFailed(requested.draft, str(error), error.retryable, error.retry_after)
         check_form(answer)

@@ -32,7 +32,12 @@ from agent.invariants.limits import (
     failures_are_limited,
     turns_are_limited,
 )
-from agent.invariants.people import a_continued_run_asks_again, follow_ups_are_heard, steering_is_heard
+from agent.invariants.people import (
+    a_continued_run_asks_again,
+    follow_ups_are_heard,
+    people_are_asked,
+    steering_is_heard,
+)
 from agent.invariants.runs import (
     STILL_UNDER_WAY,
     a_run_ends,
@@ -62,7 +67,7 @@ from agent.invariants.work import (
 from bp import BThread
 from bp.bthreads import BThreadFunction
 
-__all__ = ["ALWAYS", "OF_RULES", "STILL_UNDER_WAY", "invariants_of", "statement_of"]
+__all__ = ["ALWAYS", "OF_RULES", "STILL_UNDER_WAY", "arguments_of", "invariants_of", "statement_of"]
 
 ALWAYS = (
     one_run_after_the_other(),
@@ -85,7 +90,9 @@ OF_RULES: tuple[tuple[tuple[str, ...], Callable[[Arguments], BThread]], ...] = (
     (("one_at_a_time",), lambda of: calls_come_one_at_a_time(of["together"])),
     (("answers_in_source_order",), lambda of: answers_come_in_source_order()),
     (("skip_when_steered",), lambda of: steering_is_heard()),
-    (("continue_with_follow_ups",), lambda of: follow_ups_are_heard(of["at_once"])),
+    (("continue_with_follow_ups",), lambda of: follow_ups_are_heard(of["at_once"], of["most"])),
+    (("seek_steering",), lambda of: people_are_asked("steering")),
+    (("seek_follow_ups",), lambda of: people_are_asked("follow_up")),
     (("at_most",), lambda of: turns_are_limited(of["turns"])),
     (("too_many_failures",), lambda of: failures_are_limited(of["limit"])),
     (("empty_answers",), lambda of: empty_answers_are_limited(of["limit"])),
@@ -113,7 +120,7 @@ OF_RULES: tuple[tuple[tuple[str, ...], Callable[[Arguments], BThread]], ...] = (
 def invariants_of(rules: Sequence[BThread]) -> tuple[BThread, ...]:
     """Return the monitors of a loop with these rules. Rules are known by their names."""
     present = {rule.name: rule for rule in rules}
-    kept = [make(_arguments(present[names[-1]])) for names, make in OF_RULES if present.keys() >= set(names)]
+    kept = [make(arguments_of(present[names[-1]])) for names, make in OF_RULES if present.keys() >= set(names)]
     return (*ALWAYS, *kept)
 
 
@@ -123,7 +130,8 @@ def statement_of(name: str) -> str | None:
     return str(monitor.__doc__) if isinstance(monitor, BThreadFunction) else None
 
 
-def _arguments(rule: BThread) -> Arguments:
+def arguments_of(rule: BThread) -> Arguments:
+    """Return the arguments of a b-thread by name, with those that were left to their defaults."""
     bound = signature(rule.function).bind(*rule.args, **rule.kwargs)
     bound.apply_defaults()
     return bound.arguments

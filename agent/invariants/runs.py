@@ -13,6 +13,8 @@ from agent.events import (
     InferenceFailed,
     InferenceFinished,
     InferenceRequested,
+    MessagesFound,
+    MessagesSought,
     PromptGiven,
     ProposedAction,
     RunEnded,
@@ -49,6 +51,7 @@ OUTCOMES: dict[type[Event], tuple[type[Event], ...]] = {
     ApprovalAsked: (ApprovalAnswered,),
     ToolStarted: (ToolFinished,),
     BackoffStarted: (BackoffElapsed,),
+    MessagesSought: (MessagesFound,),
     SummaryRequested: (SummaryFinished, SummaryFailed),
 }
 """The effects of the loop: what starts one, and with what it comes back."""

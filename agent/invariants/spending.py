@@ -1,15 +1,15 @@
 """What must hold for what a run may take: tokens, money, time, the same call again, and room in the context."""
 
-from agent.calls import ToolCall, signature, still_open, without
+from agent.calls import signature
 from agent.events import (
     AnswerCommitted,
-    CallAnswered,
     DeadlineReached,
     GateApproved,
     InferenceFinished,
     InferenceRequested,
     ProposedAction,
     RunEnded,
+    SteeringGiven,
     SummaryFailed,
     SummaryFinished,
     SummaryRequested,
@@ -32,26 +32,25 @@ SPENDING = where((InferenceFinished, SummaryFinished, InferenceRequested, Summar
 
 @bthread
 def repetitions_are_limited(n: int) -> BThreadBody:
-    """The same call is proposed at most `n` - 1 times in a row; where it would be once more, the run ends."""
-    news = where((AnswerCommitted, ProposedAction, CallAnswered, InferenceRequested, RunEnded))
-    latest, times, refused = "", 0, False
-    unproposed: tuple[ToolCall, ...] = ()
+    """The same call is asked for `n` times in a row at most; the last one is not proposed, and ends the run."""
+    latest, times = "", 0
+    forbidden: tuple[str, ...] = ()
     while True:
-        said = yield sync(wait_for=news)
-        if isinstance(said, RunEnded):
-            latest, times, refused = "", 0, False
-        elif isinstance(said, AnswerCommitted):
-            unproposed = said.calls
+        said = yield sync(
+            wait_for=where((AnswerCommitted, ProposedAction, InferenceRequested, SteeringGiven, RunEnded))
+        )
+        if isinstance(said, RunEnded | SteeringGiven):
+            latest, times, forbidden = "", 0, ()
         elif isinstance(said, InferenceRequested):
-            assert not refused, f"{said.name} after the same call {n} times"
+            assert not forbidden, f"{said.name} after the same call {n} times"
         elif isinstance(said, ProposedAction):
-            times = times + 1 if signature(said.call) == latest else 1
-            latest, unproposed = signature(said.call), without(unproposed, said.call)
-            assert times < n, f"{said.call.id} is proposed, the same call {n} times in a row"
+            assert said.call.id not in forbidden, f"{said.call.id} is proposed after the same call {n} times"
         else:
-            like = [call for call in unproposed if call.id == said.call and signature(call) == latest]
-            refused = refused or (times == n - 1 and bool(like) and said.outcome == "ended")
-            unproposed = still_open(unproposed, said.call)
+            for call in said.calls:
+                if call.flaw is None:
+                    latest, times = signature(call), times + 1 if signature(call) == latest else 1
+                if forbidden or times == n:
+                    forbidden = (*forbidden, call.id)
 
 
 @bthread

@@ -5,8 +5,9 @@ from collections.abc import Iterable, Mapping
 from attrs import evolve, frozen
 
 from agent.messages import AssistantMessage, Message, Usage
+from agent.models.model import ToolSchema
 
-__all__ = ["Price", "estimate_tokens", "message_tokens", "read_prices"]
+__all__ = ["Price", "estimate_tokens", "frame_tokens", "message_tokens", "read_prices"]
 
 BYTES_PER_TOKEN = 4
 """A usual measure for English text; other scripts take more bytes for each character, and more tokens."""
@@ -53,6 +54,12 @@ def estimate_tokens(text: str) -> int:
     """Return about how many tokens `text` has."""
     length = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
     return -(-length // BYTES_PER_TOKEN)
+
+
+def frame_tokens(system_prompt: str, tools: Iterable[ToolSchema]) -> int:
+    """Return about how many tokens a request has beside its messages."""
+    told = (estimate_tokens(f"{tool.name}{tool.description}{tool.parameters}") for tool in tools)
+    return estimate_tokens(system_prompt) + sum(told)
 
 
 def message_tokens(message: Message) -> int:

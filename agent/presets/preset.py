@@ -12,7 +12,9 @@ from agent.presets.prompts import DEFAULT, can_be_filled_in, fill_in, finish_tex
 from agent.presets.rules import rules_of
 from agent.presets.types import strictly_typed
 from agent.threads import CORE
+from agent.threads.follow_ups import MOST
 from agent.threads.limits import LIMIT_TEXT
+from agent.threads.order import Together
 from bp import BThread
 from constitution import DENIED_PATHS, POLICIES, Action, Policy, Verdict, read_command_rule, read_rule
 
@@ -50,12 +52,17 @@ class Preset:
     may set these paths, if it is there.
 
     Limits: `limit_text` is what is said when `max_iterations` are over; failures and empty answers count in a row.
+    Order: with `sequential` one call at a time, but those `together` that their tools allow: neighbours in an answer,
+    or all of it; without it all run at once. `steering` skips the rest of an answer; `follow_ups` says how many are
+    heard when a run would complete.
+
     Stopping: what is typed stops the run if it has the word "stop" in it, or the letters anywhere; what was begun is
     finished, a call or a step of the loop.
 
     Limits of a run: `max_tokens`, `max_cost` (US dollars, by `prices`: MODEL=INPUT/OUTPUT for a million tokens) and
-    `deadline`. `doom_loop`: the same call so often in a row ends it. `context_tokens`: how much of the conversation is
-    shown to the model; what is older is left out ("trim") or summed up by it ("summary").
+    `deadline`. `doom_loop`: the same call so often in a row ends it. `context_tokens`: how much the model is shown,
+    system prompt and tools included; the older part of a longer conversation is left out ("trim") or summed up by the
+    model ("summary").
 
     Ending: with `complete_tool` only `complete` ends a run; with `objective_tool` only once `pursue_objective` was
     called.
@@ -91,6 +98,10 @@ class Preset:
     attempts: int = field(default=4, validator=validators.ge(1))
     # Order, stopping and ending.
     sequential: bool = True
+    together: Together = "none"
+    steering: bool = True
+    follow_ups: Literal["none", "one", "all"] = "one"
+    max_follow_ups: int = field(default=MOST, validator=validators.ge(1))
     stop_after: Literal["call", "step"] = "call"
     stop_text: Literal["word", "letters"] = "word"
     complete_tool: bool = False
@@ -170,6 +181,17 @@ class Preset:
     def counts_tokens(self) -> bool:
         """Whether something depends on how many tokens an inference takes."""
         return any((self.max_tokens, self.max_tokens_per_iteration, self.max_cost, self.summary_from))
+
+    def room_beside(self, frame: int) -> int | None:
+        """Return the tokens that messages may take beside system prompt and tools. Raises OptionError for no room."""
+        if self.context_tokens is None:
+            return None
+        if self.context_tokens <= frame:
+            raise OptionError(
+                f"context_tokens={self.context_tokens} leaves no room for messages: system prompt and tools take about "
+                f"{frame:,}"
+            )
+        return self.context_tokens - frame
 
     def price_of(self, model: str) -> Price | None:
         """Return what a model costs. Raises OptionError when the cost is limited and nobody knows the price."""

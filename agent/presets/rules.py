@@ -15,6 +15,7 @@ from agent.threads import (
     budget_per_turn,
     by_constitution,
     complete_to_finish,
+    continue_with_follow_ups,
     deadline,
     doom_loop,
     empty_answers,
@@ -24,6 +25,7 @@ from agent.threads import (
     one_objective,
     only_whole_calls,
     retry,
+    skip_when_steered,
     stop_on_request,
     stop_when_said,
     summarize_when_full,
@@ -44,8 +46,10 @@ RULES: tuple[Choice, ...] = (
     lambda preset, judge: only_whole_calls(),
     lambda preset, judge: by_constitution(judge) if judge else None,
     lambda preset, judge: no_start_without_approval(),
-    lambda preset, judge: one_at_a_time() if preset.sequential else None,
+    lambda preset, judge: one_at_a_time(preset.together) if preset.sequential else None,
     lambda preset, judge: answers_in_source_order(),
+    lambda preset, judge: skip_when_steered() if preset.steering else None,
+    lambda preset, judge: follow_ups(preset) if preset.follow_ups != "none" else None,
     lambda preset, judge: iteration_limit(preset) if preset.max_iterations else None,
     lambda preset, judge: too_many_failures(preset.max_failures) if preset.max_failures else None,
     lambda preset, judge: empty_answers(preset.max_empty_answers) if preset.max_empty_answers else None,
@@ -63,6 +67,11 @@ RULES: tuple[Choice, ...] = (
     lambda preset, judge: abort_on_request(),
 )
 """Each line gives the b-thread that a preset's options choose, or None where they choose it not."""
+
+
+def follow_ups(preset: "Preset") -> BThread:
+    """Return the b-thread that goes on with follow-ups, one by one or all at once."""
+    return continue_with_follow_ups(preset.follow_ups == "all", preset.max_follow_ups)
 
 
 def iteration_limit(preset: "Preset") -> BThread:

@@ -6,7 +6,7 @@ from agent.presets.preset import Preset
 
 __all__ = ["PRESETS", "preset_named"]
 
-DEFAULT = Preset("default")
+DEFAULT = Preset("default", together="neighbours")
 
 WORKSPACE = Preset(
     "workspace",  # S0
@@ -37,6 +37,7 @@ AUTONOMOUS = Preset(
 
 CODING = Preset(
     "coding",  # S2
+    together="all",
     policy=None,
     bounded=False,
     denied_paths=(),

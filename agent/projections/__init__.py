@@ -1,5 +1,6 @@
 """What is remembered: folds over the events of a run, which b-threads never read.
 
+- `unheard`: what people said and the model has not been shown
 - `conversation`: what was said
 - `totals`: what was spent
 - `open_calls`: what is not answered yet

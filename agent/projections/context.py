@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from attrs import define
 
-from agent.events import PromptGiven, SummaryFinished, SummaryRequested
+from agent.events import InferenceRequested, SummaryFinished, SummaryRequested
 from agent.messages import Message, Messages, ToolMessage, UserMessage
 from agent.models.prices import message_tokens
 from agent.projections.conversation import Conversation
@@ -50,6 +50,7 @@ class Context:
         self._prompt = -1  # the unit of the newest user message
         self._first = 0  # the first unit that is shown
         self._recent = 0  # the first unit that a summary under way leaves out
+        self._summed_up = 0  # the first unit that no summary tells of
         self._preface: UserMessage | None = None  # what stands for the units before that
         self._tokens = 0  # of the units from the first one on
 
@@ -74,12 +75,13 @@ class Context:
         return shown if block is None else [*shown[:at], UserMessage(block), *shown[at:]]
 
     def older_messages(self) -> tuple[Message, ...]:
-        """Return what a summary under way sums up: the summary before it, and the units that it will stand for."""
+        """Return what a summary under way sums up: the summary before it, and what came since then and is old now."""
         conversation = self._conversation.so_far()
         end = self._units[self._recent].start if self._recent < len(self._units) else len(conversation)
-        start = self._units[self._first].start if self._first < len(self._units) else end
+        start = self._units[self._summed_up].start if self._summed_up < len(self._units) else end
         older = [conversation[at] for at in range(start, end) if at != self._units[self._prompt].start]
-        return (*([self._preface] if self._preface and older else []), *older)
+        before = [self._preface] if self._preface and self._summed_up else []
+        return (*before, *older) if older else ()
 
     def fold(self, event: Event) -> None:
         """Take an event into account that conversation and state tracker have taken into account already."""
@@ -87,24 +89,28 @@ class Context:
             case SummaryRequested():
                 self._recent = self._first_that_fits(ROOM_FOR_RECENT)
             case SummaryFinished():
+                self._summed_up = self._recent
                 self._show_from(self._recent, UserMessage(SUMMED_UP + event.text))
+            case InferenceRequested():
+                self._trim()
             case _:
                 self._read_on()
-                if isinstance(event, PromptGiven):
-                    self._recent = self._first
 
     @property
     def _is_prompt_apart(self) -> bool:
         return 0 <= self._prompt < self._first
 
     def _read_on(self) -> None:
-        """Take new messages into units, and leave old ones out when there are too many."""
+        """Take new messages into units."""
         new = self._conversation.so_far()
         if len(new) == self._read:
             return
         for at in range(self._read, len(new)):
             self._add(at, new[at])
         self._read = len(new)
+
+    def _trim(self) -> None:
+        """Leave old units out when there are too many for the inference that comes now."""
         if self._limit is not None and self.tokens > self._limit:
             first = self._first_that_fits(ROOM_AFTER_TRIMMING)
             if first > self._first:
@@ -122,7 +128,8 @@ class Context:
 
     def _first_that_fits(self, part: float) -> int:
         """Return the first unit from which on all fit into a part of the limit; the newest one always does."""
-        room = (self._limit or 0) * part - (self._units[self._prompt].tokens if self._prompt >= 0 else 0)
+        apart = message_tokens(self._preface or LEFT_OUT)
+        room = (self._limit or 0) * part - apart - (self._units[self._prompt].tokens if self._prompt >= 0 else 0)
         first, tokens = len(self._units), 0
         while first > self._first:
             added = 0 if first - 1 == self._prompt else self._units[first - 1].tokens

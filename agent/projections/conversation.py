@@ -5,7 +5,7 @@ model is to hear it, and never between calls and their answers: steering with th
 run goes on with it. What a run leaves unheard enters with the next prompt, before it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 from agent.events import (
     AnswerCommitted,
@@ -13,6 +13,7 @@ from agent.events import (
     FollowUpGiven,
     HistoryGiven,
     InferenceRequested,
+    MessagesFound,
     PromptGiven,
     RunContinued,
     RunEnded,
@@ -20,6 +21,7 @@ from agent.events import (
 )
 from agent.messages import AssistantMessage, Message, Messages, ToolMessage, UserMessage
 from agent.models import with_ids
+from agent.projections.unheard import Unheard
 from agent.reasons import follow_ups_heard, words_to_the_model
 from bp import Event
 
@@ -32,7 +34,7 @@ class Conversation:
     def __init__(self) -> None:
         """Make an empty conversation."""
         self._messages: list[Message] = []
-        self._unheard: list[SteeringGiven | FollowUpGiven] = []  # in the order in which they were said
+        self._unheard = Unheard()
 
     @property
     def messages(self) -> tuple[Message, ...]:
@@ -42,7 +44,7 @@ class Conversation:
     @property
     def unheard(self) -> tuple[str, ...]:
         """What people said during a run and the model has not been shown yet."""
-        return tuple(said.text for said in self._unheard)
+        return self._unheard.texts
 
     def so_far(self) -> Messages:
         """Return all messages so far, at no cost: what a model is shown."""
@@ -51,33 +53,29 @@ class Conversation:
     def fold(self, event: Event) -> None:
         """Take an event into account."""
         match event:
-            case SteeringGiven() | FollowUpGiven():
-                self._unheard.append(event)
-            case InferenceRequested(draft="d0") if self._unheard:
-                self._hear([said for said in self._unheard if isinstance(said, SteeringGiven)])
-            case HistoryGiven():
-                self._hear(self._unheard)
-                self._messages.extend(event.messages)
-            case PromptGiven():
-                self._hear(self._unheard)
-                self._messages.append(UserMessage(event.text, event.images))
             case AnswerCommitted() if not event.is_empty:
                 self._messages.append(with_ids(event.message, event.calls))
             case CallAnswered():
                 self._messages.append(ToolMessage(event.call, event.result, event.is_error, event.images))
+            case InferenceRequested(draft="d0"):
+                self._hear(self._unheard.take_steering())
+            case SteeringGiven() | FollowUpGiven() | MessagesFound():
+                self._unheard.fold(event)
             case RunContinued():
-                self._go_on(event)
+                self._hear(words_to_the_model(event.refusals))
+                self._hear(self._unheard.take_follow_ups(follow_ups_heard(event.refusals)))
+            case HistoryGiven() | PromptGiven():
+                self._begin(event)
             case RunEnded(status="limit") if event.text:  # S0 5.1: the conversation says that it was cut short
                 self._messages.append(AssistantMessage(event.text))
 
-    def _go_on(self, continued: RunContinued) -> None:
-        """Take up what those have to say because of whom the run goes on."""
-        self._messages.extend(map(UserMessage, words_to_the_model(continued.refusals)))
-        waiting = [said for said in self._unheard if isinstance(said, FollowUpGiven)]
-        how_many = {"none": 0, "one": 1, "all": len(waiting)}[follow_ups_heard(continued.refusals)]
-        self._hear(waiting[:how_many])
+    def _begin(self, event: HistoryGiven | PromptGiven) -> None:
+        """Take up what an earlier run has left unheard, and then what is said now."""
+        self._hear(self._unheard.take_all())
+        if isinstance(event, HistoryGiven):
+            self._messages.extend(event.messages)
+        else:
+            self._messages.append(UserMessage(event.text, event.images))
 
-    def _hear(self, heard: Sequence[SteeringGiven | FollowUpGiven]) -> None:
-        for said in tuple(heard):
-            self._messages.append(UserMessage(said.text))
-            self._unheard.remove(said)
+    def _hear(self, texts: Iterable[str]) -> None:
+        self._messages.extend(map(UserMessage, texts))

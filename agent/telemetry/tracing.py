@@ -11,7 +11,7 @@ from bp import Step
 
 try:
     from opentelemetry.trace import TracerProvider, get_tracer
-except ImportError as error:  # pragma: no cover, the tests have it
+except ImportError as error:
     raise AgentError("tracing needs OpenTelemetry: pip install 'bpagent[otel]'") from error
 
 from agent.telemetry.attributes import Attributes

@@ -16,6 +16,7 @@ The rules, each a preset's choice:
 - `order`: one call at a time, or those together that may; answers in source order
 - `steering`: `skip_when_steered`; what a person says meanwhile is heard before anything else begins
 - `follow_ups`: `continue_with_follow_ups`; what a person wants next is heard before the run completes
+- `seeking`: `seek_steering`, `seek_follow_ups`; whoever speaks for people is asked
 - `limits`: turns, failures in a row, empty answers in a row
 - `budget`: tokens in a turn, tokens in total, cost
 - `repetition`: `doom_loop`, the same call again and again
@@ -41,6 +42,7 @@ from agent.threads.limits import at_most, empty_answers, too_many_failures
 from agent.threads.order import answers_in_source_order, one_at_a_time
 from agent.threads.repetition import doom_loop
 from agent.threads.retries import retry
+from agent.threads.seeking import seek_follow_ups, seek_steering
 from agent.threads.sessions import session
 from agent.threads.starts import no_start_without_approval
 from agent.threads.steering import skip_when_steered
@@ -72,6 +74,8 @@ __all__ = [
     "one_objective",
     "only_whole_calls",
     "retry",
+    "seek_follow_ups",
+    "seek_steering",
     "session",
     "skip_when_steered",
     "stop_on_request",

@@ -2,7 +2,7 @@
 
 from agent.events import FollowUpGiven, RunContinued, RunEnded
 from agent.reasons import FollowUpWaits, follow_ups_heard
-from bp import BThreadBody, bthread, sync, where
+from bp import BThreadBody, Event, bthread, sync, where
 
 __all__ = ["MOST", "continue_with_follow_ups"]
 
@@ -15,7 +15,10 @@ COMPLETION = where(RunEnded, status="completed")
 
 @bthread
 def continue_with_follow_ups(at_once: bool = False, most: int = MOST) -> BThreadBody:
-    """Refuse completion while a follow-up waits: the run goes on with it, one after the other or all `at_once`."""
+    """Refuse completion while a follow-up waits: the run goes on with it, one after the other or all `at_once`.
+
+    One after the other, no more than `most` may wait.
+    """
     while True:
         yield sync(wait_for=FollowUpGiven)
         waiting = 1
@@ -23,16 +26,17 @@ def continue_with_follow_ups(at_once: bool = False, most: int = MOST) -> BThread
             said = yield sync(
                 refuse=COMPLETION,
                 because=FollowUpWaits(at_once),
-                block=FollowUpGiven if waiting == most else None,
+                block=FollowUpGiven if waiting == most and not at_once else None,
                 wait_for=NEWS,
             )
-            waiting = still_waiting(waiting, said)
+            waiting = still_waiting(waiting, said, at_once)
 
 
-def still_waiting(waiting: int, said: FollowUpGiven | RunContinued | RunEnded) -> int:
+def still_waiting(waiting: int, said: Event, at_once: bool) -> int:
     """Return how many follow-ups wait after what happened. Those that a run leaves when it ends wait no more."""
     if isinstance(said, FollowUpGiven):
-        return waiting + 1
+        return waiting if at_once else waiting + 1
     if isinstance(said, RunEnded):
         return 0
+    assert isinstance(said, RunContinued)
     return {"none": waiting, "one": waiting - 1, "all": 0}[follow_ups_heard(said.refusals)]

@@ -3,8 +3,8 @@
 Reading order: `errors`; `marks`, `shapes`, `structures`, `annotations`, `signature` (from a function to a schema and
 a check); `boundary`, `descent`, `opening`, `workspace` (opening files); `background`, `definition` (a tool), `names`;
 `output`, `cutting`, `retention` (long texts), `descendants`, `child`, `process`, `environment` (commands); `shell/`,
-`files/`, `search/`, `file_tools`, `todo` (the tools that ship), `declared/` (tools from YAML), `objective` (how
-autonomous work begins and ends), `collection`, `toolbox` (the tools of one agent, by name).
+`terminal/`, `files/`, `search/`, `file_tools`, `todo`, `objective` (the tools that ship), `declared/` (from YAML),
+`collection`, `toolbox` (the tools of one agent).
 """
 
 from agent.tools.collection import workspace_tools

@@ -49,6 +49,7 @@ class Tool:
     `parameters` is the JSON Schema that the model is told; it comes from the same shape that checks. `timeout` is in
     seconds, None for no limit but the tool's own. `workspace` is where its relative paths start and its bounds lie,
     for the gate; None for the agent's. `argv` gives the program that a call starts without a shell, for the gate.
+    `cwd` is where the next call starts, if not in the workspace's root.
     `source` says where the tool was declared, if not in Python. Tools are compared by identity.
     """
 
@@ -62,6 +63,7 @@ class Tool:
     marks: tuple[tuple[str, Path | ShellCommand, object], ...] = ()
     workspace: Workspace | None = None
     argv: Callable[[Mapping[str, Any]], tuple[str, ...]] | None = None
+    cwd: Callable[[], str] | None = None
     source: str = ""
     parameters: dict[str, object] = field(init=False, repr=False)
 

@@ -10,11 +10,13 @@
 from agent.verification.combinations import Combination, every_subset, small_combinations
 from agent.verification.counterexample import short, tell
 from agent.verification.loop import SMALL, loop_rules, verify_loop, verify_together
+from agent.verification.situations import examples_for
 
 __all__ = [
     "SMALL",
     "Combination",
     "every_subset",
+    "examples_for",
     "loop_rules",
     "short",
     "small_combinations",

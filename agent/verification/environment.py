@@ -19,6 +19,7 @@ from agent.effects import (
     description_effect,
     execution_effect,
     inference_effect,
+    seeking_effect,
     summary_effect,
 )
 from agent.events import (
@@ -33,6 +34,8 @@ from agent.events import (
     InferenceFailed,
     InferenceFinished,
     InferenceRequested,
+    MessagesFound,
+    MessagesSought,
     PromptGiven,
     ProposedAction,
     SteeringGiven,
@@ -42,6 +45,7 @@ from agent.events import (
     ToolFinished,
     ToolStarted,
 )
+from agent.hooks import NO_HOOKS
 from agent.invariants import STILL_UNDER_WAY
 from agent.messages import AssistantMessage
 from agent.models import ScriptedModel
@@ -124,6 +128,7 @@ EXAMPLES: Examples = {
     ProposedAction: descriptions,
     ApprovalAsked: lambda asked: (ApprovalAnswered(asked.call, yes=True), ApprovalAnswered(asked.call, yes=False)),
     ToolStarted: lambda started: (ToolFinished(started.call, "done"),),
+    MessagesSought: lambda sought: (MessagesFound(sought.what), MessagesFound(sought.what, ("rather this",))),
     BackoffStarted: lambda started: (BackoffElapsed(started.attempt, 0.0),),
     SummaryRequested: lambda requested: (SummaryFinished("so far"),),
 }
@@ -137,4 +142,5 @@ def loop_effects() -> tuple[Effect, ...]:
     asking = inference_effect(ScriptedModel([]), toolbox, "", context, Totals(), None)
     acting = (description_effect(toolbox), execution_effect(toolbox, None))
     summing_up = summary_effect(ScriptedModel([]), context, Measure())
-    return (asking, *acting, approval_effect(None), backoff_effect(), summing_up)
+    people = (approval_effect(None), seeking_effect(NO_HOOKS))
+    return (asking, *acting, *people, backoff_effect(), summing_up)

@@ -9,6 +9,7 @@ from attrs import evolve
 
 from agent.calls import ToolCall
 from agent.events import DeadlineReached, InferenceFinished, InferenceRequested, SteeringGiven
+from agent.invariants import arguments_of
 from agent.messages import AssistantMessage, Usage
 from agent.threads.completion import COMPLETE, PURSUE
 from agent.verification.environment import CUT_OFF, EXAMPLES, FIRST, PEOPLE, SECOND, Examples, drafts
@@ -39,7 +40,7 @@ def examples_for(rules: Sequence[BThread]) -> Examples:
     """Return what each effect may return."""
     names = {rule.name for rule in rules}
     answers: Answers = works if names & WORKERS else drafts
-    if any(rule.name == "one_at_a_time" and {"neighbours", "all"} & {*rule.args} for rule in rules):
+    if any(rule.name == "one_at_a_time" and arguments_of(rule)["together"] != "none" for rule in rules):
         answers = with_safe_calls(answers)
     if names & SPENDERS:
         answers = spending(answers)

@@ -271,7 +271,7 @@ def test_a_run_that_broke_off_cannot_go_on(make_agent: Callable[..., Agent], too
 
 
 def test_the_outcome_of_an_effect_is_told_by_what_both_kinds_have_in_common(whole: Agent) -> None:
-    effects = {effect.on: effect for effect in whole.effects(None, lambda watcher: watcher)}
+    effects = {effect.on: effect for effect in whole.effects(None, lambda watcher: watcher, lambda error: None)}
     finished = [event for event in whole.journal.heard if isinstance(event, ToolFinished)]
     first = ToolStarted(finished[0].call)
 

@@ -258,7 +258,8 @@ class Habitual(Author):
             lines += [self.say(1)] * self.random.choice((1, 1, 1, 2, 7))
         if self.often(20):
             started = tuple(self.script(depth + 1) for _ in range(self.random.randrange(3))) if depth < 2 else ()
-            lines.append(self.random.choice(("raise", "nonsense", started, started, Author.say(self, 1))))
+            special = self.random.choice(("raise", "nonsense", started, started, Author.say(self, 1)))
+            lines.insert(self.random.randrange(1, len(lines) + 1), special)
         if isinstance(lines[-1], Say) and self.often(90):
             lines[-1] = lines[-1]._replace(then=self.random.randrange(len(lines)) if self.often(30) else 0)
         return Script(

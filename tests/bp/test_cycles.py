@@ -188,7 +188,7 @@ def test_components_are_those_of_a_graph() -> None:
     def edges(node: int) -> list[tuple[int, None]]:
         return [(target, None) for target in graph[node]]
 
-    assert list(components(graph, edges)) == [[5, 6], [1, 2, 3], [7]]  # type: ignore[arg-type]
+    assert list(components(graph, edges)) == [[5, 6], [1, 2, 3], [7]]
 
 
 def test_long_paths_need_no_recursion() -> None:
@@ -197,4 +197,4 @@ def test_long_paths_need_no_recursion() -> None:
     def edges(node: int) -> list[tuple[int, None]]:
         return [((node + 1) % n, None)]
 
-    assert [len(component) for component in components(range(n), edges)] == [n]  # type: ignore[arg-type]
+    assert [len(component) for component in components(range(n), edges)] == [n]

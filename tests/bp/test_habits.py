@@ -9,6 +9,7 @@ from weakref import ref
 import pytest
 
 from bp import (
+    Blocker,
     BProgram,
     BProgramError,
     BThreadBody,
@@ -26,7 +27,7 @@ from bp import (
 )
 from bp.habits import BREAK, MOST_MOVERS, MOST_PATIENCE, MOST_STATEMENTS, PATIENCE, Habits
 from bp.standing import Board, Running
-from tests.bp.programs import COLD, HOT, keeps_saying, requests, trace
+from tests.bp.programs import COLD, HOT, STOP, keeps_saying, requests, trace
 
 MANY = 50
 
@@ -116,14 +117,22 @@ def test_a_question_from_inside_a_b_thread_is_answered_alike_in_known_and_in_oth
     def answered(at: int, **options: Any) -> list[Any]:
         answers: list[Any] = []
         asking = asks_in_step(at, lambda: look(program), answers)
-        program = BProgram(alternate(), adds(HOT), asking, adds(COLD), **options)
+        program = BProgram(alternate(), adds(HOT), counts_to(20), asking, adds(COLD), **options)
         steps(program, MANY)
         return answers
 
-    for at in (1, 2, 40, 41):
+    for at in (1, 2, 18, 19, 20, 21, 38, 39, 40, 41):
         known, watched = answered(at), answered(at, listeners=[lambda record: None])
         assert len(known) == 1
         assert known == watched
+
+
+@bthread
+def counts_to(number: int) -> BThreadBody:
+    while True:
+        for _ in range(number - 1):
+            yield sync(wait_for=[HOT, COLD])
+        yield sync(wait_for=[HOT, COLD], block=STOP)
 
 
 def look(program: BProgram) -> tuple[Any, ...]:
@@ -220,9 +229,20 @@ def test_posts_come_when_known_steps_come_to_rest() -> None:
     happened = []
     for _ in range(MANY):
         program.post(go)
-        happened += [(step.event, step.super_step) for step in program.run()]
+        happened += [(step.event, step.super_step) for step in steps(program, 2)]
+        assert program.status == "idle"
 
     assert happened == [(kind, number) for number in range(1, MANY + 1) for kind in (go, done)]
+
+
+def test_after_the_end_it_is_still_known_who_blocks_what() -> None:
+    for number in (MANY, MANY + 1):
+        program = BProgram(alternate(), adds(HOT), adds(COLD))
+        last = steps(program, number)[-1].event
+
+        program.close()
+
+        assert program.blockers(last) == (Blocker("alternate"),)
 
 
 @pytest.mark.parametrize("limit", [11, 12, 60])

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from bp import BThreadBody, any_of, bthread, event, sync, verify
+from bp import BThreadBody, any_of, bthread, event, sync, verify, where
 from bp.liveness import assigns_later, live_locals
+from tests.bp.programs import Ping, requests
 
 A, B, C = event("a"), event("b"), event("c")
 
@@ -158,3 +159,97 @@ def test_a_cell_that_may_be_assigned_after_a_place_is_found() -> None:
     }
 
     assert assigned == {"before": False, "after": True, "again": True, "inside": True}
+
+
+# Cells: locals that an inner function uses.
+
+
+def test_states_that_differ_in_dead_cells_are_one_state() -> None:
+    @bthread
+    def forgets() -> BThreadBody:
+        while True:
+            said = yield sync(request=any_of(A, B))
+            assert any(said == one for one in (A, B))
+            yield sync(request=C)
+
+    assert verify(forgets()).states == 2
+
+
+def test_states_that_differ_in_live_cells_are_two() -> None:
+    @bthread
+    def remembers() -> BThreadBody:
+        while True:
+            said = yield sync(request=any_of(A, B))
+            yield sync(request=C)
+            assert any(said == one for one in (A, B))
+
+    assert verify(remembers()).states == 3
+
+
+def test_a_cell_that_is_a_parameter_dies_too() -> None:
+    @bthread
+    def forgets(said: Any) -> BThreadBody:
+        while True:
+            said = yield sync(request=any_of(A, B))
+            assert [one for one in (A, B) if (lambda: said)() == one]
+            yield sync(request=C)
+
+    assert verify(forgets(None)).states == 2
+
+
+def test_a_cell_that_a_function_still_holds_is_alive_though_it_is_written_first() -> None:
+    @bthread
+    def keeps_a_function() -> BThreadBody:
+        while True:
+            said = yield sync(request=any_of(A, B))
+            tells: Any = lambda: said  # noqa: B023, E731
+            yield sync(request=C)
+            assert tells() in (A, B)
+            said = None
+            tells = None
+
+    assert verify(keeps_a_function()).states == 3
+
+
+def test_a_cell_that_a_predicate_still_holds_is_alive() -> None:
+    """Two states with statements that look alike, but for what the predicate sees."""
+
+    @bthread
+    def guard() -> BThreadBody:
+        said = yield sync(request=any_of(Ping(1), Ping(2)))
+        yield sync(wait_for=where(Ping, lambda ping: ping != said))
+        said = None
+        raise AssertionError("another one")
+
+    found = verify(guard(), requests(Ping(1), 2))
+
+    assert [violation.trace for violation in found.violations] == [(Ping(2), Ping(1))]
+
+
+def test_a_cell_that_a_generator_under_way_still_holds_is_alive() -> None:
+    @bthread
+    def draws() -> BThreadBody:
+        said = yield sync(request=any_of(A, B))
+        again = (said for _ in (1, 2))
+        yield sync(request=C)
+        yield sync(request=next(again))
+        said = None
+
+    assert verify(draws()).states == 6
+
+
+def test_cells_of_comprehensions_and_outer_variables_are_told_apart() -> None:
+    """Since Python 3.12 what a comprehension captures is a cell of the function around it."""
+
+    @bthread
+    def comprehends() -> BThreadBody:
+        kept = yield sync(request=any_of(A, B))
+        for _ in ("x", "x"):
+            said = yield sync(request=any_of(A, B))
+            found = [lambda: one for one in (said, kept)]  # noqa: B023
+            assert found[0]() == kept
+            found = []
+            yield sync(request=C)
+        yield sync(request=kept)
+
+    assert verify(comprehends()).states == 1 + 2 * (2 + 2 + 1) + 1

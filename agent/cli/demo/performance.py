@@ -20,7 +20,7 @@ from agent.cli.person import approval_question
 from agent.cli.screen import Screen, screen_on
 from agent.cli.session import Session, lead
 from agent.cli.telling import action_of, command_of
-from agent.effects import Approver
+from agent.effects import Approver, Watcher
 from agent.events import ApprovalAsked, GateRejected
 from agent.run import Run
 from bp import Refusals, Step
@@ -77,7 +77,7 @@ def _introduce(screen: Screen, workshop: Workshop) -> None:
 def _session(screen: Screen, workshop: Workshop) -> Session:
     attended = is_terminal() and sys.stdout.isatty()
 
-    def make(approver: Approver, on_step: Callable[[Step], None]) -> Agent:
+    def make(approver: Approver, on_step: Callable[[Step], None], _: Watcher | None) -> Agent:
         return make_agent(workshop, approve=approver, on_step=on_step, pause=PAUSE if attended else 0.0)
 
     approver = None if attended else _nobody_is_here(screen)

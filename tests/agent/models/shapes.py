@@ -156,9 +156,24 @@ RESPONSE_SHAPES = {
         (*streamed("x", 0, ONE, A), *streamed("y", 1, {**TWO, "call_id": "a"}, B), ended()), BOTH
     ),
     "a duplicate id": Shape((*streamed("x", 0, ONE, A), *streamed("x", 1, TWO, B), ended()), BOTH),
+    "a duplicate id, interleaved": Shape(
+        (added("x", 0, **ONE), added("x", 1, **TWO), piece(A, "x", 0), piece(B, "x", 1),
+         whole("x", 0, **ONE, arguments=A), whole("x", 1, **TWO, arguments=B), ended()), BOTH
+    ),
     "another id in every event": Shape(
         (added("x1", 0, **ONE), piece(A, "x2", 0), added("y1", 1, **TWO), piece(B, "y2", 1),
          whole("x3", 0, **ONE, arguments=A), whole("y3", 1, **TWO, arguments=B), ended()), BOTH
+    ),
+    "another id in every event, and no index": Shape(
+        (added("x1", None, **ONE), piece(A, "x1"), added("y1", None, **TWO), piece(B, "y1"),
+         whole("x3", None, **ONE, arguments=A), whole("y3", None, **TWO, arguments=B), ended()), BOTH
+    ),
+    "the same index, nothing announced": Shape(
+        (whole("", 0, **ONE, arguments=A), whole("", 0, **TWO, arguments=B), ended()), BOTH
+    ),
+    "pieces after the whole call": Shape(
+        (whole("", 0, **ONE, arguments=A), piece(B, "", 0), ended()),
+        ("noted a", "not executed: the call has no tool name")
     ),
     "an empty name": Shape(
         (*streamed("x", 0, {**ONE, "name": ""}, A), ended()), ("not executed: the call has no tool name",)

@@ -48,7 +48,7 @@ def assembled(api: Api, pieces: Sequence[bytes]) -> Answer:
 @pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize("api", APIS)
 def test_a_stream_may_be_cut_in_two_anywhere(api: Api, line_end: str) -> None:
-    content = stream_of(api, line_end)
+    content = in_several_lines(stream_of(api, line_end), line_end)
 
     for at in range(len(content) + 1):
         assert is_right(assembled(api, [content[:at], content[at:]])), content[at - 10 : at]
@@ -63,9 +63,9 @@ async def test_a_stream_may_come_byte_by_byte(server: Server, api: Api, line_end
     assert is_right(await ask(server, api))
 
 
-def in_several_lines(content: bytes) -> bytes:
+def in_several_lines(content: bytes, line_end: str = "\n") -> bytes:
     """The same events, each with its JSON over several data lines."""
-    return content.replace(b", ", b",\ndata: ")
+    return content.replace(b", ", f",{line_end}data: ".encode())
 
 
 DRESSED: dict[str, Callable[[bytes], bytes]] = {

@@ -51,6 +51,16 @@ async def test_reasoning_items_are_in_the_log(make_agent: MakeAgent) -> None:
     assert run.messages[1] == message
 
 
+async def test_an_earlier_conversation_keeps_what_was_shown_and_thought(make_agent: MakeAgent) -> None:
+    """After the test, `make_agent` reads the history back from the log."""
+    thought = AssistantMessage("hi", reasoning="hm", reasoning_items=(ReasoningItem('{"id": "r"}', "m", 0),))
+    history = (UserMessage("look", (PNG,)), thought)
+
+    run = await make_agent("Done.", history=history).run("go")
+
+    assert run.messages[:2] == history
+
+
 async def test_a_log_without_images_says_nothing_of_them(make_agent: MakeAgent) -> None:
     agent = make_agent(call("note", text="a"), "Done.")
     await agent.run("go")

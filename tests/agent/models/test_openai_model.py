@@ -21,6 +21,7 @@ from agent.models import (
     openai_model,
 )
 from agent.models.event_stream import LONGEST_EVENT
+from agent.models.wires import Api
 
 pytestmark = pytest.mark.anyio
 
@@ -327,13 +328,14 @@ async def test_an_onlooker_that_raises_is_not_swallowed(server: Any) -> None:
     assert await anyio.to_thread.run_sync(server.gone.wait, 5)
 
 
-async def test_a_server_that_this_project_did_not_write(llmock: Any) -> None:
+@pytest.mark.parametrize("api", ["chat", "responses"])
+async def test_a_server_that_this_project_did_not_write(llmock: Any, api: Api) -> None:
     call = {"id": "call_1", "name": "bash", "arguments": '{"command":"ls"}'}
     url = llmock(
         {"match": {"userMessage": "go", "hasToolResult": False}, "response": {"toolCalls": [call]}},
         {"match": {"userMessage": "go", "hasToolResult": True}, "response": {"content": "All done."}},
     )
-    model = model_from_name(f"{url}#gpt-4o", {"OPENAI_API_KEY": "any"})
+    model = model_from_name(f"{url}#gpt-4o", {"OPENAI_API_KEY": "any"}, api=api)
 
     first = await model.answer(ModelRequest("", (UserMessage("go"),), (LIST,)), lambda piece: None)
     conversation = (UserMessage("go"), first.message, ToolMessage("call_1", "a.txt"))

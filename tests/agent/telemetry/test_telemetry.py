@@ -1,8 +1,10 @@
 """A run is a trace: spans with the names that dashboards know, and on them who refused what, and why."""
 
+import sys
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
@@ -269,6 +271,22 @@ async def test_a_summary_is_an_inference_too(provider: TracerProvider, exporter:
     assert facts(finished)["bpagent.role"] == "summarizer"
     assert facts(finished)["bpagent.cost"] == facts(run)["bpagent.cost"] == 0.5
     assert failed.status.status_code is StatusCode.ERROR
+
+
+async def test_without_opentelemetry_the_cure_is_named() -> None:
+    code = """if True:
+        import sys
+        sys.modules["opentelemetry"] = None
+        from agent.errors import AgentError
+        try:
+            import agent.telemetry
+        except AgentError as error:
+            print(error)
+    """
+
+    done = await anyio.run_process([sys.executable, "-c", code], cwd=Path(__file__).parents[3])
+
+    assert done.stdout.decode() == "tracing needs OpenTelemetry: pip install 'bpagent[otel]'\n"
 
 
 async def test_a_log_gives_tools_the_length_that_they_had(

@@ -35,8 +35,8 @@ from agent.threads import (
     stop_when_said,
     summarize_when_full,
 )
-from bp import BThread, Refusal, Refusals, Sync
-from tests.agent.threads.loops import A, B, Loop, action, committed, message
+from bp import BThread, Event, Refusal, Refusals, Sync
+from tests.agent.threads.loops import FLAWED, A, B, Loop, action, committed, message
 
 DONE = RunEnded("completed", "answered")
 
@@ -52,24 +52,18 @@ def took(tokens: int, cost: float | None = None) -> InferenceFinished:
 # doom_loop
 
 
-def carried_out(*calls: ToolCall) -> list[CallAnswered | ProposedAction]:
-    return [event for call in calls for event in (ProposedAction(call), CallAnswered(call.id, "x"))]
-
-
-def test_the_third_identical_proposal_is_refused_and_when_it_is_answered_nothing_more_is_asked_for() -> None:
+def test_the_third_identical_proposal_is_refused_and_nothing_more_is_asked_for() -> None:
     loop = Loop(doom_loop(3))
-    loop.hear(committed(again("1")), *carried_out(again("1")), committed(again("2")), *carried_out(again("2")))
-    loop.hear(committed(again("3")))
+    loop.hear(committed(again("1")), committed(again("2")))
+    assert loop.can(InferenceRequested())
+    loop.hear(committed(again("3"), B))
 
     assert loop.reasons(ProposedAction(again("3"))) == ["Stopped: the same call 3 times in a row."]
-    assert loop.can(ProposedAction(again("3", "other")))
-    assert loop.can(InferenceRequested())
-    loop.hear(CallAnswered("3", "skipped", outcome="ended"))
-    assert not loop.can(InferenceRequested())
     assert not loop.can(ProposedAction(B))
+    assert not loop.can(InferenceRequested())
     loop.hear(DONE)
     assert loop.can(InferenceRequested())
-    assert loop.can(ProposedAction(again("4")))
+    assert loop.can(ProposedAction(again("3")))
 
 
 def test_calls_of_one_answer_count_like_those_of_several() -> None:
@@ -83,18 +77,26 @@ def test_calls_of_one_answer_count_like_those_of_several() -> None:
     assert converses.events[-1] == RunEnded("doom_loop", "doom_loop", "Stopped: the same call 2 times in a row.")
 
 
-@pytest.mark.parametrize("between", [[ProposedAction(B)], [DONE]])
-def test_any_other_proposal_and_a_new_run_begin_the_count_anew(between: list[ProposedAction]) -> None:
+@pytest.mark.parametrize("between", [committed(B), DONE, SteeringGiven("Rather this")])
+def test_any_other_call_a_new_run_and_steering_begin_the_count_anew(between: Event) -> None:
     loop = Loop(doom_loop(3))
-    loop.hear(*carried_out(again("1"), again("2")), *between, committed(again("3")))
+    loop.hear(committed(again("1")), committed(again("2")), between, committed(again("3")))
 
     assert loop.can(ProposedAction(again("3")))
 
 
-def test_a_call_that_was_proposed_and_not_started_is_no_refused_repetition() -> None:
-    loop = Loop(doom_loop(3))
-    loop.hear(*carried_out(again("1")), committed(again("2")), ProposedAction(again("2")))
-    loop.hear(CallAnswered("2", "rejected", outcome="ended"))
+def test_a_call_that_cannot_be_proposed_neither_counts_nor_resets() -> None:
+    loop = Loop(doom_loop(2))
+    loop.hear(committed(FLAWED), committed(FLAWED))
+    assert loop.can(InferenceRequested())
+
+    loop.hear(committed(again("1")), committed(FLAWED), committed(again("2")))
+    assert not loop.can(InferenceRequested())
+
+
+def test_steering_lets_go_of_a_run_that_was_about_to_end() -> None:
+    loop = Loop(doom_loop(2))
+    loop.hear(committed(again("1"), again("2")), SteeringGiven("Rather this"))
 
     assert loop.can(InferenceRequested())
 

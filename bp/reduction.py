@@ -1,0 +1,268 @@
+"""Partial-order reduction: of orders that come to the same, one is tried.
+
+Only the events between two external ones are reduced. In a state where internal events can be selected, a *stubborn
+set* is worked out (Valmari 1989): a set of events, at least one of them selectable, such that nothing outside of it
+can change what its events do, or whether they can be selected. Only its selectable events are then tried; every other
+event is still to come afterwards, and finds everything as it would have found it before. The argument, and what stays
+the same, stand in docs/model-checking.md.
+
+What others may do later is known from their automata: before the search, each is unfolded on its own, on every event
+that anybody may ever request. That may be more than the program can do, never less.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+
+from bp.automaton import LocalFailure
+from bp.masks import Masks, bits
+from bp.selection import Choice
+from bp.state_space import StateSpace
+
+__all__ = ["Irreducible", "Reduction"]
+
+MOST_STEPS = 300_000  # of b-threads, replayed before the search: beyond, all orders are tried
+
+
+class Irreducible(Exception):
+    """This program cannot be reduced: says why."""
+
+
+class Reduction:
+    """Which of the selectable events of a state are enough, for one program.
+
+    By local state, as masks of events: `moving` advance or interrupt it, `touching` it also stops; `future` it, and
+    those that come after it, ever touch; `wishes` they ever request from inside.
+    """
+
+    def __init__(self, space: StateSpace) -> None:
+        """Unfold the automata of a program. Raises Irreducible, and VerificationError."""
+        self._space = space
+        self._masks = space.masks
+        self._after = _unfolded(space)
+        masks, locals_ = space.masks, range(len(space.automaton.locals))
+        self._moving = _turned(masks.concerned, len(locals_))
+        self._stops = [row.stops for row in masks.rows]
+        self._touching = [self._moving[local] | self._stops[local] for local in locals_]
+        later = self._later()
+        self._future = _closed(self._touching, later)
+        self._wishes = _closed([self._wished(local) for local in locals_], later)
+        self._before, self._behind = self._preferences()
+        self._matters = [self._who_matters(event) for event in range(len(masks.events))]
+        self._known: tuple[dict[tuple[int, int], tuple[int, ...]], ...] = ({}, {})
+
+    def ways(self, present: int, choices: tuple[Choice, ...]) -> Iterator[tuple[Choice, ...]]:
+        """Yield choices that are enough, in a state whose local states are `present` (a mask) and `choices` internal.
+
+        At most one way for each choice that it is worked out around, none with more choices than those before.
+        """
+        selectable = _mask(choice.event for choice in choices)
+        most = len(choices) - 1
+        for choice in choices:
+            found = self._stubborn(choice.event, present, selectable, most)
+            if found:
+                most = found.bit_count()
+                yield tuple(choice for choice in choices if found >> choice.event & 1)
+
+    def _stubborn(self, seed: int, present: int, selectable: int, most: int) -> int:
+        """Return the selectable events of a stubborn set around one of them; 0 when they come to be more than `most`.
+
+        Where there are several ways to complete the set, the one is taken that adds the fewest events.
+        """
+        found = waiting = 1 << seed
+        while waiting:
+            lowest = waiting & -waiting
+            ways = self._ways(lowest.bit_length() - 1, bool(selectable & lowest), present)
+            missing = ways[0] & ~found
+            for way in ways[1:]:
+                if missing and (way & ~found).bit_count() < missing.bit_count():
+                    missing = way & ~found
+            waiting = (waiting ^ lowest) | missing
+            found |= missing
+            if missing & selectable and (found & selectable).bit_count() > most:
+                return 0
+        return found & selectable
+
+    def _ways(self, event: int, is_selectable: bool, present: int) -> tuple[int, ...]:
+        """Return the sets of events of which a stubborn set must hold one, because it holds `event`."""
+        key = (event, present & self._matters[event])
+        known = self._known[is_selectable]
+        if key not in known:
+            members = tuple(bits(key[1]))
+            known[key] = (self._to_keep(event, members),) if is_selectable else self._to_prevent(event, members)
+        return known[key]
+
+    # A selectable event: nothing else may change what it does, and it may change nothing else.
+
+    def _to_keep(self, event: int, members: tuple[int, ...]) -> int:
+        """Return what moves those who may ever touch a selectable event, and what it leads them to touch."""
+        needed = self._keeping_the_request(event, members)
+        for local in members:
+            if self._future[local] >> event & 1:
+                needed |= self._moving[local]
+            if self._moving[local] >> event & 1:
+                for after in self._after[local].get(event, ()):
+                    needed |= self._touching[after]
+                for lifted in bits(self._stops[local]):
+                    needed |= self._behind[lifted]
+        return needed
+
+    def _keeping_the_request(self, event: int, members: tuple[int, ...]) -> int:
+        """Return what could make its requester prefer another event, where only such requesters offer it."""
+        requesters = [local for local in members if self._requests_inside(local, event)]
+        if any(not self._masks.choosy >> local & 1 for local in requesters):
+            return 0
+        needed = 0
+        for local in requesters:
+            for preferred in bits(self._preferred(local, event)):
+                stopping = [other for other in members if self._stops[other] >> preferred & 1]
+                needed |= min((self._moving[other] for other in stopping), key=int.bit_count, default=0)
+        return needed
+
+    # An event that cannot be selected now: what would have to happen before it could.
+
+    def _to_prevent(self, event: int, members: tuple[int, ...]) -> tuple[int, ...]:
+        """Return for each reason why an event cannot be selected all events that could end it."""
+        reasons = [self._moving[local] for local in members if self._stops[local] >> event & 1]
+        requesters = [local for local in members if self._requests_inside(local, event)]
+        if reasons and requesters:
+            return tuple(reasons)
+        needed = 0
+        for local in members:
+            if self._wishes[local] >> event & 1:
+                needed |= self._moving[local]
+        for local in requesters:
+            needed |= self._stopping_the_preferred(local, event, members)
+        return (*reasons, needed)
+
+    def _stopping_the_preferred(self, local: int, event: int, members: tuple[int, ...]) -> int:
+        """Return what could bring somebody to stop the event that a requester prefers to this one."""
+        free = [
+            preferred
+            for preferred in bits(self._preferred(local, event))
+            if not any(self._stops[other] >> preferred & 1 for other in members)
+        ]
+        needed = 0
+        for other in members if free else ():
+            if self._future[other] >> free[0] & 1:
+                needed |= self._moving[other]
+        return needed
+
+    # What is known before the search.
+
+    def _later(self) -> list[tuple[int, ...]]:
+        return [tuple({after for locals_ in moves.values() for after in locals_}) for moves in self._after]
+
+    def _wished(self, local: int) -> int:
+        if self._space.automaton.locals[local].environment:
+            return 0
+        return _mask(self._masks.requests[local])
+
+    def _requests_inside(self, local: int, event: int) -> bool:
+        return bool(self._wished(local) >> event & 1)
+
+    def _preferred(self, local: int, event: int) -> int:
+        """Return the events that a requester prefers to this one."""
+        if not self._masks.choosy >> local & 1:
+            return 0
+        requests = self._masks.requests[local]
+        return _mask(requests[: requests.index(event)])
+
+    def _preferences(self) -> tuple[dict[int, int], dict[int, int]]:
+        """Return what anybody ever prefers to an event, and what it is ever preferred to."""
+        before: dict[int, int] = defaultdict(int)
+        behind: dict[int, int] = defaultdict(int)
+        for local in bits(self._masks.choosy):
+            for event in self._masks.requests[local]:
+                before[event] |= self._preferred(local, event)
+                for preferred in bits(self._preferred(local, event)):
+                    behind[preferred] |= 1 << event
+        return before, behind
+
+    def _who_matters(self, event: int) -> int:
+        """Return the local states (a mask) that may ever touch an event, or one that somebody prefers to it."""
+        asked = 1 << event | self._before[event]
+        return _mask(local for local, future in enumerate(self._future) if future & asked)
+
+
+def _unfolded(space: StateSpace) -> list[dict[int, tuple[int, ...]]]:
+    """Return where each event may take each local state, with whom that starts; failures lead nowhere."""
+    masks = space.masks
+    masks.learn()
+    _check(masks)
+    after: dict[tuple[int, int], tuple[int, ...]] = {}
+    waiting = _moves(masks, after)
+    steps = 0
+    while waiting:
+        for local, event in waiting:
+            steps += 1 + len(space.automaton.locals[local].paths[0].events)
+            if steps > MOST_STEPS:
+                raise Irreducible("its b-threads may have local states without end")
+            after[local, event] = _led_to(space, local, event)
+            masks.learn()
+        _check(masks)
+        waiting = _moves(masks, after)
+    by_local: list[dict[int, tuple[int, ...]]] = [{} for _ in masks.rows]
+    for (local, event), following in after.items():
+        by_local[local][event] = following
+    return by_local
+
+
+def _moves(masks: Masks, known: dict[tuple[int, int], tuple[int, ...]]) -> list[tuple[int, int]]:
+    """Return the moves, local state and event, that were not looked at yet."""
+    return [
+        (local, event)
+        for event, concerned in enumerate(masks.concerned)
+        for local in bits(concerned)
+        if (local, event) not in known
+    ]
+
+
+def _led_to(space: StateSpace, local: int, event: int) -> tuple[int, ...]:
+    try:
+        move = space.automaton.move(local, space.masks.events[event], event)
+    except LocalFailure:
+        return ()
+    started = [child for generation in move.started for child in generation]
+    return (*started,) if move.local is None else (move.local, *started)
+
+
+def _check(masks: Masks) -> None:
+    for local in masks.automaton.locals:
+        if local.statement.otherwise is not None:
+            raise Irreducible(f"b-thread {local.name!r} has an otherwise, which may depend on everybody")
+        if local.statement.hot:
+            raise Irreducible(f"b-thread {local.name!r} is hot, and fairness is a matter of all orders")
+    if masks.failures or masks.unsure:
+        raise Irreducible("a predicate fails")
+
+
+def _closed(own: list[int], later: list[tuple[int, ...]]) -> list[int]:
+    """Return for each local state the union of what it and all that come after it have of their `own`."""
+    found = list(own)
+    changed = True
+    while changed:
+        changed = False
+        for local in reversed(range(len(found))):
+            joined = found[local]
+            for after in later[local]:
+                joined |= found[after]
+            if joined != found[local]:
+                found[local] = joined
+                changed = True
+    return found
+
+
+def _turned(by_event: list[int], locals_: int) -> list[int]:
+    """Return masks of events by local state, from masks of local states by event."""
+    found = [0] * locals_
+    for event, concerned in enumerate(by_event):
+        for local in bits(concerned):
+            found[local] |= 1 << event
+    return found
+
+
+def _mask(positions: Iterable[int]) -> int:
+    found = 0
+    for position in positions:
+        found |= 1 << position
+    return found

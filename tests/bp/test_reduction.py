@@ -1,0 +1,228 @@
+"""A reduced search tries fewer orders and finds the same."""
+
+import time
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bp import BThread, BThreadBody, Verification, bthread, event, start, sync, verify, where
+from tests.bp.philosophers import philosophers
+from tests.bp.programs import COLD, HOT, STOP, Ping, fails_after, keeps_saying, kinds, requests, says
+from tests.bp.scripts import Author, Say, Script
+from tests.bp.test_verifier_law import World, random_world, reproduce, standing_after
+
+A, B, C = event("a"), event("b"), event("c")
+
+
+@bthread
+def counts(name: str, times: int) -> BThreadBody:
+    for number in range(times):
+        yield sync(request=event(f"{name} {number}"))
+
+
+@bthread
+def goes_around(name: str, places: int) -> BThreadBody:
+    while True:
+        for place in range(places):
+            yield sync(request=event(f"{name} {place}"))
+
+
+def both(*bthreads: BThread, **options: Any) -> tuple[Verification, Verification]:
+    """Verify with every order, and with fewer; the reduction must not be given up."""
+    full, reduced = verify(*bthreads, **options), verify(*bthreads, reduce=True, **options)
+    assert not full.reduced
+    assert reduced.reduced
+    return full, reduced
+
+
+# What it saves.
+
+
+def test_of_bthreads_that_have_nothing_to_do_with_each_other_one_order_is_tried() -> None:
+    full, reduced = both(*[counts(f"counter {at}", 4).named(f"counter {at}") for at in range(4)])
+
+    assert (full.states, full.transitions) == (5**4, 4 * 4 * 5**3)
+    assert (reduced.states, reduced.transitions) == (4 * 4 + 1, 4 * 4)
+    assert reduced.holds
+    assert str(reduced) == "holds: 17 states, 16 transitions (reduced)"
+
+
+def test_philosophers_have_their_one_deadlock_in_fewer_states() -> None:
+    full, reduced = both(*philosophers(6))
+
+    assert full.states == 1297
+    assert reduced.states < 700
+    assert [violation.kind for violation in reduced.violations] == ["deadlock"]
+    assert set(reduced.violations[0].trace) == set(full.violations[0].trace)
+
+
+def test_without_being_asked_nothing_is_left_out() -> None:
+    found = verify(requests(HOT, 3), requests(COLD, 3))
+
+    assert (found.states, found.reduced) == (16, False)
+
+
+# What it must not lose.
+
+
+def test_an_event_is_not_put_off_for_ever() -> None:
+    """One b-thread goes around for ever: on its own that is enough for every state, and the others never move."""
+    around = [goes_around(f"thread {at}", 3).named(f"thread {at}") for at in range(3)]
+
+    full, reduced = both(*around, fails_after(event("thread 2 1")), never=[event("thread 1 2")], endless=True)
+
+    assert set(kinds(reduced)) == set(kinds(full))
+    assert {violation.kind for violation in reduced.violations} == {"error", "never", "endless"}
+
+
+def test_a_bthread_that_fails_hides_no_other() -> None:
+    full, reduced = both(requests(A), fails_after(A).named("one"), requests(B), fails_after(B).named("other"))
+
+    assert sorted(kinds(reduced)) == sorted(kinds(full)) == [("error", "one"), ("error", "other")]
+
+
+def test_who_comes_to_block_later_is_thought_of() -> None:
+    """`guard` says nothing about A yet, but will, and `starter` starts somebody who will."""
+
+    @bthread
+    def starter() -> BThreadBody:
+        yield sync(request=C)
+        yield start(says(sync(block=B)))
+
+    for blocker, held in ((says(sync(request=C), sync(block=A)), A), (starter(), B)):
+        full, reduced = both(requests(held), blocker)
+        assert kinds(reduced) == kinds(full) == [("deadlock", None)]
+
+
+def test_who_lifts_a_block_is_thought_of() -> None:
+    """A second choice is taken only while the first is blocked."""
+    prefers = says(sync(request=[A, B]))
+
+    full, reduced = both(prefers, says(sync(request=C, block=A)), never=[A, B])
+
+    assert {violation.message for violation in reduced.violations} == {v.message for v in full.violations}
+    assert len(reduced.violations) == 2
+
+
+def test_what_comes_from_outside_comes_in_every_order() -> None:
+    outside = [requests(HOT, 3).named("hot"), requests(COLD, 3).named("cold")]
+
+    full, reduced = both(requests(A), requests(B), environment=outside, possible=[STOP])
+
+    assert (full.states, reduced.states) == (3 + 16, 2 + 16)
+
+
+# Where it is left alone.
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        [says(sync(request=A, otherwise=lambda refusals: B)), requests(C)],
+        [says(sync(request=A, hot=True)), requests(C)],
+        [keeps_saying(sync(block=where(Ping, lambda ping: "yes"))), requests(Ping(1)), requests(C)],  # type: ignore[arg-type, return-value]
+    ],
+)
+def test_what_depends_on_everybody_or_on_every_order_is_not_reduced(program: list[BThread]) -> None:
+    found = verify(*program, reduce=True)
+
+    assert not found.reduced
+    assert found == verify(*program)
+
+
+def test_a_search_in_run_order_or_to_some_depth_is_not_reduced() -> None:
+    program = [requests(A, 3), requests(B, 3)]
+
+    assert verify(*program, order="run", reduce=True) == verify(*program, order="run")
+    assert verify(*program, max_depth=4, reduce=True) == verify(*program, max_depth=4)
+
+
+def test_bthreads_of_endlessly_many_states_are_left_to_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On its own it counts for ever; in the program it hears A twice."""
+    monkeypatch.setattr("bp.reduction.MOST_STEPS", 2_000)
+
+    @bthread
+    def hears_how_often() -> BThreadBody:
+        count = 0
+        while True:
+            yield sync(wait_for=A)
+            count += 1
+
+    found = verify(hears_how_often(), requests(A, 2), reduce=True)
+
+    assert (found.states, found.holds, found.reduced) == (3, True, False)
+
+
+def test_what_goes_wrong_only_where_the_program_never_gets_is_no_error() -> None:
+    @bthread
+    def asks_the_clock_after_a_second_event() -> BThreadBody:
+        yield sync(wait_for=A)
+        yield sync(wait_for=B)
+        yield sync(wait_for=event(f"it is {time.time()}"))
+
+    program = [asks_the_clock_after_a_second_event(), requests(A), requests(B), keeps_saying(sync(block=B))]
+
+    found = verify(*program, reduce=True)
+
+    assert (found.reduced, kinds(found)) == (False, [("deadlock", None)])
+
+
+def test_a_bounded_reduced_search_holds_as_little_as_any() -> None:
+    found = verify(*[counts(f"counter {at}", 9).named(f"counter {at}") for at in range(3)], reduce=True, max_states=9)
+
+    assert found.bounded
+    assert found.states == 9
+
+
+# The law.
+
+
+def plain(script: Script) -> Script:
+    """Return a script without what is never reduced."""
+
+    def line(said: Any) -> Any:
+        if isinstance(said, Say):
+            return said._replace(otherwise=None, hot=False)
+        return tuple(map(plain, said)) if type(said) is tuple else said
+
+    return script._replace(lines=tuple(map(line, script.lines)))
+
+
+def reducible_world(random: Random) -> World:
+    world = random_world(random)
+    others = tuple(script._replace(name=f"other {script.name}") for script in Author(random).program())
+    if random.randrange(2):
+        world = world._replace(scripts=(*world.scripts, *others))
+    return world._replace(scripts=tuple(map(plain, world.scripts)), environment=tuple(map(plain, world.environment)))
+
+
+def told(world: World, found: Verification) -> Any:
+    """Return what must be the same: who fails, each deadlock, each broken property, and whether it is endless."""
+    return (
+        {violation.bthread for violation in found.violations if violation.kind == "error"},
+        {standing_after(world, violation.trace) for violation in found.violations if violation.kind == "deadlock"},
+        sum(violation.kind == "never" for violation in found.violations),
+        any(violation.kind == "endless" for violation in found.violations),
+    )
+
+
+def compare(world: World, most: int = 300) -> tuple[int, int] | None:
+    """Compare a search with its reduction; return the states of both, or None where there is nothing to compare."""
+    full = world.verify(endless=True, max_states=most)
+    if full.bounded or any(violation.trace == () and violation.kind == "error" for violation in full.violations):
+        return None
+    reduced = world.verify(endless=True, reduce=True)
+    assert told(world, full) == told(world, reduced)
+    assert reduced.states <= full.states
+    for violation in () if world.faulty else reduced.violations:
+        reproduce(world, violation)
+    return (full.states, reduced.states) if reduced.reduced else None
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.randoms(use_true_random=False))
+def test_a_reduced_search_finds_what_a_full_one_finds(random: Random) -> None:
+    compare(reducible_world(random))
