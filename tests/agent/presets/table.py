@@ -10,7 +10,7 @@ from typing import Any
 from attrs import frozen
 
 from agent import Preset
-from tests.agent.presets import command_scenes, long_scenes, scenes
+from tests.agent.presets import command_scenes, long_scenes, people_scenes, scenes
 from tests.agent.presets.scenes import Scene
 
 Changes = Mapping[str, Any]
@@ -114,6 +114,14 @@ ROWS = (
     Row("compaction", long_scenes.a_full_context, all_alike(NO_SUMMARY), always("summary")),
     Row("attempts", scenes.four_broken_inferences, all_alike(("failed", "inference_failed")), always(5)),
     Row("sequential", scenes.batch_of_two, all_alike(ONE_BY_ONE), always(False)),
+    Row("together", people_scenes.calls_that_may_run_together,
+        all_alike(("papapa", "papa")) | {"default": ("ppaapa", "ppaa"), "coding": ("papapa", "ppaa")},
+        lambda preset: "neighbours" if preset.together != "neighbours" else "none"),
+    Row("steering", people_scenes.steered_in_a_batch, all_alike(["seen 1", "skipped"]), always(False)),
+    Row("follow_ups", people_scenes.two_follow_ups, all_alike(4), always("all")),
+    Row("max_follow_ups", people_scenes.when_follow_ups_are_heard,
+        all_alike(["follow_up_given"] * 2 + ["run_continued"] * 2),
+        always(1)),
     Row("bounded", scenes.reading_outside,
         cells("outside_allowed_paths", "outside_allowed_paths", "ran", "ran", "outside_allowed_paths", "ran"),
         either("bounded", True, False)),
