@@ -3,13 +3,16 @@
 Reading order:
 
 - `lazy`: names that are imported when they are used.
-- `calls`, `messages`: tool calls and the conversation as values. `events`: everything that can happen.
+- `messages`, `calls`: the conversation and tool calls as values. `events`: everything that can happen.
 - `errors`: what breaks a run off. `reasons`: why b-threads refuse. `threads/`: the rules of the loop.
 - `models/`, `tools/`: the world. `projections/`: what is remembered. `effects/`: what events start in the world.
-- `log/`, `header`: the record of a run, and its replay.
+- `log/`, `header`, `journal`: the record of a run, and its replay. `deciding`: what people say about calls.
 - `presets`: which rules, as data. `run`, `agent`: putting it together. `stateless`: the same as one function.
-- `rebuilding`: a log's program once more. `invariants/`, `verification/`: the loop, model-checked.
-- `retracing`, `testing`, `pytest_plugin`: tests of agents and b-threads. `cli/`: the command.
+- `rebuilding`: a log's program once more. `resuming`: going on with it.
+- `invariants/`, `verification/`: the loop, model-checked.
+- `hindsight/`: recorded runs judged again. `retracing`: what was held at each step. `page/`: a run as one HTML page.
+- `telemetry/`: a run as a trace of spans.
+- `testing`, `pytest_plugin`: tests of agents and b-threads. `cli/`: the command.
 """
 
 from typing import TYPE_CHECKING
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
     from agent.agent import Agent
     from agent.models import ScriptedModel, answer, call
     from agent.presets import Preset
+    from agent.resuming import resume
     from agent.run import Run
     from agent.stateless import LoopConfig, agent_loop
     from agent.tools import Tool, tool, workspace_tools
@@ -34,6 +38,7 @@ __all__ = [
     "agent_loop",
     "answer",
     "call",
+    "resume",
     "tool",
     "workspace_tools",
 ]
@@ -50,6 +55,7 @@ __getattr__ = from_modules(  # `import agent` alone is cheap, and so is `bpagent
         "agent_loop": "stateless",
         "answer": "models",
         "call": "models",
+        "resume": "resuming",
         "tool": "tools",
         "workspace_tools": "tools",
     },

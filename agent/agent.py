@@ -5,38 +5,45 @@ run = await agent.run("Say hello")
 """
 
 import os
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import anyio
 from attrs import evolve
 
+from agent.deciding import Approval, Decisions
 from agent.effects import (
     Approver,
+    Measure,
     Watcher,
     approval_effect,
     backoff_effect,
+    deadline_effect,
     description_effect,
     execution_effect,
     inference_effect,
+    seeking_effect,
+    summary_effect,
 )
 from agent.errors import RunError
 from agent.events import BackoffStarted, HistoryGiven, PromptGiven, RunEnded
 from agent.header import make_header
-from agent.log import LogWriter
-from agent.messages import Message
+from agent.hooks import HookCaller, Hooks
+from agent.journal import Journal, note_failure, take
+from agent.log import LogWriter, Redaction
+from agent.messages import Message, UserMessage
 from agent.models import Model
+from agent.models.prices import frame_tokens
 from agent.presets import Preset, preset_named
-from agent.projections import Conversation, OpenCalls, Totals
+from agent.projections import Context, Conversation, State, StateTracker, Totals
 from agent.run import Run
-from agent.tools import Tool, Workspace
+from agent.tools import Tool, Workspace, complete, pursue_objective
 from agent.tools.toolbox import Toolbox
-from bp import BProgram, BThread, Event, ProgramEnded, Step
+from bp import BProgram, BThread, Event, Step
 from bp.runner import Effect
 
-__all__ = ["Agent", "failure_record"]
+__all__ = ["Agent"]
 
 
 class Agent:
@@ -55,51 +62,107 @@ class Agent:
         history: Sequence[Message] = (),
         workspace: str | os.PathLike[str] | None = None,
         system_prompt: str | None = None,
-        approve: Approver | None = None,
-        log: str | os.PathLike[str] | None = None,
+        approve: Approval = None,
+        log: str | os.PathLike[str] | LogWriter | None = None,
+        secrets: Mapping[str, str] = {},
+        about: Mapping[str, str] = {},
         on_step: Callable[[Step], None] | None = None,
         on_text: Watcher | None = None,
         on_output: Watcher | None = None,
         wait: Callable[[BackoffStarted], float] | None = None,
+        hooks: Hooks | None = None,
     ) -> None:
         """Make an agent; nothing happens before its first run.
 
         preset: a name or a `Preset`. threads: more b-threads beside the preset's: protocols, monitors, limits.
         history: an earlier conversation to continue.
         workspace: the folder for calls of tools without one; by default that of the tools, else the current one.
-        approve: asked when a person has to decide; without it nobody is present, and the answer is no.
-        log: a file that must not exist yet. on_step, on_text, on_output: called with every step, and with pieces
+        approve: asked when a person has to decide; without it nobody is present, and the answer is no. "later": the
+        run rests instead, `run.status` is "waiting", and `decide` and another `run` go on.
+        log: a file that must not exist yet. secrets: texts by name that are masked in it. about: what else its header
+        says, for whoever goes on with it. on_step, on_text, on_output: called with every step, and with pieces
         of the model's text and of the tools' output. wait: seconds before the next attempt of an inference.
+        hooks: what changes the model's context, and speaks up for people.
 
-        Raises OptionError for an unknown preset, LogError when the log cannot be written.
+        Raises OptionError for an unknown preset, a limited cost without a price and a context without room, LogError
+        when the log cannot be written.
         """
         self.preset = preset_named(preset) if isinstance(preset, str) else preset
         self.model = model
         self.threads = tuple(threads)
-        self.toolbox = _make_toolbox(tuple(tools), workspace)
-        self.conversation = Conversation()
-        self.totals = Totals()
+        self.toolbox = _make_toolbox(
+            (*_own_tools(self.preset), *tools), workspace, suggests=self.preset.unknown_tool == "nearest"
+        )
+        self._measure = Measure(self.preset.price_of(model.name), self.preset.counts_tokens)
         self.bthreads = (*self.preset.bthreads(), *self.threads)
         self.program = BProgram(*self.bthreads)
-        self.heard: list[Event] = []  # what came from outside so far, in order
-        self.system_prompt = system_prompt if system_prompt is not None else self._shipped_prompt()
+        self.left_unsaid: list[str] = []  # what people said too late for a run; the next one begins with it
+        shipped = self.preset.prompt(workspace=self.toolbox.workspace.root, tools=self.toolbox.names)
+        self.system_prompt = shipped if system_prompt is None else system_prompt
         self._approve = approve
         self._on_step, self._on_text, self._on_output = on_step, on_text, on_output
         self._wait = wait
+        self._hooks = hooks or Hooks()
         self._history = tuple(history)
-        self._open_calls = OpenCalls()
-        self._last_step: Step | None = None
         self.under_way = anyio.Lock()  # held by the one run that is; a prompt waits for the end of the run before it
-        self.log_path = None if log is None else Path(log)
-        self._log = None if log is None else LogWriter(log, make_header(self))
+        self.about = dict(about)
+        self.redaction = Redaction(secrets)
+        self.decisions = Decisions()
+        self._log = self._open_log(log)
+        frame = frame_tokens(self.system_prompt, self.toolbox.schemas())
+        self.journal = Journal(self._log, self.preset.max_iterations, self.preset.room_beside(frame))
+
+    @property
+    def conversation(self) -> Conversation:
+        """What was said so far, as the model is shown it."""
+        return self.journal.conversation
+
+    @property
+    def tracker(self) -> StateTracker:
+        """The state of the work, as far as the events tell it."""
+        return self.journal.tracker
+
+    @property
+    def context(self) -> Context:
+        """What the model is shown next."""
+        return self.journal.context
+
+    @property
+    def totals(self) -> Totals:
+        """What the conversation has taken so far."""
+        return self.journal.totals
+
+    @property
+    def state(self) -> State:
+        """Where the last run stands, or stood when it ended."""
+        return self.journal.tracker.state
 
     @property
     def messages(self) -> tuple[Message, ...]:
         """The conversation so far."""
         return self.conversation.messages
 
-    async def run(self, prompt: str) -> Run:
-        """Run to the end and return the run.
+    @property
+    def log_path(self) -> Path | None:
+        """Where the log lies, if there is one."""
+        return None if self._log is None else self._log.path
+
+    @property
+    def approves_later(self) -> bool:
+        """Whether the run rests when a person has to decide."""
+        return self._approve == "later"
+
+    def decide(self, call: str, yes: bool, text: str = "") -> None:
+        """Decide about a call that waits for it; `text` is what is said with a no. The next `run` goes on with that.
+
+        Raises UndecidableError for a call that is not known, decided already, or was not asked about.
+        """
+        self.decisions.decide(self.journal.unfinished, call, yes, text)
+
+    async def run(self, prompt: str | UserMessage | None = None) -> Run:
+        """Run to the end and return the run; without a prompt, go on with the run that rests.
+
+        A prompt with images is a `UserMessage`.
 
         Raises BProgramError when a b-thread failed, RunError when the log or a listener did; the log says so then.
         """
@@ -107,13 +170,15 @@ class Agent:
         await run.drive()
         return run
 
-    def run_sync(self, prompt: str) -> Run:
+    def run_sync(self, prompt: str | UserMessage | None = None) -> Run:
         """Run to the end, for programs without an event loop."""
         return anyio.run(self.run, prompt)
 
     @asynccontextmanager
-    async def start(self, prompt: str) -> AsyncIterator[Run]:
-        """Start a run and give it; leaving the block waits for its end, an error in the block aborts it.
+    async def start(self, prompt: str | UserMessage | None = None) -> AsyncIterator[Run]:
+        """Start a run, or go on with the one that rests, and give it.
+
+        Leaving the block waits for its end, an error in the block aborts it.
 
         Unless the agent has an approver, the one who started the run is the person present: see `Run.answer`.
         """
@@ -131,8 +196,7 @@ class Agent:
     def close(self) -> None:
         """End the program and close the log."""
         self.program.close()
-        if self._log is not None:
-            self._log.close()
+        self.journal.close()
 
     def __enter__(self) -> "Agent":
         return self
@@ -142,23 +206,52 @@ class Agent:
 
     # What a run needs.
 
-    def openings(self, prompt: str) -> tuple[Event, ...]:
-        """Return what a run begins with: the prompt, and in the first run what was said before it."""
-        history, self._history = self._history, ()
-        return (*((HistoryGiven(history),) if history else ()), PromptGiven(prompt))
+    def openings(self, prompt: str | UserMessage | None) -> tuple[Event, ...]:
+        """Return what a run begins with: the prompt, and before it what was said before this run and not in one.
 
-    def effects(self, attendant: Approver | None, guarded: Callable[[Watcher], Watcher]) -> tuple[Effect, ...]:
+        A run that goes on begins with nothing. Raises RunError when there is none.
+        """
+        if prompt is None:
+            if not self.journal.is_under_way:
+                raise RunError("no run rests that could go on; give a prompt")
+            return ()
+        history = (*self._history, *map(UserMessage, self.left_unsaid))
+        self._history = ()
+        self.left_unsaid.clear()
+        asked = UserMessage(prompt) if isinstance(prompt, str) else prompt
+        return (*((HistoryGiven(history),) if history else ()), PromptGiven(asked.text, asked.images))
+
+    def effects(
+        self,
+        attendant: Approver | None,
+        guarded: Callable[[Watcher], Watcher],
+        fail: Callable[[Exception], None],
+    ) -> tuple[Effect, ...]:
         """Return the effects of the loop.
 
-        `attendant` is asked for approvals when the agent has no approver; `guarded` makes watchers fit to be called.
+        `attendant` is asked for approvals when the agent has no approver; `guarded` makes watchers fit to be called;
+        `fail` is told when a hook does not do what it should.
         """
+        hooks = HookCaller(self._hooks, fail)
         on_text = self._on_text and guarded(self._on_text)
         on_output = self._on_output and guarded(self._on_output)
         return (
-            inference_effect(self.model, self.toolbox, self.system_prompt, self.conversation, self.totals, on_text),
+            inference_effect(
+                self.model,
+                self.toolbox,
+                self.system_prompt,
+                self.journal.context,
+                self.totals,
+                on_text,
+                self._measure,
+                hooks,
+            ),
+            summary_effect(self.model, self.journal.context, self._measure),
+            deadline_effect(),
             description_effect(self.toolbox),
             execution_effect(self.toolbox, on_output),
-            approval_effect(self._approve or attendant),
+            approval_effect(self.decisions.answering(self._approve or attendant)),
+            seeking_effect(hooks),
             backoff_effect() if self._wait is None else backoff_effect(self._wait),
         )
 
@@ -166,27 +259,16 @@ class Agent:
         """Raise ProgramEnded when an earlier run failed, or the agent was closed: its program takes no events then."""
         self.program.run()
 
-    def log_step(self, step: Step) -> None:
-        """Write a step down. Raises RunError."""
-        self._last_step = step
-        if step.bthread is None:
-            self.heard.append(step.event)
-        if self._log is not None:
-            _take("the log", self._log.record, step)
+    def take_up(self, steps: Iterable[Step]) -> None:
+        """Take steps into account that the program has taken again, and that are in the log already."""
+        for step in steps:
+            self.journal.take_up(step)
 
     def remember(self, step: Step) -> None:
         """Have the projections fold a step, and then tell whoever looks on. Raises RunError."""
-        _take("a projection", self._fold, step)
+        self.journal.fold(step)
         if self._on_step is not None:
-            _take("on_step", self._on_step, step)
-
-    def flush(self) -> None:
-        """Flush the log. Raises RunError."""
-        if self._log is not None:
-            try:
-                self._log.flush()
-            except OSError as error:
-                raise RunError(f"the log cannot be written: {error}") from error
+            take("on_step", self._on_step, step)
 
     def record_failure(self, run: Run, error: Exception) -> None:
         """Write down that the run broke off, answer the calls that are open, and close the program.
@@ -195,63 +277,25 @@ class Agent:
         """
         if run.ended is None:
             run.ended = RunEnded("failed", "engine_error", str(error))
-            for answered in self._open_calls.answers():
-                self.conversation.fold(answered)
-                self._open_calls.fold(answered)
-            if not isinstance(error, ProgramEnded):  # else there was no run
-                _note_failure(error, lambda: self._log_end(run))
-        _note_failure(error, self.program.close)
+            self.journal.break_off(run.ended, error)
+        note_failure(error, self.program.close)
 
-    def _log_end(self, run: Run) -> None:
-        if self._log is not None and run.ended is not None:
-            self._log.append(failure_record(self._last_step, run.ended))
-
-    def _fold(self, step: Step) -> None:
-        self.conversation.fold(step.event)
-        self.totals.fold(step.event)
-        self._open_calls.fold(step.event)
-
-    def _shipped_prompt(self) -> str:
-        preset = self.preset
-        return preset.system_prompt.format(
-            workspace=self.toolbox.workspace.root,
-            tools=", ".join(self.toolbox.names) or "none",
-            timeout=preset.timeout,
-            output_limit=preset.output_limit,
-            max_iterations=preset.max_iterations or "as many as it takes",
-        )
+    def _open_log(self, log: str | os.PathLike[str] | LogWriter | None) -> LogWriter | None:
+        redacted = self.redaction if self.redaction.names else None
+        if isinstance(log, LogWriter):
+            log.redact_with(redacted)
+            return log
+        return None if log is None else LogWriter(log, make_header(self), redacted)
 
 
-def failure_record(last: Step | None, ended: RunEnded) -> dict[str, Any]:
-    """Return the record of a run that broke off after the step `last`."""
-    return {
-        "step": (last.number if last else 0) + 1,
-        "super_step": last.super_step if last else 0,
-        "name": ended.name,
-        "data": {"status": ended.status, "reason": ended.reason, "text": ended.text, "result": None},
-        "origin": "engine",
-    }
+def _own_tools(preset: Preset) -> tuple[Tool, ...]:
+    """Return the tools that the rules of a preset need; tools of the same name that are given take their place."""
+    return (*((pursue_objective,) if preset.objective_tool else ()), *((complete,) if preset.finishes_by_tool else ()))
 
 
-def _take(who: str, function: Callable[[Step], object], step: Step) -> None:
-    """Call `function` with a step; what it raises becomes a RunError that names it."""
-    try:
-        function(step)
-    except Exception as error:
-        event = f"step {step.number} ({step.event.name})"
-        raise RunError(f"{who} failed at {event}: {type(error).__name__}: {error}") from error
-
-
-def _note_failure(error: Exception, function: Callable[[], None]) -> None:
-    """Call `function`; what goes wrong there is a note of `error`, which is why it is called."""
-    try:
-        function()
-    except Exception as another:
-        error.add_note(f"and then: {type(another).__name__}: {another}")
-
-
-def _make_toolbox(tools: tuple[Tool, ...], workspace: str | os.PathLike[str] | None) -> Toolbox:
+def _make_toolbox(tools: tuple[Tool, ...], workspace: str | os.PathLike[str] | None, *, suggests: bool) -> Toolbox:
     """Put the tools of one agent together; those without a workspace get the agent's."""
     own = next((tool.workspace for tool in tools if tool.workspace is not None), None)
     chosen = Workspace(workspace) if workspace is not None else own or Workspace(Path.cwd())
-    return Toolbox((evolve(tool, workspace=tool.workspace or chosen) for tool in tools), chosen)
+    own_or_chosen = (evolve(tool, workspace=tool.workspace or chosen) for tool in tools)
+    return Toolbox(own_or_chosen, chosen, suggests=suggests)

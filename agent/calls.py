@@ -1,18 +1,27 @@
 """A tool call as the loop carries it, and the one result that answers it."""
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal, TypeVar
 
-from attrs import field, frozen
+from attrs import field, frozen, validators
 
+from agent.messages import Image
 from bp.payload import FrozenMapping
 
-__all__ = ["Category", "ToolCall", "ToolResult", "still_open", "without"]
+__all__ = ["Category", "ToolCall", "ToolResult", "signature", "still_open", "without"]
 
 Category = Literal["read", "write", "admin"]
 T = TypeVar("T")
 
 _NOTHING: FrozenMapping[str, Any] = FrozenMapping()
+
+
+_all_images = validators.deep_iterable(validators.instance_of(Image))
+
+
+def _images(images: Iterable[Image]) -> tuple[Image, ...]:
+    return tuple(images)
 
 
 def _frozen(items: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -24,7 +33,8 @@ class ToolCall:
     """One call that the model asks for: which tool, with which arguments.
 
     `flaw` is None for a whole call. Otherwise the call came cut off or unreadable, `arguments` is empty, and the
-    text says what is wrong; such a call is answered and never run.
+    text says what is wrong; such a call is answered and never run. `parallel` is its tool's: the call may run while
+    others run that may, too.
     """
 
     id: str
@@ -32,11 +42,12 @@ class ToolCall:
     arguments: Mapping[str, Any] = field(default=_NOTHING, converter=_frozen)
     category: Category = "write"
     flaw: str | None = None
+    parallel: bool = False
 
 
 @frozen
 class ToolResult:
-    """What a tool gives back: text for the model, and details for programs.
+    """What a tool gives back: text and images for the model, and details for programs.
 
     Errors are content (S0 5.2): `is_error` tells the model and the loop that the call did not do what it should.
     """
@@ -44,6 +55,7 @@ class ToolResult:
     text: str
     is_error: bool = False
     details: Mapping[str, Any] = field(default=_NOTHING, converter=_frozen)
+    images: tuple[Image, ...] = field(default=(), converter=_images, validator=_all_images)
 
 
 # Functions of their own, so that the b-threads which use them capture no variable: what a closure holds counts as
@@ -58,3 +70,16 @@ def without(items: tuple[T, ...], item: T) -> tuple[T, ...]:
 def still_open(calls: tuple[ToolCall, ...], answered: str) -> tuple[ToolCall, ...]:
     """Return the calls whose id is not that of the answered one."""
     return tuple(call for call in calls if call.id != answered)
+
+
+def signature(call: ToolCall) -> str:
+    """Return tool and arguments as one text, equal for equal JSON: order of keys and 5.0 for 5 make no difference."""
+    return f"{call.tool} {json.dumps(_canonical(call.arguments), sort_keys=True, separators=(',', ':'))}"
+
+
+def _canonical(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _canonical(item) for key, item in value.items()}
+    if isinstance(value, tuple | list):
+        return [_canonical(item) for item in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value

@@ -7,10 +7,10 @@ posted by people or by effects; the rest is requested by b-threads (`agent/threa
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from attrs import frozen
+from attrs import field, frozen
 
 from agent.calls import ToolCall
-from agent.messages import AssistantMessage, Message, StopReason, Usage
+from agent.messages import IF_ANY, AssistantMessage, Image, Message, StopReason, Usage
 from bp import Event, FrozenMapping, Refusals
 from constitution import Action
 
@@ -24,6 +24,9 @@ __all__ = [
     "BackoffStarted",
     "CallAnswered",
     "CallOutcome",
+    "CompletionDeclared",
+    "DeadlineReached",
+    "DeadlineSet",
     "DraftsRefused",
     "DraftsSettled",
     "FollowUpGiven",
@@ -33,6 +36,8 @@ __all__ = [
     "InferenceFailed",
     "InferenceFinished",
     "InferenceRequested",
+    "MessagesFound",
+    "MessagesSought",
     "PromptGiven",
     "ProposedAction",
     "RunContinued",
@@ -40,6 +45,9 @@ __all__ = [
     "RunStatus",
     "SteeringGiven",
     "StopAsked",
+    "SummaryFailed",
+    "SummaryFinished",
+    "SummaryRequested",
     "ToolFinished",
     "ToolStarted",
 ]
@@ -60,21 +68,22 @@ class HistoryGiven(Event):
 
 @frozen
 class PromptGiven(Event):
-    """A person asks for something; a run begins."""
+    """A person asks for something, and may show images; a run begins."""
 
     text: str
+    images: tuple[Image, ...] = field(default=(), metadata=IF_ANY)
 
 
 @frozen
 class SteeringGiven(Event):
-    """A person wants to change the course of the run; for b-threads to hear, those that ship do not."""
+    """A person wants to change the course of the run: the model is to hear it before anything else begins."""
 
     text: str
 
 
 @frozen
 class FollowUpGiven(Event):
-    """A person asks for more after what the run does now; for b-threads to hear, those that ship do not."""
+    """A person asks for more after what the run does now."""
 
     text: str
 
@@ -91,6 +100,35 @@ class AbortAsked(Event):
     """End everything now (S0 5.2)."""
 
     text: str = ""
+
+
+@frozen
+class MessagesSought(Event):
+    """A hook that speaks for people is asked whether they have something to say."""
+
+    what: Literal["steering", "follow_up"]
+
+
+@frozen
+class MessagesFound(Event):
+    """What they have to say: steering or follow-ups, which are given next."""
+
+    what: Literal["steering", "follow_up"]
+    texts: tuple[str, ...] = ()
+
+
+@frozen
+class DeadlineSet(Event):
+    """The time of the run is measured from now; it has `seconds`."""
+
+    seconds: float
+
+
+@frozen
+class DeadlineReached(Event):
+    """The time of the run is over."""
+
+    seconds: float
 
 
 # The model's turn.
@@ -170,6 +208,31 @@ class DraftsRefused(Event):
     refusals: Refusals
 
 
+# The context.
+
+
+@frozen
+class SummaryRequested(Event):
+    """A model is asked to sum up the older part of the conversation, to make room; that is no answer, and no draft."""
+
+    role: str = "summarizer"
+
+
+@frozen
+class SummaryFinished(Event):
+    """The summary, in whose place the model will be shown it from now on; the conversation itself keeps everything."""
+
+    text: str
+    usage: Usage = Usage()
+
+
+@frozen
+class SummaryFailed(Event):
+    """There is no summary: why. What does not fit is left out then."""
+
+    error: str
+
+
 # One call.
 
 
@@ -239,6 +302,7 @@ class ToolFinished(Event):
     duration: float = 0.0
     is_error: bool = False
     details: Mapping[str, Any] = FrozenMapping()
+    images: tuple[Image, ...] = field(default=(), metadata=IF_ANY)
 
 
 @frozen
@@ -253,14 +317,26 @@ class CallAnswered(Event):
     result: str
     is_error: bool = False
     outcome: CallOutcome = "ran"
+    images: tuple[Image, ...] = field(default=(), metadata=IF_ANY)
 
 
 # The end.
 
 
 @frozen
+class CompletionDeclared(Event):
+    """The agent has called `complete`: with which status, and what it says was accomplished (S1 2.3)."""
+
+    status: str
+    text: str
+
+
+@frozen
 class RunContinued(Event):
-    """The run would have completed, but somebody has something left to say: who, and what."""
+    """The run would have completed, but somebody has something left to say: who, and what.
+
+    Each `because` enters the conversation as a user message, or the next follow-up does (`agent.reasons`).
+    """
 
     refusals: Refusals
 

@@ -22,10 +22,15 @@ def make_header(agent: "Agent") -> dict[str, Any]:
         "preset": agent.preset.name,
         "configuration": plain(agent.preset.configuration()),
         "seed": None,
+        "approvals": "later" if agent.approves_later else "now",
+        "secrets": agent.redaction.names,
         "bthreads": [named(bthread) for bthread in agent.bthreads],
         "model": agent.model.name,
+        "api": getattr(agent.model, "api", None),  # which wire format a resumed run speaks; only servers have one
+        "about": agent.about,
         "tools": list(agent.toolbox.names),
         "workspace": agent.toolbox.workspace.root,
+        "system_prompt": agent.system_prompt,
         "versions": {"python": platform.python_version(), **{package: _version(package) for package in PACKAGES}},
         "begun": datetime.now(UTC).isoformat(timespec="seconds"),
     }

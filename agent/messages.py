@@ -4,12 +4,15 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Literal, overload
 
-from attrs import frozen
+from attrs import field, frozen, validators
 
 __all__ = [
+    "IF_ANY",
     "AssistantMessage",
+    "Image",
     "Message",
     "Messages",
+    "ReasoningItem",
     "RequestedCall",
     "StopReason",
     "ToolMessage",
@@ -17,13 +20,36 @@ __all__ = [
     "UserMessage",
 ]
 
+IF_ANY = {"in the log": "if any"}
+"""Metadata of a field that records leave out when it is empty: most messages show nothing."""
+
 
 @frozen
 class Usage:
-    """Tokens that one inference took, as the provider counted them; 0 where it said nothing."""
+    """Tokens that one inference took, as the provider counted them; 0 where it said nothing.
+
+    cost: in US dollars, None where no price is known. is_estimate: the provider said nothing, and the length of the
+    texts was taken for it.
+    """
 
     input_tokens: int = 0
     output_tokens: int = 0
+    cost: float | None = None
+    is_estimate: bool = False
+
+    @property
+    def tokens(self) -> int:
+        """Input and output together."""
+        return self.input_tokens + self.output_tokens
+
+    def __add__(self, other: "Usage") -> "Usage":
+        cost = None if self.cost is None and other.cost is None else (self.cost or 0.0) + (other.cost or 0.0)
+        return Usage(
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            cost,
+            self.is_estimate or other.is_estimate,
+        )
 
 
 @frozen
@@ -36,19 +62,45 @@ class RequestedCall:
 
 
 @frozen
+class Image:
+    """A picture as bytes, in the format that `media_type` names, such as "image/png". Raises ValueError for none."""
+
+    media_type: str = field(validator=validators.matches_re(r"image/[a-z0-9.+-]+"))
+    content: bytes = field(validator=(validators.instance_of(bytes), validators.min_len(1)), repr=False)
+
+
+@frozen
+class ReasoningItem:
+    """A provider's own record of reasoning, as JSON text, which it wants back exactly where it was.
+
+    `before_call` is the number of the call that it led to, counted from 0; None: it led to the text. `model` wrote it;
+    no other can read it.
+    """
+
+    content: str = field(validator=validators.instance_of(str))
+    model: str = field(validator=validators.instance_of(str))
+    before_call: int | None = None
+
+
+@frozen
 class UserMessage:
-    """What a person said."""
+    """What a person said, and showed."""
 
     text: str
+    images: tuple[Image, ...] = field(default=(), metadata=IF_ANY)
 
 
 @frozen
 class AssistantMessage:
-    """What the model said, and the calls that it asked for, in its order."""
+    """What the model said, and the calls that it asked for, in its order.
+
+    `reasoning` is for people to read, `reasoning_items` are for the provider alone.
+    """
 
     text: str = ""
     calls: tuple[RequestedCall, ...] = ()
     reasoning: str = ""
+    reasoning_items: tuple[ReasoningItem, ...] = field(default=(), metadata=IF_ANY)
 
 
 @frozen
@@ -58,6 +110,7 @@ class ToolMessage:
     call_id: str
     text: str
     is_error: bool = False
+    images: tuple[Image, ...] = field(default=(), metadata=IF_ANY)
 
 
 Message = UserMessage | AssistantMessage | ToolMessage

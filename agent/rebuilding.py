@@ -4,40 +4,62 @@ A log is data and must not run code: of the b-threads that only a log names, tho
 package; all others have to be given by whoever rebuilds.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
 from agent.header import named
 from agent.log import LogError, RecordedRun
 from agent.presets import Preset
-from bp import BProgram, BThread
+from bp import BProgram, BThread, Record
 from bp.bthreads import BThreadFunction
 
-__all__ = ["RebuildError", "rebuild"]
+__all__ = [
+    "RebuildError",
+    "rebuild",
+    "recorded_bthread",
+    "recorded_bthreads",
+    "recorded_entries",
+    "recorded_preset",
+]
 
 
 class RebuildError(LogError):
     """The program of a log cannot be built again: the message says which b-thread is missing or differs."""
 
 
-def rebuild(run: RecordedRun, threads: Sequence[BThread] = ()) -> BProgram:
-    """Return the program that made a log, not begun.
+def rebuild(
+    run: RecordedRun, threads: Sequence[BThread] = (), listeners: Iterable[Callable[[Record], None]] = ()
+) -> BProgram:
+    """Return the program that made a log, not begun; `listeners` are told of its steps.
 
     `threads` are the b-threads that the run had beside its preset's and that do not ship, in any order. Raises
     RebuildError when the header cannot be read, or when a b-thread is missing, differs, or was not in the run.
     """
-    preset = _preset(run)
+    preset, beside = recorded_bthreads(run, threads)
+    return BProgram(*preset.bthreads(), *beside, listeners=listeners)
+
+
+def recorded_bthreads(run: RecordedRun, threads: Sequence[BThread] = ()) -> tuple[Preset, tuple[BThread, ...]]:
+    """Return the preset of a log, and the b-threads that the run had beside it. Raises RebuildError like `rebuild`."""
+    preset = recorded_preset(run)
     recorded = _recorded_bthreads(run)
     chosen = preset.bthreads()
-    beside = [_bthread_beside(run, entry, threads) for entry in recorded[len(chosen) :]]
-    built = (*chosen, *beside)
-    _check_equal(run, recorded, [named(bthread) for bthread in built])
+    beside = tuple(recorded_bthread(run, entry, threads) for entry in recorded[len(chosen) :])
+    _check_equal(run, recorded, [named(bthread) for bthread in (*chosen, *beside)])
     _check_all_used(run, threads, beside)
-    return BProgram(*built)
+    return preset, beside
 
 
-def _preset(run: RecordedRun) -> Preset:
+def recorded_entries(run: RecordedRun, preset: Preset) -> list[Mapping[str, Any]]:
+    """Return what the header says of the b-threads beside the preset's. Raises RebuildError if those differ."""
+    recorded, chosen = _recorded_bthreads(run), preset.bthreads()
+    _check_equal(run, recorded[: len(chosen)], [named(bthread) for bthread in chosen])
+    return recorded[len(chosen) :]
+
+
+def recorded_preset(run: RecordedRun) -> Preset:
+    """Return the preset of a log, with its options. Raises RebuildError when the header does not say it."""
     configuration = run.header.get("configuration")
     if not isinstance(configuration, Mapping):
         raise RebuildError(f"{run.path}, line 1: the header has no configuration; the log was changed or damaged")
@@ -58,7 +80,7 @@ def _recorded_bthreads(run: RecordedRun) -> list[Mapping[str, Any]]:
     return recorded
 
 
-def _bthread_beside(run: RecordedRun, entry: Mapping[str, Any], threads: Sequence[BThread]) -> BThread:
+def recorded_bthread(run: RecordedRun, entry: Mapping[str, Any], threads: Sequence[BThread]) -> BThread:
     """Return the b-thread that `entry` names: one of `threads`, or one that ships."""
     given = [bthread for bthread in threads if named(bthread) == entry]
     found = given[0] if given else _shipped(entry)

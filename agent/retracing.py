@@ -13,7 +13,7 @@ from bp import Blocker, BProgram, BProgramError, Event, Step
 if TYPE_CHECKING:
     from agent.run import Run
 
-__all__ = ["Held", "Moment", "retrace"]
+__all__ = ["Held", "Moment", "held_back", "retrace"]
 
 
 @frozen
@@ -39,7 +39,7 @@ def retrace(run: "Run") -> tuple[Moment, ...]:
     Nothing is known to be held from where a b-thread decides otherwise than it did: b-threads are to be pure.
     """
     program = BProgram(*run.agent.bthreads)
-    seen = {moment.step: moment for moment in _retraced(program, run.agent.heard)}
+    seen = {moment.step: moment for moment in _retraced(program, run.agent.journal.heard)}
     steps = tuple(seen.get(step, Moment(step)) for step in run.steps)
     return (*steps, *([seen[None]] if None in seen and run.steps[-1:] == list(seen)[-2:-1] else []))
 
@@ -47,12 +47,12 @@ def retrace(run: "Run") -> tuple[Moment, ...]:
 def _retraced(program: BProgram, heard: list[Event]) -> Iterator[Moment]:
     try:
         for event in (None, *heard):
-            held = _held(program)
+            held = held_back(program)
             if event is not None:
                 program.post(event)
             while (step := program.step()) is not None:
                 yield Moment(step, held)
-                held = _held(program)
+                held = held_back(program)
         yield Moment(None, held)
     except BProgramError:
         return  # here the run broke off
@@ -60,7 +60,7 @@ def _retraced(program: BProgram, heard: list[Event]) -> Iterator[Moment]:
         program.close()
 
 
-def _held(program: BProgram) -> tuple[Held, ...]:
+def held_back(program: BProgram) -> tuple[Held, ...]:
     """Return what is requested and cannot be selected; a request that has an `otherwise` is refused, not held."""
     return tuple(
         Held(event, name, blockers)

@@ -1,14 +1,16 @@
 """One run: from a prompt to its end. What happened stays in it; while it runs, people may step in."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio
 
+from agent.deciding import open_questions
 from agent.errors import RunError
 from agent.events import AbortAsked, ApprovalAsked, FollowUpGiven, RunEnded, SteeringGiven, StopAsked
-from agent.messages import Message, Usage
+from agent.messages import Message, Usage, UserMessage
+from agent.projections import State
 from bp import Event, Step
 from bp.runner import GRACE, Runner
 
@@ -26,25 +28,44 @@ class Run:
     are what people do meanwhile; they may be called from the event loop of the run only. `agent` is whose run it is.
     """
 
-    def __init__(self, agent: "Agent", prompt: str, *, attended: bool = False) -> None:
-        """Prepare a run; `Agent.run` and `Agent.start` make and drive it. attended: somebody may `answer`."""
+    def __init__(self, agent: "Agent", prompt: str | UserMessage | None, *, attended: bool = False) -> None:
+        """Prepare a run; `Agent.run` and `Agent.start` make and drive it. attended: somebody may `answer`.
+
+        Without a prompt it goes on with the run that rests. Raises RunError when none does.
+        """
+        openings = agent.openings(prompt)
         self.agent = agent
-        self._runner = Runner(agent.program, agent.effects(self.ask if attended else None, self._guarded), journal=self)
+        self._taken_up: Sequence[Step] = () if openings else tuple(agent.journal.unfinished)
+        effects = agent.effects(self.ask if attended else None, self._guarded, self._fail)
+        self._runner = Runner(agent.program, effects, journal=self)
         self._news: anyio.Event | None = None  # what readers wait for: the next step, or the end
         self._over = False
         self._attended = attended
         self._questions: dict[str, _Question] = {}  # from the moment that whoever looks on may hear of them
-        self.steps: list[Step] = []
+        self._unsaid: list[SteeringGiven | FollowUpGiven] = []  # what people said, and its turn has not come yet
+        self.steps: list[Step] = list(self._taken_up)
         self.ended: RunEnded | None = None
-        for opening in agent.openings(prompt):  # now, so that nothing that people do can come before it
+        if attended:
+            self._questions = {call: _Question() for call in open_questions(self._taken_up)}
+        for opening in openings:  # now, so that nothing that people do can come before it
             self._runner.post(opening)
 
     # How it went.
 
     @property
     def status(self) -> str:
-        """How the run ended: completed, limit, doom_loop, failed, stopped or aborted; "running" until then."""
-        return "running" if self.ended is None else self.ended.status
+        """How the run ended: completed, limit, doom_loop, failed, stopped or aborted; "running" until then.
+
+        "waiting" when it rests because a person has to decide later: see `waiting_for` and `Agent.decide`.
+        """
+        if self.ended is not None:
+            return self.ended.status
+        return "waiting" if self._over else "running"
+
+    @property
+    def waiting_for(self) -> tuple[ApprovalAsked, ...]:
+        """The questions that nobody has answered yet."""
+        return tuple(open_questions(self.steps).values())
 
     @property
     def reason(self) -> str:
@@ -72,6 +93,17 @@ class Run:
         return self.agent.conversation.messages
 
     @property
+    def state(self) -> State:
+        """Where the run stands, or stood when it ended: objective, iteration, terminal, files that were modified."""
+        return self.agent.state
+
+    @property
+    def unheard(self) -> tuple[str, ...]:
+        """What people said and the model was not shown: in this run, and after its end until the next one begins."""
+        unsaid = (words.text for words in self._unsaid)
+        return (*self.agent.conversation.unheard, *unsaid, *self.agent.left_unsaid)
+
+    @property
     def usage(self) -> Usage:
         """Tokens of the whole conversation."""
         return self.agent.totals.usage
@@ -92,12 +124,25 @@ class Run:
         self._runner.post(AbortAsked(text), "drop")
 
     def steer(self, text: str) -> None:
-        """Post `steering_given`. No preset has a b-thread that hears it yet; one of your own can (`threads=`)."""
-        self._runner.post(SteeringGiven(text))
+        """Change the course of the run: calls that have not started are skipped, and the model hears `text` next.
+
+        What comes too late for that stays in `unheard`, and is what the agent's next run begins with.
+        """
+        self._say(SteeringGiven(text))
 
     def follow_up(self, text: str) -> None:
-        """Post `follow_up_given`. No preset has a b-thread that hears it yet; one of your own can (`threads=`)."""
-        self._runner.post(FollowUpGiven(text))
+        """Ask for more: when the run would complete it goes on with `text` instead.
+
+        What comes too late for that stays in `unheard`, and is what the agent's next run begins with.
+        """
+        self._say(FollowUpGiven(text))
+
+    def _say(self, words: SteeringGiven | FollowUpGiven) -> None:
+        if self._over:
+            self.agent.left_unsaid.append(words.text)
+            return
+        self._unsaid.append(words)
+        self._runner.post(words, "drop")
 
     def answer(self, call: str, yes: bool, text: str = "") -> None:
         """Answer the question about the call with this id. Raises KeyError when none is open."""
@@ -134,17 +179,29 @@ class Run:
         """
         async with self.agent.under_way:
             try:
-                await self._to_its_end()
-            except Exception as error:
-                self.agent.record_failure(self, error)
-                raise
+                self._check_turn()
+                await self._recorded_to_its_end()
             finally:
                 await self._runner.close()
                 self._over = True
+                self.agent.left_unsaid.extend(words.text for words in self._unsaid)
+                self._unsaid.clear()
                 self._tell_watchers()
+
+    def _check_turn(self) -> None:
+        if not self._taken_up and self.agent.journal.is_under_way:
+            raise RunError("a run rests already; go on with it, run() without a prompt, before you ask for more")
+
+    async def _recorded_to_its_end(self) -> None:
+        try:
+            await self._to_its_end()
+        except Exception as error:
+            self.agent.record_failure(self, error)
+            raise
 
     async def _to_its_end(self) -> None:
         self.agent.check_usable()
+        self._runner.resume(self._taken_up)
         try:
             await self._runner.run(until=RunEnded)
         except anyio.get_cancelled_exc_class():
@@ -158,22 +215,27 @@ class Run:
     def record(self, step: Step) -> None:
         """Take down a step: first the log, then the projections, then whoever looks on. Raises RunError."""
         self.steps.append(step)
-        self.agent.log_step(step)
+        self.agent.journal.write(step)
         if isinstance(step.event, RunEnded):
             self.ended = step.event
         if isinstance(step.event, ApprovalAsked) and self._attended:
             self._questions[step.event.call.id] = _Question()
+        if isinstance(step.event, SteeringGiven | FollowUpGiven) and step.event in self._unsaid:
+            self._unsaid.remove(step.event)
         self.agent.remember(step)
         self._tell_watchers()
 
     def flush(self) -> None:
         """Have the log flushed."""
-        self.agent.flush()
+        self.agent.journal.flush()
 
     def _tell_watchers(self) -> None:
         news, self._news = self._news, None
         if news is not None:
             news.set()
+
+    def _fail(self, error: Exception) -> None:
+        self._runner.fail(error)
 
     def _guarded(self, watcher: Callable[[str], None]) -> Callable[[str], None]:
         """Return `watcher` as effects call it: one that raises ends the run, and is no fault of a model or a tool."""

@@ -8,7 +8,7 @@ from attrs import evolve, frozen
 
 from agent.agent import Agent
 from agent.errors import RunError
-from agent.events import AnswerCommitted, CallAnswered, RunEnded
+from agent.events import AnswerCommitted, CallAnswered, RunContinued, RunEnded
 from agent.messages import Message, UserMessage
 from agent.models import Model
 from agent.presets import Preset, preset_named
@@ -19,7 +19,7 @@ from bp import Step
 __all__ = ["LoopConfig", "agent_loop"]
 
 LIMIT_REACHED = "Maximum iteration limit reached"
-MESSAGE_NEWS = AnswerCommitted | CallAnswered | RunEnded  # what the conversation grows by
+MESSAGE_NEWS = AnswerCommitted | CallAnswered | RunContinued | RunEnded  # what the conversation grows by
 
 
 @frozen
@@ -62,13 +62,13 @@ async def agent_loop(
         on_step=lambda step: listener.hear(step, agent),
         on_text=listener.stream,
     ) as agent:
-        run = await _run_until(agent, messages[-1].text, signal)
+        run = await _run_until(agent, messages[-1], signal)
     if run.status == "failed":
         raise RunError(run.text)
     return messages
 
 
-async def _run_until(agent: Agent, prompt: str, signal: anyio.Event | None) -> Run:
+async def _run_until(agent: Agent, prompt: UserMessage, signal: anyio.Event | None) -> Run:
     """Run to the end, or until `signal` is set."""
     if signal is None:
         return await agent.run(prompt)

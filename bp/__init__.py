@@ -13,7 +13,9 @@ Read in this order; each module needs only those above it:
     super_step   the bound on what happens between two external events
     crew         the living b-threads: the one place that touches generators
     posts        external events on their way in
+    habits       what a program does again and again, learned as an automaton
     strategies   which selectable event comes next
+    steps        what a program tells about a step
     program      BProgram: one step after the other
     tape         a trace taken again: step by step, until it differs
     runner       programs with effects, on asyncio and trio (imported by name: `from bp.runner import Runner`)
@@ -44,9 +46,10 @@ from bp.event_sets import ALL, NONE, EventSet, contains, where
 from bp.events import Event, NamedEvent, event
 from bp.payload import FrozenMapping, freeze
 from bp.posts import Receipt
-from bp.program import BProgram, Record, Status, Step
+from bp.program import BProgram, Status
 from bp.standing import Blocker
 from bp.statements import Refusal, Refusals, Start, Sync, any_of, start, sync
+from bp.steps import Record, Step
 from bp.strategies import Candidate, PriorityStrategy, RandomStrategy, RoundRobinStrategy, Strategy
 from bp.tape import Divergence, Replay, replay, state_at
 

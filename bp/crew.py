@@ -5,8 +5,10 @@ synchronization point, one after the other, and then those that were started mea
 """
 
 from collections import deque
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
+from functools import partial
+from typing import Any
 
 from bp.bthreads import BThread
 from bp.errors import BThreadError
@@ -15,13 +17,33 @@ from bp.standing import SILENT, Board, Running
 from bp.statements import Start, Sync
 from bp.super_step import SuperStep
 
-__all__ = ["Crew"]
+__all__ = ["Crew", "Raised", "answer"]
+
+
+class Raised:
+    """An answer of a b-thread that raised: its error, to be raised again, once."""
+
+    __slots__ = ("errors",)
+
+    def __init__(self, error: Exception) -> None:
+        """Keep `error` until it is raised again; later would make a circle with the frames that it passed."""
+        self.errors = [error]
+
+
+def answer(send: Callable[[Event], Any], event: Event) -> Any:
+    """Return what a b-thread answers to `event`: what it yields, or `Raised`."""
+    try:
+        return send(event)
+    except Exception as error:
+        return Raised(error)
 
 
 class Crew:
     """The living b-threads of one program, by age, and the newcomers of the current round."""
 
-    __slots__ = ("_ages", "_board", "_errors", "_event", "_newcomers", "_step", "_super_step", "busy", "living")
+    __slots__ = (
+        "_ages", "_board", "_errors", "_event", "_newcomers", "_step", "_super_step", "busy", "changes", "living",
+    )  # fmt: skip
 
     def __init__(self, board: Board, super_step: SuperStep) -> None:
         """Make an empty crew that files its statements on `board` and counts its starts in `super_step`."""
@@ -33,6 +55,7 @@ class Crew:
         self._event: Event | None = None
         self._step = 0
         self.living: dict[Running, None] = {}
+        self.changes = 0  # how many b-threads were started, and were over, so far
         self.busy = False  # whether a b-thread is running right now
 
     def begin(self, bthreads: Iterable[BThread]) -> None:
@@ -53,7 +76,24 @@ class Crew:
                 if interrupted and running in interrupted:
                     self._interrupt(running)
                 else:
-                    resume(running, event)
+                    resume(running, event, running.send)
+        finally:
+            self.busy = False
+        if self._newcomers or self._errors:
+            self._finish_round()
+
+    def go_on(self, resumed: Sequence[Running], answers: Sequence[Any], event: Event, step: int) -> None:
+        """Let all `resumed` reach their next synchronization point, the first of whom have answered already.
+
+        Raises as `advance` does.
+        """
+        self._event, self._step = event, step
+        self.busy = True
+        try:
+            for running, answered in zip(resumed, answers, strict=False):
+                self._resume(running, event, partial(_repeat, answered))
+            for running in resumed[len(answers) :]:
+                self._resume(running, event, running.send)
         finally:
             self.busy = False
         if self._newcomers or self._errors:
@@ -92,11 +132,12 @@ class Crew:
         running = Running(bthread.name, priority, self._ages, body)
         self._ages += 1
         self.living[running] = None
-        self._resume(running, None)
+        self.changes += 1
+        self._resume(running, None, running.send)
 
-    def _resume(self, running: Running, event: Event | None) -> None:
+    def _resume(self, running: Running, event: Event | None, send: Callable[[Any], Any]) -> None:
         try:
-            statement = running.send(event)
+            statement = send(event)
             while type(statement) is Start:
                 self._take_on(running, statement)
                 statement = running.send(None)
@@ -123,6 +164,7 @@ class Crew:
         """Forget a b-thread that is over; from now on it costs nothing."""
         self._board.file(running, SILENT)
         del self.living[running]
+        self.changes += 1
 
     def _close(self, running: Running) -> None:
         try:
@@ -141,3 +183,9 @@ class Crew:
         )  # fmt: skip
         blame.__cause__ = error
         self._errors.append(blame)
+
+
+def _repeat(answered: Any, _: Event) -> Any:
+    if isinstance(answered, Raised):
+        raise answered.errors.pop()
+    return answered

@@ -7,55 +7,34 @@ The theory of operation. A program *rests* when no internal event is selectable.
     concern    decide who resumes: who requests it, waits for it, or is interrupted by it
     advance    each of them, by priority and age, then those they started        (bp/crew.py)
 
+A step that is known from before does the last of these at once (bp/habits.py). Only the strategy by priority without
+listeners has such steps. What they leave unfiled is put on the board before anybody looks at it: see `_file`.
+
 Errors up to `concern` select and record nothing. A b-thread that raises lets the others of its round reach their
 synchronization points. Either way the program has failed, and its generators are closed, youngest first.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator
-from types import TracebackType
-from typing import Literal, NamedTuple, Self, TypeVar
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any, Literal, Self, TypeVar
 
 from bp.bthreads import BThread
-from bp.crew import Crew
+from bp.crew import Crew, Raised
 from bp.errors import BProgramError, BThreadError, EndlessLoop, ProgramEnded
 from bp.events import Event
+from bp.habits import Habits, Place
 from bp.posts import Posts, Receipt, WhenBlocked
 from bp.standing import Blocker, Board, Running
 from bp.statements import Refusals, Sync
-from bp.strategies import Candidate, PriorityStrategy, Strategy
+from bp.steps import Listener, Record, Step
+from bp.strategies import Candidate, Strategy, choose, chooser_of
 from bp.super_step import SuperStep
 
-__all__ = ["BProgram", "Listener", "Record", "Status", "Step"]
+__all__ = ["BProgram", "Status"]
 
 T = TypeVar("T")
+_new = tuple.__new__  # a NamedTuple's own way to be made takes twice as long
 Status = Literal["ready", "idle", "blocked", "finished", "failed", "closed"]
-
-
-class Step(NamedTuple):
-    """One selected event: its number (from 1), the super-step it belongs to, and who requested it.
-
-    `super_step` counts the external events so far; `bthread` is None for an external event. `refusals` are those
-    that were answered when the event is somebody's `otherwise`, else None.
-    """
-
-    number: int
-    event: Event
-    super_step: int
-    bthread: str | None
-    refusals: Refusals | None = None
-
-
-class Record(NamedTuple):
-    """A step as listeners see it: what else could have been selected, who resumed, and what went wrong."""
-
-    step: Step
-    candidates: tuple[Candidate, ...]
-    resumed: tuple[str, ...]
-    interrupted: tuple[str, ...]
-    error: BThreadError | EndlessLoop | None = None
-
-
-Listener = Callable[[Record], None]
 
 
 class BProgram:
@@ -80,17 +59,16 @@ class BProgram:
         for bthread in bthreads:
             if not isinstance(bthread, BThread):
                 raise TypeError(f"BProgram takes called b-threads, for example guard(); found {bthread!r}")
-        if type(max_steps) is not int or max_steps < 1:
-            raise TypeError(f"max_steps={max_steps!r}: give a positive integer")
-        if isinstance(strategy, type) or (strategy is not None and not callable(getattr(strategy, "chooser", None))):
-            raise TypeError(f"strategy={strategy!r}: give a strategy, for example RandomStrategy()")
         self._definitions = bthreads
-        self._chooser = None if strategy is None or type(strategy) is PriorityStrategy else strategy.chooser()
+        self._chooser = chooser_of(strategy)
         self._listeners = tuple(listeners)
         self._board = Board()
         self._super_step = SuperStep(max_steps)
         self._crew = Crew(self._board, self._super_step)
         self._posts = Posts(self._board)
+        self._habits = Habits(self._board) if self._chooser is None and not self._listeners else None
+        self._place: Place | None = None  # where the program stands, if it is known
+        self._fuse = 0  # the number of the last step that may be taken from a place without counting: see `_arrive`
         self._steps = 0
         self._phase: Literal["new", "alive", "failed", "closed"] = "new"
         self._stepping = False
@@ -106,16 +84,40 @@ class BProgram:
 
     def step(self) -> Step | None:
         """Select one event and advance whom it concerns; return None when the program rests. Raises like `run`."""
+        place = self._place
+        if place is None or place.moves is None or self._stepping or self._steps >= self._fuse:
+            return self._step_at_length()
+        self._stepping = True
+        event = place.event
+        try:
+            for send, expected in place.moves:  # nothing is called here that need not be: this loop is the hot one
+                said = send(event)
+                if said is not expected:
+                    break
+            else:
+                self._place = place.next
+                self._steps = number = self._steps + 1
+                return _new(Step, (number, event, self._super_step.number, place.bthread, None))
+        except Exception as error:
+            said = Raised(error)
+        except BaseException as error:
+            self._fail(error)
+            raise
+        finally:
+            self._stepping = False
+        return self._guarded(partial(self._stray, place, send, said))
+
+    def _step_at_length(self) -> Step | None:
         if self._phase != "alive":
             self._check_usable()
         if self._stepping:
             raise BProgramError("the program is taking a step already; run it from outside its b-threads")
+        return self._guarded(self._step)
+
+    def _guarded(self, step: Callable[[], T]) -> T:
         self._stepping = True
         try:
-            return self._step()
-        except BaseException as error:
-            self._fail(error)
-            raise
+            return self._asking(step)
         finally:
             self._stepping = False
 
@@ -128,6 +130,7 @@ class BProgram:
         if not isinstance(event, Event):
             raise TypeError(f"select({event!r}): only events can be selected")
         offers = self._ready_offers()
+        self._place = None
         self._board.meet(event)
         requester = offers.get(event)
         blockers = () if requester is not None else self._asking(lambda: self._board.blockers_of(event))
@@ -135,12 +138,7 @@ class BProgram:
             raise BProgramError(
                 f"{event!r} cannot be selected: {', '.join(by.bthread for by in blockers)} hold it back"
             )
-        self._stepping = True
-        try:
-            step: Step = self._asking(lambda: self._take_offered(event, requester))
-            return step
-        finally:
-            self._stepping = False
+        return self._guarded(lambda: self._take_offered(event, requester))
 
     def post(self, event: Event, when_blocked: WhenBlocked = "keep") -> Receipt:
         """Offer an external event; it is judged when its turn comes, at once if that is now.
@@ -153,8 +151,9 @@ class BProgram:
         if when_blocked not in ("keep", "drop", "reject"):
             raise TypeError(f"when_blocked={when_blocked!r}: use 'keep', 'drop' or 'reject'")
         self._check_usable()
-        if self._crew.busy:
+        if self._is_busy():
             raise BProgramError(f"a b-thread posted {event!r}; b-threads request events: yield sync(request=...)")
+        self._file()
         self._board.meet(event)
         receipt = Receipt(event, when_blocked)
         turn_is_now = not self._stepping and self._phase == "alive" and not self._asking(self._can_step)
@@ -178,12 +177,14 @@ class BProgram:
             return "ready"
         if not self._crew.living:
             return "finished"
+        self._file()
         if self._asking(self._can_step):
             return "ready"
         return "blocked" if self._board.requesters else "idle"
 
     def blockers(self, event: Event) -> tuple[Blocker, ...]:
         """Return who blocks or refuses `event` now, by priority and age, and why. Raises EventSetError."""
+        self._file()
         return self._board.blockers_of(event)
 
     @property
@@ -199,11 +200,13 @@ class BProgram:
     @property
     def hot(self) -> tuple[str, ...]:
         """The b-threads that must not stay where they are, by age."""
+        self._file()
         return tuple(running.name for running in sorted(self._board.hot, key=lambda running: running.age))
 
     @property
     def standing(self) -> tuple[tuple[str, Sync], ...]:
         """Every living b-thread with its current statement, by age."""
+        self._file()
         return tuple((running.name, running.statement) for running in self._crew.living)
 
     def close(self) -> None:
@@ -211,7 +214,7 @@ class BProgram:
 
         Raises BProgramError from inside a b-thread.
         """
-        if self._crew.busy:
+        if self._is_busy():
             raise BProgramError("a b-thread closed its own program; close it from outside its b-threads")
         if self._phase in ("new", "alive"):
             errors = self._end("closed")
@@ -221,9 +224,7 @@ class BProgram:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     # One step.
@@ -232,15 +233,17 @@ class BProgram:
         board = self._board
         if self._phase == "new":
             self._begin()
+        self._file()
+        here, self._place = self._place, None
         if board.stale:
             board.judge()
         chosen = board.first_offer() if self._chooser is None else self._choose_by_strategy()
         if chosen is not None:
             event, requester = chosen
             refusals = None if requester.alternative is None else board.refusals_of(*requester.statement.requests)
-            return self._take(event, requester.name, refusals)
+            return self._take(event, requester.name, refusals, here=here)
         receipt = self._posts.next_free()
-        return None if receipt is None else self._take(receipt.event, None, None, receipt)
+        return None if receipt is None else self._take(receipt.event, None, None, post=receipt)
 
     def _take_offered(self, event: Event, requester: Running | None) -> Step:
         if requester is not None:
@@ -248,12 +251,16 @@ class BProgram:
             return self._take(event, requester.name, refusals)
         receipt = Receipt(event)
         self._posts.add(receipt)
-        return self._take(event, None, None, receipt)
+        return self._take(event, None, None, post=receipt)
 
     def _take(
-        self, event: Event, requester: str | None, refusals: Refusals | None, post: Receipt | None = None
-    ) -> Step:
-        """Make `event` happen; until somebody advances, an error leaves everything as it was."""
+        self, event: Event, requester: str | None, refusals: Refusals | None, *,
+        post: Receipt | None = None, here: Place | None = None,
+    ) -> Step:  # fmt: skip
+        """Make `event` happen; until somebody advances, an error leaves everything as it was.
+
+        here: where that is known to be what happens.
+        """
         concerned, interrupted = self._board.concerned(event)
         candidates = self._candidates() if self._listeners else ()
         if post is not None:
@@ -266,9 +273,47 @@ class BProgram:
             self._advance_watched(step, candidates, concerned, interrupted)
         else:
             self._crew.advance(concerned, interrupted, event, number)
+            if here is not None and refusals is None:
+                here.learn(event, requester or "outside", concerned)
+        self._arrive(here, concerned)
+        return step
+
+    def _arrive(self, here: Place | None, resumed: Sequence[Running]) -> None:
+        """A step from `here` is over, in which `resumed` moved: find out whether the next one is known."""
         if not self._crew.living:
             self._posts.discard()
-        return step
+        if self._habits is not None:
+            self._place = self._habits.follow(self._steps, resumed, self._crew.changes)
+            self._fuse = self._steps + self._super_step.unwatched
+            if here is not None and self._place is not None:
+                here.lead_to(self._place)
+
+    def _stray(self, here: Place, send: Callable[[Event], Any], said: Any) -> Step:
+        """Go on with a known step after the first answer that is not as expected: `said`, by the one with `send`."""
+        assert self._habits is not None
+        answers = self._habits.hear_out(here, send, said)
+        if here.turn(answers):
+            self._place = here.next
+            self._steps += 1
+        else:
+            self._file()
+            self._place = None
+            self._super_step.spend(here.event, here.bthread)
+            self._steps += 1
+            self._crew.go_on(here.resumed, answers, here.event, self._steps)
+            self._arrive(here, here.resumed)
+        return Step(self._steps, here.event, self._super_step.number, here.bthread)
+
+    def _file(self) -> None:
+        """Put on the board, and count, what was left out by steps that were known."""
+        if self._place is not None:
+            assert self._habits is not None
+            self._habits.file(self._place)
+            self._super_step.unwatched = self._fuse - self._steps
+
+    def _is_busy(self) -> bool:
+        """Tell whether a b-thread is running right now."""
+        return self._crew.busy or (self._stepping and self._place is not None)
 
     def _begin(self) -> None:
         self._phase = "alive"
@@ -293,14 +338,9 @@ class BProgram:
             listener(record)
 
     def _choose_by_strategy(self) -> tuple[Event, Running] | None:
-        candidates = self._candidates()
-        if not candidates:
-            return None
         assert self._chooser is not None
-        chosen = self._chooser(candidates)
-        if chosen not in candidates:
-            raise BProgramError(f"the event selection strategy chose {chosen!r}, which is no candidate")
-        return chosen.event, self._board.offers()[chosen.event]
+        chosen = choose(self._chooser, self._candidates())
+        return None if chosen is None else (chosen.event, self._board.offers()[chosen.event])
 
     def _candidates(self) -> tuple[Candidate, ...]:
         return tuple(
@@ -317,6 +357,7 @@ class BProgram:
             raise BProgramError("the program is taking a step already; ask it from outside its b-threads")
         if self._phase == "new":
             self._asking(self._begin)
+        self._file()
         self._asking(self._board.judge)
         return self._board.offers()
 
@@ -346,4 +387,9 @@ class BProgram:
     def _end(self, phase: Literal["failed", "closed"]) -> list[BThreadError]:
         self._phase = phase
         self._posts.discard()
-        return self._crew.close()
+        self._file()
+        self._place = None
+        errors = self._crew.close()
+        if self._habits is not None:
+            self._habits.forget()
+        return errors

@@ -8,33 +8,50 @@ Every start yields exactly one outcome: what the effect returned, or what `broke
 cancelled (an event of its `until` was selected) or abandoned (it ignored the cancellation for `GRACE` seconds).
 Whatever comes later is discarded and counted. Effects run as tasks that the runner can leave behind, so that foreign
 code which does not end cannot keep a run from ending.
+
+An effect may say `LATER`: its outcome will come from elsewhere, perhaps in another process. When nothing else is under
+way the runner rests; `resume` takes up what was under way when a recorded run rested, or when its process died.
 """
 
 import sys
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from enum import Enum
 from typing import Any, Literal, Protocol
 
 import anyio
-from attrs import define, field, frozen
+from attrs import define, field, fields_dict, frozen, has
 
 from bp.errors import Deadlock, EffectError
 from bp.event_sets import NONE, contains
 from bp.events import Event
 from bp.posts import WhenBlocked
-from bp.program import BProgram, Step
+from bp.program import BProgram
 from bp.statements import Sync
+from bp.steps import Step
 
-__all__ = ["GRACE", "Broken", "Effect", "Journal", "Runner"]
+__all__ = ["GRACE", "LATER", "Broken", "Effect", "Journal", "Later", "Runner"]
 
 GRACE = 0.9  # seconds that a cancelled effect has to end
 
 
+class Later(Enum):
+    """What an effect gives whose outcome comes from elsewhere: the run rests until then."""
+
+    LATER = "later"
+
+
+LATER = Later.LATER
+
+
 @frozen
 class Broken:
-    """How an effect ended without an outcome of its own; `error` when it failed, `by` the event that cancelled it."""
+    """How an effect ended without an outcome of its own; `error` when it failed, `by` the event that cancelled it.
 
-    how: Literal["failed", "cancelled", "abandoned"]
+    "interrupted": its process died while it was under way, and nobody can tell whether it happened.
+    """
+
+    how: Literal["failed", "cancelled", "abandoned", "interrupted"]
     error: BaseException | None = None
     by: Event | None = None
 
@@ -47,18 +64,30 @@ def _never(started: Event) -> Any:
 class Effect:
     """What an event starts in the world.
 
-    on: the event kind that starts it. run: gets the event, returns the outcome event. outcome: the kinds it may
-    return (the verifier's environment knows it by these). broken: the outcome when it failed, was cancelled or
-    abandoned. until: the events that cancel it. on_resume: "again" if it may be started anew after a crash,
-    "unknown" if nobody can tell whether it happened.
+    on: the event kind that starts it. run: gets the event, returns the outcome event, or `LATER`. outcome: the kinds it
+    may return (the verifier's environment knows it by these); an outcome has the same value in every field that its
+    kind shares with `on`. broken: the outcome when it failed, was cancelled, abandoned or interrupted. until: the
+    events that cancel it. on_resume: "again" if it may be started anew after a crash, "unknown" if nobody can tell
+    whether it happened. is_clock: it is no work but time that passes, so that a run may rest, or be stuck, meanwhile.
     """
 
     on: type[Event]
-    run: Callable[[Any], Awaitable[Event]]
+    run: Callable[[Any], Awaitable[Event | Later]]
     outcome: tuple[type[Event], ...]
     broken: Callable[[Any, Broken], Event]
     until: Callable[[Any], Any] = _never
     on_resume: Literal["again", "unknown"] = "again"
+    is_clock: bool = False
+
+    def answers(self, started: Event, outcome: Event) -> bool:
+        """Tell whether `outcome` is one of what `started` started: of a right kind, and about the same thing."""
+        return isinstance(outcome, self.outcome) and all(
+            getattr(started, name) == getattr(outcome, name) for name in _shared_fields(type(started), type(outcome))
+        )
+
+
+def _shared_fields(one: Any, other: Any) -> list[str]:
+    return [name for name in fields_dict(one) if name in fields_dict(other)] if has(one) and has(other) else []
 
 
 class Journal(Protocol):
@@ -73,13 +102,17 @@ class Journal(Protocol):
 
 @define(eq=False)
 class Flight:
-    """One effect under way. Invariant: `landed` turns true once, when its outcome goes into the inbox."""
+    """One effect under way; `is_later` while its outcome is to come from elsewhere.
+
+    Invariant: `landed` turns true once, when its outcome goes into the inbox.
+    """
 
     effect: Effect
     started: Event
     scope: anyio.CancelScope = field(factory=anyio.CancelScope)
     cancelled_by: Event | None = None
     landed: bool = False
+    is_later: bool = False
     over: anyio.Event = field(factory=anyio.Event)
     until: Any = field(init=False)  # the events that cancel it
 
@@ -121,18 +154,55 @@ class Runner:
         """The events whose effects are under way."""
         return tuple(flight.started for flight in self._flights)
 
+    @property
+    def is_resting(self) -> bool:
+        """True when nothing is under way but what comes `LATER`, and there is some."""
+        working = self._working
+        return bool(working) and not self._inbox and all(flight.is_later for flight in working)
+
+    @property
+    def _working(self) -> list[Flight]:
+        """What is under way, but for clocks."""
+        return [flight for flight in self._flights if not flight.effect.is_clock]
+
     async def run(self, until: Any = NONE) -> None:
         """Run until an event of the set `until` was selected, or until nothing can happen any more.
 
+        It also returns when nothing can happen before an outcome that comes `LATER`: see `is_resting`.
         Raises the program's errors, what the journal raises, what `fail` was given, EffectError for an effect without
         an outcome, and Deadlock when the program rests, nothing is under way, and somebody still wants something (or
         `until` has not come). After an error or a cancellation what is under way goes on; run again, or `close`.
         """
         while not self._super_step(until):
-            if not self._inbox and not self._flights and self._failure is None:
-                self._judge_rest(until)
+            await self._news()
+            if not self._inbox:
+                if not self._working:
+                    self._judge_rest(until)
                 return
-            await self._next_post()
+            self._program.post(*self._inbox.popleft())
+
+    def resume(self, steps: Iterable[Step]) -> None:
+        """Take up the effects that were under way after `steps`, which were taken and recorded before.
+
+        Each is started again, or has been interrupted, as its `on_resume` says. Call this in the event loop of the
+        run, before `run`, with a program that has taken these steps.
+        """
+        under_way: list[Flight] = []
+        for step in steps:
+            if step.bthread is None:
+                landed = (flight for flight in under_way if flight.effect.answers(flight.started, step.event))
+                under_way = _without(under_way, next(landed, None))
+            for flight in under_way:
+                if flight.cancelled_by is None and contains(flight.until, step.event):
+                    flight.cancelled_by = step.event
+            effect = self._effects.get(type(step.event))
+            if effect is not None:
+                under_way.append(Flight(effect, step.event))
+        self._take_off([flight for flight in under_way if flight.effect.on_resume == "again"])
+        for flight in under_way:
+            if flight.effect.on_resume == "unknown":
+                self._flights[flight] = None
+                self._land(flight, Broken("interrupted", by=flight.cancelled_by))
 
     def _super_step(self, until: Any) -> bool:
         """Take a super-step and start its effects; tell whether an event of `until` was among its events."""
@@ -154,14 +224,13 @@ class Runner:
         self._take_off(starting)
         return any(contains(until, step.event) for step in steps)
 
-    async def _next_post(self) -> None:
-        """Wait for an external event and hand it to the program."""
-        while not self._inbox and self._failure is None:
+    async def _news(self) -> None:
+        """Wait for an external event, as long as one may come; raise what went wrong meanwhile."""
+        while not self._inbox and self._failure is None and self._working and not self.is_resting:
             self._wake = anyio.Event()
             await self._wake.wait()
         if self._failure is not None:
             raise self._failure
-        self._program.post(*self._inbox.popleft())
 
     def _judge_rest(self, until: Any) -> None:
         """Nothing can come any more: fine, unless somebody still wants something."""
@@ -186,18 +255,25 @@ class Runner:
         flight, *others = flights
         if others:
             _spawn(self._fly, tuple(others))
-        ending: Event | Broken | None = None
+        ending: Event | Later | Broken | None = None
         try:
             if flight.cancelled_by is None and not flight.landed:
                 with flight.scope:
-                    ending = _checked(flight, await flight.effect.run(flight.started))
+                    given = await flight.effect.run(flight.started)
+                    ending = given if given is LATER else _checked(flight, given)
         except (KeyboardInterrupt, GeneratorExit):
             raise
         except BaseException as error:  # also a cancellation of its own making: without an outcome the run would hang
             ending = Broken("failed", error)
         finally:
             flight.over.set()
-        self._land(flight, ending if ending is not None else Broken("cancelled", by=flight.cancelled_by))
+        if ending is LATER and flight.cancelled_by is None:
+            flight.is_later = True
+            self._wake.set()
+        elif isinstance(ending, Event | Broken):
+            self._land(flight, ending)
+        else:
+            self._land(flight, Broken("cancelled", by=flight.cancelled_by))
 
     def _land(self, flight: Flight, ending: Event | Broken) -> None:
         """Take the one outcome of an effect; a second one is discarded."""
@@ -217,7 +293,9 @@ class Runner:
         for flight in (*self._flights, *starting):
             if flight.cancelled_by is None and contains(flight.until, event):
                 flight.cancelled_by = event
-                if flight in self._flights:
+                if flight.is_later:
+                    self._land(flight, Broken("cancelled", by=event))
+                elif flight in self._flights:
                     flight.scope.cancel()
                     _spawn(self._abandon_when_late, flight)
 
@@ -247,8 +325,12 @@ def _outcome(flight: Flight, ending: Event | Broken) -> Event:
     return ending
 
 
-def _checked(flight: Flight, outcome: Event) -> Event:
-    if not isinstance(outcome, flight.effect.outcome):
+def _without(flights: list[Flight], landed: Flight | None) -> list[Flight]:
+    return [flight for flight in flights if flight is not landed]
+
+
+def _checked(flight: Flight, outcome: Event | Later) -> Event:
+    if isinstance(outcome, Later) or not isinstance(outcome, flight.effect.outcome):
         kinds = " or ".join(kind.name for kind in flight.effect.outcome)
         raise TypeError(f"the effect of {flight.started.name} gave {outcome!r}; it must give {kinds}")
     return outcome

@@ -3,12 +3,15 @@
 `sync` holds the four classic words of behavioral programming (request, wait for, block, interrupt: Harel, Marron and
 Weiss 2012) and two more: `refuse` with `because` is a block that answers, `otherwise` is what a requester asks for
 instead when it is refused.
+
+A statement of plain words is *kept*: saying the same again gives the same object. That saves making it, and lets the
+engine recognize by identity what a b-thread says again and again (`bp/habits.py`).
 """
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from attrs import define, frozen
+from attrs import define, field, frozen
 
 from bp.event_sets import NONE, EventSet, as_event_set
 from bp.events import Event, EventKind, NamedEvent
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["AnyOf", "Refusal", "Refusals", "Start", "Sync", "any_of", "start", "sync"]
 
 Otherwise = Callable[["Refusals"], Event]
+MOST_KEPT = 4096  # statements; when there are more, all are forgotten
 
 
 class Refusal(NamedTuple):
@@ -48,7 +52,10 @@ class Refusals(tuple[Refusal, ...]):
     slots=True, unsafe_hash=True
 )  # not frozen: one is made at every step, and a frozen one takes three times as long
 class Sync:
-    """One synchronization statement, checked and normal; made by `sync`. Absent event sets are None."""
+    """One synchronization statement, checked and normal; made by `sync`. Absent event sets are None.
+
+    `kept`: the same words give this very object again.
+    """
 
     requests: tuple[Event, ...]
     any_of: bool
@@ -59,6 +66,7 @@ class Sync:
     because: Any
     otherwise: Otherwise | None
     hot: bool
+    kept: bool = field(default=False, init=False, eq=False, repr=False)
 
 
 @frozen
@@ -96,22 +104,33 @@ def sync(
 
     Raises TypeError here, at the line that says it, for anything else.
     """
-    if (refuse is None) is not (because is None):
-        raise TypeError("refuse= and because= go together: who is refused is told why")
-    if otherwise is not None and not callable(otherwise):
-        raise TypeError(f"otherwise={otherwise!r}: give a function from the refusals to an event")
-    # Plain events are told apart right here: a call less for each word is what a small program notices.
-    return Sync(
-        requests := () if request is None else request._alone if type(request) is NamedEvent else _requested(request),
-        type(request) is AnyOf,
-        wait_for if wait_for is None or type(wait_for) is NamedEvent else _event_set(wait_for),
-        block if block is None or type(block) is NamedEvent else _event_set(block),
-        interrupt if interrupt is None or type(interrupt) is NamedEvent else _event_set(interrupt),
-        refuse if refuse is None or type(refuse) is NamedEvent else _event_set(refuse),
-        because if because is None or type(because) is str else _frozen_because(because),
-        otherwise if otherwise is None or requests else _lonely_otherwise(),
-        hot if hot is False or hot is True else _no_flag(hot),
-    )
+    # Plain events are told apart right here: they are what small programs say, and nothing else is as cheap to look up.
+    if (
+        interrupt is None
+        and refuse is None
+        and because is None
+        and otherwise is None
+        and hot is False
+        and (request is None or type(request) is NamedEvent)
+        and (wait_for is None or type(wait_for) is NamedEvent)
+        and (block is None or type(block) is NamedEvent)
+    ):
+        key: Any = (request, wait_for, block)
+    elif (
+        otherwise is None
+        and type(request) in _MAY_BE_PLAIN
+        and type(wait_for) in _MAY_BE_PLAIN
+        and type(block) in _MAY_BE_PLAIN
+    ):
+        key = _plain_key(request, wait_for, block, interrupt, refuse, because, hot)
+    else:
+        key = None
+    said = _KEPT.get(key)
+    if said is None:
+        said = _checked(request, wait_for, block, interrupt, refuse, because, otherwise, hot)
+        if key is not None:
+            _keep(key, said)
+    return said
 
 
 def any_of(*events: Event) -> AnyOf:
@@ -132,6 +151,64 @@ def start(*bthreads: "BThread") -> Start:
         if not isinstance(bthread, BThread):
             raise TypeError(f"start({bthread!r}): start takes called b-threads, for example start(guard())")
     return Start(bthreads)
+
+
+_KEPT: dict[Any, Sync] = {}
+
+
+def _keep(key: Any, said: Sync) -> None:
+    if len(_KEPT) >= MOST_KEPT:
+        _KEPT.clear()
+    said.kept = True
+    _KEPT[key] = said
+
+
+def _plain_key(*words: Any) -> Any:
+    """Return what plain words are looked up by: their objects, lists as tuples; None unless all are plain.
+
+    Plain words are equal only where they are the same. `1` is no plain word, since it equals True.
+    """
+    key: list[Any] = []
+    for word in words:
+        sort = type(word)
+        if sort is list or sort is tuple:
+            if not _PLAIN_EVENTS.issuperset(map(type, word)):
+                return None
+            word = tuple(word)
+        elif sort is AnyOf:
+            if not _PLAIN_EVENTS.issuperset(map(type, word.events)):
+                return None
+            word = (AnyOf, word.events)
+        elif sort not in _PLAIN_WORDS:
+            return None
+        key.append(word)
+    return tuple(key)
+
+
+_PLAIN_EVENTS = frozenset({NamedEvent, EventKind})
+_PLAIN_WORDS = frozenset({NamedEvent, EventKind, str, bool, type(None)})
+_MAY_BE_PLAIN = _PLAIN_WORDS | {list, tuple, AnyOf}
+
+
+def _checked(
+    request: Any, wait_for: Any, block: Any, interrupt: Any, refuse: Any, because: Any, otherwise: Any, hot: Any
+) -> Sync:
+    """Return a new statement. Raises TypeError for what cannot be said."""
+    if (refuse is None) is not (because is None):
+        raise TypeError("refuse= and because= go together: who is refused is told why")
+    if otherwise is not None and not callable(otherwise):
+        raise TypeError(f"otherwise={otherwise!r}: give a function from the refusals to an event")
+    return Sync(
+        requests := () if request is None else request._alone if type(request) is NamedEvent else _requested(request),
+        type(request) is AnyOf,
+        wait_for if wait_for is None or type(wait_for) is NamedEvent else _event_set(wait_for),
+        block if block is None or type(block) is NamedEvent else _event_set(block),
+        interrupt if interrupt is None or type(interrupt) is NamedEvent else _event_set(interrupt),
+        refuse if refuse is None or type(refuse) is NamedEvent else _event_set(refuse),
+        because if because is None or type(because) is str else _frozen_because(because),
+        otherwise if otherwise is None or requests else _lonely_otherwise(),
+        hot if hot is False or hot is True else _no_flag(hot),
+    )
 
 
 def _requested(request: Any) -> tuple[Event, ...]:

@@ -11,9 +11,19 @@ from typing import NamedTuple, Protocol
 
 from attrs import field, frozen, validators
 
+from bp.errors import BProgramError
 from bp.events import Event
 
-__all__ = ["Candidate", "Chooser", "PriorityStrategy", "RandomStrategy", "RoundRobinStrategy", "Strategy"]
+__all__ = [
+    "Candidate",
+    "Chooser",
+    "PriorityStrategy",
+    "RandomStrategy",
+    "RoundRobinStrategy",
+    "Strategy",
+    "choose",
+    "chooser_of",
+]
 
 
 class Candidate(NamedTuple):
@@ -26,6 +36,16 @@ class Candidate(NamedTuple):
 
 
 Chooser = Callable[[Sequence[Candidate]], Candidate]
+
+
+def choose(chooser: Chooser, candidates: Sequence[Candidate]) -> Candidate | None:
+    """Return what `chooser` takes, None where there is nothing; raises BProgramError for what is no candidate."""
+    if not candidates:
+        return None
+    chosen = chooser(candidates)
+    if chosen not in candidates:
+        raise BProgramError(f"the event selection strategy chose {chosen!r}, which is no candidate")
+    return chosen
 
 
 class Strategy(Protocol):
@@ -71,3 +91,10 @@ class RoundRobinStrategy:
             return chosen
 
         return choose
+
+
+def chooser_of(strategy: Strategy | None) -> Chooser | None:
+    """Return a fresh chooser, None for the default. Raises TypeError for what is no strategy."""
+    if isinstance(strategy, type) or (strategy is not None and not callable(getattr(strategy, "chooser", None))):
+        raise TypeError(f"strategy={strategy!r}: give a strategy, for example RandomStrategy()")
+    return None if strategy is None or type(strategy) is PriorityStrategy else strategy.chooser()

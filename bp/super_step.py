@@ -20,12 +20,23 @@ class SuperStep:
     __slots__ = ("endless", "limit", "number", "spent", "tail")
 
     def __init__(self, limit: int) -> None:
-        """Make the first super-step; `limit` is how many events and starts each may have."""
+        """Make the first super-step; `limit` is how many events and starts each may have. Raises TypeError."""
+        if type(limit) is not int or limit < 1:
+            raise TypeError(f"max_steps={limit!r}: give a positive integer")
         self.endless: EndlessLoop | None = None
         self.limit = limit
         self.number = 0
         self.spent = 0
         self.tail: deque[tuple[Event | None, str]] = deque(maxlen=TAIL)
+
+    @property
+    def unwatched(self) -> int:
+        """How many events may yet happen before the last ones have to be noted; set it when some did."""
+        return self.limit - TAIL - self.spent
+
+    @unwatched.setter
+    def unwatched(self, left: int) -> None:
+        self.spent = self.limit - TAIL - left
 
     def next(self) -> None:
         """Begin the next super-step."""

@@ -4,7 +4,7 @@ Nothing here does I/O. Reading order:
 
 - `verdict`: levels, evidence, verdicts. `action`: what is judged. `paths`: how paths compare.
 - `effects`, `zones`: the words of the statute. `rule`, `statute/`: the statute itself, with its examples.
-- `policy`, `policies`: which rules apply; the policies that ship.
+- `command_rule`: what a person said about a command. `policy`, `policies`: which rules apply; the policies that ship.
 - `shell/`: `syntax` (text to tree), `second_reading`, `scope` (what is known), `escapes`, `words` (nodes to words),
   `flow` (pipes), `heredoc`, `redirections`, `blocks`, `commands`, `walk` (every simple command, wherever it stands).
 - `programs/`: `options`, `program` (what a row says), the tables `files`, `system`, `network`, `development`,
@@ -15,14 +15,15 @@ Nothing here does I/O. Reading order:
 """
 
 from constitution.action import Action, PathUse
-from constitution.checks import check_safety, classify_risk, compose, is_dangerous_command
+from constitution.checks import check_safety, classify_risk, compose, flaws_of, is_dangerous_command
+from constitution.command_rule import CommandRule, read_command_rule
 from constitution.effects import Effect, Zone
 from constitution.judgement import judge, judge_command
 from constitution.mentioned import Mentions, mentions
 from constitution.paths import is_path_safe
-from constitution.policies import APPROVAL_LIST, DEFAULT, GATED, PASSTHROUGH, POLICIES, WORKSPACE
+from constitution.policies import APPROVAL_LIST, DEFAULT, GATED, PASSTHROUGH, POLICIES, STRICT, WORKSPACE
 from constitution.policy import DENIED_PATHS, Policy
-from constitution.rule import Rule
+from constitution.rule import Rule, read_rule
 from constitution.verdict import Evidence, Level, Verdict
 
 __all__ = [
@@ -32,8 +33,10 @@ __all__ = [
     "GATED",
     "PASSTHROUGH",
     "POLICIES",
+    "STRICT",
     "WORKSPACE",
     "Action",
+    "CommandRule",
     "Effect",
     "Evidence",
     "Level",
@@ -46,9 +49,12 @@ __all__ = [
     "check_safety",
     "classify_risk",
     "compose",
+    "flaws_of",
     "is_dangerous_command",
     "is_path_safe",
     "judge",
     "judge_command",
     "mentions",
+    "read_command_rule",
+    "read_rule",
 ]

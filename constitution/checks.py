@@ -6,16 +6,19 @@ from typing import Literal
 from attrs import evolve
 
 from constitution.action import Action
+from constitution.command_rule import CommandRule
 from constitution.effects import Effect
-from constitution.judgement import findings_of, judge, judge_command
+from constitution.judgement import NOWHERE_HOME, findings_of, judge, judge_command
 from constitution.policies import DEFAULT
 from constitution.policy import Policy
 from constitution.verdict import Level, Verdict
 
-__all__ = ["Check", "Risk", "check_safety", "classify_risk", "compose", "is_dangerous_command"]
+__all__ = ["Check", "Risk", "check_safety", "classify_risk", "compose", "flaws_of", "is_dangerous_command"]
 
 Check = Callable[[Action], Verdict]
 Risk = Literal["read_only", "side_effects", "high_ambiguity"]
+
+NO_POLICY = Policy("none", (), denied_paths=(), bounded=False)
 
 LOOKS = frozenset({Effect.READ, Effect.LIST, Effect.SHOW_ENVIRONMENT})
 AMBIGUOUS = frozenset(
@@ -61,3 +64,27 @@ def compose(*checks: Check) -> Check:
         return Verdict.strictest(single(action) for single in checks)
 
     return check
+
+
+def flaws_of(rule: CommandRule, policy: Policy = DEFAULT, *, workspace: str = "/workspace") -> tuple[str, ...]:
+    """Return what is wrong with a rule's examples under a policy: those that it should concern and does not, or does
+    and should not. Empty when all are right.
+    """
+    flaws = [_flaw(rule, policy, workspace, command, wanted=True) for command in rule.match]
+    flaws += [_flaw(rule, policy, workspace, command, wanted=False) for command in rule.not_match]
+    return tuple(flaw for flaw in flaws if flaw)
+
+
+def _flaw(rule: CommandRule, policy: Policy, workspace: str, command: str, *, wanted: bool) -> str:
+    """Say what is wrong with one example, if anything."""
+    policy = policy if rule.level is Level.allow else NO_POLICY  # what is denied anyway is concerned all the same
+    executables = {rule.argv[0]: rule.executable or ""}
+    action = Action("bash", "write", workspace, home=NOWHERE_HOME, command=command, executables=executables)
+    without, with_it = judge(action, policy), judge(action, policy.with_commands(rule))
+    concerned = without != with_it
+    if concerned is wanted:
+        return ""
+    if not wanted:
+        return f"not_match: {command!r} is concerned: {with_it.level} instead of {without.level}"
+    reason = f"it would be {without.level} anyway" if without.level is not Level.ask else f"it stays {without}"
+    return f"match: {command!r} is not concerned; {reason}"

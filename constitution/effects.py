@@ -93,10 +93,15 @@ NO_EVIDENCE = Evidence("")
 
 @frozen
 class Finding:
-    """A command would have this effect on this path; `says` completes "<program> would ..."."""
+    """A command would have this effect on this path; `says` completes "<program> would ...".
+
+    `invocation` is the command of the call that it comes from, all words known and as written; empty for what stands
+    in scripts within it, and for what redirections and assignments do.
+    """
 
     effect: Effect
     path: str = ""
     says: str = ""
     program: str = ""
     evidence: Evidence = NO_EVIDENCE
+    invocation: tuple[str, ...] = ()

@@ -4,7 +4,7 @@ The forms that no table can say (shells, `find`, `xargs`, interpreters, `cd`) ha
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from constitution.effects import Effect, Finding
 from constitution.programs.options import read_line
@@ -90,6 +90,7 @@ class Examination:
         self.programs: dict[str, None] = {}
         self.words: dict[str, None] = {}
         self.invocations: list[Evidence] = []
+        self.invoking: tuple[str, ...] = ()  # the command of the call itself that is being examined
 
     def report(self, finding: Finding) -> None:
         """Add a finding."""
@@ -99,29 +100,50 @@ class Examination:
         """Add a finding about the command that `walk` is at; a path is a word, resolved in every possible folder."""
         says = says or SAYS.get(effect, "")
         if path is None:
-            self.report(Finding(effect, "", says.replace("{path}", "something"), program, walk.evidence))
+            said = says.replace("{path}", "something")
+            self.report(Finding(effect, "", said, program, walk.evidence, self.invoking))
             return
         shown = says.replace("{path}", path.replace(UNKNOWN, "…") or "''")
         for cwd in walk.scope.cwd:
             absolute = resolve(path, cwd=cwd, home=self.home)
             self.words[absolute] = None
-            self.report(Finding(effect, self.resolved.get(absolute, absolute), shown, program, walk.evidence))
+            where = self.resolved.get(absolute, absolute)
+            self.report(Finding(effect, where, shown, program, walk.evidence, self.invoking))
 
     def redirect(self, operator: str, target: str, walk: Walk) -> None:
         """Take a redirection: `>` and its like write, `<` reads."""
         effect = Effect.WRITE if operator in WRITES else Effect.READ
-        self.found(effect, walk, program="the command", path=target)
+        self._beside_the_command(lambda: self.found(effect, walk, program="the command", path=target))
 
     def assigned(self, name: str, values: tuple[str, ...], walk: Walk) -> None:
         """Take an assignment to a variable; some make other programs run what they hold."""
+        self._beside_the_command(lambda: self._assigned(name, values, walk))
+
+    def _assigned(self, name: str, values: tuple[str, ...], walk: Walk) -> None:
         if name in PRELOADS:
             self.found(Effect.PRELOAD, walk, program="the command", says=f"make programs load {values[0]} ({name})")
         elif name in COMMANDS:
             for value in values:
                 walk.nested(value)
 
+    def _beside_the_command(self, act: Callable[[], None]) -> None:
+        """Take what is found meanwhile as something that the command itself does not do."""
+        before, self.invoking = self.invoking, ()
+        try:
+            act()
+        finally:
+            self.invoking = before
+
     def examine(self, argv: list[str], stdin: Flow, walk: Walk) -> Flow:
         """Examine a command whose words are known as far as possible; return what it prints."""
+        before, within_a_script = self.invoking, walk.outer is not None or bool(walk.active)
+        self.invoking = () if within_a_script else before or tuple(argv)
+        try:
+            return self._examined(argv, stdin, walk)
+        finally:
+            self.invoking = before
+
+    def _examined(self, argv: list[str], stdin: Flow, walk: Walk) -> Flow:
         word, name = argv[0], program_name(argv[0], SPECIALS)
         if UNKNOWN in word or (GLOB.search(word) and word not in ("[", "[[")) or word in RESERVED or not word:
             return self._unknown_command(argv, walk)

@@ -4,7 +4,10 @@ import posixpath
 from itertools import product
 from typing import TYPE_CHECKING
 
+from attrs import evolve
+
 from constitution.action import Action, PathUse
+from constitution.command_rule import DOUBTS, CommandRule
 from constitution.effects import Effect, Finding, Zone
 from constitution.policies import DEFAULT
 from constitution.policy import Policy
@@ -33,20 +36,27 @@ def judge(action: Action, policy: Policy = DEFAULT) -> Verdict:
     What cannot be parsed, is too long or too deep, or is unknown in command position is never allowed, except by a
     policy without rules.
     """
+    verdict = _judged(action, policy)
+    return verdict if policy.attended else _without_asking(verdict, action, policy)
+
+
+def _judged(action: Action, policy: Policy) -> Verdict:
+    verdicts = [_category(action, policy)]
     if action.command is not None and not action.command.strip():
-        return _verdict(Finding(Effect.EMPTY, says="do nothing", program="the command"), Zone.NOWHERE, policy)
-    verdicts = [_admin(action, policy)]
+        finding = Finding(Effect.EMPTY, says="do nothing", program="the command")
+        return Verdict.strictest([*verdicts, _verdict(finding, Zone.NOWHERE, policy)])
     verdicts += [_bounds(use, action, policy) for use in action.paths]
-    examination = findings_of(action) if policy.rules or policy.blocklist else None
+    examination = findings_of(action) if policy.rules or policy.blocklist or policy.commands else None
     if examination is not None:
         home = action.home or NOWHERE_HOME
         places = Places(_root(action.workspace), home, policy.denied(home), policy.roots(home))
-        zones = (
-            (finding, zone_of(finding.path, places) if finding.path else Zone.NOWHERE)
-            for finding in examination.findings
-        )
-        verdicts += [_verdict(finding, zone, policy) for finding, zone in zones]
+        for finding in examination.findings:
+            zone = zone_of(finding.path, places) if finding.path else Zone.NOWHERE
+            verdict = _verdict(finding, zone, policy)
+            if not (policy.commands and _is_granted(finding, verdict, action, policy)):
+                verdicts.append(verdict)
         verdicts += [_blocked(examination, policy)] if policy.blocklist and action.command is not None else []
+        verdicts += [_said(rule, examination) for rule in policy.commands if rule.level is not Level.allow]
     return Verdict.strictest(verdicts)
 
 
@@ -88,15 +98,57 @@ def _verdict(finding: Finding, zone: Zone, policy: Policy) -> Verdict:
     return _by(rules[0], finding) if rules else Verdict.allow()
 
 
+def _is_granted(finding: Finding, verdict: Verdict, action: Action, policy: Policy) -> bool:
+    """Tell whether a person allowed what would be asked; a denial and a doubt stand whatever anybody said."""
+    if verdict.level is not Level.ask or finding.effect in DOUBTS or not finding.invocation:
+        return False
+    return any(
+        rule.rule in (None, verdict.rule) and rule.grants(finding.invocation, action.executables)
+        for rule in policy.commands
+    )
+
+
+def _said(rule: CommandRule, examination: "Examination") -> Verdict:
+    """Return what a person said about a command, wherever it stands."""
+    for invocation in examination.invocations:
+        if rule.begins(_with_plain_name(invocation.argv)) or rule.begins(invocation.argv):
+            explanation = rule.reason or f"a rule of the user says {rule.level} for {' '.join(rule.argv)!r}"
+            return Verdict(rule.level, "user_rule", "user", (invocation,), explanation)
+    return Verdict.allow()
+
+
+def _with_plain_name(argv: tuple[str, ...]) -> tuple[str, ...]:
+    """Return a command with its program as a name, whatever path it is given by."""
+    return (posixpath.basename(argv[0]), *argv[1:])
+
+
 def _by(rule: Rule, finding: Finding) -> Verdict:
     explanation = f"{finding.program or 'the command'} would {finding.says}"
     return Verdict(rule.level, rule.name, rule.category, (finding.evidence,), explanation)
 
 
-def _admin(action: Action, policy: Policy) -> Verdict:
-    if action.category != "admin" or policy.admin is Level.allow:
+def _category(action: Action, policy: Policy) -> Verdict:
+    """S0 6.1: what a tool's category alone says, unless a job lists the tool."""
+    level = {"read": Level.allow, "write": policy.write}.get(action.category, policy.admin)
+    if level is Level.allow or action.tool in policy.listed:
         return Verdict.allow()
-    return Verdict(policy.admin, "admin_needs_approval", "category", (), f"{action.tool} is an admin tool")
+    article = "an" if action.category == "admin" else "a"
+    explanation = f"{action.tool} is {article} {action.category} tool"
+    if level is Level.ask:
+        return Verdict(level, f"{action.category}_needs_approval", "category", (), explanation)
+    return Verdict(level, f"{action.category}_not_listed", "category", (), f"{explanation}, and no job policy lists it")
+
+
+def _without_asking(verdict: Verdict, action: Action, policy: Policy) -> Verdict:
+    """Answer in advance what a person would be asked: yes for listed tools, else no.
+
+    Which command a listed shell would run was not known when it was listed, so that stays a no.
+    """
+    if verdict.level is not Level.ask:
+        return verdict
+    if action.tool in policy.listed and action.command is None:
+        return Verdict.allow()
+    return evolve(verdict, level=Level.deny, explanation=f"{verdict.explanation}; in a job nobody is asked")
 
 
 def _bounds(use: PathUse, action: Action, policy: Policy) -> Verdict:

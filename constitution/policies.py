@@ -12,7 +12,7 @@ from constitution.statute.form import EMPTY, FORM
 from constitution.statute.loss import LOSS
 from constitution.verdict import Level
 
-__all__ = ["APPROVAL_LIST", "BLOCKLIST", "DEFAULT", "GATED", "PASSTHROUGH", "POLICIES", "WORKSPACE"]
+__all__ = ["APPROVAL_LIST", "BLOCKLIST", "DEFAULT", "GATED", "PASSTHROUGH", "POLICIES", "STRICT", "WORKSPACE"]
 
 BLOCKLIST = ("rm", "sudo", "shutdown", "reboot", "mkfs", "dd", "chmod 777")
 """S0 6.4: blocked for `bash` regardless of category."""
@@ -76,12 +76,28 @@ APPROVALS = (
 """S1 6.2. The last row is ours: what cannot be known might be any of the others."""
 
 
+STRANGERS = (
+    Rule(
+        "unknown_program",
+        "code",
+        (Effect.UNKNOWN_PROGRAM, Effect.EXECUTE),
+        (),
+        Level.ask,
+        match=("frobnicate", "./run-me", "frobnicate x y"),
+        near_miss=("ls", "git status", "python3 -m pytest"),
+    ),
+)
+"""For those who want to know every program by name (design 4)."""
+
+
 def _without_asking(rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
     """A gate that can only approve or reject rejects what another would ask about."""
     return tuple(evolve(rule, level=Level.deny) if rule.level is Level.ask else rule for rule in rules)
 
 
 DEFAULT = Policy("default", FORM + DESTRUCTION + CONTROL + DISCLOSURE + LOSS)
+
+STRICT = evolve(DEFAULT, name="strict", rules=(*DEFAULT.rules, *STRANGERS))
 
 WORKSPACE = evolve(
     DEFAULT, name="workspace", allowed_roots=("~/.agent/workspace", "/tmp/agent"), blocklist=BLOCKLIST, admin=Level.ask
@@ -93,4 +109,4 @@ GATED = evolve(DEFAULT, name="gated", rules=_without_asking(DEFAULT.rules), deni
 
 PASSTHROUGH = Policy("passthrough", (EMPTY,), denied_paths=(), bounded=False)
 
-POLICIES = {policy.name: policy for policy in (DEFAULT, WORKSPACE, APPROVAL_LIST, GATED, PASSTHROUGH)}
+POLICIES = {policy.name: policy for policy in (DEFAULT, STRICT, WORKSPACE, APPROVAL_LIST, GATED, PASSTHROUGH)}

@@ -1,12 +1,13 @@
-"""What a policy is: rules over effects and zones, which paths are bounds, and a list of forbidden words.
+"""What a policy is: rules over effects and zones, which paths are bounds, forbidden words, and what a person said.
 
-Rules of a policy combine by maximum: whatever is added can only raise a verdict.
+Rules of a policy combine by maximum: whatever is added can only raise a verdict. Grants alone lower one.
 """
 
 from functools import lru_cache
 
 from attrs import evolve, frozen
 
+from constitution.command_rule import CommandRule
 from constitution.effects import Effect, Zone
 from constitution.paths import absolute, is_within
 from constitution.rule import Rule
@@ -24,7 +25,10 @@ class Policy:
 
     `bounded`: paths of file tools must lie in the workspace or an allowed root. `blocklist`: words that are denied as
     programs of a shell command ("rm"), or a program with an argument ("chmod 777"), whatever the category (S0 6.4).
-    `admin`: the level of actions whose category is admin (S0 6.1).
+    `write` and `admin`: the level of actions of that category (S0 6.1), unless their tool is one of `listed`.
+    `attended`: somebody can be asked. If not, what would be asked is denied; about a listed tool that runs no shell
+    command the answer is known beforehand, and is yes.
+    `commands`: what a person said about commands; of these, only grants lower a verdict, from ask to allow.
     """
 
     name: str
@@ -33,7 +37,11 @@ class Policy:
     denied_paths: tuple[str, ...] = DENIED_PATHS
     blocklist: tuple[str, ...] = ()
     bounded: bool = True
+    write: Level = Level.allow
     admin: Level = Level.allow
+    commands: tuple[CommandRule, ...] = ()
+    listed: tuple[str, ...] = ()
+    attended: bool = True
 
     def rules_for(self, effect: Effect, zone: Zone) -> tuple[Rule, ...]:
         """Return the rules that speak about an effect in a zone, the strictest first."""
@@ -52,6 +60,16 @@ class Policy:
     def roots(self, home: str) -> tuple[str, ...]:
         """Return the allowed roots, absolute."""
         return tuple(absolute(path, cwd="/", home=home) for path in self.allowed_roots)
+
+    def with_commands(self, *commands: CommandRule) -> "Policy":
+        """Return this policy with what a person said about commands."""
+        return evolve(self, commands=self.commands + commands)
+
+    def for_job(self, *listed: str) -> "Policy":
+        """Return this policy for a job without a person: only the tools in `listed` may do more than read (S6.14)."""
+        return evolve(
+            self, name=f"{self.name} (job)", write=Level.deny, admin=Level.deny, listed=listed, attended=False
+        )
 
     def with_rules(self, *rules: Rule) -> "Policy":
         """Return this policy with more rules; no verdict becomes weaker."""

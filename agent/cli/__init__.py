@@ -3,10 +3,14 @@
 - `exit_codes`: what the numbers mean. `mistakes`: wrong input, in one sentence
 - `arguments`: the command line
 - `screen`: text that cannot fake the screen, and colors. `telling`: events in words. `display`: a run as it happens
+- `progress`: what goes on just now, in one line
 - `protocols`, `setup`: b-threads, presets and folders that the command line names
+- `archive`: the folder in which runs live
 - `keyboard`, `person`: who sits there, and what they answer. `signals`: Ctrl-C and its like
-- `session`: one run with all of these
-- `run`, `demo`, `check`, `replay`, `verify`, `tools`, `presets`: the commands, one module (or package) each
+- `session`: one run with all of these. `reviving`: what a log needs to go on, and how an outcome is told
+- `making`: the agents of the command line
+- the commands, one module (or package) each: `run`, `demo`, `check`, `replay`, `resume`, `chat`, `runs`, `why`,
+  `what_if`, `view`, `verify`, `tools`, `presets`
 """
 
 from collections.abc import Sequence
@@ -27,5 +31,6 @@ def _execute(argv: Sequence[str] | None) -> int:
     from agent.cli.arguments import make_parser
 
     arguments = make_parser().parse_args(argv)
-    code: int = import_module(f"agent.cli.{arguments.command}").execute(arguments)
+    module = arguments.command.replace("-", "_")
+    code: int = import_module(f"agent.cli.{module}").execute(arguments)
     return code

@@ -6,15 +6,15 @@ from typing import Any, NoReturn
 __all__ = ["make_parser"]
 
 EXIT_CODES = """\
-exit codes: 0 completed, 1 failed, 2 usage or configuration, 3 limit, 4 stopped, 6 replay differs,
-130 aborted by Ctrl-C, 143 by SIGTERM; check: 0 allow, 10 ask, 11 deny; verify: 0 holds, 1 does not"""
+exit codes: 0 completed, 1 failed, 2 usage or configuration, 3 limit, 4 stopped, 5 waits for approval,
+6 replay differs, 130 aborted by Ctrl-C, 143 by SIGTERM; check: 0 allow, 10 ask, 11 deny; verify: 0 holds, 1 does not"""
 
 RUN_NOTES = """\
 Standard output is the final text and nothing else (with --json: the records of the log, one JSON object per line);
 progress, questions and errors go to standard error. A line with the word "stop" on standard input stops the run,
 Ctrl-C aborts it.
 
-a model: gpt-5-mini (with OPENAI_API_KEY, and OPENAI_BASE_URL for another server), http://127.0.0.1:8080/v1,
+a model: gpt-5-mini (with OPENAI_API_KEY, or OPENAI_BASE_URL for another server), http://127.0.0.1:8080/v1,
 http://127.0.0.1:8080/v1#name, script:FILE.yaml"""
 
 
@@ -30,11 +30,17 @@ def make_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_Parser)
     _add_demo(commands)
     _add_run(commands)
+    _add_chat(commands)
+    _add_resume(commands)
+    _add_runs(commands)
     _add_check(commands)
     _add_replay(commands)
+    _add_why(commands)
+    _add_what_if(commands)
+    _add_view(commands)
     _add_verify(commands)
     _add_tools(commands)
-    _add_command(commands, "presets", "show the presets, and how they differ")
+    _add_presets(commands)
     return parser
 
 
@@ -46,15 +52,52 @@ def _add_demo(commands: Any) -> None:
 def _add_run(commands: Any) -> None:
     run = _add_command(commands, "run", "let a model work on a task with tools", epilog=RUN_NOTES)
     run.add_argument("prompt", metavar="PROMPT", help="the task")
-    run.add_argument("--model", default="", metavar="NAME", help="which model; see below")
-    run.add_argument("--preset", default="default", metavar="NAME", help="which rules (default: default)")
-    run.add_argument("--workspace", default=".", metavar="DIR", help="where tools work (default: here)")
-    run.add_argument("--log", metavar="FILE", help="a new file (default: one in ~/.bpagent/runs)")
-    run.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="change one row of the preset")
-    _add_protocols(run, "add a b-thread; more than once if you like")
+    _add_agent(run)
+    run.add_argument(
+        "--approvals",
+        choices=("now", "later"),
+        default="now",
+        help="later: when a person has to decide, the run rests and leaves with 5; bpagent resume goes on",
+    )
     run.add_argument("--json", action="store_true", help="print the records of the log as they happen")
-    run.add_argument("--api", default="chat", metavar="WIRE", help="the model's wire format: chat")
-    run.add_argument("--config", metavar="FILE", help="not there yet: use --option")
+
+
+def _add_chat(commands: Any) -> None:
+    chat = _add_command(commands, "chat", "talk with an agent: one task after the other, in one conversation")
+    chat.add_argument("prompt", metavar="PROMPT", nargs="?", help="the first task (default: you are asked)")
+    chat.add_argument("--continue", dest="continue_", metavar="ID", help="go on with an earlier conversation, or run")
+    _add_agent(chat)
+
+
+def _add_agent(parser: argparse.ArgumentParser) -> None:
+    """Add what says which agent: its model, rules, tools and log."""
+    parser.add_argument("--model", default="", metavar="NAME", help="which model; see bpagent run --help")
+    _add_preset(parser)
+    parser.add_argument("--workspace", default=".", metavar="DIR", help="where tools work (default: here)")
+    parser.add_argument("--log", metavar="FILE", help="a new file (default: one in ~/.bpagent/runs)")
+    _add_protocols(parser, "add a b-thread; more than once if you like")
+    parser.add_argument(
+        "--secret", action="append", default=[], metavar="NAME", help="keep this variable's value out of the log"
+    )
+    parser.add_argument(
+        "--api", default="chat", choices=("chat", "responses"), help="the model's wire format (default: chat)"
+    )
+
+
+def _add_resume(commands: Any) -> None:
+    resume = _add_command(commands, "resume", "go on with a run that was interrupted, or that waits for a decision")
+    resume.add_argument("log", metavar="LOG", help="its log, or the beginning of its id")
+    resume.add_argument("--approve", action="append", default=[], metavar="CALL", help="let this call run")
+    resume.add_argument("--reject", action="append", default=[], metavar="CALL", help="do not let this call run")
+    resume.add_argument("--because", default="", metavar="TEXT", help="what the model is told with the rejection")
+    resume.add_argument("--model", default="", metavar="NAME", help="another model than before")
+    _add_protocols(resume, "a b-thread that the run had beside its preset's")
+    resume.add_argument("--json", action="store_true", help="print the further records of the log as they happen")
+
+
+def _add_runs(commands: Any) -> None:
+    runs = _add_command(commands, "runs", "list the runs in ~/.bpagent/runs (or $BPAGENT_HOME/runs)")
+    runs.add_argument("--json", action="store_true", help="print one JSON object per run")
 
 
 def _add_check(commands: Any) -> None:
@@ -63,21 +106,44 @@ def _add_check(commands: Any) -> None:
     check.add_argument("--file", metavar="FILE", help="a file of commands, one per line; - is standard input")
     check.add_argument("--workspace", default=".", metavar="DIR", help="where it would run (default: here)")
     check.add_argument("--policy", default="default", metavar="NAME", help="which policy (default: default)")
+    check.add_argument("--rule", action="append", default=[], metavar="ROW", help='a row more: "deny upload network"')
     check.add_argument("--json", action="store_true", help="print one JSON object per command")
 
 
 def _add_replay(commands: Any) -> None:
     replay = _add_command(commands, "replay", "run a log's program on its record, and say whether all is equal")
-    replay.add_argument("log", metavar="LOG", help="a .jsonl file of a run")
+    replay.add_argument("log", metavar="LOG", help="a log, or the beginning of a run's id")
     _add_protocols(replay, "a b-thread that the run had beside its preset's")
+
+
+def _add_why(commands: Any) -> None:
+    why = _add_command(commands, "why", "say who decided about a call, on what evidence, and what had to differ")
+    why.add_argument("log", metavar="LOG", help="a log, or the beginning of a run's id")
+    why.add_argument("call", metavar="CALL", nargs="?", help="the id of a call (default: list all)")
+    _add_protocols(why, "a b-thread that the run had beside its preset's")
+    why.add_argument("--json", action="store_true", help="print one JSON object per call")
+
+
+def _add_what_if(commands: Any) -> None:
+    what_if = _add_command(commands, "what-if", "judge recorded runs again, under other rules: which decisions change?")
+    what_if.add_argument("log", metavar="LOG", nargs="+", help="logs, folders of logs, or beginnings of runs' ids")
+    what_if.add_argument("--policy", metavar="NAME|FILE", help="judge by this policy, or this YAML file")
+    _add_protocols(what_if, "add a b-thread, or give one again that the run had")
+    what_if.add_argument("--without", action="append", default=[], metavar="NAME", help="leave this b-thread out")
+    what_if.add_argument("--json", action="store_true", help="print one JSON object per log")
+
+
+def _add_view(commands: Any) -> None:
+    view = _add_command(commands, "view", "write a log as one HTML page: the conversation, and what every b-thread did")
+    view.add_argument("log", metavar="LOG", help="a log, or the beginning of a run's id")
+    view.add_argument("--output", metavar="FILE", help="where the page goes (default: beside the log, as .html)")
+    view.add_argument("--open", action="store_true", help="open the page in your browser")
+    _add_protocols(view, "a b-thread that the run had beside its preset's")
 
 
 def _add_verify(commands: Any) -> None:
     verify = _add_command(commands, "verify", "look at every state that the loop can reach: do its invariants hold?")
-    verify.add_argument("--preset", default="default", metavar="NAME", help="which rules (default: default)")
-    verify.add_argument(
-        "--option", action="append", default=[], metavar="NAME=VALUE", help="change a row of the preset"
-    )
+    _add_preset(verify)
     _add_protocols(verify, "add a b-thread, to be verified with the loop")
     verify.add_argument("--all-subsets", action="store_true", help="leave rules of the preset out, in every way")
     verify.add_argument("--max-states", type=int, metavar="N", help="give up at N states: not verified")
@@ -86,8 +152,22 @@ def _add_verify(commands: Any) -> None:
 
 def _add_tools(commands: Any) -> None:
     tools = _add_command(commands, "tools", "show the tools, their parameters, and where they come from")
-    tools.add_argument("--preset", default="default", metavar="NAME", help="with which preset (default: default)")
+    _add_preset(tools)
     tools.add_argument("--json", action="store_true", help="print one JSON object per tool")
+
+
+def _add_presets(commands: Any) -> None:
+    presets = _add_command(commands, "presets", "show the presets, and how they differ")
+    presets.add_argument("preset", nargs="?", metavar="NAME", help="this one alone, with all of its options")
+    presets.add_argument("--json", action="store_true", help="print one JSON object per preset")
+
+
+def _add_preset(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--preset", metavar="NAME", help="which rules (default: what --config says, else default)")
+    parser.add_argument("--config", metavar="FILE", help="a configuration file; options win over it")
+    parser.add_argument(
+        "--option", action="append", default=[], metavar="NAME=VALUE", help="change one row of the preset"
+    )
 
 
 def _add_protocols(parser: argparse.ArgumentParser, purpose: str) -> None:

@@ -13,18 +13,19 @@ from agent.cli.screen import Screen, Tone, screen_on, visible
 from agent.cli.setup import existing_folder
 from agent.effects.description import describe
 from agent.log.encoding import dump, plain
+from agent.presets import read_user_rules
 from agent.tools import Workspace, workspace_tools
 from agent.tools.toolbox import Toolbox
-from constitution import POLICIES, Evidence, Level, Policy, Verdict, judge
+from constitution import POLICIES, Evidence, Level, Policy, Verdict, judge, read_rule
 
-__all__ = ["execute"]
+__all__ = ["execute", "tell_evidence"]
 
 TONES: dict[str, Tone] = {"allow": "good", "ask": "question", "deny": "refused"}
 
 
 def execute(arguments: Namespace) -> int:
     """Judge each command, tell the verdicts, and return the code of the strictest."""
-    policy = _policy(arguments.policy)
+    policy = _policy(arguments)
     toolbox = _toolbox(existing_folder(arguments.workspace), policy)
     screen = screen_on(sys.stdout)
     strictest = Level.allow
@@ -38,11 +39,16 @@ def execute(arguments: Namespace) -> int:
     return exit_codes.LEVELS[strictest]
 
 
-def _policy(name: str) -> Policy:
-    if name not in POLICIES:
-        nearest = "".join(f"; the nearest is {close!r}" for close in get_close_matches(name, POLICIES, n=1))
-        raise Mistake(f"there is no policy {name!r}{nearest}; policies: {', '.join(POLICIES)}")
-    return POLICIES[name]
+def _policy(arguments: Namespace) -> Policy:
+    """Return the policy to judge by: its name and rows, the user's own rules, and no others."""
+    if arguments.policy not in POLICIES:
+        nearest = "".join(f"; the nearest is {close!r}" for close in get_close_matches(arguments.policy, POLICIES, n=1))
+        raise Mistake(f"there is no policy {arguments.policy!r}{nearest}; policies: {', '.join(POLICIES)}")
+    try:
+        rules = [read_rule(row) for row in arguments.rule]
+    except ValueError as error:
+        raise Mistake(f"--rule {error}") from error
+    return POLICIES[arguments.policy].with_rules(*rules).with_commands(*read_user_rules())
 
 
 def _toolbox(workspace: Path, policy: Policy) -> Toolbox:
@@ -89,10 +95,11 @@ def _show(command: str, verdict: Verdict, screen: Screen) -> None:
     screen.line(f"      {visible(verdict.explanation)}")
     screen.line(f"      rule {verdict.rule} ({verdict.category})", "output")
     for evidence in filter(lambda evidence: evidence.text, verdict.evidence):
-        screen.line(f"      {_evidence(evidence)}", "output")
+        screen.line(f"      {tell_evidence(evidence)}", "output")
 
 
-def _evidence(evidence: Evidence) -> str:
+def tell_evidence(evidence: Evidence) -> str:
+    """Return where in a command something was found, and what it means."""
     place = f"characters {evidence.start} to {evidence.end}: " if evidence.end else ""
     meant = " ".join(evidence.argv)
     means = f", which means {visible(meant)}" if meant and meant != evidence.text else ""

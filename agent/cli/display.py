@@ -18,6 +18,7 @@ from agent.events import (
     ApprovalAnswered,
     BackoffStarted,
     CallAnswered,
+    DeadlineReached,
     GateRejected,
     InferenceFailed,
     InferenceRequested,
@@ -25,9 +26,11 @@ from agent.events import (
     RunContinued,
     RunEnded,
     StopAsked,
+    SummaryFailed,
+    SummaryRequested,
     ToolFinished,
 )
-from agent.projections import Totals
+from agent.projections import StateTracker, Totals
 from bp import Event, Step
 
 __all__ = ["Display"]
@@ -36,33 +39,65 @@ __all__ = ["Display"]
 class Display:
     """Shows the steps of a run; give `show` to an agent as its `on_step`."""
 
-    def __init__(self, screen: Screen, *, shows_final_text: bool = False) -> None:
+    def __init__(self, screen: Screen, *, shows_final_text: bool = False, max_iterations: int | None = None) -> None:
         """Make a display on `screen`; the final text is left to others, unless it is wanted here."""
         self._screen = screen
         self._shows_final_text = shows_final_text
         self._totals = Totals()
+        self._tracker = StateTracker(max_iterations)
+        self._text = ""  # the last answer in words alone: the final text, unless the run goes on
         self._turn = 0  # the one whose title was shown last
         self._failure = ""  # of the last inference
+        self._streamed = ""  # what the model has said since it was asked, as far as it was shown
         self._calls: dict[str, ToolCall] = {}  # those that were asked for and not answered yet
 
     def show(self, step: Step) -> None:
         """Show what a person wants to know of a step; most steps are not shown."""
         self._totals.fold(step.event)
+        self._tracker.fold(step.event)
         self._show_model(step.event)
         self._show_call(step.event)
         self._show_course(step.event)
+
+    def stream(self, text: str) -> None:
+        """Show a piece of the model's text as it comes, where there is a screen for that."""
+        if self._screen.colored:
+            piece = text if self._streamed else text.lstrip()
+            self._streamed += piece
+            if piece:
+                self._screen.piece("agent", piece, "agent")
+
+    def has_streamed(self, text: str) -> bool:
+        """Whether this text is the last one that was shown as it came."""
+        return bool(text.strip()) and text.strip() == self._streamed.strip()
+
+    def take_up(self, step: Step) -> None:
+        """Know a step that happened before, without showing it."""
+        self._totals.fold(step.event)
+        self._tracker.fold(step.event)
+        match step.event:
+            case InferenceRequested():
+                self._turn = self._totals.turns + 1
+            case AnswerCommitted():
+                self._calls |= {call.id: call for call in step.event.calls}
+            case CallAnswered():
+                self._calls.pop(step.event.call, None)
 
     def system(self, text: str) -> None:
         """Show a message of the system."""
         self._screen.labelled("system", text, "system")
 
     def _show_model(self, event: Event) -> None:
+        if isinstance(event, InferenceRequested):
+            self._streamed = ""
         match event:
             case InferenceRequested() if self._turn != self._totals.turns + 1:
                 self._turn = self._totals.turns + 1
-                self._title(f"turn {self._turn}")
+                self._title(self._iteration())
             case InferenceFailed():
                 self._failure = event.error
+                if self._streamed:
+                    self.system("the answer broke off; what was shown of it does not count")
             case BackoffStarted():
                 self.system(f"the model gave no answer, and is asked again: {self._failure}")
             case AnswerCommitted():
@@ -91,24 +126,48 @@ class Display:
                 self.system("stop: what runs finishes, then the run ends")
             case AbortAsked():
                 self.system("abort: everything ends now")
+            case SummaryRequested():
+                self.system("the conversation has grown long: what is older is summed up")
+            case SummaryFailed():
+                self.system(f"there is no summary: {event.error}")
+            case DeadlineReached():
+                self.system(f"the time limit of {event.seconds:g} seconds was reached: everything ends now")
             case RunContinued():
+                self._show_last_text()
                 self.system("; ".join(("the run goes on", *refused_by(event.refusals))))
             case RunEnded():
+                if event.text != self._text:
+                    self._show_last_text()
                 self._show_end(event)
 
     def _show_end(self, ended: RunEnded) -> None:
         used = self._totals.usage
-        took = spent(self._totals.turns, self._totals.tool_starts, used.input_tokens + used.output_tokens)
+        took = spent(self._totals.turns, self._totals.tool_starts, used)
         self._title("end")
         self.system(f"{ended.status} ({ended.reason}) after {took}")
         if ended.text and is_error(ended.status):
             self._screen.labelled("error", ended.text, "refused")
 
     def _show_text(self, answer: AnswerCommitted) -> None:
-        text = answer.message.text.strip()
-        is_final = not answer.calls
-        if text and (self._shows_final_text or not is_final):
-            self._screen.labelled("agent", text, "agent")
+        self._text = "" if answer.calls else answer.message.text
+        if answer.calls or self._shows_final_text:
+            self._say(answer.message.text)
+
+    def _show_last_text(self) -> None:
+        """Show a text that was not the last one after all."""
+        if not self._shows_final_text:
+            self._say(self._text)
+        self._text = ""
+
+    def _say(self, text: str) -> None:
+        if text.strip() and not self.has_streamed(text):
+            self._screen.labelled("agent", text.strip(), "agent")
+
+    def _iteration(self) -> str:
+        state = self._tracker.state
+        if state.objective is None:
+            return f"turn {self._turn}"
+        return f"iteration {state.iteration}" + (f" of {state.max_iterations}" if state.max_iterations else "")
 
     def _show_action(self, call: ToolCall) -> None:
         self._screen.line(f"{'action':9}{visible(action_of(call))}", "action")

@@ -4,16 +4,30 @@ __all__ = ["DIFFERENT", "FAILED", "LEVELS", "OK", "USAGE", "of_run", "of_signal"
 
 OK, FAILED, USAGE, DIFFERENT = 0, 1, 2, 6
 
-STATUSES = {"completed": OK, "failed": FAILED, "doom_loop": FAILED, "limit": 3, "stopped": 4, "aborted": 130}
+STATUSES = {
+    "completed": OK,
+    "failed": FAILED,
+    "doom_loop": FAILED,
+    "limit": 3,
+    "stopped": 4,
+    "waiting": 5,
+    "aborted": 130,
+}
 
 LEVELS = {"allow": 0, "ask": 10, "deny": 11}
 """The exit codes of `check`."""
 
 
-def of_run(status: str, signal: int | None = None) -> int:
-    """Return the exit code of a run that ended with `status`; `signal` is what aborted it, if something did."""
+UNREACHED = ("partial", "failure")
+"""What an agent declares of an objective that it did not reach."""
+
+
+def of_run(status: str, signal: int | None = None, reason: str = "") -> int:
+    """Return the exit code of a run that ended with `status` and `reason`; `signal` is what aborted it, if any did."""
     if status == "aborted" and signal is not None:
         return of_signal(signal)
+    if status == "completed" and reason in UNREACHED:
+        return FAILED
     return STATUSES.get(status, FAILED)
 
 

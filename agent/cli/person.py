@@ -11,7 +11,7 @@ from agent.cli.screen import Screen, visible
 from agent.cli.telling import command_of
 from agent.events import ApprovalAsked
 
-__all__ = ["Person", "approval_question", "read_answer", "says_stop"]
+__all__ = ["STOPS", "Person", "approval_question", "has_letters_of_stop", "read_answer", "says_stop"]
 
 PROMPTS = 3  # how often one question is put
 
@@ -31,27 +31,48 @@ def says_stop(line: str) -> bool:
     return re.search(r"\bstop\b", line, re.IGNORECASE) is not None
 
 
+def has_letters_of_stop(line: str) -> bool:
+    """Whether a line holds the letters of "stop", in a word or alone (S1 7.3)."""
+    return "stop" in line.lower()
+
+
+STOPS = {"word": says_stop, "letters": has_letters_of_stop}
+"""Which typed lines stop a run, by the option `stop_text`."""
+
+
 class Person:
     """Whoever types: lines go to the open question, and one that says stop stops the run.
 
     `present` is false when standard input is no terminal; then nobody is asked.
     """
 
-    def __init__(self, screen: Screen, *, present: bool, stop: Callable[[], None]) -> None:
-        """Make a person; `stop` is called for each line that says so."""
+    def __init__(
+        self,
+        screen: Screen,
+        *,
+        present: bool,
+        stop: Callable[[], None],
+        stops: Callable[[str], bool] = says_stop,
+        otherwise: Callable[[str], None] | None = None,
+    ) -> None:
+        """Make a person; `stop` is called for each line that `stops`, `otherwise` for those that answer nothing."""
         self._screen = screen
         self._present = present
         self._stop = stop
+        self._stops = stops
+        self._otherwise = otherwise
         self._gone = False
         self._question: MemoryObjectSendStream[str] | None = None
 
     def hear(self, line: str) -> None:
         """Take a line that was typed. Lines before a question do not answer it."""
-        self._screen.line_is_open = False
-        if says_stop(line):
+        self._screen.entered()
+        if self._stops(line):
             self._stop()
         elif self._question is not None:
             self._question.send_nowait(line)
+        elif self._otherwise is not None:
+            self._otherwise(line)
 
     def leave(self) -> None:
         """Take it that nothing will be typed any more: open and later questions are answered with no."""

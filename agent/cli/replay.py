@@ -3,18 +3,19 @@
 from argparse import Namespace
 
 from agent.cli import exit_codes
+from agent.cli.archive import find_log
 from agent.cli.protocols import load_protocols
 from agent.cli.screen import visible
 from agent.log import Difference, LogError, RecordedRun, read_log, replay
 from agent.log.encoding import dump
 from agent.rebuilding import rebuild
 
-__all__ = ["execute"]
+__all__ = ["execute", "told_difference"]
 
 
 def execute(arguments: Namespace) -> int:
     """Replay and say what came of it. Raises LogError for what is no log, or one of another program."""
-    run = read_log(arguments.log)
+    run = read_log(find_log(arguments.log))
     program = rebuild(run, load_protocols(arguments.protocol))
     if run.torn:
         print(f"the last line ({len(run.records) + 2}) is torn; it was left out")
@@ -24,16 +25,17 @@ def execute(arguments: Namespace) -> int:
         print(f"different: {visible(str(error))}")
         return exit_codes.DIFFERENT
     if result.difference is not None:
-        print("\n".join(_told(run, result.difference, result.equal)))
+        print("\n".join(told_difference(run, result.difference)))
         return exit_codes.DIFFERENT
     print(f"equal: {_count(result.equal)}, replayed without model, tools or network; {_end(run)}")
     return exit_codes.OK
 
 
-def _told(run: RecordedRun, difference: Difference, equal: int) -> list[str]:
+def told_difference(run: RecordedRun, difference: Difference) -> list[str]:
     """Return the first difference with both sides, and what is not the same in them."""
     recorded, replayed = difference.recorded, difference.replayed
-    lines = [f"different: after {_count(equal)} that are equal, line {difference.number + 1} of {run.path} is not"]
+    equal = _count(difference.number - 1)
+    lines = [f"different: after {equal} that are equal, line {difference.number + 1} of {run.path} is not"]
     lines += [f"  recorded: {_side(recorded)}", f"  replayed: {_side(replayed)}"]
     if recorded is not None and replayed is not None:
         keys = [key for key in {**recorded, **replayed} if recorded.get(key) != replayed.get(key)]

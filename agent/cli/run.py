@@ -1,22 +1,17 @@
 """`bpagent run`: a model works on a task, with tools, under the rules of a preset."""
 
-import os
 import sys
 from argparse import Namespace
 from collections.abc import Callable
-from datetime import datetime
 
 from agent.agent import Agent
+from agent.cli.making import new_agent
 from agent.cli.mistakes import Mistake
-from agent.cli.protocols import load_protocols
-from agent.cli.screen import Screen, screen_on, visible_lines
-from agent.cli.session import Outcome, Session, lead
-from agent.cli.setup import chosen_preset, existing_folder, log_path, tools_of
-from agent.cli.telling import is_error
-from agent.effects import Approver
-from agent.log import to_record
-from agent.log.encoding import dump
-from agent.models import model_from_name
+from agent.cli.person import STOPS
+from agent.cli.reviving import print_outcome, print_record
+from agent.cli.screen import Screen, screen_on
+from agent.cli.session import Maker, Session, lead
+from agent.effects import Approver, Watcher
 from bp import Step
 
 __all__ = ["execute"]
@@ -24,63 +19,34 @@ __all__ = ["execute"]
 
 def execute(arguments: Namespace) -> int:
     """Run and return the exit code. Raises for wrong input, before anything happens."""
-    _check_what_is_not_there_yet(arguments)
+    _check_prompt(arguments)
     screen = screen_on(sys.stderr)
+    preset, make = new_agent(arguments, later=arguments.approvals == "later")
     session = Session(
-        make=_maker(arguments, screen),
+        make=_introducing(make, screen),
         prompt=arguments.prompt,
         screen=screen,
-        watch=_print_record if arguments.json else None,
+        stops=STOPS[preset.stop_text],
+        watch=print_record if arguments.json else None,
+        max_iterations=preset.max_iterations,
     )
     outcome = lead(session)
-    if not arguments.json:
-        _print_final_text(outcome)
-    elif outcome.failure is not None:
-        print(dump(outcome.failure), flush=True)
+    print_outcome(outcome, screen, as_json=arguments.json)
     return outcome.code
 
 
-def _check_what_is_not_there_yet(arguments: Namespace) -> None:
-    if arguments.config:
-        raise Mistake("--config is not there yet; set single values with --option NAME=VALUE")
-    if arguments.api != "chat":
-        raise Mistake(f"--api {arguments.api!r} is not there yet; the wire is chat")
+def _check_prompt(arguments: Namespace) -> None:
     if not arguments.prompt.strip():
         raise Mistake("the prompt is empty; say what the agent is to do")
 
 
-def _maker(arguments: Namespace, screen: Screen) -> Callable[[Approver, Callable[[Step], None]], Agent]:
-    preset = chosen_preset(arguments.preset, arguments.option)
-    workspace = existing_folder(arguments.workspace)
-    threads = load_protocols(arguments.protocol)
-    model = model_from_name(arguments.model, os.environ)
-    log = log_path(arguments.log, datetime.now())
+def _introducing(make: Maker, screen: Screen) -> Maker:
+    """Have the agent tell what it is."""
 
-    def make(approver: Approver, on_step: Callable[[Step], None]) -> Agent:
-        agent = Agent(
-            model,
-            tools_of(preset, workspace),
-            preset=preset,
-            threads=threads,
-            approve=approver,
-            log=log,
-            on_step=on_step,
-        )
-        screen.labelled(
-            "system", f"model {model.name}, preset {preset.name}\nworkspace {workspace}\nlog {log}", "system"
-        )
+    def introduced(approver: Approver, on_step: Callable[[Step], None], on_text: Watcher | None) -> Agent:
+        agent = make(approver, on_step, on_text)
+        about = f"model {agent.model.name}, preset {agent.preset.name}\nworkspace {agent.toolbox.workspace.root}"
+        screen.labelled("system", f"{about}\nlog {agent.log_path}", "system")
         return agent
 
-    return make
-
-
-def _print_record(step: Step) -> None:
-    print(dump(to_record(step)), flush=True)
-
-
-def _print_final_text(outcome: Outcome) -> None:
-    """Print the last words, unless they are an error: those were told already."""
-    run = outcome.run
-    if run.text and not is_error(run.status):
-        text = "\n".join(visible_lines(run.text)) if sys.stdout.isatty() else run.text
-        print(text)
+    return introduced

@@ -24,6 +24,7 @@ COLORS: dict[Tone, str] = {
 }
 
 NARROWEST, WIDEST = 40, 120  # columns
+SAVE, RESTORE, UP, ERASE, DELETE_LINE = "\x1b7", "\x1b8", "\x1b[1A", "\r\x1b[K", "\x1b[M"
 MARGIN = 9  # columns for a label
 
 
@@ -50,7 +51,8 @@ def _escaped(char: str) -> str:
 class Screen:
     """A stream to show lines on. `colored`: it understands ANSI colors. `width` in columns.
 
-    A screen that is gone (a closed terminal, a reader that left) shows nothing any more, and ends no run.
+    While something goes on a colored one has a status line, above the line on which people type; it makes way for
+    whatever is shown. A screen that is gone (a closed terminal, a reader that left) shows nothing any more.
     Invariant: `line_is_open` while the cursor stands behind something on its line; the next line begins a new one.
     """
 
@@ -59,9 +61,39 @@ class Screen:
     width: int = 100
     line_is_open: bool = False
     is_gone: bool = False
+    has_status: bool = False
+
+    def status(self, text: str) -> None:
+        """Show what goes on just now, in the place of what was shown of that before; only where there are colors."""
+        if not self.colored or self.line_is_open:
+            return
+        line = self.painted(text[: self.width - 1], "output")
+        self._write(f"{SAVE}{UP}{ERASE}{line}{RESTORE}" if self.has_status else f"{line}\n")
+        self.has_status = True
+
+    def clear_status(self) -> None:
+        """Take the status line away."""
+        if self.has_status:
+            self.has_status = False
+            self._write(f"{ERASE}{UP}{ERASE}")
+
+    def entered(self) -> None:
+        """Know that somebody has typed a line and Enter: it stays, and the status line above it goes."""
+        self.line_is_open = False
+        if self.has_status:
+            self.has_status = False
+            self._write(f"{UP}{UP}{DELETE_LINE}\x1b[1B\r")
+
+    def piece(self, label: str, text: str, tone: Tone) -> None:
+        """Show a piece of text as it comes, under a label when it begins; the next line begins a new one."""
+        self.clear_status()
+        first = "" if self.line_is_open else f"{label:{MARGIN}}"
+        self._write(self.painted(first + f"\n{'':{MARGIN}}".join(visible_lines(text)), tone))
+        self.line_is_open = True
 
     def line(self, text: str = "", tone: Tone = "plain") -> None:
         """Show one line of text that is visible already."""
+        self.clear_status()
         beginning = "\n" if self.line_is_open else ""
         self.line_is_open = False
         self._write(f"{beginning}{self.painted(text, tone)}\n")
@@ -80,6 +112,7 @@ class Screen:
 
     def ask(self, question: str) -> None:
         """Show a question and stay on its line."""
+        self.clear_status()
         self._write(self.painted(question, "question") + " ")
         self.line_is_open = True
 

@@ -6,31 +6,37 @@ from typing import Any
 import anyio
 from attrs import field, frozen
 
-from agent.agent import Agent, failure_record
+from agent.agent import Agent
 from agent.cli import exit_codes
 from agent.cli.display import Display
 from agent.cli.keyboard import can_be_heard, hear_lines, is_terminal
 from agent.cli.mistakes import say
-from agent.cli.person import Person
+from agent.cli.person import Person, says_stop
+from agent.cli.progress import Progress
 from agent.cli.screen import Screen
 from agent.cli.signals import HEARD, Interruption
-from agent.effects import Approver
+from agent.effects import Approver, Watcher
 from agent.errors import AgentError
+from agent.journal import failure_record
 from agent.run import Run
 from bp import BProgramError, Step
 
-__all__ = ["Outcome", "Session", "lead"]
+__all__ = ["Maker", "Outcome", "Session", "lead", "listen", "over", "tell_failure"]
 
-Maker = Callable[[Approver, Callable[[Step], None]], Agent]
-"""Makes the agent of a session from who is asked, and what is called with every step."""
+Maker = Callable[[Approver, Callable[[Step], None], Watcher | None], Agent]
+"""Makes the agent of a session from who is asked, and what is called with every step and with pieces of text."""
 
 
 @frozen
 class Outcome:
-    """How a session ended: the run, the exit code of the command, and the last record when the engine failed."""
+    """How a session ended: the run, the exit code of the command, and the last record when the engine failed.
+
+    `was_shown`: the last words stand on the screen already.
+    """
 
     run: Run
     code: int
+    was_shown: bool = False
     failure: dict[str, Any] | None = None
 
 
@@ -38,17 +44,21 @@ class Outcome:
 class Session:
     """What a run is led with.
 
+    Without a `prompt` the run goes on that rests.
     `present`: somebody can answer. `approver` answers instead of that person. `watch` is called with every step,
-    after it was shown. `shows_final_text`: on the screen too.
+    after it was shown. `shows_final_text`: on the screen too. `stops`: which typed lines stop the run.
+    `max_iterations`: what is shown as the limit.
     """
 
     make: Maker
-    prompt: str
+    prompt: str | None
     screen: Screen
     present: bool = field(factory=is_terminal)
     approver: Approver | None = None
     watch: Callable[[Step], None] | None = None
     shows_final_text: bool = False
+    stops: Callable[[str], bool] = says_stop
+    max_iterations: int | None = None
 
 
 def lead(session: Session) -> Outcome:
@@ -57,39 +67,46 @@ def lead(session: Session) -> Outcome:
 
 
 async def _lead(session: Session) -> Outcome:
-    display, interruption = Display(session.screen, shows_final_text=session.shows_final_text), Interruption()
+    display = Display(session.screen, shows_final_text=session.shows_final_text, max_iterations=session.max_iterations)
+    interruption, progress = Interruption(), Progress(session.screen)
     running: list[Run] = []
-    person = Person(session.screen, present=session.present, stop=lambda: _ask_to_stop(running))
+    person = Person(session.screen, present=session.present, stop=lambda: _ask_to_stop(running), stops=session.stops)
 
     def on_step(step: Step) -> None:
         display.show(step)
+        progress.fold(step.event)
         if session.watch is not None:
             session.watch(step)
 
     with (
         anyio.open_signal_receiver(*HEARD) as signals,
-        session.make(session.approver or person.answer, on_step) as agent,
+        session.make(session.approver or person.answer, on_step, display.stream) as agent,
     ):
+        for step in agent.journal.unfinished:
+            display.take_up(step)
         try:
             async with agent.start(session.prompt) as run, anyio.create_task_group() as tasks:
                 running.append(run)
                 tasks.start_soon(interruption.watch, signals, lambda: _abort(run, interruption, session))
-                tasks.start_soon(_listen, person)
-                await _over(run)
+                tasks.start_soon(listen, person)
+                tasks.start_soon(progress.show)
+                await over(run)
                 tasks.cancel_scope.cancel()
         except (BProgramError, AgentError) as error:
-            _tell_failure(error)
-    return _outcome(running[0], interruption)
+            tell_failure(error)
+    return _outcome(running[0], interruption, was_shown=display.has_streamed(running[0].text))
 
 
-def _outcome(run: Run, interruption: Interruption) -> Outcome:
+def _outcome(run: Run, interruption: Interruption, *, was_shown: bool) -> Outcome:
     last = run.steps[-1] if run.steps else None
     broke_off = run.ended is not None and (last is None or last.event != run.ended)
     failure = failure_record(last, run.ended) if run.ended is not None and broke_off else None
-    return Outcome(run, exit_codes.of_run(run.status, interruption.number), failure)
+    code = exit_codes.of_run(run.status, interruption.number, run.reason)
+    return Outcome(run, code, was_shown, failure)
 
 
-async def _listen(person: Person) -> None:
+async def listen(person: Person) -> None:
+    """Give what is typed to the person, until the end of input."""
     if can_be_heard():
         await hear_lines(person.hear, person.leave)
     else:
@@ -106,12 +123,13 @@ def _abort(run: Run, interruption: Interruption, session: Session) -> None:
     run.abort(interruption.name)
 
 
-async def _over(run: Run) -> None:
+async def over(run: Run) -> None:
+    """Wait for the end of a run."""
     async for _ in run:
         pass
 
 
-def _tell_failure(error: Exception) -> None:
+def tell_failure(error: Exception) -> None:
     """Say why a run broke off: a b-thread, the log, or whoever looks on."""
     if isinstance(error.__cause__, BrokenPipeError):  # nobody reads our output any more
         raise error.__cause__

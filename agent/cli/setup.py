@@ -1,29 +1,50 @@
-"""What the command line names besides b-threads: presets with options, folders, logs."""
+"""What the command line names besides b-threads: presets with options, folders."""
 
 from collections.abc import Iterable
-from datetime import datetime
 from pathlib import Path
-from secrets import token_hex
+
+from attrs import evolve
 
 from agent.cli.mistakes import Mistake
-from agent.presets import Preset, preset_named
+from agent.presets import Configuration, Preset, preset_named, read_configuration, read_user_rules
 from agent.tools import Tool, workspace_tools
+from agent.tools.retention import Retention
+from agent.tools.shell import ShellOptions
 
-__all__ = ["chosen_preset", "existing_folder", "log_path", "tools_of"]
+__all__ = ["UNOBEYED", "chosen_preset", "existing_folder", "shell_options", "tools_of", "with_user_rules"]
 
 
-def chosen_preset(name: str, options: Iterable[str] = ()) -> Preset:
-    """Return a preset with `NAME=VALUE` options. Raises OptionError and Mistake."""
+def chosen_preset(name: str | None, options: Iterable[str] = (), config: str | None = None) -> Preset:
+    """Return a preset with the options of a configuration file, and then with `NAME=VALUE` options.
+
+    Without a name it is the preset of the file `config`, else `default`. Without `config` the preset's own file
+    counts, if it is there. Raises OptionError and Mistake.
+    """
+    configuration = Configuration() if config is None else read_configuration(config)
+    preset = preset_named(name or configuration.preset or "default")
+    if config is None and preset.config_file is not None and Path(preset.config_file).expanduser().exists():
+        configuration = read_configuration(preset.config_file)
+    return with_user_rules(configuration.applied(preset).with_options(_parsed(options)))
+
+
+def with_user_rules(preset: Preset) -> Preset:
+    """Return a preset with what the user said about commands, if it judges them at all. Raises OptionError."""
+    if preset.policy is None or not (rules := read_user_rules()):
+        return preset
+    return evolve(preset, commands=(*preset.commands, *map(str, rules)))
+
+
+def _parsed(options: Iterable[str]) -> dict[str, str]:
     parsed = {}
     for option in options:
         key, equals, value = option.partition("=")
         if not equals:
             raise Mistake(f"--option {option!r} has no value; write NAME=VALUE, such as max_iterations=5")
         parsed[key.strip()] = value
-    return preset_named(name).with_options(parsed)
+    return parsed
 
 
-def existing_folder(path: str) -> Path:
+def existing_folder(path: str, what: str = "--workspace") -> Path:
     """Return a folder, absolute. Raises Mistake when it is none."""
     folder = Path(path).expanduser()
     try:
@@ -32,22 +53,35 @@ def existing_folder(path: str) -> Path:
         found = "is a file" if folder.exists() else "does not exist"
     except (OSError, ValueError) as error:
         found = f"cannot be looked at ({error})"
-    raise Mistake(f"--workspace {path!r} {found}; name a folder")
+    raise Mistake(f"{what} {path!r} {found}; name a folder")
+
+
+UNOBEYED = ("tools",)
+"""Options that are written into the log and change nothing yet: whoever makes the tools obey one takes it out."""
 
 
 def tools_of(preset: Preset, workspace: Path) -> tuple[Tool, ...]:
     """Return the tools of a preset over a workspace."""
     return workspace_tools(
         workspace,
-        allowed=preset.allowed_paths,
+        allowed=preset.allowed_paths if preset.bounded else ("/",),
         denied=preset.denied_paths,
-        timeout=preset.timeout,
         output_limit=preset.output_limit,
+        shell=shell_options(preset),
     )
 
 
-def log_path(given: str | None, now: datetime) -> Path:
-    """Return where the log of a run goes: where it was told to, else a new file of ours."""
-    if given:
-        return Path(given).expanduser()
-    return Path.home() / ".bpagent" / "runs" / f"{now:%Y%m%d-%H%M%S}-{token_hex(2)}.jsonl"
+def shell_options(preset: Preset) -> ShellOptions:
+    """Return how commands run under a preset. Lines are counted at one end: for `both` that is the last ones."""
+    keep = "tail" if preset.output_lines and preset.output_keep == "both" else preset.output_keep
+    kept = Retention(preset.output_limit, preset.output_lines, keep, preset.spill)
+    return ShellOptions(
+        shell=tuple(preset.shell.split()),
+        timeout=preset.timeout,
+        longest_timeout=preset.max_timeout,
+        retention=kept,
+        nonzero_is_error=preset.nonzero_is_error,
+        inherit=preset.env == "inherit",
+        form=preset.result_form,
+        compact=preset.compact,
+    )

@@ -35,11 +35,15 @@ class Interruption:
     async def watch(self, signals: AsyncIterator[signal.Signals], abort: Callable[[], None]) -> None:
         """Abort at the first signal; leave at a later Ctrl-C if that took too long."""
         async for number in signals:
-            if self.number is None:
-                self.number, self.name, self._since = int(number), number.name, time.monotonic()
-                abort()
-            elif number == signal.SIGINT and time.monotonic() >= self._since + self._patience:
-                self._leave(of_signal(number))
+            self.hear(number, abort)
+
+    def hear(self, number: signal.Signals, abort: Callable[[], None]) -> None:
+        """Take a signal: the first one aborts, a later Ctrl-C leaves if that took too long."""
+        if self.number is None:
+            self.number, self.name, self._since = int(number), number.name, time.monotonic()
+            abort()
+        elif number == signal.SIGINT and time.monotonic() >= self._since + self._patience:
+            self._leave(of_signal(number))
 
 
 def leave_at_once(code: int) -> NoReturn:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from agent.calls import ToolCall
 from agent.cli.screen import visible_lines
 from agent.log.encoding import plain
+from agent.messages import Usage
 from agent.reasons import Declined
 from bp import Refusal, Refusals
 from constitution import Verdict
@@ -14,6 +15,9 @@ __all__ = ["action_of", "because", "command_of", "excerpt", "is_error", "refused
 
 HEAD, TAIL = 8, 4  # lines of a result that are shown
 LONGEST_ARGUMENT = 60  # characters
+
+SHELLS = ("bash", "run_command", "terminal")
+"""Tools whose call is told as its command alone (S1 6.3)."""
 
 
 def command_of(call: ToolCall) -> str:
@@ -29,7 +33,7 @@ def action_of(call: ToolCall) -> str:
 def _as_command(call: ToolCall, shown: Callable[[object], str]) -> str:
     """Return a shell command, or a tool with its arguments; a short text as the only argument stands alone."""
     match [*call.arguments.items()]:
-        case [("command", str(command)), *_] if call.tool == "bash":
+        case [("command", str(command)), *_] if call.tool in SHELLS:
             return command
         case [(_, str(text))] if text and len(text) < LONGEST_ARGUMENT:
             return f"{call.tool} {text}"
@@ -76,10 +80,11 @@ def is_error(status: str) -> bool:
     return status in ("failed", "aborted")
 
 
-def spent(turns: int, calls: int, tokens: int) -> str:
+def spent(turns: int, calls: int, usage: Usage) -> str:
     """Return what a run took."""
-    parts = [_count(turns, "turn"), _count(calls, "call"), *([_count(tokens, "token")] if tokens else [])]
-    return ", ".join(parts)
+    tokens = ("about " if usage.is_estimate else "") + _count(usage.tokens, "token")
+    cost = [] if usage.cost is None else [f"${usage.cost:.4f}"]
+    return ", ".join([_count(turns, "turn"), _count(calls, "call"), *([tokens] if usage.tokens else []), *cost])
 
 
 def _count(number: int, thing: str) -> str:

@@ -18,7 +18,7 @@ __all__ = ["execute"]
 
 def execute(arguments: Namespace) -> int:
     """Show the tools of a preset."""
-    tools = tools_of(chosen_preset(arguments.preset), Path.cwd())
+    tools = tools_of(chosen_preset(arguments.preset, arguments.option, arguments.config), Path.cwd())
     if arguments.json:
         for tool in tools:
             print(json.dumps(_as_data(tool)))
@@ -59,6 +59,8 @@ def _parameter(name: str, schema: Mapping[str, Any], required: bool) -> str:
 
 
 def _source(tool: Tool) -> str:
-    """Return the module in which a tool's function was written."""
+    """Return where a tool comes from: the file that declares it, or the module in which its function was written."""
+    if tool.source:
+        return tool.source
     written = inspect.getclosurevars(tool.function).nonlocals.get("function", tool.function)
     return str(getattr(written, "__module__", "unknown"))

@@ -14,7 +14,7 @@ from agent.cli import exit_codes
 from agent.cli.mistakes import Mistake
 from agent.cli.protocols import load_protocols
 from agent.cli.setup import chosen_preset
-from agent.verification import Combination, every_subset, loop_rules, short, tell, verify_loop
+from agent.verification import Combination, every_subset, examples_for, loop_rules, short, tell, verify_loop
 from bp import BThread, Verification, VerificationError
 
 __all__ = ["execute"]
@@ -24,7 +24,7 @@ def execute(arguments: Namespace) -> int:
     """Verify, tell the verdicts, and return the exit code. Raises Mistake and OptionError."""
     if arguments.max_states is not None and arguments.max_states < 1:
         raise Mistake(f"--max-states {arguments.max_states} looks at nothing; give a number of states, such as 100000")
-    rules = loop_rules(chosen_preset(arguments.preset, arguments.option))
+    rules = loop_rules(chosen_preset(arguments.preset, arguments.option, arguments.config))
     protocols = load_protocols(arguments.protocol)
     try:
         return _verify_all(rules, protocols, arguments)
@@ -37,7 +37,9 @@ def _verify_all(rules: tuple[BThread, ...], protocols: tuple[BThread, ...], argu
     for combination in _combinations(rules, arguments.all_subsets):
         present = [rule for rule in rules if rule.name in combination.rules]
         progress = _reporter(combination.label)
-        result = verify_loop((*present, *protocols), max_states=arguments.max_states, progress=progress)
+        loop = (*present, *protocols)
+        examples = examples_for(loop)
+        result = verify_loop(loop, examples=examples, max_states=arguments.max_states, progress=progress)
         _tell(combination, result, as_json=arguments.json)
         code = code if result.holds else exit_codes.FAILED
     return code

@@ -5,23 +5,33 @@
 - `description`: what a call would touch is looked up on disk
 - `execution`: the tool runs
 - `approval`: a person is asked
-- `backoff`: time passes before the next attempt
+- `seeking`: hooks that speak for people are asked
+- `backoff`: time passes before the next attempt. `deadline`: the time of the run is over
+- `summary`: a model sums up what was said long ago
 """
 
-from agent.effects.approval import Approver, approval_effect
+from agent.effects.approval import Answer, Approver, approval_effect
 from agent.effects.backoff import backoff_effect
+from agent.effects.deadline import deadline_effect
 from agent.effects.description import description_effect
 from agent.effects.execution import execution_effect
-from agent.effects.inference import inference_effect
+from agent.effects.inference import Measure, inference_effect
+from agent.effects.seeking import seeking_effect
 from agent.effects.streaming import Watcher, coalesced
+from agent.effects.summary import summary_effect
 
 __all__ = [
+    "Answer",
     "Approver",
+    "Measure",
     "Watcher",
     "approval_effect",
     "backoff_effect",
     "coalesced",
+    "deadline_effect",
     "description_effect",
     "execution_effect",
     "inference_effect",
+    "seeking_effect",
+    "summary_effect",
 ]

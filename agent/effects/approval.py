@@ -2,24 +2,29 @@
 
 from collections.abc import Awaitable, Callable
 
-from agent.events import AbortAsked, ApprovalAnswered, ApprovalAsked, GateRejected, StopAsked
+from agent.events import AbortAsked, ApprovalAnswered, ApprovalAsked, DeadlineReached, GateRejected, StopAsked
 from bp import where
-from bp.runner import Broken, Effect
+from bp.runner import LATER, Broken, Effect, Later
 
-__all__ = ["Approver", "approval_effect"]
+__all__ = ["Answer", "Approver", "approval_effect"]
 
-Answer = bool | str | None
+Answer = bool | str | Later | None
 Approver = Callable[[ApprovalAsked], Awaitable[Answer] | Answer]
-"""Gives True for yes, False for no, what the person said instead (which is a no), or None: nobody is present."""
+"""Gives True for yes, False for no, what the person said instead (which is a no), None (nobody is present), or `LATER`:
+the run rests until the question is put again and answered."""
 
 
 def approval_effect(approver: Approver | None) -> Effect:
     """Return the effect of `approval_asked`; without an approver no person is present."""
 
-    async def ask(asked: ApprovalAsked) -> ApprovalAnswered:
+    async def ask(asked: ApprovalAsked) -> ApprovalAnswered | Later:
         answer = None if approver is None else approver(asked)
         if isinstance(answer, Awaitable):
             answer = await answer
+        if answer is LATER:
+            return LATER
+        if not isinstance(answer, bool | str | None):
+            raise TypeError(f"the approver gave {answer!r}; it must give True, False, a text, None or LATER")
         said = answer if isinstance(answer, str) else ""
         return ApprovalAnswered(asked.call, yes=answer is True, text=said, present=answer is not None)
 
@@ -32,5 +37,5 @@ def approval_effect(approver: Approver | None) -> Effect:
         run=ask,
         outcome=(ApprovalAnswered,),
         broken=unanswered,
-        until=lambda asked: where(GateRejected, call=asked.call) | AbortAsked | StopAsked,
+        until=lambda asked: where(GateRejected, call=asked.call) | AbortAsked | StopAsked | DeadlineReached,
     )

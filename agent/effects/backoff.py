@@ -5,7 +5,7 @@ from random import uniform
 
 import anyio
 
-from agent.events import AbortAsked, BackoffElapsed, BackoffStarted, StopAsked
+from agent.events import AbortAsked, BackoffElapsed, BackoffStarted, DeadlineReached, StopAsked
 from bp.runner import Broken, Effect
 
 __all__ = ["backoff_effect", "seconds_before"]
@@ -37,5 +37,5 @@ def backoff_effect(wait: Callable[[BackoffStarted], float] = seconds_before) -> 
         run=sleep,
         outcome=(BackoffElapsed,),
         broken=cut_short,
-        until=lambda _: AbortAsked | StopAsked,
+        until=lambda _: AbortAsked | StopAsked | DeadlineReached,
     )

@@ -1,11 +1,12 @@
 """Describe an action before it is judged: resolve on disk what it names, so that judging needs no disk."""
 
 import os
+import shlex
 import shutil
 from pathlib import Path
 
 from agent.calls import ToolCall
-from agent.events import AbortAsked, ActionDescribed, ProposedAction
+from agent.events import AbortAsked, ActionDescribed, DeadlineReached, ProposedAction
 from agent.tools.toolbox import Toolbox
 from agent.tools.workspace import Workspace
 from bp.runner import Broken, Effect
@@ -21,7 +22,11 @@ def description_effect(toolbox: Toolbox) -> Effect:
         return ActionDescribed(proposed.call, describe(proposed.call, toolbox))
 
     return Effect(
-        on=ProposedAction, run=look_up, outcome=(ActionDescribed,), broken=undescribed, until=lambda _: AbortAsked
+        on=ProposedAction,
+        run=look_up,
+        outcome=(ActionDescribed,),
+        broken=undescribed,
+        until=lambda _: AbortAsked | DeadlineReached,
     )
 
 
@@ -37,24 +42,29 @@ def describe(call: ToolCall, toolbox: Toolbox) -> Action:
     workspace = toolbox.workspace if tool is None or tool.workspace is None else tool.workspace
     command = None if tool is None else tool.command(call.arguments)
     touches = () if tool is None else tool.touches(call.arguments)
+    argv = () if tool is None or tool.argv is None else tool.argv(call.arguments)
+    cwd = workspace.root if tool is None or tool.cwd is None else tool.cwd()
+    text = shlex.join(argv) if argv and command is None else command
     return Action(
         tool=call.tool,
         category=call.category,
         workspace=workspace.root,
-        cwd=workspace.root,
+        cwd=cwd,
         home=str(Path.home()),
         command=command,
+        argv=argv,
         paths=tuple(PathUse(touch.path, workspace.resolve(touch.path), touch.access) for touch in touches),
-        resolved=_resolved(command, workspace),
-        executables=_executables(command, workspace.root),
+        resolved=_resolved(text, workspace, cwd),
+        executables=_executables(text, cwd),
     )
 
 
-def _resolved(command: str | None, workspace: Workspace) -> dict[str, str]:
-    """Look up the paths that a command mentions."""
+def _resolved(command: str | None, workspace: Workspace, cwd: str) -> dict[str, str]:
+    """Look up the paths that a command mentions, from where it starts."""
     if command is None:
         return {}
-    return {path: workspace.resolve(path) for path in mentions(command).paths if _is_resolvable(path)}
+    found = (path for path in mentions(command).paths if _is_resolvable(path))
+    return {path: workspace.resolve(path if path.startswith("~") else os.path.join(cwd, path)) for path in found}
 
 
 def _executables(command: str | None, root: str) -> dict[str, str]:

@@ -3,7 +3,7 @@
 from time import perf_counter
 
 from agent.effects.streaming import Watcher, coalesced
-from agent.events import AbortAsked, ToolFinished, ToolStarted
+from agent.events import AbortAsked, DeadlineReached, ToolFinished, ToolStarted
 from agent.tools.toolbox import Toolbox
 from bp.runner import Broken, Effect
 
@@ -18,23 +18,25 @@ def execution_effect(toolbox: Toolbox, watcher: Watcher | None) -> Effect:
         async with coalesced(watcher) as progress:
             result = await toolbox.run(started.call, progress)
         duration = round((perf_counter() - begin) * 1000, 3)
-        return ToolFinished(started.call, result.text, duration, result.is_error, result.details)
+        return ToolFinished(started.call, result.text, duration, result.is_error, result.details, result.images)
 
     return Effect(
         on=ToolStarted,
         run=run,
         outcome=(ToolFinished,),
         broken=broken_off,
-        until=lambda _: AbortAsked,
+        until=lambda _: AbortAsked | DeadlineReached,
         on_resume="unknown",
     )
 
 
 def broken_off(started: ToolStarted, broken: Broken) -> ToolFinished:
-    """Return the result of a tool that raised, was aborted, or did not even end then."""
+    """Return the result of a tool that raised, was cut short, did not even end then, or died with our process."""
+    cut = "cut off: the time of the run is over" if isinstance(broken.by, DeadlineReached) else "aborted"
     texts = {
         "failed": f"{type(broken.error).__name__}: {broken.error}",
-        "cancelled": "aborted",
-        "abandoned": "aborted: the tool did not end when it was asked to, and was left behind; its outcome is unknown",
+        "cancelled": cut,
+        "abandoned": f"{cut}: the tool did not end when it was asked to, and was left behind; its outcome is unknown",
+        "interrupted": "interrupted, outcome unknown: it was running when the process that ran it ended",
     }
     return ToolFinished(started.call, texts[broken.how], is_error=True)

@@ -3,41 +3,70 @@
 from collections.abc import Callable
 from typing import get_args
 
-from attrs import astuple
+from attrs import astuple, evolve, frozen
 
 from agent.effects.streaming import Watcher, coalesced
-from agent.events import AbortAsked, InferenceFailed, InferenceFinished, InferenceRequested
-from agent.messages import AssistantMessage, StopReason
+from agent.events import AbortAsked, DeadlineReached, InferenceFailed, InferenceFinished, InferenceRequested
+from agent.hooks import NO_HOOKS, HookCaller
+from agent.messages import AssistantMessage, StopReason, Usage
 from agent.models import Answer, Delta, Model, ModelError, ModelRequest, read_calls
-from agent.projections import Conversation, Totals
+from agent.models.prices import Price, frame_tokens, message_tokens
+from agent.projections import Context, Totals
 from agent.tools.toolbox import Toolbox
 from bp import Event
 from bp.runner import Broken, Effect
 
-__all__ = ["inference_effect"]
+__all__ = ["Measure", "inference_effect"]
+
+
+@frozen
+class Measure:
+    """How answers are measured: `price` gives their cost; `estimates` their tokens, where the provider gave none."""
+
+    price: Price | None = None
+    estimates: bool = False
+
+    def __call__(self, request: ModelRequest, answer: Answer, shown: int | None = None) -> Answer:
+        """Return `answer` with what it took; `shown` is about how many tokens the request's messages have."""
+        usage = answer.usage
+        if self.estimates and not usage.tokens:
+            usage = estimated(request, answer, shown)
+        return evolve(answer, usage=usage if self.price is None else self.price.of(usage))
+
+
+def estimated(request: ModelRequest, answer: Answer, shown: int | None) -> Usage:
+    """Return about what an inference took, by the length of the texts."""
+    messages = sum(map(message_tokens, request.messages)) if shown is None else shown
+    read = frame_tokens(request.system_prompt, request.tools) + messages
+    return Usage(read, message_tokens(answer.message), is_estimate=True)
 
 
 def inference_effect(
     model: Model,
     toolbox: Toolbox,
     system_prompt: str,
-    conversation: Conversation,
+    context: Context,
     totals: Totals,
     watcher: Watcher | None,
+    measured: Measure = Measure(),
+    hooks: HookCaller = NO_HOOKS,
 ) -> Effect:
     """Return the effect of `inference_requested`. What the model wrote is read here, and nowhere else."""
+    answer_to = hooks.stream_fn or model.answer
 
     async def ask(requested: InferenceRequested) -> Event:
-        request = ModelRequest(system_prompt, conversation.so_far(), toolbox.schemas(), requested.role)
+        messages, key = await hooks.context(context.messages()), await hooks.api_key()
+        request = ModelRequest(system_prompt, messages, toolbox.schemas(), requested.role, key)
+        shown = context.tokens
         try:
             async with coalesced(watcher) as show:
-                answer = await model.answer(request, _shower(show))
+                answer = await answer_to(request, _shower(show))
         except ModelError as error:
             return InferenceFailed(requested.draft, str(error), error.retryable, error.retry_after)
-        return finished(requested.draft, answer)
+        check_form(answer)
+        return finished(requested.draft, measured(request, answer, shown))
 
     def finished(draft: str, answer: Answer) -> InferenceFinished:
-        check_form(answer)
         calls = read_calls(answer, toolbox.categories, turn=totals.turns)
         checked = tuple(toolbox.checked(call) for call in calls)
         return InferenceFinished(draft, answer.message, checked, answer.stop_reason, answer.usage)
@@ -47,7 +76,7 @@ def inference_effect(
         run=ask,
         outcome=(InferenceFinished, InferenceFailed),
         broken=failed,
-        until=lambda _: AbortAsked,
+        until=lambda _: AbortAsked | DeadlineReached,
     )
 
 
@@ -57,6 +86,7 @@ def check_form(answer: Answer) -> None:
         raise TypeError(f"a model gives an Answer with an AssistantMessage, not {answer!r}")
     message, usage = answer.message, answer.usage
     texts = [message.text, message.reasoning, *(text for call in message.calls for text in astuple(call))]
+    texts += [item.content for item in message.reasoning_items]
     if wrong := [text for text in texts if not isinstance(text, str)]:
         raise TypeError(f"an answer consists of texts, not {wrong[0]!r}")
     if answer.stop_reason not in get_args(StopReason):

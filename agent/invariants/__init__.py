@@ -5,7 +5,10 @@ monitors can run beside a real run. Some hold for every loop; the others are wha
 
 - `calls`: each call is decided once, runs only when it was approved, and is answered once
 - `runs`: one at a time, each goes on until its one end, and people are heard
+- `people`: who steps in is heard
 - `limits`: what limits count stays within them
+- `spending`: tokens, money, time, the same call again, room in the context
+- `work`: autonomous work, until it is complete
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -29,6 +32,12 @@ from agent.invariants.limits import (
     failures_are_limited,
     turns_are_limited,
 )
+from agent.invariants.people import (
+    a_continued_run_asks_again,
+    follow_ups_are_heard,
+    people_are_asked,
+    steering_is_heard,
+)
 from agent.invariants.runs import (
     STILL_UNDER_WAY,
     a_run_ends,
@@ -40,15 +49,31 @@ from agent.invariants.runs import (
     one_answer_a_turn,
     one_run_after_the_other,
 )
+from agent.invariants.spending import (
+    a_deadline_ends_the_run,
+    a_summary_stands_alone,
+    cost_is_limited,
+    nothing_starts_after_the_deadline,
+    repetitions_are_limited,
+    tokens_are_limited,
+    tokens_of_a_turn_are_limited,
+)
+from agent.invariants.work import (
+    iterations_are_limited,
+    objectives_do_not_overlap,
+    wishes_to_stop_are_heard,
+    work_ends_complete,
+)
 from bp import BThread
 from bp.bthreads import BThreadFunction
 
-__all__ = ["ALWAYS", "OF_RULES", "STILL_UNDER_WAY", "invariants_of", "statement_of"]
+__all__ = ["ALWAYS", "OF_RULES", "STILL_UNDER_WAY", "arguments_of", "invariants_of", "statement_of"]
 
 ALWAYS = (
     one_run_after_the_other(),
     one_answer_a_turn(),
     a_run_goes_on(),
+    a_continued_run_asks_again(),
     nothing_is_in_flight_at_the_end(),
     starts_were_approved(),
     each_proposal_is_decided_once(),
@@ -62,13 +87,29 @@ OF_RULES: tuple[tuple[tuple[str, ...], Callable[[Arguments], BThread]], ...] = (
     (("only_whole_calls",), lambda of: flawed_calls_do_not_run()),
     (("by_constitution",), lambda of: the_constitution_is_obeyed(of["judge"])),
     (("no_start_without_approval",), lambda of: what_is_approved_runs()),
-    (("one_at_a_time",), lambda of: calls_come_one_at_a_time()),
+    (("one_at_a_time",), lambda of: calls_come_one_at_a_time(of["together"])),
     (("answers_in_source_order",), lambda of: answers_come_in_source_order()),
+    (("skip_when_steered",), lambda of: steering_is_heard()),
+    (("continue_with_follow_ups",), lambda of: follow_ups_are_heard(of["at_once"], of["most"])),
+    (("seek_steering",), lambda of: people_are_asked("steering")),
+    (("seek_follow_ups",), lambda of: people_are_asked("follow_up")),
     (("at_most",), lambda of: turns_are_limited(of["turns"])),
     (("too_many_failures",), lambda of: failures_are_limited(of["limit"])),
     (("empty_answers",), lambda of: empty_answers_are_limited(of["limit"])),
+    (("doom_loop",), lambda of: repetitions_are_limited(of["n"])),
+    (("budget_of_tokens",), lambda of: tokens_are_limited(of["limit"])),
+    (("budget_per_turn",), lambda of: tokens_of_a_turn_are_limited(of["limit"])),
+    (("budget_of_cost",), lambda of: cost_is_limited(of["limit"])),
+    (("deadline",), lambda of: nothing_starts_after_the_deadline()),
+    (("deadline",), lambda of: a_deadline_ends_the_run()),
+    (("complete_to_finish",), lambda of: work_ends_complete(of["after_objective"])),
+    (("one_objective",), lambda of: objectives_do_not_overlap()),
+    (("iterations_at_most",), lambda of: iterations_are_limited(of["turns"])),
+    (("stop_when_said",), lambda of: wishes_to_stop_are_heard()),
+    (("summarize_when_full",), lambda of: a_summary_stands_alone()),
     (("retry",), lambda of: attempts_are_limited(of["attempts"])),
     (("retry", "at_most"), lambda of: a_run_ends()),
+    (("retry", "iterations_at_most"), lambda of: a_run_ends()),
     (("stop_on_request",), lambda of: nothing_starts_after_stop(of["after"])),
     (("abort_on_request",), lambda of: nothing_starts_after_abort()),
     (("abort_on_request",), lambda of: an_abort_ends_the_run()),
@@ -79,7 +120,7 @@ OF_RULES: tuple[tuple[tuple[str, ...], Callable[[Arguments], BThread]], ...] = (
 def invariants_of(rules: Sequence[BThread]) -> tuple[BThread, ...]:
     """Return the monitors of a loop with these rules. Rules are known by their names."""
     present = {rule.name: rule for rule in rules}
-    kept = [make(_arguments(present[names[-1]])) for names, make in OF_RULES if present.keys() >= set(names)]
+    kept = [make(arguments_of(present[names[-1]])) for names, make in OF_RULES if present.keys() >= set(names)]
     return (*ALWAYS, *kept)
 
 
@@ -89,7 +130,8 @@ def statement_of(name: str) -> str | None:
     return str(monitor.__doc__) if isinstance(monitor, BThreadFunction) else None
 
 
-def _arguments(rule: BThread) -> Arguments:
+def arguments_of(rule: BThread) -> Arguments:
+    """Return the arguments of a b-thread by name, with those that were left to their defaults."""
     bound = signature(rule.function).bind(*rule.args, **rule.kwargs)
     bound.apply_defaults()
     return bound.arguments

@@ -16,6 +16,7 @@ from agent.events import (
     ToolFinished,
     ToolStarted,
 )
+from agent.threads.order import Together
 from bp import BThreadBody, bthread, sync, where
 from constitution import Action, Level, Verdict
 
@@ -169,17 +170,35 @@ def answers_come_in_source_order() -> BThreadBody:
 
 
 @bthread
-def calls_come_one_at_a_time() -> BThreadBody:
-    """No call is proposed before those that the model asked for earlier are answered."""
-    unanswered: tuple[str, ...] = ()
+def calls_come_one_at_a_time(together: Together = "none") -> BThreadBody:
+    """No call is proposed before the earlier ones are answered, except those beside it that may run together with it.
+
+    Where neighbours may, a call that may not is a barrier; where all may, then only if every call of the answer may.
+    """
+    calls: tuple[ToolCall, ...] = ()
+    answered: frozenset[str] = frozenset()
     while True:
         said = yield sync(wait_for=AnswerCommitted | ProposedAction | CallAnswered)
         if isinstance(said, AnswerCommitted):
-            unanswered = tuple(call.id for call in said.calls)
-        elif isinstance(said, ProposedAction):
-            assert said.call.id not in unanswered[1:], f"{said.call.id} is proposed before {unanswered[0]} is answered"
+            calls, answered = said.calls, frozenset()
+        elif isinstance(said, CallAnswered):
+            answered |= {said.call}
         else:
-            unanswered = without(unanswered, said.call)
+            for earlier in _not_beside(said.call, calls, together):
+                assert earlier in answered, f"{said.call.id} is proposed before {earlier} is answered"
+
+
+def _not_beside(proposed: ToolCall, calls: tuple[ToolCall, ...], together: Together) -> tuple[str, ...]:
+    """Return the ids of the calls before `proposed` that must not run while it does."""
+    ids = tuple(call.id for call in calls)
+    before = ids.index(proposed.id) if proposed.id in ids else 0
+    first = before
+    if together == "all" and all(call.parallel for call in calls):
+        first = 0
+    elif together == "neighbours" and proposed.parallel:
+        while first > 0 and calls[first - 1].parallel:
+            first -= 1
+    return ids[:first]
 
 
 def _unanswered(calls: frozenset[ToolCall], answered: str) -> frozenset[ToolCall]:

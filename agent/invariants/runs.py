@@ -13,17 +13,24 @@ from agent.events import (
     InferenceFailed,
     InferenceFinished,
     InferenceRequested,
+    MessagesFound,
+    MessagesSought,
     PromptGiven,
     ProposedAction,
     RunEnded,
     StopAsked,
+    SummaryFailed,
+    SummaryFinished,
+    SummaryRequested,
     ToolFinished,
     ToolStarted,
 )
 from bp import ALL, BThreadBody, Event, EventSet, bthread, event, sync, where
 
 __all__ = [
+    "ENDS",
     "OUTCOMES",
+    "STARTS",
     "STILL_UNDER_WAY",
     "a_run_ends",
     "a_run_goes_on",
@@ -44,6 +51,8 @@ OUTCOMES: dict[type[Event], tuple[type[Event], ...]] = {
     ApprovalAsked: (ApprovalAnswered,),
     ToolStarted: (ToolFinished,),
     BackoffStarted: (BackoffElapsed,),
+    MessagesSought: (MessagesFound,),
+    SummaryRequested: (SummaryFinished, SummaryFailed),
 }
 """The effects of the loop: what starts one, and with what it comes back."""
 
@@ -130,15 +139,18 @@ def nothing_starts_after_abort() -> BThreadBody:
 
 @bthread
 def nothing_starts_after_stop(after: str = "call") -> BThreadBody:
-    """After a stop no turn begins, and no call unless the step is to be finished; the run does not end as completed."""
-    nothing = where(InferenceRequested) | BackoffStarted
+    """After a stop no turn begins, and no call unless the step is to be finished; only `complete` completes the run."""
+    nothing = where((InferenceRequested, BackoffStarted, SummaryRequested))
     started = nothing if after == "step" else STARTS | GateApproved
-    yield from _nothing_starts_after(StopAsked, started, ("stopped", "aborted", "failed"))
+    yield from _nothing_starts_after(StopAsked, started, ("stopped", "aborted", "failed"), finishes=after == "step")
 
 
-def _nothing_starts_after(asked: type[Event], starts: EventSet, statuses: tuple[str, ...]) -> BThreadBody:
+def _nothing_starts_after(
+    asked: type[Event], starts: EventSet, statuses: tuple[str, ...], *, finishes: bool = False
+) -> BThreadBody:
     while True:
         yield sync(wait_for=asked)
         said = yield sync(wait_for=starts | RunEnded)
         assert isinstance(said, RunEnded), f"{said.name} after {asked.name}"
-        assert said.status in statuses, f"the run ends as {said.status!r} after {asked.name}"
+        declared = finishes and said.status in ("completed", "limit") and said.reason != "answered"
+        assert said.status in statuses or declared, f"the run ends as {said.status!r} after {asked.name}"

@@ -1,5 +1,6 @@
 """Records back to events: those that came from outside; the program makes all others anew."""
 
+from base64 import b64decode
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
@@ -76,6 +77,7 @@ def _converter() -> cattrs.Converter:
     converter = cattrs.Converter(forbid_extra_keys=True)
     for plain in (str, bool, int, float):
         converter.register_structure_hook(plain, _exactly(plain))
+    converter.register_structure_hook(bytes, lambda text, _: b64decode(text, validate=True))
     converter.register_structure_hook(Facts, lambda data, _: Facts(data))
     converter.register_structure_hook_func(lambda kind: kind == Mapping[str, Any], lambda data, _: freeze(data))
     for kind in ROLES:

@@ -5,6 +5,7 @@ its id in every later record.
 """
 
 import json
+from base64 import b64encode
 from collections.abc import Callable, Mapping, Set
 from enum import Enum
 from math import isfinite
@@ -15,7 +16,7 @@ import attrs
 
 from agent.calls import ToolCall
 from agent.events import ProposedAction
-from agent.messages import AssistantMessage, ToolMessage, UserMessage
+from agent.messages import IF_ANY, AssistantMessage, ToolMessage, UserMessage
 from bp import Event, Refusal, Step
 
 __all__ = ["FORMAT", "ROLES", "dump", "plain", "to_record"]
@@ -24,7 +25,7 @@ FORMAT = 1
 """The version of the format; a reader refuses newer ones."""
 
 ROLES: dict[type, str] = {UserMessage: "user", AssistantMessage: "assistant", ToolMessage: "tool"}
-_FIELDS: dict[type, tuple[str, ...]] = {}
+_FIELDS: dict[type, tuple[tuple[str, ...], tuple[str, ...]]] = {}
 
 
 def to_record(step: Step) -> dict[str, Any]:
@@ -74,9 +75,17 @@ def _encoder(kind: type) -> Callable[[Any], Any]:
 
 def _fields_encoder(kind: Any) -> Callable[[Any], dict[str, Any]]:
     """Encode values of an attrs class as their fields; messages say their role, too."""
-    names = _names_of(kind)
+    names, if_any = _names_of(kind), _names_if_any(kind)
     role = {"role": ROLES[kind]} if kind in ROLES else {}
-    return lambda value: {**role, **{name: plain(getattr(value, name)) for name in names}}
+
+    def encode(value: Any) -> dict[str, Any]:
+        fields = {**role, **{name: plain(getattr(value, name)) for name in names}}
+        for name in if_any:
+            if found := getattr(value, name):
+                fields[name] = plain(found)
+        return fields
+
+    return encode
 
 
 def _as_it_is(value: Any) -> Any:
@@ -84,11 +93,11 @@ def _as_it_is(value: Any) -> Any:
 
 
 def _plain_atom(value: float | bytes | Enum) -> Any:
-    """Return an atom for which JSON has no word as text: an infinity, bytes in hexadecimal, an enum by its name."""
+    """Return an atom for which JSON has no word as text: an infinity, bytes in base64, an enum by its name."""
     if isinstance(value, Enum):
         return value.name
     if isinstance(value, bytes):
-        return value.hex()
+        return b64encode(value).decode()
     return value if isfinite(value) else str(value)
 
 
@@ -126,9 +135,21 @@ def _fields_of(event: Event) -> dict[str, Any]:
     kind = type(event)
     names = _FIELDS.get(kind)
     if names is None:
-        names = _FIELDS[kind] = _names_of(kind)
-    return {name: getattr(event, name) for name in names}
+        names = _FIELDS[kind] = (_names_of(kind), _names_if_any(kind))
+    fields = {name: getattr(event, name) for name in names[0]}
+    for name in names[1]:
+        if found := getattr(event, name):
+            fields[name] = found
+    return fields
 
 
 def _names_of(kind: Any) -> tuple[str, ...]:
-    return tuple(field.name for field in attrs.fields(kind)) if attrs.has(kind) else ("data",)
+    """Return the fields that every record of a kind has."""
+    if not attrs.has(kind):
+        return ("data",)
+    return tuple(field.name for field in attrs.fields(kind) if field.metadata != IF_ANY)
+
+
+def _names_if_any(kind: Any) -> tuple[str, ...]:
+    """Return the fields that a record has unless they are empty."""
+    return tuple(field.name for field in attrs.fields(kind) if field.metadata == IF_ANY) if attrs.has(kind) else ()

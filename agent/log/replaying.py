@@ -3,17 +3,18 @@
 Nothing outside is asked: no model, no tool, no disk. The first record that differs is reported with both sides.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from attrs import frozen
 
 from agent.log.decoding import Decoder
 from agent.log.encoding import to_record
-from agent.log.reading import RecordedRun
-from bp import BProgram, BProgramError, Event
+from agent.log.reading import LogError, RecordedRun
+from bp import BProgram, BProgramError, Event, Step
 
-__all__ = ["Difference", "ReplayResult", "replay"]
+__all__ = ["Difference", "LogDiffers", "ReplayResult", "broke_off", "replay", "retaken"]
 
 ENGINE = "engine"  # the origin of the last record of a run that broke off
 
@@ -30,6 +31,14 @@ class Difference:
         return f"record {self.number} differs\n  recorded: {_shown(self.recorded)}\n  replayed: {_shown(self.replayed)}"
 
 
+class LogDiffers(LogError):
+    """A log is not what its program makes of it; `difference` says where."""
+
+    def __init__(self, run: RecordedRun, difference: Difference) -> None:
+        super().__init__(f"{run.path} is not what its program makes of it: {difference}")
+        self.difference = difference
+
+
 @frozen
 class ReplayResult:
     """How many records were equal, and the first difference, if any."""
@@ -40,41 +49,54 @@ class ReplayResult:
 
 def replay(run: RecordedRun, program: BProgram) -> ReplayResult:
     """Replay `run` on `program`, which must not have begun. Raises LogError for a record that cannot be an event."""
-    broke_off = bool(run.records) and run.records[-1]["origin"] == ENGINE
-    replayed = _replayed(run, program)
     equal = 0
-    for recorded in run.records[: len(run.records) - broke_off]:
-        made = next(replayed, None)
-        if made != recorded:
-            return ReplayResult(equal, Difference(equal + 1, recorded, made))
-        equal += 1
-    if broke_off:  # why, the program cannot know: a listener, or the disk
-        return ReplayResult(equal + 1)
-    if not run.torn and (made := next(replayed, None)) is not None:
-        return ReplayResult(equal, Difference(equal + 1, None, made))
+    with program:
+        try:
+            for _ in retaken(run, program):
+                equal += 1
+        except LogDiffers as differs:
+            return ReplayResult(equal, differs.difference)
+        if broke_off(run):  # why, the program cannot know: a listener, or the disk
+            return ReplayResult(equal + 1)
+        if not run.torn and (step := _next_step(program)) is not None:
+            return ReplayResult(equal, Difference(equal + 1, None, to_record(step)))
     return ReplayResult(equal)
 
 
-def _replayed(run: RecordedRun, program: BProgram) -> Iterator[Mapping[str, Any]]:
-    """Yield the records that the program makes of the external events of the log."""
+def broke_off(run: RecordedRun) -> bool:
+    """Whether the engine, and no b-thread, ended the run."""
+    return bool(run.records) and run.records[-1]["origin"] == ENGINE
+
+
+def retaken(run: RecordedRun, program: BProgram) -> Iterator[Step]:
+    """Yield the steps that `program` takes as they are recorded, up to the end of the log, wherever that is.
+
+    What the engine wrote at the end is no step. Raises LogDiffers at the first record that the program does not make,
+    LogError for one that cannot be an event.
+    """
     decoder = Decoder()
-    with program:
-        yield from _records(program)
-        for record in run.records:
-            decoder.learn(record)
-            if record["origin"] == "outside":
-                yield from _records(program, decoder.event(record))
+    for number, record in enumerate(_taken(run), start=1):
+        decoder.learn(record)
+        step = _next_step(program)
+        if step is None and record["origin"] == "outside":
+            step = _next_step(program, decoder.event(record))
+        made = None if step is None else to_record(step)
+        if step is None or made != record:
+            raise LogDiffers(run, Difference(number, record, made))
+        yield step
 
 
-def _records(program: BProgram, event: Event | None = None) -> Iterator[Mapping[str, Any]]:
-    """Yield the records of a super-step, which begins with the external `event`."""
-    try:
+def _taken(run: RecordedRun) -> Sequence[Mapping[str, Any]]:
+    return run.records[:-1] if broke_off(run) else run.records
+
+
+def _next_step(program: BProgram, event: Event | None = None) -> Step | None:
+    """Take a step, with the external `event` if there is one; None when the program rests, or has failed."""
+    with suppress(BProgramError):  # here the program ends; if it did so then too, the log says so in its last record
         if event is not None:
             program.post(event)
-        for step in program.run():
-            yield to_record(step)
-    except BProgramError:
-        return  # here the program ends; if it did so then too, the log says so in its last record
+        return program.step()
+    return None
 
 
 def _shown(record: Mapping[str, Any] | None) -> str:

@@ -1,64 +1,120 @@
 """Writing the log: appended as it happens, flushed before the effects of what was written."""
 
-import fcntl
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from agent.log.encoding import dump, to_record
-from agent.log.reading import LogError
+from agent.log.locking import lock
+from agent.log.reading import LogError, RecordedRun, read_log
 from bp import Step
 
-__all__ = ["LogWriter"]
+__all__ = ["LogWriter", "reopen"]
+
+Redactor = Callable[[Any], Any]
 
 
 class LogWriter:
-    """An open log: locked while it is written, readable by its owner only."""
+    """An open log: locked while it is written, readable by its owner only. What was not flushed is not in the file."""
 
-    def __init__(self, path: str | os.PathLike[str], header: Mapping[str, Any]) -> None:
-        """Make a new log; its folder is made if need be.
+    def __init__(
+        self, path: str | os.PathLike[str], header: Mapping[str, Any], redacted: Redactor | None = None
+    ) -> None:
+        """Make a new log; its folder is made if need be. `redacted` is what every record goes through.
 
         Raises LogError when there is something at `path` already: a log is never overwritten.
         """
         self.path = Path(path)
+        self._redacted = redacted
+        self._waiting = bytearray()
+        self._descriptor = _opened(self.path, os.O_CREAT)
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-        except OSError as error:
-            raise LogError(f"cannot write the log {self.path}: {error.strerror}") from error
-        self._file = os.fdopen(descriptor, "w", encoding="utf-8")
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if os.fstat(descriptor).st_size:
+            lock(self._descriptor, self.path)
+            if os.fstat(self._descriptor).st_size:
                 raise LogError(f"the log {self.path} exists already; name another file, or remove it")
-            self._write(dump(header))
-            self.flush()
+            self.append(header)
         except OSError as error:
             self.close()
-            raise LogError(f"cannot write the log {self.path}: {error.strerror}") from error
+            raise _unwritable(self.path, error) from error
         except LogError:
             self.close()
             raise
 
+    @classmethod
+    def going_on(cls, path: Path, descriptor: int) -> "LogWriter":
+        """Return a writer that appends to a log which is open and locked."""
+        writer = cls.__new__(cls)
+        writer.path, writer._redacted, writer._waiting, writer._descriptor = path, None, bytearray(), descriptor
+        return writer
+
+    def redact_with(self, redacted: Redactor | None) -> None:
+        """Have every further record go through `redacted`."""
+        self._redacted = redacted
+
     def record(self, step: Step) -> None:
         """Append the record of a step."""
-        self._write(dump(to_record(step)))
+        self._write(to_record(step))
 
     def append(self, record: Mapping[str, Any]) -> None:
         """Append a record that no step made: how the run ended when the engine failed."""
-        self._write(dump(record))
+        self._write(record)
         self.flush()
 
     def flush(self) -> None:
-        """Hand everything to the operating system; the effects start after this."""
-        self._file.flush()
+        """Hand everything to the operating system; the effects start after this. Raises OSError.
+
+        What could not be written is kept, and written first when there is room again.
+        """
+        while self._waiting:
+            del self._waiting[: os.write(self._descriptor, self._waiting)]
 
     def close(self) -> None:
         """Close the log; nothing can be appended any more. What was to be kept has been flushed before."""
-        with suppress(OSError):  # what could not be written is tried once more, and has been told of
-            self._file.close()
+        if self._descriptor >= 0:
+            with suppress(OSError):  # what could not be written is tried once more, and has been told of
+                self.flush()
+            os.close(self._descriptor)
+            self._descriptor = -1
 
-    def _write(self, line: str) -> None:
-        self._file.write(line + "\n")
+    def _write(self, record: Mapping[str, Any]) -> None:
+        line = dump(record if self._redacted is None else self._redacted(record))
+        self._waiting += line.encode() + b"\n"
+
+
+def reopen(path: str | os.PathLike[str]) -> tuple[LogWriter, RecordedRun]:
+    """Open a log to go on with it, locked; a torn last line is cut off. Raises LogError."""
+    path = Path(path)
+    descriptor = _opened(path)
+    try:
+        lock(descriptor, path)
+        recorded = read_log(path)
+        if recorded.torn:
+            os.ftruncate(descriptor, _end_of_last_line(path))
+        elif not path.read_bytes().endswith(b"\n"):
+            os.write(descriptor, b"\n")
+    except OSError as error:
+        os.close(descriptor)
+        raise _unwritable(path, error) from error
+    except LogError:
+        os.close(descriptor)
+        raise
+    return LogWriter.going_on(path, descriptor), recorded
+
+
+def _opened(path: Path, how: int = 0) -> int:
+    try:
+        if how:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | how, 0o600)
+    except OSError as error:
+        raise _unwritable(path, error) from error
+
+
+def _unwritable(path: Path, error: OSError) -> LogError:
+    return LogError(f"cannot write the log {path}: {error.strerror}")
+
+
+def _end_of_last_line(path: Path) -> int:
+    return path.read_bytes().rfind(b"\n") + 1

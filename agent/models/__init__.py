@@ -4,15 +4,21 @@ Modules in reading order; each needs only those above it.
 
 - `model`: what the loop asks of a model: one request, one answer or one error
 - `surrogates`: text that can be stored and sent. `weight`: how much memory it takes
+- `prices`: how many tokens a text has, about, and what they cost
 - `arguments`: which argument texts are one JSON object
 - `calls`: from what the model wrote to calls that the loop can carry
 - `scripted`: a model that says what a script tells it to
 - `yaml_nodes`, `script_file`: the same as a YAML file
-- `chunks`, `streamed_calls`, `assembly`: from the chunks of a stream to one whole answer
-- `chat`: a request in the chat-completions format
+- `json_values`: reading JSON whose shape nobody guarantees. `nesting`: whether it is closed by now
+- `reported`: errors that a server reports within a stream
+- `chunks`, `streamed_calls`, `assembly`: from the chunks of a chat-completions stream to one whole answer
+- `response_events`, `streamed_items`, `response_assembly`: the same for the responses API
+- `carrying`: what of images and reasoning goes out. `chat`, `responses`: a request in each of the two formats
+- `wires`: the two formats side by side
 - `failures`: what went wrong with a request, in one sentence
 - `event_stream`, `http_stream`: from bytes to chunks
-- `openai_chat`: a model behind an OpenAI-compatible server
+- `server`: where the server is, which key it wants, and one POST
+- `openai_model`: a model behind an OpenAI-compatible server
 - `names`: which model a name means
 """
 
@@ -25,19 +31,21 @@ from agent.models.scripted import ScriptedAnswer, ScriptedCall, ScriptedModel, S
 
 if TYPE_CHECKING:
     from agent.models.assembly import Assembly, assemble
+    from agent.models.carrying import Carrying
     from agent.models.chat import render_messages, render_tools
     from agent.models.names import model_from_name
-    from agent.models.openai_chat import OpenAIChat
+    from agent.models.openai_model import OpenAIModel
     from agent.models.script_file import ScriptError, load_script
 
 __all__ = [
     "Answer",
     "Assembly",
+    "Carrying",
     "Delta",
     "Model",
     "ModelError",
     "ModelRequest",
-    "OpenAIChat",
+    "OpenAIModel",
     "ScriptError",
     "ScriptedAnswer",
     "ScriptedCall",
@@ -61,7 +69,8 @@ __getattr__ = from_modules(  # what a server or a file needs: 20 ms, which a scr
     "agent.models",
     {
         "Assembly": "assembly",
-        "OpenAIChat": "openai_chat",
+        "Carrying": "carrying",
+        "OpenAIModel": "openai_model",
         "ScriptError": "script_file",
         "assemble": "assembly",
         "load_script": "script_file",

@@ -6,6 +6,7 @@ is given here: if it was whole it counts, and if it was not its reader will say 
 """
 
 import re
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 
 from agent.models.model import ModelError
@@ -16,6 +17,7 @@ LONGEST_EVENT = 8_000_000
 """Bytes that one event may have; a longer one is an error."""
 
 _LINE_END = re.compile(rb"\r\n|\n|\r")
+_IS_STREAM = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:data|event|id|retry)?:")
 
 
 class EventDecoder:
@@ -29,6 +31,7 @@ class EventDecoder:
         self._lines: list[bytes] = []
         self._size = 0
         self._after_return = False
+        self._is_first = True
 
     def feed(self, piece: bytes) -> Iterator[str]:
         """Take the next bytes; yield the data of the events that end in them."""
@@ -54,6 +57,8 @@ class EventDecoder:
     def _end_line(self) -> Iterator[str]:
         line = bytes(self._line)
         self._line.clear()
+        if self._is_first:
+            line, self._is_first = line.removeprefix(BOM_UTF8), False
         field, _, value = line.partition(b":")
         if field == b"data":
             self._lines.append(value.removeprefix(b" "))
@@ -67,7 +72,7 @@ class EventDecoder:
 
 
 class WholeBody:
-    """The decoder for a server that does not stream: the whole body is one event."""
+    """The decoder for a server that says it does not stream: the body is one event, unless it streams after all."""
 
     def __init__(self) -> None:
         self._body = bytearray()
@@ -79,8 +84,13 @@ class WholeBody:
         yield from ()
 
     def finish(self) -> Iterator[str]:
-        """Yield the body."""
-        yield self._body.decode()
+        """Yield the body, or the events in it."""
+        if _IS_STREAM.match(self._body):
+            decoder = EventDecoder()
+            yield from decoder.feed(bytes(self._body))
+            yield from decoder.finish()
+        else:
+            yield self._body.decode("utf-8-sig")
 
 
 def _check_size(size: int) -> None:

@@ -10,6 +10,7 @@ from email.utils import parsedate_to_datetime
 import anyio
 
 from agent.models.model import ModelError
+from agent.models.reported import is_passing
 
 __all__ = [
     "LONGEST_WAIT",
@@ -22,9 +23,6 @@ __all__ = [
 
 LONGEST_WAIT = 120.0
 """Seconds that a server's `retry-after` may make us wait; longer ones are cut to this."""
-
-RETRYABLE = frozenset({408, 409, 429})
-"""Statuses below 500 after which the same request may succeed; those from 500 on all may."""
 
 CURES = {
     401: "check OPENAI_API_KEY",
@@ -78,7 +76,7 @@ def describe_status(status: int, page: str, retry_after: str | None, url: str) -
     cure = f"; {CURES[status]}" if status in CURES else ""
     return ModelError(
         f"{url} answered {status}: {reason}{cure}",
-        retryable=status in RETRYABLE or status >= 500,
+        retryable=is_passing(status),
         retry_after=parse_retry_after(retry_after, datetime.now(UTC)),
     )
 

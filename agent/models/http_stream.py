@@ -90,7 +90,9 @@ async def _read_page(response: "httpx2.Response") -> str:
 
 def _address(response: "httpx2.Response") -> str:
     url = response.request.url
-    return f"{url.scheme}://{url.netloc.decode()}{url.path}".removesuffix("/chat/completions")
+    return f"{url.scheme}://{url.netloc.decode()}{url.path}".removesuffix("/chat/completions").removesuffix(
+        "/responses"
+    )
 
 
 def _content_type(response: "httpx2.Response") -> str:

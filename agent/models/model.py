@@ -22,12 +22,13 @@ class ToolSchema:
 
 @frozen
 class ModelRequest:
-    """One inference: everything that the model may know."""
+    """One inference: everything that the model may know, and the key for it where that is not the model's own."""
 
     system_prompt: str
     messages: Sequence[Message]
     tools: tuple[ToolSchema, ...] = ()
     role: str = "agent"
+    api_key: str | None = field(default=None, repr=False)
 
 
 @frozen

@@ -3,18 +3,20 @@
 from collections.abc import Mapping
 
 from agent.models.model import Model, ModelError
-from agent.models.openai_chat import OpenAIChat
+from agent.models.openai_model import OpenAIModel
 from agent.models.script_file import load_script
+from agent.models.wires import Api
 
 __all__ = ["model_from_name"]
 
 
-def model_from_name(name: str, environ: Mapping[str, str]) -> Model:
+def model_from_name(name: str, environ: Mapping[str, str], *, api: Api = "chat") -> Model:
     """Return the model that `name` means.
 
     `script:FILE` is a scripted model; `http://host/v1` or `http://host/v1#model` is a model on that server (with
-    OPENAI_API_KEY where it is set); everything else is a model of OPENAI_BASE_URL with OPENAI_API_KEY. Raises
-    `ModelError` for a name, key or address that is missing or cannot be one, `ScriptError` for a bad script.
+    OPENAI_API_KEY where it is set); everything else is a model of OPENAI_BASE_URL with OPENAI_API_KEY, which only
+    OpenAI's own server needs. `api` is the format that servers are spoken to in. Raises `ModelError` for a name, key or
+    address that is missing or cannot be one, `ScriptError` for a bad script.
     """
     name = name.strip()
     if not name:
@@ -23,5 +25,5 @@ def model_from_name(name: str, environ: Mapping[str, str]) -> Model:
         return load_script(name.removeprefix("script:"))
     if "://" in name:
         url, _, model = name.partition("#")
-        return OpenAIChat(model or "default", base_url=url, api_key=environ.get("OPENAI_API_KEY"))
-    return OpenAIChat.from_environment(name, environ)
+        return OpenAIModel(model or "default", api=api, base_url=url, api_key=environ.get("OPENAI_API_KEY"))
+    return OpenAIModel.from_environment(name, environ, api=api)

@@ -109,6 +109,12 @@ class ScriptedModel:
         self._name = name
         self._steps = tuple(steps)
         self._call_numbers = count(1)
+        self._skipped = 0
+
+    def skip(self, requests: int) -> None:
+        """Go on after so many requests, which were answered in an earlier process; its calls keep their numbers."""
+        self._skipped = requests
+        self._call_numbers = count(1 + sum(map(_unnamed_calls, self._steps[:requests])))
 
     @property
     def name(self) -> str:
@@ -126,14 +132,14 @@ class ScriptedModel:
 
     def assert_complete(self) -> None:
         """Raise AssertionError that names the steps which were never asked for."""
-        asked, steps = len(self.requests), self._steps
+        asked, steps = self._skipped + len(self.requests), self._steps
         if asked < len(steps):
             left = "; ".join(f"step {asked + n}: {_summary(step)}" for n, step in enumerate(steps[asked:], start=1))
             raise AssertionError(f"{len(steps) - asked} of {len(steps)} steps were never asked for: {left}")
 
     def _next_step(self, request: ModelRequest) -> Step:
         self.requests.append(request)
-        number = len(self.requests)
+        number = self._skipped + len(self.requests)
         if number > len(self._steps):
             raise ModelError(
                 f"the script of {len(self._steps)} steps is used up; request {number} asked after "
@@ -188,6 +194,19 @@ def _as_answer(step: str | ScriptedAnswer | ScriptedCall | Sequence[ScriptedCall
             return ScriptedAnswer(calls=(step,))
         case _:
             return ScriptedAnswer(calls=tuple(step))
+
+
+def _unnamed_calls(step: Step) -> int:
+    """Return how many calls without an id a step holds, as far as that stands in the script."""
+    match step:
+        case Delayed():
+            return _unnamed_calls(step.step)
+        case ScriptedAnswer() | ScriptedCall():
+            return sum(call.id is None for call in _as_answer(step).calls)
+        case Sequence() if not isinstance(step, str):
+            return sum(call.id is None for call in step)
+        case _:
+            return 0
 
 
 def _pieces(message: AssistantMessage) -> list[Delta]:

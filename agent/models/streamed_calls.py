@@ -21,6 +21,7 @@ from agent.messages import RequestedCall
 from agent.models.arguments import is_json_object
 from agent.models.chunks import CallPiece
 from agent.models.model import ModelError
+from agent.models.nesting import Nesting
 from agent.models.surrogates import mend_surrogates
 
 __all__ = ["MOST_CALLS", "StreamedCalls"]
@@ -38,11 +39,16 @@ class _Call:
         self.name = piece.name
         self._arguments = StringIO()
         self._last = ""
+        self._nesting = Nesting()
+        self._is_whole: bool | None = None  # None: nobody has asked since the last piece
         self.extend(piece.arguments)
 
     def extend(self, text: str) -> None:
         self._arguments.write(text)
         self._last = text.rstrip()[-1:] or self._last
+        if text:
+            self._nesting.feed(text)
+            self._is_whole = None
 
     @property
     def arguments(self) -> str:
@@ -54,7 +60,9 @@ class _Call:
 
     @property
     def is_whole(self) -> bool:
-        return self._last == "}" and is_json_object(self.arguments)
+        if self._is_whole is None:
+            self._is_whole = self._last == "}" and self._nesting.is_closed and is_json_object(self.arguments)
+        return self._is_whole
 
     def take(self, piece: CallPiece) -> None:
         """Continue with `piece`: ids and names are said again or late, arguments go on."""

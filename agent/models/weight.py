@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from agent.messages import AssistantMessage, Message
+from agent.messages import AssistantMessage, Image, Message
 
 __all__ = ["LONGEST_CONVERSATION", "conversation_weight", "weight"]
 
@@ -18,8 +18,9 @@ def weight(text: str) -> int:
 
 
 def conversation_weight(messages: Sequence[Message]) -> int:
-    """Return the bytes that the texts of `messages` take at most."""
-    return sum(weight(text) for message in messages for text in _texts(message))
+    """Return the bytes that `messages` take at most where they are sent: images in base64."""
+    texts = sum(weight(text) for message in messages for text in _texts(message))
+    return texts + sum(len(image.content) * 4 // 3 for message in messages for image in _images(message))
 
 
 def _texts(message: Message) -> Iterator[str]:
@@ -27,3 +28,8 @@ def _texts(message: Message) -> Iterator[str]:
     if isinstance(message, AssistantMessage):
         yield message.reasoning
         yield from (call.arguments for call in message.calls)
+        yield from (item.content for item in message.reasoning_items)
+
+
+def _images(message: Message) -> tuple[Image, ...]:
+    return () if isinstance(message, AssistantMessage) else message.images

@@ -129,8 +129,8 @@ class Node:
         raise self._key_node(key).wrong(f"the key {key!r} is not a text; put it in quotes")
 
     def _child(self, key: Any) -> "Node":
-        place = self._places.data.get(key)
-        return self._at(place and place[2:], self.value[key])
+        place, value = self._places.data.get(key), self.value[key]
+        return self._at(place and (place[:2] if value is None else place[2:]), value)  # a missing value is at its key
 
     def _key_node(self, key: Any) -> "Node":
         return self._at(self._places.data.get(key), key)

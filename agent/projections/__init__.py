@@ -1,12 +1,17 @@
 """What is remembered: folds over the events of a run, which b-threads never read.
 
-- `conversation`: what the model is shown
+- `unheard`: what people said and the model has not been shown
+- `conversation`: what was said
 - `totals`: what was spent
 - `open_calls`: what is not answered yet
+- `state`: where autonomous work stands
+- `context`: what the model is shown
 """
 
+from agent.projections.context import Context
 from agent.projections.conversation import Conversation
 from agent.projections.open_calls import OpenCalls
+from agent.projections.state import State, StateTracker, told_to_user
 from agent.projections.totals import Totals
 
-__all__ = ["Conversation", "OpenCalls", "Totals"]
+__all__ = ["Context", "Conversation", "OpenCalls", "State", "StateTracker", "Totals", "told_to_user"]

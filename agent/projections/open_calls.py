@@ -25,7 +25,9 @@ class OpenCalls:
             case ToolStarted():
                 self._answers[event.call.id] = unknown(event.call.id)
             case ToolFinished():
-                self._answers[event.call.id] = CallAnswered(event.call.id, event.result, event.is_error)
+                self._answers[event.call.id] = CallAnswered(
+                    event.call.id, event.result, event.is_error, images=event.images
+                )
             case CallAnswered():
                 self._answers.pop(event.call, None)
 

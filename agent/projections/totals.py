@@ -1,6 +1,6 @@
 """What a conversation has taken so far: turns, calls, tokens."""
 
-from agent.events import AnswerCommitted, InferenceFinished, ToolStarted
+from agent.events import AnswerCommitted, InferenceFinished, SummaryFinished, ToolStarted
 from agent.messages import Usage
 from bp import Event
 
@@ -14,7 +14,7 @@ class Totals:
         """Begin at zero."""
         self.turns = 0  # committed answers
         self.tool_starts = 0
-        self.usage = Usage()  # tokens of all drafts, committed or not
+        self.usage = Usage()  # tokens of all drafts, committed or not, and of summaries
 
     def fold(self, event: Event) -> None:
         """Take an event into account."""
@@ -23,7 +23,5 @@ class Totals:
                 self.turns += 1
             case ToolStarted():
                 self.tool_starts += 1
-            case InferenceFinished(usage=used):
-                self.usage = Usage(
-                    self.usage.input_tokens + used.input_tokens, self.usage.output_tokens + used.output_tokens
-                )
+            case InferenceFinished(usage=used) | SummaryFinished(usage=used):
+                self.usage += used

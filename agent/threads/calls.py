@@ -26,4 +26,4 @@ def carry_out(call: ToolCall) -> BThreadBody:
     if isinstance(said, CallAnswered):
         return
     finished = yield sync(wait_for=where(ToolFinished, call=call))
-    yield sync(request=CallAnswered(call.id, finished.result, finished.is_error))
+    yield sync(request=CallAnswered(call.id, finished.result, finished.is_error, images=finished.images))

@@ -5,6 +5,8 @@
                        |   +- refused: run_ended             +- text alone: run_ended(completed) -+
                        +------------------------ run_continued, when that is refused -------------+
 
+An inference that is refused because the work is complete makes it `completion_declared`, which ends like a text alone.
+
 Whoever wants the run to end refuses `inference_requested` with an `Ending`; this b-thread alone requests `run_ended`.
 """
 
@@ -12,6 +14,7 @@ from agent.calls import without
 from agent.events import (
     AnswerCommitted,
     CallAnswered,
+    CompletionDeclared,
     DraftsRefused,
     DraftsSettled,
     InferenceRequested,
@@ -43,6 +46,8 @@ def one_turn() -> BThreadBody:
     said = yield sync(request=InferenceRequested(), otherwise=ended_instead)
     if isinstance(said, RunEnded):
         return said
+    if isinstance(said, CompletionDeclared):
+        return (yield from completed(said.status, said.text))
     said = yield sync(wait_for=TURN_OVER)
     if isinstance(said, DraftsRefused):
         return (yield sync(request=no_draft_left(said)))
@@ -51,9 +56,13 @@ def one_turn() -> BThreadBody:
     if said.calls:
         return (yield from have_carried_out(said))
     if not said.is_empty:
-        ending = RunEnded("completed", "answered", said.message.text)
-        return (yield sync(request=ending, otherwise=continued_instead))
+        return (yield from completed("answered", said.message.text))
     return said
+
+
+def completed(reason: str, text: str) -> BThreadBody:
+    """End the run as completed, or go on if somebody has something left to say."""
+    return (yield sync(request=RunEnded("completed", reason, text), otherwise=continued_instead))
 
 
 def have_carried_out(answer: AnswerCommitted) -> BThreadBody:
@@ -66,9 +75,10 @@ def have_carried_out(answer: AnswerCommitted) -> BThreadBody:
     return answered
 
 
-def ended_instead(refusals: Refusals) -> RunEnded:
-    """Turn the refusals of an inference into the end of the run."""
-    return worst_ending(refusals) or RunEnded("failed", "inference_refused", _reasons(refusals))
+def ended_instead(refusals: Refusals) -> RunEnded | CompletionDeclared:
+    """Turn the refusals of an inference into the end of the run; one that is complete may still be continued."""
+    ending = worst_ending(refusals) or RunEnded("failed", "inference_refused", _reasons(refusals))
+    return CompletionDeclared(ending.reason, ending.text) if ending.status == "completed" else ending
 
 
 def continued_instead(refusals: Refusals) -> RunEnded | RunContinued:

@@ -14,6 +14,7 @@ from agent.events import (
     ProposedAction,
     RunEnded,
     StopAsked,
+    SummaryRequested,
     ToolStarted,
 )
 from agent.reasons import Ending
@@ -21,14 +22,19 @@ from bp import BThreadBody, bthread, sync, where
 
 __all__ = ["abort_on_request", "stop_on_request"]
 
-NEXT_TURN = InferenceRequested | BackoffStarted | where(RunEnded, status="completed")
+NEXT_INFERENCE = InferenceRequested | BackoffStarted | SummaryRequested
+NEXT_TURN = NEXT_INFERENCE | where(RunEnded, status="completed")
+NEXT_STEP = NEXT_INFERENCE | where(RunEnded, status="completed", reason="answered")
 NEXT_CALL = ProposedAction | ApprovalAsked | GateApproved | ToolStarted
 
 
 @bthread
 def stop_on_request(after: Literal["call", "step"] = "call") -> BThreadBody:
-    """After `stop_asked` start nothing new: no call (after="call"), or no turn (after="step", S1 7.3)."""
-    nothing_new = NEXT_TURN | NEXT_CALL if after == "call" else NEXT_TURN
+    """After `stop_asked` start nothing new: no call (after="call"), or no turn (after="step", S1 7.3).
+
+    A step that ends with the agent's own `complete` has completed the run (S1 4.1: 5 comes before 7).
+    """
+    nothing_new = NEXT_TURN | NEXT_CALL if after == "call" else NEXT_STEP
     ending = Ending("stopped", "stop_asked", "Stopped at the user's request.")
     while True:
         yield sync(wait_for=StopAsked)

@@ -1,9 +1,10 @@
 """Tools: what the model may call, how a call is checked, and how it is kept within bounds.
 
 Reading order: `errors`; `marks`, `shapes`, `structures`, `annotations`, `signature` (from a function to a schema and
-a check); `boundary`, `descent`, `workspace` (opening files); `background`, `definition` (a tool), `names`; `output`,
-`descendants`, `child`, `process`, `environment` (commands); `shell_tool`, `file_tools`, `collection` (the tools that
-ship), `toolbox` (the tools of one agent, by name).
+a check); `boundary`, `descent`, `opening`, `workspace` (opening files); `background`, `definition` (a tool), `names`;
+`output`, `cutting`, `retention` (long texts), `descendants`, `child`, `process`, `environment` (commands); `shell/`,
+`terminal/`, `files/`, `search/`, `file_tools`, `todo`, `objective` (the tools that ship), `declared/` (from YAML),
+`collection`, `toolbox` (the tools of one agent).
 """
 
 from agent.tools.collection import workspace_tools
@@ -12,8 +13,10 @@ from agent.tools.environment import tool_environment
 from agent.tools.errors import CannotStart, PathRefused, ToolError
 from agent.tools.marks import Limits, Path, ShellCommand, Touch
 from agent.tools.names import explain_unknown, nearest
+from agent.tools.objective import complete, pursue_objective
+from agent.tools.opening import Entry
 from agent.tools.process import Finished, run_process
-from agent.tools.workspace import Entry, Workspace
+from agent.tools.workspace import Workspace
 
 __all__ = [
     "CannotStart",
@@ -28,8 +31,10 @@ __all__ = [
     "ToolError",
     "Touch",
     "Workspace",
+    "complete",
     "explain_unknown",
     "nearest",
+    "pursue_objective",
     "run_process",
     "tool",
     "tool_environment",

@@ -38,10 +38,18 @@ class Boundary:
     def check(self, real: str, asked: str) -> None:
         """Refuse a path without links that is outside or denied. `asked` is what the caller wrote, for the message."""
         name = asked if asked == real else f"{asked} leads to {real}, which"
-        if any(is_below(real, denied) for path in self.denied for denied in {path, follow_links(path)}):
+        if self.is_denied(real):
             raise PathRefused(f"permission denied: {name} is a denied path")
         if not any(is_below(real, root) for root in self.allowed):
             raise PathRefused(f"permission denied: {name} is outside the allowed paths ({', '.join(self.allowed)})")
+
+    def is_denied(self, real: str) -> bool:
+        """Whether a path without links is a denied one or lies below it."""
+        return any(is_below(real, denied) for denied in self.denied_names())
+
+    def denied_names(self) -> frozenset[str]:
+        """Return the denied paths, as they are written and with their links followed."""
+        return frozenset(name for path in self.denied for name in (path, follow_links(path)))
 
     def check_identity(self, found: os.stat_result, asked: str) -> None:
         """Refuse what is a denied file or directory under another name: renamed, mounted elsewhere, or hard-linked."""

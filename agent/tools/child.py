@@ -25,10 +25,14 @@ _KILL_ROUNDS = 30
 
 @frozen(eq=False)
 class Child:
-    """A started process. `pipe` reads its output and errors together; `handle`, if any, tells its end."""
+    """A started process. `pipe` reads its output, and its errors too unless these have a pipe of their own.
+
+    `handle`, if any, tells its end.
+    """
 
     popen: "subprocess.Popen[bytes]"
     pipe: int
+    error_pipe: int | None
     handle: int | None
     family: Family
     started: float
@@ -73,49 +77,82 @@ class Child:
 
     def with_holders(self) -> "Child":
         """Return the same child, to whose family also belongs whoever holds its output open."""
-        return evolve(self, family=evolve(self.family, output=f"pipe:[{os.fstat(self.pipe).st_ino}]"))
+        held = frozenset(f"pipe:[{os.fstat(pipe).st_ino}]" for pipe in (self.pipe, self.error_pipe) if pipe is not None)
+        return evolve(self, family=evolve(self.family, outputs=held))
 
     def close(self) -> None:
         """Reap the process and give everything back to the system."""
         self.popen.poll()
-        for descriptor in (self.pipe, self.handle):
+        for descriptor in (self.pipe, self.error_pipe, self.handle):
             if descriptor is not None:
                 os.close(descriptor)
 
 
-def start_child(argv: Sequence[str], *, cwd: str, env: Mapping[str, str], stdin: bytes | None = None) -> Child:
-    """Start a process whose standard input is empty, or `stdin`. Raises CannotStart, saying why."""
+def start_child(
+    argv: Sequence[str],
+    *,
+    cwd: str,
+    env: Mapping[str, str],
+    stdin: bytes | None = None,
+    pass_fds: Sequence[int] = (),
+    separate: bool = False,
+) -> Child:
+    """Start a process whose standard input is empty, or `stdin`; `separate`: errors have a pipe of their own.
+
+    Raises CannotStart, saying why.
+    """
     for text in (*argv, cwd, *env, *env.values()):
         _check_text(text)
     token = os.urandom(8).hex()
-    with ExitStack() as on_failure:
-        read_end, write_end = os.pipe()
-        on_failure.callback(os.close, read_end)
-        os.set_blocking(read_end, False)
+    with ExitStack() as on_failure, ExitStack() as afterwards:
+        reading, writing = _pipe(on_failure, afterwards)
+        error_reading, error_writing = _pipe(on_failure, afterwards) if separate else (None, writing)
         started = time.monotonic()
-        try:
-            popen = _open(argv, cwd, {**env, TOKEN_VARIABLE: token_value(token)}, stdin, write_end)
-        finally:
-            os.close(write_end)
+        streams = _Streams(stdin, writing, error_writing, pass_fds)
+        popen = _open(argv, cwd, {**env, TOKEN_VARIABLE: token_value(token)}, streams)
         on_failure.pop_all()
-    return Child(popen, read_end, _open_handle(popen.pid), Family(popen.pid, token), started)
+    return Child(popen, reading, error_reading, _open_handle(popen.pid), Family(popen.pid, token), started)
 
 
-def _open(
-    argv: Sequence[str], cwd: str, env: Mapping[str, str], stdin: bytes | None, output: int
-) -> "subprocess.Popen[bytes]":
+def _pipe(on_failure: ExitStack, afterwards: ExitStack) -> tuple[int, int]:
+    """Return a pipe that is read without waiting; the writing end is given back when the process has it."""
+    reading, writing = os.pipe()
+    on_failure.callback(os.close, reading)
+    afterwards.callback(os.close, writing)
+    os.set_blocking(reading, False)
+    return reading, writing
+
+
+@frozen
+class _Streams:
+    """What a process reads and writes."""
+
+    stdin: bytes | None
+    output: int
+    errors: int
+    others: Sequence[int]
+
+
+def _open(argv: Sequence[str], cwd: str, env: Mapping[str, str], streams: _Streams) -> "subprocess.Popen[bytes]":
     try:
         with ExitStack() as files:
             source: int = subprocess.DEVNULL
-            if stdin is not None:
+            if streams.stdin is not None:
                 from tempfile import TemporaryFile  # brings compression and random numbers along
 
                 file = files.enter_context(TemporaryFile())
-                file.write(stdin)
+                file.write(streams.stdin)
                 file.seek(0)
                 source = file.fileno()
             return subprocess.Popen(
-                list(argv), cwd=cwd, env=env, stdin=source, stdout=output, stderr=output, start_new_session=True
+                list(argv),
+                cwd=cwd,
+                env=env,
+                stdin=source,
+                stdout=streams.output,
+                stderr=streams.errors,
+                start_new_session=True,
+                pass_fds=streams.others,
             )
     except OSError as error:
         raise CannotStart(_explain(error, argv[0], cwd)) from error

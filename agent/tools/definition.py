@@ -18,6 +18,7 @@ from attrs import evolve, field, frozen
 from agent.calls import Category, ToolResult
 from agent.models.model import ToolSchema
 from agent.tools.background import call_back, run_in_background
+from agent.tools.errors import ToolError
 from agent.tools.marks import Path, ShellCommand, Touch
 from agent.tools.shapes import Shape
 from agent.tools.signature import read_signature
@@ -47,7 +48,9 @@ class Tool:
 
     `parameters` is the JSON Schema that the model is told; it comes from the same shape that checks. `timeout` is in
     seconds, None for no limit but the tool's own. `workspace` is where its relative paths start and its bounds lie,
-    for the gate; None for the agent's. Tools are compared by identity.
+    for the gate; None for the agent's. `argv` gives the program that a call starts without a shell, for the gate.
+    `cwd` is where the next call starts, if not in the workspace's root.
+    `source` says where the tool was declared, if not in Python. Tools are compared by identity.
     """
 
     name: str
@@ -59,6 +62,9 @@ class Tool:
     timeout: float | None = None
     marks: tuple[tuple[str, Path | ShellCommand, object], ...] = ()
     workspace: Workspace | None = None
+    argv: Callable[[Mapping[str, Any]], tuple[str, ...]] | None = None
+    cwd: Callable[[], str] | None = None
+    source: str = ""
     parameters: dict[str, object] = field(init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
@@ -70,7 +76,8 @@ class Tool:
 
     def check(self, arguments: Mapping[str, Any]) -> tuple[str, ...]:
         """Return everything that is wrong with `arguments`, each as "path: problem"; empty means valid."""
-        return tuple(self.shape.problems(arguments, ""))
+        problems = tuple(self.shape.problems(arguments, ""))
+        return problems or self._argv_problems(arguments)
 
     def touches(self, arguments: Mapping[str, Any]) -> tuple[Touch, ...]:
         """Return the paths that a call with `arguments` names, as they are written there."""
@@ -84,7 +91,7 @@ class Tool:
     def command(self, arguments: Mapping[str, Any]) -> str | None:
         """Return the shell command that a call with `arguments` would run, or None."""
         commands = [
-            text
+            mark.prefix + text
             for name, mark, default in self.marks
             if isinstance(mark, ShellCommand)
             for text in _texts(arguments.get(name, default))
@@ -106,6 +113,14 @@ class Tool:
         except (Exception, SystemExit) as error:
             return _failure(error)
         return ToolResult(f"timed out after {self.timeout:g} seconds", is_error=True)
+
+    def _argv_problems(self, arguments: Mapping[str, Any]) -> tuple[str, ...]:
+        try:
+            if self.argv is not None:
+                self.argv(arguments)
+        except ToolError as error:
+            return (str(error),)
+        return ()
 
     def _result(self, returned: object) -> ToolResult:
         if isinstance(returned, str):

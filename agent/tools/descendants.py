@@ -44,12 +44,12 @@ def token_value(token: str) -> str:
 class Family:
     """All processes of one command: `leader` is the number of its first process, which also names its session.
 
-    With `output`, as links in /proc name a pipe, whoever holds that pipe belongs too; looking for it takes longer.
+    With `outputs`, as links in /proc name pipes, whoever holds one of them belongs too; looking for it takes longer.
     """
 
     leader: int
     token: str
-    output: str | None = None
+    outputs: frozenset[str] = frozenset()
 
     def living(self, age: float) -> tuple[_Process, ...]:
         """Return the processes that belong to the command and still run. `age`: seconds since it was started."""
@@ -99,11 +99,11 @@ class Family:
 
     def _holds_output(self, process: _Process) -> bool:
         """Our own children are not asked: one that is being started holds all our pipes for a moment."""
-        if self.output is None or process.parent == os.getpid():
+        if not self.outputs or process.parent == os.getpid():
             return False
         with suppress(OSError):
             folder = f"/proc/{process.number}/fd"
-            return any(_link(f"{folder}/{name}") == self.output for name in os.listdir(folder))
+            return any(_link(f"{folder}/{name}") in self.outputs for name in os.listdir(folder))
         return False
 
 

@@ -45,7 +45,9 @@ class Path:
 
 @frozen
 class ShellCommand:
-    """Marks the parameter that holds a shell command."""
+    """Marks the parameter that holds a shell command; `prefix` is put before it when it runs."""
+
+    prefix: str = ""
 
 
 @frozen

@@ -17,6 +17,7 @@ from attrs import field, frozen
 
 from agent.tools.child import Child, start_child
 from agent.tools.output import HeadAndTail
+from agent.tools.retention import Collector
 
 __all__ = ["Finished", "run_process"]
 
@@ -33,7 +34,8 @@ _PIECES = 16  # reads before others get their turn; together as much as a pipe h
 class Finished:
     """How a command ended.
 
-    `output` is standard output and error in arrival order, cut to the limit. Exactly one of `exit_code` and `signal`
+    `output` is standard output and error in arrival order, cut to the limit; with errors on their own, these are in
+    `errors`. Exactly one of `exit_code` and `signal`
     is a number. `survivors` counts the processes that were still there after the command ended by itself; they were
     ended too. `duration` is in seconds.
     """
@@ -45,6 +47,7 @@ class Finished:
     truncated: bool
     survivors: int
     duration: float
+    errors: str = ""
 
 
 async def run_process(
@@ -53,24 +56,33 @@ async def run_process(
     cwd: str,
     env: Mapping[str, str],
     timeout: float | None,
-    output_limit: int,
+    output_limit: int = 200 * 1024,
+    output: Collector | None = None,
+    errors: Collector | None = None,
     progress: Callable[[str], None] | None = None,
     stdin: bytes | None = None,
+    pass_fds: Sequence[int] = (),
 ) -> Finished:
     """Run `argv` in `cwd` with exactly `env` (and our token), and return how it ended.
 
-    `timeout` is in seconds, None for none; `output_limit` in bytes. `progress` gets the output as it arrives.
-    Standard input is empty, or `stdin`. Raises CannotStart if nothing was started.
+    `timeout` is in seconds, None for none. Of the output the first and last bytes are kept, `output_limit` in all, or
+    what `output` keeps; with `errors` the standard error goes there. `progress` gets all of it as it arrives.
+    Standard input is empty, or `stdin`; `pass_fds` are descriptors that the process gets under the same numbers.
+    Raises CannotStart if nothing was started.
     """
-    child = start_child(argv, cwd=cwd, env=env, stdin=stdin)
-    listener = _Listener(child.pipe, HeadAndTail(output_limit), progress)
+    child = start_child(argv, cwd=cwd, env=env, stdin=stdin, pass_fds=pass_fds, separate=errors is not None)
+    collectors = [HeadAndTail(output_limit) if output is None else output, *([] if errors is None else [errors])]
+    pipes = [child.pipe, *([] if child.error_pipe is None else [child.error_pipe])]
+    listeners = [_Listener(pipe, kept, progress) for pipe, kept in zip(pipes, collectors, strict=True)]
     try:
         async with anyio.create_task_group() as group:
-            group.start_soon(listener.listen)
+            for listener in listeners:
+                group.start_soon(listener.listen)
             timed_out = await _end_in_time(child, timeout)
-            survivors = await _settle(child, listener)
+            survivors = await _settle(child, listeners)
             group.cancel_scope.cancel()
-        listener.take()
+        for listener in listeners:
+            listener.take()
     except BaseException:
         with anyio.CancelScope(shield=True):
             await child.end(CANCELLED_GRACE)
@@ -78,7 +90,7 @@ async def run_process(
         raise
     finally:
         child.close()
-    return _finished(child, listener.output, timed_out, survivors)
+    return _finished(child, collectors, timed_out, survivors)
 
 
 @frozen(eq=False)
@@ -86,7 +98,7 @@ class _Listener:
     """Reads a command's output until its end."""
 
     pipe: int
-    output: HeadAndTail
+    output: Collector
     progress: Callable[[str], None] | None
     at_end: anyio.Event = field(init=False, factory=anyio.Event)
     decoder: codecs.IncrementalDecoder = field(
@@ -123,30 +135,36 @@ async def _end_in_time(child: Child, timeout: float | None) -> bool:
     return True
 
 
-async def _settle(child: Child, listener: _Listener) -> int:
+async def _settle(child: Child, listeners: Sequence[_Listener]) -> int:
     """Take the last output of a command that has ended, and end what it left behind; return how many those were."""
     with anyio.move_on_after(DRAIN):
-        await listener.at_end.wait()
+        await _ends_of(listeners)
         await child.vanish()
         return 0
-    if not listener.at_end.is_set():
+    if not all(listener.at_end.is_set() for listener in listeners):
         child = child.with_holders()
     survivors = len(child.family.living(child.age))
     if survivors:
         await child.end(LEFT_BEHIND_GRACE)
         with anyio.move_on_after(DRAIN):
-            await listener.at_end.wait()
+            await _ends_of(listeners)
     return survivors
 
 
-def _finished(child: Child, output: HeadAndTail, timed_out: bool, survivors: int) -> Finished:
+async def _ends_of(listeners: Sequence[_Listener]) -> None:
+    for listener in listeners:
+        await listener.at_end.wait()
+
+
+def _finished(child: Child, collectors: Sequence[Collector], timed_out: bool, survivors: int) -> Finished:
     code = child.popen.returncode
     return Finished(
-        output=output.text(),
+        output=collectors[0].text(),
+        errors="".join(collector.text() for collector in collectors[1:]),
         exit_code=code if code is not None and code >= 0 else None,
         signal=-code if code is not None and code < 0 else None,
         timed_out=timed_out,
-        truncated=output.truncated,
+        truncated=any(collector.truncated for collector in collectors),
         survivors=survivors,
         duration=child.age,
     )

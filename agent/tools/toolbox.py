@@ -16,10 +16,14 @@ __all__ = ["Toolbox"]
 class Toolbox:
     """Tools by name; a later tool takes the place of an earlier one of the same name (S3)."""
 
-    def __init__(self, tools: Iterable[Tool], workspace: Workspace) -> None:
-        """Make a toolbox; `workspace` stands in for tools that have none of their own."""
+    def __init__(self, tools: Iterable[Tool], workspace: Workspace, *, suggests: bool = True) -> None:
+        """Make a toolbox; `workspace` stands in for tools that have none of their own.
+
+        suggests: who calls a tool that is not there is told the nearest names.
+        """
         self._tools = {tool.name: tool for tool in tools}
         self.workspace = workspace
+        self._suggests = suggests
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -40,14 +44,17 @@ class Toolbox:
         return self._tools.get(name)
 
     def checked(self, call: ToolCall) -> ToolCall:
-        """Return the call, with a flaw if its tool is unknown or its arguments do not fit."""
+        """Return the call with its tool's flag, or with a flaw if its tool is unknown or its arguments do not fit."""
         if call.flaw is not None:
             return call
         tool = self._tools.get(call.tool)
         if tool is None:
-            return evolve(call, flaw=explain_unknown(call.tool, self.names))
+            flaw = explain_unknown(call.tool, self.names) if self._suggests else f"unknown tool {call.tool!r}"
+            return evolve(call, flaw=flaw)
         problems = tool.check(call.arguments)
-        return evolve(call, flaw="invalid arguments: " + "; ".join(problems)) if problems else call
+        if problems:
+            return evolve(call, flaw="invalid arguments: " + "; ".join(problems))
+        return evolve(call, parallel=True) if tool.parallel else call
 
     async def run(self, call: ToolCall, progress: Callable[[str], None]) -> ToolResult:
         """Run a call and return its one result; whatever goes wrong is an error result."""

@@ -7,35 +7,24 @@ Links that stay inside work; links that lead outside are refused (S6.10 to S6.12
 FIFOs and devices are refused without waiting for them.
 """
 
-import errno
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import BinaryIO, TypeVar
 
-from attrs import frozen
-
 from agent.tools.boundary import Boundary, follow_links, make_boundary
 from agent.tools.descent import Changed, open_directory, open_parent
 from agent.tools.errors import PathRefused
+from agent.tools.opening import Entry, LocalFolder, look_at, open_at, open_file, sorted_entries
 from constitution import DENIED_PATHS
 
-__all__ = ["Entry", "Workspace"]
+__all__ = ["Workspace"]
 
 _ATTEMPTS = 40  # resolutions of a path that keeps changing
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 T = TypeVar("T")
-
-
-@frozen
-class Entry:
-    """One name in a directory."""
-
-    name: str
-    is_directory: bool
 
 
 class Workspace:
@@ -70,6 +59,7 @@ class Workspace:
 
     def open_read(self, path: str) -> BinaryIO:
         """Return an ordinary file, open for reading."""
+        _check_file_name(path)
         return self._open(path, self._open_file)
 
     @contextmanager
@@ -79,6 +69,7 @@ class Workspace:
         If the block raises, the old file stays as it was. Mode and owner are kept; missing directories below an
         allowed root are made.
         """
+        _check_file_name(path)
         temporary = f".bpagent-{os.urandom(8).hex()}"
         directory, name, file = self._open(path, lambda real, asked: self._create(real, asked, temporary))
         try:
@@ -96,6 +87,15 @@ class Workspace:
         """Return what is in a directory, sorted by name. A link is not followed, so it is no directory."""
         return self._open(path, self._list)
 
+    @contextmanager
+    def open_folder(self, path: str = ".") -> Iterator[LocalFolder]:
+        """Give a directory, from which what is below it is reached without following links."""
+        handle, real = self._open(path, self._folder_handle)
+        try:
+            yield LocalFolder(handle, real, self._boundary, self._boundary.denied_names())
+        finally:
+            os.close(handle)
+
     def _open(self, path: str, action: Callable[[str, str], T]) -> T:
         """Do `action(resolved, asked)` with an allowed path; again if the path changed meanwhile."""
         for _ in range(_ATTEMPTS):
@@ -108,21 +108,14 @@ class Workspace:
 
     def _open_file(self, real: str, asked: str) -> BinaryIO:
         with self._parent(real, asked) as (directory, name):
-            self._check_kind(directory, name, real)
-            descriptor = _open_at(directory, name, _READ, real)
-        try:
-            self._check_file(os.fstat(descriptor), real)
-            return os.fdopen(descriptor, "rb")
-        except BaseException:
-            os.close(descriptor)
-            raise
+            return open_file(directory, name, real, self._boundary)
 
     def _create(self, real: str, asked: str, temporary: str) -> tuple[int, str, BinaryIO]:
         with self._parent(real, asked, create=self._boundary.may_create) as (parent, name):
-            old = self._check_kind(parent, name, real)
+            old = look_at(parent, name, real, self._boundary)
             if old is not None and not os.access(name, os.W_OK, dir_fd=parent):
                 raise PermissionError(f"permission denied: {real} is not writable")
-            descriptor = _open_at(parent, temporary, _WRITE, real, mode=0o666 if old is None else 0o600)
+            descriptor = open_at(parent, temporary, _WRITE, real, mode=0o666 if old is None else 0o600)
             try:
                 _copy_mode(descriptor, old)
                 return os.dup(parent), name, os.fdopen(descriptor, "wb")
@@ -133,8 +126,11 @@ class Workspace:
 
     def _list(self, real: str, asked: str) -> tuple[Entry, ...]:
         with open_directory(real, visit=self._visitor(asked)) as directory, os.scandir(directory) as entries:
-            found = [Entry(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
-        return tuple(sorted(found, key=lambda entry: entry.name))
+            return sorted_entries(entries)
+
+    def _folder_handle(self, real: str, asked: str) -> tuple[int, str]:
+        with open_directory(real, visit=self._visitor(asked)) as directory:
+            return os.dup(directory), real
 
     @contextmanager
     def _parent(
@@ -146,34 +142,11 @@ class Workspace:
     def _visitor(self, asked: str) -> Callable[[os.stat_result], None]:
         return lambda found: self._boundary.check_identity(found, asked)
 
-    def _check_kind(self, directory: int, name: str, real: str) -> os.stat_result | None:
-        """Look before opening: opening a device can do things. None: there is nothing of that name."""
-        try:
-            found = os.stat(name, dir_fd=directory, follow_symlinks=False)
-        except FileNotFoundError:
-            return None
-        if stat.S_ISLNK(found.st_mode):
-            raise Changed(real)
-        self._check_file(found, real)
-        return found
 
-    def _check_file(self, found: os.stat_result, real: str) -> None:
-        if stat.S_ISDIR(found.st_mode):
-            raise IsADirectoryError(f"{real} is a directory, not a file")
-        if not stat.S_ISREG(found.st_mode):
-            raise PathRefused(f"permission denied: {real} is {_kind(found.st_mode)}, not an ordinary file")
-        self._boundary.check_identity(found, real)
-
-
-def _open_at(directory: int, name: str, flags: int, real: str, mode: int = 0o600) -> int:
-    try:
-        return os.open(name, flags, mode, dir_fd=directory)
-    except FileNotFoundError as error:
-        raise FileNotFoundError(f"no such file: {real}") from error
-    except OSError as error:
-        if error.errno == errno.ELOOP:
-            raise Changed(real) from error
-        raise type(error)(f"{real}: {error.strerror}") from error
+def _check_file_name(path: str) -> None:
+    """Refuse what can only be a directory; without its end it would be a file of another name."""
+    if path.endswith(("/", "/.", "/..")):
+        raise IsADirectoryError(f"{path} names a directory, not a file; leave its end out")
 
 
 def _copy_mode(descriptor: int, old: os.stat_result | None) -> None:
@@ -185,9 +158,3 @@ def _copy_mode(descriptor: int, old: os.stat_result | None) -> None:
         with suppress(PermissionError):
             os.fchown(descriptor, old.st_uid, old.st_gid)
     os.fchmod(descriptor, stat.S_IMODE(old.st_mode))
-
-
-def _kind(mode: int) -> str:
-    if stat.S_ISFIFO(mode):
-        return "a FIFO"
-    return "a socket" if stat.S_ISSOCK(mode) else "a device"

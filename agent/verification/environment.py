@@ -13,11 +13,14 @@ from attrs import evolve
 
 from agent.calls import ToolCall
 from agent.effects import (
+    Measure,
     approval_effect,
     backoff_effect,
     description_effect,
     execution_effect,
     inference_effect,
+    seeking_effect,
+    summary_effect,
 )
 from agent.events import (
     AbortAsked,
@@ -31,17 +34,22 @@ from agent.events import (
     InferenceFailed,
     InferenceFinished,
     InferenceRequested,
+    MessagesFound,
+    MessagesSought,
     PromptGiven,
     ProposedAction,
     SteeringGiven,
     StopAsked,
+    SummaryFinished,
+    SummaryRequested,
     ToolFinished,
     ToolStarted,
 )
+from agent.hooks import NO_HOOKS
 from agent.invariants import STILL_UNDER_WAY
 from agent.messages import AssistantMessage
 from agent.models import ScriptedModel
-from agent.projections import Conversation, Totals
+from agent.projections import Context, Conversation, StateTracker, Totals
 from agent.tools import Workspace
 from agent.tools.toolbox import Toolbox
 from bp import BThread, BThreadBody, Event, any_of, bthread, start, sync
@@ -120,7 +128,9 @@ EXAMPLES: Examples = {
     ProposedAction: descriptions,
     ApprovalAsked: lambda asked: (ApprovalAnswered(asked.call, yes=True), ApprovalAnswered(asked.call, yes=False)),
     ToolStarted: lambda started: (ToolFinished(started.call, "done"),),
+    MessagesSought: lambda sought: (MessagesFound(sought.what), MessagesFound(sought.what, ("rather this",))),
     BackoffStarted: lambda started: (BackoffElapsed(started.attempt, 0.0),),
+    SummaryRequested: lambda requested: (SummaryFinished("so far"),),
 }
 """What each effect may return."""
 
@@ -128,6 +138,9 @@ EXAMPLES: Examples = {
 def loop_effects() -> tuple[Effect, ...]:
     """Return the effects of the loop as declared; nothing of them runs here."""
     toolbox = Toolbox((), Workspace("/"))
-    asking = inference_effect(ScriptedModel([]), toolbox, "", Conversation(), Totals(), None)
+    context = Context(Conversation(), StateTracker())
+    asking = inference_effect(ScriptedModel([]), toolbox, "", context, Totals(), None)
     acting = (description_effect(toolbox), execution_effect(toolbox, None))
-    return (asking, *acting, approval_effect(None), backoff_effect())
+    summing_up = summary_effect(ScriptedModel([]), context, Measure())
+    people = (approval_effect(None), seeking_effect(NO_HOOKS))
+    return (asking, *acting, *people, backoff_effect(), summing_up)

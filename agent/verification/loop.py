@@ -9,27 +9,43 @@ from agent.invariants import invariants_of
 from agent.presets import Preset
 from agent.threads import CORE
 from agent.verification.combinations import Combination
-from agent.verification.environment import EXAMPLES, PEOPLE, Examples, any_verdict, environment, loop_effects
+from agent.verification.environment import Examples, any_verdict, environment, loop_effects
+from agent.verification.situations import examples_for, people_for
 from bp import BThread, BThreadBody, Event, Verification, any_of, bthread, start, sync, verify
 
 __all__ = ["SMALL", "loop_rules", "verify_loop", "verify_together"]
 
-SMALL = {"max_iterations": 2, "max_failures": 2, "max_empty_answers": 2, "attempts": 2}
+SMALL = {
+    "max_iterations": 2,
+    "max_failures": 2,
+    "max_empty_answers": 2,
+    "attempts": 2,
+    "max_follow_ups": 1,
+    "doom_loop": 2,
+    "max_tokens": 2,
+    "max_tokens_per_iteration": 1,
+    "max_cost": 2.0,
+    "deadline": 1.0,
+    "context_tokens": 1,
+}
 """Limits that are reached soon; what holds for two holds for twenty, because the b-threads only count."""
 
 
 def verify_loop(
-    rules: Sequence[BThread], *, core: Sequence[BThread] = CORE, examples: Examples = EXAMPLES, **options: Any
+    rules: Sequence[BThread], *, core: Sequence[BThread] = CORE, examples: Examples | None = None, **options: Any
 ) -> Verification:
-    """Model-check a loop of `core` and `rules` with its invariants; `options` are those of `bp.verify`."""
-    world = environment(loop_effects(), examples)
+    """Model-check a loop of `core` and `rules` with its invariants; `options` are those of `bp.verify`.
+
+    `examples`: what effects may return, by default what makes a difference to the rules.
+    """
+    world = environment(loop_effects(), examples_for(rules) if examples is None else examples)
     options = {"endless": True, **options}
-    return verify(*core, *rules, *invariants_of(rules), environment=world, possible=PEOPLE, **options)
+    return verify(*core, *rules, *invariants_of(rules), environment=world, possible=people_for(rules), **options)
 
 
 def loop_rules(preset: Preset) -> tuple[BThread, ...]:
     """Return the rules of `preset` with small limits and a constitution that may say anything."""
-    limits: dict[str, Any] = {name: value for name, value in SMALL.items() if getattr(preset, name) is not None}
+    limits: dict[str, Any] = {name: value for name, value in SMALL.items() if getattr(preset, name, None) is not None}
     return evolve(preset, **limits).rules(any_verdict)
 
 
@@ -47,8 +63,8 @@ def verify_together(rules: Sequence[BThread], combinations: Sequence[Combination
     the combination.
     """
     loops = tuple((RulesChosen(combination.label), _loop(rules, combination)) for combination in combinations)
-    world = environment(loop_effects(), EXAMPLES)
-    return verify(one_of(loops), environment=world, possible=PEOPLE, **{"endless": True, **options})
+    world = environment(loop_effects(), examples_for(rules))
+    return verify(one_of(loops), environment=world, possible=people_for(rules), **{"endless": True, **options})
 
 
 def _loop(rules: Sequence[BThread], combination: Combination) -> tuple[BThread, ...]:

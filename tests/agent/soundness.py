@@ -12,7 +12,7 @@ TERMINAL = "run_ended"
 def replayed(agent: Agent) -> ReplayResult:
     """Replay the log of `agent` on the same b-threads."""
     assert agent.log_path is not None
-    return replay(read_log(agent.log_path), BProgram(*agent.preset.bthreads(), *agent.threads))
+    return replay(read_log(agent.log_path), BProgram(*agent.bthreads))
 
 
 def recorded(agent: Agent) -> RecordedRun:

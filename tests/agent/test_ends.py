@@ -82,7 +82,9 @@ async def test_an_answer_that_was_rejected_counts_as_a_turn(make_agent: MakeAgen
 @pytest.mark.parametrize("sequential", [True, False])
 async def test_the_fifth_failure_in_a_row_ends_the_run(make_agent: MakeAgent, sequential: bool) -> None:
     script = [[call("grumble")] * 2, call("unheard_of"), [call("grumble")] * 3]
-    run = await make_agent(*script, tools=[grumble], preset=evolve(DEFAULT, sequential=sequential)).run("Go")
+    run = await make_agent(*script, tools=[grumble], preset=evolve(DEFAULT, sequential=sequential, doom_loop=None)).run(
+        "Go"
+    )
 
     assert (run.status, run.reason) == ("failed", "too_many_failures")
     assert answers(run.messages)[:2] == ["grumble", "grumble"]
@@ -92,7 +94,7 @@ async def test_the_fifth_failure_in_a_row_ends_the_run(make_agent: MakeAgent, se
 
 async def test_a_success_in_between_begins_the_count_anew(make_agent: MakeAgent) -> None:
     script = [[call("grumble")] * 4, call("note"), [call("grumble")] * 4, "Done."]
-    run = await make_agent(*script, tools=[grumble, note]).run("Go")
+    run = await make_agent(*script, tools=[grumble, note], preset=evolve(DEFAULT, doom_loop=None)).run("Go")
 
     assert run.status == "completed"
 

@@ -229,7 +229,7 @@ async def test_a_log_that_cannot_be_written_ends_the_run_before_anything_starts(
             pass
 
     agent = make_agent(call("act"), tools=[act], log=None, sound=False)
-    agent._log = FullLog()  # type: ignore[assignment]
+    agent.journal._log = FullLog()  # type: ignore[assignment]
     with pytest.raises(RunError, match="disk full"):
         await agent.run("Go")
 

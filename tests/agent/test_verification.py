@@ -14,15 +14,15 @@ from agent import call
 from agent.events import CallAnswered, GateApproved, ToolStarted
 from agent.invariants import ALWAYS, OF_RULES, invariants_of
 from agent.presets import PRESETS
-from agent.threads import CORE
-from agent.verification import loop_rules, small_combinations, tell, verify_loop, verify_together
+from agent.threads import CORE, continue_with_follow_ups, one_at_a_time, seek_follow_ups, seek_steering
+from agent.verification import examples_for, loop_rules, small_combinations, tell, verify_loop, verify_together
 from agent.verification.environment import loop_effects
 from bp import NONE, BThread, BThreadBody, Verification, bthread, sync
 from tests.agent.conftest import MakeAgent
-from tests.agent.faults import core, rules
+from tests.agent.faults import core, people, rules
 from tests.agent.verify_every_subset import THREE_CALLS
 
-RULES = loop_rules(PRESETS["default"])
+RULES = loop_rules(evolve(PRESETS["default"], together="none"))  # the tests of calls that run together say so
 NAMES = tuple(rule.name for rule in RULES)
 
 
@@ -51,6 +51,77 @@ def test_the_invariants_hold_for_up_to_three_calls_in_turn() -> None:
     result = verify_loop(RULES, examples=THREE_CALLS)
 
     assert result.holds, told(result)
+
+
+def test_the_invariants_hold_when_neighbours_run_together_that_may() -> None:
+    limits = ("at_most", "too_many_failures", "empty_answers", "retry", "continue_with_follow_ups")
+    names = tuple(name for name in NAMES if name not in (*limits, "one_at_a_time"))
+    safe = [*rules_named(names), one_at_a_time("neighbours")]
+
+    result = verify_loop(safe, examples=examples_for(safe))
+
+    assert result.holds, told(result)
+
+
+def test_the_invariants_hold_when_all_calls_of_an_answer_run_together_if_they_may() -> None:
+    safe = [*rules_named(("only_whole_calls", "answers_in_source_order", "abort_on_request")), one_at_a_time("all")]
+
+    result = verify_loop(safe, examples=examples_for(safe))
+
+    assert result.holds, told(result)
+
+
+@pytest.mark.parametrize(
+    "planted", [people.forgets_the_barrier, people.takes_one_for_all, people.waits_for_the_barrier_to_begin]
+)
+def test_a_barrier_that_does_not_hold_is_found(planted: Callable[..., BThread]) -> None:
+    fault = Fault(planted, (), "error", "calls_come_one_at_a_time")
+
+    result = verify_loop([planted("neighbours")])
+
+    assert any(_is_told_by(fault, violation) for violation in result.violations), told(result)
+
+
+def test_the_invariants_hold_when_people_are_asked_whether_they_have_something_to_say() -> None:
+    names = ("skip_when_steered", "continue_with_follow_ups", "at_most", "stop_on_request", "abort_on_request")
+
+    result = verify_loop([seek_steering(), seek_follow_ups(), *rules_named(names)])
+
+    assert result.holds, told(result)
+
+
+@pytest.mark.parametrize(
+    ("planted", "kind", "culprit"),
+    [
+        (people.does_not_wait_for_people, "error", "people_are_asked"),
+        (people.drops_what_people_say, "error", "people_are_asked"),
+        (people.asks_once, "error", "people_are_asked"),
+        (people.waits_for_people_after_the_end, "error", "one_run_after_the_other"),
+    ],
+)
+def test_people_who_are_not_asked_or_not_heard_are_found(
+    planted: Callable[..., BThread], kind: str, culprit: str
+) -> None:
+    result = verify_loop([planted()])
+
+    assert any(_is_told_by(Fault(planted, (), kind, culprit), violation) for violation in result.violations)
+
+
+@pytest.mark.parametrize("at_once", [False, True])
+def test_the_invariants_hold_when_several_follow_ups_wait(at_once: bool) -> None:
+    names = ("skip_when_steered", "at_most", "stop_on_request")
+
+    result = verify_loop([*rules_named(names), continue_with_follow_ups(at_once, most=2)])
+
+    assert result.holds, told(result)
+
+
+def test_a_second_follow_up_that_is_forgotten_is_found() -> None:
+    fault = Fault(people.forgets_the_second, (), "error", "follow_ups_are_heard")
+
+    result = verify_loop([people.forgets_the_second(False, 2)])
+
+    assert any(_is_told_by(fault, violation) for violation in result.violations), told(result)
 
 
 def test_the_invariants_hold_when_the_calls_of_a_step_are_finished_after_a_stop() -> None:
@@ -131,6 +202,16 @@ FAULTS = (
     Fault(rules.ends_the_run_at_once, (), "error", "nothing_is_in_flight_at_the_end"),
     Fault(rules.lets_the_run_complete, (), "error", "nothing_starts_after_abort"),
     Fault(rules.waits_for_the_next_turn, (), "error", "nothing_starts_after_abort"),
+    Fault(people.hears_steering_once, (), "error", "steering_is_heard"),
+    Fault(people.lets_the_run_complete, (), "error", "steering_is_heard"),
+    Fault(people.goes_on_with_the_batch, (), "error", "steering_is_heard"),
+    Fault(people.skips_one_call, (), "error", "steering_is_heard"),
+    Fault(people.holds_the_batch, (), "deadlock", "carry_out"),
+    Fault(people.lets_the_run_complete_when_steered, (), "error", "follow_ups_are_heard"),
+    Fault(people.repeats_the_first, (), "error", "follow_ups_are_heard"),
+    Fault(people.takes_itself_for_heard, ("skip_when_steered",), "error", "follow_ups_are_heard"),
+    Fault(people.holds_completion, (), "deadlock", "converse"),
+    Fault(people.completes_all_the_same, ("continue_with_follow_ups",), "error", "a_continued_run_asks_again"),
 )
 
 

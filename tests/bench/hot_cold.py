@@ -2,21 +2,22 @@
 
 from collections.abc import Callable, Generator, Iterator
 
-from bp import BProgram, BThread, BThreadBody, bthread, event, sync
+from bp import BProgram, BThread, BThreadBody, Event, bthread, event, sync
 from tests.bench.rows import Aim, Row
 from tests.bench.timing import Prepare, fastest, scaled
 
 __all__ = ["COLD", "HOT", "add", "alternate", "hot_cold", "measure", "row", "run_through"]
 
 HOT, COLD = event("hot"), event("cold")
+HOT_21, COLD_4 = event("hot", data=21), event("cold", data=4)
 MICRO = 1e6
 
 
 @bthread
-def alternate() -> BThreadBody:
+def alternate(hot: Event = HOT, cold: Event = COLD) -> BThreadBody:
     while True:
-        yield sync(wait_for=HOT, block=COLD)
-        yield sync(wait_for=COLD, block=HOT)
+        yield sync(wait_for=hot, block=cold)
+        yield sync(wait_for=cold, block=hot)
 
 
 @bthread
@@ -28,9 +29,12 @@ def add(what: object, times: int) -> BThreadBody:
 def measure(size: float = 1.0) -> Iterator[Row]:
     """Cost per event of the engine, of a bare floor, and of what the b-threads do by themselves."""
     times = scaled(20_000, size)
-    ours, floor, statements = fastest(hot_cold(times), bare_floor(times), statements_alone(times))
+    ours, unknown, floor, statements = fastest(
+        hot_cold(times), hot_cold_with_data(times), bare_floor(times), statements_alone(times)
+    )
     yield row("hot/cold", ours, times, floor, "bare generators", Aim(at_most=3, of="ratio"))
     yield row("hot/cold: absolute", ours, times, statements, "its b-threads alone", Aim(at_most=5))
+    yield row("... with data, so that no step is known", unknown, times, ours, "hot/cold")
     yield row("its b-threads alone: sync(...) without an engine", statements, times, floor, "bare generators")
 
 
@@ -44,9 +48,19 @@ def row(
 
 def hot_cold(times: int, *beside: BThread) -> Prepare:
     """Prepare a run of `times` hots and as many colds, `beside` other b-threads."""
+    return prepared(alternate(), add(HOT, times), add(COLD, times), *beside)
+
+
+def hot_cold_with_data(times: int) -> Prepare:
+    """Prepare the same with events that carry something: a statement about them is made anew every time."""
+    return prepared(alternate(HOT_21, COLD_4), add(HOT_21, times), add(COLD_4, times))
+
+
+def prepared(*bthreads: BThread) -> Prepare:
+    """Prepare a run of these b-threads."""
 
     def prepare() -> Callable[[], object]:
-        program = BProgram(alternate(), add(HOT, times), add(COLD, times), *beside)
+        program = BProgram(*bthreads)
         program.step()  # the beginning is not measured: everybody runs to the first synchronization point
         return lambda: run_through(program)
 

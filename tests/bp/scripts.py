@@ -100,6 +100,7 @@ HAPPENINGS = (
     Happening("pong", 1),
     Happening("hot"),
     Happening("cold"),
+    Happening("mild"),
     Happening("warm", 0),
     Happening("warm", 1),
 )
@@ -209,6 +210,73 @@ class Author:
         return tuple(
             self.random.choice(
                 ("step", "run", "run", (self.happening(), self.random.choice(("keep", "drop", "reject"))))
+            )
+            for _ in range(self.random.randrange(1, 12))
+        )
+
+
+class Habitual(Author):
+    """Writes scripts that go round in circles, mostly of plain words, and now and then leave them.
+
+    A line that is said several times before the script goes on is what one cannot see from outside: where a known
+    step leads depends on it.
+    """
+
+    def __init__(self, random: Random, faulty: bool = False) -> None:
+        super().__init__(random, faulty)
+        plain = tuple(happening for happening in HAPPENINGS if happening.value is None)
+        self.happenings = random.choice((plain, plain, plain[:2], (*plain, random.choice(HAPPENINGS))))
+
+    def events(self, depth: int = 0) -> Events:
+        chance = self.random.randrange(100)
+        if chance < 70:
+            return Events("event", self.happening())
+        if chance < 85:
+            return Events("union", (Events("event", self.happening()), Events("event", self.happening())))
+        return super().events(depth)
+
+    def say(self, lines: int) -> Say:
+        if self.often(5):
+            return super().say(lines)
+        request = tuple(self.happening() for _ in range(self.random.choice((0, 1, 1, 2))))
+        refuse = self.maybe_events(8)
+        return Say(
+            request,
+            self.often(20),
+            self.maybe_events(80 if not request else 10),
+            self.maybe_events(20),
+            self.maybe_events(3),
+            refuse,
+            "not allowed" if refuse else None,
+            hot=self.often(10),
+        )
+
+    def script(self, depth: int = 0) -> Script:
+        self.scripts += 1
+        lines: list[Any] = []
+        for _ in range(self.random.randrange(1, 5)):
+            lines += [self.say(1)] * self.random.choice((1, 1, 1, 2, 7))
+        if self.often(20):
+            started = tuple(self.script(depth + 1) for _ in range(self.random.randrange(3))) if depth < 2 else ()
+            special = self.random.choice(("raise", "nonsense", started, started, Author.say(self, 1)))
+            lines.insert(self.random.randrange(1, len(lines) + 1), special)
+        if isinstance(lines[-1], Say) and self.often(90):
+            lines[-1] = lines[-1]._replace(then=self.random.randrange(len(lines)) if self.often(30) else 0)
+        return Script(
+            f"thread {self.scripts}",
+            tuple(lines),
+            self.random.choice((None, None, -1, 5)),
+            "obey" if self.often(95) else self.random.choice(("raise", "yield")),
+        )
+
+    def program(self) -> tuple[Script, ...]:
+        return tuple(self.script() for _ in range(self.random.randrange(1, 6)))
+
+    def moves(self) -> tuple[Any, ...]:
+        """Return many steps at once, with posts between."""
+        return tuple(
+            self.random.choice(
+                ("step", "steps", "steps", "steps", (self.happening(), self.random.choice(("keep", "drop", "reject"))))
             )
             for _ in range(self.random.randrange(1, 12))
         )

@@ -30,7 +30,7 @@ from bp import (
     where,
 )
 from tests.bp.reference import Endless, Failed, Offer, Post, Reference, Unknown
-from tests.bp.scripts import HAPPENINGS, Author, Diary, Events, Happening, Instead, Say, Script, perform
+from tests.bp.scripts import HAPPENINGS, Author, Diary, Events, Habitual, Happening, Instead, Say, Script, perform
 
 MAX_STEPS = 25
 FINE = ("fine",)
@@ -165,7 +165,13 @@ def as_sync(said: Say) -> bp.Sync:
 class Pair:
     """One program in the engine and in the reference; every move is made in both and compared."""
 
-    def __init__(self, scripts: tuple[Script, ...], strategy: bp.Strategy | None = None, watched: bool = False) -> None:
+    def __init__(
+        self,
+        scripts: tuple[Script, ...],
+        strategy: bp.Strategy | None = None,
+        watched: bool = False,
+        max_steps: int = MAX_STEPS,
+    ) -> None:
         self.diary: Diary = []
         self.records: list[Record] = []
         self.watched = watched or strategy is not None
@@ -173,16 +179,20 @@ class Pair:
         self.program = BProgram(
             *(as_bthread(script) for script in scripts),
             strategy=strategy,
-            max_steps=MAX_STEPS,
+            max_steps=max_steps,
             listeners=[self.records.append] if self.watched else [],
         )
-        self.reference = Reference(scripts, MAX_STEPS)
+        self.reference = Reference(scripts, max_steps)
         self.posts: list[tuple[bp.Receipt, Post]] = []
         self.outcome: tuple[Any, ...] = FINE
 
     def move(self, move: Any) -> None:
         if move == "step":
             self.step()
+        elif move == "steps":
+            for _ in range(12):
+                if not self.step():
+                    break
         elif move == "run":
             while self.step():
                 pass
@@ -318,6 +328,17 @@ def compare(random: Random, faulty: bool = False) -> str:
     author = Author(random, faulty)
     strategy = None if faulty else random.choice(STRATEGIES)
     pair = Pair(author.program(), strategy, watched=not faulty and random.randrange(3) == 0)
+    return make_moves(pair, author, faulty)
+
+
+def compare_habits(random: Random) -> str:
+    """The same for a program that goes round in circles, so that most of its steps are known to it from before."""
+    author = Habitual(random)
+    pair = Pair(author.program(), max_steps=random.choice((MAX_STEPS, 60, 1000)))
+    return make_moves(pair, author)
+
+
+def make_moves(pair: Pair, author: Author, faulty: bool = False) -> str:
     for move in author.moves():
         pair.move(move)
         if pair.outcome != FINE:
@@ -333,6 +354,12 @@ def compare(random: Random, faulty: bool = False) -> str:
 @given(st.randoms(use_true_random=False))
 def test_the_engine_does_what_the_reference_does(random: Random) -> None:
     compare(random)
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.randoms(use_true_random=False))
+def test_a_known_step_does_what_the_reference_does(random: Random) -> None:
+    compare_habits(random)
 
 
 @settings(max_examples=300, deadline=None)

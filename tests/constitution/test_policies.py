@@ -6,6 +6,7 @@ from constitution import (
     GATED,
     PASSTHROUGH,
     POLICIES,
+    STRICT,
     WORKSPACE,
     Action,
     Level,
@@ -107,7 +108,7 @@ def test_every_policy_denies_the_empty_command(command: str, policy: str) -> Non
 
 
 def test_policies_are_found_by_name() -> None:
-    assert {*POLICIES.values()} == {DEFAULT, WORKSPACE, APPROVAL_LIST, GATED, PASSTHROUGH}
+    assert {*POLICIES.values()} == {DEFAULT, STRICT, WORKSPACE, APPROVAL_LIST, GATED, PASSTHROUGH}
 
 
 def test_a_program_started_without_a_shell_is_judged_alike() -> None:

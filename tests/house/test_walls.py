@@ -20,7 +20,7 @@ MODULES = sorted(path.relative_to(ROOT).as_posix() for room in ROOMS for path in
 PACKAGES = sorted({str(Path(module).parent) for module in MODULES})
 MEET_THE_OUTSIDE = {"bp/runner.py": "anyio", "bp/driving.py": "hypothesis"}
 
-HEAVY = {"openai", "ruamel.yaml", "rich", "tree_sitter", "trio"}
+HEAVY = {"openai", "opentelemetry", "ruamel.yaml", "rich", "tree_sitter", "trio"}
 
 
 def read(path: str) -> str:

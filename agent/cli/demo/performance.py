@@ -20,7 +20,7 @@ from agent.cli.person import approval_question
 from agent.cli.screen import Screen, screen_on
 from agent.cli.session import Session, lead
 from agent.cli.telling import action_of, command_of
-from agent.effects import Approver
+from agent.effects import Approver, Watcher
 from agent.events import ApprovalAsked, GateRejected
 from agent.run import Run
 from bp import Refusals, Step
@@ -38,6 +38,7 @@ refuses. The model may ask for any call; a call runs only if no b-thread refuses
 the preset. This one is the demo's own:
 """
 
+PAGE = "What every b-thread did at every step, as a page in your browser:"
 AFTER = """\
 The run is a log of {steps} records. Replayed without model and tools, its b-threads must decide the same:"""
 
@@ -76,7 +77,7 @@ def _introduce(screen: Screen, workshop: Workshop) -> None:
 def _session(screen: Screen, workshop: Workshop) -> Session:
     attended = is_terminal() and sys.stdout.isatty()
 
-    def make(approver: Approver, on_step: Callable[[Step], None]) -> Agent:
+    def make(approver: Approver, on_step: Callable[[Step], None], _: Watcher | None) -> Agent:
         return make_agent(workshop, approve=approver, on_step=on_step, pause=PAUSE if attended else 0.0)
 
     approver = None if attended else _nobody_is_here(screen)
@@ -104,10 +105,16 @@ def _summarize(screen: Screen, run: Run) -> None:
         screen.paragraph(f"  {action:{longest}}  {decision}", indent="    ")
     if all(len(refusals) == 1 for refusals in _refusals(run.steps)):
         screen.paragraph("Each of these refusals is one b-thread: without it the gate lets the call through.")
+    _offer(screen, PAGE, "view --open", run)
+    _offer(screen, AFTER.format(steps=len(run.steps)), "replay", run)
+
+
+def _offer(screen: Screen, purpose: str, command: str, run: Run) -> None:
+    """Show the command that does more with the log."""
     screen.line()
-    screen.paragraph(AFTER.format(steps=len(run.steps)))
+    screen.paragraph(purpose)
     screen.line()
-    screen.line(f"    bpagent replay {shlex.quote(str(run.log))}", "action")
+    screen.line(f"    bpagent {command} {shlex.quote(str(run.log))}", "action")
 
 
 def _decisions(steps: Sequence[Step]) -> list[tuple[str, str]]:

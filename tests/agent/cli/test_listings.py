@@ -4,9 +4,12 @@ import json
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+from agent.cli.screen import Screen
+from agent.presets import PRESETS
 from tests.agent.cli.sessions import Command, environment
 
 
@@ -47,7 +50,7 @@ def test_tools_have_category_parameters_and_origin(command: Command) -> None:
     said = command("tools")
 
     assert said.code == 0
-    assert "bash            write, from agent.tools.shell_tool" in said.out
+    assert "bash            write, from agent.tools.shell.command_tool" in said.out
     assert "- command (string): the command, as bash understands it" in said.out
     assert "- timeout (number or null, optional): " in said.out
 
@@ -64,9 +67,39 @@ def test_tools_as_json_are_their_schemas(command: Command) -> None:
 def test_presets_are_a_table_whose_differences_come_first(command: Command) -> None:
     lines = command("presets").out.splitlines()
 
-    assert lines[0].split() == ["different", "default", "workspace"]
-    assert any(line.split() == ["max_failures", "5", "none"] for line in lines)
-    assert any(line.split() == ["max_iterations", "20", "20"] for line in lines)
+    assert lines[0].split() == ["different", "default", "workspace", "autonomous", "coding", "gated", "passthrough"]
+    assert any(line.split() == ["max_failures", "5", "none", "5", "none", "none", "none"] for line in lines)
+    assert any(line.split() == ["mode", "interactive"] for line in lines[lines.index("the same in all") :])
+    assert max(map(len, lines)) <= 100
+
+
+def test_on_a_narrow_screen_presets_are_two_tables(
+    command: Command, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agent.cli.presets.screen_on", lambda stream: Screen(stream, width=80))
+
+    lines = command("presets").out.splitlines()
+
+    headings = [line.split()[1:] for line in lines if line.startswith("different")]
+    assert headings == [["default", "workspace", "autonomous"], ["coding", "gated", "passthrough"]]
+    assert max(map(len, lines)) <= 80
+
+
+def test_one_preset_is_shown_whole_with_what_is_not_as_in_default(command: Command) -> None:
+    said = command("presets", "autonomous").out
+
+    assert re.search(r"^\* max_iterations +25$", said, re.M)
+    assert re.search(r"^  max_failures +5$", said, re.M)
+    assert "You are an agent that works on a task" in said
+
+
+def test_presets_as_json_are_their_options(command: Command) -> None:
+    found = [json.loads(line) for line in command("presets", "--json").out.splitlines()]
+
+    assert [preset["name"] for preset in found] == [*PRESETS]
+    assert [json.loads(command("presets", "coding", "--json").out)] == [
+        preset for preset in found if preset["name"] == "coding"
+    ]
 
 
 @pytest.mark.parametrize("name", ["demo", "run", "check", "replay", "tools", "presets"])

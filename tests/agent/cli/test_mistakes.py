@@ -43,8 +43,14 @@ RUN = ("run", "go", "--model", "{script}", "--workspace", "{workspace}")
         ((*RUN, "--log", "{tmp}/there.jsonl/x.jsonl"), "cannot write the log"),
         ((*RUN, "--log", "/dev/full"), "cannot write the log /dev/full: No space left on device"),
         (("demo", "--log", "{tmp}/there.jsonl"), "there.jsonl exists already; name another file"),
-        ((*RUN, "--config", "x.yaml"), "--config is not there yet"),
-        ((*RUN, "--api", "responses"), "--api 'responses' is not there yet"),
+        ((*RUN, "--config", "{tmp}/nosuch.yaml"), "nosuch.yaml: cannot be read: no such file"),
+        ((*RUN, "--config", "{tmp}/twice.yaml"), "twice.yaml:2:1: not valid YAML: found duplicate key"),
+        ((*RUN, "--config", "{tmp}/typed.yaml"), "typed.yaml:2:19: expected a whole number or none, found 'many'"),
+        ((*RUN, "--config", "{tmp}/misspelt.yaml"), "misspelt.yaml:2:3: unknown key 'max_iteration'; did you mean"),
+        (("verify", "--config", "{tmp}/twice.yaml"), "twice.yaml:2:1: not valid YAML"),
+        (("tools", "--config", "{tmp}/twice.yaml"), "twice.yaml:2:1: not valid YAML"),
+        (("presets", "defalt"), "there is no preset 'defalt'; the nearest is 'default'"),
+        ((*RUN, "--api", "resonses"), "argument --api: invalid choice: 'resonses'"),
         (("run", "go", "--model", "{script}", "--workspace", "{tmp}/nosuch"), "does not exist; name a folder"),
         (("run", "go", "--model", "{script}", "--workspace", "{tmp}/there.jsonl"), "is a file; name a folder"),
         (("run", " ", "--model", "{script}"), "the prompt is empty"),
@@ -62,6 +68,9 @@ def test_wrong_input_is_one_sentence_and_2(
     arguments: tuple[str, ...], sentence: str, command: Command, script: Script, workspace: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "broken.yaml").write_text("steps:\n  - sya: hello\n")
+    (tmp_path / "twice.yaml").write_text("preset: gated\npreset: gated\n")
+    (tmp_path / "typed.yaml").write_text("options:\n  max_iterations: many\n")
+    (tmp_path / "misspelt.yaml").write_text("options:\n  max_iteration: 5\n")
     (tmp_path / "broken.py").write_text("def\n")
     (tmp_path / "rules.py").write_text(
         "from bp import bthread, sync\n"

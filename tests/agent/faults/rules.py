@@ -138,7 +138,7 @@ def holds_flawed_calls() -> BThreadBody:
 
 
 @bthread(name="one_at_a_time")
-def waits_for_the_last_answer() -> BThreadBody:
+def waits_for_the_last_answer(together: str) -> BThreadBody:
     while True:
         answer = yield sync(wait_for=AnswerCommitted)
         if len(answer.calls) > 1:
@@ -148,7 +148,7 @@ def waits_for_the_last_answer() -> BThreadBody:
 
 
 @bthread(name="one_at_a_time")
-def lets_go_when_the_first_call_is_proposed() -> BThreadBody:
+def lets_go_when_the_first_call_is_proposed(together: str) -> BThreadBody:
     while True:
         answer = yield sync(wait_for=AnswerCommitted)
         if len(answer.calls) > 1:

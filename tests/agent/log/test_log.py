@@ -16,7 +16,7 @@ from agent.log import LogError, read_log
 from agent.log.decoding import KINDS
 from agent.log.encoding import dump, event_data, plain
 from agent.log.replaying import ReplayResult, replay
-from agent.messages import AssistantMessage, RequestedCall, ToolMessage, UserMessage
+from agent.messages import AssistantMessage, Image, RequestedCall, ToolMessage, UserMessage
 from agent.models import fail
 from agent.presets import PRESETS
 from bp import BProgram, BThread, BThreadBody, FrozenMapping, bthread, sync
@@ -83,7 +83,7 @@ def test_every_other_line_is_a_step(agent: Agent) -> None:
 def test_a_call_stands_in_full_where_it_is_proposed_and_as_its_id_later(agent: Agent) -> None:
     for record in recorded(agent).records:
         if record["name"] == "proposed_action":
-            assert set(record["data"]["call"]) == {"id", "tool", "arguments", "category", "flaw"}
+            assert set(record["data"]["call"]) == {"id", "tool", "arguments", "category", "parallel", "flaw"}
         elif "call" in record["data"]:
             assert isinstance(record["data"]["call"], str)
 
@@ -321,12 +321,16 @@ class Inner:
         (1.5, 1.5),
         (float("inf"), "inf"),
         (float("nan"), "nan"),
-        (b"\x00\xff", "00ff"),
+        (b"\x00\xff", "AP8="),
         ((1, "a"), [1, "a"]),
         (frozenset({2, 1}), [1, 2]),
         (FrozenMapping({"a": (1,)}), {"a": [1]}),
         (Inner(1), {"number": 1}),
         (UserMessage("a"), {"role": "user", "text": "a"}),
+        (
+            UserMessage("a", (Image("image/png", b"\x89P"),)),
+            {"role": "user", "text": "a", "images": [{"media_type": "image/png", "content": "iVA="}]},
+        ),
     ],
 )
 def test_a_value_has_a_form_in_the_log(value: Any, expected: Any) -> None:

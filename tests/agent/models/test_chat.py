@@ -4,14 +4,15 @@ from typing import Any
 
 import pytest
 
-from agent.messages import AssistantMessage, Message, RequestedCall, ToolMessage, UserMessage
-from agent.models import ModelRequest, ToolSchema, render_messages, render_tools
+from agent.messages import AssistantMessage, Image, Message, RequestedCall, ToolMessage, UserMessage
+from agent.models import Carrying, ModelRequest, ToolSchema, render_messages, render_tools
+from agent.models.carrying import EVERYTHING
 
 BASH = ToolSchema("my.bash", "Run it.", {"type": "object"})
 
 
-def rendered(*messages: Message, system: str = "") -> list[dict[str, Any]]:
-    return render_messages(ModelRequest(system, messages, (BASH,)))
+def rendered(*messages: Message, system: str = "", carrying: Carrying = EVERYTHING) -> list[dict[str, Any]]:
+    return render_messages(ModelRequest(system, messages, (BASH,)), carrying)
 
 
 def rendered_call(name: str = "bash", arguments: str = "{}") -> object:
@@ -69,6 +70,58 @@ def test_text_that_cannot_be_encoded_is_mended() -> None:
     )
 
     assert [message["content"] for message in messages] == ["😀", "\ufffdx", "\ufffd", "\ufffd"]
+
+
+PNG = Image("image/png", b"\x89PNG")
+PART = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw=="}}
+
+
+def test_images_of_a_person_are_parts_of_the_message() -> None:
+    assert rendered(UserMessage("look", (PNG, PNG)), UserMessage("", (PNG,))) == [
+        {"role": "user", "content": [{"type": "text", "text": "look"}, PART, PART]},
+        {"role": "user", "content": [PART]},
+    ]
+
+
+def test_images_of_tools_come_after_the_last_result_of_the_batch() -> None:
+    """A message in between would part a call from its answer, and providers refuse that."""
+    calls = tuple(RequestedCall(id, "my.bash") for id in ("a", "b"))
+
+    messages = rendered(
+        AssistantMessage(calls=calls), ToolMessage("a", "x", images=(PNG,)), ToolMessage("b", "y"), UserMessage("go on")
+    )
+
+    assert [message["role"] for message in messages] == ["assistant", "tool", "tool", "user", "user"]
+    assert messages[1]["content"] == "x\n[image/png, 4 bytes: shown in the next message]"
+    assert messages[3]["content"] == [{"type": "text", "text": "Shown by the call a:"}, PART]
+    assert rendered(ToolMessage("a", "x", images=(PNG,)))[-1]["role"] == "user"
+
+
+def test_a_model_that_takes_no_images_is_told_what_it_does_not_see() -> None:
+    messages = rendered(
+        UserMessage("look", (PNG,)), ToolMessage("a", "", images=(PNG,)), carrying=Carrying(images="drop")
+    )
+
+    notice = "[image/png, 4 bytes: left out, this model takes no images]"
+    assert [message["content"] for message in messages] == [f"look\n{notice}", notice]
+
+
+def test_reasoning_stays_unless_a_field_is_named_for_it() -> None:
+    message = AssistantMessage("hi", reasoning="hm")
+
+    assert rendered(message) == [{"role": "assistant", "content": "hi"}]
+    assert rendered(message, carrying=Carrying(reasoning="reasoning_content")) == [
+        {"role": "assistant", "content": "hi", "reasoning_content": "hm"}
+    ]
+    assert rendered(AssistantMessage("hi"), carrying=Carrying(reasoning="reasoning")) == rendered(
+        AssistantMessage("hi")
+    )
+
+
+@pytest.mark.parametrize("wrong", [{"images": "maybe"}, {"reasoning": "yes"}])
+def test_a_rule_that_does_not_exist_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="must be in"):
+        Carrying(**wrong)
 
 
 def test_tools() -> None:

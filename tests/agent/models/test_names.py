@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.models import ModelError, OpenAIChat, ScriptedModel, ScriptError, model_from_name
+from agent.models import ModelError, OpenAIModel, ScriptedModel, ScriptError, model_from_name
 
 KEY = {"OPENAI_API_KEY": "k"}
 
@@ -20,16 +20,17 @@ def test_a_script(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "environ", "expected"),
     [
-        ("gpt", KEY, OpenAIChat("gpt", base_url="https://api.openai.com/v1", api_key="k")),
+        ("gpt", KEY, OpenAIModel("gpt", base_url="https://api.openai.com/v1", api_key="k")),
         ("gpt", {"OPENAI_API_KEY": " k\n", "OPENAI_BASE_URL": "http://h:1/v1/"},
-         OpenAIChat("gpt", base_url="http://h:1/v1", api_key="k")),
-        ("gpt", {**KEY, "OPENAI_BASE_URL": ""}, OpenAIChat("gpt", api_key="k")),
-        ("http://h:1/v1", {}, OpenAIChat("default", base_url="http://h:1/v1")),
+         OpenAIModel("gpt", base_url="http://h:1/v1", api_key="k")),
+        ("gpt", {**KEY, "OPENAI_BASE_URL": ""}, OpenAIModel("gpt", api_key="k")),
+        ("gpt", {"OPENAI_BASE_URL": "http://h:1/v1"}, OpenAIModel("gpt", base_url="http://h:1/v1")),
+        ("http://h:1/v1", {}, OpenAIModel("default", base_url="http://h:1/v1")),
         ("http://h:1/v1#qwen/3", {**KEY, "OPENAI_BASE_URL": "http://other"},
-         OpenAIChat("qwen/3", base_url="http://h:1/v1", api_key="k")),
+         OpenAIModel("qwen/3", base_url="http://h:1/v1", api_key="k")),
     ],
 )  # fmt: skip
-def test_names_and_addresses(name: str, environ: dict[str, str], expected: OpenAIChat) -> None:
+def test_names_and_addresses(name: str, environ: dict[str, str], expected: OpenAIModel) -> None:
     assert model_from_name(name, environ) == expected
 
 
@@ -37,7 +38,11 @@ def test_names_and_addresses(name: str, environ: dict[str, str], expected: OpenA
     ("name", "environ", "said"),
     [
         ("gpt", {}, "no API key: set OPENAI_API_KEY"),
-        ("gpt", {"OPENAI_API_KEY": " ", "OPENAI_BASE_URL": "http://h/v1"}, "no API key: set OPENAI_API_KEY"),
+        (
+            "gpt",
+            {"OPENAI_API_KEY": " ", "OPENAI_BASE_URL": "https://api.openai.com/v1/"},
+            "no API key: set OPENAI_API_KEY",
+        ),
         ("https://api.openai.com/v1", {}, "no API key: set OPENAI_API_KEY"),
         ("gpt", {"OPENAI_API_KEY": "clé"}, "the API key holds characters that no key has"),
         (

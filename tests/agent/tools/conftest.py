@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -34,11 +35,13 @@ def call(tools: Mapping[str, Tool]) -> Call:
 
 
 def children() -> set[int]:
-    """The direct children of this process, zombies included."""
-    found: set[int] = set()
-    for task in os.listdir("/proc/self/task"):
-        found.update(map(int, Path(f"/proc/self/task/{task}/children").read_text().split()))
-    return found
+    """The direct children of this process, zombies included. A thread that ends meanwhile hands its children on."""
+    while True:
+        found: set[int] = set()
+        with suppress(FileNotFoundError, ProcessLookupError):
+            for task in os.listdir("/proc/self/task"):
+                found.update(map(int, Path(f"/proc/self/task/{task}/children").read_text().split()))
+            return found
 
 
 @pytest.fixture

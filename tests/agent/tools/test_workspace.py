@@ -50,7 +50,7 @@ def test_relative_paths_start_at_the_root(workspace: Workspace, root: Path) -> N
     for path in ("sub/file", root / "sub/file", "./sub/../sub/file", "sub//file"):
         assert read(workspace, path) == "inside"
     assert workspace.list() == (Entry("sub", True),)
-    assert workspace.list("sub") == (Entry("file", False),)
+    assert workspace.list("sub") == (Entry("file", False, True),)
 
 
 def test_s6_10_reading_outside_the_allowed_paths_is_a_permission_error(
@@ -151,7 +151,7 @@ def test_links_that_stay_inside_work_and_stay_links(workspace: Workspace, root: 
 
     assert read(workspace, "link/file") == "changed"
     assert (root / "sub" / "alias").is_symlink()
-    assert workspace.list("link") == (Entry("alias", False), Entry("file", False))
+    assert workspace.list("link") == (Entry("alias", False), Entry("file", False, True))
 
 
 def test_a_root_may_be_reached_over_a_link(tmp_path: Path, root: Path) -> None:

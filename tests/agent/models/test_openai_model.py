@@ -15,12 +15,13 @@ from agent.models import (
     Delta,
     ModelError,
     ModelRequest,
-    OpenAIChat,
+    OpenAIModel,
     ToolSchema,
     model_from_name,
-    openai_chat,
+    openai_model,
 )
 from agent.models.event_stream import LONGEST_EVENT
+from agent.models.wires import Api
 
 pytestmark = pytest.mark.anyio
 
@@ -36,7 +37,7 @@ def delta(finish: str | None = None, **said: Any) -> dict[str, Any]:
 async def ask(
     url: str, request: ModelRequest = HELLO, *, timeout: float = 10, seen: list[Delta] | None = None
 ) -> Answer:
-    model = OpenAIChat("test-model", base_url=url, api_key="secret-key", timeout=timeout)
+    model = OpenAIModel("test-model", base_url=url, api_key="secret-key", timeout=timeout)
     return await model.answer(request, (seen if seen is not None else []).append)
 
 
@@ -142,7 +143,7 @@ async def test_a_server_that_never_closes_is_left_after_done(server: Any) -> Non
 async def test_a_server_that_neither_ends_nor_closes_is_left_after_the_finish_reason(
     server: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(openai_chat, "GRACE", 0.1)
+    monkeypatch.setattr(openai_model, "GRACE", 0.1)
     server.reply(STREAM, f"data: {json.dumps(delta('stop', content='hi'))}\n\n".encode(), None)
 
     answer = await ask(server.url)
@@ -262,7 +263,7 @@ async def test_the_key_is_in_no_message(server: Any) -> None:
 
     assert "secret-key" not in str(error)
     assert "bad key ***" in str(error)
-    assert "secret-key" not in repr(OpenAIChat("m", base_url=server.url, api_key="secret-key"))
+    assert "secret-key" not in repr(OpenAIModel("m", base_url=server.url, api_key="secret-key"))
 
 
 @pytest.mark.parametrize(("status", "said"), [("200 OK", "bytes in one event"), ("500 Oh No", "answered 500: xxx")])
@@ -305,7 +306,7 @@ async def test_cancellation_closes_the_connection_at_once(server: Any) -> None:
         begun.set()
 
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(OpenAIChat("m", base_url=server.url).answer, HELLO, look)
+        tasks.start_soon(OpenAIModel("m", base_url=server.url).answer, HELLO, look)
         await begun.wait()
         tasks.cancel_scope.cancel()
         started = time.monotonic()
@@ -322,18 +323,19 @@ async def test_an_onlooker_that_raises_is_not_swallowed(server: Any) -> None:
         raise KeyError("mine")
 
     with pytest.raises(KeyError):
-        await OpenAIChat("m", base_url=server.url).answer(HELLO, refuse)
+        await OpenAIModel("m", base_url=server.url).answer(HELLO, refuse)
 
     assert await anyio.to_thread.run_sync(server.gone.wait, 5)
 
 
-async def test_a_server_that_this_project_did_not_write(llmock: Any) -> None:
+@pytest.mark.parametrize("api", ["chat", "responses"])
+async def test_a_server_that_this_project_did_not_write(llmock: Any, api: Api) -> None:
     call = {"id": "call_1", "name": "bash", "arguments": '{"command":"ls"}'}
     url = llmock(
         {"match": {"userMessage": "go", "hasToolResult": False}, "response": {"toolCalls": [call]}},
         {"match": {"userMessage": "go", "hasToolResult": True}, "response": {"content": "All done."}},
     )
-    model = model_from_name(f"{url}#gpt-4o", {"OPENAI_API_KEY": "any"})
+    model = model_from_name(f"{url}#gpt-4o", {"OPENAI_API_KEY": "any"}, api=api)
 
     first = await model.answer(ModelRequest("", (UserMessage("go"),), (LIST,)), lambda piece: None)
     conversation = (UserMessage("go"), first.message, ToolMessage("call_1", "a.txt"))

@@ -1,0 +1,191 @@
+"""`bpagent chat`: an interactive conversation; its runs share one log, and it can be continued later.
+
+While the agent works, a line is an answer to the question that is open, or stops the run, or steers it. On a pipe each
+line is a prompt, in turn, and the answers go to standard output.
+"""
+
+import math
+import signal
+import sys
+from argparse import Namespace
+from collections.abc import AsyncIterator
+
+import anyio
+from attrs import frozen
+
+from agent.agent import Agent
+from agent.cli import exit_codes
+from agent.cli.archive import find_log
+from agent.cli.display import Display
+from agent.cli.keyboard import is_terminal
+from agent.cli.making import agent_of_log, new_agent
+from agent.cli.person import STOPS, Person
+from agent.cli.progress import Progress
+from agent.cli.reviving import print_final_text
+from agent.cli.screen import Screen, screen_on
+from agent.cli.session import Maker, listen, over, tell_failure
+from agent.cli.signals import HEARD, Interruption
+from agent.errors import AgentError
+from agent.log import check_free, read_log
+from agent.messages import AssistantMessage, UserMessage
+from agent.presets import Preset
+from agent.run import Run
+from bp import BProgramError, Step
+
+__all__ = ["execute"]
+
+LEAVING = ("/quit", "/exit")
+SHOWN_AGAIN = 6  # messages of a conversation that is continued
+
+
+def execute(arguments: Namespace) -> int:
+    """Talk until the person leaves; return the exit code. Raises for wrong input, before anything happens."""
+    screen = screen_on(sys.stderr)
+    preset, make = _continued(arguments) if arguments.continue_ else new_agent(arguments)
+    return anyio.run(Chat(screen, preset, present=is_terminal()).talk, make, arguments.prompt)
+
+
+def _continued(arguments: Namespace) -> tuple[Preset, Maker]:
+    path = find_log(arguments.continue_)
+    check_free(path)
+    return agent_of_log(arguments, read_log(path))
+
+
+@frozen
+class Left:
+    """The person has left, with this exit code."""
+
+    code: int
+
+
+class Chat:
+    """One conversation: who types, what is shown, and the run that is under way, if there is one."""
+
+    def __init__(self, screen: Screen, preset: Preset, *, present: bool) -> None:
+        """Make a conversation; `present`: on a terminal."""
+        self._screen = screen
+        self._present = present
+        self._display = Display(screen, shows_final_text=present, max_iterations=preset.max_iterations)
+        self._progress = Progress(screen)
+        self._interruption = Interruption()
+        self._run: Run | None = None
+        self._said, self._lines = anyio.create_memory_object_stream[str | Left](math.inf)
+        self._person = Person(screen, present=present, stop=self._stop, stops=self._stops, otherwise=self._hear)
+        self._says_stop = STOPS[preset.stop_text]
+
+    async def talk(self, make: Maker, first: str | None) -> int:
+        """Have one run after the other, until the person leaves. Raises what making the agent raises."""
+        with (
+            self._said,
+            self._lines,
+            anyio.open_signal_receiver(*HEARD) as signals,
+            make(self._person.answer, self._on_step, self._display.stream) as agent,
+        ):
+            self._introduce(agent)
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._watch, signals)
+                tasks.start_soon(self._listen)
+                tasks.start_soon(self._progress.show)
+                code = await self._converse(agent, first)
+                tasks.cancel_scope.cancel()
+        return code
+
+    async def _converse(self, agent: Agent, first: str | None) -> int:
+        prompt: str | Left | None = first
+        if agent.journal.is_under_way:
+            self._display.system("the last run was interrupted, and goes on")
+            prompt = None
+        elif not first:
+            prompt = await self._next_prompt()
+        while not isinstance(prompt, Left):
+            if not await self._carry_out(agent, prompt):
+                return exit_codes.FAILED
+            prompt = await self._next_prompt()
+        return prompt.code
+
+    async def _carry_out(self, agent: Agent, prompt: str | None) -> bool:
+        """Have one run to its end; tell whether there can be another."""
+        self._interruption = Interruption()
+        try:
+            async with agent.start(prompt) as run:
+                self._run = run
+                await over(run)
+        except (BProgramError, AgentError) as error:
+            tell_failure(error)
+            return False
+        finally:
+            self._run = None
+        if not self._present:
+            print_final_text(run)
+            sys.stdout.flush()
+        return True
+
+    async def _next_prompt(self) -> str | Left:
+        """Return what the person asks for next: the next line that is not empty."""
+        while True:
+            if self._present:
+                self._screen.ask("you >")
+            line = await self._lines.receive()
+            if isinstance(line, Left):
+                return line
+            if line.strip() in LEAVING:
+                return Left(exit_codes.OK)
+            if line.strip():
+                return line
+
+    # What people do.
+
+    def _hear(self, line: str) -> None:
+        """Take a line that answers no question: it steers the run on a terminal, else it is the next prompt."""
+        if self._run is None or not self._present:
+            self._said.send_nowait(line)
+        elif line.strip():
+            self._run.steer(line)
+            self._display.system("heard: the model reads it before it goes on")
+
+    def _stops(self, line: str) -> bool:
+        """Whether a line stops the run: one that is under way, and on a terminal; else it is a prompt."""
+        return self._run is not None and self._present and self._says_stop(line)
+
+    def _stop(self) -> None:
+        if self._run is not None:
+            self._run.stop()
+
+    async def _listen(self) -> None:
+        await listen(self._person)
+        self._said.send_nowait(Left(exit_codes.OK))
+
+    async def _watch(self, signals: AsyncIterator[signal.Signals]) -> None:
+        """Abort the run at a signal; between runs, and for any but Ctrl-C, leave."""
+        async for number in signals:
+            if self._run is None or number != signal.SIGINT:
+                self._said.send_nowait(Left(exit_codes.of_signal(number)))
+            if self._run is not None:
+                self._screen.line_is_open = self._present  # a terminal shows ^C there
+                self._interruption.hear(number, self._abort)
+
+    def _abort(self) -> None:
+        if self._run is not None:
+            self._run.abort(self._interruption.name)
+
+    # What is shown.
+
+    def _on_step(self, step: Step) -> None:
+        self._display.show(step)
+        self._progress.fold(step.event)
+
+    def _introduce(self, agent: Agent) -> None:
+        about = f"model {agent.model.name}, preset {agent.preset.name}\nworkspace {agent.toolbox.workspace.root}"
+        how = "\n/quit or Ctrl-D leaves; while the agent works a line steers it, stop stops it, Ctrl-C aborts it"
+        self._display.system(f"{about}\nlog {agent.log_path}{how if self._present else ''}")
+        for step in agent.journal.unfinished:
+            self._display.take_up(step)
+        if self._present:
+            for message in agent.messages[-SHOWN_AGAIN:]:
+                match message:
+                    case UserMessage(text=text) if text.strip():
+                        self._screen.labelled("you", text, "question")
+                    case AssistantMessage(text=text) if text.strip():
+                        self._screen.labelled("agent", text, "agent")
+                    case _:
+                        pass

@@ -1,0 +1,76 @@
+"""The agents of the command line: a new one as its options say, or the one of a log."""
+
+import os
+from argparse import Namespace
+from collections.abc import Callable
+from datetime import datetime
+
+from agent.agent import Agent
+from agent.cli.archive import new_log
+from agent.cli.protocols import load_protocols
+from agent.cli.reviving import model_of, nameable, secrets_of
+from agent.cli.session import Maker
+from agent.cli.setup import chosen_preset, existing_folder, tools_of
+from agent.effects import Approver, Watcher
+from agent.log import RecordedRun
+from agent.models import model_from_name
+from agent.presets import Preset
+from agent.rebuilding import recorded_bthreads
+from agent.resuming import resume
+from bp import Step
+
+__all__ = ["agent_of_log", "new_agent"]
+
+OnStep = Callable[[Step], None]
+
+
+def new_agent(arguments: Namespace, *, later: bool = False) -> tuple[Preset, Maker]:
+    """Return the preset that the command line means, and what makes the agent. Raises for wrong input.
+
+    `later`: the run rests when a person has to decide.
+    """
+    preset = chosen_preset(arguments.preset, arguments.option, arguments.config)
+    workspace = existing_folder(arguments.workspace)
+    threads = load_protocols(arguments.protocol)
+    model = model_from_name(arguments.model, os.environ, api=arguments.api)
+    secrets = secrets_of(arguments.secret, os.environ)
+    log = new_log(arguments.log, datetime.now())
+
+    def make(approver: Approver, on_step: OnStep, on_text: Watcher | None) -> Agent:
+        return Agent(
+            model,
+            tools_of(preset, workspace),
+            preset=preset,
+            threads=threads,
+            approve="later" if later else approver,
+            log=log,
+            secrets=secrets,
+            about={"model": nameable(arguments.model)},
+            on_step=on_step,
+            on_text=on_text,
+        )
+
+    return preset, make
+
+
+def agent_of_log(arguments: Namespace, recorded: RecordedRun, *, later: bool = False) -> tuple[Preset, Maker]:
+    """Return the preset of a log, and what makes its agent anew. Raises for wrong input, and for another program."""
+    threads = load_protocols(arguments.protocol)
+    preset, _ = recorded_bthreads(recorded, threads)
+    workspace = existing_folder(str(recorded.header.get("workspace")), "the log's workspace")
+    model = model_of(recorded, arguments.model, os.environ)
+    secrets = secrets_of(recorded.header.get("secrets") or (), os.environ)
+
+    def make(approver: Approver, on_step: OnStep, on_text: Watcher | None) -> Agent:
+        return resume(
+            recorded.path,
+            model,
+            tools_of(preset, workspace),
+            threads=threads,
+            approve="later" if later else approver,
+            secrets=secrets,
+            on_step=on_step,
+            on_text=on_text,
+        )
+
+    return preset, make

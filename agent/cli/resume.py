@@ -1,0 +1,106 @@
+"""`bpagent resume`: goes on with a run whose process ended, or which waits for a decision."""
+
+import sys
+from argparse import Namespace
+from collections.abc import Callable
+from pathlib import Path
+
+from agent.agent import Agent
+from agent.cli import exit_codes
+from agent.cli.archive import find_log
+from agent.cli.keyboard import is_terminal
+from agent.cli.making import agent_of_log
+from agent.cli.mistakes import Mistake
+from agent.cli.person import STOPS
+from agent.cli.replay import told_difference
+from agent.cli.reviving import print_outcome, print_record
+from agent.cli.screen import Screen, screen_on, visible_lines
+from agent.cli.session import Maker, Session, lead
+from agent.cli.telling import is_error
+from agent.deciding import UndecidableError
+from agent.effects import Approver, Watcher
+from agent.log import LogDiffers, RecordedRun, broke_off, check_free, read_log
+from bp import Step
+
+__all__ = ["execute"]
+
+
+def execute(arguments: Namespace) -> int:
+    """Go on and return the exit code. Raises for a log that is in use, of another program, or no log at all."""
+    path = find_log(arguments.log)
+    check_free(path)
+    recorded = read_log(path)
+    over = _how_it_ended(recorded)
+    if over and (arguments.approve or arguments.reject):
+        raise Mistake(f"the run is over: {over}; no call waits for a decision")
+    if over:
+        return _say_that_it_is_over(recorded, over)
+    if not over and not any(record["name"] == "prompt_given" for record in recorded.records):
+        raise Mistake(f"{path} holds no prompt: its run ended before it began; run it again")
+    screen = screen_on(sys.stderr)
+    later = recorded.header.get("approvals") == "later" and not is_terminal()
+    preset, make = agent_of_log(arguments, recorded, later=later)
+    session = Session(
+        make=_deciding(make, arguments, recorded, screen),
+        prompt=None,
+        screen=screen,
+        stops=STOPS[preset.stop_text],
+        max_iterations=preset.max_iterations,
+        watch=print_record if arguments.json else None,
+    )
+    try:
+        outcome = lead(session)
+    except LogDiffers as differs:
+        print("\n".join(told_difference(recorded, differs.difference)))
+        return exit_codes.DIFFERENT
+    except UndecidableError as error:
+        raise Mistake(str(error)) from error
+    print_outcome(outcome, screen, as_json=arguments.json)
+    return outcome.code
+
+
+def _how_it_ended(recorded: RecordedRun) -> str:
+    """Return how the last run of a log ended; nothing when it has not."""
+    begun = [number for number, record in enumerate(recorded.records) if record["name"] == "prompt_given"]
+    ends = [record for record in recorded.records[begun[-1] if begun else 0 :] if record["name"] == "run_ended"]
+    if not ends:
+        return ""
+    data = ends[-1]["data"]
+    broke = ": it broke off" if broke_off(recorded) else ""
+    return f"{data['status']} ({data['reason']}){broke}"
+
+
+def _say_that_it_is_over(recorded: RecordedRun, how: str) -> int:
+    screen_on(sys.stderr).labelled("system", f"the run is over: {how}; there is nothing to go on with", "system")
+    ended = recorded.records[-1]["data"]
+    text = ended.get("text")
+    if text and not is_error(str(ended.get("status"))):
+        print("\n".join(visible_lines(text)) if sys.stdout.isatty() else text)
+    return exit_codes.OK
+
+
+def _deciding(make: Maker, arguments: Namespace, recorded: RecordedRun, screen: Screen) -> Maker:
+    """Have the decisions of the command line made, and tell what goes on."""
+
+    def decided(approver: Approver, on_step: Callable[[Step], None], on_text: Watcher | None) -> Agent:
+        agent = make(approver, on_step, on_text)
+        try:
+            for call in arguments.approve:
+                agent.decide(call, True)
+            for call in arguments.reject:
+                agent.decide(call, False, arguments.because)
+        except UndecidableError:
+            agent.close()
+            raise
+        _introduce(recorded, agent, screen)
+        return agent
+
+    return decided
+
+
+def _introduce(recorded: RecordedRun, agent: Agent, screen: Screen) -> None:
+    torn = f"\nthe last line ({len(recorded.records) + 2}) was torn, and is cut off" if recorded.torn else ""
+    about = f"model {agent.model.name}, preset {agent.preset.name}\nworkspace {agent.toolbox.workspace.root}"
+    screen.labelled(
+        "system", f"{about}\nlog {Path(recorded.path)}, after {len(recorded.records)} records{torn}", "system"
+    )

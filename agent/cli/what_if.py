@@ -1,0 +1,133 @@
+"""`bpagent what-if`: recorded runs judged again, under another policy, with other protocols, or without a b-thread."""
+
+import sys
+from argparse import Namespace
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from agent.cli import exit_codes
+from agent.cli.archive import find_log
+from agent.cli.mistakes import Mistake, say
+from agent.cli.protocols import load_protocols
+from agent.cli.screen import Screen, screen_on, visible
+from agent.cli.telling import action_of
+from agent.hindsight import Decision, PolicyError, Rejudged, WhatIf, changed_bthreads, load_policy, what_if
+from agent.log import LogError, read_log
+from agent.log.encoding import dump, plain
+from bp import BThread
+from constitution import Policy
+
+__all__ = ["execute"]
+
+
+def execute(arguments: Namespace) -> int:
+    """Judge each log again and tell what changes. A log that cannot be judged is told of; the exit code is 2 then."""
+    if not (arguments.policy or arguments.protocol or arguments.without):
+        raise Mistake("nothing would differ; name a --policy, a --protocol, or a b-thread to leave out: --without NAME")
+    policy = _policy(arguments.policy)
+    threads = load_protocols(arguments.protocol)
+    screen = screen_on(sys.stdout)
+    results, code = [], exit_codes.OK
+    for path in _logs(arguments.log):
+        try:
+            results.append(_judged(path, policy, threads, arguments.without))
+        except LogError as error:
+            say(str(error))
+            code = exit_codes.USAGE
+            continue
+        if arguments.json:
+            print(dump(_as_data(results[-1])))
+        else:
+            _show(results[-1], screen)
+    if not arguments.json and len(results) > 1:
+        _sum_up(results, screen)
+    return code
+
+
+def _policy(name: str | None) -> Policy | None:
+    try:
+        return None if name is None else load_policy(name)
+    except PolicyError as error:
+        raise Mistake(str(error)) from error
+
+
+def _logs(names: Iterable[str]) -> list[Path]:
+    """Return the logs that are meant; a folder means those in it."""
+    paths = []
+    for name in names:
+        folder = Path(name).expanduser()
+        if not folder.is_dir():
+            paths.append(find_log(name))
+        elif found := sorted(folder.glob("*.jsonl")):
+            paths += found
+        else:
+            raise Mistake(f"there is no log in the folder {name}; logs are named .jsonl")
+    return paths
+
+
+def _judged(path: Path, policy: Policy | None, threads: tuple[BThread, ...], without: list[str]) -> WhatIf:
+    run = read_log(path)
+    return what_if(run, changed_bthreads(run, policy=policy, threads=threads, without=without))
+
+
+def _show(result: WhatIf, screen: Screen) -> None:
+    screen.line(visible(str(result.path)), "title")
+    certain = [call for call in result.changed if not call.assumed]
+    assumed = [call for call in result.changed if call.assumed]
+    for call in certain:
+        _show_change(call, screen)
+    if result.divergence is not None:
+        valid = f"the recording is valid up to line {result.divergence.line - 1}: {result.divergence.why}"
+        screen.labelled("", valid, "question")
+    if assumed:
+        screen.labelled("", "had the model gone on the same way, by the policy alone:", "system")
+        for call in assumed:
+            _show_change(call, screen)
+    screen.labelled("", _counted(result.judged, len(result.calls), len(certain), len(assumed)), "system")
+
+
+def _show_change(call: Rejudged, screen: Screen) -> None:
+    screen.line(f"  {visible(call.call.id)}  {visible(action_of(call.call))}", "action")
+    screen.labelled("    then", _told(call.then), "output")
+    screen.labelled("    now", _told(call.now), "refused" if call.now and call.now.kind == "rejected" else "good")
+
+
+def _told(decision: Decision | None) -> str:
+    if decision is None:
+        return "not decided"
+    return decision.why if decision.why.startswith(decision.kind) else str(decision)
+
+
+def _sum_up(results: list[WhatIf], screen: Screen) -> None:
+    calls, judged = sum(len(result.calls) for result in results), sum(result.judged for result in results)
+    changed = [call for result in results for call in result.changed]
+    assumed = sum(call.assumed for call in changed)
+    screen.line(f"{len(results)} logs", "title")
+    screen.labelled("", _counted(judged, calls, len(changed) - assumed, assumed), "system")
+
+
+def _counted(judged: int, calls: int, changed: int, assumed: int) -> str:
+    share = f" ({100 * judged / calls:.0f} %)" if calls else ""
+    more = f"; {assumed} more would, by the policy alone" if assumed else ""
+    return f"{judged} of {calls} calls could be judged{share}; {changed} of them would be decided otherwise{more}"
+
+
+def _as_data(result: WhatIf) -> dict[str, Any]:
+    return {
+        "log": str(result.path),
+        "calls": len(result.calls),
+        "judged": result.judged,
+        "changed": [
+            {
+                "call": call.call.id,
+                "tool": call.call.tool,
+                "arguments": plain(call.call.arguments),
+                "then": plain(call.then),
+                "now": plain(call.now),
+                "assumed": call.assumed,
+            }
+            for call in result.changed
+        ],
+        "divergence": plain(result.divergence),
+    }

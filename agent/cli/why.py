@@ -1,0 +1,171 @@
+"""`bpagent why`: who decided about a call, on what evidence, and what would have had to differ."""
+
+import sys
+from argparse import Namespace
+from typing import Any
+
+from agent.cli import exit_codes
+from agent.cli.archive import find_log
+from agent.cli.check import tell_evidence
+from agent.cli.protocols import load_protocols
+from agent.cli.screen import Screen, Tone, screen_on, visible
+from agent.cli.telling import action_of, because, command_of
+from agent.events import (
+    ApprovalAnswered,
+    ApprovalAsked,
+    CallAnswered,
+    GateApproved,
+    GateRejected,
+    ToolFinished,
+    ToolStarted,
+)
+from agent.hindsight import Cause, Objection, find_causes, recorded_decisions
+from agent.log import RecordedRun, read_log
+from agent.log.encoding import dump, plain
+from agent.reasons import Declined, Ending, Flaw
+from bp import Refusal
+from constitution import Level, Verdict
+
+__all__ = ["execute"]
+
+
+def execute(arguments: Namespace) -> int:
+    """Tell why, for each call of this id. Raises LogError for an unknown call, or a log of another program."""
+    run = read_log(find_log(arguments.log))
+    screen = screen_on(sys.stdout)
+    if arguments.call is None:
+        return _list(run, screen, as_json=arguments.json)
+    for cause in find_causes(run, arguments.call, load_protocols(arguments.protocol)):
+        if arguments.json:
+            print(dump(_as_data(cause)))
+        else:
+            _show(cause, screen)
+    return exit_codes.OK
+
+
+def _list(run: RecordedRun, screen: Screen, *, as_json: bool) -> int:
+    """List the calls of a log, and how each was decided."""
+    for call, decision in recorded_decisions(run):
+        kind = "not decided" if decision is None else decision.kind
+        if as_json:
+            print(dump({"call": call.id, "tool": call.tool, "decision": kind}))
+        else:
+            tone: Tone = "good" if kind.startswith("approved") else "refused"
+            screen.line(f"{visible(call.id):12}  {screen.painted(f'{kind:20}', tone)}  {visible(action_of(call))}")
+    return exit_codes.OK
+
+
+def _show(cause: Cause, screen: Screen) -> None:
+    screen.line(f"{visible(cause.call.id)}  {visible(command_of(cause.call))}", "action")
+    for text in (_became(cause), *_approvals(cause)):
+        screen.labelled("", text, "plain")
+    for objection in cause.objections:
+        _show_objection(objection, screen)
+    if cause.objections:
+        screen.labelled("", "what would have had to differ:", "title")
+        for text in _otherwise(cause):
+            screen.labelled("", f"- {text}", "plain")
+    if cause.levels:
+        told = ", ".join(f"{name} {level.value}" for name, level in cause.levels)
+        screen.labelled("", f"the policies on what was found then: {told}", "output")
+    answered = cause.event(CallAnswered)
+    if answered is not None:
+        screen.labelled("", f"the model read: {answered.result[:500]}", "output")
+
+
+def _became(cause: Cause) -> str:
+    """Return what became of the call."""
+    if cause.event(ToolFinished) is not None:
+        finished = cause.event(ToolFinished)
+        assert finished is not None
+        how = "with an error" if finished.is_error else "without an error"
+        return f"ran: {finished.duration:,.0f} ms, {how}"
+    if cause.event(ToolStarted) is not None:
+        return "started; the log ends, or its run, before the tool did"
+    if cause.event(GateRejected) is not None:
+        return "refused at the gate, and never run"
+    if cause.event(CallAnswered) is not None:
+        late = "after the gate had approved it" if cause.event(GateApproved) else "before the gate saw it"
+        return f"refused {late}, and never run"
+    return "not decided: the log ends, or its run, before"
+
+
+def _approvals(cause: Cause) -> list[str]:
+    """Return who let the call through."""
+    asked, answered = cause.event(ApprovalAsked), cause.event(ApprovalAnswered)
+    told = []
+    if asked is not None:
+        told.append(f"a person was asked: {asked.question}")
+    if answered is not None:
+        said = "yes" if answered.yes else (f"no ({answered.text})" if answered.text else "no")
+        told.append(f"the answer was {said}" if answered.present else "nobody was there to answer")
+    if cause.event(GateApproved) is not None:
+        told.append("approved: " + ("the person said yes" if answered and answered.yes else "no b-thread refused it"))
+    return told
+
+
+def _show_objection(objection: Objection, screen: Screen) -> None:
+    reason = because(Refusal(objection.bthread, objection.because))
+    screen.labelled("", f"by b-thread {objection.bthread}: {reason}", "refused")
+    verdict = _verdict(objection)
+    if verdict is not None:
+        screen.labelled("", f"rule {verdict.rule} ({verdict.category}), level {verdict.level.value}", "output")
+        for evidence in filter(lambda evidence: evidence.text, verdict.evidence):
+            screen.labelled("", tell_evidence(evidence), "output")
+
+
+def _verdict(objection: Objection) -> Verdict | None:
+    match objection.because:
+        case Verdict() as verdict:
+            return verdict
+        case Declined(verdict=verdict):
+            return verdict
+        case _:
+            return None
+
+
+def _otherwise(cause: Cause) -> list[str]:
+    """Return what would each have been enough, or why it would not."""
+    told = [text for objection in cause.objections for text in _otherwise_for(objection)]
+    if len(cause.objections) > 1:
+        names = " and ".join(dict.fromkeys(objection.bthread for objection in cause.objections))
+        told.append(f"all of them would have to go: {names}")
+    milder = [name for name, level in cause.levels if level is Level.allow]
+    if milder and any(_verdict(objection) for objection in cause.objections):
+        told.append(f"these policies allow it: {', '.join(milder)}")
+    return told
+
+
+def _otherwise_for(objection: Objection) -> list[str]:
+    left = ", ".join(objection.remaining)
+    alone = f"it is still refused by {left}" if left else "nobody refuses it"
+    told = [f"without b-thread {objection.bthread}: {alone}"]
+    match objection.because:
+        case Declined() if not left:
+            told.append("with a yes from a person: it runs")
+        case Flaw():
+            return ["a whole call: known tool, valid arguments, not cut off"]
+        case Ending(reason=reason):
+            told.append(f"had the run not been about to end ({reason})")
+    return told
+
+
+def _as_data(cause: Cause) -> dict[str, Any]:
+    answered, asked = cause.event(ApprovalAnswered), cause.event(ApprovalAsked)
+    answer = cause.event(CallAnswered)
+    return {
+        "call": plain(cause.call),
+        "became": _became(cause),
+        "approved": cause.event(GateApproved) is not None,
+        "ran": cause.event(ToolStarted) is not None,
+        "asked": None if asked is None else asked.question,
+        "answered": answered and {"yes": answered.yes, "text": answered.text, "present": answered.present},
+        "objections": [
+            {"bthread": objection.bthread, "because": plain(objection.because), "remaining": list(objection.remaining)}
+            for objection in cause.objections
+        ],
+        "otherwise": _otherwise(cause) if cause.objections else [],
+        "levels": {name: level.value for name, level in cause.levels},
+        "answer": None if answer is None else answer.result,
+        "steps": [step.number for step in cause.story],
+    }

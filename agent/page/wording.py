@@ -1,0 +1,49 @@
+"""Recorded values in words: a call in one line, and why somebody refused."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+__all__ = ["call_line", "reason_of", "summary_of"]
+
+LONGEST = 160  # characters of a line
+
+
+def call_line(call: Mapping[str, Any]) -> str:
+    """Return a call in one line: the command of a shell tool, else the tool and its arguments."""
+    arguments = call.get("arguments") or {}
+    command = arguments.get("command") if isinstance(arguments, Mapping) else None
+    if isinstance(command, str):
+        return _cut(command)
+    shown = " ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in dict(arguments).items())
+    return _cut(f"{call.get('tool')} {shown}")
+
+
+def reason_of(because: Any) -> str:
+    """Return the reason of a refusal in words: a verdict, an ending, a text, or whatever a protocol gave."""
+    if not isinstance(because, Mapping):
+        return str(because)
+    if isinstance(because.get("verdict"), Mapping):
+        nobody = because.get("present") is False
+        said = "no person present" if nobody else f"the user said no {because.get('text') or ''}".strip()
+        return f"{said}: {reason_of(because['verdict'])}"
+    words = [because.get(name) for name in ("explanation", "text", "reason") if because.get(name)]
+    rule = f" (rule {because['rule']})" if because.get("rule") else ""
+    return f"{words[0]}{rule}" if words else json.dumps(because, ensure_ascii=False)
+
+
+def summary_of(record: Mapping[str, Any]) -> str:
+    """Return what tells a record from others of its kind: its call, its status, or its text, cut to a line."""
+    data = record["data"]
+    call = data.get("call")
+    if isinstance(call, Mapping):
+        return f"{call['id']} {call_line(call)}"
+    for name in ("call", "status", "draft", "text", "error"):
+        if isinstance(data.get(name), str) and data[name]:
+            return _cut(data[name])
+    return ""
+
+
+def _cut(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= LONGEST else line[: LONGEST - 1] + "…"

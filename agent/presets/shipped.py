@@ -1,0 +1,98 @@
+"""The presets by name: one for each specified system, and `default`, the recommended one. Each says what it changes."""
+
+from agent.presets import prompts
+from agent.presets.options import OptionError, nearest
+from agent.presets.preset import Preset
+
+__all__ = ["PRESETS", "preset_named"]
+
+DEFAULT = Preset("default", together="neighbours")
+
+WORKSPACE = Preset(
+    "workspace",  # S0
+    policy="workspace",
+    allowed_paths=("~/.agent/workspace", "/tmp/agent"),
+    config_file="~/.agent/config.yaml",
+    max_failures=None,
+    doom_loop=None,
+    system_prompt=prompts.WORKSPACE,
+)
+
+AUTONOMOUS = Preset(
+    "autonomous",  # S1
+    policy="approval_list",
+    bounded=False,
+    denied_paths=(),
+    max_iterations=25,
+    doom_loop=None,
+    complete_tool=True,
+    objective_tool=True,
+    stop_after="step",
+    stop_text="letters",
+    tools="terminal",
+    max_timeout=300.0,
+    env="inherit",
+    system_prompt=prompts.AUTONOMOUS,
+)
+
+CODING = Preset(
+    "coding",  # S2
+    together="all",
+    policy=None,
+    bounded=False,
+    denied_paths=(),
+    max_iterations=None,
+    max_failures=None,
+    doom_loop=None,
+    tools="coding",
+    unknown_tool="error",
+    timeout=None,
+    max_timeout=None,
+    output_limit=50 * 1024,
+    output_lines=2000,
+    output_keep="tail",
+    spill=True,
+    nonzero_is_error=True,
+    env="inherit",
+    system_prompt=prompts.CODING,
+)
+
+GATED = Preset(
+    "gated",  # S3
+    policy="gated",
+    denied_paths=(),
+    max_iterations=None,
+    max_failures=None,
+    doom_loop=None,
+    tools="gated",
+    unknown_tool="error",
+    shell="sh -c",
+    env="inherit",
+    system_prompt=prompts.GATED,
+)
+
+PASSTHROUGH = Preset(
+    "passthrough",  # S4
+    policy="passthrough",
+    bounded=False,
+    denied_paths=(),
+    max_iterations=None,
+    max_failures=None,
+    tools="command",
+    shell="bash -lc",
+    timeout=60.0,
+    output_limit=64 * 1024,
+    compact=6000,
+    result_form="envelope",
+    env="inherit",
+    system_prompt=prompts.PASSTHROUGH,
+)
+
+PRESETS = {preset.name: preset for preset in (DEFAULT, WORKSPACE, AUTONOMOUS, CODING, GATED, PASSTHROUGH)}
+
+
+def preset_named(name: str) -> Preset:
+    """Return a preset. Raises OptionError, naming the nearest, when there is none of this name."""
+    if name not in PRESETS:
+        raise OptionError(f"there is no preset {name!r}{nearest(name, PRESETS)}; presets: {', '.join(PRESETS)}")
+    return PRESETS[name]

@@ -1,0 +1,102 @@
+"""The user's own rules about commands: a YAML file that holds for every preset with a policy.
+
+commands:
+  - deny: make deploy                 # wherever it stands; `ask` likewise
+    reason: deploys go through the pipeline
+    match: [make deploy, sudo make deploy now]
+    not_match: [make test]
+  - allow: npm publish                # lowers what would be asked, for this one file, never what is denied
+    file: /usr/bin/npm
+    rule: publish                     # only what this rule of the policy asks; left out: whatever it asks
+"""
+
+import os
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from agent.models.yaml_nodes import Node, NodeError, read_yaml
+from agent.presets.options import OptionError
+from constitution import DEFAULT, CommandRule, Level, flaws_of
+
+__all__ = ["RULES_FILE", "add_user_rule", "read_user_rules"]
+
+RULES_FILE = "~/.bpagent/rules.yaml"
+LEVELS = tuple(level.value for level in Level)
+KEYS = (*LEVELS, "file", "rule", "reason", "match", "not_match")
+
+
+def read_user_rules(path: str | os.PathLike[str] = RULES_FILE) -> tuple[CommandRule, ...]:
+    """Return the rules in a file, none when it is not there; every example in it was judged.
+
+    Raises OptionError with file, line and column for what is no rule, and for an example that is wrong.
+    """
+    file = Path(path).expanduser()
+    if not file.exists():
+        return ()
+    try:
+        root = read_yaml(file)
+        commands = None if root.value is None else root.mapping("commands").get("commands")
+        return () if commands is None else tuple(_rules(commands))
+    except NodeError as error:
+        raise OptionError(str(error)) from error
+
+
+def add_user_rule(rule: CommandRule, path: str | os.PathLike[str] = RULES_FILE) -> None:
+    """Add a rule to a file, which keeps its comments, and is made when it is not there. Raises OptionError, OSError."""
+    from ruamel.yaml import YAML
+
+    file = Path(path).expanduser()
+    read_user_rules(file)  # what is wrong already is said before anything is written
+    yaml = YAML(typ="rt")
+    yaml.preserve_quotes, yaml.width = True, 4096
+    content: Any = (yaml.load(file.read_text(encoding="utf-8")) if file.exists() else None) or yaml.map()
+    if content.get("commands") is None:
+        content["commands"] = yaml.seq()
+    content["commands"].append(_row(rule))
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    draft = file.with_name(f".{file.name}.new")
+    with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as out:
+        yaml.dump(content, out)
+    draft.replace(file)
+
+
+def _rules(commands: Node) -> Iterator[CommandRule]:
+    for node in commands.items():
+        rule = _rule(node.mapping(*KEYS))
+        for flaw in flaws_of(rule, DEFAULT):
+            raise node.wrong(flaw)
+        yield rule
+
+
+def _rule(node: Node) -> CommandRule:
+    said = [(level, found) for level in LEVELS if (found := node.get(level)) is not None]
+    if len(said) != 1:
+        raise node.wrong(f"a rule says one of {', '.join(LEVELS)}, and of which command")
+    level, words = said[0]
+    try:
+        return CommandRule(
+            Level(level),
+            tuple(shlex.split(words.text())),
+            executable=_text(node.get("file")),
+            reason=_text(node.get("reason")) or "",
+            rule=_text(node.get("rule")),
+            match=_texts(node.get("match")),
+            not_match=_texts(node.get("not_match")),
+        )
+    except ValueError as error:
+        raise error if isinstance(error, NodeError) else node.wrong(str(error)) from error
+
+
+def _text(node: Node | None) -> str | None:
+    return None if node is None else node.text()
+
+
+def _texts(node: Node | None) -> tuple[str, ...]:
+    return () if node is None else tuple(item.text() for item in node.items())
+
+
+def _row(rule: CommandRule) -> dict[str, str]:
+    named = (("file", rule.executable), ("rule", rule.rule), ("reason", rule.reason))
+    return {rule.level.value: shlex.join(rule.argv), **{name: value for name, value in named if value}}

@@ -1,0 +1,147 @@
+"""What the model is shown: the conversation, shortened where it does not fit, with the state block in its place.
+
+Shortening is by units: a user message, or an assistant message with the answers to its calls. So a call never stands
+without its answer. The newest user message is always shown, and so is the newest unit. The conversation keeps
+everything.
+
+    summary or notice | units that fit | state block | newest user message | units that fit
+"""
+
+from collections.abc import Sequence
+
+from attrs import define
+
+from agent.events import InferenceRequested, SummaryFinished, SummaryRequested
+from agent.messages import Message, Messages, ToolMessage, UserMessage
+from agent.models.prices import message_tokens
+from agent.projections.conversation import Conversation
+from agent.projections.state import StateTracker, told_to_model
+from bp import Event
+
+__all__ = ["Context"]
+
+LEFT_OUT = UserMessage("[Earlier messages were left out to make room.]")
+SUMMED_UP = "[Summary of earlier messages, which were left out to make room:]\n"
+
+ROOM_AFTER_TRIMMING = 0.75
+"""How full the context is after it was trimmed: not at every turn anew, so that providers can reuse what they read."""
+
+ROOM_FOR_RECENT = 0.25
+"""The part of the context that recent messages may take when the others are summed up."""
+
+
+@define
+class Unit:
+    """Messages that are shown or left out together: from `start` on, and about how many tokens."""
+
+    start: int
+    tokens: int
+
+
+class Context:
+    """The messages of the next inference. `limit` in tokens, as far as they can be estimated; None: no limit."""
+
+    def __init__(self, conversation: Conversation, tracker: StateTracker, limit: int | None = None) -> None:
+        """Read `conversation` and `tracker`, which have to fold each event first."""
+        self._conversation, self._tracker = conversation, tracker
+        self._limit = limit
+        self._read = 0  # messages that are in a unit
+        self._units: list[Unit] = []
+        self._prompt = -1  # the unit of the newest user message
+        self._first = 0  # the first unit that is shown
+        self._recent = 0  # the first unit that a summary under way leaves out
+        self._summed_up = 0  # the first unit that no summary tells of
+        self._preface: UserMessage | None = None  # what stands for the units before that
+        self._tokens = 0  # of the units from the first one on
+
+    @property
+    def tokens(self) -> int:
+        """About how many tokens the messages of the next inference have."""
+        prompt = self._units[self._prompt].tokens if self._is_prompt_apart else 0
+        return self._tokens + prompt + (message_tokens(self._preface) if self._preface else 0)
+
+    def messages(self) -> Sequence[Message]:
+        """Return what the model is shown now."""
+        conversation, block = self._conversation.so_far(), told_to_model(self._tracker.state)
+        if self._preface is None and block is None:
+            return conversation
+        start = self._units[self._first].start if self._first < len(self._units) else len(conversation)
+        shown = [*([self._preface] if self._preface else []), *_from(conversation, start)]
+        prompt = self._units[self._prompt].start if self._prompt >= 0 else len(conversation)
+        at = len(shown) - (len(conversation) - prompt)  # where the newest user message stands, if it is shown
+        if self._is_prompt_apart:
+            at = 1 if self._preface else 0
+            shown.insert(at, conversation[prompt])
+        return shown if block is None else [*shown[:at], UserMessage(block), *shown[at:]]
+
+    def older_messages(self) -> tuple[Message, ...]:
+        """Return what a summary under way sums up: the summary before it, and what came since then and is old now."""
+        conversation = self._conversation.so_far()
+        end = self._units[self._recent].start if self._recent < len(self._units) else len(conversation)
+        start = self._units[self._summed_up].start if self._summed_up < len(self._units) else end
+        older = [conversation[at] for at in range(start, end) if at != self._units[self._prompt].start]
+        before = [self._preface] if self._preface and self._summed_up else []
+        return (*before, *older) if older else ()
+
+    def fold(self, event: Event) -> None:
+        """Take an event into account that conversation and state tracker have taken into account already."""
+        match event:
+            case SummaryRequested():
+                self._recent = self._first_that_fits(ROOM_FOR_RECENT)
+            case SummaryFinished():
+                self._summed_up = self._recent
+                self._show_from(self._recent, UserMessage(SUMMED_UP + event.text))
+            case InferenceRequested():
+                self._trim()
+            case _:
+                self._read_on()
+
+    @property
+    def _is_prompt_apart(self) -> bool:
+        return 0 <= self._prompt < self._first
+
+    def _read_on(self) -> None:
+        """Take new messages into units."""
+        new = self._conversation.so_far()
+        if len(new) == self._read:
+            return
+        for at in range(self._read, len(new)):
+            self._add(at, new[at])
+        self._read = len(new)
+
+    def _trim(self) -> None:
+        """Leave old units out when there are too many for the inference that comes now."""
+        if self._limit is not None and self.tokens > self._limit:
+            first = self._first_that_fits(ROOM_AFTER_TRIMMING)
+            if first > self._first:
+                self._show_from(first, self._preface or LEFT_OUT)
+
+    def _add(self, at: int, message: Message) -> None:
+        tokens = message_tokens(message)
+        if isinstance(message, ToolMessage) and self._units:
+            self._units[-1].tokens += tokens
+        else:
+            self._units.append(Unit(at, tokens))
+        if isinstance(message, UserMessage):
+            self._prompt = len(self._units) - 1
+        self._tokens += tokens
+
+    def _first_that_fits(self, part: float) -> int:
+        """Return the first unit from which on all fit into a part of the limit; the newest one always does."""
+        apart = message_tokens(self._preface or LEFT_OUT)
+        room = (self._limit or 0) * part - apart - (self._units[self._prompt].tokens if self._prompt >= 0 else 0)
+        first, tokens = len(self._units), 0
+        while first > self._first:
+            added = 0 if first - 1 == self._prompt else self._units[first - 1].tokens
+            if tokens + added > room and first < len(self._units):
+                break
+            first, tokens = first - 1, tokens + added
+        return first
+
+    def _show_from(self, first: int, preface: UserMessage) -> None:
+        self._tokens -= sum(unit.tokens for unit in self._units[self._first : first])
+        self._first, self._preface = first, preface
+
+
+def _from(messages: Messages, start: int) -> list[Message]:
+    return [messages[at] for at in range(start, len(messages))]

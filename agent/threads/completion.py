@@ -1,0 +1,103 @@
+"""Autonomous work (S1): from the call of `pursue_objective` on, only the call of `complete` ends the run as completed.
+
+What the two tools are called with is read from their results: only a call that passed the gate and ran counts.
+"""
+
+from typing import Any
+
+from agent.events import (
+    AnswerCommitted,
+    GateApproved,
+    InferenceRequested,
+    PromptGiven,
+    ProposedAction,
+    RunContinued,
+    RunEnded,
+    ToolFinished,
+)
+from agent.reasons import Ending, Unfinished
+from agent.threads.limits import LIMIT_TEXT, TURNS
+from bp import NONE, BThreadBody, bthread, sync, where
+
+__all__ = ["COMPLETE", "OBJECTIVE_TAKEN", "PURSUE", "complete_to_finish", "iterations_at_most", "one_objective"]
+
+PURSUE, COMPLETE = "pursue_objective", "complete"
+"""The tools that begin and end autonomous work."""
+
+GO_ON = Unfinished(
+    "You have not called complete, so the run goes on. Continue, or call complete with the result and the status "
+    "success, partial or failure."
+)
+PURSUING = "an objective is being pursued; call complete before you take another one"
+
+
+def _is_pursuit(event: Any) -> bool:
+    return bool(event.call.tool == PURSUE)
+
+
+def _has_begun(finished: ToolFinished) -> bool:
+    return finished.call.tool == PURSUE and not finished.is_error
+
+
+def _has_completed(finished: ToolFinished) -> bool:
+    return finished.call.tool == COMPLETE and not finished.is_error
+
+
+OBJECTIVE_TAKEN = where(ToolFinished, _has_begun)
+COMPLETED = where(ToolFinished, _has_completed)
+TEXT_ALONE = where(RunEnded, status="completed", reason="answered")
+
+
+@bthread
+def complete_to_finish(after_objective: bool = False) -> BThreadBody:
+    """Refuse that a text ends the run; `complete` does. With `after_objective` only once an objective was taken.
+
+    A person may have more to say after `complete`; then the run goes on as it began.
+    """
+    begun = OBJECTIVE_TAKEN if after_objective else where(PromptGiven)
+    while True:
+        said = yield sync(wait_for=begun)
+        while not isinstance(said, RunEnded):
+            said = yield sync(wait_for=COMPLETED | RunEnded, refuse=TEXT_ALONE, because=GO_ON)
+            if isinstance(said, ToolFinished):
+                over = InferenceRequested | ProposedAction
+                said = yield sync(refuse=over, because=declared(said), wait_for=RunEnded | RunContinued)
+                if after_objective:
+                    break
+
+
+def declared(finished: ToolFinished) -> Ending:
+    """Return the end that a call of `complete` asks for."""
+    given = finished.call.arguments
+    return Ending("completed", str(given.get("status", "success")), str(given.get("result", "")))
+
+
+@bthread
+def one_objective() -> BThreadBody:
+    """While an objective is pursued, refuse to take another one."""
+    pursuits = where(GateApproved, _is_pursuit)
+    while True:
+        yield sync(wait_for=OBJECTIVE_TAKEN)
+        yield sync(wait_for=COMPLETED | RunEnded, refuse=pursuits, because=PURSUING)
+
+
+@bthread
+def iterations_at_most(turns: int, text: str = LIMIT_TEXT) -> BThreadBody:
+    """Allow `turns` committed answers, counted from the first objective of the run; the last response is returned.
+
+    Before there is an objective they are counted too: `turns` answers without one are a limit as well (S1 4.3, 7.2).
+    """
+    taken, pursuing, response = 0, False, ""
+    while True:
+        words = f"{text}\n\nLast response: {response}" if response else text
+        said = yield sync(
+            wait_for=TURNS | OBJECTIVE_TAKEN,
+            refuse=InferenceRequested if taken >= turns else NONE,
+            because=Ending("limit", "max_iterations", words),
+        )
+        if isinstance(said, AnswerCommitted):
+            taken, response = taken + 1, said.message.text.strip() or response
+        elif isinstance(said, RunEnded):
+            taken, pursuing, response = 0, False, ""
+        elif not pursuing:
+            taken, pursuing = 0, True

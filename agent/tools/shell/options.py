@@ -1,0 +1,57 @@
+"""How shell commands run and what is told of them: one value for every variant (S0, S2, S3, S4)."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Literal
+
+from attrs import field, frozen, validators
+
+from agent.tools.retention import Retention
+
+__all__ = ["EnvironmentHook", "ShellOptions"]
+
+EnvironmentHook = Callable[[str], Mapping[str, str] | Awaitable[Mapping[str, str]]]
+"""Gets the working directory before each command, and gives variables to add: the hook `shell.env` of S2."""
+
+
+def _positive() -> Any:
+    return validators.optional(validators.gt(0))
+
+
+@frozen
+class ShellOptions:
+    """How commands run. Times are in seconds, None is no limit.
+
+    shell: the program and the options that a command follows. timeout: for calls that name none; longest_timeout:
+    more is clamped, and said so. retention: what is kept of the output. separate: standard error on its own.
+    nonzero_is_error: an exit code other than 0 is an error. inherit: commands see all of our environment, else the
+    allowed variables; env: variables to add. prefix: put before every command. hook: asked for more variables.
+    form: text, or the envelope of S4, with `compact` characters of output.
+    """
+
+    shell: tuple[str, ...] = ("bash", "-c")
+    timeout: float | None = field(default=120.0, validator=_positive())
+    longest_timeout: float | None = field(default=600.0, validator=_positive())
+    retention: Retention = Retention()
+    separate: bool = False
+    nonzero_is_error: bool = False
+    inherit: bool = False
+    env: Mapping[str, str] = field(factory=dict)
+    prefix: str = ""
+    hook: EnvironmentHook | None = None
+    form: Literal["text", "envelope"] = "text"
+    compact: int | None = None
+
+    @property
+    def timeout_words(self) -> str:
+        """What the model is told about the parameter `timeout`."""
+        longest = self.longest_timeout
+        return "seconds until the command is killed" + ("" if longest is None else f", at most {longest:g}")
+
+    def seconds(self, asked: float | None) -> tuple[float | None, str]:
+        """Return the time for a command for which `asked` was asked, and what to say when it is less."""
+        if asked is None:
+            return self.timeout, ""
+        longest = None if self.longest_timeout is None else max(self.longest_timeout, self.timeout or 0)
+        if longest is None or asked <= longest:
+            return asked, ""
+        return longest, f"[timeout of {asked:g} seconds clamped to {longest:g}, the longest there is]"

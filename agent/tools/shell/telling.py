@@ -1,0 +1,66 @@
+"""The end of a command, in the words that the model reads: its output, then how it ended."""
+
+import signal
+from collections.abc import Sequence
+from typing import Any
+
+from agent.calls import ToolResult
+from agent.tools.process import Finished
+from agent.tools.shell.options import ShellOptions
+
+__all__ = ["details_of", "ending_of", "is_failure", "tell"]
+
+
+def tell(finished: Finished, timeout: float | None, options: ShellOptions, notes: Sequence[str] = ()) -> ToolResult:
+    """Return what the model is told about a command that has ended."""
+    output = _output(finished, separate=options.separate)
+    ending = [*ending_of(finished, timeout), *notes]
+    text = "\n".join([output.rstrip("\n"), *ending]) if ending else output
+    return ToolResult(text, is_error=is_failure(finished, options), details=details_of(finished))
+
+
+def is_failure(finished: Finished, options: ShellOptions) -> bool:
+    """A timeout and a death by signal are errors; an exit code other than 0 is one where the options say so."""
+    failed = bool(finished.exit_code) and options.nonzero_is_error
+    return finished.timed_out or finished.signal is not None or failed
+
+
+def details_of(finished: Finished) -> dict[str, Any]:
+    """Return how a command ended, for programs."""
+    return {
+        "exit_code": finished.exit_code,
+        "signal": finished.signal,
+        "timed_out": finished.timed_out,
+        "truncated": finished.truncated,
+        "survivors": finished.survivors,
+    }
+
+
+def ending_of(finished: Finished, timeout: float | None) -> list[str]:
+    """Return how a command ended, in lines for the model; none for one that ended well."""
+    ending = []
+    if finished.timed_out:
+        ending.append(f"[timed out after {timeout or 0:g} seconds; the command was killed]")
+    elif finished.signal is not None:
+        ending.append(f"[killed by signal {finished.signal} ({_signal_name(finished.signal)})]")
+    elif finished.exit_code:
+        ending.append(f"[exit code {finished.exit_code}]")
+    if finished.survivors and not finished.timed_out:
+        processes = "1 process" if finished.survivors == 1 else f"{finished.survivors} processes"
+        ending.append(f"[{processes} still running after the command had ended; killed]")
+    return ending
+
+
+def _output(finished: Finished, *, separate: bool) -> str:
+    if not separate:
+        return finished.output if finished.output.strip() else "(no output)"
+    parts = [("stdout", finished.output), ("stderr", finished.errors)]
+    written = [f"{name}:\n{text.rstrip(chr(10))}\n" for name, text in parts if text.strip()]
+    return "".join(written) or "(no output)"
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return "unnamed"

@@ -1,0 +1,384 @@
+"""`bpagent resume` and `bpagent runs`: killed runs, decisions that come later, and what cannot go on."""
+
+import json
+import os
+import signal
+import stat
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.cli.archive import runs_folder
+from tests.agent.cli.sessions import Command, SlowTool, bash
+
+Start = Callable[..., "subprocess.Popen[str]"]
+Script = Callable[..., str]
+RISKY = "git reset --hard; echo ran >> ran.txt"
+
+
+def records(log: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in log.read_text().splitlines()][1:]
+
+
+def answers_in(log: Path) -> list[str]:
+    return [record["data"]["result"] for record in records(log) if record["name"] == "call_answered"]
+
+
+def change_header(log: Path, **changes: object) -> None:
+    header, rest = log.read_text().split("\n", 1)
+    log.write_text(json.dumps(json.loads(header) | changes) + "\n" + rest)
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    return tmp_path / "log.jsonl"
+
+
+@pytest.fixture
+def waiting(command: Command, script: Script, workspace: Path, log: Path) -> Path:
+    """The log of a run that waits for a decision."""
+    model = script(bash("echo one >> notes.txt"), bash(RISKY), "Done.")
+    where = ("--workspace", workspace, "--log", log)
+    assert command("run", "go", "--model", model, "--approvals", "later", *where).code == 5
+    return log
+
+
+@pytest.fixture
+def cut(command: Command, script: Script, workspace: Path, log: Path) -> Callable[[str], Path]:
+    """`cut("tool_started")`: a log that ends with the first such record."""
+
+    def make(name: str) -> Path:
+        model = script(bash("echo one >> notes.txt; echo hi"), "Done.")
+        assert command("run", "go", "--model", model, "--workspace", workspace, "--log", log).code == 0
+        (workspace / "notes.txt").unlink()
+        lines = log.read_text().splitlines(keepends=True)
+        last = next(number for number, line in enumerate(lines) if f'"name":"{name}"' in line)
+        log.write_text("".join(lines[: last + 1]))
+        return log
+
+    return make
+
+
+# Killed
+
+
+def test_a_killed_run_goes_on_and_its_tool_is_not_run_twice(
+    start: Start, process: Command, script: Script, workspace: Path, log: Path, slow_tool: SlowTool
+) -> None:
+    model = script(bash("echo first >> notes.txt"), bash(f"echo second >> notes.txt; {slow_tool.command}"), "Done.")
+    running = start("run", "go", "--model", model, "--workspace", workspace, "--log", log)
+    slow_tool.wait_for_start()
+    running.send_signal(signal.SIGKILL)
+    running.wait()
+
+    said = process("resume", log)
+
+    assert (said.code, said.out) == (0, "Done.\n"), said.err
+    assert (workspace / "notes.txt").read_text() == "first\nsecond\n"
+    assert answers_in(log)[1].startswith("interrupted, outcome unknown")
+    assert process("replay", log).code == 0
+    slow_tool_is_over(workspace)
+
+
+def slow_tool_is_over(workspace: Path) -> None:
+    """Let the tool that outlived its run finish."""
+    descriptor = os.open(workspace / "go", os.O_RDWR | os.O_NONBLOCK)
+    os.write(descriptor, b"now\n")
+    os.close(descriptor)
+
+
+@pytest.mark.parametrize("signal_at", ["prompt_given", "inference_requested", "action_described", "call_answered"])
+def test_a_run_killed_at_a_record_goes_on(
+    start: Start, process: Command, script: Script, workspace: Path, log: Path, signal_at: str
+) -> None:
+    """A b-thread of the run kills its own process, in the middle of a super-step."""
+    rules = workspace.parent / "rules.py"
+    rules.write_text(KILLER.format(name=signal_at))
+    model = script(bash("echo one >> notes.txt"), "Done.")
+    protocol = ("--protocol", f"{rules}:killer")
+    killed = start("run", "go", "--model", model, "--workspace", workspace, "--log", log, *protocol)
+    assert killed.wait() == -signal.SIGKILL
+    (workspace / "spared").write_text("")
+
+    said = process("resume", log, *protocol) if len(log.read_text().splitlines()) > 1 else None
+
+    if said is None:  # nothing had been flushed yet
+        assert process("resume", log).code == 2
+        return
+    assert (said.code, said.out) == (0, "Done.\n"), said.err
+    assert (workspace / "notes.txt").read_text() == "one\n"
+
+
+KILLER = """\
+import os, signal
+from pathlib import Path
+from agent import events
+from bp import bthread, sync
+
+KIND = next(kind for kind in vars(events).values() if getattr(kind, "name", None) == "{name}")
+
+
+@bthread
+def killer():
+    yield sync(wait_for=KIND)
+    if not (Path(__file__).parent / "workspace" / "spared").exists():
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_torn_last_line_is_cut_off_and_reported(command: Command, cut: Callable[[str], Path]) -> None:
+    log = cut("action_described")
+    log.write_text(log.read_text() + '{"step":7,"super')
+
+    said = command("resume", log)
+
+    assert (said.code, said.out) == (0, "Done.\n")
+    assert "was torn, and is cut off" in said.err
+    assert command("replay", log).out.startswith("equal: ")
+
+
+def test_a_tool_that_had_started_is_answered_as_interrupted(
+    command: Command, cut: Callable[[str], Path], workspace: Path
+) -> None:
+    log = cut("tool_started")
+
+    assert command("resume", log).code == 0
+    assert answers_in(log) == ["interrupted, outcome unknown: it was running when the process that ran it ended"]
+    assert not (workspace / "notes.txt").exists()
+
+
+def test_with_json_the_further_records_are_printed(command: Command, cut: Callable[[str], Path]) -> None:
+    log = cut("action_described")
+    before = len(records(log))
+
+    said = command("resume", log, "--json")
+
+    assert [json.loads(line) for line in said.out.splitlines()] == records(log)[before:]
+
+
+# Decided later
+
+
+def test_a_decision_of_yes_runs_the_call(command: Command, waiting: Path, workspace: Path) -> None:
+    said = command("resume", waiting, "--approve", "call_2")
+
+    assert (said.code, said.out) == (0, "Done.\n")
+    assert (workspace / "ran.txt").read_text() == "ran\n"
+    assert (workspace / "notes.txt").read_text() == "one\n"
+    assert command("replay", waiting).code == 0
+
+
+def test_a_decision_of_no_is_told_to_the_model(command: Command, waiting: Path, workspace: Path) -> None:
+    said = command("resume", waiting, "--reject", "call_2", "--because", "it is Friday")
+
+    assert said.code == 0
+    assert "it is Friday" in answers_in(waiting)[1]
+    assert answers_in(waiting)[1].startswith("rejected:")
+    assert not (workspace / "ran.txt").exists()
+
+
+def test_without_a_decision_it_waits_on_and_says_how_to_decide(process: Command, waiting: Path) -> None:
+    before = waiting.read_bytes()
+
+    said = process("resume", waiting)
+
+    assert (said.code, said.out) == (5, "")
+    assert "question call_2: git reset --hard; echo ran >> ran.txt" in said.err
+    assert f"bpagent resume {waiting} --approve call_2" in said.err
+    assert waiting.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--approve", "nosuch"), "there is no call 'nosuch' in this run; waiting: call_2"),
+        (("--approve", "call_1"), "the call 'call_1' was answered already; waiting: call_2"),
+        (("--approve", "call_2", "--reject", "call_2"), "the call 'call_2' has been decided already"),
+    ],
+)
+def test_what_cannot_be_decided_is_2_and_changes_nothing(
+    command: Command, waiting: Path, words: tuple[str, ...], sentence: str
+) -> None:
+    before = waiting.read_bytes()
+
+    said = command("resume", waiting, *words)
+
+    assert (said.code, said.out) == (2, "")
+    assert said.err.splitlines()[-1] == f"bpagent: {sentence}"
+    assert waiting.read_bytes() == before
+
+
+def test_a_decision_about_a_finished_run_is_2(command: Command, waiting: Path) -> None:
+    command("resume", waiting, "--reject", "call_2")
+
+    said = command("resume", waiting, "--approve", "call_2")
+
+    assert said.code == 2
+    assert "the run is over: completed (answered); no call waits for a decision" in said.err
+
+
+# What cannot go on
+
+
+def test_a_finished_log_says_so(command: Command, script: Script, workspace: Path, log: Path) -> None:
+    command("run", "go", "--model", script("Done."), "--workspace", workspace, "--log", log)
+    before = log.read_bytes()
+
+    said = command("resume", log)
+
+    assert (said.code, said.out) == (0, "Done.\n")
+    assert "the run is over: completed (answered); there is nothing to go on with" in said.err
+    assert log.read_bytes() == before
+
+
+def test_a_log_in_use_is_2_and_names_the_process(
+    start: Start, command: Command, script: Script, workspace: Path, log: Path, slow_tool: SlowTool
+) -> None:
+    running = start(
+        "run", "go", "--model", script(bash(slow_tool.command), "Done."), "--workspace", workspace, "--log", log
+    )
+    slow_tool.wait_for_start()
+
+    said = command("resume", log)
+    slow_tool.let_finish()
+    running.wait()
+
+    assert said.code == 2
+    assert f"is in use by process {running.pid}" in said.err
+
+
+def test_a_newer_format_is_2(command: Command, waiting: Path) -> None:
+    change_header(waiting, format=99)
+
+    said = command("resume", waiting)
+
+    assert said.code == 2
+    assert "use a newer bpagent" in said.err
+
+
+def test_a_program_that_differs_is_2_and_names_the_b_thread(command: Command, waiting: Path) -> None:
+    header = json.loads(waiting.read_text().split("\n", 1)[0])
+    header["bthreads"][6]["name"] = "by_somebody_else"
+    change_header(waiting, bthreads=header["bthreads"])
+
+    said = command("resume", waiting)
+
+    assert said.code == 2
+    assert "its b-thread 7 was by_somebody_else(" in said.err
+
+
+def test_a_changed_record_is_6(command: Command, waiting: Path) -> None:
+    waiting.write_text(waiting.read_text().replace('"name":"gate_approved"', '"name":"gate_rejected"', 1))
+
+    said = command("resume", waiting)
+
+    assert said.code == 6
+    assert said.out.startswith("different: after ")
+
+
+def test_a_log_without_a_prompt_is_2(command: Command, waiting: Path) -> None:
+    waiting.write_text(waiting.read_text().split("\n", 1)[0] + "\n")
+
+    said = command("resume", waiting)
+
+    assert said.code == 2
+    assert "holds no prompt" in said.err
+
+
+def test_a_secret_has_to_be_there_again(
+    command: Command, script: Script, workspace: Path, log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DEPLOY_TOKEN", "s3cret-s3cret")
+    model = script(bash("git reset --hard # s3cret-s3cret"), "It was s3cret-s3cret.")
+    where = ("--workspace", workspace, "--log", log)
+    said = command("run", "go", "--model", model, "--approvals", "later", "--secret", "DEPLOY_TOKEN", *where)
+    assert said.code == 5
+    monkeypatch.delenv("DEPLOY_TOKEN")
+
+    forgotten = command("resume", log, "--approve", "call_1")
+    monkeypatch.setenv("DEPLOY_TOKEN", "s3cret-s3cret")
+    said = command("resume", log, "--approve", "call_1")
+
+    assert forgotten.code == 2
+    assert "there is no variable $DEPLOY_TOKEN" in forgotten.err
+    assert (said.code, said.out) == (0, "It was s3cret-s3cret.\n")
+    assert "s3cret" not in log.read_text()
+
+
+# The folder
+
+
+def test_runs_are_listed_with_their_status_and_go_on_by_the_beginning_of_their_id(
+    command: Command, script: Script, workspace: Path
+) -> None:
+    where = ("--workspace", workspace)
+    command("run", "say  done", "--model", script("Done."), *where)
+    command("run", "be careful", "--model", script(bash(RISKY), "Done."), "--approvals", "later", *where)
+
+    said = command("runs", "--json")
+    done, careful = sorted(map(json.loads, said.out.splitlines()), key=lambda run: run["prompt"], reverse=True)
+
+    assert (done["status"], done["prompt"], done["turns"], done["preset"]) == ("completed", "say  done", 1, "default")
+    assert (careful["status"], careful["waiting"]) == ("waiting", ["call_1"])
+    table = command("runs").out
+    assert "say done" in table
+    assert f"bpagent resume {careful['id']} --approve call_1" in table
+    assert command("resume", careful["id"][:-1], "--approve", "call_1").code == 0
+    assert command("replay", careful["id"]).code == 0
+
+
+def test_the_folder_is_for_its_owner_only(command: Command, script: Script, workspace: Path, home: Path) -> None:
+    command("run", "go", "--model", script("Done."), "--workspace", workspace)
+
+    folder = home / ".bpagent" / "runs"
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert [stat.S_IMODE(log.stat().st_mode) for log in folder.iterdir()] == [0o600]
+
+
+def test_the_folder_can_be_elsewhere(
+    command: Command, script: Script, workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BPAGENT_HOME", str(tmp_path / "elsewhere"))
+
+    command("run", "go", "--model", script("Done."), "--workspace", workspace)
+
+    assert len(list((tmp_path / "elsewhere" / "runs").iterdir())) == 1
+
+
+def test_an_id_that_names_no_run_or_several_is_2(command: Command, script: Script, workspace: Path) -> None:
+    for _ in range(2):
+        command("run", "go", "--model", script("Done."), "--workspace", workspace)
+
+    assert "no run whose id begins so" in command("resume", "nosuch").err
+    several = command("resume", "2")
+    assert several.code == 2
+    assert "2 runs begin with '2': " in several.err
+
+
+def test_what_is_no_log_is_told_and_the_others_are_listed(command: Command, script: Script, workspace: Path) -> None:
+    command("run", "go", "--model", script("Done."), "--workspace", workspace)
+    (runs_folder() / "broken.jsonl").write_text("nonsense\n")
+
+    said = command("runs")
+
+    assert said.code == 0
+    assert "completed" in said.out
+    assert "broken.jsonl is no log of a run" in said.err
+
+
+def test_an_interrupted_run_is_listed_as_such(command: Command, cut: Callable[[str], Path]) -> None:
+    log = cut("tool_started")
+    runs_folder().mkdir(parents=True)
+    log.rename(runs_folder() / "mine.jsonl")
+
+    assert json.loads(command("runs", "--json").out)["status"] == "interrupted"
+
+
+def test_without_runs_it_says_so(command: Command) -> None:
+    said = command("runs")
+
+    assert said.code == 0
+    assert said.out.startswith("no runs in ")

@@ -1,0 +1,65 @@
+"""`bpagent view`: a page beside the log, readable by its owner alone."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.agent.cli.sessions import Command, bash
+
+Script = Callable[..., str]
+
+
+@pytest.fixture
+def log(command: Command, script: Script, workspace: Path, tmp_path: Path) -> Path:
+    log = tmp_path / "log.jsonl"
+    model = script(bash("echo hi"), "Done.")
+    assert command("run", "go", "--model", model, "--workspace", workspace, "--log", log).code == 0
+    return log
+
+
+def test_the_page_lies_beside_the_log(command: Command, log: Path) -> None:
+    said = command("view", log)
+
+    page = log.with_suffix(".html")
+    assert (said.code, said.out) == (0, f"{page}\n")
+    assert page.stat().st_mode & 0o777 == 0o600
+    assert "echo hi" in page.read_text()
+
+
+def test_the_page_goes_where_it_is_told_to_but_never_over_its_log(command: Command, log: Path) -> None:
+    elsewhere = log.with_name("other.html")
+    before = log.read_bytes()
+
+    assert command("view", log, "--output", elsewhere).code == 0
+    said = command("view", log, "--output", log)
+
+    assert "conversation" in elsewhere.read_text()
+    assert said.code == 2
+    assert "is the log itself" in said.err
+    assert log.read_bytes() == before
+
+
+def test_what_is_no_log_is_said_in_one_line(command: Command, tmp_path: Path) -> None:
+    wrong = tmp_path / "notes.jsonl"
+    wrong.write_text("hello\n")
+
+    said = command("view", wrong)
+
+    assert (said.code, said.err.count("\n")) == (2, 1)
+    assert "line 1" in said.err
+
+
+def test_the_page_can_be_opened_at_once(
+    process: Command, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    browser = tmp_path / "browser"
+    browser.write_text(f'#!/bin/sh\necho "$1" > {tmp_path}/opened\n')
+    browser.chmod(0o755)
+
+    monkeypatch.setenv("BROWSER", f"{browser} %s")
+
+    said = process("view", log, "--open")
+
+    assert said.code == 0
+    assert (tmp_path / "opened").read_text() == f"file://{log.with_suffix('.html')}\n"

@@ -1,0 +1,249 @@
+"""What a server may make of an answer: the same meaning in each wire format, in every shape that was seen.
+
+A shape is the events of one stream, and what has to become of its calls: how each is answered, in order. `broken` says
+that the stream is none: nothing of it may be used, and the inference is asked again.
+"""
+
+from typing import Any
+
+from attrs import frozen
+
+Event = dict[str, Any]
+
+
+@frozen
+class Shape:
+    """The events of a stream, and the beginning of the answer to each of its calls, in order."""
+
+    events: tuple[Event, ...]
+    answers: tuple[str, ...] = ()
+    broken: bool = False
+    done: bool = True
+
+    @property
+    def ran(self) -> list[str]:
+        """The answers that only a tool gives."""
+        return [answer for answer in self.answers if answer.startswith("noted") or answer == "pong"]
+
+
+CUT = "not executed: truncated"
+A, B = '{"text": "a"}', '{"text": "b"}'
+BOTH = ("noted a", "noted b")
+
+
+# Chat completions
+
+
+def delta(finish: str | None = None, **said: Any) -> Event:
+    return {"choices": [{"index": 0, "delta": said, "finish_reason": finish}]}
+
+
+def call(arguments: str | None = None, **said: Any) -> Event:
+    """A chunk with one piece of a call: index, id and name where given."""
+    function = {"name": said.pop("name", None), "arguments": arguments}
+    function = {key: value for key, value in function.items() if value is not None}
+    return delta(tool_calls=[{**said, **({"function": function} if function else {})}])
+
+
+END = delta("tool_calls")
+FIRST, SECOND = {"index": 0, "id": "a", "name": "note"}, {"index": 1, "id": "b", "name": "note"}
+
+
+def halves(first: Event, second: Event) -> tuple[Event, ...]:
+    """Two calls, one after the other, each in two pieces that say all that is given."""
+    return tuple(call(part, **facts) for facts, text in ((first, A), (second, B)) for part in (text[:6], text[6:]))
+
+
+CHAT_SHAPES = {
+    "arguments interleaved": Shape(
+        (call(A[:6], **FIRST), call(B[:6], **SECOND), call(A[6:], index=0), call(B[6:], index=1), END), BOTH
+    ),
+    "index gaps": Shape((call(A, **{**FIRST, "index": 3}), call(B, **{**SECOND, "index": 7}), END), BOTH),
+    "no index": Shape((call(A, id="a", name="note"), call(B, id="b", name="note"), END), BOTH),
+    "no index, in pieces": Shape(
+        (call(A[:6], id="a", name="note"), call(A[6:]), call(B[:6], id="b", name="note"), call(B[6:]), END), BOTH
+    ),
+    "the same index for two calls": Shape((*halves(FIRST, {**SECOND, "index": 0}), END), BOTH),
+    "id and name in every chunk": Shape((*halves(FIRST, SECOND), END), BOTH),
+    "a late id": Shape((call(A[:6], index=0, name="note"), call(A[6:], index=0, id="a"), END), ("noted a",)),
+    "no id": Shape((call(A, index=0, name="note"), call(B, index=1, name="note"), END), BOTH),
+    "a duplicate id": Shape((call(A, **FIRST), call(B, **{**SECOND, "id": "a"}), END), BOTH),
+    "an empty name": Shape((call(A, **{**FIRST, "name": ""}), END), ("not executed: the call has no tool name",)),
+    "usage with choices": Shape((call(A, **FIRST), {**END, "usage": {"prompt_tokens": 1}}), ("noted a",)),
+    "usage without choices": Shape(
+        (call(A, **FIRST), END, {"choices": [], "usage": {"prompt_tokens": 1, "completion_tokens": 2}}), ("noted a",)
+    ),
+    "no end marker": Shape((call(A, **FIRST), END), ("noted a",), done=False),
+    "calls with finish reason stop": Shape((call(A, **FIRST), delta("stop")), ("noted a",)),
+    "cut by length": Shape((call(A, **FIRST), call(B[:6], **SECOND), delta("length")), ("noted a", CUT)),
+    "cut by the content filter": Shape((call(A[:6], **FIRST), delta("content_filter")), (CUT,)),
+    "cut before the arguments": Shape((call(None, **{**FIRST, "name": "ping"}), delta("length")), (CUT,)),
+    "unterminated JSON": Shape((call(A[:-1], **FIRST), call(B, **SECOND), END), (CUT, "noted b")),
+    "JSON that is none": Shape((call("{text: a}", **FIRST), END), ("not executed: arguments are not valid JSON",)),
+    "doubly encoded JSON": Shape((call('"{}"', **FIRST), END), ("not executed: arguments are a JSON text",)),
+    "no arguments": Shape((call("", **{**FIRST, "name": "ping"}), END), ("pong",)),
+    "null for arguments": Shape((call("null", **{**FIRST, "name": "ping"}), END), ("pong",)),
+    "an unknown tool": Shape((call(A, **{**FIRST, "name": "nota"}), END), ("not executed: ",)),
+    "no finish reason": Shape((call(A, **FIRST),), broken=True),
+    "no finish reason, no end marker": Shape((call(A, **FIRST),), broken=True, done=False),
+    "an error in the stream": Shape((call(A, **FIRST), {"error": {"message": "overloaded"}}), broken=True),
+    "finish reason error": Shape((call(A, **FIRST), delta("error")), broken=True),
+    "nothing at all": Shape((), broken=True),
+}
+
+
+# Responses
+
+
+def added(id: str = "", index: int | None = None, **item: Any) -> Event:
+    return _about("response.output_item.added", index, item={"type": "function_call", "id": id, **item})
+
+
+def piece(delta: str, id: str = "", index: int | None = None) -> Event:
+    event = _about("response.function_call_arguments.delta", index, delta=delta)
+    return {**event, "item_id": id} if id else event
+
+
+def whole(id: str = "", index: int | None = None, **item: Any) -> Event:
+    return _about("response.output_item.done", index, item={"type": "function_call", "id": id, **item})
+
+
+def ended(status: str = "completed", **response: Any) -> Event:
+    return {"type": f"response.{status}", "response": {"status": status, "output": [], **response}}
+
+
+def _about(type: str, index: int | None, **said: Any) -> Event:
+    return {"type": type, **said, **({} if index is None else {"output_index": index})}
+
+
+ONE: dict[str, Any] = {"call_id": "a", "name": "note"}
+TWO: dict[str, Any] = {"call_id": "b", "name": "note"}
+
+
+def streamed(id: str, index: int | None, facts: dict[str, Any], text: str) -> tuple[Event, ...]:
+    """A call as it should stream: announced, in two pieces, whole."""
+    pieces = (piece(text[:6], id, index), piece(text[6:], id, index))
+    return (added(id, index, **facts, arguments=""), *pieces, whole(id, index, **facts, arguments=text))
+
+
+RESPONSE_SHAPES = {
+    "arguments interleaved": Shape(
+        (added("x", 0, **ONE), added("y", 1, **TWO), piece(A[:6], "x", 0), piece(B[:6], "y", 1), piece(A[6:], "x", 0),
+         piece(B[6:], "y", 1), whole("y", 1, **TWO, arguments=B), whole("x", 0, **ONE, arguments=A), ended()), BOTH
+    ),
+    "index gaps": Shape((*streamed("x", 3, ONE, A), *streamed("y", 7, TWO, B), ended()), BOTH),
+    "no index": Shape((*streamed("x", None, ONE, A), *streamed("y", None, TWO, B), ended()), BOTH),
+    "neither index nor id": Shape((*streamed("", None, ONE, A), *streamed("", None, TWO, B), ended()), BOTH),
+    "the same index for two calls": Shape((*streamed("x", 0, ONE, A), *streamed("y", 0, TWO, B), ended()), BOTH),
+    "the same index, interleaved": Shape(
+        (added("x", 0, **ONE), added("y", 0, **TWO), piece(A, "x", 0), piece(B, "y", 0),
+         whole("x", 0, **ONE, arguments=A), whole("y", 0, **TWO, arguments=B), ended()), BOTH
+    ),
+    "announced in every chunk": Shape(
+        (added("x", 0, **ONE), piece(A[:6], "x", 0), added("x", 0, **ONE), piece(A[6:], "x", 0),
+         whole("x", 0, **ONE, arguments=A), whole("x", 0, **ONE, arguments=A), ended()), ("noted a",)
+    ),
+    "a late id": Shape(
+        (added("x", 0, name="note"), piece(A, "x", 0), whole("x", 0, **ONE, arguments=A), ended()), ("noted a",)
+    ),
+    "no call id": Shape(
+        (*streamed("x", 0, {"name": "note"}, A), *streamed("y", 1, {"name": "note"}, B), ended()), BOTH
+    ),
+    "no id at all": Shape(
+        (*streamed("", 0, {"name": "note"}, A), *streamed("", 1, {"name": "note"}, B), ended()), BOTH
+    ),
+    "a duplicate call id": Shape(
+        (*streamed("x", 0, ONE, A), *streamed("y", 1, {**TWO, "call_id": "a"}, B), ended()), BOTH
+    ),
+    "a duplicate id": Shape((*streamed("x", 0, ONE, A), *streamed("x", 1, TWO, B), ended()), BOTH),
+    "a duplicate id, interleaved": Shape(
+        (added("x", 0, **ONE), added("x", 1, **TWO), piece(A, "x", 0), piece(B, "x", 1),
+         whole("x", 0, **ONE, arguments=A), whole("x", 1, **TWO, arguments=B), ended()), BOTH
+    ),
+    "another id in every event": Shape(
+        (added("x1", 0, **ONE), piece(A, "x2", 0), added("y1", 1, **TWO), piece(B, "y2", 1),
+         whole("x3", 0, **ONE, arguments=A), whole("y3", 1, **TWO, arguments=B), ended()), BOTH
+    ),
+    "another id in every event, and no index": Shape(
+        (added("x1", None, **ONE), piece(A, "x1"), added("y1", None, **TWO), piece(B, "y1"),
+         whole("x3", None, **ONE, arguments=A), whole("y3", None, **TWO, arguments=B), ended()), BOTH
+    ),
+    "the same index, nothing announced": Shape(
+        (whole("", 0, **ONE, arguments=A), whole("", 0, **TWO, arguments=B), ended()), BOTH
+    ),
+    "pieces after the whole call": Shape(
+        (whole("", 0, **ONE, arguments=A), piece(B, "", 0), ended()),
+        ("noted a", "not executed: the call has no tool name")
+    ),
+    "an empty name": Shape(
+        (*streamed("x", 0, {**ONE, "name": ""}, A), ended()), ("not executed: the call has no tool name",)
+    ),
+    "nothing announced": Shape(
+        (piece(A, "x", 0), whole("x", 0, **ONE, arguments=A), whole("y", 1, **TWO, arguments=B), ended()), BOTH
+    ),
+    "nothing whole": Shape((added("x", 0, **ONE), piece(A, "x", 0), ended()), ("noted a",)),
+    "whole only at the end": Shape(
+        (ended(output=[{"type": "function_call", "id": "x", **ONE, "arguments": A},
+                       {"type": "function_call", "id": "y", **TWO, "arguments": B}]),), BOTH
+    ),
+    "everything once more at the end": Shape(
+        (*streamed("x", 0, ONE, A), *streamed("y", 1, TWO, B),
+         ended(output=[{"type": "function_call", "id": "z", **ONE, "arguments": A},
+                       {"type": "function_call", "id": "w", **TWO, "arguments": B}])), BOTH
+    ),
+    "usage": Shape((*streamed("x", 0, ONE, A), ended(usage={"input_tokens": 1, "output_tokens": 2})), ("noted a",)),
+    "no end marker": Shape((*streamed("x", 0, ONE, A), ended()), ("noted a",), done=False),
+    "cut by length": Shape(
+        (*streamed("x", 0, ONE, A), added("y", 1, **TWO), piece(B[:6], "y", 1),
+         ended("incomplete", incomplete_details={"reason": "max_output_tokens"})), ("noted a", CUT)
+    ),
+    "cut by the content filter": Shape(
+        (added("x", 0, **ONE), piece(A[:6], "x", 0),
+         ended("incomplete", incomplete_details={"reason": "content_filter"})), (CUT,)
+    ),
+    "cut before the arguments": Shape(
+        (added("x", 0, call_id="a", name="ping"), ended("incomplete", incomplete_details={})), (CUT,)
+    ),
+    "cut, and given as if whole": Shape(
+        (added("x", 0, **ONE), whole("x", 0, **ONE, arguments=A[:6], status="incomplete"), ended("incomplete")), (CUT,)
+    ),
+    "unterminated JSON": Shape(
+        (*streamed("x", 0, ONE, A[:-1]), *streamed("y", 1, TWO, B), ended()), (CUT, "noted b")
+    ),
+    "JSON that is none": Shape(
+        (*streamed("x", 0, ONE, "{text: a}"), ended()), ("not executed: arguments are not valid JSON",)
+    ),
+    "doubly encoded JSON": Shape(
+        (*streamed("x", 0, ONE, '"{}"'), ended()), ("not executed: arguments are a JSON text",)
+    ),
+    "no arguments": Shape((*streamed("x", 0, {**ONE, "name": "ping"}, ""), ended()), ("pong",)),
+    "null for arguments": Shape((*streamed("x", 0, {**ONE, "name": "ping"}, "null"), ended()), ("pong",)),
+    "an unknown tool": Shape((*streamed("x", 0, {**ONE, "name": "nota"}, A), ended()), ("not executed: ",)),
+    "a call that never got arguments": Shape((added("x", 0, call_id="a", name="ping"), ended()), broken=True),
+    "no last event": Shape(streamed("x", 0, ONE, A), broken=True),
+    "no last event, no end marker": Shape(streamed("x", 0, ONE, A), broken=True, done=False),
+    "an error in the stream": Shape(
+        (*streamed("x", 0, ONE, A), {"type": "error", "message": "overloaded"}), broken=True
+    ),
+    "a failed response": Shape(
+        (*streamed("x", 0, ONE, A), ended("failed", error={"code": "server_error", "message": "oh"})), broken=True
+    ),
+    "a cancelled response": Shape((*streamed("x", 0, ONE, A), ended("cancelled")), broken=True),
+    "nothing at all": Shape((), broken=True),
+}  # fmt: skip
+
+
+SHAPES = {"chat": CHAT_SHAPES, "responses": RESPONSE_SHAPES}
+
+
+def words(api: str, text: str) -> tuple[Event, ...]:
+    """A whole stream that says `text` in two pieces, and no more."""
+    half = len(text) // 2
+    if api == "chat":
+        return (delta(content=text[:half]), delta(content=text[half:]), delta("stop"))
+    pieces = [
+        {"type": "response.output_text.delta", "item_id": "m", "output_index": 0, "delta": part}
+        for part in (text[:half], text[half:])
+    ]
+    message = {"type": "message", "id": "m", "content": [{"type": "output_text", "text": text}]}
+    return (*pieces, {"type": "response.output_item.done", "output_index": 0, "item": message}, ended())

@@ -1,0 +1,145 @@
+"""However the bytes of a stream come, and whatever stands between its events, the same answer comes out."""
+
+import json
+from collections.abc import Callable, Sequence
+from itertools import chain, takewhile
+from typing import get_args
+
+import pytest
+
+from agent.messages import UserMessage
+from agent.models import Answer, ModelError, ModelRequest, OpenAIModel
+from agent.models.event_stream import EventDecoder
+from agent.models.wires import WIRES, Api
+from tests.agent.models.hostile_server import DONE, STREAM, Server, Then, byte_by_byte, frame
+from tests.agent.models.shapes import call, delta, ended, streamed, words
+
+GO = ModelRequest("", (UserMessage("go"),))
+APIS = get_args(Api)
+TEXT = '{"text": "ż😀"}'
+CALLING = {
+    "chat": (delta(content="é€"), call(TEXT, index=0, id="a", name="note"), delta("tool_calls")),
+    "responses": (*words("responses", "é€")[:3], *streamed("x", 1, {"call_id": "a", "name": "note"}, TEXT), ended()),
+}
+
+
+def stream_of(api: Api, line_end: str = "\n") -> bytes:
+    return b"".join(frame(event, line_end) for event in CALLING[api])
+
+
+async def ask(server: Server, api: Api, timeout: float = 20) -> Answer:
+    return await OpenAIModel("m", api=api, base_url=server.url, timeout=timeout).answer(GO, lambda _: None)
+
+
+def is_right(answer: Answer) -> bool:
+    [asked] = answer.message.calls
+    return (answer.message.text, asked.id, asked.name, asked.arguments) == ("é€", "a", "note", TEXT)
+
+
+def assembled(api: Api, pieces: Sequence[bytes]) -> Answer:
+    """The answer that a body in these pieces makes, without a server in between."""
+    decoder, assembly = EventDecoder(), WIRES[api].assembly("m")
+    events = [*chain.from_iterable(map(list, map(decoder.feed, pieces))), *decoder.finish()]
+    for event in takewhile(lambda event: event != "[DONE]", events):
+        assembly.feed(json.loads(event))
+    return assembly.answer()
+
+
+@pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("api", APIS)
+def test_a_stream_may_be_cut_in_two_anywhere(api: Api, line_end: str) -> None:
+    content = in_several_lines(stream_of(api, line_end), line_end)
+
+    for at in range(len(content) + 1):
+        assert is_right(assembled(api, [content[:at], content[at:]])), content[at - 10 : at]
+
+
+@pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("api", APIS)
+@pytest.mark.anyio
+async def test_a_stream_may_come_byte_by_byte(server: Server, api: Api, line_end: str) -> None:
+    server.reply(STREAM, *byte_by_byte(stream_of(api, line_end)))
+
+    assert is_right(await ask(server, api))
+
+
+def in_several_lines(content: bytes, line_end: str = "\n") -> bytes:
+    """The same events, each with its JSON over several data lines."""
+    return content.replace(b", ", f",{line_end}data: ".encode())
+
+
+DRESSED: dict[str, Callable[[bytes], bytes]] = {
+    "byte order mark": lambda content: b"\xef\xbb\xbf" + content,
+    "comments": lambda content: b": hello\n\n" + content.replace(b"\n\n", b"\n: keep-alive\n\n: again\n"),
+    "several data lines": in_several_lines,
+    "other fields": lambda content: content.replace(b"data: ", b"event: delta\nid: 7\nretry: 3\ndata: "),
+    "no space after the colon": lambda content: content.replace(b"data: ", b"data:"),
+    "blank lines": lambda content: b"\n\n\n" + content.replace(b"\n\n", b"\n\n\n\n\n"),
+    "giant comments": lambda content: b": " + b"x" * 2_000_000 + b"\n" + content,
+    "no last line end": lambda content: content.rstrip(b"\n"),
+    "something after the end marker": lambda content: content + DONE + b"data: rubbish\n\n",
+}
+
+
+@pytest.mark.parametrize("dress", DRESSED)
+@pytest.mark.parametrize("api", APIS)
+@pytest.mark.anyio
+async def test_what_stands_between_the_events_does_not_matter(server: Server, api: Api, dress: str) -> None:
+    content = DRESSED[dress](stream_of(api))
+    server.reply(STREAM, content)
+
+    assert is_right(await ask(server, api))
+    assert is_right(assembled(api, byte_by_byte(content) if len(content) < 9_999 else [content]))
+
+
+@pytest.mark.parametrize(
+    "kind", ["text/plain", "application/octet-stream", "application/json", "", "text/event-stream; charset=latin-1"]
+)
+@pytest.mark.parametrize("api", APIS)
+@pytest.mark.anyio
+async def test_a_wrong_content_type_does_not_matter(server: Server, api: Api, kind: str) -> None:
+    server.reply(STREAM.replace(b"text/event-stream", kind.encode()), stream_of(api))
+
+    assert is_right(await ask(server, api))
+
+
+@pytest.mark.parametrize("api", APIS)
+@pytest.mark.anyio
+async def test_a_slow_server_is_waited_for(server: Server, api: Api) -> None:
+    pieces = [stream_of(api)[at : at + 40] for at in range(0, len(stream_of(api)), 40)]
+    server.reply(STREAM, *(part for piece in pieces for part in (piece, Then.REST)))
+
+    assert is_right(await ask(server, api))
+
+
+BROKEN: dict[str, tuple[bytes | Then, ...]] = {
+    "JSON that is none": (b'data: {"type": \n\n',),
+    "no UTF-8": (b"data: \xff\xfe\n\n",),
+    "half a character at the end": ('data: {"type": "ż'.encode()[:-1],),
+    "half an event at the end": (b'data: {"choices": [{"index": 0',),
+    "a giant event": (b'data: "' + b"x" * 9_000_000 + b'"\n\n',),
+    "reset": (Then.RESET,),
+    "reset within a frame": (b'data: {"choices": [', Then.RESET),
+}
+
+
+@pytest.mark.parametrize("how", BROKEN)
+@pytest.mark.parametrize("api", APIS)
+@pytest.mark.anyio
+async def test_a_stream_that_breaks_is_no_answer(server: Server, api: Api, how: str) -> None:
+    whole_call = CALLING[api][1:2] if api == "chat" else CALLING[api][3:-1]
+    server.reply(STREAM, *(frame(event) for event in whole_call), *BROKEN[how])
+
+    with pytest.raises(ModelError) as caught:
+        await ask(server, api)
+
+    assert caught.value.retryable is (how != "a giant event")  # asked again, the giant comes again
+    assert len(str(caught.value)) < 400
+
+
+@pytest.mark.parametrize("api", APIS)
+@pytest.mark.anyio
+async def test_a_broken_stream_after_the_whole_answer_loses_nothing(server: Server, api: Api) -> None:
+    server.reply(STREAM, stream_of(api), b'data: {"choi', Then.REST, Then.RESET)
+
+    assert is_right(await ask(server, api))

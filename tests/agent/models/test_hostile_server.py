@@ -1,0 +1,153 @@
+"""Agents against servers that fail: what is asked again, after how long, what is not, and how much memory it takes."""
+
+import tracemalloc
+from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from itertools import repeat
+from typing import Any, get_args
+
+import anyio
+import pytest
+
+from agent import Agent
+from agent.effects.backoff import seconds_before
+from agent.events import BackoffElapsed, BackoffStarted
+from agent.messages import UserMessage
+from agent.models import ModelError, ModelRequest, OpenAIModel
+from agent.models.wires import Api
+from agent.run import Run
+from tests.agent.models.hostile_server import STREAM, Piece, Server, Then, frame
+from tests.agent.models.shapes import added, call, delta, piece, whole, words
+
+APIS = get_args(Api)
+
+
+async def run_against(server: Server, api: Api, waits: list[float] | None = None) -> Run:
+    """An agent that asks once more and once more; what it would have waited is in `waits`."""
+
+    def wait(started: BackoffStarted) -> float:
+        if waits is not None:
+            waits.append(seconds_before(started))
+        return 0.0
+
+    with Agent(OpenAIModel("m", api=api, base_url=server.url, timeout=20), wait=wait) as agent:
+        return await agent.run("go")
+
+
+def broken_in_the_middle(server: Server) -> None:
+    server.reply(STREAM, b'data: {"choices": [', Then.RESET)
+
+
+FAILURES: dict[str, Callable[[Server], None]] = {
+    "408": lambda server: server.answer_status("408 Request Timeout", "{}"),
+    "409": lambda server: server.answer_status("409 Conflict", "{}"),
+    "429": lambda server: server.answer_status("429 Too Many Requests", "{}"),
+    "500": lambda server: server.answer_status("500 Internal Server Error", "{}"),
+    "502 with a web page": lambda server: server.answer_status("502 Bad Gateway", "<html>oh</html>", kind="text/html"),
+    "529": lambda server: server.answer_status("529 Overloaded", "{}"),
+    "no answer": lambda server: server.reply(),
+    "reset": lambda server: server.reply(Then.RESET),
+    "a stream that breaks": broken_in_the_middle,
+    "a stream without an end": lambda server: server.stream(),
+}
+
+
+@pytest.mark.parametrize("failure", FAILURES)
+@pytest.mark.anyio
+@pytest.mark.parametrize("api", APIS)
+async def test_a_passing_failure_is_asked_again(server: Server, api: Api, failure: str) -> None:
+    FAILURES[failure](server)
+    server.stream(*words(api, "Here I am."))
+
+    run = await run_against(server, api)
+
+    assert (run.status, run.text) == ("completed", "Here I am.")
+    assert len(server.requests) == 2
+
+
+REFUSALS: dict[str, Callable[[Server], None]] = {
+    **{
+        status: lambda server, status=status: server.answer_status(f"{status} Oh No", "{}")  # type: ignore[misc]
+        for status in ("400", "401", "403", "404", "413", "422")
+    },
+    "redirect": lambda server: server.answer_status("307 Elsewhere", "", f"Location: {server.url}/other"),
+    "a web page": lambda server: server.answer_status("200 OK", "<html>hello</html>", kind="text/html"),
+    "gzip": lambda server: server.reply(STREAM.replace(b"Connection", b"Content-Encoding: gzip\r\nConnection"), b"x"),
+}
+
+
+@pytest.mark.parametrize("refusal", REFUSALS)
+@pytest.mark.anyio
+@pytest.mark.parametrize("api", APIS)
+async def test_what_would_fail_again_is_never_asked_again(server: Server, api: Api, refusal: str) -> None:
+    REFUSALS[refusal](server)
+
+    run = await run_against(server, api)
+
+    assert (run.status, run.reason) == ("failed", "inference_failed")
+    assert len(server.requests) == 1
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("api", APIS)
+async def test_four_attempts_each_after_a_longer_wait_unless_the_server_names_one(server: Server, api: Api) -> None:
+    in_a_minute = format_datetime(datetime.now(UTC) + timedelta(seconds=60), usegmt=True)
+    server.answer_status("500 Oh No", "{}")
+    server.answer_status("429 Too Many", "{}", "Retry-After: 7")
+    server.answer_status("503 Busy", "{}", f"Retry-After: {in_a_minute}")
+    server.reply(Then.RESET)
+    waits: list[float] = []
+
+    run = await run_against(server, api, waits)
+
+    assert (run.status, run.reason) == ("failed", "inference_failed")
+    assert len(server.requests) == 4
+    assert 0.375 <= waits[0] <= 0.5
+    assert waits[1] == 7.0
+    assert 20 < waits[2] <= 60
+    started = [event for event in run.events if isinstance(event, BackoffStarted)]
+    assert [event.attempt for event in started] == [1, 2, 3]
+    assert sum(isinstance(event, BackoffElapsed) for event in run.events) == 3
+
+
+def forever(event: Any) -> Iterator[Piece]:
+    """A stream that says the same again and again."""
+    yield STREAM
+    yield from repeat(frame(event))
+
+
+LONG = "x" * 200_000
+ENDLESS: dict[str, tuple[Api, Any]] = {
+    "chat text": ("chat", delta(content=LONG)),
+    "chat reasoning": ("chat", delta(reasoning_content=LONG)),
+    "chat arguments": ("chat", call(LONG, index=0, id="a", name="note")),
+    "chat calls": ("chat", delta(tool_calls=[{"function": {"name": "note", "arguments": "{}"}}] * 20)),
+    "response text": ("responses", {"type": "response.output_text.delta", "delta": LONG}),
+    "response reasoning": ("responses", {"type": "response.reasoning_text.delta", "item_id": "r", "delta": LONG}),
+    "response arguments": ("responses", piece(LONG, "x", 0)),
+    "response items": ("responses", whole("", None, name="note", arguments=LONG)),
+    "response announcements": ("responses", added("", None, name="note")),
+}
+
+
+@pytest.mark.parametrize("what", ENDLESS)
+def test_an_endless_stream_is_left_before_it_fills_the_memory(server: Server, what: str) -> None:
+    """On one backend: the reading is the same on both, and measuring memory makes it slow."""
+    api, event = ENDLESS[what]
+    anyio.run(ask, server, "chat", [STREAM, *map(frame, words("chat", "hi"))])  # so that imports do not count
+    tracemalloc.start()
+
+    with pytest.raises(ModelError, match="ask for less at once") as caught:
+        anyio.run(ask, server, api, forever(event))
+
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 50_000_000
+    assert not caught.value.retryable
+
+
+async def ask(server: Server, api: Api, reply: Iterable[Piece]) -> None:
+    server.reply_with(reply)
+    request = ModelRequest("", (UserMessage("go"),))
+    await OpenAIModel("m", api=api, base_url=server.url).answer(request, lambda _: None)

@@ -1,0 +1,79 @@
+"""Agents against servers that shape their streams in every known way, over real HTTP, in both wire formats.
+
+In every case each call has one answer, the next request is valid, and nothing that was cut off is executed.
+"""
+
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+
+from agent import Agent, tool
+from agent.events import BackoffStarted, CallAnswered, InferenceFailed
+from agent.models import OpenAIModel
+from agent.models.wires import WIRES, Api
+from agent.tools import Tool
+from tests.agent.models.hostile_server import Server
+from tests.agent.models.shapes import SHAPES, Shape, words
+from tests.agent.models.wire_validity import mistakes
+
+pytestmark = pytest.mark.anyio
+
+CASES = [pytest.param(api, name, id=f"{api}: {name}") for api in get_args(Api) for name in SHAPES[api]]
+
+
+def recording(ran: list[str]) -> list[Tool]:
+    """Two tools that write down what they did."""
+
+    @tool
+    async def note(text: str) -> str:
+        """Write something down."""
+        ran.append(f"noted {text}")
+        return f"noted {text}"
+
+    @tool
+    async def ping() -> str:
+        """Answer."""
+        ran.append("pong")
+        return "pong"
+
+    return [note, ping]
+
+
+@pytest.mark.parametrize(("api", "name"), CASES)
+async def test_every_call_has_one_answer_and_what_was_cut_off_never_runs(
+    server: Server, tmp_path: Path, api: Api, name: str
+) -> None:
+    shape: Shape = SHAPES[api][name]
+    ran: list[str] = []
+    server.stream(*shape.events, done=shape.done)
+    server.stream(*words(api, "All done."))
+    model = OpenAIModel("m", api=api, base_url=server.url)
+
+    with Agent(model, recording(ran), workspace=tmp_path, wait=lambda _: 0.0) as agent:
+        run = await agent.run("go")
+
+    assert (run.status, run.text) == ("completed", "All done.")
+    answers = [event.result for event in run.events if isinstance(event, CallAnswered)]
+    assert len(answers) == len(shape.answers)
+    assert all(answer.startswith(start) for answer, start in zip(answers, shape.answers, strict=True)), answers
+    assert ran == shape.ran
+    assert [type(event) for event in run.events if isinstance(event, InferenceFailed | BackoffStarted)] == (
+        [InferenceFailed, BackoffStarted] if shape.broken else []
+    )
+    assert [line for line, _, _ in server.requests] == [f"POST /v1{WIRES[api].path} HTTP/1.1"] * 2
+    assert [problem for _, _, body in server.requests for problem in mistakes(api, body)] == []
+
+
+async def test_the_validator_of_these_tests_sees_what_is_wrong() -> None:
+    call: dict[str, Any] = {"id": "a", "function": {"name": "note", "arguments": "{}"}}
+    asked, result = {"role": "assistant", "tool_calls": [call]}, {"role": "tool", "tool_call_id": "a", "content": ""}
+    item = {"type": "function_call", "call_id": "a", "name": "note", "arguments": "{}"}
+    output = {"type": "function_call_output", "call_id": "a", "output": ""}
+
+    assert mistakes("chat", {"messages": [asked, result]}) == []
+    assert mistakes("chat", {"messages": [asked]}) == ["calls ['a'] are answered by []"]
+    assert mistakes("chat", {"messages": [asked, {"role": "user"}, result]})
+    assert mistakes("responses", {"input": [item, output]}) == []
+    assert mistakes("responses", {"input": [item, {"role": "user"}, output]})
+    assert mistakes("responses", {"input": [item, item, output, output]}) == ["ids are used twice: ['a', 'a']"]

@@ -1,0 +1,393 @@
+"""What happens under a preset: short scripted runs, each of which shows what one option does."""
+
+import json
+import re
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import pytest
+from attrs import evolve
+
+from agent import Agent, Preset, Tool, answer, call, tool
+from agent.cli.person import STOPS, Person, approval_question
+from agent.cli.screen import screen_on
+from agent.cli.setup import tools_of
+from agent.cli.telling import command_of
+from agent.events import ApprovalAsked, CallAnswered, InferenceRequested, ProposedAction
+from agent.messages import ToolMessage
+from agent.models import ModelError, ModelRequest
+from agent.run import Run
+from agent.tools import ShellCommand
+from bp import Step
+from tests.agent.conftest import MakeAgent
+
+Scene = Callable[[MakeAgent, Preset], Awaitable[Any]]
+"""Runs an agent under a preset and returns what came of it."""
+
+
+@tool(category="read")
+def look(at: int) -> str:
+    """Look at something."""
+    return f"seen {at}"
+
+
+@tool(category="write")
+def change(what: int = 0) -> str:
+    """Change something."""
+    return f"changed {what}"
+
+
+@tool(category="admin")
+def deploy_app(where: str = "here") -> str:
+    """Deploy something."""
+    return f"deployed {where}"
+
+
+@tool(category="read")
+def fail(at: int) -> str:
+    """Fail."""
+    raise RuntimeError(f"failed {at}")
+
+
+@tool(name="bash", category="write")
+def pretended_bash(command: Annotated[str, ShellCommand()]) -> str:
+    """Run nothing: what the gate makes of a command is seen all the same."""
+    return f"ran {command}"
+
+
+def results(run: Run) -> list[str]:
+    return [message.text for message in run.messages if isinstance(message, ToolMessage)]
+
+
+def fate(result: str) -> str:
+    """What became of a call, in one word, or in the rule that refused it."""
+    words = ("ran", "seen", "changed", "deployed")
+    if result.startswith(words):
+        return "ran"
+    if result.startswith("denied: no person present"):
+        return "nobody there"
+    return result.removeprefix("rejected: by_constitution: deny: ").partition(":")[0]
+
+
+def within(preset: Preset, workspace: Path) -> tuple[Tool, ...]:
+    return tools_of(preset, workspace)
+
+
+async def thirty_turns(make_agent: MakeAgent, preset: Preset) -> tuple[str, int]:
+    """How a run ends whose model wants thirty turns, and how often it was asked."""
+    agent = make_agent(*[call("look", at=n) for n in range(29)], "Done.", tools=[look], preset=preset)
+
+    run = await agent.run("Go on")
+
+    return run.status, run.events.count(InferenceRequested())
+
+
+async def at_the_limit(make_agent: MakeAgent, preset: Preset) -> tuple[str, str, str]:
+    """Status, reason and last words of a run whose limit is one turn."""
+    preset = evolve(preset, max_iterations=1)
+
+    run = await make_agent(answer("I look.", call("look", at=1)), "Done.", tools=[look], preset=preset).run("Go")
+
+    return run.status, run.reason, run.text
+
+
+async def stopped_in_a_batch(make_agent: MakeAgent, preset: Preset) -> tuple[str, list[str]]:
+    """What becomes of two calls when somebody asks to stop while the first one runs."""
+    running: list[Run] = []
+
+    @tool(category="read")
+    async def look(at: int) -> str:
+        """Look, and have somebody ask to stop meanwhile."""
+        if at == 1:
+            running[0].stop()
+        return f"seen {at}"
+
+    agent = make_agent([call("look", at=1), call("look", at=2)], "Done.", tools=[look], preset=preset)
+    async with agent.start("Look twice") as run:
+        running.append(run)
+
+    return run.status, [result.partition(":")[0] for result in results(run)]
+
+
+async def nonstop_is_typed(make_agent: MakeAgent, preset: Preset) -> str:
+    """How a run ends while which somebody types a line with the letters of "stop", but not the word."""
+    heard: list[Person] = []
+
+    @tool(category="read")
+    async def look(at: int) -> str:
+        """Look, and have somebody type meanwhile."""
+        heard[0].hear("go on nonstop")
+        return f"seen {at}"
+
+    agent = make_agent(call("look", at=1), "Done.", tools=[look], preset=preset)
+    async with agent.start("Look") as run:
+        screen = screen_on(open("/dev/null", "w"))  # noqa: SIM115
+        heard.append(Person(screen, present=True, stop=run.stop, stops=STOPS[preset.stop_text]))
+    screen.stream.close()
+
+    return run.status
+
+
+async def dangerous_command(make_agent: MakeAgent, preset: Preset) -> tuple[str, list[str]]:
+    """What becomes of `chmod 777`, and which questions a person who says yes is asked."""
+    questions: list[str] = []
+
+    def yes(asked: ApprovalAsked) -> bool:
+        questions.append(approval_question(command_of(asked.call)))
+        return True
+
+    said = call("bash", command="chmod 777 notes.txt")
+    run = await make_agent(said, "Done.", tools=[pretended_bash], preset=preset, approve=yes).run("Open it")
+
+    return fate(results(run)[0]), questions
+
+
+async def a_harmless_command(make_agent: MakeAgent, preset: Preset) -> str:
+    """What becomes of `cat notes.txt` where there is a policy."""
+    preset = evolve(preset, policy=preset.policy or "default")
+    said = call("bash", command="cat notes.txt")
+
+    run = await make_agent(said, "Done.", tools=[pretended_bash], preset=preset).run("Read it")
+
+    return fate(results(run)[0])
+
+
+async def nobody_there(make_agent: MakeAgent, preset: Preset) -> str:
+    """What becomes of a command that reaches another host when no person is present."""
+    said = call("bash", command="curl https://example.com")
+
+    run = await make_agent(said, "Done.", tools=[pretended_bash], preset=preset).run("Fetch it")
+
+    return fate(results(run)[0])
+
+
+async def three_categories(make_agent: MakeAgent, preset: Preset) -> list[str]:
+    """What becomes of a call that reads, one that writes and one that administers, with nobody there."""
+    calls = [call("look", at=1), call("change"), call("deploy_app")]
+
+    run = await make_agent(calls, "Done.", tools=[look, change, deploy_app], preset=preset).run("Go")
+
+    return [fate(result) for result in results(run)]
+
+
+async def three_categories_in_a_job(make_agent: MakeAgent, preset: Preset) -> list[str]:
+    """The same in a job."""
+    return await three_categories(make_agent, evolve(preset, mode="cron"))
+
+
+async def unknown_tool(make_agent: MakeAgent, preset: Preset) -> tuple[str, str]:
+    """How a run goes on after a call of a tool that is not there, and what its model is told."""
+    run = await make_agent(call("lok", at=1), "Sorry.", tools=[look], preset=preset).run("Look")
+
+    return run.status, results(run)[0]
+
+
+async def six_failures(make_agent: MakeAgent, preset: Preset) -> tuple[str, str, int]:
+    """How a run ends whose tool fails six times in a row, and after how many failures."""
+    agent = make_agent(*[call("fail", at=n) for n in range(6)], "Done.", tools=[fail], preset=preset)
+
+    run = await agent.run("Try")
+
+    return run.status, run.reason, len(results(run))
+
+
+async def three_empty_answers(make_agent: MakeAgent, preset: Preset) -> tuple[str, str]:
+    """How a run ends whose model says nothing three times."""
+    run = await make_agent("", " ", "", "Done.", tools=[], preset=preset).run("Go")
+
+    return run.status, run.reason
+
+
+async def four_broken_inferences(make_agent: MakeAgent, preset: Preset) -> tuple[str, str]:
+    """How a run ends whose model cannot be reached four times."""
+
+    def broken(_: ModelRequest) -> str:
+        raise ModelError("unreachable", retryable=True)
+
+    run = await make_agent(*[broken] * 4, "Done.", tools=[], preset=preset).run("Go")
+
+    return run.status, run.reason
+
+
+async def batch_of_two(make_agent: MakeAgent, preset: Preset) -> list[str]:
+    """In which order two calls of one answer are proposed and answered."""
+    order: list[str] = []
+
+    def note(step: Step) -> None:
+        if isinstance(step.event, ProposedAction | CallAnswered):
+            order.append(step.event.name)
+
+    agent = make_agent([call("change", what=1), call("change", what=2)], "Done.", tools=[change], preset=preset)
+    agent = _watched(agent, note)
+    await agent.run("Change both")
+
+    return order
+
+
+def _watched(agent: Agent, on_step: Callable[[Step], None]) -> Agent:
+    agent._on_step = on_step
+    return agent
+
+
+async def reading_outside(make_agent: MakeAgent, preset: Preset) -> str:
+    """What becomes of reading a file beside the workspace."""
+    return await _reading("../beside.txt", make_agent, preset)
+
+
+async def reading_a_key(make_agent: MakeAgent, preset: Preset) -> str:
+    """What becomes of reading ~/.ssh/key where paths have no other bounds."""
+    return await _reading("~/.ssh/key", make_agent, evolve(preset, bounded=False))
+
+
+async def reading_the_agents_folder(make_agent: MakeAgent, preset: Preset) -> str:
+    """What becomes of reading ~/.agent/workspace/notes.txt where paths have bounds."""
+    return await _reading("~/.agent/workspace/notes.txt", make_agent, evolve(preset, bounded=True))
+
+
+async def _reading(path: str, make_agent: MakeAgent, preset: Preset) -> str:
+    """Read a file that is there; all are below the home folder of the test, as the workspace is."""
+    home, workspace = Path.home(), Path.home() / "workspace"
+    for file in (home / "beside.txt", home / ".ssh" / "key", home / ".agent" / "workspace" / "notes.txt"):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("seen")
+
+    run = await make_agent(call("read_file", path=path), "Done.", tools=within(preset, workspace), preset=preset).run(
+        "Read"
+    )
+
+    return fate(results(run)[0])
+
+
+async def reading_a_long_file(make_agent: MakeAgent, preset: Preset) -> int:
+    """How many bytes of a file of 300,000 the model is shown."""
+    workspace = Path.home() / "workspace"
+    (workspace / "long.txt").write_text("x" * 300_000)
+
+    run = await make_agent(
+        call("read_file", path="long.txt"), "Done.", tools=within(preset, workspace), preset=preset
+    ).run("Read")
+
+    return results(run)[0].partition("\n")[0].count("x")
+
+
+async def a_short_sleep(make_agent: MakeAgent, preset: Preset) -> tuple[str, str]:
+    """What becomes of a command that takes a moment, and how long the model is told that commands may take."""
+    preset = evolve(preset, result_form="text")
+    agent = make_agent(
+        call("bash", command="sleep 0.2; echo ran"),
+        "Done.",
+        tools=within(preset, Path.home() / "workspace"),
+        preset=preset,
+    )
+
+    run = await agent.run("Sleep")
+
+    said = re.search(r"A command ends after (.*) unless", agent.system_prompt)
+    return fate(results(run)[0]), said[1] if said else ""
+
+
+async def _command(command: str, make_agent: MakeAgent, preset: Preset, **arguments: object) -> ToolMessage:
+    """What a command answers; nothing judges it."""
+    preset = evolve(preset, policy=None)
+    agent = make_agent(
+        call("bash", {"command": command, **arguments}),
+        "Done.",
+        tools=within(preset, Path.home() / "workspace"),
+        preset=preset,
+    )
+
+    run = await agent.run("Go")
+
+    return next(message for message in run.messages if isinstance(message, ToolMessage))
+
+
+async def _told(command: str, make_agent: MakeAgent, preset: Preset, **arguments: object) -> ToolMessage:
+    """The same in words, all of them."""
+    return await _command(command, make_agent, evolve(preset, result_form="text", compact=None), **arguments)
+
+
+async def an_hour_asked_for(make_agent: MakeAgent, preset: Preset) -> str:
+    """To how many seconds a timeout of an hour is cut."""
+    answered = await _told("true", make_agent, preset, timeout=3600)
+
+    found = re.search(r"timeout of 3600 seconds clamped to (\d+)", answered.text)
+    return found[1] if found else "none"
+
+
+async def which_shell(make_agent: MakeAgent, preset: Preset) -> str:
+    """Which shell runs a command, and whether it is a login shell."""
+    asking = 'tr "\\0" " " < /proc/$$/cmdline'
+    answered = await _told(asking, make_agent, preset)
+
+    return " ".join(answered.text.split()[:2])
+
+
+async def a_variable_of_ours(make_agent: MakeAgent, preset: Preset) -> str:
+    """What a command sees of a variable that is not on the list."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OF_OURS", "ours")
+        answered = await _told('echo "$OF_OURS"', make_agent, preset)
+
+    return answered.text.replace("(no output)", "").strip()
+
+
+async def three_thousand_lines(make_agent: MakeAgent, preset: Preset) -> int:
+    """How many of 3,000 lines the model is shown."""
+    answered = await _told("yes line | head -n 3000", make_agent, preset)
+
+    return answered.text.splitlines().count("line")
+
+
+async def both_ends(make_agent: MakeAgent, preset: Preset) -> tuple[bool, bool]:
+    """Whether the model is shown the beginning and the end of a long output."""
+    preset = evolve(preset, output_limit=1000)
+    answered = await _told("echo first; yes | head -n 2000; echo last", make_agent, preset)
+
+    lines = answered.text.splitlines()
+    return "first" in lines, "last" in lines
+
+
+async def a_whole_output_in_a_file(make_agent: MakeAgent, preset: Preset) -> bool:
+    """Whether the model is told of a file with all of a long output."""
+    preset = evolve(preset, output_limit=1000)
+    answered = await _told("yes | head -n 2000", make_agent, preset)
+
+    files = [Path(word) for word in re.findall(r"/[^\s\]]+", answered.text)]
+    found = [file for file in files if file.is_file()]
+    assert all(file.read_bytes() == b"y\n" * 2000 for file in found)
+    return bool(found)
+
+
+async def characters_of_a_long_line(make_agent: MakeAgent, preset: Preset) -> int:
+    """How many characters of a line of 60,000 the model is shown."""
+    preset = evolve(preset, result_form="text", output_limit=200_000)
+    answered = await _command("head -c 60000 /dev/zero | tr '\\0' x", make_agent, preset)
+
+    return len(answered.text)
+
+
+async def form_of_a_result(make_agent: MakeAgent, preset: Preset) -> str:
+    """The schema of what a command answers, or "text"."""
+    answered = await _command("echo ran", make_agent, preset)
+
+    return str(json.loads(answered.text)["schema"]) if answered.text.startswith("{") else "text"
+
+
+async def exit_code_three(make_agent: MakeAgent, preset: Preset) -> tuple[str, bool]:
+    """What the model is told of a command that exits with 3, and whether that is an error."""
+    answered = await _told("exit 3", make_agent, preset)
+
+    return answered.text.splitlines()[-1], answered.is_error
+
+
+async def system_prompt(make_agent: MakeAgent, preset: Preset) -> str:
+    """The sentence of the system prompt that is this preset's own."""
+    agent = make_agent("Done.", tools=[look], preset=preset)
+
+    await agent.run("Go")
+
+    prompt = agent.model.requests[0].system_prompt  # type: ignore[attr-defined]
+    assert re.search(r"^Your tools: (.*, )?look\.", prompt, re.M)
+    assert "{" not in prompt
+    return str(prompt).split("\n")[2]

@@ -1,0 +1,176 @@
+"""The table of differences between the specified systems: for each option, what happens under each preset.
+
+A row is a scene and what comes of it under each preset. `other` changes the option to what another preset chose; then
+something else must come of it. A new option needs a row here; what only tools obey waits in LATER.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from attrs import frozen
+
+from agent import Preset
+from tests.agent.presets import long_scenes, scenes
+from tests.agent.presets.scenes import Scene
+
+Changes = Mapping[str, Any]
+
+
+@frozen
+class Row:
+    """One option: the scene that shows it, the outcome under each preset, and another choice."""
+
+    option: str
+    scene: Scene
+    cells: Mapping[str, Any]
+    other: Callable[[Preset], Any]
+
+
+ORDER = ("default", "workspace", "autonomous", "coding", "gated", "passthrough")
+
+
+def cells(*outcomes: Any) -> dict[str, Any]:
+    """The outcomes under the presets, in their order."""
+    return dict(zip(ORDER, outcomes, strict=True))
+
+
+def all_alike(outcome: Any) -> dict[str, Any]:
+    return dict.fromkeys(ORDER, outcome)
+
+
+def always(value: Any) -> Callable[[Preset], Any]:
+    return lambda _: value
+
+
+def either(option: str, one: Any, another: Any) -> Callable[[Preset], Any]:
+    """The one of two values that a preset has not chosen."""
+    return lambda preset: another if getattr(preset, option) == one else one
+
+
+LIMIT_TEXT = "Stopped: maximum iteration limit reached."
+QUESTION = "Approve command: chmod 777 notes.txt? (yes/no)"
+ANSWERED, DOOMED = ("completed", "answered"), ("doom_loop", "doom_loop", 2)
+NO_SUMMARY: list[str] = []
+NO_QUESTION: list[str] = []
+ASKED, RAN = ("ran", [QUESTION]), ("ran", NO_QUESTION)
+TWENTY, THIRTY = ("limit", 20), ("completed", 30)
+FIVE_FAILURES, SIX_FAILURES = ("failed", "too_many_failures", 5), ("completed", "answered", 6)
+NEAREST, PLAIN = "not executed: unknown tool 'lok'; nearest: look", "not executed: unknown tool 'lok'"
+TWO_MINUTES, ONE_MINUTE, ENDLESS = "120 seconds", "60 seconds", "as long as it takes"
+ONE_BY_ONE = ["proposed_action", "call_answered"] * 2
+
+ROWS = (
+    Row("max_iterations", scenes.thirty_turns,
+        cells(TWENTY, TWENTY, ("limit", 25), THIRTY, THIRTY, THIRTY),
+        always(3)),
+    Row("limit_text", scenes.at_the_limit,
+        all_alike(("limit", "max_iterations", LIMIT_TEXT))
+        | {"autonomous": ("limit", "max_iterations", f"{LIMIT_TEXT}\n\nLast response: I look.")},
+        always("Enough.")),
+    Row("stop_after", scenes.stopped_in_a_batch,
+        all_alike(("stopped", ["seen 1", "skipped"])) | {"autonomous": ("stopped", ["seen 1", "seen 2"])},
+        either("stop_after", "call", "step")),
+    Row("stop_text", scenes.nonstop_is_typed,
+        all_alike("completed") | {"autonomous": "stopped"},
+        either("stop_text", "word", "letters")),
+    Row("policy", scenes.dangerous_command,
+        cells(ASKED, ("blocklist", NO_QUESTION), ASKED, RAN, ("open_to_everybody", NO_QUESTION), RAN),
+        lambda preset: "default" if preset.policy in (None, "passthrough") else None),
+    Row("policy", scenes.nobody_there,
+        cells("nobody there", "nobody there", "nobody there", "ran", "reach_network", "ran"),
+        lambda preset: "default" if preset.policy in (None, "passthrough") else None),
+    Row("policy_rules", scenes.a_harmless_command, all_alike("ran"), always(("deny read",))),
+    Row("commands", scenes.a_harmless_command, all_alike("ran"), always(("deny -- cat notes.txt",))),
+    Row("mode", scenes.three_categories,
+        all_alike(["ran", "ran", "ran"]) | {"workspace": ["ran", "ran", "nobody there"]},
+        always("cron")),
+    Row("allow", scenes.three_categories_in_a_job,
+        all_alike(["ran", "write_not_listed", "admin_not_listed"]),
+        always(("deploy_app",))),
+    Row("unknown_tool", scenes.unknown_tool,
+        cells(*[("completed", text) for text in (NEAREST, NEAREST, NEAREST, PLAIN, PLAIN, NEAREST)]),
+        either("unknown_tool", "error", "nearest")),
+    Row("max_failures", scenes.six_failures,
+        all_alike(SIX_FAILURES) | {"default": FIVE_FAILURES, "autonomous": FIVE_FAILURES},
+        either("max_failures", None, 5)),
+    Row("max_empty_answers", scenes.three_empty_answers, all_alike(("failed", "empty_answers")), always(4)),
+    Row("doom_loop", long_scenes.three_times_the_same,
+        all_alike(("completed", "answered", 3)) | {"default": DOOMED, "passthrough": DOOMED},
+        either("doom_loop", None, 3)),
+    Row("max_tokens", long_scenes.three_turns_of_a_hundred_tokens, all_alike(ANSWERED), always(150)),
+    Row("max_tokens_per_iteration", long_scenes.three_turns_of_a_hundred_tokens, all_alike(ANSWERED), always(50)),
+    Row("max_cost", long_scenes.three_turns_at_a_price, all_alike(ANSWERED), always(0.0001)),
+    Row("prices", long_scenes.a_limit_on_cost,
+        all_alike(("refused", "max_cost needs the price of 'scripted'")),
+        always(("scripted=1/1",))),
+    Row("deadline", long_scenes.a_slow_tool, all_alike(ANSWERED), always(0.05)),
+    Row("complete_tool", long_scenes.a_text_before_complete,
+        all_alike(("completed", "answered", "Nearly.")) | {"autonomous": ("completed", "success", "All done.")},
+        either("complete_tool", True, False)),
+    Row("objective_tool", long_scenes.an_objective,
+        all_alike(("completed", "answered", "Nearly.")) | {"autonomous": ("completed", "success", "All done.")},
+        either("objective_tool", True, False)),
+    Row("context_tokens", long_scenes.a_long_conversation, all_alike(21), always(500)),
+    Row("compaction", long_scenes.a_full_context, all_alike(NO_SUMMARY), always("summary")),
+    Row("attempts", scenes.four_broken_inferences, all_alike(("failed", "inference_failed")), always(5)),
+    Row("sequential", scenes.batch_of_two, all_alike(ONE_BY_ONE), always(False)),
+    Row("bounded", scenes.reading_outside,
+        cells("outside_allowed_paths", "outside_allowed_paths", "ran", "ran", "outside_allowed_paths", "ran"),
+        either("bounded", True, False)),
+    Row("denied_paths", scenes.reading_a_key,
+        cells("outside_allowed_paths", "outside_allowed_paths", "ran", "ran", "read_secret", "ran"),
+        lambda preset: () if preset.denied_paths else ("~/.ssh",)),
+    Row("allowed_paths", scenes.reading_the_agents_folder,
+        all_alike("outside_allowed_paths") | {"workspace": "ran", "coding": "permission denied"},
+        lambda preset: () if preset.allowed_paths else ("~/.agent/workspace",)),
+    Row("timeout", scenes.a_short_sleep,
+        cells(*[("ran", said) for said in (TWO_MINUTES, TWO_MINUTES, TWO_MINUTES, ENDLESS, TWO_MINUTES, ONE_MINUTE)]),
+        always(0.05)),
+    Row("max_timeout", scenes.an_hour_asked_for,
+        cells("600", "600", "300", "none", "600", "600"),
+        always(500.0)),
+    Row("shell", scenes.which_shell,
+        cells("bash -c", "bash -c", "bash -c", "bash -c", "sh -c", "bash -lc"),
+        lambda preset: "bash -lc" if preset.shell == "bash -c" else "bash -c"),
+    Row("env", scenes.a_variable_of_ours,
+        cells("", "", "ours", "ours", "ours", "ours"),
+        either("env", "allowlist", "inherit")),
+    Row("nonzero_is_error", scenes.exit_code_three,
+        all_alike(("[exit code 3]", False)) | {"coding": ("[exit code 3]", True)},
+        either("nonzero_is_error", True, False)),
+    Row("output_lines", scenes.three_thousand_lines,
+        all_alike(3000) | {"coding": 2000},
+        always(10)),
+    Row("output_keep", scenes.both_ends,
+        all_alike((True, True)) | {"coding": (False, True)},
+        always("head")),
+    Row("spill", scenes.a_whole_output_in_a_file,
+        all_alike(False) | {"coding": True},
+        either("spill", True, False)),
+    Row("compact", scenes.characters_of_a_long_line,
+        all_alike(60_000) | {"passthrough": 6000},
+        always(100)),
+    Row("result_form", scenes.form_of_a_result,
+        all_alike("text") | {"passthrough": "z2e.tool_observation.v1"},
+        either("result_form", "text", "envelope")),
+    Row("output_limit", scenes.reading_a_long_file,
+        cells(204_800, 204_800, 204_800, 51_200, 204_800, 65_536),
+        always(1000)),
+    Row("system_prompt", scenes.system_prompt,
+        cells(
+            "Every call is judged before it runs. A call that is rejected did not happen: read why, find another way"
+            " or say so.",
+            "Every call is judged before it runs. A call that is rejected did not happen: read why, find another way"
+            " or say so. Commands like rm, sudo, dd and chmod 777 are never run.",
+            "A person has to approve what deletes recursively, needs other privileges, reaches other hosts or changes"
+            " the system;",
+            "Look before you change something, change what the task needs, and check what you changed.",
+            "Every call passes a gate that approves or rejects it; nobody is asked. The calls of one turn run one after"
+            " the other.",
+            "Commands run as you write them, in a login shell: nobody looks at them first. Read the exit code of each.",
+        ),
+        always("You are in {workspace}.\nYour tools: {tools}.\nBe brief.")),
+)  # fmt: skip
+
+ELSEWHERE = {"config_file": "tests/agent/cli/test_configuring.py"}
+"""Options that no run of an agent shows, and where they are tested."""

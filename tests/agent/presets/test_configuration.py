@@ -1,0 +1,168 @@
+"""Configuration files: a preset and its options from YAML, told with file, line, column and the nearest valid key."""
+
+from pathlib import Path
+
+import pytest
+from attrs import evolve
+
+from agent.presets import PRESETS, OptionError, preset_from_file, save_options
+
+GOOD = """\
+# how we work here
+preset: workspace
+options:
+  max_iterations: 5       # enough
+  max_failures: null
+  timeout: 30
+  sequential: false
+  allow: [deploy_app, write_file]
+  limit_text: "Enough."
+security:
+  allowed_paths:
+    - ~/work
+  denied_paths: [~/work/secret, ~/.ssh]
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "config.yaml"
+
+
+def test_a_file_names_a_preset_and_changes_its_options(file: Path) -> None:
+    file.write_text(GOOD)
+
+    preset = preset_from_file(file)
+
+    assert preset == evolve(
+        PRESETS["workspace"],
+        allow=("deploy_app", "write_file"),
+        allowed_paths=("~/work",),
+        denied_paths=("~/work/secret", "~/.ssh"),
+        max_iterations=5,
+        limit_text="Enough.",
+        max_failures=None,
+        sequential=False,
+        timeout=30,
+    )
+
+
+@pytest.mark.parametrize("text", ["", "# nothing here\n", "{}\n", "options: {}\n", "security: {}\n"])
+def test_a_file_without_content_configures_nothing(file: Path, text: str) -> None:
+    file.write_text(text)
+
+    assert preset_from_file(file) == PRESETS["default"]
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "said"),
+    [
+        ("preset: gatd\n", "1:9", "there is no preset 'gatd'; the nearest is 'gated'"),
+        ("preset: 5\n", "1:9", "expected a text, found 5"),
+        ("pre: gated\n", "1:1", "unknown key 'pre'; did you mean 'preset'?"),
+        ("options:\n  max_iteration: 5\n", "2:3", "unknown key 'max_iteration'; did you mean 'max_iterations'?"),
+        ("options:\n  name: mine\n", "2:3", "unknown key 'name'"),
+        ("options:\n  max_iterations: -1\n", "2:19", "option max_iterations: 'max_iterations' must be >= 1: -1"),
+        ("options:\n  max_iterations: '5'\n", "2:19", "expected a whole number or none, found '5'"),
+        ("options:\n  max_iterations: 5.5\n", "2:19", "expected a whole number or none, found 5.5"),
+        ("options:\n  max_iterations: true\n", "2:19", "expected a whole number or none, found True"),
+        ("options:\n  max_iterations: &all true\n", "2:19", "expected a whole number or none, found True"),
+        ("options:\n  max_iterations: none\n", "2:19", "found 'none'; write null"),
+        ("options:\n  max_iterations: [5]\n", "2:19", "expected a whole number or none, found a list"),
+        ("options:\n  max_iterations: {a: 5}\n", "2:19", "expected a whole number or none, found a mapping"),
+        ("options:\n  sequential: yes\n", "2:15", "expected true or false, found 'yes'"),
+        ("options:\n  sequential: 1\n", "2:15", "expected true or false, found 1"),
+        ("options:\n  timeout: .nan\n", "2:12", "expected a number or none, found nan"),
+        ("options:\n  attempts:\n", "2:3", "expected a whole number, found nothing"),
+        ("options:\n  limit_text: 2026-01-01\n", "2:15", "expected a text, found datetime.date"),
+        ("options:\n  allow: deploy_app\n", "2:10", "expected a list of texts, found 'deploy_app'"),
+        ("options:\n  allow: [1]\n", "2:11", "expected a text, found 1"),
+        ("options:\n  stop_after: turn\n", "2:15", "expected 'call' or 'step', found 'turn'"),
+        ("options:\n  policy: defalt\n", "2:11", "option policy: there is no policy 'defalt'"),
+        ("options: [max_iterations]\n", "1:10", "expected a mapping with "),
+        ("security:\n  allow_paths: []\n", "2:3", "did you mean 'allowed_paths'?"),
+        ("security:\n  denied_paths: [~]\n", "2:18", "expected a text, found nothing"),
+        ("security:\n  denied_paths:\n    - ~/.ssh\n    - 5\n", "4:7", "expected a text, found 5"),
+        ("- preset\n", "1:1", "expected a mapping with 'preset', 'options', 'security', found a list"),
+        ("preset: gated\npreset: coding\n", "2:1", "not valid YAML: found duplicate key"),
+        ("options:\n  attempts: 1\n  attempts: 2\n", "3:3", "not valid YAML: found duplicate key"),
+        ("options: {attempts: 1\n", "2:1", "not valid YAML: "),
+        ("\tpreset: gated\n", "1:1", "not valid YAML: "),
+    ],
+)
+def test_a_mistake_is_told_with_file_line_and_column(file: Path, text: str, place: str, said: str) -> None:
+    file.write_text(text)
+
+    with pytest.raises(OptionError) as caught:
+        preset_from_file(file)
+
+    assert str(caught.value).startswith(f"{file}:{place}: ")
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"preset: \xff\n", "is not UTF-8"),
+        (b"&a [*a]\n", ""),
+        (b"[" * 5000, ""),
+        (b"preset: gated\n---\npreset: coding\n", "not valid YAML"),
+        (b"!!python/object/apply:os.system [ls]\n", ""),
+    ],
+)
+def test_what_is_no_configuration_at_all_is_one_sentence(file: Path, content: bytes, said: str) -> None:
+    file.write_bytes(content)
+
+    with pytest.raises(OptionError) as caught:
+        preset_from_file(file)
+
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_missing_file_and_a_folder_are_said_to_be_that(tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match=r"nosuch\.yaml: cannot be read: no such file or directory"):
+        preset_from_file(tmp_path / "nosuch.yaml")
+    with pytest.raises(OptionError, match="cannot be read: is a directory"):
+        preset_from_file(tmp_path)
+
+
+# Writing
+
+
+def test_saving_options_keeps_comments_order_and_quotes(file: Path) -> None:
+    file.write_text(GOOD)
+
+    preset = save_options(file, {"max_iterations": 7, "allow": ("deploy_app",), "max_failures": 2})
+
+    assert file.read_text() == GOOD.replace("max_iterations: 5 ", "max_iterations: 7 ").replace(
+        "max_failures: null", "max_failures: 2"
+    ).replace("allow: [deploy_app, write_file]", "allow:\n  - deploy_app").replace("    - ~/work", "  - ~/work")
+    assert preset == preset_from_file(file)
+    assert preset.max_iterations == 7
+
+
+def test_saving_makes_a_file_that_is_not_there(file: Path) -> None:
+    save_options(file, {"policy": None, "limit_text": "null"})
+
+    assert preset_from_file(file).policy is None
+    assert preset_from_file(file).limit_text == "null"
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"max_iterations": -1}, "option max_iterations: 'max_iterations' must be >= 1: -1"),
+        ({"max_iterations": "5"}, "option max_iterations: expected a whole number or none, found '5'"),
+        ({"max_iteration": 5}, "the nearest is 'max_iterations'"),
+    ],
+)
+def test_what_cannot_be_is_not_saved(file: Path, options: dict[str, object], said: str) -> None:
+    file.write_text(GOOD)
+
+    with pytest.raises(OptionError, match=said):
+        save_options(file, options)
+
+    assert file.read_text() == GOOD
+    assert list(file.parent.iterdir()) == [file]

@@ -1,0 +1,58 @@
+"""Every option of every preset: what happens under it, and that something else happens where it is changed."""
+
+from pathlib import Path
+
+import pytest
+from attrs import evolve, fields
+
+from agent import Preset
+from agent.cli.setup import UNOBEYED
+from agent.presets import PRESETS
+from tests.agent.conftest import MakeAgent
+from tests.agent.presets.table import ELSEWHERE, ORDER, ROWS, Row
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    """What is data differs on no event loop."""
+    return "asyncio"
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The workspace lies in a home folder that is the test's own."""
+    home = tmp_path / "home"
+    (home / "workspace").mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(home))
+    return home / "workspace"
+
+
+def name_of(row: Row) -> str:
+    return f"{row.option}, {row.scene.__name__}"
+
+
+@pytest.mark.parametrize("preset", PRESETS.values(), ids=lambda preset: preset.name)
+@pytest.mark.parametrize("row", ROWS, ids=name_of)
+async def test_each_cell_of_the_table_has_its_effect(make_agent: MakeAgent, row: Row, preset: Preset) -> None:
+    otherwise = evolve(preset, **{row.option: row.other(preset)})
+
+    outcome, other_outcome = await row.scene(make_agent, preset), await row.scene(make_agent, otherwise)
+
+    assert outcome == row.cells[preset.name]
+    assert other_outcome != outcome
+
+
+def test_the_table_has_all_presets_and_all_options() -> None:
+    """Whoever adds an option adds a row to the table, or says where else its effect is tested."""
+    options = {field.name for field in fields(Preset)} - {"name"}
+
+    assert tuple(PRESETS) == ORDER
+    assert options == {row.option for row in ROWS} | set(UNOBEYED) | set(ELSEWHERE)
+
+
+def test_two_presets_differ_only_in_data() -> None:
+    for preset in PRESETS.values():
+        values = {name: value for name, value in preset.configuration().items() if name != "name"}
+        assert evolve(PRESETS["default"], **values) == evolve(preset, name="default")

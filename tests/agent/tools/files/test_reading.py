@@ -1,0 +1,224 @@
+"""`read`: pages of text in bounded memory, and pictures as attachments (S2)."""
+
+import io
+import os
+import resource
+from pathlib import Path
+
+import PIL.Image
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from agent.tools import Workspace
+from agent.tools.cutting import cut_head, cut_tail, size_in_words
+from agent.tools.files import make_read
+from agent.tools.files.pages import read_page
+
+from .conftest import Use
+
+pytestmark = pytest.mark.anyio
+
+
+def numbered(count: int) -> str:
+    return "".join(f"line {number}\n" for number in range(1, count + 1))
+
+
+async def test_a_short_file_is_given_as_it_is(use: Use, root: Path) -> None:
+    (root / "a").write_bytes("\ufeffone\r\ntwo, no end".encode())
+
+    result = await use("read", path="a")
+
+    assert result.text == "\ufeffone\r\ntwo, no end"
+    assert dict(result.details) == {}
+
+
+async def test_2000_lines_are_shown_and_where_to_go_on(use: Use, root: Path) -> None:
+    (root / "long").write_text(numbered(2001))
+
+    result = await use("read", path="long")
+
+    assert result.text.endswith("line 2000\n\n[lines 1 to 2000 of 2001; use offset=2001 to go on]")
+    assert result.details["truncation"] == {
+        "cut_by": "lines", "total_lines": 2001, "total_bytes": len(numbered(2001)), "kept_lines": 2000,
+        "kept_bytes": len(numbered(2000)), "partial_line": False,
+    }  # fmt: skip
+    assert (await use("read", path="long", offset=2001)).text == "line 2001\n"
+
+
+async def test_exactly_2000_lines_are_whole(use: Use, root: Path) -> None:
+    (root / "exact").write_text(numbered(2000))
+
+    result = await use("read", path="exact")
+
+    assert result.text == numbered(2000)
+    assert dict(result.details) == {}
+
+
+async def test_50_kb_of_whole_lines_are_shown(use: Use, root: Path) -> None:
+    (root / "wide").write_text(("x" * 1023 + "\n") * 60)
+
+    result = await use("read", path="wide")
+
+    assert result.text.count("\n") == 51  # 50 lines, then an empty one and the notice
+    assert result.text.endswith("\n\n[lines 1 to 50 of 60 (50 KB limit); use offset=51 to go on]")
+    assert result.details["truncation"]["cut_by"] == "bytes"
+
+
+async def test_a_line_longer_than_50_kb_is_shown_in_part_and_said_so(use: Use, root: Path) -> None:
+    (root / "one").write_text("é" * 40_000)
+    (root / "two").write_text("é" * 40_000 + "\nnext\n")
+
+    assert (await use("read", path="one")).text == (
+        "é" * 25_600 + "\n\n[line 1 is longer than 50 KB, only its beginning is shown]"
+    )
+    assert (await use("read", path="two")).text.endswith("only its beginning is shown; use offset=2 to go on]")
+
+
+async def test_lines_are_read_from_an_offset_up_to_a_limit(use: Use, root: Path) -> None:
+    (root / "a").write_text(numbered(10))
+
+    assert (await use("read", path="a", offset=4, limit=2)).text == (
+        "line 4\nline 5\n\n[lines 4 to 5 of 10; use offset=6 to go on]"
+    )
+    assert (await use("read", path="a", offset=9, limit=2)).text == "line 9\nline 10\n"
+    assert (await use("read", path="a", offset=10, limit=99)).text == "line 10\n"
+
+
+async def test_an_offset_beyond_the_end_is_an_error_that_says_how_long_the_file_is(use: Use, root: Path) -> None:
+    (root / "a").write_text(numbered(3))
+    (root / "empty").touch()
+
+    assert (await use("read", path="a", offset=4)).text == "offset 4 is beyond the end of a, which has 3 lines"
+    assert (await use("read", path="a", offset=4)).is_error
+    assert (await use("read", path="empty")).text == "(empty file)"
+    assert (await use("read", path="a", offset=0)).is_error
+    assert (await use("read", path="a", limit=0)).is_error
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    lines=st.lists(st.sampled_from(["", "a", "bb", "é" * 3]), max_size=12),
+    end=st.booleans(),
+    first=st.integers(1, 14),
+    limit=st.none() | st.integers(1, 14),
+)
+def test_a_page_is_what_slicing_the_lines_gives(lines: list[str], end: bool, first: int, limit: int | None) -> None:
+    text = "\n".join(lines) + ("\n" if end and lines else "")
+    whole = text.encode().split(b"\n")
+    whole = [line + b"\n" for line in whole[:-1]] + ([whole[-1]] if whole[-1] else [])
+
+    page = read_page(io.BytesIO(text.encode()), first=first, limit=limit, most_lines=100, most_bytes=10_000)
+
+    assert page.total == len(whole)
+    assert page.cut.text.encode() == b"".join(whole[first - 1 :][: len(whole) if limit is None else limit])
+
+
+@settings(max_examples=100)
+@given(st.text("aé\n", max_size=30), st.integers(1, 6), st.integers(1, 12))
+def test_what_is_kept_of_a_text_keeps_to_both_limits(text: str, lines: int, size: int) -> None:
+    content = text.encode()
+
+    head, tail = (cut(content, most_lines=lines, most_bytes=size) for cut in (cut_head, cut_tail))
+
+    for cut in (head, tail):
+        assert len(cut.text.encode()) <= size
+        assert cut.kept_lines <= lines
+        assert (cut.cut_by is None) == (cut.text == text)
+    assert text.startswith(head.text)
+    assert text.endswith(tail.text)
+
+
+def test_sizes_are_said_as_people_say_them() -> None:
+    assert [size_in_words(size) for size in (1, 51_200, 5 << 20)] == ["1 bytes", "50 KB", "5 MB"]
+
+
+async def test_the_last_page_of_a_long_file_takes_bounded_memory(use: Use, root: Path) -> None:
+    with (root / "huge").open("wb") as file:
+        file.truncate(100 << 20)
+        file.seek(0, os.SEEK_END)
+        file.write(b"\nlast\n")
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+    result = await use("read", path="huge", offset=2)
+
+    assert result.text == "last\n"
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 20 * 1024  # KB
+
+
+def picture(size: tuple[int, int], kind: str) -> bytes:
+    written = io.BytesIO()
+    PIL.Image.new("P", size, 3).convert("RGB").save(written, kind)
+    return written.getvalue()
+
+
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "GIF", "WEBP"])
+async def test_a_picture_is_attached_as_it_is_when_it_is_small(use: Use, root: Path, kind: str) -> None:
+    (root / "p.txt").write_bytes(picture((30, 20), kind))
+
+    result = await use("read", path="p.txt")
+
+    assert result.text == f"[picture p.txt: image/{kind.lower()}, 30x20 pixels]"
+    assert [image.media_type for image in result.images] == [f"image/{kind.lower()}"]
+    assert result.images[0].content == picture((30, 20), kind)
+
+
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "GIF", "WEBP"])
+async def test_a_large_picture_is_made_to_fit_2000_by_2000(use: Use, root: Path, kind: str) -> None:
+    (root / "p").write_bytes(picture((2500, 500), kind))
+
+    result = await use("read", path="p")
+
+    assert result.text == f"[picture p: image/{kind.lower()}, 2000x400 pixels (made smaller, from 2500x500)]"
+    with PIL.Image.open(io.BytesIO(result.images[0].content)) as opened:
+        assert opened.size == (2000, 400)
+
+
+async def test_pictures_are_left_as_they_are_when_resizing_is_off(root: Path) -> None:
+    (root / "p").write_bytes(picture((2500, 10), "PNG"))
+
+    result = await make_read(Workspace(root), resize_pictures=False).run({"path": "p"})
+
+    assert result.images[0].content == picture((2500, 10), "PNG")
+
+
+async def test_a_picture_that_claims_too_many_pixels_is_refused(use: Use, root: Path) -> None:
+    for name, size in (("large", (8_000, 8_000)), ("bomb", (20_000, 20_000)), ("worse", (60_000, 60_000))):
+        content = bytearray(picture((10, 10), "PNG"))
+        content[16:24] = size[0].to_bytes(4) + size[1].to_bytes(4)
+        import zlib
+
+        content[29:33] = zlib.crc32(bytes(content[12:29])).to_bytes(4)
+        (root / name).write_bytes(content)
+
+        result = await use("read", path=name)
+
+        assert result.is_error
+        assert "pixels" in result.text
+
+
+async def test_half_a_picture_is_an_error(use: Use, root: Path) -> None:
+    (root / "p").write_bytes(picture((100, 100), "PNG")[:60])
+
+    result = await use("read", path="p")
+
+    assert result.is_error
+    assert result.text.startswith("not a picture that can be read")
+
+
+async def test_a_picture_without_the_extra_is_an_error_that_names_it(
+    use: Use, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "PIL", None)
+    monkeypatch.delitem(__import__("sys").modules, "PIL.Image")
+    (root / "p").write_bytes(b"\x89PNG\r\n\x1a\n")
+
+    assert (await use("read", path="p")).text == "cannot look at pictures: install the extra 'images' (pillow)"
+
+
+async def test_reading_keeps_to_the_workspace(use: Use, root: Path) -> None:
+    os.mkfifo(root / "fifo")
+
+    assert "outside the allowed paths" in (await use("read", path="/etc/hosts")).text
+    assert "is a FIFO" in (await use("read", path="fifo")).text
+    assert "is a directory" in (await use("read", path=".")).text

@@ -1,0 +1,48 @@
+"""The tools that search, over one workspace, with each engine that is installed."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.calls import ToolResult
+from agent.tools import Workspace
+from agent.tools.search import make_find, make_grep, make_list_files
+from agent.tools.search.patterns import Engine
+
+Use = Callable[..., Any]
+
+
+def plant(root: Path, files: dict[str, str | bytes]) -> None:
+    for name, content in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+@pytest.fixture(params=["python", "rg"])
+def engine(request: pytest.FixtureRequest, needs: Callable[[str], Path]) -> Engine:
+    if request.param == "rg":
+        needs("rg")
+    return "rg" if request.param == "rg" else "python"
+
+
+@pytest.fixture
+def grep(root: Path, engine: Engine) -> Use:
+    tool = make_grep(Workspace(root), engine=engine, timeout=30)
+
+    async def grep(pattern: str, **arguments: Any) -> ToolResult:
+        return await tool.run({"pattern": pattern, **arguments})
+
+    return grep
+
+
+@pytest.fixture
+def find(root: Path) -> Use:
+    tools = {"find": make_find(Workspace(root)), "list_files": make_list_files(Workspace(root))}
+
+    async def find(pattern: str, *, tool: str = "find", **arguments: Any) -> ToolResult:
+        return await tools[tool].run({"pattern": pattern, **arguments})
+
+    return find

@@ -1,0 +1,283 @@
+"""Tools from `tools.yaml`: structured commands, never shell text (S0 6.3, S6.7 to S6.9, S6.13)."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.calls import ToolCall, ToolResult
+from agent.effects.description import describe
+from agent.tools import Workspace
+from agent.tools.declared import DeclarationError, load_tools, read_declarations
+from agent.tools.toolbox import Toolbox
+
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("leaves_nothing")]
+
+KUBECTL = """\
+tools:
+  - name: kubectl_get
+    description: "Get Kubernetes resources"
+    category: read
+    cmd: ./show
+    args: ["get", "{{resource}}"]
+    optional_args:
+      namespace: ["-n", "{{namespace}}"]
+    parameters:
+      resource:
+        type: string
+        enum: [pods, services]
+        description: "The resource type"
+      namespace:
+        type: string
+        description: "The Kubernetes namespace"
+        pattern: "^[a-z0-9-]+$"
+        optional: true
+"""
+
+Declare = Callable[[str], Any]
+
+
+@pytest.fixture
+def declare(root: Path, tmp_path: Path) -> Declare:
+    """Tools of a file beside which lies a program `show`, which prints each of its arguments in brackets."""
+    program = tmp_path / "show"
+    program.write_text('#!/bin/sh\nfor argument; do printf "[%s]" "$argument"; done; echo\nenv >&2\n')
+    program.chmod(0o755)
+
+    def declare(text: str) -> Any:
+        (tmp_path / "tools.yaml").write_text(text)
+        tools = {tool.name: tool for tool in load_tools(tmp_path / "tools.yaml", Workspace(root))}
+
+        async def call(name: str, **arguments: Any) -> ToolResult:
+            return await tools[name].run(arguments)
+
+        call.tools = tools  # type: ignore[attr-defined]
+        return call
+
+    return declare
+
+
+def first_line(result: ToolResult) -> str:
+    assert not result.is_error, result.text
+    return result.text.splitlines()[0]
+
+
+async def test_s6_7_a_declared_tool_is_registered_and_callable(declare: Declare) -> None:
+    call = declare(KUBECTL)
+
+    assert first_line(await call("kubectl_get", resource="pods")) == "[get][pods]"
+    assert first_line(await call("kubectl_get", resource="pods", namespace="a-1")) == "[get][pods][-n][a-1]"
+    tool = call.tools["kubectl_get"]
+    assert (tool.category, tool.description) == ("read", "Get Kubernetes resources")
+    assert tool.parameters == {
+        "type": "object",
+        "properties": {
+            "resource": {"type": "string", "enum": ["pods", "services"], "description": "The resource type"},
+            "namespace": {
+                "type": "string", "pattern": "^(?:^[a-z0-9-]+$)$", "description": "The Kubernetes namespace",
+            },
+        },
+        "required": ["resource"],
+        "additionalProperties": False,
+    }  # fmt: skip
+
+
+FREE = """\
+tools:
+  - name: show
+    description: Show a text.
+    category: read
+    cmd: ./show
+    args: ["{{text}}", "--is={{text}}"]
+    parameters:
+      text: {type: string, maxLength: 100}
+"""
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["; rm -rf ~", "$(touch x)", "`touch x`", "a b  c", "'\"", "*", "${HOME}", "{{text}}", "| cat", "> out", "",
+     "é\n", "\\", "&"],
+)  # fmt: skip
+async def test_s6_8_metacharacters_are_only_characters(declare: Declare, root: Path, text: str) -> None:
+    result = await declare(FREE)("show", text=text)
+
+    assert result.text.startswith(f"[{text}][--is={text}]\n")
+    assert list(root.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ({"resource": "pods; rm -rf ~"}, "resource: expected one of 'pods', 'services'; found 'pods; rm -rf ~'"),
+        ({"resource": "pods", "namespace": "a;b"}, "namespace: expected a text that matches ^[a-z0-9-]+$ as a whole"),
+        ({"resource": "pods", "namespace": "a\n"}, "namespace: expected a text that matches"),
+        ({"resource": "pods", "namespace": "-all"}, "namespace: '-all' would be taken as an option"),
+        ({}, "resource: missing"),
+        ({"resource": "pods", "more": 1}, "more: unknown"),
+    ],
+)
+async def test_s6_9_values_that_do_not_fit_are_refused_before_anything_runs(
+    declare: Declare, arguments: dict[str, Any], problem: str
+) -> None:
+    result = await declare(KUBECTL)("kubectl_get", **arguments)
+
+    assert result.is_error
+    assert result.text.startswith("invalid arguments: " + problem)
+
+
+async def test_an_option_cannot_be_smuggled_in_except_where_it_is_listed_or_after_two_dashes(declare: Declare) -> None:
+    call = declare(
+        """\
+tools:
+  - {name: a, description: d, category: read, cmd: ./show, args: ["{{x}}"], parameters: {x: {type: string}}}
+  - {name: b, description: d, category: read, cmd: ./show, args: ["--", "{{x}}"], parameters: {x: {type: string}}}
+  - {name: c, description: d, category: read, cmd: ./show, args: ["{{x}}"],
+     parameters: {x: {type: string, enum: [-v, -q]}}}
+  - {name: d, description: d, category: read, cmd: ./show, args: ["{{x}}"], parameters: {x: {type: integer}}}
+  - {name: e, description: d, category: read, cmd: ./show, args: ["{{x}}{{y}}"],
+     parameters: {x: {type: string}, y: {type: string}}}
+"""
+    )
+
+    assert (await call("a", x="-rf")).text == (
+        "invalid arguments: x: '-rf' would be taken as an option; it may not begin with -"
+    )
+    assert first_line(await call("b", x="-rf")) == "[--][-rf]"
+    assert first_line(await call("c", x="-v")) == "[-v]"
+    assert (await call("d", x=-1)).is_error
+    assert first_line(await call("d", x=5.0)) == "[5]"
+    assert (await call("e", x="", y="-rf")).is_error
+
+
+async def test_flags_and_numbers_are_written_as_programs_expect_them(declare: Declare) -> None:
+    call = declare(
+        """\
+tools:
+  - name: list
+    description: List.
+    category: read
+    cmd: ./show
+    args: []
+    optional_args:
+      all: [--all]
+      count: ["--count={{ count }}"]
+    parameters:
+      all: {type: boolean, optional: true}
+      count: {type: number, minimum: 0, maximum: 9.5, optional: true}
+"""
+    )
+
+    assert first_line(await call("list", all=True, count=2.5)) == "[--all][--count=2.5]"
+    assert first_line(await call("list", all=False, count=3)) == "[--count=3]"
+    assert (await call("list", count=10)).is_error
+
+
+async def test_s6_13_declared_variables_are_passed_and_expanded_once(
+    declare: Declare, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DEPLOY_TOKEN", "secret ${HOME}")
+    monkeypatch.setenv("NOT_DECLARED", "hidden")
+    call = declare(
+        """\
+tools:
+  - name: deploy
+    description: Deploy.
+    category: admin
+    cmd: ./show
+    env: {TOKEN: "Bearer ${DEPLOY_TOKEN}", PLAIN: text}
+  - {name: missing, description: d, category: read, cmd: ./show, env: {X: "${NOT_SET_ANYWHERE}"}}
+"""
+    )
+
+    result = await call("deploy")
+
+    assert "TOKEN=Bearer secret ${HOME}\n" in result.text
+    assert "PLAIN=text\n" in result.text
+    assert "NOT_DECLARED" not in result.text
+    assert (await call("missing")).text == ("the environment variable NOT_SET_ANYWHERE is not set; the tool needs it")
+
+
+async def test_a_program_that_fails_or_is_not_there_is_told(declare: Declare) -> None:
+    call = declare(
+        """\
+tools:
+  - {name: none, description: d, category: read, cmd: no-such-program}
+  - {name: fails, description: d, category: read, cmd: "false"}
+"""
+    )
+
+    assert (await call("none")).text == "cannot start 'no-such-program': no such program on PATH"
+    assert (await call("fails")).text == "(no output)\n[exit code 1]"
+
+
+async def test_the_gate_sees_the_program_and_its_arguments(declare: Declare, root: Path, tmp_path: Path) -> None:
+    call = declare(KUBECTL)
+    toolbox = Toolbox(call.tools.values(), Workspace(root))
+
+    facts = describe(ToolCall("1", "kubectl_get", {"resource": "pods"}, "read"), toolbox)
+
+    assert facts.argv == (f"{tmp_path}/show", "get", "pods")
+    assert dict(facts.executables) == {f"{tmp_path}/show": f"{tmp_path}/show"}
+    assert facts.command is None
+
+
+HEAD = "tools:\n  - name: t\n    description: d\n    category: read\n    cmd: x\n"
+PARAMETER = HEAD + '    args: ["{{a}}"]\n    parameters:\n      a: '
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("tools: {}", ":1:8: expected a list, found a mapping"),
+        ("other: []", ":1:1: unknown key 'other'; valid keys are 'tools'"),
+        ("tools:\n  - cmd: x", ":2:5: the key 'name' is missing"),
+        ("tools: [", "not valid YAML"),
+        (HEAD + "    argz: []", ":6:5: unknown key 'argz'; did you mean 'args'?"),
+        (HEAD.replace("read", "reed"), ":4:15: expected one of 'read', 'write', 'admin', found 'reed'"),
+        (HEAD.replace("name: t", "name: a b"), ":2:11: 'a b' is no name for a tool"),
+        (HEAD.replace("cmd: x", 'cmd: "{{x}}"'), ":5:10: cmd is the program itself"),
+        (HEAD.replace("description: d", 'description: ""'), ":3:18: the text is empty"),
+        (HEAD + '    args: ["{{y}}"]', ":6:12: there is no parameter 'y'; parameters: none"),
+        (HEAD + '    args: ["{{y z}}"]', ":6:12: '{{y z}}' has braces that belong to no variable"),
+        (HEAD + "    args: [1]", ":6:12: expected a text, found 1"),
+        (
+            PARAMETER + '{type: string, optional: true}',
+            ":6:12: the parameter 'a' is optional; arguments with it belong in optional_args",
+        ),
+        (HEAD + "    parameters:\n      a: {type: string}", "the parameter 'a' stands in no argument"),
+        (HEAD + '    optional_args: {b: ["x"]}', "there is no parameter 'b' that these arguments could depend on"),
+        (PARAMETER + '{type: text}', ":8:17: expected one of 'string', "),
+        (PARAMETER + '{type: string, pattern: "["}', "no regular expression"),
+        (PARAMETER + '{type: integer, maxLength: 3}', "maxLength does not fit"),
+        (PARAMETER + '{type: string, enum: [1]}', "expected a string, found 1"),
+        (PARAMETER + '{type: string, enum: []}', "the list is empty"),
+        (PARAMETER + '{type: number, minimum: x}', "are numbers"),
+        (PARAMETER + '{type: string, optional: 1}', "true or false"),
+        (HEAD + "    env: {A=B: x}", "is no name for an environment variable"),
+        (HEAD + "    env: {A: 1}", "expected a text, found 1"),
+        (HEAD + HEAD.removeprefix("tools:\n"), ":6:11: the tool 't' is declared already, in "),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_said_at_load_with_file_line_and_column(tmp_path: Path, text: str, problem: str) -> None:
+    file = tmp_path / "tools.yaml"
+    file.write_text(text)
+
+    with pytest.raises(DeclarationError) as caught:
+        read_declarations(file)
+
+    assert str(caught.value).startswith(f"{file}:")
+    assert problem in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["", "tools:\n", "tools: []\n"])
+def test_a_file_may_declare_nothing(tmp_path: Path, text: str) -> None:
+    (tmp_path / "tools.yaml").write_text(text)
+
+    assert read_declarations(tmp_path / "tools.yaml") == ()
+
+
+def test_a_file_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(DeclarationError, match="cannot be read"):
+        read_declarations(tmp_path / "none.yaml")
