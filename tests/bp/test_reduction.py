@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bp import BThread, BThreadBody, Verification, bthread, event, start, sync, verify, where
+from bp import BThread, BThreadBody, Verification, any_of, bthread, event, start, sync, verify, where
 from tests.bp.philosophers import philosophers
 from tests.bp.programs import COLD, HOT, STOP, Ping, fails_after, keeps_saying, kinds, requests, says
 from tests.bp.scripts import HAPPENINGS, Author, Events, Say, Script
@@ -78,6 +78,12 @@ def test_an_event_is_not_put_off_for_ever() -> None:
     assert {violation.kind for violation in reduced.violations} == {"error", "never", "endless"}
 
 
+def test_what_takes_two_choices_is_not_put_off_for_ever_by_what_takes_one() -> None:
+    full, reduced = both(keeps_saying(sync(request=A)), says(sync(request=any_of(B, C))), fails_after(B), never=C)
+
+    assert set(kinds(reduced)) == set(kinds(full)) == {("error", "fails_after"), ("never", None)}
+
+
 def test_a_bthread_that_fails_hides_no_other() -> None:
     full, reduced = both(requests(A), fails_after(A).named("one"), requests(B), fails_after(B).named("other"))
 
@@ -95,6 +101,26 @@ def test_who_comes_to_block_later_is_thought_of() -> None:
     for blocker, held in ((says(sync(request=C), sync(block=A)), A), (starter(), B)):
         full, reduced = both(requests(held), blocker)
         assert kinds(reduced) == kinds(full) == [("deadlock", None)]
+
+
+def test_who_blocks_afterwards_is_thought_of() -> None:
+    """C can only come before A."""
+    full, reduced = both(says(sync(request=A), sync(block=C)), requests(C), never=C)
+
+    assert set(kinds(reduced)) == set(kinds(full)) == {("never", None), ("deadlock", None)}
+
+
+def test_who_comes_to_request_later_is_thought_of() -> None:
+    """After B nobody hears C any more; C is requested only after A."""
+
+    @bthread
+    def hears_either() -> BThreadBody:
+        said = yield sync(request=B, wait_for=C)
+        assert said == B
+
+    full, reduced = both(hears_either(), says(sync(request=A), sync(request=C)))
+
+    assert kinds(reduced) == kinds(full) == [("error", "hears_either")]
 
 
 def test_who_lifts_a_block_is_thought_of() -> None:
