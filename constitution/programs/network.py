@@ -65,7 +65,13 @@ NETWORK = (
         takes="-a --auth -o --output",
     ),
     Program(
-        "scp|sftp|rsync|rclone|lftp|ftp|tftp|ncftpput",
+        "sftp|lftp|ftp|tftp|ssh-copy-id",
+        [Does(Effect.UPLOAD, "operands", says="copy files between machines")],
+        takes="-b -i -P -p -o -c -e -u -F",
+        runs="-e",
+    ),
+    Program(
+        "scp|rsync|rclone|ncftpput",
         [
             Does(Effect.UPLOAD, words=r"^[^/\s]+:|^\w+://", says="copy files between machines"),
             Does(
@@ -75,7 +81,6 @@ NETWORK = (
                 says="delete what the copy does not have in {path}",
             ),
             Does(Effect.DELETE, "but_last", given="--remove-source-files"),
-            Does(Effect.RISKY_CODE, given="--rsync-path", says="start another program"),
             Does(Effect.READ, "but_last"),
             Does(Effect.WRITE, "last"),
         ],
@@ -83,6 +88,7 @@ NETWORK = (
         "--files-from --port "
         "--bwlimit --rsync-path --backup-dir --suffix --link-dest --compare-dest -T --temp-dir --partial-dir "
         "--log-file",
+        runs="-e --rsh --rsync-path",
     ),
     Program(
         "rclone",
@@ -131,7 +137,12 @@ NETWORK = (
                 words=r"^(create-.*|put-.*|update-.*|modify-.*|attach-.*|run-instances|stop-.*|reboot-.*|cp|mv|sync|invoke)$",
                 says="change the cloud",
             ),
-            Does(Effect.SHOW_SECRETS, words=r"^get-secret-value$", says="show secrets"),
+            Does(
+                Effect.SHOW_SECRETS,
+                words=r"^(get-secret-value|get-session-token|get-login-password|get-parameters?(-by-path)?|create-access-key"
+                r"|export-credentials|assume-role|get-federation-token)$",
+                says="show secrets",
+            ),
         ],
         takes="--profile --region --output --query",
         unless="--dryrun --dry-run",
@@ -150,6 +161,11 @@ NETWORK = (
                 says="change the cloud",
             ),
             Does(Effect.CLOUD_CHANGE, given="-X --method -f --field", says="change the cloud"),
+            Does(
+                Effect.SHOW_SECRETS,
+                words=r"^(print-access-token|print-identity-token|get-access-token|token|auth:token|config:get|secrets?)$",
+                says="show secrets",
+            ),
         ],
         takes="--project --region --zone -p -g -n --name -R --repo --format",
     ),
@@ -210,6 +226,15 @@ NETWORK = (
         takes="-h -U -p -u",
     ),
     Program(
+        "security|secret-tool",
+        [
+            Does(
+                Effect.TAKE_KEYS, words=r"^(find-\w+-password|dump-keychain|export|lookup|search)$", says="show secrets"
+            )
+        ],
+        takes="-s -a -w",
+    ),
+    Program(
         "op|vault|pass|bw|lpass|security|secret-tool|gopass|chamber|doppler|keyring",
         [
             Does(
@@ -222,9 +247,14 @@ NETWORK = (
     Program(
         "gpg|gpg2",
         [
-            Does(Effect.SHOW_SECRETS, given="--export-secret-keys --export-secret-subkeys", says="show secret keys"),
             Does(
-                Effect.SHOW_SECRETS,
+                Effect.TAKE_KEYS,
+                given="--export-secret-keys --export-secret-subkeys",
+                unless="--export",
+                says="show secret keys",
+            ),
+            Does(
+                Effect.TAKE_KEYS,
                 given="--delete-secret-keys --delete-secret-key --delete-secret-and-public-key",
                 says="delete secret keys",
             ),

@@ -18,14 +18,17 @@ __all__ = ["assign", "assignment_values", "command", "redirected", "unset"]
 
 def command(walk: "Walk", node: "Node", stdin: Flow, extra: list[str] | tuple[str, ...] = ()) -> Flow:
     """Expand a simple command, once for each value that its variables may have, and have it examined."""
-    expander = walk.expander()
+    expander, before = walk.expander(), walk.outputs
+    walk.outputs = []
     argv, stdin = _argv(walk, node, expander, stdin)
     if expander.doubtful:
         for choice in expander.several()[1:]:
             other = walk.expander()
             other.choice = choice
             walk.simple(node, [*_argv(walk, node, other, stdin)[0], *extra], stdin)
-    return walk.simple(node, [*argv, *extra], stdin)
+    flow = walk.simple(node, [*argv, *extra], stdin)
+    _printed(walk, flow, before)
+    return flow
 
 
 def _argv(walk: "Walk", node: "Node", expander: Expander, stdin: Flow) -> tuple[list[str], Flow]:
@@ -114,17 +117,26 @@ def unset(walk: "Walk", node: "Node", stdin: Flow) -> Flow:
 
 def redirected(walk: "Walk", node: "Node", stdin: Flow) -> Flow:
     """Walk a command with its redirections."""
+    before, walk.outputs = walk.outputs, []
     body = node.child_by_field_name("body")
-    redirects = node.children_by_field_name("redirect")
+    redirects = [child for child in node.named_children if "redirect" in child.type and child != body]
     extra = [word for child in redirects for word in late_words(walk, child)]
     for child in redirects:
         stdin = redirect(walk, child, stdin)
     flow = NOTHING
     if body is not None:
         flow = command(walk, body, stdin, extra) if body.type == "command" else walk.visit(body, stdin)
+    _printed(walk, flow, before)
     for child in redirects:
         flow = _after_heredoc(walk, child, flow)
     return flow
+
+
+def _printed(walk: "Walk", flow: Flow, before: list[str]) -> None:
+    """Have what a command printed go into the files that it was redirected to."""
+    targets, walk.outputs = walk.outputs, before
+    for target in targets:
+        walk.examiner.wrote(target, flow, walk)
 
 
 def _after_heredoc(walk: "Walk", redirect: "Node", flow: Flow) -> Flow:

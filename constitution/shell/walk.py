@@ -44,6 +44,12 @@ class Examiner(Protocol):
     def assigned(self, name: str, values: tuple[str, ...], walk: "Walk") -> None:
         """Take an assignment to a variable."""
 
+    def wrote(self, target: str, flow: Flow, walk: "Walk") -> None:
+        """Take what a command printed into a file."""
+
+    def substitute_file(self, flow: Flow, walk: "Walk") -> str:
+        """Take what a process substitution prints; return the name of the file that stands for it."""
+
     def report(self, finding: Finding) -> None:
         """Take a finding about the script itself."""
 
@@ -71,6 +77,7 @@ class Walk:
         self.source = b""
         self.active: tuple[str, ...] = ()
         self.called: set[str] = set()
+        self.outputs: list[str] = []  # files that the command at hand prints into
 
     def run(self, text: str, stdin: Flow = NOTHING) -> Flow:
         """Walk a whole script and return what it would write to its standard output."""
@@ -190,7 +197,7 @@ class Walk:
 
     def expander(self) -> Expander:
         """Return an expander of words in this scope."""
-        return Expander(self.source, self.scope, self.substitute)
+        return Expander(self.source, self.scope, self.substitute, self.substitute_file)
 
     def substitute(self, node: "Node") -> str:
         """Walk a substitution in a copy of the scope and return its text where that is known."""
@@ -200,6 +207,11 @@ class Walk:
         if flow.origin is Origin.NAMES and flow.names:
             return flow.names[0]
         return FETCHED if flow.origin in (Origin.FETCHED, Origin.DECODED) else UNKNOWN
+
+    def substitute_file(self, node: "Node") -> str:
+        """Walk a process substitution and return the name of the file that stands for it."""
+        stdin = ANYTHING if self.source[node.start_byte : node.start_byte + 1] == b">" else NOTHING
+        return self.examiner.substitute_file(self.isolated(lambda: blocks.sequence(self, node, stdin)), self)
 
     def text_of(self, node: "Node") -> str:
         """Return the source text of a node."""
@@ -230,8 +242,8 @@ VISITORS: dict[str, Visitor] = {
     "pipeline": blocks.pipeline,
     "list": blocks.and_or_list,
     "if_statement": blocks.branches,
-    "while_statement": blocks.branches,
-    "c_style_for_statement": blocks.branches,
+    "while_statement": blocks.loop,
+    "c_style_for_statement": blocks.loop,
     "for_statement": blocks.for_loop,
     "case_statement": blocks.case,
     "case_item": blocks.case_item,

@@ -4,10 +4,12 @@ import re
 from typing import TYPE_CHECKING
 
 from constitution.effects import Effect
-from constitution.interpreters import SED_STARTS, Reading, read_awk, read_code, read_python
+from constitution.interpreters import SED_STARTS, Reading, read_awk
+from constitution.lexicon import read_code
 from constitution.programs.options import read_line
+from constitution.python_code import read_python
 from constitution.shell.flow import NOTHING, Flow
-from constitution.special.shells import run_file, run_input
+from constitution.special.shells import INPUTS, run_file, run_input
 from constitution.zones import UNKNOWN
 
 if TYPE_CHECKING:
@@ -33,8 +35,8 @@ def python(examination: "Examination", name: str, argv: list[str], stdin: Flow, 
         examination.examine([modules[0], *line.operands], stdin, walk)
     if line.value_of("-c", "-m") or line.flags & {"-V", "--version", "-h", "--help"}:
         return
-    if line.operands and line.operands[0] != "-":
-        run_file(examination, name, line.operands[0], walk)
+    if line.operands and line.operands[0] not in INPUTS:
+        run_file(examination, name, line.operands[0], walk, read)
     else:
         run_input(examination, name, stdin, walk, read)
 
@@ -66,6 +68,9 @@ INLINE = {
 }
 
 
+JAVASCRIPT = ("node", "nodejs", "deno", "bun")
+
+
 def interpreter(examination: "Examination", name: str, argv: list[str], stdin: Flow, walk: "Walk") -> None:
     """Perl, Ruby, Node and others with code in an option, in a file, or in their input."""
     options = frozenset(INLINE[name].split())
@@ -73,7 +78,7 @@ def interpreter(examination: "Examination", name: str, argv: list[str], stdin: F
     codes = line.value_of(*options)
 
     def read(code: str) -> None:
-        touched(examination, name, read_code(code), code, walk)
+        touched(examination, name, read_code(code, backticks=name not in JAVASCRIPT), code, walk)
 
     for code in codes:
         read(code)
@@ -82,8 +87,8 @@ def interpreter(examination: "Examination", name: str, argv: list[str], stdin: F
             examination.found(Effect.WRITE, walk, program=name, path=file)
     if codes or line.flags & {"-v", "--version", "--help", "-h", "-c", "--check", "--test"}:
         return
-    if line.operands:
-        run_file(examination, name, line.operands[0], walk)
+    if line.operands and line.operands[0] not in INPUTS:
+        run_file(examination, name, line.operands[0], walk, read)
     else:
         run_input(examination, name, stdin, walk, read)
 
@@ -133,6 +138,13 @@ def terminal(examination: "Examination", name: str, argv: list[str], stdin: Flow
             examination.examine(list(command), NOTHING, walk)
 
 
+DEEDS = {
+    "fetched": (Effect.RUN_FETCHED_CODE, "run code that was downloaded or decoded"),
+    "shell": (Effect.GIVE_SHELL, "give another machine a shell"),
+    "forks": (Effect.FORK_BOMB, "start itself again and again"),
+}
+
+
 def touched(examination: "Examination", name: str, reading: Reading, code: str, walk: "Walk") -> None:
     """Report what inline code does."""
     if UNKNOWN in code:
@@ -142,5 +154,8 @@ def touched(examination: "Examination", name: str, reading: Reading, code: str, 
     effects = {"delete_tree": Effect.DELETE_TREE, "delete": Effect.DELETE, "write": Effect.WRITE, "read": Effect.READ}
     for kind, path in reading.paths:
         examination.found(effects[kind], walk, program=name, path=path or UNKNOWN)
+    for deed in reading.deeds:
+        effect, says = DEEDS[deed]
+        examination.found(effect, walk, program=name, says=says)
     for risk in reading.risks:
         examination.found(Effect.RISKY_CODE, walk, program=name, says=risk)
