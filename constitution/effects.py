@@ -79,6 +79,7 @@ class Zone(Enum):
     WORKSPACE_ROOT = auto()
     VERSION_CONTROL = auto()  # .git and its like in the workspace
     PRIVATE = auto()  # .env, keys: secrets of the project
+    PRIVATE_OUTSIDE = auto()  # the same elsewhere
     SCRATCH = auto()
     SCRATCH_ROOT = auto()
     HOME = auto()

@@ -2,18 +2,19 @@
 
 import re
 
-__all__ = ["SED_STARTS", "Reading", "read_awk"]
+__all__ = ["SED_SCRIPT", "SED_STARTS", "Reading", "read_awk"]
 
 AWK_STARTS = re.compile(r"\bsystem\s*\(\s*(?:\"([^\"]*)\")?|(?:\"([^\"]*)\"\s*)?\|\s*&?\s*getline|\|\s*\"([^\"]*)\"")
 AWK_WRITES = re.compile(r">\s*\"([^\"]+)\"")
+SED_SCRIPT = re.compile(r"(?:^|[;{}\n])\s*[\d,$]*(?:/[^/]*/)?\s*e\s+([^\n]+)")
 SED_STARTS = re.compile(r"(?:^|[;{}\n])\s*[\d,$]*(?:/[^/]*/)?\s*e(?:\s|$)|s([^\w\s\\]).*?\1.*?\1[gpiImM\d]*e")
 
 
 class Reading:
     """What inline code does: shell text that it starts, (kind, path) pairs that it touches, and whether it is risky.
 
-    `deeds` are "fetched" (it runs code from elsewhere), "shell" (it gives another machine a shell) and "forks" (it
-    starts itself without end).
+    `deeds`: "network" (it reaches another machine), "leak" (it sends what is private there), "fetched" (it runs code
+    from elsewhere), "shell" (it gives another machine a shell), "forks" (it starts itself without end).
     """
 
     def __init__(self) -> None:
@@ -28,6 +29,8 @@ def read_awk(code: str) -> Reading:
     reading = Reading()
     reading.scripts = [text for found in AWK_STARTS.findall(code) for text in found if text]
     reading.paths = [("write", match[1]) for match in AWK_WRITES.finditer(code)]
+    if re.search(r"[\"']/inet[46]?/(tcp|udp)/", code):
+        reading.deeds.append("shell" if AWK_STARTS.search(code) else "network")
     if AWK_STARTS.search(code):
         reading.risks.append("run an awk program that starts others")
     return reading

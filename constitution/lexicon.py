@@ -21,7 +21,8 @@ STARTS = (
     "system|execSync|execFileSync|execFile|exec|spawnSync|spawn|popen|shell_exec|passthru|proc_open|os\\.execute|qx"
 )
 CALL = re.compile(
-    rf"(?<![\w.])(?:[\w.]+(?:\(\s*{LITERAL}\s*\))?\s*(?:\.|::))?({'|'.join((*KINDS.values(), STARTS))})\b\s*\(?\s*"
+    rf"(?<![\w.])(?:[\w.]+(?:\(\s*{LITERAL}\s*\))?\s*(?:\.|::))?"
+    rf"({'|'.join((*KINDS.values(), STARTS))})\b\s*\(?\s*(?:(?:Dir\.)?glob\s*\(?\s*)?"
     rf"(\[?\s*{LITERAL}(?:[\s,\[\]]+{LITERAL})*\s*\]?)([^()]{{0,80}})"
 )
 QX = re.compile(r"\b(?:qx|%x|exec|system)\s*([{(/|!])(.*?)[})/|!]", re.S)
@@ -43,6 +44,10 @@ SOCKETS = re.compile(
     r"\b(Socket|TCPSocket|fsockopen|IO::Socket\w*|createConnection|net\.connect|new net\.Socket|socket\.tcp|connect\()"
 )
 SHELLS = re.compile(r"/bin/(ba|z|da|k)?sh|\b(exec|spawn|system|proc_open|shell_exec|popen|execute)\b|STDIN|cmd\.exe")
+HOME = re.compile(
+    r"process\.env\.HOME|process\.env\[['\"]HOME['\"]\]|(?:os|require\(['\"]os['\"]\))\.homedir\(\)|Dir\.home"
+    r"|ENV\[['\"]HOME['\"]\]|\$ENV\{['\"]?HOME['\"]?\}|getenv\(['\"]HOME['\"]\)|os\.getenv\(['\"]HOME['\"]\)"
+)
 FORKS = re.compile(r"\bfork\b[\s()]*(while|until|for)\b|\b(while|loop|until|for)\b[^;]{0,40}\bfork\b")
 LOCAL_URL = re.compile(r"(?:\b(?:fetch|https?\.get|get)\b[\s(]*)?['\"]https?://(localhost|127\.0\.0\.1|\[::1\])[:/'\"]")
 
@@ -53,6 +58,7 @@ def read_code(code: str, *, backticks: bool = True) -> Reading:
     if len(code) > MAX_CODE:
         reading.risks.append("run inline code that is too long to read")
         return reading
+    code = HOME.sub("'~'", code)
     rest = CALL.sub(lambda match: _call(match, reading), code)
     rest = OPENED.sub(lambda match: _opened(match, reading), rest)
     if backticks:

@@ -81,6 +81,8 @@ def read_python(code: str) -> Reading:
             reading.risks.append("run Python code that reads the environment")
         elif isinstance(node, ast.While | ast.For) and _forks(node):
             reading.deeds.append("forks")
+    if any("environment" in risk for risk in reading.risks) and any(" uses " in risk for risk in reading.risks):
+        reading.deeds.append("leak")
     if "socket" in names.modules and (names.called & (STARTS | {"dup2"})):
         reading.deeds.append("shell")
     return reading

@@ -171,7 +171,7 @@ def _home_zone(inner: str) -> Zone:
         return Zone.STARTUP
     if re.match(KEEPS_SECRETS, inner):
         return Zone.KEEPS_SECRETS
-    return Zone.PRIVATE if re.search(PRIVATE_NAME, inner) else Zone.HOME
+    return Zone.PRIVATE_OUTSIDE if re.search(PRIVATE_NAME, inner) else Zone.HOME
 
 
 def is_private(word: str) -> bool:
@@ -197,7 +197,9 @@ def _other_zone(path: str, places: Places) -> Zone:
             return _home_zone(path[len(root) + 1 :].partition("/")[2]) if path.count("/") > 2 else Zone.HOME_ROOT
     if is_within(places.workspace, path) or is_within(places.home, path):
         return Zone.HOME_ROOT if path != "/" else Zone.SYSTEM
-    return Zone.OUTSIDE if any(is_within(path, root) and path != root for root in SHARED) else Zone.SYSTEM
+    if not any(is_within(path, root) and path != root for root in SHARED):
+        return Zone.SYSTEM
+    return Zone.PRIVATE_OUTSIDE if re.search(PRIVATE_NAME, path) else Zone.OUTSIDE
 
 
 def resolve(word: str, *, cwd: str, home: str) -> str:

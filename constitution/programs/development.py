@@ -165,10 +165,10 @@ DEVELOPMENT = (
                 given="-i --index-url --extra-index-url --trusted-host --break-system-packages -f --find-links",
                 says="install from an address or over the system's packages",
             ),
-            Does(Effect.FOREIGN_PACKAGES, words=r"^(config|uninstall)$", given="-y --yes", says="remove packages"),
+            Does(Effect.WRITE, "-t --target --prefix --root"),
         ],
         takes="-r --requirement -c --constraint -i --index-url --extra-index-url -t --target --trusted-host -f "
-        "--find-links -n --name",
+        "--find-links -n --name --prefix --root",
     ),
     Program(
         "twine|gem push|cargo publish|cargo yank|cargo login|poetry publish|uv publish|hatch publish|flit "

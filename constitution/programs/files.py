@@ -173,7 +173,12 @@ FILES = (
     ),
     Program("chattr", [Does(Effect.PERMISSIONS, "operands")], takes="-v -p"),
     Program(
-        "chown|chgrp|setfacl|chflags|chcon|xattr|setfattr",
+        "setfacl|setfattr",
+        [Does(Effect.PERMISSIONS, "operands")],
+        takes="-m -x -M -X --modify --remove --restore -n -v -b",
+    ),
+    Program(
+        "chown|chgrp|chflags|chcon|xattr",
         [Does(Effect.PERMISSIONS, "rest")],
         takes="--reference --from -m -x -M -X --modify --remove -n -v",
     ),

@@ -19,6 +19,8 @@ WGET_TAKES = (
     "-a -e -l -A -R -D --user --password --method --body-data --body-file"
 )
 
+CHANGES_HOST = "change what others see"
+
 NETWORK = (
     Program(
         "curl",
@@ -103,7 +105,7 @@ NETWORK = (
             Does(Effect.GIVE_SHELL, given="-e -c --exec --sh-exec", says="give another machine a shell"),
             Does(Effect.GIVE_SHELL, words=r"(?i)\b(exec|system):", says="give another machine a shell"),
             Does(Effect.LISTEN, given="-l --listen", says="listen for other machines"),
-            Does(Effect.NETWORK, "first", unless="-z -l --listen"),
+            Does(Effect.NETWORK, "first", unless="-l --listen"),
         ],
         takes="-p -w -q -s -e -c --exec --sh-exec -i -x -X",
     ),
@@ -148,7 +150,7 @@ NETWORK = (
         unless="--dryrun --dry-run",
     ),
     Program(
-        "gcloud|gsutil|az|doctl|linode-cli|hcloud|oci|ibmcloud|flyctl|fly|heroku|vercel|netlify|firebase|supabase|wrangler|gh|glab|render|railway|eksctl",
+        "gcloud|gsutil|az|doctl|linode-cli|hcloud|oci|ibmcloud|flyctl|fly|heroku|vercel|netlify|firebase|supabase|wrangler|render|railway|eksctl",
         [
             Does(
                 Effect.CLOUD_LOSS,
@@ -168,6 +170,30 @@ NETWORK = (
             ),
         ],
         takes="--project --region --zone -p -g -n --name -R --repo --format",
+    ),
+    Program(
+        "gh|glab",
+        [
+            Does(Effect.CLOUD_LOSS, words=r"^(delete|remove|archive)$", says="delete what others see"),
+            Does(
+                Effect.CLOUD_CHANGE, words=r"^(merge|rename|deploy|enable|disable|ssh-key|gpg-key)$", says=CHANGES_HOST
+            ),
+            Does(
+                Effect.CLOUD_CHANGE,
+                given="-X --method -f -F --field --raw-field --input",
+                words="^api$",
+                says=CHANGES_HOST,
+            ),
+            Does(Effect.SHOW_SECRETS, words=r"^token$", says="show secrets"),
+        ],
+        takes="-R --repo -t --title -b --body -F --body-file -X --method -f --field --input --raw-field -q --jq -L "
+        "--label",
+    ),
+    Program(
+        "gh release|gh repo|gh gist|gh secret|gh variable|gh workflow|gh cache|gh ruleset|glab release|glab repo"
+        "|glab variable",
+        [Does(Effect.CLOUD_CHANGE, words=r"^(create|edit|set|run|upload|sync)$", says=CHANGES_HOST)],
+        takes="-R --repo",
     ),
     Program(
         "terraform|tofu|terragrunt|pulumi|cdk|serverless|sls|copilot",
@@ -220,6 +246,8 @@ NETWORK = (
         ],
         takes="-h -U -p -P -d --host --port --user --username --dbname -u -a -n",
     ),
+    Program("sqlite3|duckdb", [Does(Effect.READ, "first")], takes="-cmd -init -separator", long_style=True),
+    Program("ssh-keygen", [Does(Effect.WRITE, "-f")], takes="-f -t -b -C -N -P -I -n -V -z -O", unless="-l -y -F -B"),
     Program(
         "dropdb|dropuser|mysqladmin",
         [Does(Effect.DATABASE_LOSS, words=r".", says="delete a database")],

@@ -111,9 +111,12 @@ SYSTEM = (
         ],
         takes="-s -n",
         unless="-l -L",
+        long_style=True,
     ),
+    Program("killall5", [Does(Effect.KILL_ALL, says="end every process")]),
+    Program("getent", [Does(Effect.TAKE_KEYS, words=r"^g?shadow$", says="show passwords")]),
     Program(
-        "pkill|killall|killall5|skill|slay",
+        "pkill|killall|skill|slay",
         [
             Does(Effect.KILL_ALL, given="-u -U --user --euid", says="end every process of a user"),
             Does(
@@ -128,8 +131,8 @@ SYSTEM = (
     Program("crontab", [Does(Effect.SCHEDULE, unless="-l", says="change what runs on a schedule")], takes="-u"),
     Program("at|batch", [Does(Effect.SCHEDULE, unless="-l -c", says="run something later")], takes="-f -q -t"),
     Program("stress|stress-ng", [Does(Effect.EXHAUST, says="use up the machine")]),
-    Program("enable", [Does(Effect.PRELOAD, given="-f", says="load code into the shell")], takes="-f"),
-    Program("hash", [Does(Effect.PRELOAD, given="-p", says="put another program behind a name")], takes="-p"),
+    Program("enable", [Does(Effect.PRELOAD, "-f", says="load {path} into the shell")], takes="-f"),
+    Program("hash", [Does(Effect.PRELOAD, "-p", says="put {path} behind another name")], takes="-p"),
     Program("complete", [], takes="-C -F -W", runs="-C"),
     Program("tcpdump", [], takes="-z -i -w -r -c", runs="-z"),
     Program("yes", []),

@@ -4,6 +4,7 @@ Each function walks one kind of node and returns what the block prints, as far a
 """
 
 import re
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from constitution.effects import Effect, Finding
@@ -156,10 +157,13 @@ PAUSES = re.compile(rb"\b(sleep|wait|read|break|exit|inotifywait|select|timeout)
 
 def _starts_without_end(node: "Node", walk: "Walk") -> bool:
     """Tell whether a loop without end starts programs in the background and never waits."""
-    text = walk.source[node.start_byte : node.end_byte]
+    if ENDLESS.match(walk.source[node.start_byte : node.end_byte]) is None:
+        return False
     bodies = [child for child in node.named_children if child.type in ("do_group", "compound_statement")]
-    background = any(child.type == "&" for body in bodies for child in body.children)
-    return background and ENDLESS.match(text) is not None and PAUSES.search(text) is None
+    followed = [pair for body in bodies for pair in pairwise(body.children)]
+    waits = (one for one, next_one in followed if next_one.type != "&" and one.is_named)
+    background = any(next_one.type == "&" for _, next_one in followed)
+    return background and not any(PAUSES.search(walk.source[one.start_byte : one.end_byte]) for one in waits)
 
 
 def _calls_itself(body: "Node", name: bytes, source: bytes) -> bool:

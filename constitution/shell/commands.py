@@ -35,9 +35,6 @@ def _argv(walk: "Walk", node: "Node", expander: Expander, stdin: Flow) -> tuple[
     argv, end = list[str](), -1
     for child in node.children:
         kind = child.type
-        if child.start_byte == end and "redirect" not in kind:
-            walk.doubt("the parser splits a word that has no blank in it")
-        end = child.end_byte if "redirect" not in kind else -1
         if kind == "variable_assignment":
             _report(walk, child, assignment_values(walk, child))
         elif kind in ("file_redirect", "herestring_redirect", "heredoc_redirect"):
@@ -45,10 +42,13 @@ def _argv(walk: "Walk", node: "Node", expander: Expander, stdin: Flow) -> tuple[
             stdin = redirect(walk, child, stdin)
         elif kind == "subshell":
             walk.visit(child)
-        elif kind == "command_name":
-            argv.extend(expander.words(child.children[0] if child.child_count == 1 else child))
         else:
-            argv.extend(expander.words(child))
+            single = kind == "command_name" and child.child_count == 1
+            words = expander.words(child.children[0] if single else child)
+            if child.start_byte == end and argv and words:
+                words[0] = argv.pop() + words[0]  # `$a/$b/c`: the parser makes two words of it
+            argv.extend(words)
+        end = child.end_byte if "redirect" not in kind else -1
     return argv, stdin
 
 

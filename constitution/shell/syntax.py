@@ -29,6 +29,10 @@ ASCII = bytes(range(128)) + b"x" * 128
 Every byte that is not ASCII belongs to a word; a letter stands for it, and all offsets stay right.
 """
 
+BLANK = re.compile(r"\$IFS(?![A-Za-z0-9_])")
+BRACED = re.compile(r"(^|[;&|(]|[;&|(\n]\s*)(\{[^\s{},;&|()<>'\"$`\\]+(?:,[^\s{},;&|()<>'\"$`\\]*)+\})(?=$|[\s;&|)])")
+"""`{rm,-rf,x}` as a command, which is the command `rm -rf x`."""
+
 MISREAD = (
     (re.compile(r"\bcoproc\b\s+\w+\s*[{(]"), "a named coprocess"),
     (re.compile(r"<<-?\s*['\"\\]*[^\s'\"\\;|&<>()]{200}"), "a here-document with a very long end word"),
@@ -64,13 +68,20 @@ def parse(text: str) -> Script:
     doubt = _doubt(text)
     if CONTINUED_WORD.search(text) and "'" not in text and "<<" not in text:
         text = CONTINUATION.sub(r"\1", text)
-    source = text.encode("utf-8", "surrogatepass")
+    source = _plainly(text).encode("utf-8", "surrogatepass")
     if len(source) > MAX_BYTES:
         return Script(None, b"", f"the text is longer than {MAX_BYTES} bytes")
     root = tree_sitter.Parser(_language()).parse(source.translate(ASCII)).root_node
     if root.has_error:
         doubt = doubt or "the text does not parse as shell"
     return Script(root, source, doubt)
+
+
+def _plainly(text: str) -> str:
+    """Write what the parser does not understand in a way that it does; as long as before, so that places stay right."""
+    if "$IFS" in text and "IFS=" not in text:
+        text = BLANK.sub("    ", text)
+    return BRACED.sub(lambda match: match[1] + re.sub("[{},]", " ", match[2]), text) if "{" in text else text
 
 
 def _doubt(text: str) -> str:

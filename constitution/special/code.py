@@ -4,13 +4,13 @@ import re
 from typing import TYPE_CHECKING
 
 from constitution.effects import Effect
-from constitution.interpreters import SED_STARTS, Reading, read_awk
+from constitution.interpreters import SED_SCRIPT, SED_STARTS, Reading, read_awk
 from constitution.lexicon import read_code
 from constitution.programs.options import read_line
 from constitution.python_code import read_python
 from constitution.shell.flow import NOTHING, Flow
 from constitution.special.shells import INPUTS, run_file, run_input
-from constitution.zones import UNKNOWN
+from constitution.zones import FETCHED, UNKNOWN
 
 if TYPE_CHECKING:
     from constitution.examination import Examination
@@ -114,14 +114,19 @@ def sed(examination: "Examination", name: str, argv: list[str], stdin: Flow, wal
     for script in (*line.value_of("-e", "--expression"), *line.operands[:1]):
         if SED_STARTS.search(script):
             examination.found(Effect.RISKY_CODE, walk, program=name, says="run a sed script that starts programs")
+        for text in SED_SCRIPT.findall(script):
+            walk.nested(text)
 
 
 def editor(examination: "Examination", name: str, argv: list[str], stdin: Flow, walk: "Walk") -> None:
-    """vim, ed and debuggers: commands in options may start programs with `!` or `shell`."""
+    """vim, ed and debuggers: commands in options, or in the input, may start programs with `!` or `shell`."""
     line = read_line(argv[1:], frozenset(("-c", "-ex", "--cmd", "-S", "--eval-command")), long_style=True)
     for text in (*line.value_of("-c", "-ex", "--cmd", "--eval-command"), *(w[1:] for w in argv[1:] if w[:1] == "+")):
         if match := re.search(r"(?:!|\bshell\b|\bsystem\()(.*)", text, re.S):
             walk.nested(match[1].strip(" )'\""))
+    for text in stdin.text.splitlines():
+        if match := re.match(r"\s*(?::?!|shell\s)(.*)", text):
+            walk.nested(match[1])
 
 
 SCREEN_TAKES = frozenset(("-S", "-L", "-t", "-c", "-s", "-h", "-p", "-X", "-r", "-x"))
@@ -141,6 +146,8 @@ def terminal(examination: "Examination", name: str, argv: list[str], stdin: Flow
 DEEDS = {
     "fetched": (Effect.RUN_FETCHED_CODE, "run code that was downloaded or decoded"),
     "shell": (Effect.GIVE_SHELL, "give another machine a shell"),
+    "network": (Effect.NETWORK, "reach another machine"),
+    "leak": (Effect.LEAK, "send the environment to another machine"),
     "forks": (Effect.FORK_BOMB, "start itself again and again"),
 }
 
@@ -148,7 +155,8 @@ DEEDS = {
 def touched(examination: "Examination", name: str, reading: Reading, code: str, walk: "Walk") -> None:
     """Report what inline code does."""
     if UNKNOWN in code:
-        examination.found(Effect.RUN_UNKNOWN_CODE, walk, program=name)
+        effect = Effect.RUN_FETCHED_CODE if FETCHED in code else Effect.RUN_UNKNOWN_CODE
+        examination.found(effect, walk, program=name)
     for script in reading.scripts:
         walk.nested(script)
     effects = {"delete_tree": Effect.DELETE_TREE, "delete": Effect.DELETE, "write": Effect.WRITE, "read": Effect.READ}

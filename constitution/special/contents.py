@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from constitution.effects import Effect
 from constitution.programs.network import CURL_TAKES, WGET_TAKES
 from constitution.programs.options import read_line
 from constitution.shell.flow import Flow, Origin
@@ -43,6 +44,8 @@ def copy(examination: "Examination", name: str, argv: list[str], stdin: Flow, wa
     line = read_line(argv[1:], COPY_TAKES)
     folders = line.value_of("-t", "--target-directory")
     sources, target = (line.operands, folders[0]) if folders else (line.operands[:-1], "".join(line.operands[-1:]))
+    for source in sources if name == "mv" and target == "/dev/null" else ():
+        examination.found(Effect.DELETE_TREE, walk, program=name, path=source)
     for source in sources:
         for copied in (target, f"{target}/{_last_part(source)}"):
             examination.copied(source, copied, walk)

@@ -73,6 +73,13 @@ def output_of(name: str, argv: list[str], stdin: Flow) -> Flow:
     return _names(name, argv, stdin)
 
 
+def _where(argv: list[str], stdin: Flow) -> Flow:
+    """`which NAME`, `command -v NAME`: a file that is as good as its name."""
+    names = [word for word in argv[1:] if not word.startswith("-")]
+    looks = argv[0] != "command" or "-v" in argv[1:2]
+    return Flow(Origin.TEXT, names[0]) if len(names) == 1 and looks else ANYTHING
+
+
 def _commanded(argv: list[str], stdin: Flow) -> Flow:
     """A shell that takes its commands from its input, of which nothing is known."""
     return Flow(Origin.SHELL) if stdin.origin in (Origin.FILE, Origin.FETCHED, Origin.ANYTHING) else ANYTHING
@@ -158,6 +165,9 @@ def _escaped(text: str) -> Flow:
 PRINTERS: dict[str, Callable[[list[str], Flow], Flow]] = {
     "echo": lambda argv, _: _echo(argv[1:]),
     "printf": lambda argv, _: _printf(argv[1:]),
+    "which": _where,
+    "type": _where,
+    "command": _where,
     "tee": lambda _, stdin: stdin,
     **dict.fromkeys(("ps", "pgrep", "pidof"), _processes),
     **dict.fromkeys(("awk", "cut", "sed"), _numbers),

@@ -32,7 +32,7 @@ SPECIAL: dict[str, Special] = {
     "gxargs": xargs,
     "sed": sed,
     "gsed": sed,
-    **dict.fromkeys(("vim", "vi", "nvim", "ex", "view", "gdb", "lldb", "emacs"), editor),
+    **dict.fromkeys(("vim", "vi", "nvim", "ex", "ed", "red", "view", "gdb", "lldb", "emacs"), editor),
     "tmux": terminal,
     "screen": terminal,
     "tar": tar,

@@ -56,9 +56,9 @@ DISCLOSURE = (
         "read_private",
         "secrets",
         Effect.READ,
-        (Zone.PRIVATE,),
+        (Zone.PRIVATE, Zone.PRIVATE_OUTSIDE),
         ask,
-        match=("cat .env", "cp .env /tmp/x", "grep KEY .env", "cat server.pem", "head secrets.yaml"),
+        match=("cat ~/work/.env", "cat .env", "cp .env /tmp/x", "grep KEY .env", "cat server.pem", "head secrets.yaml"),
         near_miss=("cat .env.example", "ls .env", "cat env.py", "touch .env", "git check-ignore .env"),
     ),
     Rule(
