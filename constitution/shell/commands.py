@@ -32,7 +32,7 @@ def command(walk: "Walk", node: "Node", stdin: Flow, extra: list[str] | tuple[st
 
 
 def _argv(walk: "Walk", node: "Node", expander: Expander, stdin: Flow) -> tuple[list[str], Flow]:
-    argv, end = list[str](), -1
+    argv, group, end = list[str](), list["Node"](), -1
     for child in node.children:
         kind = child.type
         if kind == "variable_assignment":
@@ -43,12 +43,12 @@ def _argv(walk: "Walk", node: "Node", expander: Expander, stdin: Flow) -> tuple[
         elif kind == "subshell":
             walk.visit(child)
         else:
-            single = kind == "command_name" and child.child_count == 1
-            words = expander.words(child.children[0] if single else child)
-            if child.start_byte == end and argv and words:
-                words[0] = argv.pop() + words[0]  # `$a/$b/c`: the parser makes two words of it
-            argv.extend(words)
-        end = child.end_byte if "redirect" not in kind else -1
+            if child.start_byte != end:  # else it belongs to the word before: the parser makes two of `$a/$b/c`
+                argv.extend(expander.joined(group))
+                group = []
+            group.append(child.children[0] if kind == "command_name" and child.child_count == 1 else child)
+            end = child.end_byte
+    argv.extend(expander.joined(group))
     return argv, stdin
 
 

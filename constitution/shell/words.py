@@ -55,6 +55,12 @@ class Expander:
             return spliced
         return _fields(self._pieces(node), self.scope)
 
+    def joined(self, nodes: "list[Node]") -> list[str]:
+        """Return the words that nodes without a blank between them stand for."""
+        if len(nodes) == 1:
+            return self.words(nodes[0])
+        return _fields([piece for node in nodes for piece in self._pieces(node)], self.scope)
+
     def text(self, node: "Node") -> str:
         """Return the one text that a node stands for where no splitting happens: assignments, here-strings."""
         return "".join(text for text, _ in _tilde(self._pieces(node), self.scope))
