@@ -46,6 +46,7 @@ def execute(arguments: Namespace) -> int:
         screen=screen,
         stops=STOPS[preset.stop_text],
         max_iterations=preset.max_iterations,
+        policy=preset.judging_policy(),
         watch=print_record if arguments.json else None,
     )
     try:

@@ -29,6 +29,7 @@ def execute(arguments: Namespace) -> int:
         stops=STOPS[preset.stop_text],
         watch=print_record if arguments.json else None,
         max_iterations=preset.max_iterations,
+        policy=preset.judging_policy(),
     )
     outcome = lead(session)
     print_outcome(outcome, screen, as_json=arguments.json)

@@ -302,7 +302,9 @@ def _one_brace(word: str) -> list[str]:
         if commas:
             cuts = [opened, *commas, closed]
             middles = [word[one + 1 : other] for one, other in pairwise(cuts)]
-        elif (middles := _range(inner)) is None:
+        else:
+            middles = _range(inner)
+        if not middles:
             continue
         return [before + middle + after for middle in middles]
     return [word]
@@ -310,7 +312,7 @@ def _one_brace(word: str) -> list[str]:
 
 def _span_of_brace(word: str, opened: int) -> tuple[list[int], int]:
     """Return where the commas of a brace expression stand, and its end, or -1."""
-    depth, commas = 0, []
+    depth, commas = 0, list[int]()
     for index in range(opened, len(word)):
         depth += {"{": 1, "}": -1}.get(word[index], 0)
         if depth == 0:
@@ -320,14 +322,14 @@ def _span_of_brace(word: str, opened: int) -> tuple[list[int], int]:
     return [], -1
 
 
-def _range(inner: str) -> list[str] | None:
+def _range(inner: str) -> list[str]:
     if numbers := re.fullmatch(r"(-?\d{1,4})\.\.(-?\d{1,4})", inner):
         low, high = sorted((int(numbers[1]), int(numbers[2])))
         return [str(number) for number in range(low, min(high, low + MAX_WORDS) + 1)]
     if letters := re.fullmatch(r"(\w)\.\.(\w)", inner):
         low, high = sorted((ord(letters[1]), ord(letters[2])))
         return [chr(number) for number in range(low, high + 1)]
-    return None
+    return []
 
 
 def _hidden(text: str) -> str:
