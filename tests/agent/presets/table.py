@@ -60,7 +60,7 @@ TWO_MINUTES, ONE_MINUTE, ENDLESS = "120 seconds", "60 seconds", "as long as it t
 ONE_BY_ONE = ["proposed_action", "call_answered"] * 2
 
 FILES = ["list_directory", "read_file", "write_file"]
-ALL_OF_S2 = ["bash", "edit", "find", "grep", "ls", "read", "todoread", "todowrite", "write"]
+ALL_OF_S2 = ["bash", "edit", "find", "grep", "ls", "read", "todoread", "todowrite", "webfetch", "websearch", "write"]
 
 ROWS = (
     Row("tools", tool_scenes.names_of_tools,
