@@ -6,9 +6,9 @@ configurations again, so a *place* remembers one of them and the step from there
 
     place ── event, its requester; each who resumes, and the statement it is expected to answer with ──> next place
 
-    all answer as expected      the program is at the next place; nothing was looked up, filed or judged
+    all answer as expected       the program is at the next place; nothing was looked up, filed or judged
     another answer, seen before  the same, at another place: it becomes the expected one
-    anything else               the answers are filed on the board, and the step goes on the long way (bp/program.py)
+    anything else                the answers are filed on the board, and the step goes on the long way (bp/program.py)
 
 Statements are compared by identity, which is quick and exact: `sync` keeps those of plain words (`bp/statements.py`),
 and an object that is said again asks for the same, whatever it is, since predicates are pure. Only steps whose answers
@@ -30,7 +30,7 @@ from bp.statements import Sync
 __all__ = ["Habits", "Place"]
 
 MOST_MOVERS = 256  # b-threads of one configuration
-MOST_STATEMENTS = 100_000  # in all that is remembered together: some ten megabytes
+MOST_STATEMENTS = 100_000  # in all that is remembered together: some five megabytes
 PATIENCE = 256  # steps that may be learned before known ones have to pay for them; doubled after each break
 MOST_PATIENCE = 8192
 BREAK = 32  # how many steps without learning follow for each that was learned in vain

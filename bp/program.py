@@ -84,19 +84,19 @@ class BProgram:
 
     def step(self) -> Step | None:
         """Select one event and advance whom it concerns; return None when the program rests. Raises like `run`."""
-        place = self._place
-        if place is None or place.moves is None or self._stepping or self._steps >= self._fuse:
+        place, number = self._place, self._steps + 1
+        if place is None or (moves := place.moves) is None or self._stepping or number > self._fuse:
             return self._step_at_length()
         self._stepping = True
         event = place.event
         try:
-            for send, expected in place.moves:  # nothing is called here that need not be: this loop is the hot one
+            for send, expected in moves:  # nothing is called here that need not be: this loop is the hot one
                 said = send(event)
                 if said is not expected:
                     break
             else:
                 self._place = place.next
-                self._steps = number = self._steps + 1
+                self._steps = number
                 return _new(Step, (number, event, self._super_step.number, place.bthread, None))
         except Exception as error:
             said = Raised(error)

@@ -18,7 +18,8 @@ __all__ = ["execute"]
 
 def execute(arguments: Namespace) -> int:
     """Show the tools of a preset."""
-    tools = tools_of(chosen_preset(arguments.preset, arguments.option, arguments.config), Path.cwd())
+    preset = chosen_preset(arguments.preset, arguments.option, arguments.config)
+    tools = (*preset.own_tools(), *tools_of(preset, Path.cwd()))
     if arguments.json:
         for tool in tools:
             print(json.dumps(_as_data(tool)))

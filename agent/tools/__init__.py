@@ -13,7 +13,7 @@ from agent.tools.environment import tool_environment
 from agent.tools.errors import CannotStart, PathRefused, ToolError
 from agent.tools.marks import Limits, Path, ShellCommand, Touch, Url
 from agent.tools.names import explain_unknown, nearest
-from agent.tools.objective import complete, pursue_objective
+from agent.tools.objective import complete, objective_tools, pursue_objective
 from agent.tools.opening import Entry
 from agent.tools.process import Finished, run_process
 from agent.tools.workspace import Workspace
@@ -35,6 +35,7 @@ __all__ = [
     "complete",
     "explain_unknown",
     "nearest",
+    "objective_tools",
     "pursue_objective",
     "run_process",
     "tool",

@@ -10,7 +10,7 @@ from agent.events import InferenceFinished, InferenceRequested
 from agent.messages import AssistantMessage
 from agent.presets import PRESETS
 from agent.verification import Combination, loop_rules, tell, verify_loop, verify_together
-from agent.verification.environment import EXAMPLES, FIRST
+from agent.verification.environment import EXAMPLES, FIRST, Examples
 from bp import BThread, Event, Verification
 from tests.agent.faults import spending as faults
 
@@ -48,14 +48,18 @@ def test_the_invariants_hold_for_each_alone_and_for_some_with_a_stop_and_an_abor
     alone = [Combination(f"only {name}", (name,)) for name in NEW]
     stopped = [Combination(f"{name}, stopped", (name, *STOPPABLE)) for name in ("deadline", "summarize_when_full")]
     stopped.append(Combination("work, stopped", ("complete_to_finish", "one_objective", *STOPPABLE)))
+    people = ("skip_when_steered", "continue_with_follow_ups")
+    stopped += [Combination(f"work, {name}", ("complete_to_finish", name)) for name in people]
 
     result = verify_together([*RULES.values()], [*alone, *stopped])
 
     assert result.holds, told(result)
 
 
-def test_the_invariants_hold_for_the_autonomous_preset() -> None:
-    result = verify_loop(loop_rules(PRESETS["autonomous"]))
+def test_the_invariants_hold_for_all_that_the_autonomous_preset_has_of_its_own() -> None:
+    preset = evolve(PRESETS["autonomous"], together="none", steering=False, follow_ups="none")  # verified elsewhere
+
+    result = verify_loop(loop_rules(preset))
 
     assert result.holds, told(result)
 
@@ -77,7 +81,7 @@ def twice(requested: InferenceRequested) -> tuple[Event, ...]:
 
 
 def test_the_doom_loop_holds_within_an_answer_too_in_turn_and_in_parallel() -> None:
-    examples = {**EXAMPLES, InferenceRequested: twice}
+    examples: Examples = {**EXAMPLES, InferenceRequested: twice}
     for names in (("doom_loop",), ("doom_loop", "one_at_a_time", "answers_in_source_order")):
         result = verify_loop([RULES[name] for name in names], examples=examples)
 

@@ -26,14 +26,31 @@ def add(what: object, times: int) -> BThreadBody:
         yield sync(request=what)
 
 
+@bthread
+def alternate_as_said() -> BThreadBody:
+    """The same with statements that are made once, not each time they are said."""
+    after_cold, after_hot = sync(wait_for=HOT, block=COLD), sync(wait_for=COLD, block=HOT)
+    while True:
+        yield after_cold
+        yield after_hot
+
+
+@bthread
+def add_as_said(what: object, times: int) -> BThreadBody:
+    adding = sync(request=what)
+    for _ in range(times):
+        yield adding
+
+
 def measure(size: float = 1.0) -> Iterator[Row]:
     """Cost per event of the engine, of a bare floor, and of what the b-threads do by themselves."""
     times = scaled(20_000, size)
-    ours, unknown, floor, statements = fastest(
-        hot_cold(times), hot_cold_with_data(times), bare_floor(times), statements_alone(times)
+    ours, once, unknown, floor, statements = fastest(
+        hot_cold(times), hot_cold_once(times), hot_cold_with_data(times), bare_floor(times), statements_alone(times)
     )
     yield row("hot/cold", ours, times, floor, "bare generators", Aim(at_most=3, of="ratio"))
     yield row("hot/cold: absolute", ours, times, statements, "its b-threads alone", Aim(at_most=5))
+    yield row("... with statements made once", once, times, floor, "bare generators", Aim(at_most=3, of="ratio"))
     yield row("... with data, so that no step is known", unknown, times, ours, "hot/cold")
     yield row("its b-threads alone: sync(...) without an engine", statements, times, floor, "bare generators")
 
@@ -49,6 +66,11 @@ def row(
 def hot_cold(times: int, *beside: BThread) -> Prepare:
     """Prepare a run of `times` hots and as many colds, `beside` other b-threads."""
     return prepared(alternate(), add(HOT, times), add(COLD, times), *beside)
+
+
+def hot_cold_once(times: int) -> Prepare:
+    """Prepare the same with b-threads that, like those of the floor, make nothing in a step."""
+    return prepared(alternate_as_said(), add_as_said(HOT, times), add_as_said(COLD, times))
 
 
 def hot_cold_with_data(times: int) -> Prepare:

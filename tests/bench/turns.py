@@ -56,7 +56,7 @@ def cheapest(turns: int, *, log: bool, rounds: int = 3) -> Cost:
 def run(turns: int, *, log: bool) -> Cost:
     """Run an agent that calls the tool once in each of `turns` turns."""
     model = ScriptedModel([*[call("do_nothing")] * turns, "Done."])
-    unlimited = evolve(preset_named("default"), max_iterations=None)
+    unlimited = evolve(preset_named("default"), max_iterations=None, doom_loop=None)
     with ExitStack() as resources:
         folder = Path(resources.enter_context(tempfile.TemporaryDirectory()))
         agent = resources.enter_context(

@@ -273,7 +273,7 @@ def compare_runs(scripts: tuple[Script, ...]) -> None:
 def compare_paths(scripts: tuple[Script, ...], space: StateSpace) -> None:
     search = Search(space, Violations(space, []), max_states=30)
     search.run()
-    program = BProgram(*map(as_bthread, scripts), max_steps=200)
+    program = BProgram(*map(as_bthread, scripts), max_steps=100_000)
     assert program.candidates is not None
     for event in search.path(len(search.states) - 1):
         step = program.step()
