@@ -10,7 +10,7 @@ from agent.events import InferenceFinished, InferenceRequested
 from agent.messages import AssistantMessage
 from agent.presets import PRESETS
 from agent.verification import Combination, loop_rules, tell, verify_loop, verify_together
-from agent.verification.environment import EXAMPLES, FIRST
+from agent.verification.environment import EXAMPLES, FIRST, Examples
 from bp import BThread, Event, Verification
 from tests.agent.faults import spending as faults
 
@@ -77,7 +77,7 @@ def twice(requested: InferenceRequested) -> tuple[Event, ...]:
 
 
 def test_the_doom_loop_holds_within_an_answer_too_in_turn_and_in_parallel() -> None:
-    examples = {**EXAMPLES, InferenceRequested: twice}
+    examples: Examples = {**EXAMPLES, InferenceRequested: twice}
     for names in (("doom_loop",), ("doom_loop", "one_at_a_time", "answers_in_source_order")):
         result = verify_loop([RULES[name] for name in names], examples=examples)
 
