@@ -47,7 +47,7 @@ def test_the_exit_code_tells_whether_the_objective_was_reached(autonomous: Comma
 def test_its_tools_are_listed(command: Command) -> None:
     out = command("tools", "--preset", "autonomous").out
 
-    assert "pursue_objective  read, " in out
+    assert "pursue_objective read, " in out
     assert "\ncomplete " in out
     assert "pursue_objective" not in command("tools").out
 
