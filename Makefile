@@ -10,7 +10,7 @@ BIN := .venv/bin
 READY := .venv/ready
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: help demo test lint verify bench clean
+.PHONY: help demo test lint verify laws bench clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' Makefile
@@ -28,6 +28,9 @@ lint: $(READY) ## check style and types, of code and tests
 
 verify: $(READY) ## look at every state of the loop with every subset of its rules (minutes); writes docs/invariants.md
 	$(BIN)/python -m tests.agent.verify_every_subset
+
+laws: $(READY) ## play ten thousand random runs and check each (minutes)
+	$(BIN)/python -m tests.agent.play_many_scenes $(CASES)
 
 bench: $(READY) ## measure: cost per event and per turn, import time, memory
 	$(BIN)/python tests/bench/run.py

@@ -5,8 +5,10 @@ Reading order:
 - `lazy`: names that are imported when they are used.
 - `messages`, `calls`: the conversation and tool calls as values. `events`: everything that can happen.
 - `errors`: what breaks a run off. `reasons`: why b-threads refuse. `threads/`: the rules of the loop.
-- `models/`, `tools/`: the world. `projections/`: what is remembered. `effects/`: what events start in the world.
+- `models/`, `tools/`: the world. `hooks`: what a program around the loop may change.
+- `projections/`: what is remembered. `effects/`: what events start in the world.
 - `log/`, `header`, `journal`: the record of a run, and its replay. `deciding`: what people say about calls.
+- `narrator`: a run told as it happens.
 - `presets`: which rules, as data. `run`, `agent`: putting it together. `stateless`: the same as one function.
 - `rebuilding`: a log's program once more. `resuming`: going on with it.
 - `invariants/`, `verification/`: the loop, model-checked.
@@ -21,6 +23,7 @@ from agent.lazy import from_modules
 
 if TYPE_CHECKING:
     from agent.agent import Agent
+    from agent.hooks import Hooks
     from agent.models import ScriptedModel, answer, call
     from agent.presets import Preset
     from agent.resuming import resume
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Agent",
+    "Hooks",
     "LoopConfig",
     "Preset",
     "Run",
@@ -47,6 +51,7 @@ __getattr__ = from_modules(  # `import agent` alone is cheap, and so is `bpagent
     "agent",
     {
         "Agent": "agent",
+        "Hooks": "hooks",
         "LoopConfig": "stateless",
         "Preset": "presets",
         "Run": "run",

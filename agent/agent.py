@@ -7,11 +7,13 @@ run = await agent.run("Say hello")
 import os
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 import anyio
 from attrs import evolve
 
+from agent.calls import ToolCall
 from agent.deciding import Approval, Decisions
 from agent.effects import (
     Approver,
@@ -35,8 +37,9 @@ from agent.log import LogWriter, Redaction
 from agent.messages import Message, UserMessage
 from agent.models import Model
 from agent.models.prices import frame_tokens
+from agent.narrator import Narrator
 from agent.presets import Preset, preset_named
-from agent.projections import Context, Conversation, State, StateTracker, Totals
+from agent.projections import Context, Conversation, State, StateTracker, StreamEvent, Totals
 from agent.run import Run
 from agent.tools import Tool, Workspace
 from agent.tools.toolbox import Toolbox
@@ -69,6 +72,7 @@ class Agent:
         on_step: Callable[[Step], None] | None = None,
         on_text: Watcher | None = None,
         on_output: Watcher | None = None,
+        on_event: Callable[[StreamEvent], None] | None = None,
         wait: Callable[[BackoffStarted], float] | None = None,
         hooks: Hooks | None = None,
     ) -> None:
@@ -82,7 +86,8 @@ class Agent:
         log: a file that must not exist yet. secrets: texts by name that are masked in it. about: what else its header
         says, for whoever goes on with it. on_step, on_text, on_output: called with every step, and with pieces
         of the model's text and of the tools' output. wait: seconds before the next attempt of an inference.
-        hooks: what changes the model's context, and speaks up for people.
+        on_event: called with every event of S2 (`agent.projections.narration`). hooks: what changes the model's
+        context, and speaks up for people.
 
         Raises OptionError for an unknown preset, a limited cost without a price and a context without room, LogError
         when the log cannot be written.
@@ -94,13 +99,14 @@ class Agent:
             (*self.preset.own_tools(), *tools), workspace, suggests=self.preset.unknown_tool == "nearest"
         )
         self._measure = Measure(self.preset.price_of(model.name), self.preset.counts_tokens)
-        self.bthreads = (*self.preset.bthreads(), *self.threads)
+        self.bthreads = (*self.preset.bthreads(), *(hooks or Hooks()).bthreads(), *self.threads)
         self.program = BProgram(*self.bthreads)
         self.left_unsaid: list[str] = []  # what people said too late for a run; the next one begins with it
         shipped = self.preset.prompt(workspace=self.toolbox.workspace.root, tools=self.toolbox.names)
         self.system_prompt = shipped if system_prompt is None else system_prompt
         self._approve = approve
         self._on_step, self._on_text, self._on_output = on_step, on_text, on_output
+        self.on_event = on_event
         self._wait = wait
         self._hooks = hooks or Hooks()
         self._history = tuple(history)
@@ -175,14 +181,15 @@ class Agent:
         return anyio.run(self.run, prompt)
 
     @asynccontextmanager
-    async def start(self, prompt: str | UserMessage | None = None) -> AsyncIterator[Run]:
+    async def start(self, prompt: str | UserMessage | None = None, *, narrated: bool = False) -> AsyncIterator[Run]:
         """Start a run, or go on with the one that rests, and give it.
 
         Leaving the block waits for its end, an error in the block aborts it.
 
         Unless the agent has an approver, the one who started the run is the person present: see `Run.answer`.
+        narrated: `run.story` gives the events of S2.
         """
-        run = Run(self, prompt, attended=self._approve is None)
+        run = Run(self, prompt, attended=self._approve is None, narrated=narrated)
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(run.drive)
@@ -226,15 +233,24 @@ class Agent:
         attendant: Approver | None,
         guarded: Callable[[Watcher], Watcher],
         fail: Callable[[Exception], None],
+        narrator: Narrator | None = None,
     ) -> tuple[Effect, ...]:
         """Return the effects of the loop.
 
         `attendant` is asked for approvals when the agent has no approver; `guarded` makes watchers fit to be called;
-        `fail` is told when a hook does not do what it should.
+        `fail` is told when a hook does not do what it should, `narrator` what models and tools say meanwhile.
         """
         hooks = HookCaller(self._hooks, fail)
-        on_text = self._on_text and guarded(self._on_text)
-        on_output = self._on_output and guarded(self._on_output)
+        on_text = _both(self._on_text and guarded(self._on_text), None if narrator is None else guarded(narrator.text))
+        heard = self._on_output and guarded(self._on_output)
+        told = None if narrator is None else narrator.output
+
+        def on_output(call: ToolCall, piece: str) -> None:
+            if heard is not None:
+                heard(piece)
+            if told is not None:
+                guarded(partial(told, call))(piece)
+
         return (
             inference_effect(
                 self.model,
@@ -249,7 +265,7 @@ class Agent:
             summary_effect(self.model, self.journal.context, self._measure),
             deadline_effect(),
             description_effect(self.toolbox),
-            execution_effect(self.toolbox, on_output),
+            execution_effect(self.toolbox, on_output if heard or told else None),
             approval_effect(self.decisions.answering(self._approve or attendant)),
             seeking_effect(hooks),
             backoff_effect() if self._wait is None else backoff_effect(self._wait),
@@ -286,6 +302,19 @@ class Agent:
             log.redact_with(redacted)
             return log
         return None if log is None else LogWriter(log, make_header(self), redacted)
+
+
+def _both(one: Watcher | None, other: Watcher | None) -> Watcher | None:
+    """Return what tells two watchers, where there are two."""
+    if one is None or other is None:
+        return one or other
+    first, second = one, other
+
+    def tell(piece: str) -> None:
+        first(piece)
+        second(piece)
+
+    return tell
 
 
 def _make_toolbox(tools: tuple[Tool, ...], workspace: str | os.PathLike[str] | None, *, suggests: bool) -> Toolbox:

@@ -9,8 +9,10 @@ import anyio
 from agent.deciding import open_questions
 from agent.errors import RunError
 from agent.events import AbortAsked, ApprovalAsked, FollowUpGiven, RunEnded, SteeringGiven, StopAsked
+from agent.journal import take
 from agent.messages import Message, Usage, UserMessage
-from agent.projections import State
+from agent.narrator import Narrator
+from agent.projections import Narration, State
 from bp import Event, Step
 from bp.runner import GRACE, Runner
 
@@ -28,7 +30,9 @@ class Run:
     are what people do meanwhile; they may be called from the event loop of the run only. `agent` is whose run it is.
     """
 
-    def __init__(self, agent: "Agent", prompt: str | UserMessage | None, *, attended: bool = False) -> None:
+    def __init__(
+        self, agent: "Agent", prompt: str | UserMessage | None, *, attended: bool = False, narrated: bool = False
+    ) -> None:
         """Prepare a run; `Agent.run` and `Agent.start` make and drive it. attended: somebody may `answer`.
 
         Without a prompt it goes on with the run that rests. Raises RunError when none does.
@@ -36,7 +40,8 @@ class Run:
         openings = agent.openings(prompt)
         self.agent = agent
         self._taken_up: Sequence[Step] = () if openings else tuple(agent.journal.unfinished)
-        effects = agent.effects(self.ask if attended else None, self._guarded, self._fail)
+        self._narrator = Narrator(agent.on_event) if narrated or agent.on_event else None
+        effects = agent.effects(self.ask if attended else None, self._guarded, self._fail, self._narrator)
         self._runner = Runner(agent.program, effects, journal=self)
         self._news: anyio.Event | None = None  # what readers wait for: the next step, or the end
         self._over = False
@@ -91,6 +96,22 @@ class Run:
     def messages(self) -> tuple[Message, ...]:
         """The whole conversation, this run's part included."""
         return self.agent.conversation.messages
+
+    @property
+    def new_messages(self) -> tuple[Message, ...]:
+        """What this run added to the conversation so far, its prompt first."""
+        narration = Narration()
+        for event in self.events:
+            for _ in narration.tell(event):
+                pass
+        return narration.new_messages
+
+    @property
+    def story(self) -> Narrator:
+        """The events of S2, to be read with `async for`, of a run that was started as `narrated`. Raises RunError."""
+        if self._narrator is None:
+            raise RunError("nobody narrates this run; start it with narrated=True")
+        return self._narrator
 
     @property
     def state(self) -> State:
@@ -184,6 +205,8 @@ class Run:
             finally:
                 await self._runner.close()
                 self._over = True
+                if self._narrator is not None:
+                    self._narrator.end()
                 self.agent.left_unsaid.extend(words.text for words in self._unsaid)
                 self._unsaid.clear()
                 self._tell_watchers()
@@ -223,6 +246,8 @@ class Run:
         if isinstance(step.event, SteeringGiven | FollowUpGiven) and step.event in self._unsaid:
             self._unsaid.remove(step.event)
         self.agent.remember(step)
+        if self._narrator is not None:
+            take("on_event", self._narrator.step, step)
         self._tell_watchers()
 
     def flush(self) -> None:

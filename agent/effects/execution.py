@@ -1,8 +1,11 @@
 """Run the tool of an approved call, timed; whatever happens, there is one result."""
 
+from collections.abc import Callable
+from functools import partial
 from time import perf_counter
 
-from agent.effects.streaming import Watcher, coalesced
+from agent.calls import ToolCall
+from agent.effects.streaming import coalesced
 from agent.events import AbortAsked, DeadlineReached, ToolFinished, ToolStarted
 from agent.tools.toolbox import Toolbox
 from bp.runner import Broken, Effect
@@ -10,12 +13,12 @@ from bp.runner import Broken, Effect
 __all__ = ["execution_effect"]
 
 
-def execution_effect(toolbox: Toolbox, watcher: Watcher | None) -> Effect:
+def execution_effect(toolbox: Toolbox, watcher: Callable[[ToolCall, str], None] | None) -> Effect:
     """Return the effect of `tool_started`."""
 
     async def run(started: ToolStarted) -> ToolFinished:
         begin = perf_counter()
-        async with coalesced(watcher) as progress:
+        async with coalesced(watcher and partial(watcher, started.call)) as progress:
             result = await toolbox.run(started.call, progress)
         duration = round((perf_counter() - begin) * 1000, 3)
         return ToolFinished(started.call, result.text, duration, result.is_error, result.details, result.images)

@@ -51,7 +51,7 @@ class OpenAIModel:
     async def answer(self, request: ModelRequest, on_delta: Callable[[Delta], None]) -> Answer:
         """Ask once. Raises `ModelError`, which never shows the key; closes the connection at once when cancelled."""
         _check_weight(request)
-        key = self.api_key if self.get_api_key is None else await asked_key(self.get_api_key)
+        key = request.api_key or (self.api_key if self.get_api_key is None else await asked_key(self.get_api_key))
         wire = WIRES[self.api]
         assembly = wire.assembly(self.name)
         async with Server(self.base_url, key, self.timeout).post(wire.path, self._body(wire, request)) as chunks:

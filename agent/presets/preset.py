@@ -68,8 +68,8 @@ class Preset:
     Ending: with `complete_tool` only `complete` ends a run; with `objective_tool` only once `pursue_objective` was
     called.
 
-    Tools: which collection, and how commands run. Times are in seconds, `output_limit` in bytes, `compact` in
-    characters, of what the model is shown.
+    Tools: which collection, which file declares more (`tools_file`), and how commands run. Times are in seconds,
+    `output_limit` in bytes, `compact` in characters, of what the model is shown.
     """
 
     name: str
@@ -109,6 +109,7 @@ class Preset:
     objective_tool: bool = False
     # Tools.
     tools: Literal["workspace", "terminal", "coding", "gated", "command"] = "workspace"
+    tools_file: str | None = None
     unknown_tool: Literal["error", "nearest"] = "nearest"
     shell: Literal["bash -c", "bash -lc", "sh -c"] = "bash -c"
     timeout: float | None = field(default=120.0, validator=_positive())

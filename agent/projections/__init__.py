@@ -2,6 +2,7 @@
 
 - `unheard`: what people said and the model has not been shown
 - `conversation`: what was said
+- `narration`: a run as the events of S2
 - `totals`: what was spent
 - `open_calls`: what is not answered yet
 - `state`: where autonomous work stands
@@ -10,8 +11,19 @@
 
 from agent.projections.context import Context
 from agent.projections.conversation import Conversation
+from agent.projections.narration import Narration, StreamEvent
 from agent.projections.open_calls import OpenCalls
 from agent.projections.state import State, StateTracker, told_to_user
 from agent.projections.totals import Totals
 
-__all__ = ["Context", "Conversation", "OpenCalls", "State", "StateTracker", "Totals", "told_to_user"]
+__all__ = [
+    "Context",
+    "Conversation",
+    "Narration",
+    "OpenCalls",
+    "State",
+    "StateTracker",
+    "StreamEvent",
+    "Totals",
+    "told_to_user",
+]

@@ -4,7 +4,7 @@ Reading order: `errors`; `marks`, `shapes`, `structures`, `annotations`, `signat
 a check); `boundary`, `descent`, `opening`, `workspace` (opening files); `background`, `definition` (a tool), `names`;
 `output`, `cutting`, `retention` (long texts), `descendants`, `child`, `process`, `environment` (commands); `shell/`,
 `terminal/`, `files/`, `search/`, `file_tools`, `todo`, `objective` (the tools that ship), `declared/` (from YAML),
-`collection`, `toolbox` (the tools of one agent).
+`collection`, `coding` (sets of tools), `toolbox` (the tools of one agent), `executor` (the same as one function).
 """
 
 from agent.tools.collection import workspace_tools

@@ -14,7 +14,9 @@ async def broken_off(agent: Agent, expected: type[Exception]) -> Exception:
     with anyio.fail_after(1), pytest.raises(expected) as raised:
         await agent.run("Go")
     await anyio.wait_all_tasks_blocked()
-    assert not [thread for thread in threading.enumerate() if thread.name.startswith("bpagent")]
+    for thread in [thread for thread in threading.enumerate() if thread.name.startswith("bpagent")]:
+        thread.join(1)  # it has told its result, and may be about to end
+        assert not thread.is_alive()
     assert agent.program.status in ("failed", "closed")
     last = recorded(agent).records[-1]
     assert (last["name"], last["origin"]) == ("run_ended", "engine")

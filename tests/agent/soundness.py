@@ -3,8 +3,12 @@
 from agent.agent import Agent
 from agent.log import RecordedRun, read_log
 from agent.log.replaying import ReplayResult, replay
+from agent.models import ModelRequest
+from agent.models.chat import render_messages
+from agent.models.responses import render_input
 from agent.testing import assert_calls_answered
 from bp import BProgram
+from tests.agent.wires import assert_valid_chat, assert_valid_items
 
 TERMINAL = "run_ended"
 
@@ -23,11 +27,19 @@ def recorded(agent: Agent) -> RecordedRun:
 def assert_sound(agent: Agent) -> None:
     """Each call has one answer, in order; each run ends once, and nothing comes after; the log replays equal."""
     assert_calls_answered(agent.messages)
+    assert_valid_on_both_wires(agent)
     log = recorded(agent)
     assert not log.torn
     assert_runs_end_once([str(record["name"]) for record in log.records])
     assert_calls_are_carried_out_once(log)
     assert replayed(agent).difference is None
+
+
+def assert_valid_on_both_wires(agent: Agent) -> None:
+    """A server of either kind could take the whole conversation."""
+    request = ModelRequest(agent.system_prompt, agent.messages, agent.toolbox.schemas())
+    assert_valid_chat(render_messages(request))
+    assert_valid_items(render_input("any", request))
 
 
 def assert_runs_end_once(names: list[str]) -> None:

@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agent import Agent, ScriptedModel, answer, call, tool
+from agent.messages import UserMessage
 from agent.models import ScriptedCall, fail
 from agent.presets import PRESETS
 from bp import Step
@@ -25,7 +26,7 @@ from tests.agent.soundness import assert_sound, recorded
 DEFAULT = PRESETS["default"]
 
 
-@tool(category="write")
+@tool(category="write", parallel=True)
 async def slow(turns: int = 3) -> str:
     """Take a few turns of the event loop."""
     for _ in range(turns):
@@ -73,29 +74,38 @@ class Scene:
 
     turns: list[Any]
     sequential: bool
+    together: str
+    follow_ups: str
     max_iterations: int | None
     stop_after: str
-    verb: str | None
-    at: int
+    said: list[tuple[str, int]]  # what people do, after which step
     yes: bool
 
 
 SCENES = st.builds(
     Scene,
     turns=st.lists(TURNS, max_size=5),
-    sequential=st.booleans(),
+    sequential=st.sampled_from([True, True, False]),
+    together=st.sampled_from(["none", "neighbours", "all"]),
+    follow_ups=st.sampled_from(["none", "one", "all"]),
     max_iterations=st.sampled_from([None, 1, 2, 5]),
     stop_after=st.sampled_from(["call", "step"]),
-    verb=st.sampled_from([None, None, "stop", "abort"]),
-    at=st.integers(1, 40),
+    said=st.lists(
+        st.tuples(st.sampled_from(["stop", "abort", "steer", "steer", "follow_up", "follow_up"]), st.integers(1, 40)),
+        max_size=3,
+    ),
     yes=st.booleans(),
 )
 
 
 async def played(scene: Scene, log: Path) -> Agent:
+    heard: list[tuple[str, int]] = []
+
     def step_in(step: Step) -> None:
-        if scene.verb is not None and step.number == scene.at:
-            getattr(run, scene.verb)()
+        for verb, at in scene.said:
+            if step.number == at:
+                getattr(run, verb)(f"{verb} {at}")
+                heard.extend([(verb, at)] * (verb in ("steer", "follow_up")))
 
     bash = evolve(shell, name="bash")
     agent = Agent(
@@ -105,6 +115,8 @@ async def played(scene: Scene, log: Path) -> Agent:
         preset=evolve(
             DEFAULT,
             sequential=scene.sequential,
+            together=scene.together,  # type: ignore[arg-type]
+            follow_ups=scene.follow_ups,  # type: ignore[arg-type]
             max_iterations=scene.max_iterations,
             stop_after=scene.stop_after,  # type: ignore[arg-type]
         ),
@@ -116,6 +128,8 @@ async def played(scene: Scene, log: Path) -> Agent:
     with anyio.fail_after(5):
         async with agent.start("Go") as run:
             pass
+        said = (*(message.text for message in run.messages if isinstance(message, UserMessage)), *run.unheard)
+        assert not [f"{verb} {at}" for verb, at in heard if f"{verb} {at}" not in said]  # nothing is lost
         if run.status in ("completed", "limit", "stopped", "aborted"):  # the conversation goes on
             await agent.run("Go on")
     return agent
@@ -133,6 +147,11 @@ def folder() -> Iterator[Path]:
 def test_every_run_is_sound(folder: Path, backend: str, scene: Scene) -> None:
     log = folder / f"{len(list(folder.iterdir()))}.jsonl"
 
+    check(scene, log, backend)
+
+
+def check(scene: Scene, log: Path, backend: str) -> None:
+    """Play a scene and check what came of it."""
     agent = anyio.run(played, scene, log, backend=backend)
     agent.close()
 

@@ -97,7 +97,7 @@ def test_the_invariants_hold_when_people_are_asked_whether_they_have_something_t
         (people.does_not_wait_for_people, "error", "people_are_asked"),
         (people.drops_what_people_say, "error", "people_are_asked"),
         (people.asks_once, "error", "people_are_asked"),
-        (people.waits_for_people_after_the_end, "error", "one_run_after_the_other"),
+        (people.waits_for_people_after_the_end, "error", "nothing_is_in_flight_at_the_end"),
     ],
 )
 def test_people_who_are_not_asked_or_not_heard_are_found(
