@@ -51,16 +51,17 @@ class SubagentStore:
 
     `tools` gives tools for each subagent anew, so that none shares a terminal or a list with another. `logs` is the
     folder of their logs; without one there are none, and tasks last as long as the store. `parent` is named in them.
-    `share` is the part of the preset's limits that each run gets.
+    `secrets` are masked. `share` is the part of the preset's limits that each run gets.
     """
 
     model: Model
     preset: Preset
     tools: Callable[[], Iterable[Tool]]
     types: tuple[SubagentType, ...] = (GENERAL,)
-    logs: Path | None = field(default=None, converter=lambda path: None if path is None else Path(path))
+    logs: Path | None = None
     parent: str = ""
     approve: Approver | None = None
+    secrets: Mapping[str, str] = field(factory=dict, repr=False)
     share: float = 0.5
     _open: dict[str, "_Subagent"] = field(init=False, factory=dict)
     _running: list[Run] = field(init=False, factory=list)
@@ -109,6 +110,7 @@ class SubagentStore:
             system_prompt=kind.system_prompt,
             approve=self.approve,
             log=self._log_of(name),
+            secrets=self.secrets,
             about=about,
             on_step=subagent.show,
         )
@@ -122,7 +124,8 @@ class SubagentStore:
         if log is None or not log.exists():
             raise ToolError(f"there is no task {name!r} to go on with; leave task_id out to begin a new one")
         subagent = _Subagent()
-        subagent.agent = resume(log, self.model, self.tools(), approve=self.approve, on_step=subagent.show)
+        options: dict[str, Any] = {"approve": self.approve, "secrets": self.secrets, "on_step": subagent.show}
+        subagent.agent = resume(log, self.model, self.tools(), **options)
         return subagent
 
     def _log_of(self, name: str) -> Path | None:

@@ -43,6 +43,7 @@ class CodingOptions:
     where file tools may work besides the current directory, "/" by default; denied wins. resize_pictures: for `read`.
     shell: for `bash`. todos: a list that tools share. search_base_url, search_api_key: for `websearch`, the key by
     default that of the environment. max_response_size (bytes), fetch_timeout (milliseconds): for `webfetch`.
+    task: what `agent.subagents.make_task` gives; without it there is no such tool.
     """
 
     files: Files | None = None
@@ -54,6 +55,7 @@ class CodingOptions:
     todos: TodoStore | None = None
     search_base_url: str = BASE_URL
     search_api_key: str | None = field(default=None, repr=False)
+    task: Tool | None = None
     max_response_size: int = 5 * 1024 * 1024
     fetch_timeout: int = 30_000
 
@@ -74,6 +76,7 @@ def create_all_tools(cwd: str | os.PathLike[str] = ".", options: CodingOptions |
         make_ls(files),
         *make_todo_tools(chosen.todos),
         make_websearch(base_url=chosen.search_base_url, api_key=chosen.search_api_key),
+        *(() if chosen.task is None else (chosen.task,)),
         make_webfetch(max_response_size=chosen.max_response_size, default_timeout=chosen.fetch_timeout),
     )
     own = workspace if chosen.files is None else None

@@ -87,7 +87,7 @@ async def test_a_task_of_an_earlier_program_is_gone_on_with_from_its_log(tmp_pat
     second = await make_task(later).run({**DELEGATE, "prompt": "More", "task_id": first.details["taskId"]})
 
     assert second.text.startswith("Second.")
-    assert [message.text for message in later.model.requests[0].messages][0] == "What is here?"  # type: ignore[attr-defined]
+    assert later.model.requests[0].messages[0].text == "What is here?"  # type: ignore[attr-defined]
     later.close()
 
 
