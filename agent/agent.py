@@ -41,7 +41,7 @@ from agent.narrator import Narrator
 from agent.presets import Preset, preset_named
 from agent.projections import Context, Conversation, State, StateTracker, StreamEvent, Totals
 from agent.run import Run
-from agent.tools import Tool, Workspace, complete, pursue_objective
+from agent.tools import Tool, Workspace
 from agent.tools.toolbox import Toolbox
 from bp import BProgram, BThread, Event, Step
 from bp.runner import Effect
@@ -96,7 +96,7 @@ class Agent:
         self.model = model
         self.threads = tuple(threads)
         self.toolbox = _make_toolbox(
-            (*_own_tools(self.preset), *tools), workspace, suggests=self.preset.unknown_tool == "nearest"
+            (*self.preset.own_tools(), *tools), workspace, suggests=self.preset.unknown_tool == "nearest"
         )
         self._measure = Measure(self.preset.price_of(model.name), self.preset.counts_tokens)
         self.bthreads = (*self.preset.bthreads(), *(hooks or Hooks()).bthreads(), *self.threads)
@@ -283,6 +283,7 @@ class Agent:
     def remember(self, step: Step) -> None:
         """Have the projections fold a step, and then tell whoever looks on. Raises RunError."""
         self.journal.fold(step)
+        self.toolbox.hear(step.event)
         if self._on_step is not None:
             take("on_step", self._on_step, step)
 
@@ -302,11 +303,6 @@ class Agent:
             log.redact_with(redacted)
             return log
         return None if log is None else LogWriter(log, make_header(self), redacted)
-
-
-def _own_tools(preset: Preset) -> tuple[Tool, ...]:
-    """Return the tools that the rules of a preset need; tools of the same name that are given take their place."""
-    return (*((pursue_objective,) if preset.objective_tool else ()), *((complete,) if preset.finishes_by_tool else ()))
 
 
 def _both(one: Watcher | None, other: Watcher | None) -> Watcher | None:

@@ -46,7 +46,7 @@ class Reduction:
         later = self._later()
         self._future = _closed(self._touching, later)
         self._wishes = _closed([self._wished(local) for local in locals_], later)
-        self._before, self._behind = self._preferences()
+        self._behind = self._preferences()
         self._matters = [self._who_matters(event) for event in range(len(masks.events))]
         self._known: tuple[dict[tuple[int, int], tuple[int, ...]], ...] = ({}, {})
 
@@ -94,8 +94,11 @@ class Reduction:
     # A selectable event: nothing else may change what it does, and it may change nothing else.
 
     def _to_keep(self, event: int, members: tuple[int, ...]) -> int:
-        """Return what moves those who may ever touch a selectable event, and what it leads them to touch."""
-        needed = self._keeping_the_request(event, members)
+        """Return what moves those who may ever touch a selectable event, and what it leads them to touch.
+
+        A requester's better choices are among what moves it: as long as those are prevented, its choice is the same.
+        """
+        needed = 0
         for local in members:
             if self._future[local] >> event & 1:
                 needed |= self._moving[local]
@@ -104,18 +107,6 @@ class Reduction:
                     needed |= self._touching[after]
                 for lifted in bits(self._stops[local]):
                     needed |= self._behind[lifted]
-        return needed
-
-    def _keeping_the_request(self, event: int, members: tuple[int, ...]) -> int:
-        """Return what could make its requester prefer another event, where only such requesters offer it."""
-        requesters = [local for local in members if self._requests_inside(local, event)]
-        if any(not self._masks.choosy >> local & 1 for local in requesters):
-            return 0
-        needed = 0
-        for local in requesters:
-            for preferred in bits(self._preferred(local, event)):
-                stopping = [other for other in members if self._stops[other] >> preferred & 1]
-                needed |= min((self._moving[other] for other in stopping), key=int.bit_count, default=0)
         return needed
 
     # An event that cannot be selected now: what would have to happen before it could.
@@ -130,22 +121,7 @@ class Reduction:
         for local in members:
             if self._wishes[local] >> event & 1:
                 needed |= self._moving[local]
-        for local in requesters:
-            needed |= self._stopping_the_preferred(local, event, members)
         return (*reasons, needed)
-
-    def _stopping_the_preferred(self, local: int, event: int, members: tuple[int, ...]) -> int:
-        """Return what could bring somebody to stop the event that a requester prefers to this one."""
-        free = [
-            preferred
-            for preferred in bits(self._preferred(local, event))
-            if not any(self._stops[other] >> preferred & 1 for other in members)
-        ]
-        needed = 0
-        for other in members if free else ():
-            if self._future[other] >> free[0] & 1:
-                needed |= self._moving[other]
-        return needed
 
     # What is known before the search.
 
@@ -160,28 +136,18 @@ class Reduction:
     def _requests_inside(self, local: int, event: int) -> bool:
         return bool(self._wished(local) >> event & 1)
 
-    def _preferred(self, local: int, event: int) -> int:
-        """Return the events that a requester prefers to this one."""
-        if not self._masks.choosy >> local & 1:
-            return 0
-        requests = self._masks.requests[local]
-        return _mask(requests[: requests.index(event)])
-
-    def _preferences(self) -> tuple[dict[int, int], dict[int, int]]:
-        """Return what anybody ever prefers to an event, and what it is ever preferred to."""
-        before: dict[int, int] = defaultdict(int)
+    def _preferences(self) -> dict[int, int]:
+        """Return for each event those that anybody ever requests as a worse choice."""
         behind: dict[int, int] = defaultdict(int)
         for local in bits(self._masks.choosy):
-            for event in self._masks.requests[local]:
-                before[event] |= self._preferred(local, event)
-                for preferred in bits(self._preferred(local, event)):
-                    behind[preferred] |= 1 << event
-        return before, behind
+            requests = self._masks.requests[local]
+            for place, event in enumerate(requests):
+                behind[event] |= _mask(requests[place + 1 :])
+        return behind
 
     def _who_matters(self, event: int) -> int:
-        """Return the local states (a mask) that may ever touch an event, or one that somebody prefers to it."""
-        asked = 1 << event | self._before[event]
-        return _mask(local for local, future in enumerate(self._future) if future & asked)
+        """Return the local states (a mask) that may ever touch an event."""
+        return _mask(local for local, future in enumerate(self._future) if future >> event & 1)
 
 
 def _unfolded(space: StateSpace) -> list[dict[int, tuple[int, ...]]]:

@@ -38,7 +38,8 @@ def new_log(given: str | None, now: datetime) -> Path:
         folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         folder.mkdir(mode=0o700, exist_ok=True)  # logs hold what the tools read
     except OSError as error:
-        raise Mistake(f"no folder for runs: {folder}: {error.strerror}; set BPAGENT_HOME, or name a --log") from error
+        reason = f"{error.strerror}; set BPAGENT_HOME, or name a --log"
+        raise Mistake(f"cannot write the log in {folder}: {reason}") from error
     return folder / f"{now:%Y%m%d-%H%M%S}-{token_hex(2)}.jsonl"
 
 

@@ -15,10 +15,11 @@ from attrs import frozen
 
 from agent.agent import Agent
 from agent.cli import exit_codes
-from agent.cli.archive import find_log
+from agent.cli.archive import find_log, summarize
 from agent.cli.display import Display
 from agent.cli.keyboard import is_terminal
 from agent.cli.making import agent_of_log, new_agent
+from agent.cli.mistakes import Mistake
 from agent.cli.person import STOPS, Person
 from agent.cli.progress import Progress
 from agent.cli.reviving import print_final_text
@@ -48,6 +49,8 @@ def execute(arguments: Namespace) -> int:
 def _continued(arguments: Namespace) -> tuple[Preset, Maker]:
     path = find_log(arguments.continue_)
     check_free(path)
+    if not is_terminal() and summarize(path).status == "waiting":  # nobody could answer here, and that would be a no
+        raise Mistake(f"{path} waits for a decision; bpagent resume {path} --approve CALL, or --reject CALL")
     return agent_of_log(arguments, read_log(path))
 
 

@@ -11,7 +11,6 @@ from typing import Any
 
 from agent.cli import exit_codes
 from agent.cli.screen import Screen, Tone, screen_on, visible
-from agent.cli.setup import UNOBEYED
 from agent.presets import PRESETS, Preset, preset_named
 
 __all__ = ["execute"]
@@ -48,8 +47,6 @@ def _show_all(screen: Screen, configurations: Configurations) -> None:
     for option in (option for option in options if option not in different):
         _row(screen, [option, _shown(first[option])], widths)
     screen.line()
-    if UNOBEYED:
-        screen.labelled("not yet", f"in the log, but without effect: {', '.join(UNOBEYED)}", "system")
     screen.line("One preset with its texts: bpagent presets NAME", "system")
     screen.line("Change an option: bpagent run ... --preset NAME --option OPTION=VALUE", "system")
 

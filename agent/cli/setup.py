@@ -6,12 +6,10 @@ from pathlib import Path
 from attrs import evolve
 
 from agent.cli.mistakes import Mistake
-from agent.presets import Configuration, Preset, preset_named, read_configuration, read_user_rules
-from agent.tools import Tool, workspace_tools
-from agent.tools.retention import Retention
-from agent.tools.shell import ShellOptions
+from agent.presets import Configuration, Preset, equip, preset_named, read_configuration, read_user_rules
+from agent.tools import Tool
 
-__all__ = ["UNOBEYED", "chosen_preset", "existing_folder", "shell_options", "tools_of", "with_user_rules"]
+__all__ = ["chosen_preset", "existing_folder", "tools_of", "with_user_rules"]
 
 
 def chosen_preset(name: str | None, options: Iterable[str] = (), config: str | None = None) -> Preset:
@@ -24,6 +22,8 @@ def chosen_preset(name: str | None, options: Iterable[str] = (), config: str | N
     preset = preset_named(name or configuration.preset or "default")
     if config is None and preset.config_file is not None and Path(preset.config_file).expanduser().exists():
         configuration = read_configuration(preset.config_file)
+    if config is not None:  # which replaces both files of the preset
+        preset = evolve(preset, tools_file=config if configuration.declares_tools else None)
     return with_user_rules(configuration.applied(preset).with_options(_parsed(options)))
 
 
@@ -56,32 +56,6 @@ def existing_folder(path: str, what: str = "--workspace") -> Path:
     raise Mistake(f"{what} {path!r} {found}; name a folder")
 
 
-UNOBEYED = ("tools",)
-"""Options that are written into the log and change nothing yet: whoever makes the tools obey one takes it out."""
-
-
 def tools_of(preset: Preset, workspace: Path) -> tuple[Tool, ...]:
-    """Return the tools of a preset over a workspace."""
-    return workspace_tools(
-        workspace,
-        allowed=preset.allowed_paths if preset.bounded else ("/",),
-        denied=preset.denied_paths,
-        output_limit=preset.output_limit,
-        shell=shell_options(preset),
-    )
-
-
-def shell_options(preset: Preset) -> ShellOptions:
-    """Return how commands run under a preset. Lines are counted at one end: for `both` that is the last ones."""
-    keep = "tail" if preset.output_lines and preset.output_keep == "both" else preset.output_keep
-    kept = Retention(preset.output_limit, preset.output_lines, keep, preset.spill)
-    return ShellOptions(
-        shell=tuple(preset.shell.split()),
-        timeout=preset.timeout,
-        longest_timeout=preset.max_timeout,
-        retention=kept,
-        nonzero_is_error=preset.nonzero_is_error,
-        inherit=preset.env == "inherit",
-        form=preset.result_form,
-        compact=preset.compact,
-    )
+    """Return the tools of a preset over a workspace. Raises OptionError for a file of tools that is not valid."""
+    return equip(preset, workspace)

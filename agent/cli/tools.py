@@ -18,7 +18,8 @@ __all__ = ["execute"]
 
 def execute(arguments: Namespace) -> int:
     """Show the tools of a preset."""
-    tools = tools_of(chosen_preset(arguments.preset, arguments.option, arguments.config), Path.cwd())
+    preset = chosen_preset(arguments.preset, arguments.option, arguments.config)
+    tools = (*preset.own_tools(), *tools_of(preset, Path.cwd()))
     if arguments.json:
         for tool in tools:
             print(json.dumps(_as_data(tool)))
@@ -41,7 +42,7 @@ def _as_data(tool: Tool) -> dict[str, Any]:
 
 
 def _show(tool: Tool, screen: Screen) -> None:
-    name = screen.painted(f"{tool.name:16}", "action")
+    name = screen.painted(f"{tool.name:15} ", "action")
     together = ", several at once" if tool.parallel else ""
     screen.line(f"{name}{tool.category}{together}, from {_source(tool)}")
     screen.line(f"{'':16}{tool.description.splitlines()[0]}")

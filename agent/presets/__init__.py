@@ -8,7 +8,7 @@ Reading order:
 - `prompts`: the system prompts. `judging`: a policy of the constitution as a function.
 - `rules`: which b-threads the options choose, one line each. `preset`: the options, one field each.
 - `shipped`: the presets by name. `configuration`: presets and options from a YAML file. `user_rules`: what the user
-  said about commands, in another one.
+  said about commands, in another one. `equipment`: the tools that the options choose.
 """
 
 from typing import TYPE_CHECKING
@@ -21,6 +21,7 @@ from agent.presets.shipped import PRESETS, preset_named
 
 if TYPE_CHECKING:
     from agent.presets.configuration import Configuration, preset_from_file, read_configuration, save_options
+    from agent.presets.equipment import equip
     from agent.presets.user_rules import add_user_rule, read_user_rules
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "OptionError",
     "Preset",
     "add_user_rule",
+    "equip",
     "preset_from_file",
     "preset_named",
     "read_configuration",
@@ -41,6 +43,7 @@ __getattr__ = from_modules(  # what a file needs
     "agent.presets",
     {
         **dict.fromkeys(("Configuration", "preset_from_file", "read_configuration", "save_options"), "configuration"),
+        "equip": "equipment",
         **dict.fromkeys(("add_user_rule", "read_user_rules"), "user_rules"),
     },
 )

@@ -25,17 +25,18 @@ from agent.presets.types import alternatives, expected, fits
 
 __all__ = ["Configuration", "preset_from_file", "read_configuration", "save_options"]
 
-KEYS = ("preset", "options", "security")
+KEYS = ("preset", "options", "security", "tools")  # tools: declared ones, as in tools.yaml
 PATHS = ("allowed_paths", "denied_paths")
 OPTIONS = {field.name: field.type for field in fields(Preset) if field.name != "name"}
 
 
 @frozen
 class Configuration:
-    """What a file says: the name of a preset, if it names one, and the values of options with their places."""
+    """What a file says: the name of a preset, if it names one, the values of options with their places, and tools."""
 
     preset: str | None = None
     options: tuple[tuple[str, Node], ...] = ()
+    declares_tools: bool = False
 
     def applied(self, preset: Preset) -> Preset:
         """Return `preset` with the options of the file. Raises OptionError."""
@@ -65,7 +66,8 @@ def read_configuration(path: str | os.PathLike[str]) -> Configuration:
         if root.value is None:
             return Configuration()
         root.mapping(*KEYS)
-        return Configuration(_preset(root.get("preset")), (*_paths(root.get("security")), *_options(root)))
+        options = (*_paths(root.get("security")), *_options(root))
+        return Configuration(_preset(root.get("preset")), options, root.get("tools") is not None)
     except NodeError as error:
         raise OptionError(str(error)) from error
     except RecursionError as error:

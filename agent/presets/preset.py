@@ -15,6 +15,7 @@ from agent.threads import CORE
 from agent.threads.follow_ups import MOST
 from agent.threads.limits import LIMIT_TEXT
 from agent.threads.order import Together
+from agent.tools import Tool, objective_tools
 from bp import BThread
 from constitution import DENIED_PATHS, POLICIES, Action, Policy, Verdict, read_command_rule, read_rule
 
@@ -67,8 +68,8 @@ class Preset:
     Ending: with `complete_tool` only `complete` ends a run; with `objective_tool` only once `pursue_objective` was
     called.
 
-    Tools: which collection, and how commands run. Times are in seconds, `output_limit` in bytes, `compact` in
-    characters, of what the model is shown.
+    Tools: which collection, which file declares more (`tools_file`), and how commands run. Times are in seconds,
+    `output_limit` in bytes, `compact` in characters, of what the model is shown.
     """
 
     name: str
@@ -108,6 +109,7 @@ class Preset:
     objective_tool: bool = False
     # Tools.
     tools: Literal["workspace", "terminal", "coding", "gated", "command"] = "workspace"
+    tools_file: str | None = None
     unknown_tool: Literal["error", "nearest"] = "nearest"
     shell: Literal["bash -c", "bash -lc", "sh -c"] = "bash -c"
     timeout: float | None = field(default=120.0, validator=_positive())
@@ -152,6 +154,10 @@ class Preset:
         ).with_rules(*map(read_rule, self.policy_rules))
         policy = policy.with_commands(*map(read_command_rule, self.commands))
         return policy.for_job(*self.allow) if self.mode == "cron" else policy
+
+    def own_tools(self) -> tuple[Tool, ...]:
+        """Return the tools that the rules of this preset need; given ones of the same name take their place."""
+        return objective_tools(complete_tool=self.complete_tool, objective_tool=self.objective_tool)
 
     def prompt(self, *, workspace: str, tools: tuple[str, ...]) -> str:
         """Return the system prompt for an agent that has these tools in this workspace."""

@@ -13,6 +13,7 @@ WORKSPACE = Preset(
     policy="workspace",
     allowed_paths=("~/.agent/workspace", "/tmp/agent"),
     config_file="~/.agent/config.yaml",
+    tools_file="~/.agent/tools.yaml",
     max_failures=None,
     doom_loop=None,
     system_prompt=prompts.WORKSPACE,

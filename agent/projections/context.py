@@ -85,6 +85,7 @@ class Context:
 
     def fold(self, event: Event) -> None:
         """Take an event into account that conversation and state tracker have taken into account already."""
+        self._read_on()
         match event:
             case SummaryRequested():
                 self._recent = self._first_that_fits(ROOM_FOR_RECENT)
@@ -93,8 +94,6 @@ class Context:
                 self._show_from(self._recent, UserMessage(SUMMED_UP + event.text))
             case InferenceRequested():
                 self._trim()
-            case _:
-                self._read_on()
 
     @property
     def _is_prompt_apart(self) -> bool:

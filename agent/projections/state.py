@@ -4,8 +4,8 @@ What it reads of a tool, beside the facts of the gate: `details` of `tool_finish
 
     command    text: the command that ran; else the one that the gate saw
     exit_code  int or None
-    terminal   "open" or "closed": the persistent terminal after this call; left out by tools that have none
-    cwd        text: the working directory in the terminal
+    terminal   "open" or "closed": the persistent terminal after this call; one that was never open is not told
+    cwd        text: the working directory in the terminal, while it is open
     modified   list of texts: files that were written; else the paths that the gate saw being written or deleted
 """
 
@@ -88,8 +88,10 @@ class StateTracker:
         state = self.state
         if (command := _command(finished, described)) is not None:
             state = evolve(state, last_command=command)
-        if details.get("terminal") in ("open", "closed"):
-            state = evolve(state, terminal=details["terminal"], cwd=details.get("cwd"))
+        if details.get("terminal") == "open":
+            state = evolve(state, terminal="open", cwd=details.get("cwd"))
+        elif details.get("terminal") == "closed" and state.terminal == "open":
+            state = evolve(state, terminal="closed", cwd=None)
         modified = () if finished.is_error and "modified" not in details else _modified(details, described)
         files = tuple(dict.fromkeys((*state.files_modified, *modified)))
         self.state = evolve(state, files_modified=files)

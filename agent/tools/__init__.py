@@ -3,17 +3,17 @@
 Reading order: `errors`; `marks`, `shapes`, `structures`, `annotations`, `signature` (from a function to a schema and
 a check); `boundary`, `descent`, `opening`, `workspace` (opening files); `background`, `definition` (a tool), `names`;
 `output`, `cutting`, `retention` (long texts), `descendants`, `child`, `process`, `environment` (commands); `shell/`,
-`terminal/`, `files/`, `search/`, `file_tools`, `todo`, `objective` (the tools that ship), `declared/` (from YAML),
-`collection`, `toolbox` (the tools of one agent).
+`terminal/`, `files/`, `search/`, `file_tools`, `todo`, `web/`, `objective` (the tools that ship), `declared/` (those
+from YAML), `collection`, `coding` (sets of tools), `toolbox` (the tools of one agent), `executor` (as one function).
 """
 
 from agent.tools.collection import workspace_tools
 from agent.tools.definition import Tool, ToolContext, tool
 from agent.tools.environment import tool_environment
 from agent.tools.errors import CannotStart, PathRefused, ToolError
-from agent.tools.marks import Limits, Path, ShellCommand, Touch
+from agent.tools.marks import Limits, Path, ShellCommand, Touch, Url
 from agent.tools.names import explain_unknown, nearest
-from agent.tools.objective import complete, pursue_objective
+from agent.tools.objective import complete, objective_tools, pursue_objective
 from agent.tools.opening import Entry
 from agent.tools.process import Finished, run_process
 from agent.tools.workspace import Workspace
@@ -30,10 +30,12 @@ __all__ = [
     "ToolContext",
     "ToolError",
     "Touch",
+    "Url",
     "Workspace",
     "complete",
     "explain_unknown",
     "nearest",
+    "objective_tools",
     "pursue_objective",
     "run_process",
     "tool",

@@ -6,9 +6,9 @@ They do nothing in the world: the loop hears that they ran.
 from typing import Literal
 
 from agent.calls import ToolResult
-from agent.tools.definition import tool
+from agent.tools.definition import Tool, tool
 
-__all__ = ["complete", "pursue_objective"]
+__all__ = ["complete", "objective_tools", "pursue_objective"]
 
 
 @tool(category="read")
@@ -34,3 +34,9 @@ async def complete(result: str, status: Literal["success", "failure", "partial"]
         status: success; partial when something is missing; failure when the objective cannot be reached
     """
     return ToolResult(result, details={"status": status})
+
+
+def objective_tools(*, complete_tool: bool, objective_tool: bool) -> tuple[Tool, ...]:
+    """Return those of them that a preset with these options needs."""
+    begin = (pursue_objective,) if objective_tool else ()
+    return (*begin, complete) if complete_tool or objective_tool else ()

@@ -74,7 +74,9 @@ class Retained:
     @property
     def truncated(self) -> bool:
         """Whether something was left out."""
-        return self._cut().cut_by is not None if self._retention.keep != "both" else self._both.truncated
+        if self._retention.keep != "both":
+            return self._cut().cut_by is not None
+        return self._both.truncated or self._newlines > (self._retention.lines or self._newlines)
 
     @property
     def path(self) -> str | None:
@@ -85,7 +87,7 @@ class Retained:
         """Return what is kept, with a notice of what is not."""
         where = self._spill.keep() if self._spill is not None and self.truncated else ""
         if self._retention.keep == "both":
-            return self._both.text() + (f"\n[{where}]" if where else "")
+            return self._ends() + (f"\n[{where}]" if where else "")
         cut = self._cut()
         return (
             cut.text
@@ -112,6 +114,16 @@ class Retained:
     def limit(self) -> int:
         """Bytes that are kept, at most."""
         return self._retention.limit
+
+    def _ends(self) -> str:
+        """Return the beginning and the end: so many bytes, and of these so many lines."""
+        text, most = self._both.text(), self._retention.lines
+        lines = text.splitlines(keepends=True)
+        if most is None or len(lines) <= most:
+            return text
+        head, tail = lines[: most - most // 2], lines[len(lines) - most // 2 :]
+        notice = f"[output truncated: {len(lines) - most} of {len(lines)} lines left out here]\n"
+        return "".join([*head, notice, *tail])
 
     def _cut(self) -> Cut:
         lines = self._retention.lines or 10**12

@@ -15,6 +15,7 @@ from agent.models import ScriptedModel
 from agent.presets import PRESETS
 from agent.run import Run
 from agent.threads.completion import GO_ON
+from agent.tools.terminal import make_terminal
 from tests.agent.conftest import MakeAgent
 from tests.agent.notes import answers, note
 
@@ -229,3 +230,26 @@ async def test_without_it_there_is_no_such_tool(make_agent: MakeAgent) -> None:
 
     assert {"complete", "pursue_objective"}.isdisjoint(agent.toolbox.names)
     assert all(not isinstance(message, ToolMessage) for message in agent.messages)
+
+
+# The terminal that ships
+
+
+async def test_the_terminal_that_ships_tells_the_state_tracker_where_it_is(
+    make_agent: MakeAgent, workspace: Path
+) -> None:
+    (workspace / "src").mkdir()
+    steps = [
+        PURSUE,
+        call("terminal", command="cd src; echo here; false", persistent=True),
+        call("terminal", close=True),
+        complete(),
+    ]
+    agent = working(make_agent, *steps, tools=[make_terminal(str(workspace))])
+    run = await agent.run("Tidy up")
+
+    assert run.status == "completed"
+    [while_open], [closed] = blocks(shown(agent, 3)), blocks(shown(agent, 4))
+    assert f"Terminal: open, in {workspace / 'src'}" in while_open
+    assert "Last command: cd src; echo here; false (exit code 1)" in while_open
+    assert "Terminal: closed" in closed

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from attrs import evolve
 
 from agent import Agent, ScriptedModel, answer, call, resume, tool
 from agent.events import AbortAsked, ToolFinished, ToolStarted
@@ -13,6 +14,7 @@ from agent.header import make_header
 from agent.log import LogDiffers, LogError, LogInUse, read_log, replay
 from agent.messages import ToolMessage
 from agent.models import fail
+from agent.presets import PRESETS, Preset
 from agent.rebuilding import RebuildError
 from agent.tools import Tool, workspace_tools
 from bp import BProgram, BThreadBody, bthread, sync
@@ -104,27 +106,39 @@ def test_a_log_cut_after_any_record_goes_on_as_if_nothing_had_happened(
     assert whole.log_path is not None
     lines = whole.log_path.read_bytes().splitlines(keepends=True)
     assert len(lines) > 50
-    notes = tmp_path / "notes"
-    for count in range(2, len(lines)):
-        log = cut(whole.log_path, count, lines[count][:-5] if torn else b"")
-        interrupted, ran, before = in_flight(log), started(log), log.read_bytes()
-        notes.unlink(missing_ok=True)
+    for count in range(2, len(lines), 3 if torn else 1):
+        goes_on(whole, tools, tmp_path / "notes", cut(whole.log_path, count, lines[count][:-5] if torn else b""))
 
-        with resume(log, ScriptedModel(rest_of_script(log)), tools, **OPTIONS) as agent:
-            run = agent.run_sync()
 
-        assert (run.status, run.text) == ("completed", "Done."), f"cut after line {count}"
-        assert len(agent.messages) == len(whole.messages)
-        for now, then in zip(agent.messages, whole.messages, strict=True):
-            if isinstance(now, ToolMessage) and now.call_id in interrupted:
-                assert now.text.startswith(INTERRUPTED)
-                assert now.is_error
-            else:
-                assert now == then
-        assert written(notes) == [note for note in "abf" if note not in ran]
-        assert is_sound(log, agent)
-        kept = before if not torn else before[: before.rfind(b"\n") + 1]
-        assert log.read_bytes().startswith(kept)
+@pytest.mark.parametrize("preset", [*PRESETS.values(), evolve(PRESETS["default"], sequential=False)])
+def test_so_does_a_log_of_every_preset(preset: Preset, tools: tuple[Tool, ...], tmp_path: Path) -> None:
+    log, notes = tmp_path / "whole.jsonl", tmp_path / "notes"
+    with Agent(ScriptedModel(SCRIPT), tools, preset=preset, log=log, **OPTIONS) as whole:
+        assert whole.run_sync("Go").status == "completed"
+
+    for count in range(3, len(log.read_bytes().splitlines()), 9):
+        goes_on(whole, tools, notes, cut(log, count))
+
+
+def goes_on(whole: Agent, tools: tuple[Tool, ...], notes: Path, log: Path) -> None:
+    """Resume a shortened log, and check that all is as in the whole run."""
+    interrupted, ran, before = in_flight(log), started(log), log.read_bytes()
+    notes.unlink(missing_ok=True)
+
+    with resume(log, ScriptedModel(rest_of_script(log)), tools, **OPTIONS) as agent:
+        run = agent.run_sync()
+
+    assert (run.status, run.text) == ("completed", "Done."), log.name
+    assert len(agent.messages) == len(whole.messages)
+    for now, then in zip(agent.messages, whole.messages, strict=True):
+        if isinstance(now, ToolMessage) and now.call_id in interrupted:
+            assert now.text.startswith(INTERRUPTED)
+            assert now.is_error
+        else:
+            assert now == then
+    assert written(notes) == [note for note in "abf" if note not in ran]
+    assert is_sound(log, agent)
+    assert log.read_bytes().startswith(before[: before.rfind(b"\n") + 1])
 
 
 @pytest.mark.anyio

@@ -1,6 +1,7 @@
 """The shipped loop is model-checked: its invariants hold with any rules, and every planted fault is found."""
 
 import re
+from collections import defaultdict
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
@@ -305,6 +306,6 @@ def test_the_invariants_can_run_beside_a_real_agent(make_agent: MakeAgent, works
 def test_the_documents_name_every_invariant() -> None:
     document = (Path(__file__).parent.parent.parent / "docs" / "invariants.md").read_text(encoding="utf-8")
 
-    names = {monitor.name for monitor in invariants_of(RULES)}
+    arguments: dict[str, Any] = defaultdict(lambda: 1)  # whatever the rules may be made with
+    names = {monitor.name for monitor in (*ALWAYS, *(make(arguments) for _, make in OF_RULES))}
     assert names == set(re.findall(r"`(\w+)` \| \w", document)) & names
-    assert len(names) == len(ALWAYS) + len(OF_RULES)

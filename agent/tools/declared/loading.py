@@ -22,6 +22,7 @@ DeclarationError = NodeError
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _PARAMETER = re.compile(r"\w{1,64}", re.ASCII)
+_OTHERS = ("preset", "options", "security")  # what a configuration file says besides
 _KEYS = ("name", "description", "category", "cmd", "args", "optional_args", "parameters", "env")
 _PARAMETER_KEYS = ("type", "description", "enum", "pattern", "maxLength", "minimum", "maximum", "optional")
 _TYPES = ("string", "integer", "number", "boolean")
@@ -41,7 +42,7 @@ def read_declarations(path: str | os.PathLike[str]) -> tuple[Declaration, ...]:
     if root.value is None:
         return ()
     found: dict[str, Declaration] = {}
-    for node in _elements(root.mapping("tools"), "tools"):
+    for node in _elements(root.mapping("tools", *_OTHERS), "tools"):
         declaration = _declaration(node)
         if declaration.name in found:
             raise node.required("name").wrong(

@@ -100,7 +100,7 @@ class _Runner:
                 return self._envelope(command, context, None, str(error), {})
             raise
         self.session.executed += 1
-        more = output.details()
+        more = output.details() if self.options.form == "details" else {}
         if self.options.form == "envelope":
             return self._envelope(command, context, finished, "", more)
         told = tell(finished, seconds, self.options, [note] if note else [])

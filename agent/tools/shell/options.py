@@ -25,7 +25,7 @@ class ShellOptions:
     more is clamped, and said so. retention: what is kept of the output. separate: standard error on its own.
     nonzero_is_error: an exit code other than 0 is an error. inherit: commands see all of our environment, else the
     allowed variables; env: variables to add. prefix: put before every command. hook: asked for more variables.
-    form: text, or the envelope of S4, with `compact` characters of output.
+    form: text; with details of what was left out (S2); or the envelope of S4. compact: characters of it, at most.
     """
 
     shell: tuple[str, ...] = ("bash", "-c")
@@ -38,7 +38,7 @@ class ShellOptions:
     env: Mapping[str, str] = field(factory=dict)
     prefix: str = ""
     hook: EnvironmentHook | None = None
-    form: Literal["text", "envelope"] = "text"
+    form: Literal["text", "details", "envelope"] = "text"
     compact: int | None = None
 
     @property

@@ -14,6 +14,7 @@ from agent.tools.marks import Limits, ShellCommand
 from agent.tools.process import Finished
 from agent.tools.retention import Retained
 from agent.tools.shell.execution import LocalCommands
+from agent.tools.shell.observation import compact
 from agent.tools.shell.options import ShellOptions
 from agent.tools.shell.telling import tell
 from agent.tools.terminal.session import Session
@@ -29,7 +30,7 @@ NOTHING_KEPT = "[the session is as it was before this command: directory and var
 
 
 def make_terminal(cwd: str, options: ShellOptions | None = None) -> Tool:
-    """Return the tool `terminal`, which starts in `cwd`; its details say exit_code, cwd, and terminal: open or closed."""
+    """Return the tool `terminal`, which starts in `cwd`. Its details: exit_code, cwd, terminal (open or closed)."""
     terminal_of = _Terminal(cwd, options or ShellOptions())
 
     @tool(category="write")
@@ -112,7 +113,9 @@ class _Terminal:
             raise
         notes = [*([note] if note else []), *([] if known else [NOTHING_KEPT])]
         told = tell(finished, seconds, self.options, notes)
-        return evolve(told, details={**told.details, **output.details()})
+        text = told.text if self.options.compact is None else compact(told.text, self.options.compact)
+        more = output.details() if self.options.form == "details" else {}
+        return evolve(told, text=text, details={**told.details, **more})
 
     async def _finish(
         self,

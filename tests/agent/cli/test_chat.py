@@ -155,6 +155,21 @@ def test_an_interrupted_run_goes_on_when_its_conversation_is_continued(
     assert command("replay", log).code == 0
 
 
+def test_a_question_that_waits_is_not_answered_by_a_pipe(
+    command: Command, process: Command, script: Script, workspace: Path, log: Path
+) -> None:
+    model = script(bash("git reset --hard"), "Done.")
+    where = ("--workspace", workspace, "--log", log)
+    assert command("run", "go", "--model", model, "--approvals", "later", *where).code == 5
+    before = log.read_bytes()
+
+    answered = process("chat", "--continue", log, input="more\n")
+
+    assert (answered.code, answered.out) == (2, "")
+    assert "waits for a decision; bpagent resume" in answered.err
+    assert log.read_bytes() == before
+
+
 def test_on_a_pipe_every_line_is_a_prompt_and_output_is_plain(
     process: Command, script: Script, workspace: Path, log: Path
 ) -> None:

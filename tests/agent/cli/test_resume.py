@@ -90,7 +90,7 @@ def slow_tool_is_over(workspace: Path) -> None:
     os.close(descriptor)
 
 
-@pytest.mark.parametrize("signal_at", ["prompt_given", "inference_requested", "action_described", "call_answered"])
+@pytest.mark.parametrize("signal_at", ["prompt_given", "inference_requested", "call_answered"])
 def test_a_run_killed_at_a_record_goes_on(
     start: Start, process: Command, script: Script, workspace: Path, log: Path, signal_at: str
 ) -> None:

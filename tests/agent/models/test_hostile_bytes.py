@@ -5,10 +5,11 @@ from collections.abc import Callable, Sequence
 from itertools import chain, takewhile
 from typing import get_args
 
+import anyio
 import pytest
 
 from agent.messages import UserMessage
-from agent.models import Answer, ModelError, ModelRequest, OpenAIModel
+from agent.models import Answer, ModelError, ModelRequest, OpenAIModel, openai_model
 from agent.models.event_stream import EventDecoder
 from agent.models.wires import WIRES, Api
 from tests.agent.models.hostile_server import DONE, STREAM, Server, Then, byte_by_byte, frame
@@ -143,3 +144,18 @@ async def test_a_broken_stream_after_the_whole_answer_loses_nothing(server: Serv
     server.reply(STREAM, stream_of(api), b'data: {"choi', Then.REST, Then.RESET)
 
     assert is_right(await ask(server, api))
+
+
+@pytest.mark.anyio
+async def test_a_server_that_keeps_the_connection_is_left_after_the_last_event(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing can come after it, so that nothing is waited for."""
+    monkeypatch.setattr(openai_model, "GRACE", 600.0)
+    server.reply(STREAM, stream_of("responses"), Then.WAIT)
+
+    with anyio.fail_after(20):
+        answer = await ask(server, "responses", timeout=600)
+
+    assert is_right(answer)
+    assert await anyio.to_thread.run_sync(server.gone.wait, 5)

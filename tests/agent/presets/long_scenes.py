@@ -1,5 +1,7 @@
 """What happens under a preset when a run goes on and on: repetition, budgets, deadlines, objectives, the context."""
 
+from typing import Any
+
 import anyio
 from attrs import evolve
 
@@ -12,6 +14,8 @@ from tests.agent.presets.scenes import look, results
 
 SPENT = Usage(input_tokens=100, output_tokens=10)
 PRICE = ("scripted=1/1",)
+SHORT: dict[str, Any] = {"system_prompt": "Look.", "complete_tool": False, "objective_tool": False}
+"""So that the context has room for the conversation."""
 
 
 async def three_times_the_same(make_agent: MakeAgent, preset: Preset) -> tuple[str, str, int]:
@@ -81,6 +85,7 @@ async def an_objective(make_agent: MakeAgent, preset: Preset) -> tuple[str, str,
 
 async def a_long_conversation(make_agent: MakeAgent, preset: Preset) -> int:
     """How many messages the model is shown after ten turns."""
+    preset = evolve(preset, **SHORT)
     turns = [answer("word " * 100, call("look", at=n)) for n in range(10)]
     agent = make_agent(*turns, "Done.", tools=[look], preset=preset)
 
@@ -91,7 +96,7 @@ async def a_long_conversation(make_agent: MakeAgent, preset: Preset) -> int:
 
 async def a_full_context(make_agent: MakeAgent, preset: Preset) -> list[str]:
     """Which summaries are made where the context is full."""
-    preset = evolve(preset, context_tokens=300)
+    preset = evolve(preset, context_tokens=300, **SHORT)
     turns = [answer("word " * 100, call("look", at=n), usage=Usage(200 * n, 100)) for n in (1, 2)]
 
     run = await make_agent(*turns, "In short.", "Done.", tools=[look], preset=preset).run("Look")

@@ -1,7 +1,7 @@
 """The table of differences between the specified systems: for each option, what happens under each preset.
 
 A row is a scene and what comes of it under each preset. `other` changes the option to what another preset chose; then
-something else must come of it. A new option needs a row here; what only tools obey waits in LATER.
+something else must come of it. A new option needs a row here.
 """
 
 from collections.abc import Callable, Mapping
@@ -10,7 +10,7 @@ from typing import Any
 from attrs import frozen
 
 from agent import Preset
-from tests.agent.presets import long_scenes, people_scenes, scenes
+from tests.agent.presets import command_scenes, long_scenes, people_scenes, scenes, tool_scenes
 from tests.agent.presets.scenes import Scene
 
 Changes = Mapping[str, Any]
@@ -60,7 +60,15 @@ TWO_MINUTES, ONE_MINUTE, ENDLESS = "120 seconds", "60 seconds", "as long as it t
 ONE = ["proposed_action", "call_answered"]
 ONE_BY_ONE, BOTH = ONE * 2, ["proposed_action", "proposed_action", "call_answered", "call_answered"]
 
+FILES = ["list_directory", "read_file", "write_file"]
+ALL_OF_S2 = ["bash", "edit", "find", "grep", "ls", "read", "todoread", "todowrite", "webfetch", "websearch", "write"]
+
 ROWS = (
+    Row("tools", tool_scenes.names_of_tools,
+        cells(["bash", *FILES], ["bash", *FILES], [*FILES[:2], "terminal", FILES[2]], ALL_OF_S2,
+              ["bash", "list_files", "read_file", "write_file"], ["bash", "run_command"]),
+        lambda preset: "gated" if preset.tools != "gated" else "command"),
+    Row("tools_file", tool_scenes.a_declared_tool, all_alike("unknown"), always("~/mine.yaml")),
     Row("max_iterations", scenes.thirty_turns,
         cells(TWENTY, TWENTY, ("limit", 25), THIRTY, THIRTY, THIRTY),
         always(3)),
@@ -111,18 +119,18 @@ ROWS = (
     Row("objective_tool", long_scenes.an_objective,
         all_alike(("completed", "answered", "Nearly.")) | {"autonomous": ("completed", "success", "All done.")},
         either("objective_tool", True, False)),
-    Row("context_tokens", long_scenes.a_long_conversation, all_alike(21), always(500)),
+    Row("context_tokens", long_scenes.a_long_conversation, all_alike(21), always(1000)),
     Row("compaction", long_scenes.a_full_context, all_alike(NO_SUMMARY), always("summary")),
     Row("attempts", scenes.four_broken_inferences, all_alike(("failed", "inference_failed")), always(5)),
     Row("sequential", scenes.batch_of_two, all_alike(ONE_BY_ONE), always(False)),
-    Row("together", people_scenes.two_safe_calls_and_one_alone,
-        all_alike([*ONE_BY_ONE, *ONE]) | {"default": [*BOTH, *ONE]},
-        either("together", "neighbours", "none")),
-    Row("together", people_scenes.two_safe_calls, all_alike(ONE_BY_ONE) | {"default": BOTH, "coding": BOTH},
-        either("together", "none", "all")),
-    Row("steering", people_scenes.steered_in_a_batch, all_alike(["ran", "skipped"]), always(False)),
-    Row("follow_ups", people_scenes.two_follow_ups, all_alike((2, ())), always("all")),
-    Row("max_follow_ups", people_scenes.two_follow_ups, all_alike((2, ())), always(1)),
+    Row("together", people_scenes.calls_that_may_run_together,
+        all_alike(("papapa", "papa")) | {"default": ("ppaapa", "ppaa"), "coding": ("papapa", "ppaa")},
+        lambda preset: "neighbours" if preset.together != "neighbours" else "none"),
+    Row("steering", people_scenes.steered_in_a_batch, all_alike(["seen 1", "skipped"]), always(False)),
+    Row("follow_ups", people_scenes.two_follow_ups, all_alike(4), always("all")),
+    Row("max_follow_ups", people_scenes.when_follow_ups_are_heard,
+        all_alike(["follow_up_given"] * 2 + ["run_continued"] * 2),
+        always(1)),
     Row("bounded", scenes.reading_outside,
         cells("outside_allowed_paths", "outside_allowed_paths", "ran", "ran", "outside_allowed_paths", "ran"),
         either("bounded", True, False)),
@@ -132,34 +140,34 @@ ROWS = (
     Row("allowed_paths", scenes.reading_the_agents_folder,
         all_alike("outside_allowed_paths") | {"workspace": "ran", "coding": "permission denied"},
         lambda preset: () if preset.allowed_paths else ("~/.agent/workspace",)),
-    Row("timeout", scenes.a_short_sleep,
+    Row("timeout", command_scenes.a_short_sleep,
         cells(*[("ran", said) for said in (TWO_MINUTES, TWO_MINUTES, TWO_MINUTES, ENDLESS, TWO_MINUTES, ONE_MINUTE)]),
         always(0.05)),
-    Row("max_timeout", scenes.an_hour_asked_for,
+    Row("max_timeout", command_scenes.an_hour_asked_for,
         cells("600", "600", "300", "none", "600", "600"),
         always(500.0)),
-    Row("shell", scenes.which_shell,
+    Row("shell", command_scenes.which_shell,
         cells("bash -c", "bash -c", "bash -c", "bash -c", "sh -c", "bash -lc"),
         lambda preset: "bash -lc" if preset.shell == "bash -c" else "bash -c"),
-    Row("env", scenes.a_variable_of_ours,
+    Row("env", command_scenes.a_variable_of_ours,
         cells("", "", "ours", "ours", "ours", "ours"),
         either("env", "allowlist", "inherit")),
-    Row("nonzero_is_error", scenes.exit_code_three,
+    Row("nonzero_is_error", command_scenes.exit_code_three,
         all_alike(("[exit code 3]", False)) | {"coding": ("[exit code 3]", True)},
         either("nonzero_is_error", True, False)),
-    Row("output_lines", scenes.three_thousand_lines,
+    Row("output_lines", command_scenes.three_thousand_lines,
         all_alike(3000) | {"coding": 2000},
         always(10)),
-    Row("output_keep", scenes.both_ends,
+    Row("output_keep", command_scenes.both_ends,
         all_alike((True, True)) | {"coding": (False, True)},
         always("head")),
-    Row("spill", scenes.a_whole_output_in_a_file,
+    Row("spill", command_scenes.a_whole_output_in_a_file,
         all_alike(False) | {"coding": True},
         either("spill", True, False)),
-    Row("compact", scenes.characters_of_a_long_line,
+    Row("compact", command_scenes.characters_of_a_long_line,
         all_alike(60_000) | {"passthrough": 6000},
         always(100)),
-    Row("result_form", scenes.form_of_a_result,
+    Row("result_form", command_scenes.form_of_a_result,
         all_alike("text") | {"passthrough": "z2e.tool_observation.v1"},
         either("result_form", "text", "envelope")),
     Row("output_limit", scenes.reading_a_long_file,

@@ -1,12 +1,12 @@
 """Every option of every preset: what happens under it, and that something else happens where it is changed."""
 
+import tempfile
 from pathlib import Path
 
 import pytest
 from attrs import evolve, fields
 
 from agent import Preset
-from agent.cli.setup import UNOBEYED
 from agent.presets import PRESETS
 from tests.agent.conftest import MakeAgent
 from tests.agent.presets.table import ELSEWHERE, ORDER, ROWS, Row
@@ -26,6 +26,8 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     home = tmp_path / "home"
     (home / "workspace").mkdir(parents=True)
     monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
     return home / "workspace"
 
 
@@ -49,7 +51,7 @@ def test_the_table_has_all_presets_and_all_options() -> None:
     options = {field.name for field in fields(Preset)} - {"name"}
 
     assert tuple(PRESETS) == ORDER
-    assert options == {row.option for row in ROWS} | set(UNOBEYED) | set(ELSEWHERE)
+    assert options == {row.option for row in ROWS} | set(ELSEWHERE)
 
 
 def test_two_presets_differ_only_in_data() -> None:

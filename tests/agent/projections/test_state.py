@@ -83,6 +83,12 @@ def test_a_terminal_stays_open_over_runs_until_it_is_closed() -> None:
     assert (tracker.state.terminal, tracker.state.cwd) == ("closed", None)
 
 
+def test_a_terminal_that_was_never_open_is_not_told() -> None:
+    once = result(ToolCall("t", "terminal"), terminal="closed", cwd="/w", command="ls", exit_code=0)
+
+    assert tracked(once).state.terminal is None
+
+
 def test_the_block_is_concise_whatever_it_is_given() -> None:
     tall = ToolCall("p", "pursue_objective", {"user_prompt": "u\n" * 2000, "objective": "o" * 5000})
     files = tuple(f"/w/{number}" for number in range(500))

@@ -30,7 +30,7 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 async def test_s2_the_last_2000_lines_are_shown_and_all_of_it_is_in_a_file(root: Path, temporary: Path) -> None:
-    result = await shell_in(root, retention=TAIL)("seq 3000")
+    result = await shell_in(root, retention=TAIL, form="details")("seq 3000")
 
     (file,) = temporary.iterdir()
     shown = "".join(f"{number}\n" for number in range(1001, 3001))

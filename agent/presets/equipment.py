@@ -1,0 +1,60 @@
+"""The tools that the options of a preset choose."""
+
+import os
+from pathlib import Path
+
+from agent.presets.options import OptionError
+from agent.presets.preset import Preset
+from agent.presets.shipped import PRESETS
+from agent.tools import Tool, Workspace
+from agent.tools.coding import CodingOptions, create_all_tools
+from agent.tools.collection import make_collection
+from agent.tools.retention import Retention
+from agent.tools.shell import ShellOptions
+
+__all__ = ["equip", "shell_options"]
+
+
+def equip(preset: Preset, root: str | os.PathLike[str]) -> tuple[Tool, ...]:
+    """Return the tools of a preset over a workspace, those of its file last. Raises OptionError for a wrong file."""
+    workspace = Workspace(root, preset.allowed_paths if preset.bounded else ("/",), preset.denied_paths)
+    return *_collection(preset, workspace), *_declared(preset, workspace)
+
+
+def shell_options(preset: Preset) -> ShellOptions:
+    """Return how commands run under a preset."""
+    return ShellOptions(
+        shell=tuple(preset.shell.split()),
+        timeout=preset.timeout,
+        longest_timeout=preset.max_timeout,
+        retention=Retention(preset.output_limit, preset.output_lines, preset.output_keep, preset.spill),
+        nonzero_is_error=preset.nonzero_is_error,
+        inherit=preset.env == "inherit",
+        form=preset.result_form,
+        compact=preset.compact,
+    )
+
+
+def _collection(preset: Preset, workspace: Workspace) -> tuple[Tool, ...]:
+    shell = shell_options(preset)
+    if preset.tools != "coding":
+        return make_collection(preset.tools, workspace, shell)
+    allowed = preset.allowed_paths if preset.bounded else ("/",)
+    options = CodingOptions(allowed=allowed, denied=preset.denied_paths, shell=shell)
+    return tuple(create_all_tools(workspace.root, options).values())
+
+
+def _declared(preset: Preset, workspace: Workspace) -> tuple[Tool, ...]:
+    """Return the tools of the preset's file; the file that it ships with need not be there."""
+    if preset.tools_file is None:
+        return ()
+    path = Path(preset.tools_file).expanduser()
+    shipped = PRESETS.get(preset.name)
+    if not path.exists() and shipped is not None and shipped.tools_file == preset.tools_file:
+        return ()
+    from agent.tools.declared import DeclarationError, load_tools
+
+    try:
+        return load_tools(path, workspace, shell_options(preset))
+    except DeclarationError as error:
+        raise OptionError(str(error)) from error

@@ -1,0 +1,94 @@
+"""The collections of S2 and the executor of S3."""
+
+from pathlib import Path
+
+import pytest
+
+from agent.tools import tool
+from agent.tools.coding import (
+    CODING_TOOLS,
+    READ_ONLY_TOOLS,
+    CodingOptions,
+    create_all_tools,
+    create_coding_tools,
+    create_read_only_tools,
+)
+from agent.tools.executor import BUILT_IN_TOOLS, built_in_tool_schemas, create_tool_executor
+from agent.tools.shell import ShellOptions
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_s2_collections_are_those_of_the_specification(root: Path) -> None:
+    everything = create_all_tools(root)
+
+    assert all(name == tool.name for name, tool in everything.items())
+    coding, reading = create_coding_tools(root), create_read_only_tools(root)
+    assert [tool.name for tool in coding] == [name for name in CODING_TOOLS if name in everything]
+    assert [tool.name for tool in reading] == [name for name in READ_ONLY_TOOLS if name in everything]
+    assert {tool.category for tool in reading} == {"read"}
+
+
+async def test_s2_tools_start_in_the_directory_and_reach_absolute_paths(root: Path, tmp_path: Path) -> None:
+    (root / "here").write_text("here")
+    (tmp_path / "there").write_text("there")
+    tools = create_all_tools(root)
+
+    assert (await tools["read"].run({"path": "here"})).text == "here"
+    assert (await tools["read"].run({"path": str(tmp_path / "there")})).text == "there"
+    failed = await tools["bash"].run({"command": "pwd; exit 1"})
+    assert (failed.text, failed.is_error) == (f"{root}\n[exit code 1]", True)
+
+
+async def test_s2_options_are_for_single_tools(root: Path) -> None:
+    tools = create_all_tools(root, CodingOptions(allowed=(), shell=ShellOptions(prefix="echo before; ")))
+
+    assert (await tools["bash"].run({"command": "echo hi"})).text == "before\nhi\n"
+    assert (await tools["read"].run({"path": "/etc/hosts"})).is_error
+
+
+async def test_s3_the_executor_runs_the_built_in_tools_and_times_them(root: Path) -> None:
+    execute = create_tool_executor(root)
+
+    await execute("write_file", {"path": "a.txt", "content": "hello"})
+
+    assert (await execute("read_file", {"path": "a.txt"})).text == "hello"
+    assert (await execute("list_files", {"pattern": "*.txt"})).text == "a.txt"
+    done = await execute("bash", {"command": "cat a.txt; exit 2"})
+    assert (done.text, done.is_error) == ("hello\n[exit code 2]", False)
+    assert done.details["duration"] > 0
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "problem"),
+    [
+        ("read_fil", {}, "unknown tool 'read_fil'; nearest: read_file"),
+        ("read_file", {}, "invalid arguments: path: missing"),
+        ("read_file", {"path": "../x"}, "permission denied"),
+        ("list_files", {"pattern": "../*"}, "leaves its directory"),
+    ],
+)
+async def test_s3_what_goes_wrong_is_a_result(root: Path, name: str, arguments: dict[str, str], problem: str) -> None:
+    result = await create_tool_executor(root)(name, arguments)
+
+    assert result.is_error
+    assert problem in result.text
+
+
+async def test_s3_custom_tools_win_over_built_in_ones(root: Path) -> None:
+    @tool(name="read_file")
+    def mine(path: str) -> str:
+        """Read nothing."""
+        return f"mine: {path}"
+
+    execute = create_tool_executor(root, [mine])
+
+    assert (await execute("read_file", {"path": "a"})).text == "mine: a"
+
+
+def test_s3_schemas_are_in_the_form_of_chat_completions() -> None:
+    schemas = built_in_tool_schemas()
+
+    assert tuple(schema["function"]["name"] for schema in schemas) == BUILT_IN_TOOLS
+    assert schemas[0]["type"] == "function"
+    assert schemas[0]["function"]["parameters"]["required"] == ["path"]
