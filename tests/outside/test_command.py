@@ -65,6 +65,17 @@ def test_json_is_one_object_per_line_equal_to_the_log(place: Place) -> None:
     assert [json.loads(line) for line in said.out.splitlines()] == place.log.lines[1:]
 
 
+def test_a_declared_secret_is_in_neither_the_log_nor_the_json(place: Place) -> None:
+    """The key of the model is at hand as a variable: `a-key-for-nobody`."""
+    step = {"call": {"tool": "bash", "arguments": {"command": "echo a-key-for-nobody"}}}
+
+    said = place.play(step, "Done.", options=("--json", "--secret", "OPENAI_API_KEY"))
+
+    assert "a-key-for-nobody" not in said.out
+    assert [json.loads(line) for line in said.out.splitlines()] == place.log.lines[1:]
+    assert "REDACTED" in place.log.told(place.log.data("call_answered")[0]["call"])
+
+
 def test_errors_go_to_standard_error(place: Place) -> None:
     said = place.run(saying("never"), options=("--preset", "defualt"))
 

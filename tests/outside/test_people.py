@@ -16,7 +16,8 @@ def approving(*commands: str) -> list[dict[str, object]]:
 def test_an_approval_is_one_line_with_the_command_as_proposed_and_three_prompts_in_all(place: Place) -> None:
     for name in ("a", "b  b", "c"):
         (place.workspace / name).touch(mode=0o600)
-    script = place.script(*approving("chmod 777 a", "chmod  777 'b  b'", "chmod 777 c"), "Done.")
+    timed = {"call": {"tool": "bash", "id": "c2", "arguments": {"timeout": 9, "command": "chmod  777 'b  b'"}}}
+    script = place.script(*approving("chmod 777 a"), timed, *approving("chmod 777 c"), "Done.")
     terminal = place.on_terminal(*place.words("Do it", model=script))
 
     terminal.wait_for("Approve command: chmod 777 a? (yes/no)")
