@@ -18,8 +18,8 @@ help: ## list these targets
 demo: $(READY) ## show an agent at work: offline, in seconds
 	@$(BIN)/bpagent demo
 
-test: lint ## run everything that has to hold: lint, then the whole suite
-	$(BIN)/python -m pytest $(ARGS)
+test: lint ## run everything that has to hold: lint, then the whole suite, on all processors
+	$(BIN)/python -m pytest --numprocesses auto $(ARGS)
 
 lint: $(READY) ## check style and types, of code and tests
 	$(BIN)/ruff check .
