@@ -44,7 +44,7 @@ def _as_data(tool: Tool) -> dict[str, Any]:
 
 
 def _show(tool: Tool, screen: Screen) -> None:
-    name = screen.painted(f"{tool.name:16}", "action")
+    name = screen.painted(f"{tool.name:15} ", "action")
     together = ", several at once" if tool.parallel else ""
     screen.line(f"{name}{tool.category}{together}, from {_source(tool)}")
     screen.line(f"{'':16}{tool.description.splitlines()[0]}")
