@@ -298,6 +298,7 @@ class Agent:
     def remember(self, step: Step) -> None:
         """Have the projections fold a step, and then tell whoever looks on. Raises RunError."""
         self.journal.fold(step)
+        self.toolbox.hear(step.event)
         if self._on_step is not None:
             take("on_step", self._on_step, step)
 

@@ -121,7 +121,7 @@ async def test_a_tool_that_awaits_a_cancelled_task_has_failed(make_agent: MakeAg
 QUESTIONABLE = call("bash", command="git reset --hard")
 
 
-@pytest.mark.parametrize("said", [None, 1, "yes", "no", object(), 0.5, [], "no person present"], ids=repr)
+@pytest.mark.parametrize("said", [None, 1, "yes", "no", bytearray(), 0.5, [], "no person present"], ids=repr)
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_only_true_is_a_yes(make_agent: MakeAgent, said: Any, anyio_backend: str) -> None:
     run = await make_agent(QUESTIONABLE, "Well.", approve=lambda _: said).run("Go")
