@@ -14,7 +14,7 @@ Reading order:
 - `invariants/`, `verification/`: the loop, model-checked.
 - `hindsight/`: recorded runs judged again. `retracing`: what was held at each step. `page/`: a run as one HTML page.
 - `telemetry/`: a run as a trace of spans.
-- `lab/`: experiments on how safe and how useful agents are.
+- `lab/`: control protocols, and experiments with them.
 - `testing`, `pytest_plugin`: tests of agents and b-threads. `cli/`: the command.
 """
 

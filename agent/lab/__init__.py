@@ -1,6 +1,7 @@
-"""The laboratory: how safe and how useful an agent stays under a protocol, when its model may be trying to do harm.
+"""The laboratory: how safe and how useful an agent stays under a protocol when its model may be trying to do harm.
 
-Packages in reading order:
+A protocol is a b-thread over drafts, calls and scores; to compose protocols is to have all of them.
 
+- `events`: what can happen in the laboratory besides what happens in any run
 - `measures/`: what is measured, as pure functions of scores and outcomes
 """

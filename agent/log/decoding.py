@@ -3,6 +3,8 @@
 from base64 import b64decode
 from collections.abc import Callable, Mapping
 from functools import cache
+from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 import cattrs
@@ -20,11 +22,14 @@ from constitution.action import Facts
 
 __all__ = ["Decoder"]
 
-KINDS: dict[str, Any] = {
-    kind.name: kind
-    for kind in vars(events).values()
-    if isinstance(kind, type) and issubclass(kind, Event) and kind is not Event
-}  # every kind of the vocabulary, by its name in the log
+
+def kinds_in(vocabulary: ModuleType) -> dict[str, Any]:
+    """Return every kind of a vocabulary, by its name in the log."""
+    defined = (kind for kind in vars(vocabulary).values() if isinstance(kind, type) and issubclass(kind, Event))
+    return {kind.name: kind for kind in defined if kind is not Event}
+
+
+KINDS = kinds_in(events)
 
 WITH_A_CALL = frozenset(
     name
@@ -48,7 +53,7 @@ class Decoder:
 
     def event(self, record: Mapping[str, Any]) -> Event:
         """Return the event of a record. Raises LogError for a kind or data that this program does not know."""
-        kind = KINDS.get(record["name"])
+        kind = KINDS.get(record["name"]) or _kinds_of_the_laboratory().get(record["name"])
         if kind is None:
             raise LogError(f"step {record['step']}: the event kind {record['name']!r} is not known here")
         return _structured(record, self._with_call(record), kind)  # type: ignore[no-any-return]
@@ -61,6 +66,12 @@ class Decoder:
         if data["call"] not in self._calls:
             raise LogError(f"step {record['step']}: the call {data['call']!r} was never proposed")
         return {**data, "call": self._calls[data["call"]]}
+
+
+@cache
+def _kinds_of_the_laboratory() -> dict[str, Any]:
+    """Return the kinds that only experiments use: they are imported when a log has one."""
+    return kinds_in(import_module("agent.lab.events"))
 
 
 def _structured(record: Mapping[str, Any], data: Any, kind: Any) -> Any:
