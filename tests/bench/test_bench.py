@@ -13,7 +13,7 @@ from tests.bench.run import QUESTIONS, main
 
 @pytest.fixture(autouse=True)
 def light_collections() -> Iterator[None]:
-    """Timing collects garbage before each round; what thousands of other tests left is not looked at again each time."""
+    """Timing collects garbage before each round; what thousands of other tests left is left alone."""
     gc.collect()
     gc.freeze()
     yield

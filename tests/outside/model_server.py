@@ -9,7 +9,18 @@ from typing import Any
 
 from attrs import define, field, frozen
 
-__all__ = ["ModelServer", "Reply", "Request", "Stream", "call", "calling", "calls_item", "finished", "refusing", "saying"]
+__all__ = [
+    "ModelServer",
+    "Reply",
+    "Request",
+    "Stream",
+    "call",
+    "calling",
+    "calls_item",
+    "finished",
+    "refusing",
+    "saying",
+]
 
 END = "data: [DONE]\n\n"
 
@@ -94,7 +105,9 @@ def calls_item(id: str, name: str, arguments: object) -> Stream:
 
 def says_item(text: str) -> Stream:
     """A text in the format of the responses API."""
-    return _response({"type": "message", "id": "m", "role": "assistant", "content": [{"type": "output_text", "text": text}]})
+    return _response(
+        {"type": "message", "id": "m", "role": "assistant", "content": [{"type": "output_text", "text": text}]}
+    )
 
 
 def _response(item: dict[str, Any]) -> Stream:
