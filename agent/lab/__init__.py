@@ -3,4 +3,5 @@
 A protocol is a b-thread over drafts, calls and scores; to compose protocols is to have all of them.
 
 - `events`: what can happen in the laboratory besides what happens in any run
+- `measures/`: what is measured, as pure functions of scores and outcomes
 """
