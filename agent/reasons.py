@@ -15,6 +15,7 @@ __all__ = [
     "Ending",
     "Flaw",
     "FollowUpWaits",
+    "NoDraftWanted",
     "Steered",
     "Unfinished",
     "follow_ups_heard",
@@ -76,6 +77,16 @@ class Declined:
     def __str__(self) -> str:
         said = f"the user said no ({self.text})" if self.text else "the user said no"
         return f"{said if self.present else 'no person present'}: {self.verdict}"
+
+
+@frozen
+class NoDraftWanted:
+    """A further draft cannot become the answer of this turn, and why: nobody is to be asked for it."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
 
 
 @frozen

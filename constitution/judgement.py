@@ -90,6 +90,9 @@ def findings_of(action: Action) -> "Examination":
     for use in action.paths:
         says = f"{use.access} {use.given}"
         examination.report(Finding(ACCESS[use.access], use.resolved, says, action.tool, Evidence(use.given)))
+    for url in action.urls:
+        says = f"reach {url[:80]} over the network"
+        examination.report(Finding(Effect.NETWORK, "", says, action.tool, Evidence(url[:200])))
     return examination
 
 

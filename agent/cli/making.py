@@ -10,7 +10,7 @@ from agent.cli.archive import new_log
 from agent.cli.protocols import load_protocols
 from agent.cli.reviving import model_of, nameable, secrets_of
 from agent.cli.session import Maker
-from agent.cli.setup import chosen_preset, existing_folder, tools_of
+from agent.cli.setup import chosen_preset, delegating, existing_folder, tools_of
 from agent.effects import Approver, Watcher
 from agent.log import RecordedRun
 from agent.models import model_from_name
@@ -39,7 +39,7 @@ def new_agent(arguments: Namespace, *, later: bool = False) -> tuple[Preset, Mak
     def make(approver: Approver, on_step: OnStep, on_text: Watcher | None) -> Agent:
         return Agent(
             model,
-            tools_of(preset, workspace),
+            (*tools_of(preset, workspace), *delegating(preset, workspace, model, log, approver, secrets)),
             preset=preset,
             threads=threads,
             approve="later" if later else approver,
@@ -65,7 +65,7 @@ def agent_of_log(arguments: Namespace, recorded: RecordedRun, *, later: bool = F
         return resume(
             recorded.path,
             model,
-            tools_of(preset, workspace),
+            (*tools_of(preset, workspace), *delegating(preset, workspace, model, recorded.path, approver, secrets)),
             threads=threads,
             approve="later" if later else approver,
             secrets=secrets,

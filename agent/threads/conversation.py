@@ -87,8 +87,10 @@ def continued_instead(refusals: Refusals) -> RunEnded | RunContinued:
 
 
 def no_draft_left(refused: DraftsRefused) -> RunEnded:
-    """End the run because every draft of the turn was refused."""
-    return RunEnded("failed", "drafts_refused", f"Every draft was refused: {_reasons(refused.refusals)}")
+    """End the run because every draft of the turn was refused; as an ending among the reasons says, if there is one."""
+    return worst_ending(refused.refusals) or RunEnded(
+        "failed", "drafts_refused", f"Every draft was refused: {_reasons(refused.refusals)}"
+    )
 
 
 def _reasons(refusals: Refusals) -> str:

@@ -19,10 +19,11 @@ from agent.calls import Category, ToolResult
 from agent.models.model import ToolSchema
 from agent.tools.background import call_back, run_in_background
 from agent.tools.errors import ToolError
-from agent.tools.marks import Path, ShellCommand, Touch
+from agent.tools.marks import Path, ShellCommand, Touch, Url
 from agent.tools.shapes import Shape
 from agent.tools.signature import read_signature
 from agent.tools.workspace import Workspace
+from bp import Event
 
 __all__ = ["Tool", "ToolContext", "tool"]
 
@@ -49,7 +50,8 @@ class Tool:
     `parameters` is the JSON Schema that the model is told; it comes from the same shape that checks. `timeout` is in
     seconds, None for no limit but the tool's own. `workspace` is where its relative paths start and its bounds lie,
     for the gate; None for the agent's. `argv` gives the program that a call starts without a shell, for the gate.
-    `cwd` is where the next call starts, if not in the workspace's root.
+    `cwd` is where the next call starts, if not in the workspace's root. `hears` is told what happens in the agent's
+    runs, for tools that have to know when somebody asks to stop.
     `source` says where the tool was declared, if not in Python. Tools are compared by identity.
     """
 
@@ -60,10 +62,11 @@ class Tool:
     category: Category = "write"
     parallel: bool = False
     timeout: float | None = None
-    marks: tuple[tuple[str, Path | ShellCommand, object], ...] = ()
+    marks: tuple[tuple[str, Path | ShellCommand | Url, object], ...] = ()
     workspace: Workspace | None = None
     argv: Callable[[Mapping[str, Any]], tuple[str, ...]] | None = None
     cwd: Callable[[], str] | None = None
+    hears: Callable[[Event], None] | None = None
     source: str = ""
     parameters: dict[str, object] = field(init=False, repr=False)
 
@@ -97,6 +100,15 @@ class Tool:
             for text in _texts(arguments.get(name, default))
         ]
         return "\n".join(commands) if commands else None
+
+    def urls(self, arguments: Mapping[str, Any]) -> tuple[str, ...]:
+        """Return the addresses that a call with `arguments` would reach."""
+        return tuple(
+            text
+            for name, mark, default in self.marks
+            if isinstance(mark, Url)
+            for text in _texts(arguments.get(name, default))
+        )
 
     async def run(self, arguments: Mapping[str, Any], context: ToolContext | None = None) -> ToolResult:
         """Run the tool and return its one result. Whatever goes wrong is an error result (S0 5.2, S5.4).

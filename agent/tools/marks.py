@@ -2,8 +2,8 @@
 
     def copy(source: Annotated[str, Path("read")], lines: Annotated[int, Limits(minimum=1)] = 10) -> str: ...
 
-Limits belong to the schema and the check alike. `Path` and `ShellCommand` are facts for judging: they change nothing
-in what a tool accepts.
+Limits belong to the schema and the check alike. `Path`, `ShellCommand` and `Url` are facts for judging: they change
+nothing in what a tool accepts.
 """
 
 import re
@@ -11,7 +11,7 @@ from typing import Literal
 
 from attrs import field, frozen
 
-__all__ = ["Access", "Limits", "Path", "ShellCommand", "Touch"]
+__all__ = ["Access", "Limits", "Path", "ShellCommand", "Touch", "Url"]
 
 Access = Literal["read", "write", "list", "delete", "execute"]
 
@@ -48,6 +48,11 @@ class ShellCommand:
     """Marks the parameter that holds a shell command; `prefix` is put before it when it runs."""
 
     prefix: str = ""
+
+
+@frozen
+class Url:
+    """Marks a parameter that holds the address of something that is fetched."""
 
 
 @frozen

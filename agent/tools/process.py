@@ -83,10 +83,12 @@ async def run_process(
             group.cancel_scope.cancel()
         for listener in listeners:
             listener.take()
+        survivors += child.end_orphans()
     except BaseException:
         with anyio.CancelScope(shield=True):
             await child.end(CANCELLED_GRACE)
             await child.with_holders().end(0)
+            child.end_orphans()
         raise
     finally:
         child.close()

@@ -61,7 +61,7 @@ ONE = ["proposed_action", "call_answered"]
 ONE_BY_ONE, BOTH = ONE * 2, ["proposed_action", "proposed_action", "call_answered", "call_answered"]
 
 FILES = ["list_directory", "read_file", "write_file"]
-ALL_OF_S2 = ["bash", "edit", "find", "grep", "ls", "read", "todoread", "todowrite", "write"]
+ALL_OF_S2 = ["bash", "edit", "find", "grep", "ls", "read", "todoread", "todowrite", "webfetch", "websearch", "write"]
 
 ROWS = (
     Row("tools", tool_scenes.names_of_tools,
