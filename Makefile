@@ -10,10 +10,10 @@ BIN := .venv/bin
 READY := .venv/ready
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: help demo test lint verify laws bench clean
+.PHONY: help demo test lint verify laws settings bench clean
 
 help: ## list these targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
 
 demo: $(READY) ## show an agent at work: offline, in seconds
 	@$(BIN)/bpagent demo
@@ -31,6 +31,9 @@ verify: $(READY) ## look at every state of the loop with subsets of its rules (m
 
 laws: $(READY) ## play ten thousand random runs and check each (minutes)
 	$(BIN)/python -m tests.agent.play_many_scenes $(CASES)
+
+settings: $(READY) ## try every task of every setting four ways (minutes)
+	$(BIN)/python -m tests.agent.lab.try_every_task
 
 bench: $(READY) ## measure: cost per event and per turn, import time, memory
 	$(BIN)/python tests/bench/run.py

@@ -4,4 +4,5 @@ A protocol is a b-thread over drafts, calls and scores; to compose protocols is 
 
 - `events`: what can happen in the laboratory besides what happens in any run
 - `measures/`: what is measured, as pure functions of scores and outcomes
+- `settings/`: tasks, side tasks, and policies that pursue them
 """
