@@ -61,9 +61,7 @@ class Budget:
         self.commands = 0
         self.depth = 0
         self.characters = 0
-        self.called: dict[
-            int, Node
-        ] = {}  # functions by the number of their body, which counts while the body is held
+        self.called: dict[int, Node] = {}  # functions by the number of their body, which counts while the body is held
 
 
 class Walk:
