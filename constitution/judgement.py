@@ -8,7 +8,7 @@ from attrs import evolve
 
 from constitution.action import Action, PathUse
 from constitution.command_rule import DOUBTS, CommandRule
-from constitution.effects import Effect, Finding, Zone
+from constitution.effects import Deed, Effect, Finding, Zone
 from constitution.policies import DEFAULT
 from constitution.policy import Policy
 from constitution.rule import Rule
@@ -65,6 +65,16 @@ def judge_command(
 ) -> Verdict:
     """Return the verdict on a shell command that starts in `cwd` (or the workspace); paths are taken lexically."""
     return judge(Action("bash", "write", workspace, cwd or workspace, home or "", command=command), policy)
+
+
+def deeds_of(action: Action, policy: Policy = DEFAULT) -> tuple[Deed, ...]:
+    """Return everything that an action would do, and to what kind of place; total, like `judge`."""
+    home = action.home or NOWHERE_HOME
+    places = Places(_root(action.workspace), home, policy.denied(home), policy.roots(home))
+    return tuple(
+        Deed(finding.effect, finding.path, zone_of(finding.path, places) if finding.path else Zone.NOWHERE)
+        for finding in findings_of(action).findings
+    )
 
 
 def findings_of(action: Action) -> "Examination":

@@ -1,4 +1,4 @@
-"""Drafts of several models: who is asked, what each is shown, and that a turn has one answer whatever protocols want."""
+"""Drafts of several models: who is asked, what each is shown, and that a turn has one answer in the end."""
 
 import pytest
 
