@@ -226,6 +226,10 @@ class Examination:
         finally:
             self.invoking = before
 
+    def examine_program(self, argv: list[str], walk: Walk) -> None:
+        """Examine a program that is started without a shell, with nothing in its input."""
+        self.examine(argv, NOTHING, walk)
+
     def _examined(self, argv: list[str], stdin: Flow, walk: Walk) -> Flow:
         word, name = argv[0], program_name(argv[0], SPECIALS)
         if UNKNOWN in word or (GLOB.search(word) and word not in ("[", "[[")) or word in RESERVED or not word:
@@ -303,8 +307,8 @@ class Examination:
             for does in row.does:
                 if does.applies(line):
                     self._does(does, name, paths_of(does.to, line), walk)
-            for script in line.value_of(*row.runs):
-                walk.nested(script.removeprefix("exec=").removeprefix("ext::"))
+            for script in line.value_of(*row.runs) if row.runs else ():
+                walk.nested(script.removeprefix("exec="))
         if not is_known(name) and name not in SPECIALS:
             self._stranger(name, argv, walk)
 

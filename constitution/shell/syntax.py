@@ -5,14 +5,14 @@ shows one is doubtful: it is judged all the same, but never allowed.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from attrs import frozen
 
 if TYPE_CHECKING:
-    from tree_sitter import Node
+    from tree_sitter import Node, Parser
 
 __all__ = ["MAX_BYTES", "Script", "parse"]
 
@@ -57,18 +57,10 @@ class Script:
     doubt: str = ""
 
 
-@cache
-def _language() -> Any:
-    import tree_sitter
-    import tree_sitter_bash
-
-    return tree_sitter.Language(tree_sitter_bash.language())
-
-
 def parse(text: str) -> Script:
     """Parse shell text. Total: what is too long has no tree, and what is misread or broken has a doubt."""
     doubt = _doubt(text)
-    if CONTINUED_WORD.search(text) and "'" not in text and "<<" not in text:
+    if "\\\n" in text and CONTINUED_WORD.search(text) and "'" not in text and "<<" not in text:
         text = CONTINUATION.sub(r"\1", text)
     source = _plainly(text).encode("utf-8", "surrogatepass")
     if len(source) > MAX_BYTES:
@@ -107,10 +99,17 @@ def _with_dollars(text: str, doubt: str) -> Script:
     return Script(root, "".join(parts).encode("utf-8", "surrogatepass"), doubt)
 
 
-def _root(source: bytes) -> "Node":
+@cache
+def _parser() -> "Callable[[], Parser]":
     import tree_sitter
+    import tree_sitter_bash
 
-    return tree_sitter.Parser(_language()).parse(source.translate(ASCII)).root_node
+    language, parser = tree_sitter.Language(tree_sitter_bash.language()), tree_sitter.Parser
+    return lambda: parser(language)
+
+
+def _root(source: bytes) -> "Node":
+    return _parser()().parse(source.translate(ASCII)).root_node
 
 
 def _plainly(text: str) -> str:
@@ -129,4 +128,6 @@ def _doubt(text: str) -> str:
         return "the text holds characters that are not text"
     if "\\\n" in text and CONTINUED_WORD.search(text) and ("'" in text or "<<" in text):
         return "a word is continued on the next line"
+    if "<<" not in text and "coproc" not in text and "time" not in text:
+        return ""
     return next((why for pattern, why in MISREAD if pattern.search(text)), "")
