@@ -25,6 +25,7 @@ from agent.events import (
     ToolFinished,
     ToolStarted,
 )
+from agent.questions import AuditGiven, AuditRequested, ChanceDrawn, ChanceRequested, ScoreGiven, ScoreRequested
 from bp import ALL, BThreadBody, Event, EventSet, bthread, event, sync, where
 
 __all__ = [
@@ -53,8 +54,11 @@ OUTCOMES: dict[type[Event], tuple[type[Event], ...]] = {
     BackoffStarted: (BackoffElapsed,),
     MessagesSought: (MessagesFound,),
     SummaryRequested: (SummaryFinished, SummaryFailed),
+    ScoreRequested: (ScoreGiven,),
+    AuditRequested: (AuditGiven,),
+    ChanceRequested: (ChanceDrawn,),
 }
-"""The effects of the loop: what starts one, and with what it comes back."""
+"""The effects of the loop and of protocols: what starts one, and with what it comes back."""
 
 STARTS = where(tuple(OUTCOMES))
 ENDS = where(tuple(kind for kinds in OUTCOMES.values() for kind in kinds))

@@ -12,7 +12,8 @@ from agent.presets.prompts import DEFAULT, can_be_filled_in, fill_in, finish_tex
 from agent.presets.rules import rules_of
 from agent.presets.types import strictly_typed
 from agent.projections.carrying import Carried
-from agent.threads import CORE
+from agent.reasons import Disclosure
+from agent.threads import core
 from agent.threads.follow_ups import MOST
 from agent.threads.limits import LIMIT_TEXT
 from agent.threads.order import Together
@@ -51,7 +52,7 @@ class Preset:
     asked, and what does more than read is denied unless its tool is one of `allow` (S6.14). `policy_rules` are rows
     that make it stricter ("deny upload network in outside"), `commands` what the user said about commands ("deny --
     make deploy"). `bounded`: file tools keep to the workspace and `allowed_paths`; `denied_paths` win. `config_file`
-    may set these paths, if it is there.
+    may set these paths, if it is there. `disclosure`: what the model is told of the reasons why a call was refused.
 
     Limits: `limit_text` is what is said when `max_iterations` are over; failures and empty answers count in a row.
     Order: with `sequential` one call at a time, but those `together` that their tools allow: neighbours in an answer,
@@ -84,6 +85,7 @@ class Preset:
     allowed_paths: tuple[str, ...] = field(default=(), converter=_texts)
     denied_paths: tuple[str, ...] = field(default=DENIED_PATHS, converter=_texts)
     config_file: str | None = None
+    disclosure: Disclosure = "full"
     # Limits.
     max_iterations: int | None = field(default=20, validator=_at_least())
     limit_text: str = LIMIT_TEXT
@@ -138,7 +140,7 @@ class Preset:
 
     def bthreads(self) -> tuple[BThread, ...]:
         """Return the b-threads that this preset chooses, the core first."""
-        return (*CORE, *self.rules())
+        return (*core(self.disclosure), *self.rules())
 
     def rules(self, judge: Callable[[Action], Verdict] | None = None) -> tuple[BThread, ...]:
         """Return the rules that this preset chooses; `judge` stands in for its policy."""

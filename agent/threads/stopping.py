@@ -17,6 +17,7 @@ from agent.events import (
     SummaryRequested,
     ToolStarted,
 )
+from agent.questions import QUESTIONS
 from agent.reasons import Ending
 from bp import BThreadBody, bthread, sync, where
 
@@ -25,7 +26,7 @@ __all__ = ["abort_on_request", "stop_on_request"]
 NEXT_INFERENCE = InferenceRequested | BackoffStarted | SummaryRequested
 NEXT_TURN = NEXT_INFERENCE | where(RunEnded, status="completed")
 NEXT_STEP = NEXT_INFERENCE | ApprovalAsked | where(RunEnded, status="completed", reason="answered")
-NEXT_CALL = ProposedAction | ApprovalAsked | GateApproved | ToolStarted
+NEXT_CALL = ProposedAction | ApprovalAsked | GateApproved | ToolStarted | QUESTIONS
 
 
 @bthread
