@@ -197,3 +197,12 @@ async def test_the_gate_sees_where_a_command_of_the_session_starts(terminal: Ter
     assert facts.cwd == f"{root}/sub"
     assert dict(facts.resolved) == {"x": f"{root}/sub/x"}
     assert facts.command == "rm -r x"
+
+
+async def test_an_open_quote_is_told_without_the_words_of_the_session(root: Path) -> None:
+    terminal = make_terminal(str(root))
+
+    answer = await terminal.run({"command": 'echo "abc', "persistent": True})
+
+    assert "unexpected EOF" in answer.text
+    assert "__bpagent" not in answer.text
