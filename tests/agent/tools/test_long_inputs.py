@@ -27,8 +27,8 @@ def test_a_text_that_nearly_stands_everywhere_is_looked_for_once(text: str, want
 
 @pytest.mark.parametrize(
     ("text", "wanted", "start", "end"),
-    [("a\r\nb\r\nc", "b\nc", 3, 7), ("a\r\n\r\nb", "\n\nb", 1, 6), ("\r\na\r\n", "\na\n", 0, 5), ("x\ny\r\nz", "y\nz", 2, 6),
-     ("a\r\r\nb", "a\r\nb", -1, -1), ("“a”\r\nb", '"a"\nb', 0, 6)],
+    [("a\r\nb\r\nc", "b\nc", 3, 7), ("a\r\n\r\nb", "\n\nb", 1, 6), ("\r\na\r\n", "\na\n", 0, 5),
+     ("x\ny\r\nz", "y\nz", 2, 6), ("a\r\r\nb", "a\r\nb", -1, -1), ("“a”\r\nb", '"a"\nb', 0, 6)],
 )  # fmt: skip
 def test_line_ends_are_tolerated_at_the_right_place(text: str, wanted: str, start: int, end: int) -> None:
     if start < 0:
