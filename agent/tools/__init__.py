@@ -4,7 +4,8 @@ Reading order: `errors`; `marks`, `shapes`, `structures`, `annotations`, `signat
 a check); `boundary`, `descent`, `opening`, `workspace` (opening files); `background`, `definition` (a tool), `names`;
 `output`, `cutting`, `retention` (long texts), `descendants`, `adoption`, `child`, `process`, `environment` (commands);
 `shell/`, `terminal/`, `files/`, `search/`, `file_tools`, `todo`, `web/`, `objective` (the tools that ship), `remote`
-(elsewhere), `declared/` (from YAML), `collection`, `coding` (sets), `toolbox` (of one agent), `executor`.
+(elsewhere), `declared/` (from YAML), `foreign_schemas`, `mcp_servers`, `collection`, `coding` (sets), `toolbox` (of one
+agent), `executor`.
 """
 
 from agent.tools.collection import workspace_tools

@@ -1,9 +1,9 @@
-"""A model's server on loopback, in both wire formats: it plays the replies that a test gives it, and keeps the requests."""
+"""A model's server on loopback, in both wire formats: it plays the replies it is given, and keeps the requests."""
 
-import itertools
 import json
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sized
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -11,6 +11,7 @@ from attrs import define, field, frozen
 
 __all__ = [
     "ModelServer",
+    "Pause",
     "Reply",
     "Request",
     "Stream",
@@ -20,6 +21,7 @@ __all__ = [
     "finished",
     "refusing",
     "saying",
+    "says_item",
 ]
 
 END = "data: [DONE]\n\n"
@@ -47,12 +49,20 @@ class Request:
 
 
 @frozen
-class Stream:
-    """Chunks that are streamed with status 200; `done`: with the end mark. `pause` is waited for before the last one."""
+class Pause:
+    """A stop on the way: the server says when it is reached, and goes on when it may."""
 
-    chunks: tuple[dict[str, Any], ...]
+    reached: threading.Event = field(factory=threading.Event)
+    over: threading.Event = field(factory=threading.Event)
+
+
+@frozen
+class Stream:
+    """Chunks that are streamed with status 200; `done`: with the end mark. `pause` comes before the last one."""
+
+    chunks: Iterable[dict[str, Any]]
     done: bool = True
-    pause: threading.Event | None = None
+    pause: Pause | None = None
 
 
 @frozen
@@ -155,9 +165,10 @@ def _handler(server: ModelServer) -> type[BaseHTTPRequestHandler]:
             content = self.rfile.read(int(self.headers.get("content-length", 0)))
             headers = {name.lower(): value for name, value in self.headers.items()}
             server.requests.append(Request(self.command, self.path, headers, json.loads(content or b"null")))
-            _play(self, server.next_reply())
+            with suppress(OSError):  # who asked may leave at any moment
+                _play(self, server.next_reply())
 
-        do_GET = do_HEAD = do_PUT = do_OPTIONS = do_DELETE = do_POST
+        do_GET = do_HEAD = do_PUT = do_OPTIONS = do_DELETE = do_POST  # noqa: N815, as the library calls them
 
         def log_message(self, *_: object) -> None:
             """Say nothing."""
@@ -179,14 +190,14 @@ def _play(handler: BaseHTTPRequestHandler, reply: Reply) -> None:
             handler.end_headers()
             for frame, is_last in _frames(reply):
                 if pause is not None and is_last:
-                    handler.wfile.flush()
-                    pause.wait(30)
+                    pause.reached.set()
+                    pause.over.wait(60)
                 handler.wfile.write(frame)
 
 
 def _frames(stream: Stream) -> Iterator[tuple[bytes, bool]]:
-    texts = [f"data: {json.dumps(chunk)}\n\n" for chunk in stream.chunks]
-    for text, position in zip(texts, itertools.count(1), strict=False):
-        yield text.encode(), position == len(texts)
+    length = len(stream.chunks) if isinstance(stream.chunks, Sized) else None
+    for position, chunk in enumerate(stream.chunks, 1):
+        yield f"data: {json.dumps(chunk)}\n\n".encode(), position == length
     if stream.done:
         yield END.encode(), False

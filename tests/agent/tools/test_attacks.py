@@ -23,6 +23,12 @@ pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("leaves_nothing")]
 
 
 @pytest.fixture
+def anyio_backend() -> str:
+    """What is opened does not depend on the event loop."""
+    return "asyncio"
+
+
+@pytest.fixture
 def tools(root: Path) -> Mapping[str, Tool]:
     """Every tool that ships, bounded by the workspace."""
     place, shell = Workspace(root, denied=["denied"]), ShellOptions(timeout=20)
@@ -45,7 +51,7 @@ TOUCHING: list[tuple[str, str, dict[str, Any]]] = [
 
 
 async def test_no_tool_is_led_outside_by_a_directory_that_becomes_a_link(
-    tools: Mapping[str, Tool], root: Path, tmp_path: Path, anyio_backend: str
+    tools: Mapping[str, Tool], root: Path, tmp_path: Path
 ) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
@@ -54,7 +60,7 @@ async def test_no_tool_is_led_outside_by_a_directory_that_becomes_a_link(
     (root / "sub" / "secret").write_text("inside: secret")
     (root / "link").symlink_to(outside)
     with swapping(root / "sub", root / "link") as swaps:
-        for _ in range(30 if anyio_backend == "asyncio" else 8):
+        for _ in range(20):
             for name, parameter, more in TOUCHING:
                 for path in ("sub", "sub/secret", "."):
                     answer = await tools[name].run({parameter: path, **more})
@@ -66,23 +72,12 @@ async def test_no_tool_is_led_outside_by_a_directory_that_becomes_a_link(
 
 
 @pytest.mark.parametrize(
-    ("name", "parameter", "more"), TOUCHING, ids=lambda value: value if value in ("path",) else None
-)
-@pytest.mark.parametrize(
     "path",
     ["/etc/hosts", "../outside", "/proc/self/root/etc/hosts", "/proc/self/cwd/..", "out/hosts", "denied/x", "denied",
      "hard", "/proc/1/root", "../ws-evil/x", "~root/x/../../../etc/hosts",
      "fifo", "a\0b", "\ud800", "x" * 5000],
 )  # fmt: skip
-async def test_no_path_leads_outside(
-    tools: Mapping[str, Tool],
-    root: Path,
-    tmp_path: Path,
-    name: str,
-    parameter: str,
-    more: dict[str, Any],
-    path: str,
-) -> None:
+async def test_no_path_leads_outside(tools: Mapping[str, Tool], root: Path, tmp_path: Path, path: str) -> None:
     (tmp_path / "outside").mkdir()
     (tmp_path / "ws-evil").mkdir()
     (tmp_path / "ws-evil" / "x").write_text("secret")
@@ -92,11 +87,12 @@ async def test_no_path_leads_outside(
     os.link(root / "denied" / "x", root / "hard")
     os.mkfifo(root / "fifo")
 
-    result = await tools[name].run({parameter: path, **more})
+    for name, parameter, more in TOUCHING:
+        result = await tools[name].run({parameter: path, **more})
+        assert result.is_error, (name, result.text)
+        result.text.encode()
 
-    assert result.is_error, result.text
     assert "mine" not in (tmp_path / "ws-evil" / "x").read_text() + (root / "denied" / "x").read_text()
-    result.text.encode()
 
 
 def wrong(schema: Mapping[str, Any]) -> object:
