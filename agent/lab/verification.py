@@ -28,9 +28,17 @@ from agent.verification.loop import RulesChosen, one_of
 from agent.verification.situations import people_for
 from bp import BThread, Event, Verification, verify
 from bp.runner import Effect
-from constitution import Action
+from constitution import Action, deeds_of
 
-__all__ = ["EXAMPLES_WITH_PROTOCOLS", "FEW_EXAMPLES", "OTHER", "laboratory_effects", "verify_each", "verify_protocols"]
+__all__ = [
+    "EXAMPLES_WITH_PROTOCOLS",
+    "FEW_EXAMPLES",
+    "OTHER",
+    "laboratory_effects",
+    "verify_each",
+    "verify_protocols",
+    "with_scores",
+]
 
 OTHER = ToolCall("c1", "other")
 """A call of another draft: the id of the first one, and not the same."""
@@ -49,6 +57,7 @@ def verify_protocols(
 
     examples: what effects may return. invariants: more of them, for protocols that do not ship.
     """
+    load_tables()
     world = environment((*loop_effects(), *laboratory_effects()), examples or examples_for(rules, protocols))
     kept = (*invariants_with(rules, protocols), *invariants)
     people = people_for((*rules, *protocols))
@@ -67,6 +76,7 @@ def verify_each(
 
     Every trace begins with the label of the set.
     """
+    load_tables()
     everything = tuple(protocol for protocols in programs.values() for protocol in protocols)
     world = environment((*loop_effects(), *laboratory_effects()), examples or examples_for(rules, everything))
     loops = tuple(
@@ -75,6 +85,11 @@ def verify_each(
     )
     options = {"endless": True, **options}
     return verify(one_of(loops), environment=world, possible=people_for(rules), **options)
+
+
+def load_tables() -> None:
+    """Have the constitution load what it loads with its first judgement, so that no predicate does so meanwhile."""
+    deeds_of(Action("bash", "write", "/", command="true"))
 
 
 def invariants_with(rules: Sequence[BThread], protocols: Sequence[BThread]) -> tuple[BThread, ...]:
@@ -137,6 +152,12 @@ def few_drafts(requested: InferenceRequested) -> tuple[Event, ...]:
 
 FEW_EXAMPLES: Examples = {**EXAMPLES_WITH_PROTOCOLS, InferenceRequested: few_drafts}
 """Enough of them that protocols can disturb each other: for the many pairs that there are."""
+
+
+def with_scores(examples: Examples) -> Examples:
+    """Return examples of the loop's effects, and those of the laboratory's."""
+    questions = (ScoreRequested, AuditRequested, ChanceRequested)
+    return {**examples, **{question: EXAMPLES_WITH_PROTOCOLS[question] for question in questions}}
 
 
 def examples_for(rules: Sequence[BThread], protocols: Sequence[BThread]) -> Examples:
