@@ -10,27 +10,33 @@ BIN := .venv/bin
 READY := .venv/ready
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: help demo test lint verify laws bench clean
+.PHONY: help demo test lint verify protocols laws settings bench clean
 
 help: ## list these targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
 
 demo: $(READY) ## show an agent at work: offline, in seconds
 	@$(BIN)/bpagent demo
 
-test: lint ## run everything that has to hold: lint, then the whole suite
-	$(BIN)/python -m pytest $(ARGS)
+test: lint ## run everything that has to hold: lint, then the whole suite, on all processors
+	$(BIN)/python -m pytest --numprocesses auto $(ARGS)
 
 lint: $(READY) ## check style and types, of code and tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-verify: $(READY) ## look at every state of the loop with every subset of its rules (minutes); writes docs/invariants.md
-	$(BIN)/python -m tests.agent.verify_every_subset
+verify: $(READY) ## look at every state of the loop with subsets of its rules (minutes; SUBSETS=all: hours)
+	SUBSETS=$(SUBSETS) $(BIN)/python -m tests.agent.verify_every_subset
+
+protocols: $(READY) ## look at every state of the loop with every protocol, and with every pair (minutes)
+	$(BIN)/python -m tests.agent.lab.verify_every_pair $(STATES)
 
 laws: $(READY) ## play ten thousand random runs and check each (minutes)
 	$(BIN)/python -m tests.agent.play_many_scenes $(CASES)
+
+settings: $(READY) ## try every task of every setting four ways (minutes)
+	$(BIN)/python -m tests.agent.lab.try_every_task
 
 bench: $(READY) ## measure: cost per event and per turn, import time, memory
 	$(BIN)/python tests/bench/run.py

@@ -3,17 +3,19 @@
 Reading order:
 
 - `lazy`: names that are imported when they are used.
-- `messages`, `calls`: the conversation and tool calls as values. `events`: everything that can happen.
+- `messages`, `calls`: the conversation and tool calls as values. `events`: everything that can happen, and `questions`:
+  what protocols ask besides.
 - `errors`: what breaks a run off. `reasons`: why b-threads refuse. `threads/`: the rules of the loop.
 - `models/`, `tools/`: the world. `hooks`: what a program around the loop may change.
 - `projections/`: what is remembered. `effects/`: what events start in the world.
 - `log/`, `header`, `journal`: the record of a run, and its replay. `deciding`: what people say about calls.
 - `narrator`: a run told as it happens.
 - `presets`: which rules, as data. `run`, `agent`: putting it together. `stateless`: the same as one function.
-- `rebuilding`: a log's program once more. `resuming`: going on with it.
+- `rebuilding`: a log's program once more. `resuming`: going on with it. `subagents`: an agent within a call.
 - `invariants/`, `verification/`: the loop, model-checked.
 - `hindsight/`: recorded runs judged again. `retracing`: what was held at each step. `page/`: a run as one HTML page.
 - `telemetry/`: a run as a trace of spans.
+- `lab/`: control protocols, and experiments with them.
 - `testing`, `pytest_plugin`: tests of agents and b-threads. `cli/`: the command.
 """
 

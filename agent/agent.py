@@ -8,6 +8,7 @@ import os
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
+from math import isfinite
 from pathlib import Path
 
 import anyio
@@ -18,6 +19,7 @@ from agent.deciding import Approval, Decisions
 from agent.effects import (
     Approver,
     Measure,
+    Voice,
     Watcher,
     approval_effect,
     backoff_effect,
@@ -75,6 +77,8 @@ class Agent:
         on_event: Callable[[StreamEvent], None] | None = None,
         wait: Callable[[BackoffStarted], float] | None = None,
         hooks: Hooks | None = None,
+        models: Mapping[str, Model] = {},
+        effects: Sequence[Callable[["Agent"], Effect]] = (),
     ) -> None:
         """Make an agent; nothing happens before its first run.
 
@@ -87,7 +91,8 @@ class Agent:
         says, for whoever goes on with it. on_step, on_text, on_output: called with every step, and with pieces
         of the model's text and of the tools' output. wait: seconds before the next attempt of an inference.
         on_event: called with every event of S2 (`agent.projections.narration`). hooks: what changes the model's
-        context, and speaks up for people.
+        context, and speaks up for people. models: those of other roles than "agent", by role, for protocols that ask
+        for drafts of theirs. effects: what makes more effects, for events of `threads`; each is called once.
 
         Raises OptionError for an unknown preset, a limited cost without a price and a context without room, LogError
         when the log cannot be written.
@@ -98,7 +103,8 @@ class Agent:
         self.toolbox = _make_toolbox(
             (*self.preset.own_tools(), *tools), workspace, suggests=self.preset.unknown_tool == "nearest"
         )
-        self._measure = Measure(self.preset.price_of(model.name), self.preset.counts_tokens)
+        self._voice = self._voiced(model)
+        self._others = {role: self._voiced(other) for role, other in models.items()}
         self.bthreads = (*self.preset.bthreads(), *(hooks or Hooks()).bthreads(), *self.threads)
         self.program = BProgram(*self.bthreads)
         self.left_unsaid: list[str] = []  # what people said too late for a run; the next one begins with it
@@ -116,7 +122,9 @@ class Agent:
         self.decisions = Decisions()
         self._log = self._open_log(log)
         frame = frame_tokens(self.system_prompt, self.toolbox.schemas())
-        self.journal = Journal(self._log, self.preset.max_iterations, self.preset.room_beside(frame))
+        room = self.preset.room_beside(frame)
+        self.journal = Journal(self._log, self.preset.max_iterations, room, self.preset.carried)
+        self._more_effects = tuple(make(self) for make in effects)
 
     @property
     def conversation(self) -> Conversation:
@@ -259,17 +267,26 @@ class Agent:
                 self.journal.context,
                 self.totals,
                 on_text,
-                self._measure,
+                self._voice.measured,
                 hooks,
+                self._others,
             ),
-            summary_effect(self.model, self.journal.context, self._measure),
+            self._summary_effect(),
             deadline_effect(),
             description_effect(self.toolbox),
             execution_effect(self.toolbox, on_output if heard or told else None),
             approval_effect(self.decisions.answering(self._approve or attendant)),
             seeking_effect(hooks),
-            backoff_effect() if self._wait is None else backoff_effect(self._wait),
+            backoff_effect() if self._wait is None else backoff_effect(_finite(self._wait, fail)),
+            *self._more_effects,
         )
+
+    def _summary_effect(self) -> Effect:
+        voice = self._others.get("summarizer", self._voice)
+        return summary_effect(voice.model, self.journal.context, voice.measured)
+
+    def _voiced(self, model: Model) -> Voice:
+        return Voice(model, Measure(self.preset.price_of(model.name), self.preset.counts_tokens))
 
     def check_usable(self) -> None:
         """Raise ProgramEnded when an earlier run failed, or the agent was closed: its program takes no events then."""
@@ -283,6 +300,7 @@ class Agent:
     def remember(self, step: Step) -> None:
         """Have the projections fold a step, and then tell whoever looks on. Raises RunError."""
         self.journal.fold(step)
+        self.toolbox.hear(step.event)
         if self._on_step is not None:
             take("on_step", self._on_step, step)
 
@@ -302,6 +320,26 @@ class Agent:
             log.redact_with(redacted)
             return log
         return None if log is None else LogWriter(log, make_header(self), redacted)
+
+
+def _finite(
+    wait: Callable[[BackoffStarted], float], fail: Callable[[Exception], None]
+) -> Callable[[BackoffStarted], float]:
+    """Return `wait`; when it raises, or gives no time that passes, the run has failed."""
+
+    def seconds(started: BackoffStarted) -> float:
+        try:
+            given = float(wait(started))
+            if not isfinite(given):
+                raise ValueError(f"it gives seconds, not {given}")
+        except Exception as error:
+            failure = RunError(f"wait failed: {type(error).__name__}: {error}")
+            failure.__cause__ = error
+            fail(failure)
+            raise failure from error
+        return max(given, 0.0)
+
+    return seconds
 
 
 def _both(one: Watcher | None, other: Watcher | None) -> Watcher | None:

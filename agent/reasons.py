@@ -12,9 +12,11 @@ from constitution import Verdict
 __all__ = [
     "DEADLINE",
     "Declined",
+    "Disclosure",
     "Ending",
     "Flaw",
     "FollowUpWaits",
+    "NoDraftWanted",
     "Steered",
     "Unfinished",
     "follow_ups_heard",
@@ -23,6 +25,9 @@ __all__ = [
     "words_to_the_model",
     "worst_ending",
 ]
+
+Disclosure = Literal["none", "category", "full"]
+"""What the model is told of why a call was refused: telling is retrying, and who means harm learns from it."""
 
 DEADLINE = "deadline"
 """The reason of an ending by the clock."""
@@ -79,6 +84,16 @@ class Declined:
 
 
 @frozen
+class NoDraftWanted:
+    """A further draft cannot become the answer of this turn, and why: nobody is to be asked for it."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@frozen
 class Steered:
     """A person has said something that the model has not been shown yet; the conversation has the words."""
 
@@ -102,7 +117,7 @@ class FollowUpWaits:
 OF_THE_RUN = (Ending, Steered)  # reasons that are none against a call itself: it is skipped, not rejected
 
 
-def not_run(call: str, refusals: Refusals) -> CallAnswered:
+def not_run(call: str, refusals: Refusals, disclosure: Disclosure = "full") -> CallAnswered:
     """Return the answer to a call that was never put up, or never started: why, in one sentence.
 
     What is wrong with the call itself counts first, then what a rule has against it; else it is skipped, because the
@@ -113,13 +128,13 @@ def not_run(call: str, refusals: Refusals) -> CallAnswered:
         return CallAnswered(call, f"not executed: {_reasons(flaws)}", is_error=True, outcome="invalid")
     objections = _objections(refusals)
     if objections:
-        return CallAnswered(call, f"rejected: {_names_and_reasons(objections)}", is_error=True, outcome="ended")
+        return CallAnswered(call, _told(objections, disclosure), is_error=True, outcome="ended")
     steered = all(isinstance(refusal.because, Steered) for refusal in refusals)
     outcome: CallOutcome = "skipped" if steered else "ended"
     return CallAnswered(call, f"skipped: {_reasons(refusals)}", is_error=True, outcome=outcome)
 
 
-def rejected(call: str, refusals: Refusals) -> CallAnswered:
+def rejected(call: str, refusals: Refusals, disclosure: Disclosure = "full") -> CallAnswered:
     """Return the answer to a call that the gate rejected: who refused, by which rule, and why.
 
     Where nobody objects to the call itself it was skipped, and the answer says so.
@@ -127,10 +142,25 @@ def rejected(call: str, refusals: Refusals) -> CallAnswered:
     objections = _objections(refusals)
     if not objections:
         return CallAnswered(call, f"skipped: {_reasons(refusals)}", is_error=True, outcome="rejected")
+    return CallAnswered(call, _told(objections, disclosure), is_error=True, outcome="rejected")
+
+
+def _told(objections: tuple[Refusal, ...], disclosure: Disclosure) -> str:
+    """Return what the model is told of the objections to a call."""
+    if disclosure == "none":
+        return "rejected: this call is not allowed"
+    if disclosure == "category":
+        return f"rejected: {', '.join(sorted({_category(refusal.because) for refusal in objections}))}"
     reasons = _names_and_reasons(objections)
-    nobody = any(isinstance(refusal.because, Declined) and not refusal.because.present for refusal in refusals)
-    text = f"denied: no person present ({reasons})" if nobody else f"rejected: {reasons}"
-    return CallAnswered(call, text, is_error=True, outcome="rejected")
+    nobody = any(isinstance(refusal.because, Declined) and not refusal.because.present for refusal in objections)
+    return f"denied: no person present ({reasons})" if nobody else f"rejected: {reasons}"
+
+
+def _category(because: object) -> str:
+    """Return the kind of a reason, as far as it says one: of a verdict, its category."""
+    if isinstance(because, Declined):
+        return "declined by a person" if because.present else "no person present"
+    return str(getattr(because, "category", "") or "not allowed here")
 
 
 def worst_ending(refusals: Refusals) -> RunEnded | None:

@@ -56,7 +56,8 @@ class PathUse:
 class Action:
     """One tool call with everything that judging it needs.
 
-    `command` is shell text; `argv` is a program started without a shell; `paths` are what a file tool touches.
+    `command` is shell text; `argv` is a program started without a shell; `paths` are what a file tool touches,
+    `urls` what a tool reaches over the network.
     `resolved` maps words as `mentions` gave them to absolute paths with links followed; a word that is missing is
     taken lexically. `executables` maps program words to files, "" when there is none.
     """
@@ -68,6 +69,7 @@ class Action:
     home: str = ""
     command: str | None = None
     argv: tuple[str, ...] = ()
+    urls: tuple[str, ...] = ()
     paths: tuple[PathUse, ...] = ()
     resolved: Facts = field(factory=Facts, converter=_facts)
     executables: Facts = field(factory=Facts, converter=_facts)

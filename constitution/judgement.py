@@ -10,7 +10,7 @@ from attrs import evolve
 
 from constitution.action import Action, PathUse
 from constitution.command_rule import DOUBTS, CommandRule
-from constitution.effects import Effect, Finding, Zone
+from constitution.effects import Deed, Effect, Finding, Zone
 from constitution.policies import DEFAULT
 from constitution.policy import Policy
 from constitution.rule import Rule
@@ -81,6 +81,16 @@ def judge_command(
     return judge(Action("bash", "write", workspace, cwd or workspace, home or "", command=command), policy)
 
 
+def deeds_of(action: Action, policy: Policy = DEFAULT) -> tuple[Deed, ...]:
+    """Return everything that an action would do, and to what kind of place; total, like `judge`."""
+    home = action.home or NOWHERE_HOME
+    places = Places(_root(action.workspace), home, policy.denied(home), policy.roots(home))
+    return tuple(
+        Deed(finding.effect, finding.path, zone_of(finding.path, places) if finding.path else Zone.NOWHERE)
+        for finding in findings_of(action).findings
+    )
+
+
 def findings_of(action: Action) -> "Examination":
     """Return everything that an action would do: its command, its argv, its paths."""
     examination, walk = _machinery()(action)
@@ -97,6 +107,9 @@ def findings_of(action: Action) -> "Examination":
     for use in action.paths:
         says = f"{use.access} {use.given}"
         examination.report(Finding(ACCESS[use.access], use.resolved, says, action.tool, Evidence(use.given)))
+    for url in action.urls:
+        says = f"reach {url[:80]} over the network"
+        examination.report(Finding(Effect.NETWORK, "", says, action.tool, Evidence(url[:200])))
     return examination
 
 

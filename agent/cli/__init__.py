@@ -4,19 +4,22 @@
 - `arguments`: the command line
 - `screen`: text that cannot fake the screen, and colors. `telling`: events in words. `display`: a run as it happens
 - `progress`: what goes on just now, in one line
-- `protocols`, `setup`: b-threads, presets and folders that the command line names
+- `loading`, `equipping`, `setup`: b-threads, what they need, presets and folders that the command line names
 - `archive`: the folder in which runs live
 - `standing`: what was answered with `always`
 - `keyboard`, `person`: who sits there, and what they answer. `signals`: Ctrl-C and its like
 - `session`: one run with all of these. `reviving`: what a log needs to go on, and how an outcome is told
 - `making`: the agents of the command line
 - the commands, one module (or package) each: `run`, `demo`, `check`, `replay`, `resume`, `chat`, `runs`, `why`,
-  `what_if`, `view`, `verify`, `tools`, `presets`
+  `what_if`, `view`, `verify`, `experiment`, `tools`, `presets`, `protocols`, `new`
 """
 
 from collections.abc import Sequence
 
 __all__ = ["main"]
+
+RUNNING = ("run", "chat", "resume", "demo")
+"""Commands that run tools."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -33,5 +36,10 @@ def _execute(argv: Sequence[str] | None) -> int:
 
     arguments = make_parser().parse_args(argv)
     module = arguments.command.replace("-", "_")
-    code: int = import_module(f"agent.cli.{module}").execute(arguments)
+    command = import_module(f"agent.cli.{module}")
+    if argv is None and module in RUNNING:  # the program is ours alone
+        from agent.tools.adoption import adopt_orphans
+
+        adopt_orphans()
+    code: int = command.execute(arguments)
     return code

@@ -7,10 +7,11 @@ from datetime import datetime
 
 from agent.agent import Agent
 from agent.cli.archive import new_log
-from agent.cli.protocols import load_protocols
+from agent.cli.equipping import effects_for, models_of_roles
+from agent.cli.loading import load_protocols
 from agent.cli.reviving import model_of, nameable, secrets_of
 from agent.cli.session import Maker
-from agent.cli.setup import chosen_preset, existing_folder, tools_of
+from agent.cli.setup import chosen_preset, delegating, existing_folder, tools_of
 from agent.effects import Approver, Watcher
 from agent.log import RecordedRun
 from agent.models import model_from_name
@@ -34,12 +35,14 @@ def new_agent(arguments: Namespace, *, later: bool = False) -> tuple[Preset, Mak
     threads = load_protocols(arguments.protocol)
     model = model_from_name(arguments.model, os.environ, api=arguments.api)
     secrets = secrets_of(arguments.secret, os.environ)
+    models = models_of_roles(arguments.role, os.environ)
+    effects = effects_for(threads, arguments, os.environ)
     log = new_log(arguments.log, datetime.now())
 
     def make(approver: Approver, on_step: OnStep, on_text: Watcher | None) -> Agent:
         return Agent(
             model,
-            tools_of(preset, workspace),
+            (*tools_of(preset, workspace), *delegating(preset, workspace, model, log, approver, secrets)),
             preset=preset,
             threads=threads,
             approve="later" if later else approver,
@@ -48,6 +51,8 @@ def new_agent(arguments: Namespace, *, later: bool = False) -> tuple[Preset, Mak
             about={"model": nameable(arguments.model)},
             on_step=on_step,
             on_text=on_text,
+            models=models,
+            effects=effects,
         )
 
     return preset, make
@@ -56,21 +61,25 @@ def new_agent(arguments: Namespace, *, later: bool = False) -> tuple[Preset, Mak
 def agent_of_log(arguments: Namespace, recorded: RecordedRun, *, later: bool = False) -> tuple[Preset, Maker]:
     """Return the preset of a log, and what makes its agent anew. Raises for wrong input, and for another program."""
     threads = load_protocols(arguments.protocol)
-    preset, _ = recorded_bthreads(recorded, threads)
+    preset, beside = recorded_bthreads(recorded, threads)
     workspace = existing_folder(str(recorded.header.get("workspace")), "the log's workspace")
     model = model_of(recorded, arguments.model, os.environ)
+    models = models_of_roles(arguments.role, os.environ)
+    effects = effects_for((*threads, *beside), arguments, os.environ)
     secrets = secrets_of(recorded.header.get("secrets") or (), os.environ)
 
     def make(approver: Approver, on_step: OnStep, on_text: Watcher | None) -> Agent:
         return resume(
             recorded.path,
             model,
-            tools_of(preset, workspace),
+            (*tools_of(preset, workspace), *delegating(preset, workspace, model, recorded.path, approver, secrets)),
             threads=threads,
             approve="later" if later else approver,
             secrets=secrets,
             on_step=on_step,
             on_text=on_text,
+            models=models,
+            effects=effects,
         )
 
     return preset, make

@@ -1,15 +1,18 @@
 """What the command line names besides b-threads: presets with options, folders."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from attrs import evolve
 
 from agent.cli.mistakes import Mistake
+from agent.effects import Approver
+from agent.models import Model
 from agent.presets import Configuration, Preset, equip, preset_named, read_configuration, read_user_rules
-from agent.tools import Tool
+from agent.tools import Tool, Workspace
 
-__all__ = ["chosen_preset", "existing_folder", "tools_of", "with_user_rules"]
+__all__ = ["chosen_preset", "delegating", "existing_folder", "tools_of", "with_user_rules"]
 
 
 def chosen_preset(name: str | None, options: Iterable[str] = (), config: str | None = None) -> Preset:
@@ -54,6 +57,31 @@ def existing_folder(path: str, what: str = "--workspace") -> Path:
     except (OSError, ValueError) as error:
         found = f"cannot be looked at ({error})"
     raise Mistake(f"{what} {path!r} {found}; name a folder")
+
+
+def delegating(
+    preset: Preset,
+    workspace: Path,
+    model: Model,
+    log: Path | None = None,
+    approve: Approver | None = None,
+    secrets: Mapping[str, str] = MappingProxyType({}),
+) -> tuple[Tool, ...]:
+    """Return the tool `task` if the preset offers it; subagents have the other tools, and logs beside `log`."""
+    if preset.tools != "coding":
+        return ()
+    from agent.subagents import SubagentStore, make_task
+
+    store = SubagentStore(
+        model,
+        preset,
+        lambda: tools_of(preset, workspace),
+        logs=None if log is None else log.with_name(f"{log.stem}-tasks"),
+        parent="" if log is None else str(log),
+        approve=approve,
+        secrets=secrets,
+    )
+    return (evolve(make_task(store), workspace=Workspace(workspace)),)
 
 
 def tools_of(preset: Preset, workspace: Path) -> tuple[Tool, ...]:

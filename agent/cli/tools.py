@@ -10,7 +10,8 @@ from typing import Any
 
 from agent.cli import exit_codes
 from agent.cli.screen import Screen, screen_on
-from agent.cli.setup import chosen_preset, tools_of
+from agent.cli.setup import chosen_preset, delegating, tools_of
+from agent.models import ScriptedModel
 from agent.tools import Tool
 
 __all__ = ["execute"]
@@ -19,7 +20,8 @@ __all__ = ["execute"]
 def execute(arguments: Namespace) -> int:
     """Show the tools of a preset."""
     preset = chosen_preset(arguments.preset, arguments.option, arguments.config)
-    tools = (*preset.own_tools(), *tools_of(preset, Path.cwd()))
+    own = (*tools_of(preset, Path.cwd()), *delegating(preset, Path.cwd(), ScriptedModel([])))
+    tools = (*preset.own_tools(), *own)
     if arguments.json:
         for tool in tools:
             print(json.dumps(_as_data(tool)))
@@ -42,7 +44,7 @@ def _as_data(tool: Tool) -> dict[str, Any]:
 
 
 def _show(tool: Tool, screen: Screen) -> None:
-    name = screen.painted(f"{tool.name:16}", "action")
+    name = screen.painted(f"{tool.name:15} ", "action")
     together = ", several at once" if tool.parallel else ""
     screen.line(f"{name}{tool.category}{together}, from {_source(tool)}")
     screen.line(f"{'':16}{tool.description.splitlines()[0]}")

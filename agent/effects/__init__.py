@@ -15,7 +15,7 @@ from agent.effects.backoff import backoff_effect
 from agent.effects.deadline import deadline_effect
 from agent.effects.description import description_effect
 from agent.effects.execution import execution_effect
-from agent.effects.inference import Measure, inference_effect
+from agent.effects.inference import Measure, Voice, inference_effect
 from agent.effects.seeking import seeking_effect
 from agent.effects.streaming import Watcher, coalesced
 from agent.effects.summary import summary_effect
@@ -24,6 +24,7 @@ __all__ = [
     "Answer",
     "Approver",
     "Measure",
+    "Voice",
     "Watcher",
     "approval_effect",
     "backoff_effect",

@@ -55,6 +55,7 @@ def describe(call: ToolCall, toolbox: Toolbox) -> Action:
         argv=argv,
         paths=tuple(PathUse(touch.path, workspace.resolve(touch.path), touch.access) for touch in touches),
         resolved=_resolved(text, workspace, cwd),
+        urls=() if tool is None else tool.urls(call.arguments),
         executables=_executables(text, cwd),
     )
 

@@ -1,6 +1,6 @@
-"""Ask the model: a draft comes back, or the reason why there is none."""
+"""Ask the model of a role: a draft comes back, or the reason why there is none."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import get_args
 
 from attrs import astuple, evolve, frozen
@@ -8,7 +8,7 @@ from attrs import astuple, evolve, frozen
 from agent.effects.streaming import Watcher, coalesced
 from agent.events import AbortAsked, DeadlineReached, InferenceFailed, InferenceFinished, InferenceRequested
 from agent.hooks import NO_HOOKS, HookCaller
-from agent.messages import AssistantMessage, StopReason, Usage
+from agent.messages import AssistantMessage, StopReason, Usage, UserMessage
 from agent.models import Answer, Delta, Model, ModelError, ModelRequest, read_calls
 from agent.models.prices import Price, frame_tokens, message_tokens
 from agent.projections import Context, Totals
@@ -16,7 +16,7 @@ from agent.tools.toolbox import Toolbox
 from bp import Event
 from bp.runner import Broken, Effect
 
-__all__ = ["Measure", "inference_effect"]
+__all__ = ["Measure", "Voice", "inference_effect"]
 
 
 @frozen
@@ -32,6 +32,14 @@ class Measure:
         if self.estimates and not usage.tokens:
             usage = estimated(request, answer, shown)
         return evolve(answer, usage=usage if self.price is None else self.price.of(usage))
+
+
+@frozen
+class Voice:
+    """The model of a role, and how its answers are measured."""
+
+    model: Model
+    measured: Measure = Measure()
 
 
 def estimated(request: ModelRequest, answer: Answer, shown: int | None) -> Usage:
@@ -50,21 +58,32 @@ def inference_effect(
     watcher: Watcher | None,
     measured: Measure = Measure(),
     hooks: HookCaller = NO_HOOKS,
+    others: Mapping[str, Voice] = {},
 ) -> Effect:
-    """Return the effect of `inference_requested`. What the model wrote is read here, and nowhere else."""
-    answer_to = hooks.stream_fn or model.answer
+    """Return the effect of `inference_requested`. What the model wrote is read here, and nowhere else.
+
+    `model` has the role "agent"; `others` are those of other roles. They see the same conversation; a note to one of
+    them is the last message that it sees. A role that nobody has is never given to the agent's model.
+    """
+    own = Voice(model, measured)
 
     async def ask(requested: InferenceRequested) -> Event:
+        voice = own if requested.role == "agent" else others.get(requested.role)
+        if voice is None:
+            return InferenceFailed(requested.draft, nobody_has(requested.role))
         messages, key = await hooks.context(context.messages()), await hooks.api_key()
+        if requested.note:
+            messages = (*messages, UserMessage(requested.note))
         request = ModelRequest(system_prompt, messages, toolbox.schemas(), requested.role, key)
         shown = context.tokens
+        answer_to = hooks.stream_fn if hooks.stream_fn is not None and voice is own else voice.model.answer
         try:
-            async with coalesced(watcher) as show:
+            async with coalesced(watcher if voice is own else None) as show:
                 answer = await answer_to(request, _shower(show))
         except ModelError as error:
             return InferenceFailed(requested.draft, str(error), error.retryable, error.retry_after)
         check_form(answer)
-        return finished(requested.draft, measured(request, answer, shown))
+        return finished(requested.draft, voice.measured(request, answer, shown))
 
     def finished(draft: str, answer: Answer) -> InferenceFinished:
         calls = read_calls(answer, toolbox.categories, turn=totals.turns)
@@ -78,6 +97,11 @@ def inference_effect(
         broken=failed,
         until=lambda _: AbortAsked | DeadlineReached,
     )
+
+
+def nobody_has(role: str) -> str:
+    """Say that no model was given for a role, and how to give one."""
+    return f"no model has the role {role!r}; give one: Agent(models={{{role!r}: model}}), or --role {role}=MODEL"
 
 
 def check_form(answer: Answer) -> None:

@@ -3,13 +3,14 @@
 from base64 import b64decode
 from collections.abc import Callable, Mapping
 from functools import cache
+from types import ModuleType
 from typing import Any
 
 import cattrs
 from attrs import fields
 from cattrs.gen import make_dict_structure_fn
 
-from agent import events
+from agent import events, questions
 from agent.calls import ToolCall
 from agent.events import ProposedAction
 from agent.log.encoding import ROLES
@@ -20,11 +21,14 @@ from constitution.action import Facts
 
 __all__ = ["Decoder"]
 
-KINDS: dict[str, Any] = {
-    kind.name: kind
-    for kind in vars(events).values()
-    if isinstance(kind, type) and issubclass(kind, Event) and kind is not Event
-}  # every kind of the vocabulary, by its name in the log
+
+def kinds_in(vocabulary: ModuleType) -> dict[str, Any]:
+    """Return every kind of a vocabulary, by its name in the log."""
+    defined = (kind for kind in vars(vocabulary).values() if isinstance(kind, type) and issubclass(kind, Event))
+    return {kind.name: kind for kind in defined if kind is not Event}
+
+
+KINDS = kinds_in(events) | kinds_in(questions)
 
 WITH_A_CALL = frozenset(
     name

@@ -15,7 +15,7 @@ from agent.models.model import ModelError
 if TYPE_CHECKING:
     import httpx2
 
-__all__ = ["LONGEST_ERROR_PAGE", "RawChunks", "check_response"]
+__all__ = ["LONGEST_ERROR_PAGE", "RawChunks", "check_response", "unwind"]
 
 LONGEST_ERROR_PAGE = 100_000
 """Bytes of an error page that are read."""
@@ -39,7 +39,7 @@ class RawChunks:
         return self
 
     async def __aexit__(self, *error: object) -> None:
-        await _unwind(self._pieces)
+        await unwind(self._pieces)
         await self._response.aclose()
 
     def __aiter__(self) -> "RawChunks":
@@ -84,7 +84,7 @@ async def _read_page(response: "httpx2.Response") -> str:
     with suppress(httpx2.HTTPError):
         while len(page) < LONGEST_ERROR_PAGE and (piece := await anext(pieces, None)) is not None:
             page += piece
-    await _unwind(pieces)
+    await unwind(pieces)
     return page[:LONGEST_ERROR_PAGE].decode(errors="replace")
 
 
@@ -100,7 +100,7 @@ def _content_type(response: "httpx2.Response") -> str:
     return kind.partition(";")[0].strip().lower()
 
 
-async def _unwind(pieces: AsyncIterator[bytes]) -> None:
+async def unwind(pieces: AsyncIterator[bytes]) -> None:
     """End an iterator, also one that is left early.
 
     It is a chain of async generators, of which `aclose` reaches only the outermost, and trio warns of every other

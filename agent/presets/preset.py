@@ -11,7 +11,9 @@ from agent.presets.options import OptionError, with_options
 from agent.presets.prompts import DEFAULT, can_be_filled_in, fill_in, finish_text
 from agent.presets.rules import rules_of
 from agent.presets.types import strictly_typed
-from agent.threads import CORE
+from agent.projections.carrying import Carried
+from agent.reasons import Disclosure
+from agent.threads import core
 from agent.threads.follow_ups import MOST
 from agent.threads.limits import LIMIT_TEXT
 from agent.threads.order import Together
@@ -50,7 +52,7 @@ class Preset:
     asked, and what does more than read is denied unless its tool is one of `allow` (S6.14). `policy_rules` are rows
     that make it stricter ("deny upload network in outside"), `commands` what the user said about commands ("deny --
     make deploy"). `bounded`: file tools keep to the workspace and `allowed_paths`; `denied_paths` win. `config_file`
-    may set these paths, if it is there.
+    may set these paths, if it is there. `disclosure`: what the model is told of the reasons why a call was refused.
 
     Limits: `limit_text` is what is said when `max_iterations` are over; failures and empty answers count in a row.
     Order: with `sequential` one call at a time, but those `together` that their tools allow: neighbours in an answer,
@@ -63,7 +65,7 @@ class Preset:
     Limits of a run: `max_tokens`, `max_cost` (US dollars, by `prices`: MODEL=INPUT/OUTPUT for a million tokens) and
     `deadline`. `doom_loop`: the same call so often in a row ends it. `context_tokens`: how much the model is shown,
     system prompt and tools included; the older part of a longer conversation is left out ("trim") or summed up by the
-    model ("summary").
+    model ("summary"). `images` and `reasoning` of the conversation are sent to the model, or dropped.
 
     Ending: with `complete_tool` only `complete` ends a run; with `objective_tool` only once `pursue_objective` was
     called.
@@ -83,6 +85,7 @@ class Preset:
     allowed_paths: tuple[str, ...] = field(default=(), converter=_texts)
     denied_paths: tuple[str, ...] = field(default=DENIED_PATHS, converter=_texts)
     config_file: str | None = None
+    disclosure: Disclosure = "full"
     # Limits.
     max_iterations: int | None = field(default=20, validator=_at_least())
     limit_text: str = LIMIT_TEXT
@@ -96,6 +99,8 @@ class Preset:
     deadline: float | None = field(default=None, validator=_positive())
     context_tokens: int | None = field(default=None, validator=_at_least())
     compaction: Literal["trim", "summary"] = "trim"
+    images: Literal["send", "drop"] = "send"
+    reasoning: Literal["send", "drop"] = "send"
     attempts: int = field(default=4, validator=validators.ge(1))
     # Order, stopping and ending.
     sequential: bool = True
@@ -135,7 +140,7 @@ class Preset:
 
     def bthreads(self) -> tuple[BThread, ...]:
         """Return the b-threads that this preset chooses, the core first."""
-        return (*CORE, *self.rules())
+        return (*core(self.disclosure), *self.rules())
 
     def rules(self, judge: Callable[[Action], Verdict] | None = None) -> tuple[BThread, ...]:
         """Return the rules that this preset chooses; `judge` stands in for its policy."""
@@ -175,6 +180,11 @@ class Preset:
     def finishes_by_tool(self) -> bool:
         """Whether `complete` is what ends a run as completed."""
         return self.complete_tool or self.objective_tool
+
+    @property
+    def carried(self) -> Carried:
+        """What of images and reasoning goes to the model."""
+        return Carried(images=self.images == "send", reasoning=self.reasoning == "send")
 
     @property
     def summary_from(self) -> int | None:

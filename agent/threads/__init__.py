@@ -28,6 +28,7 @@ The rules, each a preset's choice:
 - `summaries`: a summary in the place of what was said long ago
 """
 
+from agent.reasons import Disclosure
 from agent.threads.approval import gate
 from agent.threads.budget import budget_of_cost, budget_of_tokens, budget_per_turn
 from agent.threads.calls import carry_out
@@ -49,6 +50,7 @@ from agent.threads.steering import skip_when_steered
 from agent.threads.stopping import abort_on_request, stop_on_request
 from agent.threads.summaries import summarize_when_full
 from agent.threads.wishes import stop_when_said
+from bp import BThread
 
 __all__ = [
     "CORE",
@@ -64,6 +66,7 @@ __all__ = [
     "complete_to_finish",
     "continue_with_follow_ups",
     "converse",
+    "core",
     "deadline",
     "doom_loop",
     "empty_answers",
@@ -84,5 +87,11 @@ __all__ = [
     "too_many_failures",
 ]
 
-CORE = (session(), converse(), choose(), gate())
-"""The b-threads that every program of the loop begins with; `carry_out` is started for each call."""
+
+def core(disclosure: Disclosure = "full") -> tuple[BThread, ...]:
+    """Return the b-threads that every program of the loop begins with; `carry_out` is started for each call."""
+    return (session(), converse(disclosure), choose(), gate())
+
+
+CORE = core()
+"""The core as it is where the model is told why a call was refused."""

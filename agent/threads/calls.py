@@ -2,25 +2,28 @@
 
 from agent.calls import ToolCall
 from agent.events import CallAnswered, GateApproved, GateRejected, ProposedAction, ToolFinished, ToolStarted
-from agent.reasons import not_run, rejected
+from agent.reasons import Disclosure, not_run, rejected
 from bp import BThreadBody, Refusals, bthread, sync, where
 
 __all__ = ["carry_out"]
 
 
 @bthread
-def carry_out(call: ToolCall) -> BThreadBody:
-    """Propose `call`, wait for the gate, run the tool, answer: exactly one answer for each call."""
+def carry_out(call: ToolCall, disclosure: Disclosure = "full") -> BThreadBody:
+    """Propose `call`, wait for the gate, run the tool, answer: exactly one answer for each call.
+
+    disclosure: what the answer tells of the reasons for which a call was refused.
+    """
 
     def unexecuted(refusals: Refusals) -> CallAnswered:
-        return not_run(call.id, refusals)
+        return not_run(call.id, refusals, disclosure)
 
     said = yield sync(request=ProposedAction(call), otherwise=unexecuted)
     if isinstance(said, CallAnswered):
         return
     said = yield sync(wait_for=where((GateApproved, GateRejected), call=call))
     if isinstance(said, GateRejected):
-        yield sync(request=rejected(call.id, said.refusals))
+        yield sync(request=rejected(call.id, said.refusals, disclosure))
         return
     said = yield sync(request=ToolStarted(call), otherwise=unexecuted)
     if isinstance(said, CallAnswered):

@@ -22,7 +22,7 @@ from agent.events import (
     RunContinued,
     RunEnded,
 )
-from agent.reasons import worst_ending
+from agent.reasons import Disclosure, worst_ending
 from agent.threads.calls import carry_out
 from bp import BThreadBody, Event, Refusals, bthread, start, sync, where
 
@@ -32,16 +32,19 @@ TURN_OVER = AnswerCommitted | DraftsRefused | where(DraftsSettled, drafts=())
 
 
 @bthread
-def converse() -> BThreadBody:
-    """Lead one run after the other, each from its prompt to its one `run_ended`."""
+def converse(disclosure: Disclosure = "full") -> BThreadBody:
+    """Lead one run after the other, each from its prompt to its one `run_ended`.
+
+    disclosure: what the model is told of the reasons for which a call was refused.
+    """
     while True:
         yield sync(wait_for=PromptGiven)
         said: Event = RunContinued(Refusals())
         while not isinstance(said, RunEnded):
-            said = yield from one_turn()
+            said = yield from one_turn(disclosure)
 
 
-def one_turn() -> BThreadBody:
+def one_turn(disclosure: Disclosure) -> BThreadBody:
     """Take one turn; return `run_ended` if it was the last."""
     said = yield sync(request=InferenceRequested(), otherwise=ended_instead)
     if isinstance(said, RunEnded):
@@ -54,7 +57,7 @@ def one_turn() -> BThreadBody:
     if not isinstance(said, AnswerCommitted):
         return said  # no draft at all: the inference failed, and is asked again unless somebody refuses
     if said.calls:
-        return (yield from have_carried_out(said))
+        return (yield from have_carried_out(said, disclosure))
     if not said.is_empty:
         return (yield from completed("answered", said.message.text))
     return said
@@ -65,9 +68,9 @@ def completed(reason: str, text: str) -> BThreadBody:
     return (yield sync(request=RunEnded("completed", reason, text), otherwise=continued_instead))
 
 
-def have_carried_out(answer: AnswerCommitted) -> BThreadBody:
+def have_carried_out(answer: AnswerCommitted, disclosure: Disclosure) -> BThreadBody:
     """Start the calls of an answer and wait until each is answered."""
-    yield start(*[carry_out(call) for call in answer.calls])
+    yield start(*[carry_out(call, disclosure) for call in answer.calls])
     unanswered = tuple(call.id for call in answer.calls)
     while unanswered:
         answered = yield sync(wait_for=CallAnswered)
@@ -87,8 +90,9 @@ def continued_instead(refusals: Refusals) -> RunEnded | RunContinued:
 
 
 def no_draft_left(refused: DraftsRefused) -> RunEnded:
-    """End the run because every draft of the turn was refused."""
-    return RunEnded("failed", "drafts_refused", f"Every draft was refused: {_reasons(refused.refusals)}")
+    """End the run because every draft of the turn was refused: as an ending among the reasons says, if there is one."""
+    text = f"Every draft was refused: {_reasons(refused.refusals)}"
+    return worst_ending(refused.refusals) or RunEnded("failed", "drafts_refused", text)
 
 
 def _reasons(refusals: Refusals) -> str:

@@ -1,8 +1,12 @@
 """Drafts: everything that a model writes is one, and nothing enters the conversation uncommitted.
 
 A turn's drafts are collected until none is outstanding. Then they settle (a protocol that wants another draft holds
-`drafts_settled` and requests it), and the first one that nobody refuses is committed.
+`drafts_settled` and requests it), and the first one that nobody refuses is committed. Nobody is asked twice for a
+draft of one name in a turn, and when it is over no more are asked for: a late draft would be a second answer.
 """
+
+from functools import reduce
+from operator import or_
 
 from agent.calls import without
 from agent.events import (
@@ -13,21 +17,30 @@ from agent.events import (
     InferenceFinished,
     InferenceRequested,
 )
-from bp import BThreadBody, bthread, sync
+from agent.reasons import NoDraftWanted
+from bp import NONE, BThreadBody, EventSet, bthread, sync, where
 
-__all__ = ["choose"]
+__all__ = ["OWN", "choose"]
+
+OWN = "d0"
+"""The name of the draft with which the loop itself begins each turn; all others are wanted by protocols."""
 
 DRAFT_NEWS = InferenceRequested | InferenceFinished | InferenceFailed
+FIRST = where(InferenceRequested, draft=OWN)
+OTHERS = InferenceRequested & ~FIRST
+TOO_LATE = NoDraftWanted("the drafts of this turn have settled")
+ASKED_ALREADY = NoDraftWanted("it was asked for already in this turn")
 
 
 @bthread
 def choose() -> BThreadBody:
     """Commit the first draft of each turn that nobody refuses."""
     while True:
-        asked = yield sync(wait_for=InferenceRequested)
-        drafts = yield from collected(asked.draft)
+        yield sync(wait_for=FIRST, refuse=OTHERS, because=TOO_LATE)
+        drafts = yield from collected(OWN)
         if drafts:
-            yield sync(request=[committed(draft) for draft in drafts], otherwise=DraftsRefused)
+            answers = [committed(draft) for draft in drafts]
+            yield sync(request=answers, otherwise=DraftsRefused, refuse=InferenceRequested, because=TOO_LATE)
 
 
 def collected(first: str) -> BThreadBody:
@@ -35,8 +48,13 @@ def collected(first: str) -> BThreadBody:
     outstanding: tuple[str, ...] = (first,)
     drafts: tuple[InferenceFinished, ...] = ()
     while True:
-        settled = DraftsSettled(tuple(draft.draft for draft in drafts))
-        said = yield sync(request=() if outstanding else settled, wait_for=DRAFT_NEWS)
+        names = tuple(draft.draft for draft in drafts)
+        said = yield sync(
+            request=() if outstanding else DraftsSettled(names),
+            wait_for=DRAFT_NEWS,
+            refuse=drafts_named(*outstanding, *names),
+            because=ASKED_ALREADY,
+        )
         if isinstance(said, DraftsSettled):
             return drafts
         if isinstance(said, InferenceRequested):
@@ -45,6 +63,11 @@ def collected(first: str) -> BThreadBody:
             outstanding = without(outstanding, said.draft)
         if isinstance(said, InferenceFinished):
             drafts = (*drafts, said)
+
+
+def drafts_named(*names: str) -> EventSet:
+    """Return the requests of drafts of these names."""
+    return reduce(or_, (where(InferenceRequested, draft=name) for name in names), NONE)
 
 
 def committed(draft: InferenceFinished) -> AnswerCommitted:

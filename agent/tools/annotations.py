@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, NotRequired, Required, Union
 
 import attrs
 
-from agent.tools.marks import Limits, Path, ShellCommand
+from agent.tools.marks import Limits, Path, ShellCommand, Url
 from agent.tools.shapes import Choice, Scalar, ScalarKind, Shape
 from agent.tools.structures import AnyOf, ArrayOf, Field, MappingOf, Record, TupleOf
 
@@ -40,9 +40,9 @@ def find_shape(annotation: Any, *, inside: tuple[type, ...] = ()) -> Shape:
     return _shape(annotation, _NO_LIMITS, inside)
 
 
-def find_marks(annotation: Any) -> tuple[Path | ShellCommand, ...]:
+def find_marks(annotation: Any) -> tuple[Path | ShellCommand | Url, ...]:
     """Return the marks in `annotation`: on the whole, on members of a union, on elements of an array or mapping."""
-    own = tuple(mark for mark in _metadata(annotation) if isinstance(mark, Path | ShellCommand))
+    own = tuple(mark for mark in _metadata(annotation) if isinstance(mark, Path | ShellCommand | Url))
     if typing.get_origin(annotation) is Literal:
         return own
     inner = typing.get_args(annotation)[:1] if _metadata(annotation) else typing.get_args(annotation)

@@ -11,6 +11,8 @@ from agent.tools.retention import Retention
 from agent.tools.search import make_find, make_grep
 from agent.tools.shell import Commands, ShellOptions, make_shell_tool
 from agent.tools.todo import TodoStore, make_todo_tools
+from agent.tools.web import make_webfetch, make_websearch
+from agent.tools.web.websearch import BASE_URL
 from agent.tools.workspace import Workspace
 
 __all__ = [
@@ -39,7 +41,9 @@ class CodingOptions:
 
     files, commands: where they work, if not here (S2 "operations"); they are then bounded by those alone. allowed:
     where file tools may work besides the current directory, "/" by default; denied wins. resize_pictures: for `read`.
-    shell: for `bash`. todos: a list that tools share.
+    shell: for `bash`. todos: a list that tools share. search_base_url, search_api_key: for `websearch`, the key by
+    default that of the environment. max_response_size (bytes), fetch_timeout (milliseconds): for `webfetch`.
+    task: what `agent.subagents.make_task` gives; without it there is no such tool.
     """
 
     files: Files | None = None
@@ -49,6 +53,11 @@ class CodingOptions:
     resize_pictures: bool = True
     shell: ShellOptions = field(factory=_shell_of_s2)
     todos: TodoStore | None = None
+    search_base_url: str = BASE_URL
+    search_api_key: str | None = field(default=None, repr=False)
+    task: Tool | None = None
+    max_response_size: int = 5 * 1024 * 1024
+    fetch_timeout: int = 30_000
 
 
 def create_all_tools(cwd: str | os.PathLike[str] = ".", options: CodingOptions | None = None) -> Mapping[str, Tool]:
@@ -66,6 +75,9 @@ def create_all_tools(cwd: str | os.PathLike[str] = ".", options: CodingOptions |
         make_find(files),
         make_ls(files),
         *make_todo_tools(chosen.todos),
+        make_websearch(base_url=chosen.search_base_url, api_key=chosen.search_api_key),
+        *(() if chosen.task is None else (chosen.task,)),
+        make_webfetch(max_response_size=chosen.max_response_size, default_timeout=chosen.fetch_timeout),
     )
     own = workspace if chosen.files is None else None
     return {tool.name: evolve(tool, workspace=own) for tool in tools}

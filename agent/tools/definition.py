@@ -18,11 +18,11 @@ from attrs import evolve, field, frozen
 from agent.calls import Category, ToolResult
 from agent.models.model import ToolSchema
 from agent.tools.background import call_back, run_in_background
-from agent.tools.errors import ToolError
-from agent.tools.marks import Path, ShellCommand, Touch
+from agent.tools.marks import Path, ShellCommand, Touch, Url
 from agent.tools.shapes import Shape
 from agent.tools.signature import read_signature
 from agent.tools.workspace import Workspace
+from bp import Event
 
 __all__ = ["Tool", "ToolContext", "tool"]
 
@@ -49,7 +49,8 @@ class Tool:
     `parameters` is the JSON Schema that the model is told; it comes from the same shape that checks. `timeout` is in
     seconds, None for no limit but the tool's own. `workspace` is where its relative paths start and its bounds lie,
     for the gate; None for the agent's. `argv` gives the program that a call starts without a shell, for the gate.
-    `cwd` is where the next call starts, if not in the workspace's root.
+    `cwd` is where the next call starts, if not in the workspace's root. `hears` is told what happens in the agent's
+    runs, for tools that have to know when somebody asks to stop.
     `source` says where the tool was declared, if not in Python. Tools are compared by identity.
     """
 
@@ -60,15 +61,21 @@ class Tool:
     category: Category = "write"
     parallel: bool = False
     timeout: float | None = None
-    marks: tuple[tuple[str, Path | ShellCommand, object], ...] = ()
+    marks: tuple[tuple[str, Path | ShellCommand | Url, object], ...] = ()
     workspace: Workspace | None = None
     argv: Callable[[Mapping[str, Any]], tuple[str, ...]] | None = None
     cwd: Callable[[], str] | None = None
+    hears: Callable[[Event], None] | None = None
     source: str = ""
     parameters: dict[str, object] = field(init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
         object.__setattr__(self, "parameters", self.shape.schema())
+
+    @property
+    def label(self) -> str:
+        """What people are shown for the tool (S2): its name."""
+        return self.name
 
     def schema(self) -> ToolSchema:
         """Return the tool as a model is told about it."""
@@ -98,6 +105,15 @@ class Tool:
         ]
         return "\n".join(commands) if commands else None
 
+    def urls(self, arguments: Mapping[str, Any]) -> tuple[str, ...]:
+        """Return the addresses that a call with `arguments` would reach."""
+        return tuple(
+            text
+            for name, mark, default in self.marks
+            if isinstance(mark, Url)
+            for text in _texts(arguments.get(name, default))
+        )
+
     async def run(self, arguments: Mapping[str, Any], context: ToolContext | None = None) -> ToolResult:
         """Run the tool and return its one result. Whatever goes wrong is an error result (S0 5.2, S5.4).
 
@@ -118,8 +134,10 @@ class Tool:
         try:
             if self.argv is not None:
                 self.argv(arguments)
-        except ToolError as error:
-            return (str(error),)
+        except (
+            Exception
+        ) as error:  # foreign code: what it cannot make a program of is no call, and no fault of the model
+            return (str(error) or type(error).__name__,)
         return ()
 
     def _result(self, returned: object) -> ToolResult:

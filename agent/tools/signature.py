@@ -24,7 +24,7 @@ from typing import Any
 from attrs import frozen
 
 from agent.tools.annotations import describe, find_marks, find_shape
-from agent.tools.marks import Path, ShellCommand
+from agent.tools.marks import Path, ShellCommand, Url
 from agent.tools.structures import Field, Record
 
 __all__ = ["Signature", "read_signature"]
@@ -38,7 +38,7 @@ class Signature:
 
     description: str
     parameters: Record
-    marks: tuple[tuple[str, Path | ShellCommand, object], ...]
+    marks: tuple[tuple[str, Path | ShellCommand | Url, object], ...]
     context: str | None
 
 
@@ -55,7 +55,7 @@ def read_signature(function: Callable[..., Any], context_type: type) -> Signatur
     parameters = _named_parameters(function, name)
     context = next((key for key in parameters if hints.get(key) is context_type), None)
     fields: list[Field] = []
-    marks: list[tuple[str, Path | ShellCommand, object]] = []
+    marks: list[tuple[str, Path | ShellCommand | Url, object]] = []
     for key, parameter in parameters.items():
         if key != context:
             fields.append(_field(name, parameter, hints, texts.pop(key, None)))

@@ -9,6 +9,7 @@ from agent.models.model import ToolSchema
 from agent.tools.definition import Tool, ToolContext
 from agent.tools.names import explain_unknown
 from agent.tools.workspace import Workspace
+from bp import Event
 
 __all__ = ["Toolbox"]
 
@@ -55,6 +56,12 @@ class Toolbox:
         if problems:
             return evolve(call, flaw="invalid arguments: " + "; ".join(problems))
         return evolve(call, parallel=True) if tool.parallel else call
+
+    def hear(self, event: Event) -> None:
+        """Tell an event to the tools that want to know."""
+        for tool in self._tools.values():
+            if tool.hears is not None:
+                tool.hears(event)
 
     async def run(self, call: ToolCall, progress: Callable[[str], None]) -> ToolResult:
         """Run a call and return its one result; whatever goes wrong is an error result."""

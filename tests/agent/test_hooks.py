@@ -1,6 +1,6 @@
 """Hooks and the events of S2: what a program around the loop may change, hears, and what happens when it fails."""
 
-import time
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -119,8 +119,11 @@ async def test_a_hook_that_raises_or_gives_nonsense_ends_the_run_with_an_error_t
     assert str(error).startswith(f"the hook {name} failed: ")
 
 
+LET_GO = threading.Event()
+
+
 def hangs_in_its_thread(*_: object) -> Any:
-    time.sleep(3)
+    LET_GO.wait(20)
 
 
 async def hangs(*_: object) -> Any:
@@ -132,10 +135,12 @@ HANGING = [(name, hook) for name in HOOKS for hook in (hangs, hangs_in_its_threa
 
 @pytest.mark.parametrize(("name", "hook"), [*HANGING, ("stream_fn", hangs)])
 async def test_an_abort_ends_a_hook_that_hangs(make_agent: MakeAgent, name: str, hook: Any) -> None:
+    LET_GO.clear()
     with anyio.fail_after(2):
         async with make_agent("Done.", hooks=Hooks(**{name: hook})).start("Go") as run:
             await anyio.wait_all_tasks_blocked()
             run.abort()
+    LET_GO.set()
 
     assert run.status == "aborted"
 

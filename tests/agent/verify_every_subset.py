@@ -1,4 +1,8 @@
-"""`make verify`: model-check the loop with every subset of its rules, and write the table into docs/invariants.md.
+"""`make verify`: model-check the loop with subsets of its rules, and write the table into docs/invariants.md.
+
+Their number doubles with every rule: all of them are looked at with `SUBSETS=all` (hours), else those in which at most
+three rules are there, or at most three are missing. What only shows with four rules that are there and four that are
+not would be missed by that.
 
 Exit code 0 when all hold, else 1, and the counterexamples are printed.
 """
@@ -37,6 +41,7 @@ NAMES = tuple(rule.name for rule in RULES)
 
 
 AT_ONCE = 64  # subsets in one search
+FEW = len(NAMES) if os.environ.get("SUBSETS") == "all" else 3  # rules that are there, or missing
 
 
 @frozen
@@ -88,10 +93,11 @@ def row_of(label: str, combinations: tuple[Combination, ...], result: Verificati
 
 
 def check_all() -> list[Row]:
-    """Verify every subset, on all processors, and tell how far it is."""
+    """Verify the subsets, on all processors, and tell how far it is."""
+    looked_at = [subset for subset in every_subset(NAMES) if is_looked_at(len(subset.rules))]
     batches = [
         subsets[start : start + AT_ONCE]
-        for _, group in groupby(every_subset(NAMES), key=lambda subset: len(subset.rules))
+        for _, group in groupby(looked_at, key=lambda subset: len(subset.rules))
         for subsets in [tuple(group)]
         for start in range(0, len(subsets), AT_ONCE)
     ]
@@ -99,8 +105,13 @@ def check_all() -> list[Row]:
     with ProcessPoolExecutor(os.cpu_count(), mp_context=multiprocessing.get_context("spawn")) as pool:
         for row in pool.map(check_together, batches):
             rows.append(row)
-            print(f"{sum(row.subsets for row in rows)} of {2 ** len(NAMES)} subsets", file=sys.stderr, flush=True)
+            print(f"{sum(row.subsets for row in rows)} of {len(looked_at)} subsets", file=sys.stderr, flush=True)
     return rows
+
+
+def is_looked_at(size: int) -> bool:
+    """Whether subsets of so many rules are verified."""
+    return size <= FEW or size >= len(NAMES) - FEW
 
 
 def table(rows: Sequence[Row], named: Sequence[Row]) -> str:
@@ -111,9 +122,9 @@ def table(rows: Sequence[Row], named: Sequence[Row]) -> str:
         lines.append(f"| {row.label} | {counted} | {verdict([row])} |")
     lines += ["", "| every subset of | how many | states | transitions | seconds | |"]
     lines += ["| --- | ---: | ---: | ---: | ---: | --- |"]
-    for size in range(len(NAMES) + 1):
+    for size in filter(is_looked_at, range(len(NAMES) + 1)):
         lines.append(_summary(f"{size} rules", [row for row in rows if row.size == size]))
-    lines.append(_summary("any number of rules", rows))
+    lines.append(_summary(f"these, of {2 ** len(NAMES):,} in all", rows))
     return "\n".join(lines)
 
 

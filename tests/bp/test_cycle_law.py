@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from random import Random
 from typing import Any, NamedTuple
 
+from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -84,7 +85,10 @@ class Around:
     def step(self, trace: tuple[Event, ...], event: Event, internal: bool) -> list[Step]:
         program = self.at(trace)
         assert program is not None
-        before = {by: (place(by), by.statement) for by in program._crew.living}
+        before = {}
+        for by in program._crew.living:
+            by.statement = evolve(by.statement)  # an object of its own: another one means that it has moved
+            before[by] = (place(by), by.statement)
         try:
             program.select(event)
             assert program.candidates is not None

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.agent.cli.sessions import Command, SlowTool, Terminal, bash
+from tests.agent.cli.sessions import Command, SlowTool, Terminal
 
 Script = Callable[..., str]
 OnTerminal = Callable[..., Terminal]
@@ -14,6 +14,10 @@ PURSUE = {
     "say": "This takes several steps.",
     "call": {"tool": "pursue_objective", "arguments": {"user_prompt": "Tidy up", "objective": "No loose ends"}},
 }
+
+
+def run_in_terminal(command: str, say: str = "") -> dict[str, object]:
+    return {"say": say, "call": {"tool": "terminal", "arguments": {"command": command}}}
 
 
 def complete(status: str) -> dict[str, object]:
@@ -47,7 +51,7 @@ def test_the_exit_code_tells_whether_the_objective_was_reached(autonomous: Comma
 def test_its_tools_are_listed(command: Command) -> None:
     out = command("tools", "--preset", "autonomous").out
 
-    assert "pursue_objective  read, " in out
+    assert "pursue_objective read, " in out
     assert "\ncomplete " in out
     assert "pursue_objective" not in command("tools").out
 
@@ -60,7 +64,9 @@ def test_a_plain_answer_is_a_plain_answer(autonomous: Command) -> None:
 
 def test_progress_tells_iteration_action_result_and_reasoning(autonomous: Command) -> None:
     """S1 8.2, 8.4: each kind has its label."""
-    said = autonomous(PURSUE, bash("echo one", say="I look around."), "I think about it.", complete("success"))
+    said = autonomous(
+        PURSUE, run_in_terminal("echo one", say="I look around."), "I think about it.", complete("success")
+    )
 
     lines = said.err.splitlines()
     begin = next(number for number, line in enumerate(lines) if line.startswith("── iteration 1 of 25 "))
@@ -77,7 +83,7 @@ def test_progress_tells_iteration_action_result_and_reasoning(autonomous: Comman
 def test_at_the_limit_the_output_says_so_with_last_response_and_partial_results(
     autonomous: Command, workspace: Path
 ) -> None:
-    said = autonomous(PURSUE, write("a.txt"), bash("echo half"), "Never said.", option="max_iterations=2")
+    said = autonomous(PURSUE, write("a.txt"), run_in_terminal("echo half"), "Never said.", option="max_iterations=2")
 
     assert said.code == 3
     assert said.out.splitlines() == [
@@ -109,7 +115,7 @@ def test_budgets_are_options(autonomous: Command, option: str, code: int, text: 
 
 
 def test_a_deadline_cuts_off_what_runs(autonomous: Command) -> None:
-    said = autonomous(PURSUE, bash("sleep 3600"), "Never said.", option="deadline=1")
+    said = autonomous(PURSUE, run_in_terminal("sleep 3600"), "Never said.", option="deadline=1")
 
     assert said.code == 3
     assert "│ cut off: the time of the run is over" in said.err
@@ -120,7 +126,7 @@ def test_the_letters_stop_in_an_answer_stop_after_the_step(
     on_terminal: OnTerminal, script: Script, workspace: Path
 ) -> None:
     """S1 6.3, 8.1: what was asked about does not run, the rest of the step does, and the state is told."""
-    both = {"calls": [bash("rm -rf old")["call"], bash("echo finished > done.txt")["call"]]}
+    both = {"calls": [run_in_terminal("rm -rf old")["call"], run_in_terminal("echo finished > done.txt")["call"]]}
     model = script(PURSUE, both, "Never said.")
     terminal = on_terminal(
         "run", "Tidy up", "--preset", "autonomous", "--model", model, "--workspace", workspace, NO_COLOR="1"
@@ -136,7 +142,7 @@ def test_the_letters_stop_in_an_answer_stop_after_the_step(
 def test_the_letters_stop_while_a_tool_runs_let_it_finish(
     on_terminal: OnTerminal, script: Script, workspace: Path, slow_tool: SlowTool
 ) -> None:
-    model = script(PURSUE, bash(slow_tool.command), "Never said.")
+    model = script(PURSUE, run_in_terminal(slow_tool.command), "Never said.")
     terminal = on_terminal(
         "run", "Tidy up", "--preset", "autonomous", "--model", model, "--workspace", workspace, NO_COLOR="1"
     )

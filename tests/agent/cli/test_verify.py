@@ -7,7 +7,8 @@ import pytest
 
 from tests.agent.cli.sessions import Command
 
-FEW_RULES = [f"--option={name}=none" for name in ("max_iterations", "max_failures", "max_empty_answers", "policy")]
+LEFT_OUT = ("max_iterations", "max_failures", "max_empty_answers", "policy", "doom_loop", "follow_ups")
+FEW_RULES = ["--option=steering=false", *(f"--option={name}=none" for name in LEFT_OUT)]
 
 
 @pytest.fixture

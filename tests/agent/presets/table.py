@@ -62,7 +62,7 @@ ONE = ["proposed_action", "call_answered"]
 ONE_BY_ONE, BOTH = ONE * 2, ["proposed_action", "proposed_action", "call_answered", "call_answered"]
 
 FILES = ["list_directory", "read_file", "write_file"]
-ALL_OF_S2 = ["bash", "edit", "find", "grep", "ls", "read", "todoread", "todowrite", "write"]
+ALL_OF_S2 = ["bash", "edit", "find", "grep", "ls", "read", "todoread", "todowrite", "webfetch", "websearch", "write"]
 
 ROWS = (
     Row("tools", tool_scenes.names_of_tools,
@@ -129,6 +129,8 @@ ROWS = (
         either("objective_tool", True, False)),
     Row("context_tokens", long_scenes.a_long_conversation, all_alike(21), always(1000)),
     Row("compaction", long_scenes.a_full_context, all_alike(NO_SUMMARY), always("summary")),
+    Row("images", long_scenes.what_the_model_is_shown_again, all_alike((1, "I see.")), always("drop")),
+    Row("reasoning", long_scenes.what_the_model_is_shown_again, all_alike((1, "I see.")), always("drop")),
     Row("attempts", scenes.four_broken_inferences, all_alike(("failed", "inference_failed")), always(5)),
     Row("sequential", scenes.batch_of_two, all_alike(ONE_BY_ONE), always(False)),
     Row("together", people_scenes.calls_that_may_run_together,
@@ -197,5 +199,5 @@ ROWS = (
         always("You are in {workspace}.\nYour tools: {tools}.\nBe brief.")),
 )  # fmt: skip
 
-ELSEWHERE = {"config_file": "tests/agent/cli/test_configuring.py"}
+ELSEWHERE = {"config_file": "tests/agent/cli/test_configuring.py", "disclosure": "tests/agent/test_disclosure.py"}
 """Options that no run of an agent shows, and where they are tested."""

@@ -9,6 +9,8 @@ from agent.events import (
     FollowUpGiven,
     GateRejected,
     InferenceRequested,
+    MessagesFound,
+    MessagesSought,
     PromptGiven,
     ProposedAction,
     RunContinued,
@@ -26,11 +28,13 @@ from agent.threads import (
     continue_with_follow_ups,
     gate,
     one_at_a_time,
+    seek_follow_ups,
+    seek_steering,
     skip_when_steered,
     stop_on_request,
 )
 from agent.threads.order import Together, groups_of
-from bp import BThreadBody, Refusal, Refusals, bthread, start, sync, where
+from bp import BThreadBody, Refusal, Refusals, bthread, contains, start, sync, where
 from bp.driving import drive
 from constitution import Level, Verdict
 from tests.agent.threads.loops import A, B, C, Loop, committed, described, drafted, finished
@@ -278,3 +282,58 @@ def test_safe_neighbours_run_together_and_are_answered_in_source_order() -> None
         "call_answered:s2",
         "proposed_action:a",
     ]
+
+
+# seek_steering, seek_follow_ups
+
+SOUGHT, NOTHING = MessagesSought("steering"), MessagesFound("steering")
+FOUND = MessagesFound("steering", ("rather this",))
+
+
+def test_people_are_asked_at_each_joint_and_everything_waits_for_them() -> None:
+    waits, asks, hears, gives, again, *_ = drive(seek_steering(), [PromptGiven("Go"), SOUGHT, FOUND, THIS])
+
+    assert waits.block is None
+    assert asks.requests == (SOUGHT,)
+    assert gives.requests == (THIS,)
+    assert all(contains(said.block, InferenceRequested()) for said in (asks, hears, gives))
+    assert again == waits
+
+
+def test_who_has_nothing_to_say_is_asked_again_when_something_happened_meanwhile() -> None:
+    answered = CallAnswered("a", "x")
+
+    said = drive(seek_steering(), [answered, SOUGHT, answered, NOTHING])
+
+    assert said[-1].requests == (SOUGHT,)
+
+
+def test_after_a_stop_nobody_is_asked_any_more_in_this_run() -> None:
+    loop = Loop(*CORE, seek_steering(), seek_follow_ups(), stop_on_request())
+    loop.hear(PromptGiven("Go"))
+    assert loop.story[-1] == "messages_sought"
+
+    assert loop.hear(StopAsked(), NOTHING)[-1] == "run_ended"
+    assert loop.hear(PromptGiven("Again"))[-1] == "messages_sought"
+
+
+def test_follow_ups_are_asked_for_when_the_run_would_complete() -> None:
+    loop = Loop(*CORE, seek_follow_ups(), continue_with_follow_ups())
+    loop.hear(PromptGiven("Go"), drafted("One."))
+
+    assert loop.story[-1] == "messages_sought"
+    found = MessagesFound("follow_up", ("and then that", "and more"))
+    assert sorted(loop.hear(found)[1:]) == [
+        "follow_up_given",
+        "follow_up_given",
+        "inference_requested",
+        "run_continued",
+    ]
+    assert loop.hear(drafted("Two."), MessagesFound("follow_up"))[-1] == "inference_requested"
+
+
+def test_an_empty_answer_is_no_last_one() -> None:
+    loop = Loop(*CORE, seek_follow_ups())
+    loop.hear(PromptGiven("Go"))
+
+    assert "messages_sought" not in loop.hear(drafted(""))

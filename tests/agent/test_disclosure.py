@@ -1,0 +1,63 @@
+"""What the model is told of why a call was refused: nothing, the kind of reason, or all of it (`disclosure`)."""
+
+import pytest
+
+from agent import call
+from agent.events import CallAnswered
+from agent.presets import preset_named
+from tests.agent.conftest import MakeAgent
+
+
+@pytest.mark.parametrize(
+    ("disclosure", "told"),
+    [
+        ("none", "rejected: this call is not allowed"),
+        ("category", "rejected: destruction"),
+        ("full", "rejected: by_constitution: deny: "),
+    ],
+)
+def test_the_model_is_told_as_much_of_a_refusal_as_disclosure_allows(
+    make_agent: MakeAgent, disclosure: str, told: str
+) -> None:
+    preset = preset_named("default").with_options({"disclosure": disclosure})
+    agent = make_agent(call("bash", command="rm -rf /"), "Well.", preset=preset)
+
+    run = agent.run_sync("Clean up")
+
+    [answered] = [event for event in run.events if isinstance(event, CallAnswered)]
+    assert answered.result.startswith(told)
+    assert answered.outcome == "rejected"
+    if disclosure != "full":
+        assert "by_constitution" not in answered.result
+
+
+@pytest.mark.parametrize(
+    ("disclosure", "told"),
+    [
+        ("none", "rejected: this call is not allowed"),
+        ("category", "rejected: no person present"),
+        ("full", "denied: no person present (by_constitution: no person present: ask: "),
+    ],
+)
+def test_that_nobody_was_there_to_ask_is_a_reason_like_any_other(
+    make_agent: MakeAgent, disclosure: str, told: str
+) -> None:
+    preset = preset_named("default").with_options({"disclosure": disclosure})
+    agent = make_agent(call("bash", command="git push --force"), "Well.", preset=preset)
+
+    run = agent.run_sync("Push")
+
+    [answered] = [event for event in run.events if isinstance(event, CallAnswered)]
+    assert answered.result.startswith(told)
+
+
+@pytest.mark.parametrize("disclosure", ["none", "category", "full"])
+def test_what_is_wrong_with_a_call_itself_is_always_told(make_agent: MakeAgent, disclosure: str) -> None:
+    """That is no judgement, and the model could not repair its call."""
+    preset = preset_named("default").with_options({"disclosure": disclosure})
+    agent = make_agent(call("bash", '{"command": "l'), "Well.", preset=preset)
+
+    run = agent.run_sync("List")
+
+    [answered] = [event for event in run.events if isinstance(event, CallAnswered)]
+    assert answered.result.startswith("not executed: truncated")

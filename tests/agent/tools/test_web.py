@@ -1,0 +1,349 @@
+"""`webfetch` and `websearch`, against servers on loopback, which only an explicit allowance lets them reach (S2)."""
+
+import gzip
+import io
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import anyio
+import PIL.Image
+import pytest
+from attrs import define, field
+
+from agent.calls import ToolCall
+from agent.effects.description import describe
+from agent.tools import ToolError, Workspace
+from agent.tools.toolbox import Toolbox
+from agent.tools.web import make_webfetch, make_websearch
+from agent.tools.web.addresses import find_address, is_public
+from agent.tools.web.pages import decode, to_format
+from constitution import Level, judge
+
+pytestmark = pytest.mark.anyio
+LOOPBACK = ["127.0.0.1"]
+
+
+@define
+class Site:
+    """What a server answers at each path: status, headers, content; and what it was asked."""
+
+    pages: dict[str, tuple[int, dict[str, str], bytes]] = field(factory=dict)
+    asked: list[tuple[str, dict[str, str], bytes]] = field(factory=list)
+    url: str = ""
+
+    def put(self, path: str, content: bytes | str, kind: str = "text/html", status: int = 200, **headers: str) -> str:
+        names = {name.replace("_", "-"): value for name, value in headers.items()}
+        self.pages[path] = (
+            status,
+            {"Content-Type": kind, **names},
+            content.encode() if isinstance(content, str) else content,
+        )
+        return self.url + path
+
+
+class Handler(BaseHTTPRequestHandler):
+    site: Site
+
+    def do_GET(self) -> None:
+        length = int(self.headers.get("content-length", 0))
+        self.site.asked.append((self.path, dict(self.headers), self.rfile.read(length)))
+        status, headers, content = self.site.pages.get(self.path, (404, {}, b"none"))
+        if self.path == "/slow":
+            threading.Event().wait(3)
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        if "X-No-Length" not in headers:
+            self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        with suppress(ConnectionError):
+            self.wfile.write(content)
+
+    do_POST = do_GET  # noqa: N815, as the library wants it
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Site]:
+    site = Site()
+    handler = type("OfThisSite", (Handler,), {"site": site})
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as running:
+        running.daemon_threads = True
+        site.url = f"http://127.0.0.1:{running.server_port}"
+        threading.Thread(target=running.serve_forever, args=(0.02,), daemon=True).start()
+        yield site
+        running.shutdown()
+
+
+@pytest.fixture
+def site(server: Site) -> Site:
+    server.pages.clear()
+    server.asked.clear()
+    return server
+
+
+async def fetched(url: str, *, allowed: list[str] = LOOPBACK, size: int = 5 << 20, **arguments: Any) -> Any:
+    return await make_webfetch(allowed_addresses=allowed, max_response_size=size).run({"url": url, **arguments})
+
+
+PAGE = "<html><head><title>T</title></head><body><h1>Hi &amp; bye</h1><p>a <b>b</b><script>no</script></p><li>c</body>"
+
+
+async def test_a_page_comes_as_markdown_text_or_html(site: Site) -> None:
+    url = site.put("/", PAGE, "Text/HTML; charset=utf-8")
+
+    markdown = await fetched(url)
+
+    assert "# Hi & bye\n\na **b**" in markdown.text
+    assert (await fetched(url, format="text")).text == "Hi & bye\na b\nc"
+    assert (await fetched(url, format="html")).text == PAGE
+    assert dict(markdown.details) == {
+        "url": url, "format": "markdown", "timeout": 30.0, "contentType": "text/html", "fetchedBytes": len(PAGE),
+    }  # fmt: skip
+
+
+async def test_what_is_no_html_stays_as_it_is(site: Site) -> None:
+    assert (await fetched(site.put("/j", '{"a": "<b>"}', "application/json"))).text == '{"a": "<b>"}'
+    assert (await fetched(site.put("/t", "é".encode("latin-1"), "text/plain; charset=iso-8859-1"))).text == "é"
+    assert (await fetched(site.put("/n", "", "text/plain"))).text == "(nothing there)"
+    refused = await fetched(site.put("/b", b"\0\1", "application/octet-stream"))
+    assert refused.text.endswith("is application/octet-stream, neither text nor a picture")
+
+
+async def test_a_picture_is_an_attachment(site: Site) -> None:
+    content = io.BytesIO()
+    PIL.Image.new("RGB", (3000, 30)).save(content, "PNG")
+
+    result = await fetched(site.put("/p.png", content.getvalue(), "image/png"))
+
+    assert "image/png, 2000x20 pixels" in result.text
+    assert result.images[0].media_type == "image/png"
+
+
+async def test_five_megabytes_are_fetched_and_no_byte_more(site: Site) -> None:
+    exact = await fetched(site.put("/e", b"x" * 1000, "text/plain"), size=1000)
+    announced = await fetched(site.put("/a", b"x" * 1001, "text/plain"), size=1000)
+    streamed = await fetched(site.put("/s", b"x" * 300_000, "text/plain", X_No_Length="1"), size=200_000)
+
+    assert exact.details["fetchedBytes"] == 1000
+    assert announced.text == f"{site.url}/a is larger than 1000 bytes, the most that is fetched"
+    assert streamed.is_error
+
+
+async def test_what_is_packed_counts_unpacked(site: Site) -> None:
+    small = site.put("/small", gzip.compress(b"hello"), "text/plain", Content_Encoding="gzip")
+    bomb = site.put("/bomb", gzip.compress(b"\0" * (40 << 20), 1), "text/plain", Content_Encoding="gzip")
+    odd = site.put("/odd", b"x", "text/plain", Content_Encoding="br")
+    broken = site.put("/broken", b"no gzip", "text/plain", Content_Encoding="gzip")
+
+    assert (await fetched(small)).text == "hello"
+    assert (await fetched(bomb)).text.endswith("is larger than 5 MB, the most that is fetched")
+    assert "packed as 'br'" in (await fetched(odd)).text
+    assert "cannot be unpacked" in (await fetched(broken)).text
+
+
+async def test_redirects_are_followed_up_to_five(site: Site) -> None:
+    end = site.put("/end", "there", "text/plain")
+    site.put("/1", "", status=302, Location="/2")
+    site.put("/2", "", status=301, Location=end)
+    site.put("/round", "", status=302, Location="/round")
+
+    result = await fetched(site.url + "/1")
+
+    assert (result.text, result.details["url"]) == ("there", end)
+    assert "redirects more than 5 times" in (await fetched(site.url + "/round")).text
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["http://127.0.0.1:1/", "http://localhost:1/", "http://[::1]:1/", "http://0.0.0.0:1/", "http://2130706433:1/",
+     "http://0x7f.1:1/", "http://10.0.0.1/", "http://169.254.169.254/latest/meta-data/", "http://[::ffff:127.0.0.1]:1/",
+     "http://[fe80::1]/", "http://192.168.1.1/", "http://100.64.0.1/"],
+)  # fmt: skip
+async def test_only_public_addresses_are_reached(url: str) -> None:
+    result = await fetched(url, allowed=[])
+
+    assert result.is_error
+    assert "not a public address" in result.text
+
+
+@pytest.mark.parametrize("place", ["http://10.0.0.1/", "http://127.0.0.2:1/", "file:///etc/passwd", "gopher://x/"])
+async def test_a_redirect_is_checked_like_the_first_address(site: Site, place: str) -> None:
+    result = await fetched(site.put("/r", "", status=302, Location=place))
+
+    assert result.is_error
+    assert "not a public address" in result.text or "no web address" in result.text
+
+
+async def test_what_was_checked_is_what_is_reached(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name that means another address a moment later: it is looked up once, and the request goes to the answer."""
+    site.put("/", "reached", "text/plain")
+    port = int(site.url.rpartition(":")[2])
+    asked: list[str] = []
+
+    async def look_up(host: str, port: int, **_: Any) -> list[Any]:
+        asked.append(host)
+        return [(2, 1, 6, "", ("127.0.0.1" if len(asked) == 1 else "10.0.0.1", port))]
+
+    monkeypatch.setattr(anyio, "getaddrinfo", look_up)
+    result = await fetched(f"http://rebinding.example:{port}/")
+
+    assert result.text == "reached"
+    assert asked == ["rebinding.example"]
+    assert site.asked[0][1]["Host"] == f"rebinding.example:{port}"
+
+
+async def test_one_private_address_among_public_ones_is_enough_to_refuse(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def look_up(host: str, port: int, **_: Any) -> list[Any]:
+        return [(2, 1, 6, "", ("93.184.216.34", port)), (2, 1, 6, "", ("127.0.0.1", port))]
+
+    monkeypatch.setattr(anyio, "getaddrinfo", look_up)
+
+    with pytest.raises(ToolError, match=r"127\.0\.0\.1, which is not a public address"):
+        await find_address("two.example", 80)
+
+
+@pytest.mark.parametrize(
+    ("address", "public"),
+    [("93.184.216.34", True), ("2606:2800:220:1::1", True), ("127.0.0.1", False), ("224.0.0.1", False),
+     ("255.255.255.255", False),
+     ("::ffff:10.0.0.1", False), ("2002:7f00:1::", False), ("64:ff9b::7f00:1", False), ("64:ff9b::5db8:d822", True),
+     ("fc00::1", False), ("::", False), ("198.18.0.1", False), ("192.0.2.1", False)],
+)  # fmt: skip
+def test_which_addresses_are_public(address: str, public: bool) -> None:
+    assert is_public(address) is public
+
+
+@pytest.mark.parametrize(
+    ("url", "problem"),
+    [
+        ("ftp://example.com/", "no web address"), ("example.com", "no web address"), ("http://", "no web address"),
+        ("http://user:pass@127.0.0.1/", "user name or password"), ("http://no.such.host.invalid/", "cannot find"),
+        ("http://127.0.0.1:1/", "cannot fetch"), ("http://a\0b/", "cannot fetch"),
+        ("http://127.0.0.1:99999/", "no web address"),
+        ("", "no web address"),
+    ],
+)  # fmt: skip
+async def test_bad_addresses_are_errors(url: str, problem: str) -> None:
+    result = await fetched(url)
+
+    assert result.is_error
+    assert problem in result.text
+
+
+async def test_an_error_status_and_a_slow_server_are_errors(site: Site) -> None:
+    site.put("/slow", "late")
+
+    assert (await fetched(site.url + "/none")).text == f"{site.url}/none answered with status 404 Not Found"
+    late = await fetched(site.url + "/slow", timeout=0.3)
+    assert late.text == f"{site.url}/slow did not answer within 0.3 seconds"
+    assert (await fetched(site.url + "/slow", timeout=121)).text.startswith("invalid arguments: timeout")
+    in_milliseconds = make_webfetch(allowed_addresses=LOOPBACK, default_timeout=300)
+    assert "within 0.3 seconds" in (await in_milliseconds.run({"url": site.url + "/slow"})).text
+
+
+def test_text_is_read_as_its_mark_or_its_server_says() -> None:
+    assert decode("é".encode("utf-16"), "utf-8") == "é"
+    assert decode(b"\xef\xbb\xbfx", None) == "x"
+    assert decode(b"\xff", "no-such-charset") == "\ufffd"
+    assert to_format("<p>a<br>b</p><script>x</script>&lt;", "text", is_html=True) == "a\nb\n<"
+
+
+async def test_markdown_without_its_extra_is_an_error_that_names_it(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "html_to_markdown", None)
+
+    result = await fetched(site.put("/", PAGE))
+
+    assert "extra 'web'" in result.text
+
+
+async def test_the_gate_sees_the_address(root: Path) -> None:
+    facts = describe(
+        ToolCall("1", "webfetch", {"url": "https://example.com/x"}, "read"), Toolbox([make_webfetch()], Workspace(root))
+    )
+
+    assert facts.urls == ("https://example.com/x",)
+    verdict = judge(facts)
+    assert (verdict.level, verdict.rule) == (Level.ask, "reach_network")
+
+
+# websearch
+
+
+async def searched(site: Site, **arguments: Any) -> Any:
+    return await make_websearch(base_url=site.url, api_key="k1").run({"query": "bees", **arguments})
+
+
+async def test_a_search_asks_exa_and_tells_what_it_found(site: Site) -> None:
+    found = {"results": [{"title": "Bees", "url": "https://b.example", "text": "They fly."}, {"title": "No text"}, 5]}
+    site.put("/search", json.dumps(found), "application/json")
+
+    result = await searched(site, numResults=3, livecrawl="preferred", type="deep", contextMaxCharacters=500)
+
+    path, headers, body = site.asked[0]
+    assert (path, headers["x-api-key"]) == ("/search", "k1")
+    assert json.loads(body) == {
+        "query": "bees", "type": "deep", "numResults": 3,
+        "contents": {"text": True, "livecrawl": "preferred", "context": {"maxCharacters": 500}},
+    }  # fmt: skip
+    assert result.text == "Title: Bees\nURL: https://b.example\nText: They fly.\n\nTitle: No text"
+    assert dict(result.details) == {"query": "bees", "numResults": 3, "livecrawl": "preferred", "type": "deep"}
+
+
+async def test_the_context_made_for_models_is_preferred_and_cut(site: Site) -> None:
+    site.put("/search", json.dumps({"results": [{"title": "x"}], "context": "c" * 20_000}), "application/json")
+
+    assert (await searched(site)).text == "c" * 10_000
+    defaults = json.loads(site.asked[0][2])
+    assert (defaults["numResults"], defaults["type"], defaults["contents"]["livecrawl"]) == (8, "auto", "fallback")
+
+
+@pytest.mark.parametrize(
+    ("status", "content", "problem"),
+    [(401, '{"error": "bad key k1"}', "status 401: "), (200, "no json", "no JSON"), (200, "[]", "no list of results"),
+     (200, '{"results": {}}', "no list of results"), (200, '{"results": []}', "(nothing was found)")],
+)  # fmt: skip
+async def test_a_search_that_fails_says_why_and_never_the_key(
+    site: Site, status: int, content: str, problem: str
+) -> None:
+    site.put("/search", content, "application/json", status)
+
+    result = await searched(site)
+
+    assert problem in result.text
+    assert "k1" not in result.text
+
+
+async def test_a_search_needs_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("EXA_API_KEY", raising=False)
+
+    assert (await make_websearch().run({"query": "x"})).text == (
+        "websearch needs a key: set EXA_API_KEY, or give api_key"
+    )
+
+
+@pytest.mark.parametrize(
+    "arguments", [{"numResults": 11}, {"numResults": 0}, {"type": "neural"}, {"livecrawl": "always"}]
+)
+async def test_options_of_a_search_are_checked(site: Site, arguments: dict[str, Any]) -> None:
+    assert (await searched(site, **arguments)).text.startswith("invalid arguments: ")
+
+
+def test_the_model_is_told_the_current_year() -> None:
+    assert f"The current year is {datetime.now(UTC).year}." in make_websearch().description
+
+
+async def test_a_search_that_is_not_reachable_is_an_error(needs: Callable[[str], Path]) -> None:
+    result = await make_websearch(base_url="http://127.0.0.1:1", api_key="k").run({"query": "x"})
+
+    assert result.text.startswith("the search cannot be reached: ")
