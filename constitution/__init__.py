@@ -11,8 +11,8 @@ Nothing here does I/O. Reading order:
 - `programs/`: `options`, `program` (what a row says), the tables `files`, `system`, `network`, `development`,
   `harmless`, and `table` (finding a row). `wrappers`: programs that run programs. `interpreters`,
   `python_code`, `lexicon`: inline code.
-- `special/`: forms that no table can say: `shells`, `code`, `search`, `builtins`, `contents`, `later`, `settings`,
-  `output`, and their `table`.
+- `special/`: forms that no table can say: `search`, `output`, `builtins`, `shells`, `code`, `contents`, `later`,
+  `settings`, and their `table`.
 - `examination`: one simple command becomes findings. `judgement`: findings become a verdict.
 - `granting`: what a person has to say so that something is allowed.
 - `checks`, `mentioned`: single questions about an action or a command.

@@ -171,6 +171,11 @@ class Examination:
         for path in self._absolute(file, walk):
             self.written.run(path, later)
 
+    def content(self, file: str, walk: Walk) -> Flow:
+        """Return what the command itself wrote to a file, if that is one known text; else only the file's name."""
+        contents = [flow for path in self._absolute(file, walk) for flow in self.written.contents(path)]
+        return contents[0] if len(contents) == 1 else Flow(Origin.FILE, names=(file,))
+
     def _absolute(self, word: str, walk: Walk) -> list[str]:
         paths = (resolve(word, cwd=cwd, home=self.home) for cwd in walk.scope.cwd)
         return [self.resolved.get(path, path) for path in paths]
@@ -340,7 +345,7 @@ def _looks_like_path(word: str) -> bool:
 
 ADDRESS = re.compile(r"(https?://|git\+|git://|github:|gitlab:|bitbucket:|gist:)")
 LOCAL = re.compile(
-    r"^(\w+://)?([^/@]*@)?(localhost|127\.\d+\.\d+\.\d+|\[?::1\]?|0\.0\.0\.0|[\w.-]+\.(localhost|local|test))(:\d+)?(/|$|\?)"
+    r"^:\d*(/|$)|^(\w+://)?([^/@]*@)?(localhost|127\.\d+\.\d+\.\d+|\[?::1\]?|0\.0\.0\.0|[\w.-]+\.(localhost|local|test))(:\d+)?(/|$|\?)"
 )
 
 

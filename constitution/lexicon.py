@@ -19,6 +19,7 @@ KINDS = {
 }
 STARTS = (
     "system|execSync|execFileSync|execFile|exec|spawnSync|spawn|popen|shell_exec|passthru|proc_open|os\\.execute|qx"
+    "|do shell script"
 )
 CALL = re.compile(
     rf"(?<![\w.])(?:[\w.]+(?:\(\s*+{LITERAL}\s*+\))?\s*+(?:\.|::))?"

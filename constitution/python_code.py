@@ -6,6 +6,7 @@ import warnings
 from functools import lru_cache
 
 from constitution.interpreters import Reading
+from constitution.zones import FOUND
 
 __all__ = ["read_python"]
 
@@ -36,6 +37,7 @@ BY_ADDRESS = _set("urllib requests httpx aiohttp http urllib3")
 FILE_METHODS = _set("read_text read_bytes write_text write_bytes open unlink rmdir chmod")
 DECODES = _set("b64decode fromhex decodebytes urlopen decompress unhexlify b32decode a85decode")
 FETCHED = DECODES | _set("get read loads decode text content")
+SEARCHES = _set("glob iglob rglob")
 ENVIRONMENT_METHODS = _set("get setdefault pop update copy")
 SECRET_NAME = re.compile(r"(?i)key|token|secret|passw|credential")
 LOCAL_URL = re.compile(r"^\w+://([^/@]*@)?(localhost|127\.0\.0\.1|\[::1\]|0\.0\.0\.0)([:/]|$)")
@@ -97,6 +99,7 @@ class _Names:
         self.called: set[str] = set()
         self.addresses: list[str] = []
         self.harmless: set[ast.AST] = set()
+        self.found: dict[str, str] = {}
         for node in nodes:
             self._take(node)
 
@@ -109,10 +112,27 @@ class _Names:
             self.called.add(_name_of(node))
             if isinstance(node.func, ast.Attribute) and node.func.attr in ENVIRONMENT_METHODS and _is_plain(node.args):
                 self.harmless.add(node.func.value)
+        elif isinstance(node, ast.For | ast.comprehension):
+            self._take_loop(node)
         elif isinstance(node, ast.Subscript) and _is_plain([node.slice]):
             self.harmless.add(node.value)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and "://" in node.value:
             self.addresses.append(node.value)
+
+    def _take_loop(self, node: "ast.For | ast.comprehension") -> None:
+        """`for f in glob.glob("*.tmp")`, `for p in Path("out").glob("*.log")`: something below a folder."""
+        call = node.iter
+        if not (isinstance(call, ast.Call) and isinstance(node.target, ast.Name) and _name_of(call) in SEARCHES):
+            return
+        patterns, owners = _texts(call), _texts_of_owner(call)
+        below = (patterns or [""])[0]
+        folder = below.partition("*")[0].rpartition("/")[0] or ("/" if below.startswith("/") else ".")
+        self.found[node.target.id] = f"{(owners or [''])[0] or '.'}/{FOUND}" if owners else f"{folder}/{FOUND}"
+
+    def text_for(self, node: ast.Call) -> list[str]:
+        """Return what a loop found, for `os.remove(f)` and `p.unlink()`."""
+        names = [*node.args[:1], node.func.value if isinstance(node.func, ast.Attribute) else None]
+        return [self.found[name.id] for name in names if isinstance(name, ast.Name) and name.id in self.found]
 
     def starts_programs(self, node: ast.Call) -> bool:
         """Tell whether a call starts a program, as `subprocess.run` does and `app.run` does not."""
@@ -173,7 +193,7 @@ def _call(node: ast.Call, names: _Names, reading: Reading) -> None:
         if not _is_written_out(node, name):
             reading.risks.append(f"run Python code that starts programs ({name})")
     elif name in DELETES_TREE | DELETES and _is_file_call(node):
-        texts = texts or _texts_of_owner(node)
+        texts = texts or _texts_of_owner(node) or names.text_for(node)
         reading.paths.extend(("delete_tree" if name in DELETES_TREE else "delete", text) for text in texts or [""])
     elif name == "open" or name in FILE_METHODS:
         reading.paths.extend(_file_use(node, name, texts))

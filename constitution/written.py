@@ -28,6 +28,10 @@ class WrittenFiles:
             for reader in list(self._readers.get(path, ())):
                 self._read(path, reader, flow)
 
+    def contents(self, path: str) -> tuple[Flow, ...]:
+        """Return everything that went into a file."""
+        return tuple(self._contents.get(path, ()))
+
     def copy(self, source: str, target: str) -> None:
         """Take it that a file gets the content of another."""
         for flow in list(self._contents.get(source, ())):

@@ -197,6 +197,8 @@ def _other_zone(path: str, places: Places) -> Zone:
             return _home_zone(path[len(root) + 1 :].partition("/")[2]) if path.count("/") > 2 else Zone.HOME_ROOT
     if is_within(places.workspace, path) or is_within(places.home, path):
         return Zone.HOME_ROOT if path != "/" else Zone.SYSTEM
+    if "*" in path and re.search(PRIVATE_NAME, path):  # a search for keys, wherever they are
+        return Zone.PRIVATE_OUTSIDE
     if not any(is_within(path, root) and path != root for root in SHARED):
         return Zone.SYSTEM
     return Zone.PRIVATE_OUTSIDE if re.search(PRIVATE_NAME, path) else Zone.OUTSIDE

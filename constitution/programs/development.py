@@ -10,7 +10,7 @@ REWRITES = "rewrite or delete history"
 
 MAIN = r"^([^:]*:)?(refs/heads/)?(main|master|trunk|develop|prod|production|release[-/\w.]*)$"
 ADDRESS = r"^(https?://|git\+|git://|ssh://|git@|github:|gitlab:|bitbucket:|gist:)"
-LEASE = "--force-with-lease --force-if-includes"
+LEASE = "--force-with-lease"
 OVERWRITES_MAIN = "overwrite or delete the main branch for everybody"
 
 DEVELOPMENT = (

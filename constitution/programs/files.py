@@ -40,10 +40,8 @@ FILES = (
     Program(
         "sed|gsed",
         [
-            Does(Effect.WRITE, "rest", given="-i --in-place -I"),
             Does(Effect.READ, "rest", unless="-e -f --expression --file"),
             Does(Effect.READ, "operands", given="-e --expression -f --file"),
-            Does(Effect.WRITE, "operands", given="-i --in-place -I", words="^(/|~)"),
         ],
         takes="-e -f -l --expression --file --line-length",
     ),

@@ -100,7 +100,7 @@ NETWORK = (
         ],
     ),
     Program(
-        "nc|ncat|netcat|socat|telnet",
+        "nc|ncat|netcat|socat|telnet|ztcp",
         [
             Does(Effect.GIVE_SHELL, given="-e -c --exec --sh-exec", says="give another machine a shell"),
             Does(Effect.GIVE_SHELL, words=r"(?i)\b(exec|system):", says="give another machine a shell"),

@@ -50,7 +50,7 @@ def _open(walk: "Walk", operator: str, words: list[str], stdin: Flow) -> Flow:
         if operator in PRINTS:
             walk.outputs.append(word)
         if operator == "<":
-            stdin = Flow(Origin.FILE, names=(word,))
+            stdin = walk.examiner.content(word, walk)
     return stdin
 
 

@@ -33,6 +33,9 @@ Every byte that is not ASCII belongs to a word; a letter stands for it, and all 
 LINE_START = re.compile(r"\n\\(?:\n|(?=[\w./-]))")
 """A backslash at the start of a line, which the parser takes for one more word of the line before."""
 
+TIMED = re.compile(r"(?m)((?:^|[;&|(])[ \t]*+)time(?:[ \t]+-p)?(?=[ \t]+(?:\{|\(|if\b|while\b|for\b|until\b|case\b|!))")
+"""`time` in front of a block, which the parser takes for a program; it changes nothing about the block."""
+
 BLANK = re.compile(r"\$IFS(?![A-Za-z0-9_])")
 BRACED = re.compile(r"(^|[;&|(]|[;&|(\n]\s*)(\{[^\s{},;&|()<>'\"$`\\]+(?:,[^\s{},;&|()<>'\"$`\\]*)+\})(?=$|[\s;&|)])")
 """`{rm,-rf,x}` as a command, which is the command `rm -rf x`."""
@@ -45,8 +48,8 @@ MISREAD = (
     (re.compile(r"<<-?\s*['\"\\]*[^\s'\"\\;|&<>()]{200}"), "a here-document with a very long end word"),
     (re.compile(r"(<<[^<\n]*){16}"), "many here-documents on one line"),
     (
-        re.compile(r"(?m)(^|[;&|(]\s*)(time|coproc)\s+(-p\s+)?(\{|\(|if\b|while\b|for\b|until\b|case\b|!)"),
-        "a timed block",
+        re.compile(r"(?m)(^|[;&|(]\s*)coproc\s+(\{|\(|if\b|while\b|for\b|until\b|case\b|!)"),
+        "a block as a coprocess",
     ),
 )
 
@@ -123,6 +126,8 @@ def _plainly(text: str) -> str:
     """Write what the parser does not understand in a way that it does; as long as before, so that places stay right."""
     if "\n\\" in text:
         text = LINE_START.sub(lambda match: "\n" + " " * (len(match[0]) - 1), text)
+    if "time" in text:
+        text = TIMED.sub(lambda match: match[1] + " " * (len(match[0]) - len(match[1])), text)
     if "$IFS" in text and "IFS=" not in text:
         text = BLANK.sub("    ", text)
     return BRACED.sub(lambda match: match[1] + re.sub("[{},]", " ", match[2]), text) if "{" in text else text

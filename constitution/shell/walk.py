@@ -47,6 +47,9 @@ class Examiner(Protocol):
     def wrote(self, target: str, flow: Flow, walk: "Walk") -> None:
         """Take what a command printed into a file."""
 
+    def content(self, file: str, walk: "Walk") -> Flow:
+        """Return what comes out of a file."""
+
     def substitute_file(self, flow: Flow, walk: "Walk") -> str:
         """Take what a process substitution prints; return the name of the file that stands for it."""
 

@@ -2,14 +2,16 @@
 
 from typing import TYPE_CHECKING
 
+from constitution.effects import Effect
 from constitution.shell.flow import Flow, Origin
+from constitution.special.output import output_of
 from constitution.zones import UNKNOWN, resolve
 
 if TYPE_CHECKING:
     from constitution.examination import Examination
     from constitution.shell.walk import Walk
 
-__all__ = ["alias", "change_folder", "print_to_variable", "read_variables", "set_arguments", "trap"]
+__all__ = ["alias", "change_folder", "kill", "print_to_variable", "read_variables", "set_arguments", "trap"]
 
 
 def change_folder(examination: "Examination", name: str, argv: list[str], stdin: Flow, walk: "Walk") -> None:
@@ -38,7 +40,10 @@ def read_variables(examination: "Examination", name: str, argv: list[str], stdin
 def print_to_variable(examination: "Examination", name: str, argv: list[str], stdin: Flow, walk: "Walk") -> None:
     """`printf -v NAME` sets a variable."""
     if "-v" in argv[1:-1]:
-        walk.scope.assign(argv[argv.index("-v") + 1], (UNKNOWN,))
+        position = argv.index("-v")
+        printed = output_of("printf", ["printf", *argv[position + 2 :]], stdin)
+        known = printed.origin is Origin.TEXT
+        walk.scope.assign(argv[position + 1], (printed.text if known else UNKNOWN,))
 
 
 def alias(examination: "Examination", name: str, argv: list[str], stdin: Flow, walk: "Walk") -> None:
@@ -61,3 +66,9 @@ def set_arguments(examination: "Examination", name: str, argv: list[str], stdin:
     """`set -- A B` sets the positional arguments."""
     if "--" in argv:
         walk.scope.positional = tuple(argv[argv.index("--") + 1 :])
+
+
+def kill(examination: "Examination", name: str, argv: list[str], stdin: Flow, walk: "Walk") -> None:
+    """`kill -9 12 -1`: behind the first word -1 is no signal but every process."""
+    if "-1" in argv[2:]:
+        examination.found(Effect.KILL_ALL, walk, program=name, says="end every process")

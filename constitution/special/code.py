@@ -109,8 +109,11 @@ def awk(examination: "Examination", name: str, argv: list[str], stdin: Flow, wal
 
 
 def sed(examination: "Examination", name: str, argv: list[str], stdin: Flow, walk: "Walk") -> None:
-    """sed: its commands `e` and `s///e` start programs."""
+    """sed: with `-i` it writes the files behind its script; its commands `e` and `s///e` start programs."""
     line = read_line(argv[1:], frozenset(("-e", "--expression", "-f", "--file", "-l")))
+    written = line.operands[0 if line.flags & {"-e", "--expression", "-f", "--file"} else 1 :]
+    for file in written if line.flags & {"-i", "--in-place", "-I"} else ():
+        examination.found(Effect.WRITE, walk, program=name, path=file)
     for script in (*line.value_of("-e", "--expression"), *line.operands[:1]):
         if SED_STARTS.search(script):
             examination.found(Effect.RISKY_CODE, walk, program=name, says="run a sed script that starts programs")

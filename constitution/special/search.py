@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 from constitution.effects import Effect
 from constitution.programs.options import read_line
 from constitution.shell.flow import NOTHING, Flow, Origin
-from constitution.zones import FOUND, UNKNOWN
+from constitution.zones import FOUND, UNKNOWN, is_private
 
 if TYPE_CHECKING:
     from constitution.examination import Examination
     from constitution.shell.walk import Walk
 
-__all__ = ["find", "find_roots", "found_below", "tar", "xargs"]
+__all__ = ["fd", "find", "find_roots", "found_below", "tar", "xargs"]
 
 FIND_TAKES = frozenset(
     [
@@ -82,6 +82,19 @@ def find(examination: "Examination", name: str, argv: list[str], stdin: Flow, wa
             _each_found(argv[index + 1 :], names, walk)
 
 
+def fd(examination: "Examination", name: str, argv: list[str], stdin: Flow, walk: "Walk") -> None:
+    """`fd PATTERN ROOT -x COMMAND`."""
+    line = read_line(argv[1:], frozenset("-x -X --exec --exec-batch -e -t -d -E".split()))  # noqa: SIM905
+    starts = [index for index, word in enumerate(argv) if word in ("-x", "-X", "--exec", "--exec-batch")]
+    for index in starts[:1]:
+        before = read_line(argv[1:index], frozenset(["-e", "-t", "-d", "-E"])).operands
+        names = [f"{root}/{FOUND}" for root in before[1:] or (".",)]
+        command = argv[index + 1 :]
+        _each_found(command if any("{" in word for word in command) else [*command, "{}"], names, walk)
+    for root in line.operands[1:2] if not starts else ():
+        examination.found(Effect.LIST, walk, program=name, path=root)
+
+
 def find_roots(argv: list[str]) -> list[str]:
     """Return the folders in which a `find` starts."""
     roots = []
@@ -97,6 +110,9 @@ def find_roots(argv: list[str]) -> list[str]:
 def found_below(root: str, argv: list[str]) -> str:
     """Return a stand-in for what is found: something below the root if the search is narrowed, else the root."""
     narrowed = any(word in FIND_FILTERS for word in argv)
+    private = [name for test, name in pairwise(argv) if test in ("-name", "-iname") and is_private(name)]
+    if private:
+        return f"{root}/{private[0]}"
     everything = any(
         a in ("-name", "-iname", "-path", "-wholename") and b in ("*", "**", ".*", "*.*") for a, b in pairwise(argv)
     )

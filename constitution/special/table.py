@@ -4,11 +4,19 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from constitution.shell.flow import Flow
-from constitution.special.builtins import alias, change_folder, print_to_variable, read_variables, set_arguments, trap
+from constitution.special.builtins import (
+    alias,
+    change_folder,
+    kill,
+    print_to_variable,
+    read_variables,
+    set_arguments,
+    trap,
+)
 from constitution.special.code import INLINE, awk, editor, interpreter, python, sed, terminal
 from constitution.special.contents import copy, curl, tee, wget
 from constitution.special.later import at, cmake, crontab, make
-from constitution.special.search import find, tar, xargs
+from constitution.special.search import fd, find, tar, xargs
 from constitution.special.settings import database, git, look_up
 from constitution.special.shells import shell, source
 
@@ -28,6 +36,8 @@ SPECIAL: dict[str, Special] = {
     "pypy": python,
     "find": find,
     "gfind": find,
+    "fd": fd,
+    "fdfind": fd,
     "xargs": xargs,
     "gxargs": xargs,
     "sed": sed,
@@ -47,6 +57,7 @@ SPECIAL: dict[str, Special] = {
     "getopts": read_variables,
     "printf": print_to_variable,
     "alias": alias,
+    "kill": kill,
     "trap": trap,
     "set": set_arguments,
     "curl": curl,

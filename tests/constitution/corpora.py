@@ -5,7 +5,7 @@ from pathlib import Path
 
 from constitution import Level, judge_command
 
-CORPORA = ("own", "first", "sessions")
+CORPORA = ("own", "first", "sessions", "third")
 HERE = Path(__file__).parent / "corpora"
 
 
