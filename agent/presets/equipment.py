@@ -27,6 +27,7 @@ def shell_options(preset: Preset) -> ShellOptions:
         shell=tuple(preset.shell.split()),
         timeout=preset.timeout,
         longest_timeout=preset.max_timeout,
+        shortest_timeout=preset.min_timeout,
         retention=Retention(preset.output_limit, preset.output_lines, preset.output_keep, preset.spill),
         nonzero_is_error=preset.nonzero_is_error,
         inherit=preset.env == "inherit",

@@ -32,6 +32,7 @@ AUTONOMOUS = Preset(
     stop_text="letters",
     tools="terminal",
     max_timeout=300.0,
+    min_timeout=60.0,
     env="inherit",
     system_prompt=prompts.AUTONOMOUS,
 )
