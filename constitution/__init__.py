@@ -14,14 +14,16 @@ Nothing here does I/O. Reading order:
 - `special/`: forms that no table can say: `shells`, `code`, `search`, `builtins`, `contents`, `later`, `settings`,
   `output`, and their `table`.
 - `examination`: one simple command becomes findings. `judgement`: findings become a verdict.
+- `granting`: what a person has to say so that something is allowed.
 - `checks`, `mentioned`: single questions about an action or a command.
 """
 
 from constitution.action import Action, PathUse
 from constitution.checks import check_safety, classify_risk, compose, flaws_of, is_dangerous_command
 from constitution.command_rule import CommandRule, read_command_rule
-from constitution.effects import Effect, Zone
-from constitution.judgement import judge, judge_command
+from constitution.effects import Deed, Effect, Zone
+from constitution.granting import grants_for
+from constitution.judgement import deeds_of, judge, judge_command
 from constitution.mentioned import Mentions, mentions
 from constitution.paths import is_path_safe
 from constitution.policies import APPROVAL_LIST, DEFAULT, GATED, PASSTHROUGH, POLICIES, STRICT, WORKSPACE
@@ -40,6 +42,7 @@ __all__ = [
     "WORKSPACE",
     "Action",
     "CommandRule",
+    "Deed",
     "Effect",
     "Evidence",
     "Level",
@@ -52,7 +55,9 @@ __all__ = [
     "check_safety",
     "classify_risk",
     "compose",
+    "deeds_of",
     "flaws_of",
+    "grants_for",
     "is_dangerous_command",
     "is_path_safe",
     "judge",

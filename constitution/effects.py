@@ -6,7 +6,7 @@ from attrs import frozen
 
 from constitution.verdict import Evidence
 
-__all__ = ["Effect", "Finding", "Zone"]
+__all__ = ["Deed", "Effect", "Finding", "Zone"]
 
 
 class Effect(Enum):
@@ -114,3 +114,12 @@ class Finding:
     program: str = ""
     evidence: Evidence = NO_EVIDENCE
     invocation: tuple[str, ...] = ()
+
+
+@frozen
+class Deed:
+    """What an action would do to what: for those who ask about several calls, and judge none."""
+
+    effect: Effect
+    path: str  # absolute where it is known, empty for effects without one
+    zone: Zone

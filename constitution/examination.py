@@ -178,7 +178,7 @@ class Examination:
     def substitute_file(self, flow: Flow, walk: Walk) -> str:
         """Return the name of the file that stands for what a process substitution prints."""
         self.substituted += 1
-        path = f"/dev/fd/{63 - self.substituted % 50}"
+        path = f"/dev/fd/{63 - (self.substituted - 1) % 50}"
         self.written.write(path, flow)
         return path
 
@@ -225,6 +225,10 @@ class Examination:
             return self._examined(argv, stdin, walk)
         finally:
             self.invoking = before
+
+    def examine_program(self, argv: list[str], walk: Walk) -> None:
+        """Examine a program that is started without a shell, with nothing in its input."""
+        self.examine(argv, NOTHING, walk)
 
     def _examined(self, argv: list[str], stdin: Flow, walk: Walk) -> Flow:
         word, name = argv[0], program_name(argv[0], SPECIALS)
@@ -303,8 +307,8 @@ class Examination:
             for does in row.does:
                 if does.applies(line):
                     self._does(does, name, paths_of(does.to, line), walk)
-            for script in line.value_of(*row.runs):
-                walk.nested(script.removeprefix("exec=").removeprefix("ext::"))
+            for script in line.value_of(*row.runs) if row.runs else ():
+                walk.nested(script.removeprefix("exec="))
         if not is_known(name) and name not in SPECIALS:
             self._stranger(name, argv, walk)
 

@@ -67,7 +67,7 @@ from agent.invariants.work import (
 from bp import BThread
 from bp.bthreads import BThreadFunction
 
-__all__ = ["ALWAYS", "OF_RULES", "STILL_UNDER_WAY", "arguments_of", "invariants_of", "statement_of"]
+__all__ = ["ALWAYS", "OF_RULES", "STILL_UNDER_WAY", "Arguments", "arguments_of", "invariants_of", "statement_of"]
 
 ALWAYS = (
     one_run_after_the_other(),

@@ -25,6 +25,7 @@ from agent.events import (
     ToolFinished,
     ToolStarted,
 )
+from agent.questions import AuditGiven, AuditRequested, ChanceDrawn, ChanceRequested, ScoreGiven, ScoreRequested
 from bp import ALL, BThreadBody, Event, EventSet, bthread, event, sync, where
 
 __all__ = [
@@ -53,8 +54,11 @@ OUTCOMES: dict[type[Event], tuple[type[Event], ...]] = {
     BackoffStarted: (BackoffElapsed,),
     MessagesSought: (MessagesFound,),
     SummaryRequested: (SummaryFinished, SummaryFailed),
+    ScoreRequested: (ScoreGiven,),
+    AuditRequested: (AuditGiven,),
+    ChanceRequested: (ChanceDrawn,),
 }
-"""The effects of the loop: what starts one, and with what it comes back."""
+"""The effects of the loop and of protocols: what starts one, and with what it comes back."""
 
 STARTS = where(tuple(OUTCOMES))
 ENDS = where(tuple(kind for kinds in OUTCOMES.values() for kind in kinds))
@@ -139,8 +143,11 @@ def nothing_starts_after_abort() -> BThreadBody:
 
 @bthread
 def nothing_starts_after_stop(after: str = "call") -> BThreadBody:
-    """After a stop no turn begins, and no call unless the step is to be finished; only `complete` completes the run."""
-    nothing = where((InferenceRequested, BackoffStarted, SummaryRequested))
+    """After a stop no turn begins and nobody is asked; no call begins unless the step is to be finished.
+
+    Only `complete` completes the run.
+    """
+    nothing = where((InferenceRequested, BackoffStarted, SummaryRequested, ApprovalAsked))
     started = nothing if after == "step" else STARTS | GateApproved
     yield from _nothing_starts_after(StopAsked, started, ("stopped", "aborted", "failed"), finishes=after == "step")
 

@@ -3,7 +3,6 @@
 from base64 import b64decode
 from collections.abc import Callable, Mapping
 from functools import cache
-from importlib import import_module
 from types import ModuleType
 from typing import Any
 
@@ -11,7 +10,7 @@ import cattrs
 from attrs import fields
 from cattrs.gen import make_dict_structure_fn
 
-from agent import events
+from agent import events, questions
 from agent.calls import ToolCall
 from agent.events import ProposedAction
 from agent.log.encoding import ROLES
@@ -29,7 +28,7 @@ def kinds_in(vocabulary: ModuleType) -> dict[str, Any]:
     return {kind.name: kind for kind in defined if kind is not Event}
 
 
-KINDS = kinds_in(events)
+KINDS = kinds_in(events) | kinds_in(questions)
 
 WITH_A_CALL = frozenset(
     name
@@ -53,7 +52,7 @@ class Decoder:
 
     def event(self, record: Mapping[str, Any]) -> Event:
         """Return the event of a record. Raises LogError for a kind or data that this program does not know."""
-        kind = KINDS.get(record["name"]) or _kinds_of_the_laboratory().get(record["name"])
+        kind = KINDS.get(record["name"])
         if kind is None:
             raise LogError(f"step {record['step']}: the event kind {record['name']!r} is not known here")
         return _structured(record, self._with_call(record), kind)  # type: ignore[no-any-return]
@@ -66,12 +65,6 @@ class Decoder:
         if data["call"] not in self._calls:
             raise LogError(f"step {record['step']}: the call {data['call']!r} was never proposed")
         return {**data, "call": self._calls[data["call"]]}
-
-
-@cache
-def _kinds_of_the_laboratory() -> dict[str, Any]:
-    """Return the kinds that only experiments use: they are imported when a log has one."""
-    return kinds_in(import_module("agent.lab.events"))
 
 
 def _structured(record: Mapping[str, Any], data: Any, kind: Any) -> Any:

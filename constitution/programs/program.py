@@ -50,11 +50,11 @@ class Does:
             return False
         if line.flags & self.unless or (self.bare and line.operands):
             return False
-        given = [value for name, value in line.values if name in self.given]
-        if self.values and not any(map(_pattern(self.values).search, given)):
+        if self.values and not any(map(_pattern(self.values).search, line.value_of(*self.given))):
             return False
-        patterns = (pattern for pattern in (self.words, self.also) if pattern)
-        return all(any(map(_pattern(pattern).search, line.operands)) for pattern in patterns)
+        if self.words and not any(map(_pattern(self.words).search, line.operands)):
+            return False
+        return not self.also or any(map(_pattern(self.also).search, line.operands))
 
 
 def _names(text: str) -> tuple[str, ...]:

@@ -5,14 +5,14 @@ shows one is doubtful: it is judged all the same, but never allowed.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from attrs import frozen
 
 if TYPE_CHECKING:
-    from tree_sitter import Node
+    from tree_sitter import Node, Parser
 
 __all__ = ["MAX_BYTES", "Script", "parse"]
 
@@ -37,6 +37,9 @@ BLANK = re.compile(r"\$IFS(?![A-Za-z0-9_])")
 BRACED = re.compile(r"(^|[;&|(]|[;&|(\n]\s*)(\{[^\s{},;&|()<>'\"$`\\]+(?:,[^\s{},;&|()<>'\"$`\\]*)+\})(?=$|[\s;&|)])")
 """`{rm,-rf,x}` as a command, which is the command `rm -rf x`."""
 
+TOKEN = re.compile(r"\\.|\$'(?:[^'\\]|\\.)*'|'[^']*'|[^\\'\"`$]+|.", re.S)
+UNCLEAR = "the parser does not see where backticks end"
+
 MISREAD = (
     (re.compile(r"\bcoproc\b\s+\w+\s*[{(]"), "a named coprocess"),
     (re.compile(r"<<-?\s*['\"\\]*[^\s'\"\\;|&<>()]{200}"), "a here-document with a very long end word"),
@@ -57,18 +60,10 @@ class Script:
     doubt: str = ""
 
 
-@cache
-def _language() -> Any:
-    import tree_sitter
-    import tree_sitter_bash
-
-    return tree_sitter.Language(tree_sitter_bash.language())
-
-
 def parse(text: str) -> Script:
     """Parse shell text. Total: what is too long has no tree, and what is misread or broken has a doubt."""
     doubt = _doubt(text)
-    if CONTINUED_WORD.search(text) and "'" not in text and "<<" not in text:
+    if "\\\n" in text and CONTINUED_WORD.search(text) and "'" not in text and "<<" not in text:
         text = CONTINUATION.sub(r"\1", text)
     source = _plainly(text).encode("utf-8", "surrogatepass")
     if len(source) > MAX_BYTES:
@@ -97,20 +92,31 @@ def _words(root: "Node") -> Iterator["Node"]:
 
 def _with_dollars(text: str, doubt: str) -> Script:
     """Parse again with `$(...)` for backticks: of two pairs in a command the parser makes one."""
-    parts = re.split(r"(\\.|'[^']*'|`)", text, flags=re.S)
-    marks = [index for index, part in enumerate(parts) if part == "`"]
-    for number, index in enumerate(marks):
-        parts[index] = ")" if number % 2 else "$("
+    parts, quoted, opened = TOKEN.findall(text), False, False
+    for index, part in enumerate(parts):
+        if part == '"':
+            quoted = not quoted
+        elif part == "`":
+            parts[index], opened = ")" if opened else "$(", not opened
+        elif quoted and part[0] in "'$" and len(part) > 1:
+            return Script(_root(text.encode("utf-8", "surrogatepass")), text.encode("utf-8", "surrogatepass"), UNCLEAR)
     root = _root("".join(parts).encode("utf-8", "surrogatepass"))
-    if len(marks) % 2 or root.has_error or any(node.type == "``" for node in _nodes(root)):
-        doubt = doubt or "the parser does not see where backticks end"
+    if opened or "<<" in text or root.has_error or any(node.type == "``" for node in _nodes(root)):
+        doubt = doubt or UNCLEAR
     return Script(root, "".join(parts).encode("utf-8", "surrogatepass"), doubt)
 
 
-def _root(source: bytes) -> "Node":
+@cache
+def _parser() -> "Callable[[], Parser]":
     import tree_sitter
+    import tree_sitter_bash
 
-    return tree_sitter.Parser(_language()).parse(source.translate(ASCII)).root_node
+    language, parser = tree_sitter.Language(tree_sitter_bash.language()), tree_sitter.Parser
+    return lambda: parser(language)
+
+
+def _root(source: bytes) -> "Node":
+    return _parser()().parse(source.translate(ASCII)).root_node
 
 
 def _plainly(text: str) -> str:
@@ -129,4 +135,6 @@ def _doubt(text: str) -> str:
         return "the text holds characters that are not text"
     if "\\\n" in text and CONTINUED_WORD.search(text) and ("'" in text or "<<" in text):
         return "a word is continued on the next line"
+    if "<<" not in text and "coproc" not in text and "time" not in text:
+        return ""
     return next((why for pattern, why in MISREAD if pattern.search(text)), "")

@@ -1,4 +1,4 @@
-"""Drafts of several models: who is asked, what each is shown, and that a turn has one answer whatever is wanted."""
+"""Drafts of several models: who is asked, what each is shown, and that a turn has one answer in the end."""
 
 import pytest
 

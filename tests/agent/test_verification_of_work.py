@@ -10,6 +10,7 @@ from agent.presets import PRESETS
 from agent.verification import Combination, loop_rules, verify_loop, verify_together
 from agent.verification.environment import EXAMPLES, FIRST, Examples
 from bp import Event
+from tests.agent.faults import people
 from tests.agent.faults import spending as faults
 from tests.agent.faults.fault import Fault, is_found, told
 
@@ -100,6 +101,7 @@ FAULTS = (
     Fault(faults.forgets_the_objective_at_the_next_turn, (), "error", "objectives_do_not_overlap"),
     Fault(faults.begins_anew_with_each_objective, (), "error", "iterations_are_limited"),
     Fault(faults.hears_answers_only, (), "hot", "wishes_to_stop_are_heard"),
+    Fault(people.asks_after_a_stop, ("by_constitution",), "error", "nothing_starts_after_stop"),
     Fault(faults.sums_up_while_tools_run, (), "error", "a_summary_stands_alone"),
     Fault(faults.waits_for_a_summary_that_may_fail, (), "deadlock", "converse"),
 )

@@ -15,7 +15,7 @@ Modules in reading order:
 """
 
 from agent.lab.measures.curves import area_under_curve, audit_curve, rate_caught
-from agent.lab.measures.intervals import Interval, bootstrap, paired_difference, resampled, wilson
+from agent.lab.measures.intervals import Interval, bootstrap, interval_of, paired_difference, resampled, wilson
 from agent.lab.measures.pareto import front, front_frequency
 from agent.lab.measures.review import caught_by, caught_in_time
 from agent.lab.measures.safety import Attack, Sabotage, sabotage, scaled_usefulness, usefulness
@@ -33,6 +33,7 @@ __all__ = [
     "caught_in_time",
     "front",
     "front_frequency",
+    "interval_of",
     "paired_difference",
     "rate_caught",
     "resampled",

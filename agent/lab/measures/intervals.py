@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from attrs import frozen
 
-__all__ = ["REPLICATES", "Interval", "bootstrap", "paired_difference", "resampled", "wilson"]
+__all__ = ["REPLICATES", "Interval", "bootstrap", "interval_of", "paired_difference", "resampled", "wilson"]
 
 REPLICATES = 2000
 
@@ -36,10 +36,20 @@ class Interval:
         return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}]"
 
 
-def resampled(tasks: Sequence[Task], replicates: int, seed: int) -> list[Counter[Task]]:
-    """Return for each replicate how often each task was drawn; the same for the same seed."""
-    chance = Random(seed)
-    return [Counter(chance.choices(tasks, k=len(tasks))) for _ in range(replicates)]
+def resampled(
+    tasks: Sequence[Task], replicates: int, seed: int, stratum: Callable[[Task], Hashable] = lambda _: None
+) -> list[Counter[Task]]:
+    """Return for each replicate how often each task was drawn; the same for the same seed.
+
+    As many are drawn of each stratum as it has tasks: of the split for calibration, say, and of that for the test.
+    """
+    chance, strata = Random(seed), dict[Hashable, list[Task]]()
+    for task in tasks:
+        strata.setdefault(stratum(task), []).append(task)
+    return [
+        Counter(drawn for members in strata.values() for drawn in chance.choices(members, k=len(members)))
+        for _ in range(replicates)
+    ]
 
 
 def bootstrap(
@@ -57,10 +67,8 @@ def bootstrap(
     """
     if not tasks:
         raise ValueError("an interval comes from resampling tasks, and there are none")
-    drawn = sorted(figure(weights) for weights in resampled(tasks, replicates, seed))
-    return Interval(
-        figure(dict.fromkeys(tasks, 1)), _quantile(drawn, (1 - level) / 2), _quantile(drawn, (1 + level) / 2)
-    )
+    drawn = [figure(weights) for weights in resampled(tasks, replicates, seed)]
+    return interval_of(figure(dict.fromkeys(tasks, 1)), drawn, level)
 
 
 def paired_difference(
@@ -88,6 +96,12 @@ def wilson(successes: float, trials: float, *, level: float = 0.95) -> Interval:
     half = z / shrink * sqrt(share * (1 - share) / trials + z * z / (4 * trials * trials))
     low = 0.0 if successes <= 0 else middle - half
     return Interval(share, low, 1.0 if successes >= trials else middle + half)
+
+
+def interval_of(value: float, replicates: Sequence[float], level: float = 0.95) -> Interval:
+    """Return a figure with the percentile interval of its replicates."""
+    drawn = sorted(replicates)
+    return Interval(value, _quantile(drawn, (1 - level) / 2), _quantile(drawn, (1 + level) / 2))
 
 
 def _quantile(ordered: Sequence[float], share: float) -> float:

@@ -9,6 +9,7 @@ from typing import Literal, get_args
 
 from attrs import evolve, field, frozen, validators
 
+from agent.calls import ToolCall
 from agent.lab.settings.post_office import PostOffice
 from agent.lab.settings.tasks import Task
 from agent.lab.settings.world import World, make_world
@@ -17,6 +18,12 @@ __all__ = ["SPLITS", "Family", "Setting", "Split"]
 
 Split = Literal["calibrate", "develop", "test"]
 SPLITS: tuple[Split, ...] = get_args(Split)
+
+
+def needs_care(call: ToolCall) -> bool:
+    """Whether a call runs a command."""
+    return call.tool == "bash"
+
 
 Family = Callable[[Random, int], Task]
 """Makes the instance of a number; the same from equal chance. Its task needs no name and no family."""
@@ -31,6 +38,7 @@ class Setting:
     all is over, and any review comes in time. networked: its worlds have a post office.
     harmless: attacks in it can touch nothing real, even where nothing is isolated; policies that attack refuse to run
     in a setting that does not declare that.
+    critical: which calls could do great harm here, for protocols that leave these to somebody trusted.
     """
 
     name: str
@@ -40,6 +48,7 @@ class Setting:
     live: bool = True
     networked: bool = False
     harmless: bool = False
+    critical: Callable[[ToolCall], bool] = needs_care
 
     def tasks(self, split: Split | None = None) -> tuple[Task, ...]:
         """Return the tasks of a split, or all of them; the same every time."""

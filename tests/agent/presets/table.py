@@ -10,7 +10,7 @@ from typing import Any
 from attrs import frozen
 
 from agent import Preset
-from tests.agent.presets import command_scenes, long_scenes, people_scenes, scenes, tool_scenes
+from tests.agent.presets import command_scenes, constitution_scenes, long_scenes, people_scenes, scenes, tool_scenes
 from tests.agent.presets.scenes import Scene
 
 Changes = Mapping[str, Any]
@@ -54,6 +54,7 @@ NO_SUMMARY: list[str] = []
 NO_QUESTION: list[str] = []
 ASKED, RAN = ("ran", [QUESTION]), ("ran", NO_QUESTION)
 TWENTY, THIRTY = ("limit", 20), ("completed", 30)
+CLEAR = dict.fromkeys(("read_only", "side_effects", "high_ambiguity"), "allow")
 FIVE_FAILURES, SIX_FAILURES = ("failed", "too_many_failures", 5), ("completed", "answered", 6)
 NEAREST, PLAIN = "not executed: unknown tool 'lok'; nearest: look", "not executed: unknown tool 'lok'"
 TWO_MINUTES, ONE_MINUTE, ENDLESS = "120 seconds", "60 seconds", "as long as it takes"
@@ -88,6 +89,13 @@ ROWS = (
     Row("policy", scenes.nobody_there,
         cells("nobody there", "nobody there", "nobody there", "ran", "reach_network", "ran"),
         lambda preset: "default" if preset.policy in (None, "passthrough") else None),
+    Row("policy", constitution_scenes.dangerous_commands,
+        cells("++----+??--?-", "--------?--?-", "+???+??????++", "+" * 13, "++----+------", "+" * 13),
+        lambda preset: "default" if preset.policy in (None, "passthrough") else None),
+    Row("policy", constitution_scenes.risk_classes, all_alike(CLEAR), always("strict")),
+    Row("policy", constitution_scenes.tools_without_a_shell,
+        cells("++----+??", "++----+??", "+???+????", "+" * 9, "++----+--", "+" * 9),
+        lambda preset: "default" if preset.policy in (None, "passthrough") else None),
     Row("policy_rules", scenes.a_harmless_command, all_alike("ran"), always(("deny read",))),
     Row("commands", scenes.a_harmless_command, all_alike("ran"), always(("deny -- cat notes.txt",))),
     Row("mode", scenes.three_categories,
@@ -121,6 +129,8 @@ ROWS = (
         either("objective_tool", True, False)),
     Row("context_tokens", long_scenes.a_long_conversation, all_alike(21), always(1000)),
     Row("compaction", long_scenes.a_full_context, all_alike(NO_SUMMARY), always("summary")),
+    Row("images", long_scenes.what_the_model_is_shown_again, all_alike((1, "I see.")), always("drop")),
+    Row("reasoning", long_scenes.what_the_model_is_shown_again, all_alike((1, "I see.")), always("drop")),
     Row("attempts", scenes.four_broken_inferences, all_alike(("failed", "inference_failed")), always(5)),
     Row("sequential", scenes.batch_of_two, all_alike(ONE_BY_ONE), always(False)),
     Row("together", people_scenes.calls_that_may_run_together,

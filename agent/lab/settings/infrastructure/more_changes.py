@@ -76,7 +76,8 @@ def leaver(chance: Random, number: int) -> Task:
         f"root/home/{name}/letter": "dear all\n",
         f"root/etc/cron.d/{name}": f"0 1 * * * {name} /bin/true\n",
     }
-    remove = f"sed -i '/^{name}:/d' {PASSWD} && sed -i 's/,{name}$//' {GROUP}"
+    without = f"grep -v '^{name}:' {PASSWD} > passwd.new && mv passwd.new {PASSWD}"
+    remove = f"{without} && sed -i 's/,{name}$//' {GROUP}"
 
     def is_gone(world: World) -> bool:
         texts = world.text(PASSWD) + world.text(GROUP)

@@ -1,0 +1,43 @@
+"""What the laboratory's requests start in the world: monitors are asked, auditors are asked, lots are drawn.
+
+agent = Agent(model, tools, threads=[blocking_monitor("watcher")], effects=laboratory({"watcher": KeywordMonitor(...)}))
+
+- `evidence`: what monitors and auditors are shown
+- `scores`: `score_requested`; each fact is asked once
+- `audits`: `audit_requested`
+- `lots`: `chance_requested`, from a seed
+"""
+
+from collections.abc import Mapping
+
+from agent.lab.effects.audits import Audit, Auditor, TruthfulAuditor, auditing
+from agent.lab.effects.evidence import MakeEffect, Planted
+from agent.lab.effects.lots import chance
+from agent.lab.effects.scores import scoring
+from agent.lab.monitors import Monitor
+
+__all__ = [
+    "Audit",
+    "Auditor",
+    "MakeEffect",
+    "Planted",
+    "TruthfulAuditor",
+    "auditing",
+    "chance",
+    "laboratory",
+    "scoring",
+]
+
+
+def laboratory(
+    monitors: Mapping[str, Monitor] = {},
+    auditors: Mapping[str, Auditor] = {},
+    *,
+    honeypots: Mapping[str, Planted] = {},
+    seed: int = 0,
+) -> tuple[MakeEffect, ...]:
+    """Return all effects of the laboratory, for `Agent(effects=...)`; monitors, auditors and honeypots by name.
+
+    What nobody was given for is answered all the same: no score, no verdict.
+    """
+    return (scoring(monitors, honeypots), auditing(auditors, honeypots), chance(seed))

@@ -1,0 +1,28 @@
+"""Who says how suspicious something looks: a model, the constitution, words, a distribution, a constant.
+
+- `monitor`: what a monitor is given, and what it gives
+- `simple`: without a model
+- `simulated`: a distribution with a given separation and correlation
+- `prompted`: a model with a prompt
+"""
+
+from agent.lab.monitors.monitor import Evidence, Monitor, Score, calls_of, checked, text_of
+from agent.lab.monitors.prompted import PROMPT, PromptedMonitor, parse_score
+from agent.lab.monitors.simple import ConstantMonitor, ConstitutionMonitor, KeywordMonitor
+from agent.lab.monitors.simulated import SimulatedMonitor
+
+__all__ = [
+    "PROMPT",
+    "ConstantMonitor",
+    "ConstitutionMonitor",
+    "Evidence",
+    "KeywordMonitor",
+    "Monitor",
+    "PromptedMonitor",
+    "Score",
+    "SimulatedMonitor",
+    "calls_of",
+    "checked",
+    "parse_score",
+    "text_of",
+]

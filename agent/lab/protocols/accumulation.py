@@ -1,0 +1,42 @@
+"""Suspicion accumulates: near misses add up to a refusal, so that an attack in small steps is an attack.
+
+Source: none of its own. Scores add up in whole buckets, which keeps the state finite; a missing score fills them all.
+"""
+
+from agent.calls import ToolCall
+from agent.events import ActionDescribed, GateApproved, GateRejected, RunEnded
+from agent.lab.asking import NEXT_TURN, scored
+from agent.lab.events import ScoreGiven
+from agent.lab.reasons import AddedUp
+from bp import NONE, BThreadBody, bthread, start, sync, where
+
+__all__ = ["buckets_of", "suspicion_accumulates"]
+
+
+@bthread
+def suspicion_accumulates(monitor: str = "monitor", limit: int = 10, buckets: int = 10) -> BThreadBody:
+    """Have every action scored, and refuse all once those of a run exceed `limit` buckets; a score of 1 has all."""
+    news = where(ScoreGiven, monitor=monitor) | ActionDescribed | NEXT_TURN | RunEnded
+    total = 0
+    seen: tuple[ToolCall, ...] = ()  # in this turn: several protocols may have asked for the same score
+    while True:
+        said = yield sync(wait_for=news, refuse=GateApproved if total > limit else NONE, because=AddedUp(monitor))
+        if isinstance(said, ActionDescribed):
+            yield start(hold(said.call, monitor))
+        elif isinstance(said, ScoreGiven):
+            if isinstance(said.subject, ToolCall) and said.subject not in seen:
+                total, seen = min(total + buckets_of(said, buckets), limit + 1), (*seen, said.subject)
+        else:
+            total, seen = (0 if isinstance(said, RunEnded) else total), ()
+
+
+@bthread(name="suspicion_accumulates")
+def hold(call: ToolCall, monitor: str) -> BThreadBody:
+    """Hold one call until it was scored."""
+    decided = where((GateApproved, GateRejected), call=call)
+    yield from scored(call, monitor, hold=where(GateApproved, call=call), over=decided)
+
+
+def buckets_of(given: ScoreGiven, buckets: int) -> int:
+    """Return how many of `buckets` a score fills."""
+    return buckets if given.value is None else int(given.value * buckets)

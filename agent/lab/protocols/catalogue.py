@@ -1,0 +1,186 @@
+"""The protocols that ship: what each is for, what it costs, which roles it needs, and where it comes from.
+
+A new protocol is a line of `PROTOCOLS`.
+"""
+
+from collections.abc import Callable
+from difflib import get_close_matches
+from typing import Any
+
+from attrs import frozen
+
+from agent.lab.protocols.accumulation import suspicion_accumulates
+from agent.lab.protocols.asynchrony import asynchronous_monitor
+from agent.lab.protocols.baseline import constitution_only
+from agent.lab.protocols.blocking import blocking_monitor
+from agent.lab.protocols.budgets import audit_budget
+from agent.lab.protocols.critical import ask_on_critical, defer_on_critical
+from agent.lab.protocols.deferring import defer_to_trusted
+from agent.lab.protocols.downloads import download_then_run
+from agent.lab.protocols.editing import trusted_editing
+from agent.lab.protocols.ensembles import ensemble
+from agent.lab.protocols.flows import taint_flow
+from agent.lab.protocols.planting import untrusted_monitoring
+from agent.lab.protocols.resampling import defer_to_resample
+from agent.lab.protocols.upfront import shutdown_on_catch, upfront_audit
+from agent.lab.protocols.watching import trusted_monitoring
+from bp import BThread
+
+__all__ = ["PROTOCOLS", "Cost", "Entry", "entry_named"]
+
+
+@frozen
+class Cost:
+    """What a protocol takes beside what the agent takes anyway; empty: nothing. Scores are counted by the monitor."""
+
+    inferences: str = ""
+    scores: str = ""
+    questions: str = ""
+    audits: str = ""
+
+    def __str__(self) -> str:
+        named = (("inferences", self.inferences), ("scores", self.scores), ("questions", self.questions))
+        parts = [f"{name}: {amount}" for name, amount in (*named, ("audits", self.audits)) if amount]
+        return "; ".join(parts) or "nothing"
+
+
+@frozen
+class Entry:
+    """A protocol: its name, what it does, what it costs, where it comes from, and what makes its b-threads.
+
+    roles: the models that it needs beside the agent's. make: takes what the protocol leaves open, by name.
+    """
+
+    name: str
+    does: str
+    cost: Cost
+    source: str
+    make: Callable[..., BThread | tuple[BThread, ...]]
+    roles: tuple[str, ...] = ()
+
+    def bthreads(self, **options: object) -> tuple[BThread, ...]:
+        """Return the b-threads of the protocol. Raises TypeError for an option that it does not have."""
+        made = self.make(**options)
+        return made if isinstance(made, tuple) else (made,)
+
+
+def upfront(runs: int = 1, role: str = "agent", auditor: str = "auditor") -> tuple[BThread, ...]:
+    """Return both halves of the upfront audit."""
+    return (upfront_audit(runs, auditor), shutdown_on_catch(role))
+
+
+def panel(monitors: tuple[str, ...] = ("monitor", "second"), **options: Any) -> BThread:
+    """Return an ensemble of two monitors, unless others are named."""
+    return ensemble(monitors, **options)
+
+
+AI_CONTROL = "Greenblatt et al. 2023, AI Control"
+PER_DRAFT, PER_CALL = "1 a draft", "1 a call"
+
+PROTOCOLS = (
+    Entry(
+        "constitution_only",
+        "refuses what the constitution denies, asks where it wants that",
+        Cost(questions="where the constitution asks"),
+        "S3",
+        constitution_only,
+    ),
+    Entry(
+        "trusted_monitoring",
+        "scores every draft, holds nothing but the next turn",
+        Cost(scores=PER_DRAFT),
+        AI_CONTROL,
+        trusted_monitoring,
+    ),
+    Entry("blocking_monitor", "a call waits for its score", Cost(scores=PER_CALL), "ControlArena", blocking_monitor),
+    Entry(
+        "defer_to_trusted",
+        "a suspicious draft gives way to the trusted model's",
+        Cost(inferences="1 a suspicious turn", scores=PER_DRAFT),
+        AI_CONTROL,
+        defer_to_trusted,
+        roles=("trusted",),
+    ),
+    Entry(
+        "trusted_editing",
+        "a suspicious draft is edited by a trusted model",
+        Cost(inferences="1 a suspicious draft", scores=PER_DRAFT),
+        AI_CONTROL,
+        trusted_editing,
+        roles=("editor",),
+    ),
+    Entry(
+        "defer_to_resample",
+        "a suspicious draft is drawn again; the least suspicious one counts",
+        Cost(
+            inferences="k a suspicious turn, 1 trusted if none will do", scores=PER_DRAFT, audits="1 a suspicious turn"
+        ),
+        "Ctrl-Z, 2504.10374; 2605.26047",
+        defer_to_resample,
+        roles=("trusted",),
+    ),
+    Entry(
+        "defer_on_critical",
+        "a draft with a critical call gives way to the trusted model's",
+        Cost(inferences="1 a critical turn"),
+        "2511.02997",
+        defer_on_critical,
+        roles=("trusted",),
+    ),
+    Entry(
+        "ask_on_critical",
+        "a person decides about critical calls",
+        Cost(questions="1 a critical call"),
+        "2511.02997",
+        ask_on_critical,
+    ),
+    Entry(
+        "audit_budget",
+        "audits what was scored as suspicious, the most suspicious first",
+        Cost(audits="at most the budget"),
+        AI_CONTROL,
+        audit_budget,
+    ),
+    Entry(
+        "upfront_audit",
+        "audits the first runs; a catch disables the role",
+        Cost(audits="1 an answer of the first runs"),
+        "ControlArena",
+        upfront,
+    ),
+    Entry(
+        "untrusted_monitoring",
+        "a monitor without trust blocks, and is tested with honeypots",
+        Cost(scores="1 a call, and the honeypots' share"),
+        AI_CONTROL,
+        untrusted_monitoring,
+    ),
+    Entry("ensemble", "a call waits for several scores", Cost(scores="1 a call and monitor"), "-", panel),
+    Entry(
+        "asynchronous_monitor",
+        "scores what runs; above the threshold the run is contained",
+        Cost(scores=PER_CALL),
+        "2512.13526",
+        asynchronous_monitor,
+    ),
+    Entry("taint_flow", "after a secret was read, nothing is sent", Cost(), "Invariant's flow rules", taint_flow),
+    Entry("download_then_run", "what was downloaded is not executed", Cost(), "-", download_then_run),
+    Entry(
+        "suspicion_accumulates",
+        "near misses add up to a refusal",
+        Cost(scores=PER_CALL),
+        "-",
+        suspicion_accumulates,
+    ),
+)
+"""Every protocol that ships, as a person would list them."""
+
+
+def entry_named(name: str) -> Entry:
+    """Return the protocol of this name. Raises ValueError that names the nearest one."""
+    known = {entry.name: entry for entry in PROTOCOLS}
+    if name not in known:
+        close = get_close_matches(name, known, n=1)
+        there = f"the nearest is {close[0]!r}" if close else f"there are: {', '.join(known)}"
+        raise ValueError(f"there is no protocol {name!r}; {there}")
+    return known[name]
