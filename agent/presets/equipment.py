@@ -29,6 +29,7 @@ def shell_options(preset: Preset) -> ShellOptions:
         longest_timeout=preset.max_timeout,
         shortest_timeout=preset.min_timeout,
         retention=Retention(preset.output_limit, preset.output_lines, preset.output_keep, preset.spill),
+        separate=preset.streams == "separate",
         nonzero_is_error=preset.nonzero_is_error,
         inherit=preset.env == "inherit",
         form=preset.result_form,

@@ -125,6 +125,7 @@ class Preset:
     output_keep: Literal["both", "head", "tail"] = "both"
     spill: bool = False
     compact: int | None = field(default=None, validator=_at_least())
+    streams: Literal["merged", "separate"] = "merged"
     nonzero_is_error: bool = False
     result_form: Literal["text", "envelope"] = "text"
     env: Literal["allowlist", "inherit"] = "allowlist"

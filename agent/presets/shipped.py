@@ -33,6 +33,7 @@ AUTONOMOUS = Preset(
     tools="terminal",
     max_timeout=300.0,
     min_timeout=60.0,
+    streams="separate",
     env="inherit",
     system_prompt=prompts.AUTONOMOUS,
 )

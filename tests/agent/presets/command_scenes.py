@@ -82,6 +82,11 @@ async def a_variable_of_ours(make_agent: MakeAgent, preset: Preset) -> str:
     return answered.text.replace("(no output)", "").strip()
 
 
+async def both_streams(make_agent: MakeAgent, preset: Preset) -> str:
+    """How the model is told of standard output and error."""
+    return (await _told("echo err >&2; echo out", make_agent, preset)).text
+
+
 async def three_thousand_lines(make_agent: MakeAgent, preset: Preset) -> int:
     """How many of 3,000 lines the model is shown."""
     answered = await _told("yes line | head -n 3000", make_agent, preset)
