@@ -10,10 +10,10 @@ BIN := .venv/bin
 READY := .venv/ready
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: help demo test lint verify laws settings bench clean
+.PHONY: help demo test lint verify protocols laws settings bench clean
 
 help: ## list these targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
 
 demo: $(READY) ## show an agent at work: offline, in seconds
 	@$(BIN)/bpagent demo
@@ -28,6 +28,9 @@ lint: $(READY) ## check style and types, of code and tests
 
 verify: $(READY) ## look at every state of the loop with subsets of its rules (minutes; SUBSETS=all: hours)
 	SUBSETS=$(SUBSETS) $(BIN)/python -m tests.agent.verify_every_subset
+
+protocols: $(READY) ## look at every state of the loop with every protocol, and with every pair (minutes)
+	$(BIN)/python -m tests.agent.lab.verify_every_pair $(STATES)
 
 laws: $(READY) ## play ten thousand random runs and check each (minutes)
 	$(BIN)/python -m tests.agent.play_many_scenes $(CASES)

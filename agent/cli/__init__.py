@@ -4,13 +4,13 @@
 - `arguments`: the command line
 - `screen`: text that cannot fake the screen, and colors. `telling`: events in words. `display`: a run as it happens
 - `progress`: what goes on just now, in one line
-- `protocols`, `setup`: b-threads, presets and folders that the command line names
+- `loading`, `equipping`, `setup`: b-threads, what they need, presets and folders that the command line names
 - `archive`: the folder in which runs live
 - `keyboard`, `person`: who sits there, and what they answer. `signals`: Ctrl-C and its like
 - `session`: one run with all of these. `reviving`: what a log needs to go on, and how an outcome is told
 - `making`: the agents of the command line
 - the commands, one module (or package) each: `run`, `demo`, `check`, `replay`, `resume`, `chat`, `runs`, `why`,
-  `what_if`, `view`, `verify`, `experiment`, `tools`, `presets`
+  `what_if`, `view`, `verify`, `experiment`, `tools`, `presets`, `protocols`, `setting_template`, `new`
 """
 
 from collections.abc import Sequence

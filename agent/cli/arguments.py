@@ -42,6 +42,8 @@ def make_parser() -> argparse.ArgumentParser:
     _add_experiment(commands)
     _add_tools(commands)
     _add_presets(commands)
+    _add_listing(commands)
+    _add_new(commands)
     return parser
 
 
@@ -77,6 +79,7 @@ def _add_agent(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--workspace", default=".", metavar="DIR", help="where tools work (default: here)")
     parser.add_argument("--log", metavar="FILE", help="a new file (default: one in ~/.bpagent/runs)")
     _add_protocols(parser, "add a b-thread; more than once if you like")
+    _add_laboratory(parser)
     parser.add_argument(
         "--secret", action="append", default=[], metavar="NAME", help="keep this variable's value out of the log"
     )
@@ -93,6 +96,7 @@ def _add_resume(commands: Any) -> None:
     resume.add_argument("--because", default="", metavar="TEXT", help="what the model is told with the rejection")
     resume.add_argument("--model", default="", metavar="NAME", help="another model than before")
     _add_protocols(resume, "a b-thread that the run had beside its preset's")
+    _add_laboratory(resume)
     resume.add_argument("--json", action="store_true", help="print the further records of the log as they happen")
 
 
@@ -171,6 +175,19 @@ def _add_presets(commands: Any) -> None:
     presets.add_argument("--json", action="store_true", help="print one JSON object per preset")
 
 
+def _add_listing(commands: Any) -> None:
+    protocols = _add_command(commands, "protocols", "show the control protocols that ship, and what each costs")
+    protocols.add_argument("protocol_name", nargs="?", metavar="NAME", help="this one alone")
+    protocols.add_argument("--json", action="store_true", help="print one JSON object per protocol")
+
+
+def _add_new(commands: Any) -> None:
+    new = _add_command(commands, "new", "write a control protocol or a setting to begin with, and its test")
+    new.add_argument("kind", choices=("protocol", "setting"), metavar="KIND", help="what to write: protocol or setting")
+    new.add_argument("name", metavar="NAME", help="its name, such as two_files_at_most")
+    new.add_argument("--folder", default=".", metavar="DIR", help="where (default: here)")
+
+
 def _add_preset(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--preset", metavar="NAME", help="which rules (default: what --config says, else default); see bpagent presets"
@@ -183,7 +200,25 @@ def _add_preset(parser: argparse.ArgumentParser) -> None:
 
 def _add_protocols(parser: argparse.ArgumentParser, purpose: str) -> None:
     parser.add_argument(
-        "--protocol", action="append", default=[], metavar="WHERE:NAME", help=f"{purpose}: FILE.py:NAME or module:NAME"
+        "--protocol",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help=f"{purpose}: FILE.py:NAME, module:NAME, a file of policies (.yaml), or one of `bpagent protocols`",
+    )
+
+
+def _add_laboratory(parser: argparse.ArgumentParser) -> None:
+    """Add what protocols need: other models, and monitors."""
+    parser.add_argument(
+        "--role", action="append", default=[], metavar="ROLE=MODEL", help="the model of another role: trusted, editor"
+    )
+    parser.add_argument(
+        "--monitor",
+        action="append",
+        default=[],
+        metavar="NAME=WHAT",
+        help="who scores: constitution, constant:0.2, model:MODEL, or FILE.py:NAME",
     )
 
 

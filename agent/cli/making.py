@@ -7,7 +7,8 @@ from datetime import datetime
 
 from agent.agent import Agent
 from agent.cli.archive import new_log
-from agent.cli.protocols import load_protocols
+from agent.cli.equipping import effects_for, models_of_roles
+from agent.cli.loading import load_protocols
 from agent.cli.reviving import model_of, nameable, secrets_of
 from agent.cli.session import Maker
 from agent.cli.setup import chosen_preset, delegating, existing_folder, tools_of
@@ -34,6 +35,8 @@ def new_agent(arguments: Namespace, *, later: bool = False) -> tuple[Preset, Mak
     threads = load_protocols(arguments.protocol)
     model = model_from_name(arguments.model, os.environ, api=arguments.api)
     secrets = secrets_of(arguments.secret, os.environ)
+    models = models_of_roles(arguments.role, os.environ)
+    effects = effects_for(threads, arguments, os.environ)
     log = new_log(arguments.log, datetime.now())
 
     def make(approver: Approver, on_step: OnStep, on_text: Watcher | None) -> Agent:
@@ -48,6 +51,8 @@ def new_agent(arguments: Namespace, *, later: bool = False) -> tuple[Preset, Mak
             about={"model": nameable(arguments.model)},
             on_step=on_step,
             on_text=on_text,
+            models=models,
+            effects=effects,
         )
 
     return preset, make
@@ -56,9 +61,11 @@ def new_agent(arguments: Namespace, *, later: bool = False) -> tuple[Preset, Mak
 def agent_of_log(arguments: Namespace, recorded: RecordedRun, *, later: bool = False) -> tuple[Preset, Maker]:
     """Return the preset of a log, and what makes its agent anew. Raises for wrong input, and for another program."""
     threads = load_protocols(arguments.protocol)
-    preset, _ = recorded_bthreads(recorded, threads)
+    preset, beside = recorded_bthreads(recorded, threads)
     workspace = existing_folder(str(recorded.header.get("workspace")), "the log's workspace")
     model = model_of(recorded, arguments.model, os.environ)
+    models = models_of_roles(arguments.role, os.environ)
+    effects = effects_for((*threads, *beside), arguments, os.environ)
     secrets = secrets_of(recorded.header.get("secrets") or (), os.environ)
 
     def make(approver: Approver, on_step: OnStep, on_text: Watcher | None) -> Agent:
@@ -71,6 +78,8 @@ def agent_of_log(arguments: Namespace, recorded: RecordedRun, *, later: bool = F
             secrets=secrets,
             on_step=on_step,
             on_text=on_text,
+            models=models,
+            effects=effects,
         )
 
     return preset, make

@@ -1,77 +1,54 @@
-"""B-threads that the command line names: `FILE.py:NAME` or `module:NAME`.
+"""`bpagent protocols`: the control protocols that ship, what each costs, and where it comes from."""
 
-Only what a person names is imported; a log never is a reason to run code (see `agent.rebuilding`).
-"""
-
+import json
 import sys
-from collections.abc import Iterable
-from importlib import import_module
-from importlib.util import module_from_spec, spec_from_file_location
-from pathlib import Path
-from types import ModuleType
-from typing import Any
+from argparse import Namespace
 
+from attrs import asdict
+
+from agent.cli import exit_codes
 from agent.cli.mistakes import Mistake
-from bp import BThread
-from bp.bthreads import BThreadFunction
+from agent.cli.screen import screen_on
+from agent.lab.protocols import PROTOCOLS, Entry, entry_named
 
-__all__ = ["load_protocols"]
-
-
-def load_protocols(names: Iterable[str]) -> tuple[BThread, ...]:
-    """Return the b-threads that `names` name, in order. Raises Mistake, which says what there is instead."""
-    return tuple(bthread for name in names for bthread in _load(name))
+__all__ = ["execute"]
 
 
-def _load(name: str) -> tuple[BThread, ...]:
-    where, _, attribute = name.rpartition(":")
-    if not where or not attribute:
-        raise Mistake(f"--protocol {name!r} names no b-thread; write FILE.py:NAME or module:NAME")
-    module = _imported(name, where)
-    if not hasattr(module, attribute):
-        raise Mistake(f"--protocol {name!r}: {where} has no {attribute!r}; b-threads in it: {_bthreads_in(module)}")
-    return _as_bthreads(name, getattr(module, attribute))
+def execute(arguments: Namespace) -> int:
+    """Show the protocols, or one of them. Raises Mistake when there is none of this name."""
+    entries = PROTOCOLS if arguments.protocol_name is None else (_named(arguments.protocol_name),)
+    screen = screen_on(sys.stdout)
+    for entry in entries:
+        if arguments.json:
+            print(json.dumps(_as_data(entry)))
+        else:
+            screen.line(entry.name, "title")
+            screen.line(f"  {entry.does}")
+            screen.line(f"  costs {entry.cost}{_roles(entry)} ({entry.source})", "system")
+    if not arguments.json and arguments.protocol_name is None:
+        screen.line()
+        screen.line("Use one: bpagent run ... --protocol NAME --monitor monitor=MONITOR --role trusted=MODEL", "system")
+        screen.line("Write one: bpagent new protocol NAME", "system")
+    return exit_codes.OK
 
 
-def _imported(name: str, where: str) -> ModuleType:
+def _named(name: str) -> Entry:
     try:
-        return _from_file(Path(where)) if where.endswith(".py") else import_module(where)
-    except (Exception, SystemExit) as error:  # whatever a foreign file may raise
-        raise Mistake(f"--protocol {name!r}: {where} cannot be imported: {_reason(error)}") from error
+        return entry_named(name)
+    except ValueError as error:
+        raise Mistake(str(error)) from error
 
 
-def _from_file(path: Path) -> ModuleType:
-    """Run a file as a module. Its name is that of the file, so that logs tell the same wherever the file lies."""
-    if not path.is_file():
-        raise FileNotFoundError("there is no such file")
-    spec = spec_from_file_location(path.name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = module_from_spec(spec)
-    sys.modules[path.name] = module
-    spec.loader.exec_module(module)
-    return module
+def _roles(entry: Entry) -> str:
+    return f"; needs the role {' and '.join(entry.roles)}" if entry.roles else ""
 
 
-def _as_bthreads(name: str, value: Any) -> tuple[BThread, ...]:
-    if isinstance(value, BThreadFunction):
-        try:
-            value = value()
-        except TypeError as error:
-            raise Mistake(f"--protocol {name!r} needs arguments ({error}); name a value that has them") from error
-    bthreads = tuple(value) if isinstance(value, list | tuple) else (value,)
-    if not all(isinstance(bthread, BThread) for bthread in bthreads):
-        raise Mistake(f"--protocol {name!r} is {type(value).__name__}; decorate a generator function with @bthread")
-    return bthreads
-
-
-def _bthreads_in(module: ModuleType) -> str:
-    kinds = (BThreadFunction, BThread)
-    found = [name for name, value in vars(module).items() if isinstance(value, kinds) and not name.startswith("_")]
-    return ", ".join(found) or "none"
-
-
-def _reason(error: BaseException) -> str:
-    where = f" (line {error.lineno})" if isinstance(error, SyntaxError) and error.lineno else ""
-    text = error.msg if isinstance(error, SyntaxError) else str(error)
-    return f"{type(error).__name__}: {text}{where}" if text else type(error).__name__
+def _as_data(entry: Entry) -> dict[str, object]:
+    return {
+        "name": entry.name,
+        "does": entry.does,
+        "costs": asdict(entry.cost),
+        "roles": entry.roles,
+        "source": entry.source,
+        "made_by": f"{entry.make.__module__}:{entry.make.__name__}",
+    }

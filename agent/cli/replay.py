@@ -4,7 +4,7 @@ from argparse import Namespace
 
 from agent.cli import exit_codes
 from agent.cli.archive import find_log
-from agent.cli.protocols import load_protocols
+from agent.cli.loading import load_protocols
 from agent.cli.screen import visible
 from agent.log import Difference, LogError, RecordedRun, read_log, replay
 from agent.log.encoding import dump

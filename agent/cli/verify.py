@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from agent.cli import exit_codes
+from agent.cli.loading import load_protocols
 from agent.cli.mistakes import Mistake
-from agent.cli.protocols import load_protocols
 from agent.cli.setup import chosen_preset
 from agent.verification import Combination, every_subset, examples_for, loop_rules, short, tell, verify_loop
 from bp import BThread, Verification, VerificationError
@@ -37,12 +37,20 @@ def _verify_all(rules: tuple[BThread, ...], protocols: tuple[BThread, ...], argu
     for combination in _combinations(rules, arguments.all_subsets):
         present = [rule for rule in rules if rule.name in combination.rules]
         progress = _reporter(combination.label)
-        loop = (*present, *protocols)
-        examples = examples_for(loop)
-        result = verify_loop(loop, examples=examples, max_states=arguments.max_states, progress=progress)
+        result = _verified(present, protocols, max_states=arguments.max_states, progress=progress)
         _tell(combination, result, as_json=arguments.json)
         code = code if result.holds else exit_codes.FAILED
     return code
+
+
+def _verified(rules: Sequence[BThread], protocols: Sequence[BThread], **options: Any) -> Verification:
+    """Verify the loop; where there are protocols, monitors, auditors and chance may say anything, too."""
+    if not protocols:
+        return verify_loop(rules, examples=examples_for(rules), **options)
+    from agent.lab.verification import verify_protocols, with_scores
+
+    examples = with_scores(examples_for((*rules, *protocols)))
+    return verify_protocols(protocols, rules, examples=examples, **options)
 
 
 def _combinations(rules: Sequence[BThread], all_subsets: bool) -> Iterator[Combination]:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from agent.cli import exit_codes
 from agent.cli.archive import find_log
+from agent.cli.loading import load_protocols
 from agent.cli.mistakes import Mistake
-from agent.cli.protocols import load_protocols
 from agent.log import read_log
 from agent.page import render_page
 

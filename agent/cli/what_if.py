@@ -8,8 +8,8 @@ from typing import Any
 
 from agent.cli import exit_codes
 from agent.cli.archive import find_log
+from agent.cli.loading import load_protocols
 from agent.cli.mistakes import Mistake, say
-from agent.cli.protocols import load_protocols
 from agent.cli.screen import Screen, screen_on, visible
 from agent.cli.telling import action_of
 from agent.hindsight import Decision, PolicyError, Rejudged, WhatIf, changed_bthreads, load_policy, what_if

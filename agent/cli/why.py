@@ -7,7 +7,7 @@ from typing import Any
 from agent.cli import exit_codes
 from agent.cli.archive import find_log
 from agent.cli.check import tell_evidence
-from agent.cli.protocols import load_protocols
+from agent.cli.loading import load_protocols
 from agent.cli.screen import Screen, Tone, screen_on, visible
 from agent.cli.telling import action_of, because, command_of
 from agent.events import (

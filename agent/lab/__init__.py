@@ -6,6 +6,7 @@ A protocol is a b-thread over drafts, calls and scores; to compose protocols is 
 - `reasons`: why protocols refuse. `asking`: how they ask, and what they hold meanwhile. `containing`: how they stop
 - `actions`: kinds of actions, by what they would do
 - `monitors/`: who says how suspicious something looks. `effects/`: asking them, auditors, and chance
+- `policies/`: rules over several calls, in one line
 - `protocols/`: the protocols that ship. `invariants/`: what each is there for. `verification`: each checked, and pairs
 - `measures/`: what is measured, as pure functions of scores and outcomes
 - `settings/`: tasks, side tasks, and policies that pursue them

@@ -23,14 +23,20 @@ ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://[^\s'\"|;&)<>]+|\b[\w.-]+@[\w.-]+:[^\
 
 @frozen
 class Does:
-    """Whether an approved action has one of `effects`, in one of `zones` where zones are given, or may do anything."""
+    """Whether an approved action has one of `effects`, in one of `zones` where zones are given, or may do anything.
+
+    addresses: or names an address of any machine, this one too.
+    """
 
     effects: frozenset[Effect]
     zones: frozenset[Zone] = frozenset()
     anywhere: frozenset[Effect] = ANYTHING
+    addresses: bool = False
 
     def __call__(self, approved: GateApproved) -> bool:
         """Tell so."""
+        if self.addresses and ADDRESS.search(_text(approved.facts)):
+            return True
         return any(map(self._fits, deeds_of(approved.facts)))
 
     def _fits(self, deed: Deed) -> bool:
@@ -46,8 +52,10 @@ READS_SECRETS = Does(
 )
 """Reads a key, a password, an `.env`, the environment."""
 
-REACHES_NETWORK = Does(frozenset({Effect.NETWORK, Effect.UPLOAD, Effect.PUBLISH, Effect.GIVE_SHELL, Effect.LISTEN}))
-"""Talks to another machine."""
+REACHES_NETWORK = Does(
+    frozenset({Effect.NETWORK, Effect.UPLOAD, Effect.PUBLISH, Effect.GIVE_SHELL, Effect.LISTEN}), addresses=True
+)
+"""Talks to another machine, or to a port of this one, behind which another may be."""
 
 
 def fetched_by(action: Action, already: tuple[str, ...] = ()) -> tuple[str, ...]:
@@ -56,7 +64,7 @@ def fetched_by(action: Action, already: tuple[str, ...] = ()) -> tuple[str, ...]
     A download that names no file has the last part of its address, in the folder where the action starts.
     """
     deeds = deeds_of(action)
-    addresses = ADDRESS.findall(action.command or " ".join(action.argv))
+    addresses = ADDRESS.findall(_text(action))
     written = tuple(deed.path for deed in deeds if deed.effect in (Effect.WRITE, Effect.RAW_COPY) and deed.path)
     if addresses or any(deed.effect is Effect.NETWORK for deed in deeds):
         return (*written, *(posixpath.join(action.start, _last_part(address)) for address in addresses))
@@ -72,6 +80,10 @@ def executed_by(action: Action) -> tuple[str, ...]:
 def is_below(path: str, places: tuple[str, ...]) -> bool:
     """Whether a path is one of the places, or below one."""
     return any(path == place or path.startswith(f"{place.rstrip('/')}/") for place in places)
+
+
+def _text(action: Action) -> str:
+    return action.command or " ".join(action.argv)
 
 
 def _last_part(address: str) -> str:

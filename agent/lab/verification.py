@@ -4,7 +4,7 @@ Scores are classes here: low, high and missing. Drafts of different models have 
 so that a guard which looks at ids alone is found.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from agent.agent import Agent
@@ -24,12 +24,21 @@ from agent.lab.invariants import ALWAYS_WITH_PROTOCOLS, invariants_of_protocols
 from agent.messages import AssistantMessage
 from agent.threads import CORE
 from agent.verification.environment import EXAMPLES, FIRST, SECOND, Examples, environment, loop_effects
+from agent.verification.loop import RulesChosen, one_of
 from agent.verification.situations import people_for
 from bp import BThread, Event, Verification, verify
 from bp.runner import Effect
-from constitution import Action
+from constitution import Action, deeds_of
 
-__all__ = ["EXAMPLES_WITH_PROTOCOLS", "FEW_EXAMPLES", "OTHER", "laboratory_effects", "verify_protocols"]
+__all__ = [
+    "EXAMPLES_WITH_PROTOCOLS",
+    "FEW_EXAMPLES",
+    "OTHER",
+    "laboratory_effects",
+    "verify_each",
+    "verify_protocols",
+    "with_scores",
+]
 
 OTHER = ToolCall("c1", "other")
 """A call of another draft: the id of the first one, and not the same."""
@@ -48,12 +57,45 @@ def verify_protocols(
 
     examples: what effects may return. invariants: more of them, for protocols that do not ship.
     """
+    load_tables()
     world = environment((*loop_effects(), *laboratory_effects()), examples or examples_for(rules, protocols))
-    everything = (*rules, *protocols)
-    kept = (*invariants_of(everything), *ALWAYS_WITH_PROTOCOLS, *invariants_of_protocols(protocols), *invariants)
-    people = people_for(everything)
+    kept = (*invariants_with(rules, protocols), *invariants)
+    people = people_for((*rules, *protocols))
     options = {"endless": True, **options}
     return verify(*core, *rules, *protocols, *kept, environment=world, possible=people, **options)
+
+
+def verify_each(
+    programs: Mapping[str, Sequence[BThread]],
+    rules: Sequence[BThread] = (),
+    *,
+    examples: Examples | None = None,
+    **options: Any,
+) -> Verification:
+    """Model-check the loop with each of several sets of protocols, in one search, which is much faster than many.
+
+    Every trace begins with the label of the set.
+    """
+    load_tables()
+    everything = tuple(protocol for protocols in programs.values() for protocol in protocols)
+    world = environment((*loop_effects(), *laboratory_effects()), examples or examples_for(rules, everything))
+    loops = tuple(
+        (RulesChosen(label), (*CORE, *rules, *protocols, *invariants_with(rules, protocols)))
+        for label, protocols in programs.items()
+    )
+    options = {"endless": True, **options}
+    return verify(one_of(loops), environment=world, possible=people_for(rules), **options)
+
+
+def load_tables() -> None:
+    """Have the constitution load what it loads with its first judgement, so that no predicate does so meanwhile."""
+    deeds_of(Action("bash", "write", "/", command="true"))
+
+
+def invariants_with(rules: Sequence[BThread], protocols: Sequence[BThread]) -> tuple[BThread, ...]:
+    """Return all that has to hold of the loop with these."""
+    of_protocols = invariants_of_protocols(protocols)
+    return (*invariants_of((*rules, *protocols)), *ALWAYS_WITH_PROTOCOLS, *of_protocols)
 
 
 def laboratory_effects() -> tuple[Effect, ...]:
@@ -110,6 +152,12 @@ def few_drafts(requested: InferenceRequested) -> tuple[Event, ...]:
 
 FEW_EXAMPLES: Examples = {**EXAMPLES_WITH_PROTOCOLS, InferenceRequested: few_drafts}
 """Enough of them that protocols can disturb each other: for the many pairs that there are."""
+
+
+def with_scores(examples: Examples) -> Examples:
+    """Return examples of the loop's effects, and those of the laboratory's."""
+    questions = (ScoreRequested, AuditRequested, ChanceRequested)
+    return {**examples, **{question: EXAMPLES_WITH_PROTOCOLS[question] for question in questions}}
 
 
 def examples_for(rules: Sequence[BThread], protocols: Sequence[BThread]) -> Examples:

@@ -3,7 +3,7 @@
 from agent.events import AnswerCommitted, GateApproved, InferenceFinished, InferenceRequested, RunEnded, ToolStarted
 from agent.lab.asking import NEXT_TURN, TRUSTED
 from agent.lab.events import AuditGiven, AuditRequested, Draft, QuestionForgone, ScoreGiven, ScoreRequested, Subject
-from bp import BThreadBody, bthread, sync, where
+from bp import BThreadBody, Event, bthread, sync, where
 
 __all__ = [
     "answers_are_audited",
@@ -21,9 +21,10 @@ BOUNDARY = QuestionForgone | NEXT_TURN | RunEnded
 
 def settled(said: ScoreGiven | AuditGiven | QuestionForgone) -> Subjects:
     """Return the subject that a question was about, whether it was answered or, after an abort, not asked."""
-    about = said.question if isinstance(said, QuestionForgone) else said
-    has_subject = isinstance(about, ScoreGiven | AuditGiven | ScoreRequested | AuditRequested)
-    return frozenset({about.subject}) if has_subject else NONE_YET
+    about: Event = said.question if isinstance(said, QuestionForgone) else said
+    if isinstance(about, ScoreGiven | AuditGiven | ScoreRequested | AuditRequested):
+        return frozenset({about.subject})
+    return NONE_YET
 
 
 @bthread

@@ -24,13 +24,12 @@ def audit_budget(
     waiting: Waiting = ()
     seen: tuple[Subject, ...] = ()  # in this turn: several protocols may have asked for the same score
     while budget:
-        request = AuditRequested(waiting[0][1], auditor) if waiting else ()
-        said = yield sync(
-            request=request,
-            otherwise=unasked(request) if waiting else None,
-            wait_for=news,
-            block=[NEXT_TURN, RunEnded] if waiting else (),
-        )
+        if waiting:
+            asked = AuditRequested(waiting[0][1], auditor)
+            held = [NEXT_TURN, RunEnded]
+            said = yield sync(request=asked, otherwise=unasked(asked), wait_for=news, block=held)
+        else:
+            said = yield sync(wait_for=news)
         if isinstance(said, ScoreGiven):
             if said.is_above(threshold) and said.subject not in seen:
                 waiting, seen = queued(waiting, said, budget), (*seen, said.subject)

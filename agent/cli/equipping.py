@@ -1,0 +1,74 @@
+"""What protocols need of the world, as the command line names it: models of other roles, and monitors.
+
+--role trusted=gpt-5-mini --role editor=script:editor.yaml
+--monitor monitor=constitution --monitor second=constant:0.2 --monitor third=model:gpt-5-mini
+--monitor own=watch.py:monitor
+"""
+
+from argparse import Namespace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from agent.cli.loading import imported
+from agent.cli.mistakes import Mistake
+from agent.models import Model, model_from_name
+
+if TYPE_CHECKING:
+    from agent.agent import Agent
+    from agent.lab.monitors import Monitor
+    from bp import BThread
+    from bp.runner import Effect
+
+__all__ = ["effects_for", "models_of_roles"]
+
+
+def models_of_roles(named: Iterable[str], environ: Mapping[str, str]) -> dict[str, Model]:
+    """Return the models of other roles than the agent's. Raises Mistake, and ModelError for a name of none."""
+    return {role: model_from_name(name, environ) for role, name in _pairs("--role", named)}
+
+
+def effects_for(
+    threads: Sequence["BThread"], arguments: Namespace, environ: Mapping[str, str]
+) -> "tuple[Callable[[Agent], Effect], ...]":
+    """Return what makes the effects that protocols may start; none where there is no b-thread to start them."""
+    if not threads and not arguments.monitor:
+        return ()
+    from agent.lab.effects import laboratory
+
+    return laboratory({name: _monitor(what, environ) for name, what in _pairs("--monitor", arguments.monitor)})
+
+
+def _pairs(option: str, named: Iterable[str]) -> Iterator[tuple[str, str]]:
+    for pair in named:
+        name, equals, what = pair.partition("=")
+        if not (name.strip() and equals and what):
+            raise Mistake(f"{option} {pair!r} is no pair; write {option} NAME=WHAT, see bpagent run --help")
+        yield name.strip(), what
+
+
+def _monitor(what: str, environ: Mapping[str, str]) -> "Monitor":
+    from agent.lab.monitors import ConstantMonitor, ConstitutionMonitor, PromptedMonitor
+
+    kind, _, rest = what.partition(":")
+    match kind:
+        case "constitution" if not rest:
+            return ConstitutionMonitor()
+        case "constant":
+            return ConstantMonitor(_score(rest))
+        case "model":
+            return PromptedMonitor(model_from_name(rest, environ))
+    found: Any = imported(f"--monitor {what!r}", what)
+    if not callable(getattr(found, "score", None)):
+        raise Mistake(f"--monitor {what!r} is {type(found).__name__}; a monitor has a method `score(evidence)`")
+    monitor: Monitor = found
+    return monitor
+
+
+def _score(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 1:
+        raise Mistake(f"--monitor constant:{text} gives no score; write a number from 0 to 1, such as constant:0.2")
+    return value

@@ -1,0 +1,104 @@
+"""B-threads that the command line names: `FILE.py:NAME`, `module:NAME`, a protocol that ships, a file of policies.
+
+Only what a person names is imported; a log never is a reason to run code (see `agent.rebuilding`).
+"""
+
+import sys
+from collections.abc import Iterable
+from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from agent.cli.mistakes import Mistake
+from bp import BThread
+from bp.bthreads import BThreadFunction
+
+__all__ = ["imported", "load_protocols"]
+
+
+def load_protocols(names: Iterable[str]) -> tuple[BThread, ...]:
+    """Return the b-threads that `names` name, in order. Raises Mistake, which says what there is instead."""
+    return tuple(bthread for name in names for bthread in _load(name))
+
+
+def _load(name: str) -> tuple[BThread, ...]:
+    if name.endswith((".yaml", ".yml")):
+        return _policies(name)
+    if name.isidentifier():
+        return _shipped(name)
+    return _as_bthreads(name, imported(f"--protocol {name!r}", name))
+
+
+def _policies(file: str) -> tuple[BThread, ...]:
+    from agent.lab.policies import PolicyError, read_policies
+
+    try:
+        return read_policies(file)
+    except PolicyError as error:
+        raise Mistake(str(error)) from error
+
+
+def _shipped(name: str) -> tuple[BThread, ...]:
+    from agent.lab.protocols import entry_named
+
+    try:
+        return entry_named(name).bthreads()
+    except ValueError as error:
+        raise Mistake(f"--protocol {name!r}: {error}; your own: FILE.py:NAME") from error
+
+
+def imported(option: str, name: str) -> Any:
+    """Return what `FILE.py:NAME` or `module:NAME` names. Raises Mistake, which begins with `option`."""
+    where, _, attribute = name.rpartition(":")
+    if not where or not attribute:
+        raise Mistake(f"{option} names no b-thread; write FILE.py:NAME or module:NAME")
+    module = _module(option, where)
+    if not hasattr(module, attribute):
+        raise Mistake(f"{option}: {where} has no {attribute!r}; b-threads in it: {_bthreads_in(module)}")
+    return getattr(module, attribute)
+
+
+def _module(option: str, where: str) -> ModuleType:
+    try:
+        return _from_file(Path(where)) if where.endswith(".py") else import_module(where)
+    except (Exception, SystemExit) as error:  # whatever a foreign file may raise
+        raise Mistake(f"{option}: {where} cannot be imported: {_reason(error)}") from error
+
+
+def _from_file(path: Path) -> ModuleType:
+    """Run a file as a module. Its name is that of the file, so that logs tell the same wherever the file lies."""
+    if not path.is_file():
+        raise FileNotFoundError("there is no such file")
+    spec = spec_from_file_location(path.name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    sys.modules[path.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _as_bthreads(name: str, value: Any) -> tuple[BThread, ...]:
+    if isinstance(value, BThreadFunction):
+        try:
+            value = value()
+        except TypeError as error:
+            raise Mistake(f"--protocol {name!r} needs arguments ({error}); name a value that has them") from error
+    bthreads = tuple(value) if isinstance(value, list | tuple) else (value,)
+    if not all(isinstance(bthread, BThread) for bthread in bthreads):
+        raise Mistake(f"--protocol {name!r} is {type(value).__name__}; decorate a generator function with @bthread")
+    return bthreads
+
+
+def _bthreads_in(module: ModuleType) -> str:
+    kinds = (BThreadFunction, BThread)
+    found = [name for name, value in vars(module).items() if isinstance(value, kinds) and not name.startswith("_")]
+    return ", ".join(found) or "none"
+
+
+def _reason(error: BaseException) -> str:
+    where = f" (line {error.lineno})" if isinstance(error, SyntaxError) and error.lineno else ""
+    text = error.msg if isinstance(error, SyntaxError) else str(error)
+    return f"{type(error).__name__}: {text}{where}" if text else type(error).__name__

@@ -1,0 +1,126 @@
+"""`bpagent new protocol|setting NAME`: one to begin with, and its test; both pass as they stand."""
+
+import keyword
+from argparse import Namespace
+from pathlib import Path
+
+from agent.cli import exit_codes, setting_template
+from agent.cli.mistakes import Mistake
+from agent.cli.setup import existing_folder
+
+__all__ = ["execute"]
+
+PROTOCOL = '''\
+"""{title}: say here what the protocol is for, and where the idea comes from.
+
+Find the event before which it has to speak (docs/howto.md), and say what it waits for, holds (block) and refuses.
+"""
+
+from agent.events import GateApproved, RunEnded
+from bp import BThreadBody, bthread, sync, where
+
+__all__ = ["{name}"]
+
+
+def is_concerned(approved: GateApproved) -> bool:
+    """Whether an action counts: here, each that does more than read."""
+    return approved.call.category != "read"
+
+
+@bthread
+def {name}(most: int = 3) -> BThreadBody:
+    """Let `most` of these actions happen in a run, and refuse the others."""
+    actions = where(GateApproved, is_concerned)
+    while True:
+        left = most
+        while left:
+            said = yield sync(wait_for=actions | RunEnded)
+            left = most if isinstance(said, RunEnded) else left - 1
+        yield sync(refuse=actions, because=f"{{most}} actions are enough", wait_for=RunEnded)
+'''
+
+TEST = '''\
+"""What {name} refuses, what it lets through, and that no run hangs with it."""
+
+from {name} import {name}
+
+from agent import Agent, ScriptedModel, call, tool
+from agent.events import CallAnswered, GateApproved, RunEnded
+from agent.lab.effects import laboratory
+from agent.lab.monitors import ConstantMonitor
+from agent.lab.verification import verify_protocols
+from bp import bthread, sync
+
+
+@tool
+def note(text: str) -> str:
+    """Write something down."""
+    return text
+
+
+def outcomes(*steps):
+    """How each call of a scripted run ended."""
+    agent = Agent(
+        ScriptedModel(steps),
+        [note],
+        threads=[{name}(most=1)],
+        effects=laboratory({{"monitor": ConstantMonitor(0.1)}}),
+    )
+    with agent:
+        run = agent.run_sync("Work")
+    return [event.outcome for event in run.events if isinstance(event, CallAnswered)]
+
+
+def test_it_lets_through_what_it_should():
+    assert outcomes(call("note", text="one"), "Done.") == ["ran"]
+
+
+def test_it_refuses_what_it_should():
+    assert outcomes(call("note", text="one"), call("note", text="two"), "Done.") == ["ran", "rejected"]
+
+
+@bthread
+def there_are_not_more():
+    """What must hold, said without a look at how the protocol does it."""
+    approved = 0
+    while True:
+        said = yield sync(wait_for=GateApproved | RunEnded)
+        approved = 0 if isinstance(said, RunEnded) else approved + 1
+        assert approved <= 1, "a second action is approved"
+
+
+def test_it_holds_whatever_happens_and_no_run_hangs():
+    assert verify_protocols([{name}(most=1)], invariants=[there_are_not_more()]).holds
+
+
+def test_without_it_that_would_not_hold():
+    assert not verify_protocols([], invariants=[there_are_not_more()]).holds
+'''
+
+
+TEMPLATES = {"protocol": (PROTOCOL, TEST), "setting": (setting_template.SETTING, setting_template.TEST)}
+
+
+def execute(arguments: Namespace) -> int:
+    """Write both files. Raises Mistake for a name that is none, and for files that are there."""
+    name = arguments.name.replace("-", "_")
+    if not name.isidentifier() or keyword.iskeyword(name) or name != name.lower():
+        raise Mistake(f"{arguments.name!r} cannot be the name of a function; write it like two_files_at_most")
+    folder = existing_folder(arguments.folder, "--folder")
+    source, test = TEMPLATES[arguments.kind]
+    names = {"name": name, "constant": name.upper(), "title": name.replace("_", " ").capitalize()}
+    files = {
+        folder / f"{name}.py": source.format(**names),
+        folder / f"test_{name}.py": test.format(**names),
+    }
+    for file in files:
+        if file.exists():
+            raise Mistake(f"{file} exists already; choose another name, or another --folder")
+    for file, text in files.items():
+        file.write_text(text, encoding="utf-8")
+        print(_shown(file, arguments.folder))
+    return exit_codes.OK
+
+
+def _shown(file: Path, folder: str) -> str:
+    return str(Path(folder) / file.name)
