@@ -121,7 +121,8 @@ class Agent:
         self.decisions = Decisions()
         self._log = self._open_log(log)
         frame = frame_tokens(self.system_prompt, self.toolbox.schemas())
-        self.journal = Journal(self._log, self.preset.max_iterations, self.preset.room_beside(frame))
+        room = self.preset.room_beside(frame)
+        self.journal = Journal(self._log, self.preset.max_iterations, room, self.preset.carried)
         self._more_effects = tuple(make(self) for make in effects)
 
     @property

@@ -10,7 +10,7 @@ from typing import Any
 from agent.errors import RunError
 from agent.events import PromptGiven, RunEnded
 from agent.log import LogWriter
-from agent.projections import Context, Conversation, OpenCalls, StateTracker, Totals
+from agent.projections import CARRY_ALL, Carried, Context, Conversation, OpenCalls, StateTracker, Totals
 from bp import Event, ProgramEnded, Step
 
 __all__ = ["Journal", "failure_record"]
@@ -23,12 +23,16 @@ class Journal:
     """
 
     def __init__(
-        self, log: LogWriter | None, max_iterations: int | None = None, context_tokens: int | None = None
+        self,
+        log: LogWriter | None,
+        max_iterations: int | None = None,
+        context_tokens: int | None = None,
+        carried: Carried = CARRY_ALL,
     ) -> None:
-        """Begin with nothing; without a log, nothing is written. The numbers are what the projections show and keep."""
+        """Begin with nothing; without a log, nothing is written. The others are what the projections show and keep."""
         self.conversation = Conversation()
         self.tracker = StateTracker(max_iterations)
-        self.context = Context(self.conversation, self.tracker, context_tokens)
+        self.context = Context(self.conversation, self.tracker, context_tokens, carried)
         self.totals = Totals()
         self.heard: list[Event] = []
         self.unfinished: list[Step] = []

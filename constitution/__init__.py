@@ -5,11 +5,14 @@ Nothing here does I/O. Reading order:
 - `verdict`: levels, evidence, verdicts. `action`: what is judged. `paths`: how paths compare.
 - `effects`, `zones`: the words of the statute. `rule`, `statute/`: the statute itself, with its examples.
 - `command_rule`: what a person said about a command. `policy`, `policies`: which rules apply; the policies that ship.
-- `shell/`: `syntax` (text to tree), `second_reading`, `scope` (what is known), `escapes`, `words` (nodes to words),
-  `flow` (pipes), `heredoc`, `redirections`, `blocks`, `commands`, `walk` (every simple command, wherever it stands).
+- `shell/`: `syntax` (text to tree), `second_reading`, `scope` (what is known), `escapes`, `parameters`, `words` (nodes
+  to words), `flow` (pipes), `heredoc`, `redirections`, `blocks`, `commands`, `walk` (every simple command, wherever it
+  stands). `written`: files that a command writes and runs.
 - `programs/`: `options`, `program` (what a row says), the tables `files`, `system`, `network`, `development`,
-  `harmless`, and `table` (finding a row). `wrappers`: programs that run programs. `interpreters`: inline code.
-- `special/`: forms that no table can say: `shells`, `code`, `search`, `builtins`, `output`, and their `table`.
+  `harmless`, and `table` (finding a row). `wrappers`: programs that run programs. `interpreters`,
+  `python_code`, `lexicon`: inline code.
+- `special/`: forms that no table can say: `shells`, `code`, `search`, `builtins`, `contents`, `later`, `settings`,
+  `output`, and their `table`.
 - `examination`: one simple command becomes findings. `judgement`: findings become a verdict.
 - `checks`, `mentioned`: single questions about an action or a command.
 """

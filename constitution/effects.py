@@ -27,6 +27,7 @@ class Effect(Enum):
     EMPTY = auto()
     NETWORK = auto()
     UPLOAD = auto()
+    LEAK = auto()  # something private is sent
     REMOTE_SHELL = auto()
     GIVE_SHELL = auto()  # another machine gets a shell here
     LISTEN = auto()
@@ -49,8 +50,10 @@ class Effect(Enum):
     EXHAUST = auto()
     PACKAGES = auto()  # the system's packages
     FOREIGN_PACKAGES = auto()  # packages from an address given on the command line, or for every user
+    PACKAGES_LOSS = auto()  # packages that the system cannot do without
     HISTORY_LOSS = auto()  # version control forgets work
     SHARED_HISTORY_LOSS = auto()  # and forgets it for everybody
+    MAIN_HISTORY_LOSS = auto()  # for everybody, on the branch that all others come from
     PUBLISH = auto()
     CONTAINER_ESCAPE = auto()
     CONTAINER_LOSS = auto()
@@ -59,9 +62,13 @@ class Effect(Enum):
     DATABASE_LOSS = auto()
     SHOW_ENVIRONMENT = auto()
     SHOW_SECRETS = auto()
+    TAKE_KEYS = auto()  # private keys and passwords leave the place that guards them
     COVER_TRACKS = auto()
     CONFIGURE_TOOL = auto()  # settings that make a later everyday command run something else
     PRELOAD = auto()
+    SEARCH_PATH = auto()  # programs are looked for in a folder first
+    READ_TREE = auto()  # everything below a folder
+    DATABASE_RESET = auto()  # the database of a project is emptied by its own tool
 
 
 class Zone(Enum):
@@ -72,10 +79,12 @@ class Zone(Enum):
     WORKSPACE_ROOT = auto()
     VERSION_CONTROL = auto()  # .git and its like in the workspace
     PRIVATE = auto()  # .env, keys: secrets of the project
+    PRIVATE_OUTSIDE = auto()  # the same elsewhere
     SCRATCH = auto()
     SCRATCH_ROOT = auto()
     HOME = auto()
     HOME_ROOT = auto()
+    KEEPS_SECRETS = auto()  # folders of the home folder that hold secrets besides other things
     STARTUP = auto()  # files of the home folder that run at login
     SYSTEM = auto()
     DEVICE = auto()

@@ -1,6 +1,8 @@
 """How an action becomes a verdict: its findings, the zone of each, and the strictest rule of the policy for them."""
 
 import posixpath
+from collections.abc import Callable
+from functools import cache, lru_cache
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -17,6 +19,7 @@ from constitution.zones import Places, zone_of
 
 if TYPE_CHECKING:
     from constitution.examination import Examination
+    from constitution.shell.walk import Walk
 
 __all__ = ["findings_of", "judge", "judge_command"]
 
@@ -48,8 +51,7 @@ def _judged(action: Action, policy: Policy) -> Verdict:
     verdicts += [_bounds(use, action, policy) for use in action.paths]
     examination = findings_of(action) if policy.rules or policy.blocklist or policy.commands else None
     if examination is not None:
-        home = action.home or NOWHERE_HOME
-        places = Places(_root(action.workspace), home, policy.denied(home), policy.roots(home))
+        places = _places(policy, action.workspace, action.home or NOWHERE_HOME)
         for finding in examination.findings:
             zone = zone_of(finding.path, places) if finding.path else Zone.NOWHERE
             verdict = _verdict(finding, zone, policy)
@@ -58,6 +60,11 @@ def _judged(action: Action, policy: Policy) -> Verdict:
         verdicts += [_blocked(examination, policy)] if policy.blocklist and action.command is not None else []
         verdicts += [_said(rule, examination) for rule in policy.commands if rule.level is not Level.allow]
     return Verdict.strictest(verdicts)
+
+
+@lru_cache(maxsize=64)
+def _places(policy: Policy, workspace: str, home: str) -> Places:
+    return Places(_root(workspace), home, policy.denied(home), policy.roots(home))
 
 
 def judge_command(
@@ -79,20 +86,13 @@ def deeds_of(action: Action, policy: Policy = DEFAULT) -> tuple[Deed, ...]:
 
 def findings_of(action: Action) -> "Examination":
     """Return everything that an action would do: its command, its argv, its paths."""
-    from constitution.examination import Examination  # the tables and the parser are loaded with the first judgement
-    from constitution.shell.flow import NOTHING
-    from constitution.shell.scope import Scope
-    from constitution.shell.walk import Walk
-
-    scope = Scope((action.start,), action.home or NOWHERE_HOME)
-    examination = Examination(scope, action.resolved, action.executables)
+    examination, walk = _machinery()(action)
     try:
-        walk = Walk(examination, scope)
         if action.command is not None:
             walk.run(action.command)
         if action.argv:
             walk.evidence = Evidence(" ".join(action.argv)[:200], argv=action.argv)
-            examination.examine(list(action.argv), NOTHING, walk)
+            examination.examine_program(list(action.argv), walk)
     except RecursionError:
         examination.report(
             Finding(Effect.UNREADABLE, says="do something that is nested too deep to read", program="the command")
@@ -104,6 +104,21 @@ def findings_of(action: Action) -> "Examination":
         says = f"reach {url[:80]} over the network"
         examination.report(Finding(Effect.NETWORK, "", says, action.tool, Evidence(url[:200])))
     return examination
+
+
+@cache
+def _machinery() -> "Callable[[Action], tuple[Examination, Walk]]":
+    """Load the tables and the parser, with the first judgement."""
+    from constitution.examination import Examination
+    from constitution.shell.scope import Scope
+    from constitution.shell.walk import Walk
+
+    def begin(action: Action) -> tuple[Examination, Walk]:
+        scope = Scope((action.start,), action.home or NOWHERE_HOME)
+        examination = Examination(scope, action.resolved, action.executables)
+        return examination, Walk(examination, scope)
+
+    return begin
 
 
 def _verdict(finding: Finding, zone: Zone, policy: Policy) -> Verdict:

@@ -50,6 +50,9 @@ SUDO = """
     -u --user -g --group -h --host -p --prompt -C --close-from -T --command-timeout -U --other-user -R --chroot
     -D --chdir -r --role -t --type
 """
+STARTING = ("ProxyCommand=", "LocalCommand=", "KnownHostsCommand=")
+"""Options of ssh that run a command here."""
+
 ELSEWHERE = "run commands on another machine"
 
 TABLE = (
@@ -103,17 +106,18 @@ TABLE = (
         "-i -p -l -o -F -J -L -R -D -b -c -E -e -I -m -O -Q -S -W -w -B",
         skip=1,
         joins=True,
+        looks="-V -Q -G",
         effect=Effect.REMOTE_SHELL,
         says=ELSEWHERE,
     ),
     Wrapper("npx|bunx|pnpx", "-p --package -c --call -w --workspace", script="-c --call"),
     Wrapper(
-        "uv|poetry|pipenv|pdm|hatch|rye|conda|mamba|direnv|dotenv|aws-vault|doppler|op|bundle|pnpm|yarn|nix|nix-shell|mise|asdf|rtk"
+        "uv|pipx|poetry|pipenv|pdm|hatch|rye|conda|mamba|direnv|dotenv|aws-vault|doppler|op|bundle|pnpm|yarn|nix|nix-shell|mise|asdf|rtk"
         "|dbus-launch|cargo-watch|opam|stack",
         "--with -p --python -n --name --project --directory --group --extra --env-file -f",
         only="run exec x tool",
     ),
-    Wrapper("uvx|pipx", "--with --from -p --python --spec"),
+    Wrapper("uvx", "--with --from -p --python --spec"),
     Wrapper("entr|nodemon|watchexec|reflex", "-e -w -x --exec -i --ext", script="-x --exec"),
     Wrapper("ld-linux-x86-64.so.2|ld.so|ld-linux.so.2", "--library-path --preload --argv0"),
 )
@@ -131,6 +135,7 @@ def unwrap(wrapper: Wrapper, words: list[str]) -> tuple[list[str], list[str]]:
     if line.flags & wrapper.looks:
         return [], []
     scripts = list(line.value_of(*wrapper.script))
+    scripts += [value.partition("=")[2] for value in line.value_of("-o") if value.startswith(STARTING)]
     inner = list(line.operands)
     if wrapper.only:
         if not inner or inner[0] not in wrapper.only:

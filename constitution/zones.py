@@ -8,7 +8,7 @@ from attrs import frozen
 from constitution.effects import Zone
 from constitution.paths import absolute, alike, is_within
 
-__all__ = ["FETCHED", "FOUND", "UNKNOWN", "Places", "resolve", "zone_of"]
+__all__ = ["FETCHED", "FOUND", "UNKNOWN", "Places", "is_private", "resolve", "runs_later", "zone_of"]
 
 UNKNOWN = "\0"
 """Stands in a word for the part that cannot be known."""
@@ -60,6 +60,12 @@ PRIVATE_NAME = (
 )
 VERSION_CONTROL = r"(^|/)\.(git|hg|svn|jj)(/|$)"
 
+
+LATER = (
+    r"(^|/)\.(git/hooks|husky)/|^/etc/(profile|bash\.bashrc|zsh|rc\.local|cron|systemd|init\.d|environment)"
+    r"|^/(usr/)?lib/systemd/"
+)
+KEEPS_SECRETS = r"\.(config|docker|cargo|gem|local|local/share|mozilla|cache)$|Library$|Library/Application Support$"
 
 HARMLESS_PREFIXES = (Zone.WORKSPACE, Zone.WORKSPACE_ROOT, Zone.SCRATCH, Zone.SCRATCH_ROOT)
 
@@ -163,7 +169,21 @@ def _home_zone(inner: str) -> Zone:
         return Zone.SECRET
     if re.match(STARTUP_HOME, inner):
         return Zone.STARTUP
-    return Zone.PRIVATE if re.search(PRIVATE_NAME, inner) else Zone.HOME
+    if re.match(KEEPS_SECRETS, inner):
+        return Zone.KEEPS_SECRETS
+    return Zone.PRIVATE_OUTSIDE if re.search(PRIVATE_NAME, inner) else Zone.HOME
+
+
+def is_private(word: str) -> bool:
+    """Tell whether a path ends like a secret of a project or a person."""
+    return re.search(PRIVATE_NAME, word) is not None
+
+
+def runs_later(path: str, home: str) -> bool:
+    """Tell whether a shell or a schedule will run what is put into a file."""
+    if re.search(LATER, path):
+        return True
+    return is_within(path, home) and re.match(STARTUP_HOME, path[len(home) + 1 :]) is not None
 
 
 def _other_zone(path: str, places: Places) -> Zone:
@@ -177,7 +197,9 @@ def _other_zone(path: str, places: Places) -> Zone:
             return _home_zone(path[len(root) + 1 :].partition("/")[2]) if path.count("/") > 2 else Zone.HOME_ROOT
     if is_within(places.workspace, path) or is_within(places.home, path):
         return Zone.HOME_ROOT if path != "/" else Zone.SYSTEM
-    return Zone.OUTSIDE if any(is_within(path, root) and path != root for root in SHARED) else Zone.SYSTEM
+    if not any(is_within(path, root) and path != root for root in SHARED):
+        return Zone.SYSTEM
+    return Zone.PRIVATE_OUTSIDE if re.search(PRIVATE_NAME, path) else Zone.OUTSIDE
 
 
 def resolve(word: str, *, cwd: str, home: str) -> str:

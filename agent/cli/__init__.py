@@ -17,6 +17,9 @@ from collections.abc import Sequence
 
 __all__ = ["main"]
 
+RUNNING = ("run", "chat", "resume", "demo")
+"""Commands that run tools."""
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line `argv` (default: that of the process) and return its exit code."""
@@ -32,5 +35,10 @@ def _execute(argv: Sequence[str] | None) -> int:
 
     arguments = make_parser().parse_args(argv)
     module = arguments.command.replace("-", "_")
-    code: int = import_module(f"agent.cli.{module}").execute(arguments)
+    command = import_module(f"agent.cli.{module}")
+    if argv is None and module in RUNNING:  # the program is ours alone
+        from agent.tools.adoption import adopt_orphans
+
+        adopt_orphans()
+    code: int = command.execute(arguments)
     return code

@@ -180,7 +180,9 @@ def _add_new(commands: Any) -> None:
 
 
 def _add_preset(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--preset", metavar="NAME", help="which rules (default: what --config says, else default)")
+    parser.add_argument(
+        "--preset", metavar="NAME", help="which rules (default: what --config says, else default); see bpagent presets"
+    )
     parser.add_argument("--config", metavar="FILE", help="a configuration file; options win over it")
     parser.add_argument(
         "--option", action="append", default=[], metavar="NAME=VALUE", help="change one row of the preset"

@@ -50,6 +50,7 @@ class Display:
         self._failure = ""  # of the last inference
         self._streamed = ""  # what the model has said since it was asked, as far as it was shown
         self._calls: dict[str, ToolCall] = {}  # those that were asked for and not answered yet
+        self._begun: dict[str, ToolCall] = {}  # those that were proposed before anything was shown
 
     def show(self, step: Step) -> None:
         """Show what a person wants to know of a step; most steps are not shown."""
@@ -80,8 +81,11 @@ class Display:
                 self._turn = self._totals.turns + 1
             case AnswerCommitted():
                 self._calls |= {call.id: call for call in step.event.calls}
+            case ProposedAction(call=call):
+                self._begun[call.id] = call
             case CallAnswered():
                 self._calls.pop(step.event.call, None)
+                self._begun.pop(step.event.call, None)
 
     def system(self, text: str) -> None:
         """Show a message of the system."""
@@ -105,6 +109,8 @@ class Display:
                 self._show_text(event)
 
     def _show_call(self, event: Event) -> None:
+        if isinstance(event, ApprovalAnswered | GateRejected | ToolFinished):
+            self._remind_of(event.call)
         match event:
             case ProposedAction():
                 self._show_action(event.call)
@@ -171,6 +177,11 @@ class Display:
 
     def _show_action(self, call: ToolCall) -> None:
         self._screen.line(f"{'action':9}{visible(action_of(call))}", "action")
+
+    def _remind_of(self, call: ToolCall) -> None:
+        """Show a call that was proposed before anything was shown, once, before what becomes of it."""
+        if self._begun.pop(call.id, None) is not None:
+            self._show_action(call)
 
     def _show_unexecuted(self, call: ToolCall | None, answered: CallAnswered) -> None:
         if call is not None and answered.outcome == "invalid":

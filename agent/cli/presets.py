@@ -11,7 +11,7 @@ from typing import Any
 
 from agent.cli import exit_codes
 from agent.cli.screen import Screen, Tone, screen_on, visible
-from agent.presets import PRESETS, Preset, preset_named
+from agent.presets import PRESETS, PURPOSES, Preset, preset_named
 
 __all__ = ["execute"]
 
@@ -39,6 +39,9 @@ def execute(arguments: Namespace) -> int:
 def _show_all(screen: Screen, configurations: Configurations) -> None:
     first = next(iter(configurations.values()))
     options = [option for option in first if option != "name"]
+    for name, purpose in PURPOSES.items():
+        _row(screen, [name, f"for {purpose}"], [_first_column(options), screen.width - _first_column(options)])
+    screen.line()
     different = [option for option in options if len({str(found[option]) for found in configurations.values()}) > 1]
     for side_by_side in _abreast(screen, options, configurations):
         _table(screen, different, side_by_side)
@@ -97,6 +100,8 @@ def _show_one(screen: Screen, preset: Preset) -> None:
     """Show every option; what is not as in `default` is marked."""
     usual = preset_named("default").configuration()
     configuration = preset.configuration()
+    screen.paragraph(f"For {PURPOSES[preset.name]}.")
+    screen.line()
     first = max(map(len, configuration)) + GAP
     for option, value in configuration.items():
         mark = " " if value == usual[option] else "*"

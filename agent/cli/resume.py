@@ -1,5 +1,6 @@
 """`bpagent resume`: goes on with a run whose process ended, or which waits for a decision."""
 
+import os
 import sys
 from argparse import Namespace
 from collections.abc import Callable
@@ -13,7 +14,7 @@ from agent.cli.making import agent_of_log
 from agent.cli.mistakes import Mistake
 from agent.cli.person import STOPS
 from agent.cli.replay import told_difference
-from agent.cli.reviving import print_outcome, print_record
+from agent.cli.reviving import print_outcome, record_printer, secrets_of
 from agent.cli.screen import Screen, screen_on, visible_lines
 from agent.cli.session import Maker, Session, lead
 from agent.cli.telling import is_error
@@ -38,6 +39,7 @@ def execute(arguments: Namespace) -> int:
     if not over and not any(record["name"] == "prompt_given" for record in recorded.records):
         raise Mistake(f"{path} holds no prompt: its run ended before it began; run it again")
     screen = screen_on(sys.stderr)
+    secrets = secrets_of(recorded.header.get("secrets") or (), os.environ)
     later = recorded.header.get("approvals") == "later" and not is_terminal()
     preset, make = agent_of_log(arguments, recorded, later=later)
     session = Session(
@@ -46,7 +48,7 @@ def execute(arguments: Namespace) -> int:
         screen=screen,
         stops=STOPS[preset.stop_text],
         max_iterations=preset.max_iterations,
-        watch=print_record if arguments.json else None,
+        watch=record_printer(secrets) if arguments.json else None,
     )
     try:
         outcome = lead(session)

@@ -2,7 +2,7 @@
 
 import shlex
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -10,7 +10,7 @@ from agent.cli.mistakes import Mistake
 from agent.cli.screen import Screen, visible, visible_lines
 from agent.cli.session import Outcome
 from agent.cli.telling import command_of, is_error
-from agent.log import RecordedRun, to_record
+from agent.log import RecordedRun, Redaction, to_record
 from agent.log.encoding import dump
 from agent.models import Model, ScriptedModel, model_from_name
 from agent.models.wires import Api
@@ -18,7 +18,7 @@ from agent.projections import told_to_user
 from agent.run import Run
 from bp import Step
 
-__all__ = ["model_of", "nameable", "print_outcome", "print_record", "secrets_of"]
+__all__ = ["model_of", "nameable", "print_outcome", "record_printer", "secrets_of"]
 
 INFERENCES = ("inference_finished", "inference_failed")
 
@@ -53,9 +53,14 @@ def secrets_of(names: Iterable[str], environ: Mapping[str, str]) -> dict[str, st
     return secrets
 
 
-def print_record(step: Step) -> None:
-    """Print the record of a step."""
-    print(dump(to_record(step)), flush=True)
+def record_printer(secrets: Mapping[str, str]) -> Callable[[Step], None]:
+    """Return what prints the record of a step as it stands in the log: without the secrets."""
+    redaction = Redaction(secrets)
+
+    def print_record(step: Step) -> None:
+        print(dump(redaction(to_record(step))), flush=True)
+
+    return print_record
 
 
 def print_outcome(outcome: Outcome, screen: Screen, *, as_json: bool) -> None:
@@ -65,7 +70,7 @@ def print_outcome(outcome: Outcome, screen: Screen, *, as_json: bool) -> None:
     if not as_json:
         print_final_text(outcome.run, was_shown=outcome.was_shown)
     elif outcome.failure is not None:
-        print(dump(outcome.failure), flush=True)
+        print(dump(outcome.run.agent.redaction(outcome.failure)), flush=True)
 
 
 def print_final_text(run: Run, *, was_shown: bool = False) -> None:

@@ -1,5 +1,6 @@
 """`bpagent run`: a model works on a task, with tools, under the rules of a preset."""
 
+import os
 import sys
 from argparse import Namespace
 from collections.abc import Callable
@@ -8,7 +9,7 @@ from agent.agent import Agent
 from agent.cli.making import new_agent
 from agent.cli.mistakes import Mistake
 from agent.cli.person import STOPS
-from agent.cli.reviving import print_outcome, print_record
+from agent.cli.reviving import print_outcome, record_printer, secrets_of
 from agent.cli.screen import Screen, screen_on
 from agent.cli.session import Maker, Session, lead
 from agent.effects import Approver, Watcher
@@ -27,7 +28,7 @@ def execute(arguments: Namespace) -> int:
         prompt=arguments.prompt,
         screen=screen,
         stops=STOPS[preset.stop_text],
-        watch=print_record if arguments.json else None,
+        watch=record_printer(secrets_of(arguments.secret, os.environ)) if arguments.json else None,
         max_iterations=preset.max_iterations,
     )
     outcome = lead(session)

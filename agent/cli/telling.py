@@ -32,9 +32,10 @@ def action_of(call: ToolCall) -> str:
 
 def _as_command(call: ToolCall, shown: Callable[[object], str]) -> str:
     """Return a shell command, or a tool with its arguments; a short text as the only argument stands alone."""
+    command = call.arguments.get("command")
+    if call.tool in SHELLS and isinstance(command, str):
+        return command
     match [*call.arguments.items()]:
-        case [("command", str(command)), *_] if call.tool in SHELLS:
-            return command
         case [(_, str(text))] if text and len(text) < LONGEST_ARGUMENT:
             return f"{call.tool} {text}"
         case arguments:

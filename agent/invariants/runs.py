@@ -143,8 +143,11 @@ def nothing_starts_after_abort() -> BThreadBody:
 
 @bthread
 def nothing_starts_after_stop(after: str = "call") -> BThreadBody:
-    """After a stop no turn begins, and no call unless the step is to be finished; only `complete` completes the run."""
-    nothing = where((InferenceRequested, BackoffStarted, SummaryRequested))
+    """After a stop no turn begins and nobody is asked; no call begins unless the step is to be finished.
+
+    Only `complete` completes the run.
+    """
+    nothing = where((InferenceRequested, BackoffStarted, SummaryRequested, ApprovalAsked))
     started = nothing if after == "step" else STARTS | GateApproved
     yield from _nothing_starts_after(StopAsked, started, ("stopped", "aborted", "failed"), finishes=after == "step")
 

@@ -28,6 +28,7 @@ code { font: 12.5px ui-monospace, monospace; overflow-wrap: anywhere; }
 .conversation > div { display: grid; grid-template-columns: 74px minmax(0, 1fr); margin-bottom: 8px; }
 .conversation .label { color: var(--soft); font-size: 12px; padding-top: 1px; }
 .conversation pre { max-height: 320px; overflow-y: auto; }
+.conversation img { display: block; max-width: 100%; max-height: 320px; margin-top: 6px; }
 .person .said { color: var(--person); font-weight: 600; } .agent .said pre { font: inherit; }
 .person .said pre { font: inherit; font-weight: 600; }
 .reasoning .said pre { color: var(--soft); font-style: italic; font-family: inherit; }

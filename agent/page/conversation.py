@@ -4,41 +4,67 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from agent.page.markup import Element, element
-from agent.page.wording import call_line, reason_of
+from agent.page.wording import call_line, counted, reason_of
 
 __all__ = ["conversation"]
 
 LONGEST = 20_000  # characters of one text: a page is for looking at, the log has everything
+LARGEST = 3_000_000  # characters of one image, as text
 Record = Mapping[str, Any]
 
 
 def conversation(records: Sequence[Record]) -> Element:
     """Return the conversation, each part linked to its step."""
-    calls: dict[str, Mapping[str, Any]] = {}
     parts: list[Element] = []
+    said = ""  # the last answer in words, which the end of a run need not say again
     for record in records:
-        parts.extend(_parts(record, calls))
+        tell = PARTS.get(record["name"])
+        if record["name"] == "run_ended":
+            parts.extend(_end(record, said))
+        elif tell is not None:
+            parts.extend(tell(record))
+        if record["name"] == "answer_committed":
+            said = str(record["data"]["message"].get("text", ""))
     return element("section", element("h2", "Conversation"), *parts, class_="conversation")
 
 
-def _parts(record: Record, calls: dict[str, Mapping[str, Any]]) -> Iterator[Element]:
-    if record["name"] == "proposed_action":
-        call = record["data"]["call"]
-        calls[call["id"]] = call
-        yield _part(record, "call", "action", element("code", call_line(call)))
-    elif (tell := PARTS.get(record["name"])) is not None:
-        yield from tell(record)
-
-
-def _spoken(kind: str, label: str) -> Callable[[Record], Iterator[Element]]:
+def _spoken(kind: str, label: str, otherwise: str = "") -> Callable[[Record], Iterator[Element]]:
     def tell(record: Record) -> Iterator[Element]:
-        yield _part(record, kind, label, _text(record["data"].get("text", "")))
+        data = record["data"]
+        yield _part(record, kind, label, _text(data.get("text") or otherwise), *_images(data))
+
+    return tell
+
+
+def _noted(label: str, words: Callable[[Mapping[str, Any]], str], kind: str = "system") -> Any:
+    def tell(record: Record) -> Iterator[Element]:
+        yield _part(record, kind, label, _text(words(record["data"])))
 
     return tell
 
 
 def _history(record: Record) -> Iterator[Element]:
-    yield _part(record, "system", "history", f"{len(record['data']['messages'])} earlier messages")
+    messages = record["data"]["messages"]
+    listed = [element("div", element("b", message["role"]), ": ", _text(_words(message))) for message in messages]
+    folded = element("details", element("summary", counted(len(messages), "earlier message")), *listed)
+    yield _part(record, "system", "history", folded)
+
+
+def _words(message: Mapping[str, Any]) -> str:
+    """Return what a message says, and the calls that it makes."""
+    calls = (f"{call['name']} {call['arguments']}" for call in message.get("calls") or ())
+    return "\n".join(part for part in (message.get("text", ""), *calls) if part)
+
+
+def _found(record: Record) -> Iterator[Element]:
+    if record["data"]["texts"]:
+        what = str(record["data"]["what"]).replace("_", "-")
+        found = counted(len(record["data"]["texts"]), "message")
+        yield _part(record, "system", "heard", f"a hook has {found} for {what}")
+
+
+def _call(record: Record) -> Iterator[Element]:
+    yield _part(record, "call", "action", element("code", call_line(record["data"]["call"])))
 
 
 def _answer(record: Record) -> Iterator[Element]:
@@ -64,20 +90,38 @@ def _refused(record: Record) -> Iterator[Element]:
         yield _part(record, "refused", "refused", element("b", refusal["bthread"]), ": ", reason_of(refusal["because"]))
 
 
+def _goes_on(record: Record) -> Iterator[Element]:
+    for refusal in record["data"]["refusals"]:
+        who = element("b", refusal["bthread"])
+        yield _part(record, "system", "goes on", who, ": ", reason_of(refusal["because"]))
+
+
 def _result(record: Record) -> Iterator[Element]:
     data = record["data"]
     kind = "output" if data.get("outcome", "ran") == "ran" else "refused"
     mark = " error" if data.get("is_error") else ""
-    yield _part(record, kind + mark, "result" if kind == "output" else "told", _text(data["result"]))
+    label = "result" if kind == "output" else "told"
+    yield _part(record, kind + mark, label, _text(data["result"]), *_images(data))
 
 
 def _failure(record: Record) -> Iterator[Element]:
     yield _part(record, "system error", "model", _text(record["data"]["error"]))
 
 
-def _end(record: Record) -> Iterator[Element]:
+def _end(record: Record, said: str) -> Iterator[Element]:
     data = record["data"]
-    yield _part(record, "end", "end", f"{data['status']} ({data['reason']})")
+    words = [_text(data["text"])] if data.get("text") and data["text"] != said else []
+    yield _part(record, "end", "end", f"{data['status']} ({data['reason']})", *words)
+
+
+def _images(data: Mapping[str, Any]) -> Iterator[Element]:
+    """Give the images of a prompt or a result. They are in the page, so that it asks for nothing from anywhere."""
+    for image in data.get("images") or ():
+        kind, content = image["media_type"], image["content"]
+        if len(content) > LARGEST:
+            yield element("p", f"an image ({kind}) that is too large for this page; the log has it")
+        else:
+            yield element("img", src=f"data:{kind};base64,{content}", alt=f"an image ({kind})")
 
 
 PARTS: Mapping[str, Callable[[Record], Iterator[Element]]] = {
@@ -85,19 +129,24 @@ PARTS: Mapping[str, Callable[[Record], Iterator[Element]]] = {
     "prompt_given": _spoken("person", "prompt"),
     "steering_given": _spoken("person", "steering"),
     "follow_up_given": _spoken("person", "follow-up"),
-    "stop_asked": _spoken("person", "stop"),
-    "abort_asked": _spoken("person", "abort"),
+    "messages_found": _found,
+    "stop_asked": _spoken("person", "stop", "what runs may finish"),
+    "abort_asked": _spoken("person", "abort", "everything ends now"),
+    "deadline_reached": _noted("time", lambda data: f"the {data['seconds']:g} seconds of the run are over"),
+    "summary_finished": _noted("summary", lambda data: str(data["text"]), "reasoning"),
+    "summary_failed": _noted("summary", lambda data: f"there is none: {data['error']}", "system error"),
+    "proposed_action": _call,
     "answer_committed": _answer,
     "approval_asked": _question,
     "approval_answered": _reply,
     "gate_rejected": _refused,
     "drafts_refused": _refused,
-    "run_continued": _refused,
+    "run_continued": _goes_on,
     "call_answered": _result,
     "inference_failed": _failure,
-    "run_ended": _end,
+    "completion_declared": _noted("complete", lambda data: str(data["status"])),
 }
-"""How the records of a kind are told; the others say nothing to anybody."""
+"""How the records of a kind are told; `run_ended` aside, the others say nothing to anybody."""
 
 
 def _part(record: Record, kind: str, label: str, *content: Element | str) -> Element:

@@ -41,9 +41,9 @@ def _head(title: str) -> Element:
 
 
 def _allowed() -> str:
-    """Return the content security policy: nothing but this one style sheet."""
+    """Return the content security policy: nothing but this one style sheet, and images that are in the page."""
     digest = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
-    return f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    return f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'"
 
 
 def _meta(name: str, content: str) -> Element:
@@ -100,4 +100,6 @@ def _counts(run: RecordedRun) -> tuple[tuple[str, str], ...]:
     spent = [record["data"].get("usage") or {} for record in run.records if record["name"] == "inference_finished"]
     tokens = sum(int(usage.get("input_tokens") or 0) + int(usage.get("output_tokens") or 0) for usage in spent)
     counted = (("turns", count("answer_committed")), ("tools run", count("tool_started")), ("not run", refused))
-    return (*((name, str(number)) for name, number in counted), *((("tokens", str(tokens)),) if tokens else ()))
+    cost = sum(float(usage.get("cost") or 0) for usage in spent)
+    taken = (("tokens", f"{tokens:,}" if tokens else ""), ("cost", f"${cost:.4f}" if cost else ""))
+    return (*((name, str(number)) for name, number in counted), *(row for row in taken if row[1]))

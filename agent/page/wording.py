@@ -4,9 +4,13 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["call_line", "reason_of", "summary_of"]
+__all__ = ["call_line", "counted", "reason_of", "summary_of"]
 
 LONGEST = 160  # characters of a line
+WAITING = {"": "the model has not been shown yet what a person said", "at_once": "a follow-up waits"}
+"""The reasons of those who speak for people, by the one field that they have, or have not."""
+
+SECONDS = ("deadline_set", "deadline_reached", "backoff_elapsed")
 
 
 def call_line(call: Mapping[str, Any]) -> str:
@@ -27,9 +31,16 @@ def reason_of(because: Any) -> str:
         nobody = because.get("present") is False
         said = "no person present" if nobody else f"the user said no {because.get('text') or ''}".strip()
         return f"{said}: {reason_of(because['verdict'])}"
+    if not because.keys() - WAITING.keys():
+        return WAITING[next(iter(because), "")]
     words = [because.get(name) for name in ("explanation", "text", "reason") if because.get(name)]
     rule = f" (rule {because['rule']})" if because.get("rule") else ""
     return f"{words[0]}{rule}" if words else json.dumps(because, ensure_ascii=False)
+
+
+def counted(number: int, thing: str) -> str:
+    """Return how many there are: "1 message", "2 messages"."""
+    return f"{number} {thing}{'' if number == 1 else 's'}"
 
 
 def summary_of(record: Mapping[str, Any]) -> str:
@@ -38,7 +49,9 @@ def summary_of(record: Mapping[str, Any]) -> str:
     call = data.get("call")
     if isinstance(call, Mapping):
         return f"{call['id']} {call_line(call)}"
-    for name in ("call", "status", "draft", "text", "error"):
+    if record["name"] in SECONDS:
+        return f"{data.get('seconds')} seconds"
+    for name in ("call", "status", "draft", "what", "text", "error"):
         if isinstance(data.get(name), str) and data[name]:
             return _cut(data[name])
     return ""

@@ -17,7 +17,7 @@ from agent.lazy import from_modules
 from agent.presets.judging import Judge
 from agent.presets.options import OptionError
 from agent.presets.preset import Preset
-from agent.presets.shipped import PRESETS, preset_named
+from agent.presets.shipped import PRESETS, PURPOSES, preset_named
 
 if TYPE_CHECKING:
     from agent.presets.configuration import Configuration, preset_from_file, read_configuration, save_options
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "PRESETS",
+    "PURPOSES",
     "Configuration",
     "Judge",
     "OptionError",

@@ -54,12 +54,13 @@ def nearest(name: str, names: Iterable[str]) -> str:
 
 
 def _parsed(text: str, hint: Any) -> Any:
-    """Read an option's text by its type; "none" is no limit."""
+    """Read an option's text by its type; "none" is no limit, or nothing in a list, as the table of presets shows it."""
     kinds = alternatives(hint)
-    if NoneType in kinds and text.lower() == "none":
+    is_list, is_none = any(get_origin(kind) is tuple for kind in kinds), text.lower() == "none"
+    if NoneType in kinds and is_none:
         return None
-    if any(get_origin(kind) is tuple for kind in kinds):
-        return tuple(part for part in text.split(",") if part)
+    if is_list:
+        return () if is_none else tuple(part for part in text.split(",") if part)
     reader = next((READERS[kind] for kind in kinds if kind in READERS), None)
     if reader is None:
         return text

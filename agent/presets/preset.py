@@ -11,6 +11,7 @@ from agent.presets.options import OptionError, with_options
 from agent.presets.prompts import DEFAULT, can_be_filled_in, fill_in, finish_text
 from agent.presets.rules import rules_of
 from agent.presets.types import strictly_typed
+from agent.projections.carrying import Carried
 from agent.reasons import Disclosure
 from agent.threads import core
 from agent.threads.follow_ups import MOST
@@ -64,7 +65,7 @@ class Preset:
     Limits of a run: `max_tokens`, `max_cost` (US dollars, by `prices`: MODEL=INPUT/OUTPUT for a million tokens) and
     `deadline`. `doom_loop`: the same call so often in a row ends it. `context_tokens`: how much the model is shown,
     system prompt and tools included; the older part of a longer conversation is left out ("trim") or summed up by the
-    model ("summary").
+    model ("summary"). `images` and `reasoning` of the conversation are sent to the model, or dropped.
 
     Ending: with `complete_tool` only `complete` ends a run; with `objective_tool` only once `pursue_objective` was
     called.
@@ -98,6 +99,8 @@ class Preset:
     deadline: float | None = field(default=None, validator=_positive())
     context_tokens: int | None = field(default=None, validator=_at_least())
     compaction: Literal["trim", "summary"] = "trim"
+    images: Literal["send", "drop"] = "send"
+    reasoning: Literal["send", "drop"] = "send"
     attempts: int = field(default=4, validator=validators.ge(1))
     # Order, stopping and ending.
     sequential: bool = True
@@ -177,6 +180,11 @@ class Preset:
     def finishes_by_tool(self) -> bool:
         """Whether `complete` is what ends a run as completed."""
         return self.complete_tool or self.objective_tool
+
+    @property
+    def carried(self) -> Carried:
+        """What of images and reasoning goes to the model."""
+        return Carried(images=self.images == "send", reasoning=self.reasoning == "send")
 
     @property
     def summary_from(self) -> int | None:

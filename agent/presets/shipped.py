@@ -4,7 +4,7 @@ from agent.presets import prompts
 from agent.presets.options import OptionError, nearest
 from agent.presets.preset import Preset
 
-__all__ = ["PRESETS", "preset_named"]
+__all__ = ["PRESETS", "PURPOSES", "preset_named"]
 
 DEFAULT = Preset("default", together="neighbours")
 
@@ -90,6 +90,16 @@ PASSTHROUGH = Preset(
 )
 
 PRESETS = {preset.name: preset for preset in (DEFAULT, WORKSPACE, AUTONOMOUS, CODING, GATED, PASSTHROUGH)}
+
+PURPOSES = {
+    "default": "most work: everything is judged, what is doubtful is asked; turns, failures and repetition are limited",
+    "workspace": "scheduled jobs and tools of your own from YAML: bounded by paths, a blocklist and a job policy",
+    "autonomous": "objectives of many steps: works on until it says it is done; a person approves what is on a list",
+    "coding": "a machine that may break, such as a container: twelve tools, nothing is judged, nothing is limited",
+    "gated": "programs that nobody watches: a gate approves or rejects within the workspace, and asks nobody",
+    "passthrough": "a shell alone, where all may happen: commands run as they are, until one comes three times",
+}
+"""What each preset is for, in one line."""
 
 
 def preset_named(name: str) -> Preset:

@@ -6,9 +6,10 @@
 - `totals`: what was spent
 - `open_calls`: what is not answered yet
 - `state`: where autonomous work stands
-- `context`: what the model is shown
+- `carrying`: whether images and reasoning go to the model. `context`: what the model is shown
 """
 
+from agent.projections.carrying import CARRY_ALL, Carried
 from agent.projections.context import Context
 from agent.projections.conversation import Conversation
 from agent.projections.narration import Narration, StreamEvent
@@ -17,6 +18,8 @@ from agent.projections.state import State, StateTracker, told_to_user
 from agent.projections.totals import Totals
 
 __all__ = [
+    "CARRY_ALL",
+    "Carried",
     "Context",
     "Conversation",
     "Narration",

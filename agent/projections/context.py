@@ -14,6 +14,7 @@ from attrs import define
 from agent.events import InferenceRequested, SummaryFinished, SummaryRequested
 from agent.messages import Message, Messages, ToolMessage, UserMessage
 from agent.models.prices import message_tokens
+from agent.projections.carrying import CARRY_ALL, Carried
 from agent.projections.conversation import Conversation
 from agent.projections.state import StateTracker, told_to_model
 from bp import Event
@@ -41,10 +42,16 @@ class Unit:
 class Context:
     """The messages of the next inference. `limit` in tokens, as far as they can be estimated; None: no limit."""
 
-    def __init__(self, conversation: Conversation, tracker: StateTracker, limit: int | None = None) -> None:
+    def __init__(
+        self,
+        conversation: Conversation,
+        tracker: StateTracker,
+        limit: int | None = None,
+        carried: Carried = CARRY_ALL,
+    ) -> None:
         """Read `conversation` and `tracker`, which have to fold each event first."""
         self._conversation, self._tracker = conversation, tracker
-        self._limit = limit
+        self._limit, self._carried = limit, carried
         self._read = 0  # messages that are in a unit
         self._units: list[Unit] = []
         self._prompt = -1  # the unit of the newest user message
@@ -62,6 +69,9 @@ class Context:
 
     def messages(self) -> Sequence[Message]:
         """Return what the model is shown now."""
+        return self._carried.of(self._in_place())
+
+    def _in_place(self) -> Sequence[Message]:
         conversation, block = self._conversation.so_far(), told_to_model(self._tracker.state)
         if self._preface is None and block is None:
             return conversation

@@ -2,7 +2,7 @@
 
 from agent.calls import ToolCall
 from agent.events import ActionDescribed, GateApproved, GateRejected
-from bp import BThreadBody, bthread, start, sync
+from bp import BThreadBody, bthread, start, sync, where
 from constitution import Action
 
 __all__ = ["gate"]
@@ -18,5 +18,11 @@ def gate() -> BThreadBody:
 
 @bthread(name="gate")
 def put_up(call: ToolCall, facts: Action) -> BThreadBody:
-    """Approve the call unless somebody refuses; then reject it, saying who and why. Holding it only delays."""
-    yield sync(request=GateApproved(call, facts), otherwise=lambda refusals: GateRejected(call, refusals))
+    """Approve the call unless somebody refuses; then reject it, saying who and why. Holding it only delays.
+
+    It is over as well when somebody else has rejected the call: the question whose answer it needs was refused.
+    """
+    rejected = where(GateRejected, call=call)
+    yield sync(
+        request=GateApproved(call, facts), otherwise=lambda refusals: GateRejected(call, refusals), wait_for=rejected
+    )

@@ -31,12 +31,20 @@ def by_constitution(judge: Callable[[Action], Verdict]) -> BThreadBody:
 
 @bthread(name="by_constitution")
 def objection(call: ToolCall, verdict: Verdict) -> BThreadBody:
-    """Refuse the approval of `call`, at once when it is denied, else unless a person says yes."""
+    """Refuse the approval of `call`, at once when it is denied, else unless a person says yes.
+
+    Where the question itself is refused, as after a stop, there will be no yes: the call is rejected for that.
+    """
     approval = where(GateApproved, call=call)
     decided = where((GateApproved, GateRejected), call=call)
     because: Verdict | Declined = verdict
     if verdict.level is Level.ask:
-        said = yield sync(request=ApprovalAsked(call, question(verdict)), block=approval, wait_for=decided)
+        said = yield sync(
+            request=ApprovalAsked(call, question(verdict)),
+            otherwise=lambda refusals: GateRejected(call, refusals),
+            block=approval,
+            wait_for=decided,
+        )
         if not isinstance(said, ApprovalAsked):
             return  # somebody else has refused it meanwhile
         answered = where(ApprovalAnswered, call=call)

@@ -25,7 +25,7 @@ __all__ = ["abort_on_request", "stop_on_request"]
 
 NEXT_INFERENCE = InferenceRequested | BackoffStarted | SummaryRequested
 NEXT_TURN = NEXT_INFERENCE | where(RunEnded, status="completed")
-NEXT_STEP = NEXT_INFERENCE | where(RunEnded, status="completed", reason="answered")
+NEXT_STEP = NEXT_INFERENCE | ApprovalAsked | where(RunEnded, status="completed", reason="answered")
 NEXT_CALL = ProposedAction | ApprovalAsked | GateApproved | ToolStarted | QUESTIONS
 
 
@@ -33,6 +33,7 @@ NEXT_CALL = ProposedAction | ApprovalAsked | GateApproved | ToolStarted | QUESTI
 def stop_on_request(after: Literal["call", "step"] = "call") -> BThreadBody:
     """After `stop_asked` start nothing new: no call (after="call"), or no turn (after="step", S1 7.3).
 
+    Nobody is asked any more: who has said stop has left, and what needs a yes is skipped.
     A step that ends with the agent's own `complete` has completed the run (S1 4.1: 5 comes before 7).
     """
     nothing_new = NEXT_TURN | NEXT_CALL if after == "call" else NEXT_STEP

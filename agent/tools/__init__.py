@@ -2,9 +2,10 @@
 
 Reading order: `errors`; `marks`, `shapes`, `structures`, `annotations`, `signature` (from a function to a schema and
 a check); `boundary`, `descent`, `opening`, `workspace` (opening files); `background`, `definition` (a tool), `names`;
-`output`, `cutting`, `retention` (long texts), `descendants`, `child`, `process`, `environment` (commands); `shell/`,
-`terminal/`, `files/`, `search/`, `file_tools`, `todo`, `web/`, `objective` (the tools that ship), `declared/` (those
-from YAML), `collection`, `coding` (sets of tools), `toolbox` (the tools of one agent), `executor` (as one function).
+`output`, `cutting`, `retention` (long texts), `descendants`, `adoption`, `child`, `process`, `environment` (commands);
+`shell/`, `terminal/`, `files/`, `search/`, `file_tools`, `todo`, `web/`, `objective` (the tools that ship), `remote`
+(elsewhere), `declared/` (from YAML), `foreign_schemas`, `mcp_servers`, `collection`, `coding` (sets), `toolbox` (of one
+agent), `executor`.
 """
 
 from agent.tools.collection import workspace_tools

@@ -14,6 +14,7 @@ from contextlib import ExitStack, suppress
 import anyio
 from attrs import evolve, frozen
 
+from agent.tools.adoption import end_orphans, note_end, note_start, our_children
 from agent.tools.descendants import TOKEN_VARIABLE, Family, token_value
 from agent.tools.errors import CannotStart
 
@@ -27,7 +28,7 @@ _KILL_ROUNDS = 30
 class Child:
     """A started process. `pipe` reads its output, and its errors too unless these have a pipe of their own.
 
-    `handle`, if any, tells its end.
+    `handle`, if any, tells its end. `siblings` were our children when it was started.
     """
 
     popen: "subprocess.Popen[bytes]"
@@ -36,6 +37,7 @@ class Child:
     handle: int | None
     family: Family
     started: float
+    siblings: frozenset[int] = frozenset()
 
     @property
     def age(self) -> float:
@@ -75,6 +77,10 @@ class Child:
                 return
             await anyio.sleep(_FIRST_PAUSE)
 
+    def end_orphans(self) -> int:
+        """End what hid from the command completely, where this process adopts orphans; return how many still ran."""
+        return end_orphans(self.siblings)
+
     def with_holders(self) -> "Child":
         """Return the same child, to whose family also belongs whoever holds its output open."""
         held = frozenset(f"pipe:[{os.fstat(pipe).st_ino}]" for pipe in (self.pipe, self.error_pipe) if pipe is not None)
@@ -83,6 +89,7 @@ class Child:
     def close(self) -> None:
         """Reap the process and give everything back to the system."""
         self.popen.poll()
+        note_end(self.popen.pid)
         for descriptor in (self.pipe, self.error_pipe, self.handle):
             if descriptor is not None:
                 os.close(descriptor)
@@ -107,11 +114,13 @@ def start_child(
     with ExitStack() as on_failure, ExitStack() as afterwards:
         reading, writing = _pipe(on_failure, afterwards)
         error_reading, error_writing = _pipe(on_failure, afterwards) if separate else (None, writing)
-        started = time.monotonic()
+        siblings, started = our_children(), time.monotonic()
         streams = _Streams(stdin, writing, error_writing, pass_fds)
         popen = _open(argv, cwd, {**env, TOKEN_VARIABLE: token_value(token)}, streams)
+        note_start(popen.pid)
         on_failure.pop_all()
-    return Child(popen, reading, error_reading, _open_handle(popen.pid), Family(popen.pid, token), started)
+    family = Family(popen.pid, token)
+    return Child(popen, reading, error_reading, _open_handle(popen.pid), family, started, siblings)
 
 
 def _pipe(on_failure: ExitStack, afterwards: ExitStack) -> tuple[int, int]:

@@ -73,6 +73,11 @@ class Tool:
     def __attrs_post_init__(self) -> None:
         object.__setattr__(self, "parameters", self.shape.schema())
 
+    @property
+    def label(self) -> str:
+        """What people are shown for the tool (S2): its name."""
+        return self.name
+
     def schema(self) -> ToolSchema:
         """Return the tool as a model is told about it."""
         return ToolSchema(self.name, self.description, self.parameters)

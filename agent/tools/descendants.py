@@ -3,7 +3,8 @@
 Each command leads a session of its own and carries a token in its environment. A process belongs to the command when
 it is in that session, carries the token (children in sessions of their own, double forks), or is a child of one that
 belongs (children with a cleaned environment). Where asked, it also belongs when it holds the command's output open.
-What cleans its environment, leaves the session, loses its parent and closes its output, all four, is not found.
+What cleans its environment, leaves the session, loses its parent and closes its output, all four, is not found here:
+see `adoption`.
 
 The leader must not have been reaped while this module is used: its number could be another process's by then.
 Where there is no /proc, only the process group is signalled.

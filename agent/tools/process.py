@@ -26,6 +26,8 @@ CANCELLED_GRACE = 0.3  # and when the call is cancelled, which must be over with
 LEFT_BEHIND_GRACE = 0.2  # and for what a finished command left behind
 DRAIN = 0.2  # seconds in which background processes may end by themselves after the command
 
+PROGRESS_INTERVAL = 0.05  # seconds between two pieces of output that whoever looks on is shown
+
 _PIECE = 65536  # bytes read at once
 _PIECES = 16  # reads before others get their turn; together as much as a pipe holds at most
 
@@ -66,27 +68,32 @@ async def run_process(
     """Run `argv` in `cwd` with exactly `env` (and our token), and return how it ended.
 
     `timeout` is in seconds, None for none. Of the output the first and last bytes are kept, `output_limit` in all, or
-    what `output` keeps; with `errors` the standard error goes there. `progress` gets all of it as it arrives.
+    what `output` keeps; with `errors` the standard error goes there. `progress` gets all of it as it comes.
     Standard input is empty, or `stdin`; `pass_fds` are descriptors that the process gets under the same numbers.
     Raises CannotStart if nothing was started.
     """
     child = start_child(argv, cwd=cwd, env=env, stdin=stdin, pass_fds=pass_fds, separate=errors is not None)
     collectors = [HeadAndTail(output_limit) if output is None else output, *([] if errors is None else [errors])]
     pipes = [child.pipe, *([] if child.error_pipe is None else [child.error_pipe])]
-    listeners = [_Listener(pipe, kept, progress) for pipe, kept in zip(pipes, collectors, strict=True)]
+    shown = _Shown(progress)
+    listeners = [_Listener(pipe, kept, shown) for pipe, kept in zip(pipes, collectors, strict=True)]
     try:
         async with anyio.create_task_group() as group:
             for listener in listeners:
                 group.start_soon(listener.listen)
+            group.start_soon(shown.show_now_and_then)
             timed_out = await _end_in_time(child, timeout)
             survivors = await _settle(child, listeners)
             group.cancel_scope.cancel()
         for listener in listeners:
             listener.take()
+        shown.show()
+        survivors += child.end_orphans()
     except BaseException:
         with anyio.CancelScope(shield=True):
             await child.end(CANCELLED_GRACE)
             await child.with_holders().end(0)
+            child.end_orphans()
         raise
     finally:
         child.close()
@@ -99,7 +106,7 @@ class _Listener:
 
     pipe: int
     output: Collector
-    progress: Callable[[str], None] | None
+    shown: "_Shown"
     at_end: anyio.Event = field(init=False, factory=anyio.Event)
     decoder: codecs.IncrementalDecoder = field(
         init=False, factory=lambda: codecs.getincrementaldecoder("utf-8")("replace")
@@ -122,8 +129,31 @@ class _Listener:
 
     def _add(self, piece: bytes) -> None:
         self.output.add(piece)
-        if self.progress is not None and (text := self.decoder.decode(piece, not piece)):
-            self.progress(text)
+        if text := self.decoder.decode(piece, not piece):
+            self.shown.add(text)
+
+
+class _Shown:
+    """Shows the output to whoever looks on, joined, at most twenty times a second."""
+
+    def __init__(self, progress: Callable[[str], None] | None) -> None:
+        self._progress = progress
+        self._waiting: list[str] = []
+
+    def add(self, text: str) -> None:
+        if self._progress is not None:
+            self._waiting.append(text)
+
+    def show(self) -> None:
+        if self._progress is not None and self._waiting:
+            text = "".join(self._waiting)
+            self._waiting.clear()
+            self._progress(text)
+
+    async def show_now_and_then(self) -> None:
+        while self._progress is not None:
+            await anyio.sleep(PROGRESS_INTERVAL)
+            self.show()
 
 
 async def _end_in_time(child: Child, timeout: float | None) -> bool:

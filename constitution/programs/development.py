@@ -8,6 +8,11 @@ __all__ = ["DEVELOPMENT"]
 LOSES = "throw away work that is not committed"
 REWRITES = "rewrite or delete history"
 
+MAIN = r"^([^:]*:)?(refs/heads/)?(main|master|trunk|develop|prod|production|release[-/\w.]*)$"
+ADDRESS = r"^(https?://|git\+|git://|ssh://|git@|github:|gitlab:|bitbucket:|gist:)"
+LEASE = "--force-with-lease --force-if-includes"
+OVERWRITES_MAIN = "overwrite or delete the main branch for everybody"
+
 DEVELOPMENT = (
     Program(
         "git push",
@@ -17,6 +22,11 @@ DEVELOPMENT = (
                 given="-f --force --force-with-lease --force-if-includes --mirror -d --delete --prune",
                 says="overwrite or delete what others see",
             ),
+            Does(
+                Effect.MAIN_HISTORY_LOSS, given="-f --force -d --delete", words=MAIN, unless=LEASE, says=OVERWRITES_MAIN
+            ),
+            Does(Effect.MAIN_HISTORY_LOSS, words=rf"^[+:]{MAIN[1:]}", unless=LEASE, says=OVERWRITES_MAIN),
+            Does(Effect.MAIN_HISTORY_LOSS, given="--mirror", unless=LEASE, says=OVERWRITES_MAIN),
             Does(Effect.SHARED_HISTORY_LOSS, words=r"^[+:]", says="overwrite or delete what others see"),
         ],
         takes="-o --push-option --repo --receive-pack",
@@ -68,14 +78,13 @@ DEVELOPMENT = (
     Program(
         "git filter-branch|git filter-repo|git update-ref|git replace|git prune|git symbolic-ref",
         [Does(Effect.HISTORY_LOSS, says=REWRITES)],
-        takes="--path --msg-filter --tree-filter --index-filter",
+        takes="--path --msg-filter --tree-filter --index-filter --env-filter --commit-filter",
+        runs="--msg-filter --tree-filter --index-filter --env-filter --commit-filter",
     ),
     Program("git gc", [Does(Effect.HISTORY_LOSS, given="--prune", says=REWRITES)]),
-    Program(
-        "git rebase",
-        [Does(Effect.RISKY_CODE, given="-x --exec", says="run commands while it rebases")],
-        takes="-x --exec --onto -s -X",
-    ),
+    Program("git rebase", [], takes="-x --exec --onto -s -X", runs="-x --exec"),
+    Program("git difftool|git mergetool", [], takes="-x --extcmd -t --tool", runs="-x --extcmd"),
+    Program("git grep", [], takes="-O --open-files-in-pager -e -f -A -B -C", runs="-O --open-files-in-pager"),
     Program("git rm", [Does(Effect.DELETE, "operands", unless="--cached -n --dry-run")]),
     Program("git clone|git fetch|git pull", [Does(Effect.RISKY_CODE, words="^ext::", says="start another program")]),
     Program("git mv", []),
@@ -156,10 +165,10 @@ DEVELOPMENT = (
                 given="-i --index-url --extra-index-url --trusted-host --break-system-packages -f --find-links",
                 says="install from an address or over the system's packages",
             ),
-            Does(Effect.FOREIGN_PACKAGES, words=r"^(config|uninstall)$", given="-y --yes", says="remove packages"),
+            Does(Effect.WRITE, "-t --target --prefix --root"),
         ],
         takes="-r --requirement -c --constraint -i --index-url --extra-index-url -t --target --trusted-host -f "
-        "--find-links -n --name",
+        "--find-links -n --name --prefix --root",
     ),
     Program(
         "twine|gem push|cargo publish|cargo yank|cargo login|poetry publish|uv publish|hatch publish|flit "
@@ -171,7 +180,42 @@ DEVELOPMENT = (
         "cargo install",
         [Does(Effect.FOREIGN_PACKAGES, given="--git --registry --index", says="install from an address")],
     ),
-    Program("go install|go get|gem install|go run", []),
+    Program(
+        "npx|npm exec|npm x|pnpm dlx|yarn dlx|bunx|bun x|pipx run|uvx|deno run|go run|npm create|npm init",
+        [
+            Does(Effect.RUN_FETCHED_CODE, words=ADDRESS, says="run a program from an address"),
+            Does(
+                Effect.RUN_FETCHED_CODE,
+                given="-p --package --from --with --spec",
+                values=ADDRESS,
+                says="run a program from an address",
+            ),
+        ],
+        takes="-p --package --from --with --spec -c --call",
+    ),
+    Program("go install|go get|gem install", []),
+    Program(
+        "rails|rake|artisan|prisma|sequelize|knex|alembic|mix|typeorm|sequelize-cli|drizzle-kit",
+        [
+            Does(
+                Effect.DATABASE_RESET,
+                words=r"^(db:(drop|reset|purge|wipe|schema:load)|migrate:(fresh|reset|refresh)|db:wipe|reset|ecto\.(drop|reset)"
+                r"|schema:drop|drop|downgrade)$",
+                says="empty a database",
+            )
+        ],
+    ),
+    Program(
+        "python|php",
+        [
+            Does(
+                Effect.DATABASE_RESET,
+                words=r"^(flush|reset_db|sqlflush|migrate:(fresh|reset|refresh)|db:wipe)$",
+                also=r"(^|/)(manage\.py|artisan)$",
+                says="empty a database",
+            )
+        ],
+    ),
     Program(
         "|".join(
             f"{engine}{part}{verb}"

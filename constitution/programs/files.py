@@ -31,6 +31,7 @@ FILES = (
             Does(Effect.READ, "rest", unless="-e --regexp -f --file"),
             Does(Effect.READ, "operands", given="-e --regexp -f --file"),
             Does(Effect.READ, "-f --file"),
+            Does(Effect.READ_TREE, "rest", given="-r -R --recursive"),
         ],
         takes="-e --regexp -f --file -A -B -C -m -d -D --include --exclude --exclude-dir --max-count --context "
         "-g --glob "
@@ -82,6 +83,7 @@ FILES = (
         [
             Does(Effect.READ, "but_last", unless="-t --target-directory"),
             Does(Effect.WRITE, "last"),
+            Does(Effect.READ_TREE, "but_last", given="-r -R --recursive -a --archive"),
             Does(Effect.READ, "operands", given="-t --target-directory"),
             Does(Effect.WRITE, "-t --target-directory"),
             Does(
@@ -123,23 +125,32 @@ FILES = (
             Does(Effect.WRITE, "-C --directory"),
             Does(Effect.WRITE, "-f --file", given="-c --create -r -u --append"),
             Does(Effect.READ, "operands", given="-c --create -r -u --append"),
+            Does(Effect.READ_TREE, "operands", given="-c --create -r -u --append"),
             Does(Effect.READ, "-f --file", unless="-c --create"),
             Does(Effect.DELETE, "operands", given="--remove-files"),
-            Does(
-                Effect.RISKY_CODE,
-                given="--to-command --checkpoint-action --use-compress-program -I --rsh-command",
-                says="start another program for what it unpacks",
-            ),
+            Does(Effect.RISKY_CODE, given="--to-command --checkpoint-action", says="start another program as it goes"),
             Does(Effect.WRITE, "", given="-P --absolute-names", says="unpack to absolute paths"),
         ],
         takes="-f --file -C --directory -X -T --exclude --strip-components --transform -I --use-compress-program "
-        "--to-command --checkpoint-action --wildcards",
+        "--to-command --checkpoint-action --wildcards --rsh-command -F --info-script --new-volume-script",
+        runs="--to-command --checkpoint-action --use-compress-program -I --rsh-command -F --info-script",
     ),
     Program(
         "unzip|7z|7za|unrar|zip|gzip|gunzip|bzip2|bunzip2|xz|unxz|zstd|unzstd|lz4|ar|cpio|pigz",
-        [Does(Effect.READ, "operands"), Does(Effect.WRITE, "-d -o")],
-        takes="-d -o -x -i -P -O -D -F -T",
+        [
+            Does(Effect.READ, "operands"),
+            Does(Effect.WRITE, "-d -o"),
+            Does(Effect.RISKY_CODE, given="-TT --unzip-command", says="start another program for what it packs"),
+        ],
+        takes="-d -o -x -i -P -O -D -F -TT --unzip-command",
+        runs="-TT --unzip-command",
     ),
+    Program(
+        "zip|7z|7za", [Does(Effect.READ_TREE, "rest", given="-r --recurse-paths")], takes="-x -i -TT --unzip-command"
+    ),
+    Program("split", [], takes="--filter -b -l -n -a -C", runs="--filter"),
+    Program("sort", [], takes="--compress-program -k -t -o -S -T", runs="--compress-program"),
+    Program("man", [], takes="-P --pager -H --html -M -S", runs="-P --pager -H --html"),
     Program(
         "chmod",
         [
@@ -162,7 +173,12 @@ FILES = (
     ),
     Program("chattr", [Does(Effect.PERMISSIONS, "operands")], takes="-v -p"),
     Program(
-        "chown|chgrp|setfacl|chflags|chcon|xattr|setfattr",
+        "setfacl|setfattr",
+        [Does(Effect.PERMISSIONS, "operands")],
+        takes="-m -x -M -X --modify --remove --restore -n -v -b",
+    ),
+    Program(
+        "chown|chgrp|chflags|chcon|xattr",
         [Does(Effect.PERMISSIONS, "rest")],
         takes="--reference --from -m -x -M -X --modify --remove -n -v",
     ),

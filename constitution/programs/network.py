@@ -19,6 +19,8 @@ WGET_TAKES = (
     "-a -e -l -A -R -D --user --password --method --body-data --body-file"
 )
 
+CHANGES_HOST = "change what others see"
+
 NETWORK = (
     Program(
         "curl",
@@ -65,7 +67,13 @@ NETWORK = (
         takes="-a --auth -o --output",
     ),
     Program(
-        "scp|sftp|rsync|rclone|lftp|ftp|tftp|ncftpput",
+        "sftp|lftp|ftp|tftp|ssh-copy-id",
+        [Does(Effect.UPLOAD, "operands", says="copy files between machines")],
+        takes="-b -i -P -p -o -c -e -u -F",
+        runs="-e",
+    ),
+    Program(
+        "scp|rsync|rclone|ncftpput",
         [
             Does(Effect.UPLOAD, words=r"^[^/\s]+:|^\w+://", says="copy files between machines"),
             Does(
@@ -75,7 +83,6 @@ NETWORK = (
                 says="delete what the copy does not have in {path}",
             ),
             Does(Effect.DELETE, "but_last", given="--remove-source-files"),
-            Does(Effect.RISKY_CODE, given="--rsync-path", says="start another program"),
             Does(Effect.READ, "but_last"),
             Does(Effect.WRITE, "last"),
         ],
@@ -83,6 +90,7 @@ NETWORK = (
         "--files-from --port "
         "--bwlimit --rsync-path --backup-dir --suffix --link-dest --compare-dest -T --temp-dir --partial-dir "
         "--log-file",
+        runs="-e --rsh --rsync-path",
     ),
     Program(
         "rclone",
@@ -97,7 +105,7 @@ NETWORK = (
             Does(Effect.GIVE_SHELL, given="-e -c --exec --sh-exec", says="give another machine a shell"),
             Does(Effect.GIVE_SHELL, words=r"(?i)\b(exec|system):", says="give another machine a shell"),
             Does(Effect.LISTEN, given="-l --listen", says="listen for other machines"),
-            Does(Effect.NETWORK, "first", unless="-z -l --listen"),
+            Does(Effect.NETWORK, "first", unless="-l --listen"),
         ],
         takes="-p -w -q -s -e -c --exec --sh-exec -i -x -X",
     ),
@@ -131,13 +139,18 @@ NETWORK = (
                 words=r"^(create-.*|put-.*|update-.*|modify-.*|attach-.*|run-instances|stop-.*|reboot-.*|cp|mv|sync|invoke)$",
                 says="change the cloud",
             ),
-            Does(Effect.SHOW_SECRETS, words=r"^get-secret-value$", says="show secrets"),
+            Does(
+                Effect.SHOW_SECRETS,
+                words=r"^(get-secret-value|get-session-token|get-login-password|get-parameters?(-by-path)?|create-access-key"
+                r"|export-credentials|assume-role|get-federation-token)$",
+                says="show secrets",
+            ),
         ],
         takes="--profile --region --output --query",
         unless="--dryrun --dry-run",
     ),
     Program(
-        "gcloud|gsutil|az|doctl|linode-cli|hcloud|oci|ibmcloud|flyctl|fly|heroku|vercel|netlify|firebase|supabase|wrangler|gh|glab|render|railway|eksctl",
+        "gcloud|gsutil|az|doctl|linode-cli|hcloud|oci|ibmcloud|flyctl|fly|heroku|vercel|netlify|firebase|supabase|wrangler|render|railway|eksctl",
         [
             Does(
                 Effect.CLOUD_LOSS,
@@ -150,8 +163,37 @@ NETWORK = (
                 says="change the cloud",
             ),
             Does(Effect.CLOUD_CHANGE, given="-X --method -f --field", says="change the cloud"),
+            Does(
+                Effect.SHOW_SECRETS,
+                words=r"^(print-access-token|print-identity-token|get-access-token|token|auth:token|config:get|secrets?)$",
+                says="show secrets",
+            ),
         ],
         takes="--project --region --zone -p -g -n --name -R --repo --format",
+    ),
+    Program(
+        "gh|glab",
+        [
+            Does(Effect.CLOUD_LOSS, words=r"^(delete|remove|archive)$", says="delete what others see"),
+            Does(
+                Effect.CLOUD_CHANGE, words=r"^(merge|rename|deploy|enable|disable|ssh-key|gpg-key)$", says=CHANGES_HOST
+            ),
+            Does(
+                Effect.CLOUD_CHANGE,
+                given="-X --method -f -F --field --raw-field --input",
+                words="^api$",
+                says=CHANGES_HOST,
+            ),
+            Does(Effect.SHOW_SECRETS, words=r"^token$", says="show secrets"),
+        ],
+        takes="-R --repo -t --title -b --body -F --body-file -X --method -f --field --input --raw-field -q --jq -L "
+        "--label",
+    ),
+    Program(
+        "gh release|gh repo|gh gist|gh secret|gh variable|gh workflow|gh cache|gh ruleset|glab release|glab repo"
+        "|glab variable",
+        [Does(Effect.CLOUD_CHANGE, words=r"^(create|edit|set|run|upload|sync)$", says=CHANGES_HOST)],
+        takes="-R --repo",
     ),
     Program(
         "terraform|tofu|terragrunt|pulumi|cdk|serverless|sls|copilot",
@@ -204,10 +246,21 @@ NETWORK = (
         ],
         takes="-h -U -p -P -d --host --port --user --username --dbname -u -a -n",
     ),
+    Program("sqlite3|duckdb", [Does(Effect.READ, "first")], takes="-cmd -init -separator", long_style=True),
+    Program("ssh-keygen", [Does(Effect.WRITE, "-f")], takes="-f -t -b -C -N -P -I -n -V -z -O", unless="-l -y -F -B"),
     Program(
         "dropdb|dropuser|mysqladmin",
         [Does(Effect.DATABASE_LOSS, words=r".", says="delete a database")],
         takes="-h -U -p -u",
+    ),
+    Program(
+        "security|secret-tool",
+        [
+            Does(
+                Effect.TAKE_KEYS, words=r"^(find-\w+-password|dump-keychain|export|lookup|search)$", says="show secrets"
+            )
+        ],
+        takes="-s -a -w",
     ),
     Program(
         "op|vault|pass|bw|lpass|security|secret-tool|gopass|chamber|doppler|keyring",
@@ -222,9 +275,14 @@ NETWORK = (
     Program(
         "gpg|gpg2",
         [
-            Does(Effect.SHOW_SECRETS, given="--export-secret-keys --export-secret-subkeys", says="show secret keys"),
             Does(
-                Effect.SHOW_SECRETS,
+                Effect.TAKE_KEYS,
+                given="--export-secret-keys --export-secret-subkeys",
+                unless="--export",
+                says="show secret keys",
+            ),
+            Does(
+                Effect.TAKE_KEYS,
                 given="--delete-secret-keys --delete-secret-key --delete-secret-and-public-key",
                 says="delete secret keys",
             ),

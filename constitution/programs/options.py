@@ -15,7 +15,7 @@ class Line:
 
     def value_of(self, *names: str) -> tuple[str, ...]:
         """Return the values of the named options, in order."""
-        return tuple(value for name, value in self.values if name in names)
+        return tuple([value for name, value in self.values if name in names]) if self.values else ()
 
 
 def read_line(words: list[str], takes: frozenset[str], *, long_style: bool = False, to_operand: bool = False) -> Line:

@@ -39,6 +39,7 @@ class Does:
     given: frozenset[str] = field(default="", converter=_words)
     unless: frozenset[str] = field(default="", converter=_words)
     words: str = ""  # a pattern
+    also: str = ""  # a pattern for another operand
     values: str = ""  # a pattern: one of the given options has such a value
     says: str = ""
     bare: bool = False  # only without operands
@@ -49,14 +50,19 @@ class Does:
             return False
         if line.flags & self.unless or (self.bare and line.operands):
             return False
-        given = [value for name, value in line.values if name in self.given]
-        if self.values and not any(map(_pattern(self.values).search, given)):
+        if self.values and not any(map(_pattern(self.values).search, line.value_of(*self.given))):
             return False
-        return not self.words or any(map(_pattern(self.words).search, line.operands))
+        if self.words and not any(map(_pattern(self.words).search, line.operands)):
+            return False
+        return not self.also or any(map(_pattern(self.also).search, line.operands))
 
 
 def _names(text: str) -> tuple[str, ...]:
     return tuple(text.split("|"))
+
+
+def _listed(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
 
 
 def _all(does: Sequence[Does]) -> tuple[Does, ...]:
@@ -72,6 +78,7 @@ class Program:
     takes: frozenset[str] = field(default="", converter=_words)
     long_style: bool = False
     unless: frozenset[str] = field(default="", converter=_words)  # with one of these it only looks
+    runs: tuple[str, ...] = field(default="", converter=_listed)  # options whose value is a shell script
 
 
 def paths_of(to: str, line: Line) -> tuple[str, ...]:

@@ -5,6 +5,13 @@ from constitution.programs.program import Does, Program
 
 __all__ = ["SYSTEM"]
 
+REMOVES = r"^(remove|purge|erase|del|autoremove)$"
+ESSENTIAL = (
+    r"^(kernel.*|linux-image.*|libc6?|glibc|musl|systemd|sudo|python3?|bash|coreutils|openssh-server|apt|dpkg|rpm|dnf"
+    r"|yum|init|util-linux|grub.*|network-manager|initramfs-tools)$"
+)
+LOSES_SYSTEM = "remove what the system cannot do without"
+
 SYSTEM = (
     Program("shutdown", [Does(Effect.POWER, unless="-c", says="shut the machine down")], unless="--show"),
     Program(
@@ -25,6 +32,8 @@ SYSTEM = (
     Program(
         "mount|umount|swapoff|swapon|losetup|pivot_root",
         [
+            Does(Effect.KERNEL, given="-a --all", bare=True, says="change everything that is mounted"),
+            Does(Effect.KERNEL, words="^/$", says="change how the root of the file system is mounted"),
             Does(Effect.MOUNT, words=".", says="change what is mounted"),
             Does(Effect.MOUNT, given="-a --all", says="change what is mounted"),
         ],
@@ -102,9 +111,12 @@ SYSTEM = (
         ],
         takes="-s -n",
         unless="-l -L",
+        long_style=True,
     ),
+    Program("killall5", [Does(Effect.KILL_ALL, says="end every process")]),
+    Program("getent", [Does(Effect.TAKE_KEYS, words=r"^g?shadow$", says="show passwords")]),
     Program(
-        "pkill|killall|killall5|skill|slay",
+        "pkill|killall|skill|slay",
         [
             Does(Effect.KILL_ALL, given="-u -U --user --euid", says="end every process of a user"),
             Does(
@@ -119,6 +131,10 @@ SYSTEM = (
     Program("crontab", [Does(Effect.SCHEDULE, unless="-l", says="change what runs on a schedule")], takes="-u"),
     Program("at|batch", [Does(Effect.SCHEDULE, unless="-l -c", says="run something later")], takes="-f -q -t"),
     Program("stress|stress-ng", [Does(Effect.EXHAUST, says="use up the machine")]),
+    Program("enable", [Does(Effect.PRELOAD, "-f", says="load {path} into the shell")], takes="-f"),
+    Program("hash", [Does(Effect.PRELOAD, "-p", says="put {path} behind another name")], takes="-p"),
+    Program("complete", [], takes="-C -F -W", runs="-C"),
+    Program("tcpdump", [], takes="-z -i -w -r -c", runs="-z"),
     Program("yes", []),
     Program("history", [Does(Effect.COVER_TRACKS, given="-c -d -w", says="erase the record of what was done")]),
     Program(
@@ -155,6 +171,15 @@ SYSTEM = (
         "pacman|yay|paru",
         [Does(Effect.PACKAGES, given="-S -R -U --sync --remove --upgrade", says="change the system's packages")],
         unless="-Q --query -F",
+    ),
+    Program(
+        "apt|apt-get|dnf|yum|zypper|dpkg|rpm|aptitude|apk|pacman",
+        [
+            Does(Effect.PACKAGES_LOSS, also=REMOVES, words=ESSENTIAL, says=LOSES_SYSTEM),
+            Does(Effect.PACKAGES_LOSS, given="--purge -P -r -e --erase -R", words=ESSENTIAL, says=LOSES_SYSTEM),
+        ],
+        takes="-o -c -t",
+        unless="--dry-run -s --simulate -l -L -q -Q",
     ),
     Program(
         "apt|apt-get|dnf|yum|zypper|apk|brew|snap|port|emerge|aptitude|dpkg|rpm|nix-env|flatpak",

@@ -1,6 +1,6 @@
 """From the text of a script to its simple commands, wherever they stand.
 
 `syntax` (text to tree), `second_reading` (substitutions that the tree does not show), `scope` (what is known at a
-point), `escapes`, `words` (nodes to words), `flow` (what goes through pipes), `heredoc`, `redirections`, `blocks`,
-`commands`, `walk` (all of it, in order).
+point), `escapes`, `parameters` (operators of `${name...}`), `words` (nodes to words), `flow` (what goes through pipes),
+`heredoc`, `redirections`, `blocks`, `commands`, `walk` (all of it, in order).
 """

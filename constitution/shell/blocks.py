@@ -3,10 +3,12 @@
 Each function walks one kind of node and returns what the block prints, as far as it is known.
 """
 
+import re
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from constitution.effects import Effect, Finding
-from constitution.shell.flow import ANYTHING, NOTHING, Flow, Origin
+from constitution.shell.flow import ANYTHING, NOTHING, Flow, one_after_the_other
 from constitution.zones import UNKNOWN
 
 if TYPE_CHECKING:
@@ -22,6 +24,7 @@ __all__ = [
     "case_item",
     "for_loop",
     "function",
+    "loop",
     "pipeline",
     "sequence",
     "subshell",
@@ -29,12 +32,8 @@ __all__ = [
 
 
 def sequence(walk: "Walk", node: "Node", stdin: Flow) -> Flow:
-    """Walk what stands one after the other; only a single command has a known output."""
-    flows = [walk.visit(child, stdin) for child in node.named_children]
-    flows = [flow for flow in flows if flow.origin is not Origin.NOTHING]
-    if len(flows) == 1:
-        return flows[0]
-    return ANYTHING if flows else NOTHING
+    """Walk what stands one after the other."""
+    return one_after_the_other([walk.visit(child, stdin) for child in node.named_children])
 
 
 def subshell(walk: "Walk", node: "Node", stdin: Flow) -> Flow:
@@ -59,14 +58,30 @@ def and_or_list(walk: "Walk", node: "Node", stdin: Flow) -> Flow:
     flow = walk.visit(first, stdin)
     for rights in reversed(chain):
         for right in rights:
-            flow = walk.perhaps(right, stdin)
-    return ANYTHING if chain else flow
+            flow = one_after_the_other([flow, walk.perhaps(right, stdin)])
+    return flow
 
 
 def branches(walk: "Walk", node: "Node", stdin: Flow) -> Flow:
-    """`if`, `case`, `while`: conditions and bodies, each of which may or may not run."""
+    """`if` and `elif`: the condition runs, each branch may or may not run."""
+    conditions = {_span(child) for child in node.children_by_field_name("condition")}
     for child in node.named_children:
-        walk.perhaps(child, stdin)
+        if _span(child) in conditions:
+            walk.visit(child, stdin)
+        else:
+            walk.perhaps(child, stdin)
+    return ANYTHING
+
+
+def loop(walk: "Walk", node: "Node", stdin: Flow) -> Flow:
+    """`while` and `until`: twice when the first round leaves something else behind than it found."""
+    if _starts_without_end(node, walk):
+        says = "start more and more programs without end"
+        walk.examiner.report(Finding(Effect.FORK_BOMB, "", says, "the loop", walk.evidence_of(node, ())))
+    before = walk.scope.copy()
+    branches(walk, node, stdin)
+    if walk.scope.variables != before.variables or walk.scope.cwd != before.cwd:
+        branches(walk, node, stdin)
     return ANYTHING
 
 
@@ -99,7 +114,10 @@ def for_loop(walk: "Walk", node: "Node", stdin: Flow) -> Flow:
     if name is not None:
         walk.scope.assign(walk.text_of(name), tuple(dict.fromkeys(words)) or (UNKNOWN,))
     if body is not None:
+        before = dict(walk.scope.variables), walk.scope.cwd
         walk.perhaps(body, stdin)
+        if (walk.scope.variables, walk.scope.cwd) != before:
+            walk.perhaps(body, stdin)
     return ANYTHING
 
 
@@ -129,6 +147,23 @@ def anything_else(walk: "Walk", node: "Node", stdin: Flow) -> Flow:
 
 def _span(node: "Node") -> tuple[int, int]:
     return node.start_byte, node.end_byte
+
+
+ENDLESS = re.compile(
+    rb"while\s+(true|:|1|\[\s*1\s*\]|\(\(\s*1\s*\)\))\s*[;\n]|until\s+(false|\[\s*\])\s*[;\n]|for\s*\(\(\s*;\s*;\s*\)\)"
+)
+PAUSES = re.compile(rb"\b(sleep|wait|read|break|exit|inotifywait|select|timeout)\b")
+
+
+def _starts_without_end(node: "Node", walk: "Walk") -> bool:
+    """Tell whether a loop without end starts programs in the background and never waits."""
+    if ENDLESS.match(walk.source[node.start_byte : node.end_byte]) is None:
+        return False
+    bodies = [child for child in node.named_children if child.type in ("do_group", "compound_statement")]
+    followed = [pair for body in bodies for pair in pairwise(body.children)]
+    waits = (one for one, next_one in followed if next_one.type != "&" and one.is_named)
+    background = any(next_one.type == "&" for _, next_one in followed)
+    return background and not any(PAUSES.search(walk.source[one.start_byte : one.end_byte]) for one in waits)
 
 
 def _calls_itself(body: "Node", name: bytes, source: bytes) -> bool:

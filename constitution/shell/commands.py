@@ -18,23 +18,23 @@ __all__ = ["assign", "assignment_values", "command", "redirected", "unset"]
 
 def command(walk: "Walk", node: "Node", stdin: Flow, extra: list[str] | tuple[str, ...] = ()) -> Flow:
     """Expand a simple command, once for each value that its variables may have, and have it examined."""
-    expander = walk.expander()
+    expander, before = walk.expander(), walk.outputs
+    walk.outputs = []
     argv, stdin = _argv(walk, node, expander, stdin)
     if expander.doubtful:
         for choice in expander.several()[1:]:
             other = walk.expander()
             other.choice = choice
             walk.simple(node, [*_argv(walk, node, other, stdin)[0], *extra], stdin)
-    return walk.simple(node, [*argv, *extra], stdin)
+    flow = walk.simple(node, [*argv, *extra], stdin)
+    _printed(walk, flow, before)
+    return flow
 
 
 def _argv(walk: "Walk", node: "Node", expander: Expander, stdin: Flow) -> tuple[list[str], Flow]:
-    argv, end = list[str](), -1
+    argv, group, end = list[str](), list["Node"](), -1
     for child in node.children:
         kind = child.type
-        if child.start_byte == end and "redirect" not in kind:
-            walk.doubt("the parser splits a word that has no blank in it")
-        end = child.end_byte if "redirect" not in kind else -1
         if kind == "variable_assignment":
             _report(walk, child, assignment_values(walk, child))
         elif kind in ("file_redirect", "herestring_redirect", "heredoc_redirect"):
@@ -42,10 +42,13 @@ def _argv(walk: "Walk", node: "Node", expander: Expander, stdin: Flow) -> tuple[
             stdin = redirect(walk, child, stdin)
         elif kind == "subshell":
             walk.visit(child)
-        elif kind == "command_name":
-            argv.extend(expander.words(child.children[0] if child.child_count == 1 else child))
         else:
-            argv.extend(expander.words(child))
+            if child.start_byte != end:  # else it belongs to the word before: the parser makes two of `$a/$b/c`
+                argv.extend(expander.joined(group))
+                group = []
+            group.append(child.children[0] if kind == "command_name" and child.child_count == 1 else child)
+            end = child.end_byte
+    argv.extend(expander.joined(group))
     return argv, stdin
 
 
@@ -114,17 +117,26 @@ def unset(walk: "Walk", node: "Node", stdin: Flow) -> Flow:
 
 def redirected(walk: "Walk", node: "Node", stdin: Flow) -> Flow:
     """Walk a command with its redirections."""
+    before, walk.outputs = walk.outputs, []
     body = node.child_by_field_name("body")
-    redirects = node.children_by_field_name("redirect")
+    redirects = [child for child in node.named_children if "redirect" in child.type and child != body]
     extra = [word for child in redirects for word in late_words(walk, child)]
     for child in redirects:
         stdin = redirect(walk, child, stdin)
     flow = NOTHING
     if body is not None:
         flow = command(walk, body, stdin, extra) if body.type == "command" else walk.visit(body, stdin)
+    _printed(walk, flow, before)
     for child in redirects:
         flow = _after_heredoc(walk, child, flow)
     return flow
+
+
+def _printed(walk: "Walk", flow: Flow, before: list[str]) -> None:
+    """Have what a command printed go into the files that it was redirected to."""
+    targets, walk.outputs = walk.outputs, before
+    for target in targets:
+        walk.examiner.wrote(target, flow, walk)
 
 
 def _after_heredoc(walk: "Walk", redirect: "Node", flow: Flow) -> Flow:

@@ -4,7 +4,7 @@ from enum import Enum, auto
 
 from attrs import frozen
 
-__all__ = ["ANYTHING", "NOTHING", "Flow", "Origin"]
+__all__ = ["ANYTHING", "EVERY_PROCESS", "NOTHING", "Flow", "Origin", "one_after_the_other"]
 
 
 class Origin(Enum):
@@ -16,12 +16,16 @@ class Origin(Enum):
     FETCHED = auto()
     DECODED = auto()
     FILE = auto()
+    SHELL = auto()  # what a shell prints that takes its commands from elsewhere
     ANYTHING = auto()
 
 
 @frozen
 class Flow:
-    """The content of a pipe. `text` is set for TEXT; `names` (each below a known folder) for NAMES and FILE."""
+    """The content of a pipe. `text` is set for TEXT; `names` (each below a known folder) for NAMES and FILE.
+
+    The text of ANYTHING is the part that is known.
+    """
 
     origin: Origin
     text: str = ""
@@ -30,3 +34,19 @@ class Flow:
 
 NOTHING = Flow(Origin.NOTHING)
 ANYTHING = Flow(Origin.ANYTHING)
+EVERY_PROCESS = Flow(Origin.NAMES, names=("-1",))
+"""The numbers of all processes of a user: to `kill`, as good as -1."""
+
+STRONGEST = (Origin.SHELL, Origin.FETCHED, Origin.DECODED)
+
+
+def one_after_the_other(flows: list[Flow]) -> Flow:
+    """Return what several commands print together."""
+    flows = [flow for flow in flows if flow.origin is not Origin.NOTHING]
+    if len(flows) < 2:
+        return flows[0] if flows else NOTHING
+    text = "".join(flow.text for flow in flows)
+    if all(flow.origin is Origin.TEXT for flow in flows):
+        return Flow(Origin.TEXT, text)
+    origins = {flow.origin for flow in flows}
+    return Flow(next((origin for origin in STRONGEST if origin in origins), Origin.ANYTHING), text)

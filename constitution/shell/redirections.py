@@ -2,14 +2,16 @@
 
 from typing import TYPE_CHECKING
 
-from constitution.shell.flow import ANYTHING, Flow, Origin
+from constitution.shell.flow import Flow, Origin
 from constitution.shell.heredoc import backtick_scripts, body_of, is_quoted
-from constitution.zones import UNKNOWN
+from constitution.zones import FETCHED, UNKNOWN
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
     from constitution.shell.walk import Walk
+
+PRINTS = frozenset({">", ">>", ">|", "&>", "&>>"})
 
 __all__ = ["late_words", "redirect"]
 
@@ -28,7 +30,9 @@ def redirect(walk: "Walk", node: "Node", stdin: Flow) -> Flow:
     """Report what a redirection opens and return the input that it leaves."""
     if node.type == "herestring_redirect":
         text = "".join(walk.expander().text(child) for child in node.named_children)
-        return Flow(Origin.TEXT, text) if UNKNOWN not in text else ANYTHING
+        if UNKNOWN not in text:
+            return Flow(Origin.TEXT, text + "\n")
+        return Flow(Origin.FETCHED) if FETCHED in text else Flow(Origin.ANYTHING, text)
     if node.type == "heredoc_redirect":
         return _heredoc(walk, node, stdin)
     targets = node.children_by_field_name("destination")[:1]
@@ -43,6 +47,8 @@ def _open(walk: "Walk", operator: str, words: list[str], stdin: Flow) -> Flow:
         if operator in (">&", "<&") and (word.isdigit() or word == "-"):
             continue
         walk.examiner.redirect(operator, word, walk)
+        if operator in PRINTS:
+            walk.outputs.append(word)
         if operator == "<":
             stdin = Flow(Origin.FILE, names=(word,))
     return stdin

@@ -5,13 +5,14 @@ shows one is doubtful: it is judged all the same, but never allowed.
 """
 
 import re
+from collections.abc import Callable, Iterator
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from attrs import frozen
 
 if TYPE_CHECKING:
-    from tree_sitter import Node
+    from tree_sitter import Node, Parser
 
 __all__ = ["MAX_BYTES", "Script", "parse"]
 
@@ -28,6 +29,13 @@ ASCII = bytes(range(128)) + b"x" * 128
 """What the parser gets to see: its scanner reads memory that is not its own when it meets wide characters, and dies.
 Every byte that is not ASCII belongs to a word; a letter stands for it, and all offsets stay right.
 """
+
+LINE_START = re.compile(r"\n\\(?:\n|(?=[\w./-]))")
+"""A backslash at the start of a line, which the parser takes for one more word of the line before."""
+
+BLANK = re.compile(r"\$IFS(?![A-Za-z0-9_])")
+BRACED = re.compile(r"(^|[;&|(]|[;&|(\n]\s*)(\{[^\s{},;&|()<>'\"$`\\]+(?:,[^\s{},;&|()<>'\"$`\\]*)+\})(?=$|[\s;&|)])")
+"""`{rm,-rf,x}` as a command, which is the command `rm -rf x`."""
 
 MISREAD = (
     (re.compile(r"\bcoproc\b\s+\w+\s*[{(]"), "a named coprocess"),
@@ -49,28 +57,68 @@ class Script:
     doubt: str = ""
 
 
+def parse(text: str) -> Script:
+    """Parse shell text. Total: what is too long has no tree, and what is misread or broken has a doubt."""
+    doubt = _doubt(text)
+    if "\\\n" in text and CONTINUED_WORD.search(text) and "'" not in text and "<<" not in text:
+        text = CONTINUATION.sub(r"\1", text)
+    source = _plainly(text).encode("utf-8", "surrogatepass")
+    if len(source) > MAX_BYTES:
+        return Script(None, b"", f"the text is longer than {MAX_BYTES} bytes")
+    root = _root(source)
+    if root.has_error:
+        doubt = doubt or "the text does not parse as shell"
+    elif text.count("`") > 2 and any(node.type == "``" for node in _nodes(root)):
+        return _with_dollars(text, doubt)
+    elif "\n\\" in text and any(source[node.start_byte : node.start_byte + 1] == b"\n" for node in _words(root)):
+        doubt = doubt or "a line begins with a backslash"
+    return Script(root, source, doubt)
+
+
+def _nodes(root: "Node") -> Iterator["Node"]:
+    pending = [root]
+    while pending:
+        node = pending.pop()
+        yield node
+        pending.extend(node.children)
+
+
+def _words(root: "Node") -> Iterator["Node"]:
+    return (node for node in _nodes(root) if node.type == "word")
+
+
+def _with_dollars(text: str, doubt: str) -> Script:
+    """Parse again with `$(...)` for backticks: of two pairs in a command the parser makes one."""
+    parts = re.split(r"(\\.|'[^']*'|`)", text, flags=re.S)
+    marks = [index for index, part in enumerate(parts) if part == "`"]
+    for number, index in enumerate(marks):
+        parts[index] = ")" if number % 2 else "$("
+    root = _root("".join(parts).encode("utf-8", "surrogatepass"))
+    if len(marks) % 2 or root.has_error or any(node.type == "``" for node in _nodes(root)):
+        doubt = doubt or "the parser does not see where backticks end"
+    return Script(root, "".join(parts).encode("utf-8", "surrogatepass"), doubt)
+
+
 @cache
-def _language() -> Any:
+def _parser() -> "Callable[[], Parser]":
     import tree_sitter
     import tree_sitter_bash
 
-    return tree_sitter.Language(tree_sitter_bash.language())
+    language, parser = tree_sitter.Language(tree_sitter_bash.language()), tree_sitter.Parser
+    return lambda: parser(language)
 
 
-def parse(text: str) -> Script:
-    """Parse shell text. Total: what is too long has no tree, and what is misread or broken has a doubt."""
-    import tree_sitter
+def _root(source: bytes) -> "Node":
+    return _parser()().parse(source.translate(ASCII)).root_node
 
-    doubt = _doubt(text)
-    if CONTINUED_WORD.search(text) and "'" not in text and "<<" not in text:
-        text = CONTINUATION.sub(r"\1", text)
-    source = text.encode("utf-8", "surrogatepass")
-    if len(source) > MAX_BYTES:
-        return Script(None, b"", f"the text is longer than {MAX_BYTES} bytes")
-    root = tree_sitter.Parser(_language()).parse(source.translate(ASCII)).root_node
-    if root.has_error:
-        doubt = doubt or "the text does not parse as shell"
-    return Script(root, source, doubt)
+
+def _plainly(text: str) -> str:
+    """Write what the parser does not understand in a way that it does; as long as before, so that places stay right."""
+    if "\n\\" in text:
+        text = LINE_START.sub(lambda match: "\n" + " " * (len(match[0]) - 1), text)
+    if "$IFS" in text and "IFS=" not in text:
+        text = BLANK.sub("    ", text)
+    return BRACED.sub(lambda match: match[1] + re.sub("[{},]", " ", match[2]), text) if "{" in text else text
 
 
 def _doubt(text: str) -> str:
@@ -80,4 +128,6 @@ def _doubt(text: str) -> str:
         return "the text holds characters that are not text"
     if "\\\n" in text and CONTINUED_WORD.search(text) and ("'" in text or "<<" in text):
         return "a word is continued on the next line"
+    if "<<" not in text and "coproc" not in text and "time" not in text:
+        return ""
     return next((why for pattern, why in MISREAD if pattern.search(text)), "")

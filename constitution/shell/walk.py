@@ -44,6 +44,12 @@ class Examiner(Protocol):
     def assigned(self, name: str, values: tuple[str, ...], walk: "Walk") -> None:
         """Take an assignment to a variable."""
 
+    def wrote(self, target: str, flow: Flow, walk: "Walk") -> None:
+        """Take what a command printed into a file."""
+
+    def substitute_file(self, flow: Flow, walk: "Walk") -> str:
+        """Take what a process substitution prints; return the name of the file that stands for it."""
+
     def report(self, finding: Finding) -> None:
         """Take a finding about the script itself."""
 
@@ -55,6 +61,7 @@ class Budget:
         self.commands = 0
         self.depth = 0
         self.characters = 0
+        self.called: dict[int, Node] = {}  # functions by the number of their body, which counts while the body is held
 
 
 class Walk:
@@ -69,8 +76,8 @@ class Walk:
         self.outer = outer
         self.evidence = outer or Evidence("")
         self.source = b""
-        self.active: tuple[str, ...] = ()
-        self.called: set[str] = set()
+        self.active: tuple[int, ...] = ()  # functions that are being walked
+        self.outputs: list[str] = []  # files that the command at hand prints into
 
     def run(self, text: str, stdin: Flow = NOTHING) -> Flow:
         """Walk a whole script and return what it would write to its standard output."""
@@ -98,9 +105,9 @@ class Walk:
             effect = Effect.RUN_FETCHED_CODE if FETCHED in text else Effect.RUN_UNKNOWN_CODE
             self.examiner.report(Finding(effect, "", "run text that cannot be known", "", self.evidence))
         self.budget.depth += 1
-        flow = Walk(self.examiner, scope or self.scope, self.budget, self.evidence).run(
-            text.replace(FETCHED, "$_UNKNOWN_").replace(UNKNOWN, "$_UNKNOWN_"), stdin
-        )
+        inner = Walk(self.examiner, scope or self.scope, self.budget, self.evidence)
+        inner.active = self.active
+        flow = inner.run(text.replace(FETCHED, "$_UNKNOWN_").replace(UNKNOWN, "$_UNKNOWN_"), stdin)
         self.budget.depth -= 1
         return flow
 
@@ -152,14 +159,14 @@ class Walk:
     def _uncalled(self) -> None:
         """Walk functions that nobody called, their arguments unknown."""
         for name, (body, source) in list(self.scope.functions.items()):
-            if name not in self.called and name not in self.active:
+            if body.id not in self.budget.called:
                 self.call(name, body, source, None, NOTHING)
 
     def call(self, name: str, body: "Node", source: bytes, arguments: tuple[str, ...] | None, stdin: Flow) -> Flow:
         """Walk the body of a function with its arguments."""
-        self.called.add(name)
+        self.budget.called[body.id] = body
         outside, positional = (self.source, self.active), self.scope.positional
-        self.source, self.active, self.scope.positional = source, (*self.active, name), arguments
+        self.source, self.active, self.scope.positional = source, (*self.active, body.id), arguments
         flow = self.visit(body, stdin)
         (self.source, self.active), self.scope.positional = outside, positional
         return flow
@@ -179,10 +186,10 @@ class Walk:
     def invoke(self, argv: list[str], stdin: Flow) -> Flow:
         """Examine words as a command in this scope: a function, an alias, or a program."""
         name = argv[0]
-        if name in self.active:
-            return ANYTHING
         if name in self.scope.functions:
             body, source = self.scope.functions[name]
+            if body.id in self.active:
+                return ANYTHING
             return self.call(name, body, source, tuple(argv[1:]), stdin)
         if name in self.scope.aliases:
             self.nested(" ".join([self.scope.aliases[name], *argv[1:]]), stdin)
@@ -190,7 +197,7 @@ class Walk:
 
     def expander(self) -> Expander:
         """Return an expander of words in this scope."""
-        return Expander(self.source, self.scope, self.substitute)
+        return Expander(self.source, self.scope, self.substitute, self.substitute_file)
 
     def substitute(self, node: "Node") -> str:
         """Walk a substitution in a copy of the scope and return its text where that is known."""
@@ -200,6 +207,11 @@ class Walk:
         if flow.origin is Origin.NAMES and flow.names:
             return flow.names[0]
         return FETCHED if flow.origin in (Origin.FETCHED, Origin.DECODED) else UNKNOWN
+
+    def substitute_file(self, node: "Node") -> str:
+        """Walk a process substitution and return the name of the file that stands for it."""
+        stdin = ANYTHING if self.source[node.start_byte : node.start_byte + 1] == b">" else NOTHING
+        return self.examiner.substitute_file(self.isolated(lambda: blocks.sequence(self, node, stdin)), self)
 
     def text_of(self, node: "Node") -> str:
         """Return the source text of a node."""
@@ -230,8 +242,8 @@ VISITORS: dict[str, Visitor] = {
     "pipeline": blocks.pipeline,
     "list": blocks.and_or_list,
     "if_statement": blocks.branches,
-    "while_statement": blocks.branches,
-    "c_style_for_statement": blocks.branches,
+    "while_statement": blocks.loop,
+    "c_style_for_statement": blocks.loop,
     "for_statement": blocks.for_loop,
     "case_statement": blocks.case,
     "case_item": blocks.case_item,

@@ -10,6 +10,7 @@ from itertools import islice, product
 from typing import TYPE_CHECKING, Literal
 
 from constitution.shell.escapes import unescape_ansi, unescape_bare, unescape_double
+from constitution.shell.parameters import DEFAULTS, applied
 from constitution.shell.scope import Scope
 from constitution.zones import UNKNOWN
 
@@ -29,8 +30,15 @@ SPECIAL = re.compile(r"[\\~{*?\[$`]")
 class Expander:
     """Turns nodes of one source into words, in one scope. `substitute` runs a substitution and returns its text."""
 
-    def __init__(self, source: bytes, scope: Scope, substitute: "Callable[[Node], str]") -> None:
+    def __init__(
+        self,
+        source: bytes,
+        scope: Scope,
+        substitute: "Callable[[Node], str]",
+        substitute_file: "Callable[[Node], str]",
+    ) -> None:
         self.source = source
+        self.substitute_file = substitute_file
         self.scope = scope
         self.substitute = substitute
         self.choice: dict[str, str] = {}
@@ -46,6 +54,12 @@ class Expander:
         elif kind in ("expansion", "simple_expansion", "string") and (spliced := self._spliced(node)) is not None:
             return spliced
         return _fields(self._pieces(node), self.scope)
+
+    def joined(self, nodes: "list[Node]") -> list[str]:
+        """Return the words that nodes without a blank between them stand for."""
+        if len(nodes) == 1:
+            return self.words(nodes[0])
+        return _fields([piece for node in nodes for piece in self._pieces(node)], self.scope)
 
     def text(self, node: "Node") -> str:
         """Return the one text that a node stands for where no splitting happens: assignments, here-strings."""
@@ -103,6 +117,29 @@ class Expander:
             return [(self._value(self.text_of(name)), "split")]
         return self._opaque(node)
 
+    def _parameter(self, node: "Node") -> list[Piece]:
+        """`${name}`, and `${name` with an operator behind it."""
+        parts = node.children[1:-1]
+        if len(parts) < 2 or parts[0].type != "variable_name" or parts[1].is_named:
+            return self._variable(node)
+        words = [self._argument(part) for part in parts[2:] if part.is_named]
+        name, operator = self.text_of(parts[0]), parts[1].type
+        word, second = (*words, "", "")[:2]
+        value = self._value(name)
+        if value == UNKNOWN and operator in DEFAULTS and words and UNKNOWN not in word:
+            return [(self._either_of(self.text_of(node), word), "split")]
+        changed = applied(operator, value, word, second) if UNKNOWN not in value + word + second else None
+        return [(UNKNOWN if changed is None else changed, "split")]
+
+    def _argument(self, node: "Node") -> str:
+        """Return the text of what stands behind an operator; patterns stay as they are."""
+        return self.text_of(node) if node.type == "regex" else "".join(text for text, _ in self._pieces(node))
+
+    def _either_of(self, name: str, default: str) -> str:
+        """Return one of the values of a variable that may be set, or not, so that its default counts."""
+        self.scope.variables.setdefault(name, (UNKNOWN, default))
+        return self._value(name)
+
     def _value(self, name: str) -> str:
         if name in self.choice:
             return self.choice[name]
@@ -123,8 +160,7 @@ class Expander:
         return [(self.substitute(node), "split")]
 
     def _process(self, node: "Node") -> list[Piece]:
-        self.substitute(node)
-        return [("/dev/fd/63", "quoted")]
+        return [(self.substitute_file(node), "quoted")]
 
     def _brace(self, node: "Node") -> list[Piece]:
         return [(self.text_of(node), "bare")]
@@ -158,7 +194,7 @@ READERS: dict[str, "Callable[[Expander, Node], list[Piece]]"] = {
     "ansi_c_string": Expander._ansi,
     "translated_string": Expander._translated,
     "simple_expansion": Expander._variable,
-    "expansion": Expander._variable,
+    "expansion": Expander._parameter,
     "command_substitution": Expander._substitution,
     "process_substitution": Expander._process,
     "brace_expression": Expander._brace,

@@ -4,11 +4,13 @@ import re
 from typing import TYPE_CHECKING
 
 from constitution.effects import Effect
-from constitution.interpreters import SED_STARTS, Reading, read_awk, read_code, read_python
+from constitution.interpreters import SED_SCRIPT, SED_STARTS, Reading, read_awk
+from constitution.lexicon import read_code
 from constitution.programs.options import read_line
+from constitution.python_code import read_python
 from constitution.shell.flow import NOTHING, Flow
-from constitution.special.shells import run_file, run_input
-from constitution.zones import UNKNOWN
+from constitution.special.shells import INPUTS, run_file, run_input
+from constitution.zones import FETCHED, UNKNOWN
 
 if TYPE_CHECKING:
     from constitution.examination import Examination
@@ -33,8 +35,8 @@ def python(examination: "Examination", name: str, argv: list[str], stdin: Flow, 
         examination.examine([modules[0], *line.operands], stdin, walk)
     if line.value_of("-c", "-m") or line.flags & {"-V", "--version", "-h", "--help"}:
         return
-    if line.operands and line.operands[0] != "-":
-        run_file(examination, name, line.operands[0], walk)
+    if line.operands and line.operands[0] not in INPUTS:
+        run_file(examination, name, line.operands[0], walk, read)
     else:
         run_input(examination, name, stdin, walk, read)
 
@@ -66,6 +68,9 @@ INLINE = {
 }
 
 
+JAVASCRIPT = ("node", "nodejs", "deno", "bun")
+
+
 def interpreter(examination: "Examination", name: str, argv: list[str], stdin: Flow, walk: "Walk") -> None:
     """Perl, Ruby, Node and others with code in an option, in a file, or in their input."""
     options = frozenset(INLINE[name].split())
@@ -73,7 +78,7 @@ def interpreter(examination: "Examination", name: str, argv: list[str], stdin: F
     codes = line.value_of(*options)
 
     def read(code: str) -> None:
-        touched(examination, name, read_code(code), code, walk)
+        touched(examination, name, read_code(code, backticks=name not in JAVASCRIPT), code, walk)
 
     for code in codes:
         read(code)
@@ -82,8 +87,8 @@ def interpreter(examination: "Examination", name: str, argv: list[str], stdin: F
             examination.found(Effect.WRITE, walk, program=name, path=file)
     if codes or line.flags & {"-v", "--version", "--help", "-h", "-c", "--check", "--test"}:
         return
-    if line.operands:
-        run_file(examination, name, line.operands[0], walk)
+    if line.operands and line.operands[0] not in INPUTS:
+        run_file(examination, name, line.operands[0], walk, read)
     else:
         run_input(examination, name, stdin, walk, read)
 
@@ -109,14 +114,19 @@ def sed(examination: "Examination", name: str, argv: list[str], stdin: Flow, wal
     for script in (*line.value_of("-e", "--expression"), *line.operands[:1]):
         if SED_STARTS.search(script):
             examination.found(Effect.RISKY_CODE, walk, program=name, says="run a sed script that starts programs")
+        for text in SED_SCRIPT.findall(script):
+            walk.nested(text)
 
 
 def editor(examination: "Examination", name: str, argv: list[str], stdin: Flow, walk: "Walk") -> None:
-    """vim, ed and debuggers: commands in options may start programs with `!` or `shell`."""
+    """vim, ed and debuggers: commands in options, or in the input, may start programs with `!` or `shell`."""
     line = read_line(argv[1:], frozenset(("-c", "-ex", "--cmd", "-S", "--eval-command")), long_style=True)
     for text in (*line.value_of("-c", "-ex", "--cmd", "--eval-command"), *(w[1:] for w in argv[1:] if w[:1] == "+")):
         if match := re.search(r"(?:!|\bshell\b|\bsystem\()(.*)", text, re.S):
             walk.nested(match[1].strip(" )'\""))
+    for text in stdin.text.splitlines():
+        if match := re.match(r"\s*(?::?!|shell\s)(.*)", text):
+            walk.nested(match[1])
 
 
 SCREEN_TAKES = frozenset(("-S", "-L", "-t", "-c", "-s", "-h", "-p", "-X", "-r", "-x"))
@@ -133,14 +143,27 @@ def terminal(examination: "Examination", name: str, argv: list[str], stdin: Flow
             examination.examine(list(command), NOTHING, walk)
 
 
+DEEDS = {
+    "fetched": (Effect.RUN_FETCHED_CODE, "run code that was downloaded or decoded"),
+    "shell": (Effect.GIVE_SHELL, "give another machine a shell"),
+    "network": (Effect.NETWORK, "reach another machine"),
+    "leak": (Effect.LEAK, "send the environment to another machine"),
+    "forks": (Effect.FORK_BOMB, "start itself again and again"),
+}
+
+
 def touched(examination: "Examination", name: str, reading: Reading, code: str, walk: "Walk") -> None:
     """Report what inline code does."""
     if UNKNOWN in code:
-        examination.found(Effect.RUN_UNKNOWN_CODE, walk, program=name)
+        effect = Effect.RUN_FETCHED_CODE if FETCHED in code else Effect.RUN_UNKNOWN_CODE
+        examination.found(effect, walk, program=name)
     for script in reading.scripts:
         walk.nested(script)
     effects = {"delete_tree": Effect.DELETE_TREE, "delete": Effect.DELETE, "write": Effect.WRITE, "read": Effect.READ}
     for kind, path in reading.paths:
         examination.found(effects[kind], walk, program=name, path=path or UNKNOWN)
+    for deed in reading.deeds:
+        effect, says = DEEDS[deed]
+        examination.found(effect, walk, program=name, says=says)
     for risk in reading.risks:
         examination.found(Effect.RISKY_CODE, walk, program=name, says=risk)

@@ -1,9 +1,12 @@
 """What a command prints, as far as it matters behind a pipe or in a substitution."""
 
+from collections.abc import Callable
+
 from constitution.programs.options import Line, read_line
 from constitution.shell.escapes import unescape_ansi
-from constitution.shell.flow import ANYTHING, NOTHING, Flow, Origin
+from constitution.shell.flow import ANYTHING, EVERY_PROCESS, NOTHING, Flow, Origin
 from constitution.special.search import find_roots, found_below
+from constitution.wrappers import SHELLS
 from constitution.zones import FOUND, UNKNOWN
 
 __all__ = ["output_of"]
@@ -26,6 +29,11 @@ FETCHES = frozenset(
         "host",
         "ssh",
         "scp",
+        "telnet",
+        "socat",
+        "drill",
+        "ftp",
+        "sftp",
     ]
 )
 DECODES = frozenset(
@@ -52,21 +60,53 @@ NAMES_FILES = frozenset(["ls", "fd", "fdfind", "rg", "grep", "egrep"])
 
 def output_of(name: str, argv: list[str], stdin: Flow) -> Flow:
     """Return what a command prints, as far as it matters behind a pipe or in a substitution."""
-    if name == "echo":
-        return _echo(argv[1:])
-    if name == "printf":
-        return _printf(argv[1:])
+    if name in PRINTERS:
+        return PRINTERS[name](argv, stdin)
     if name in FETCHES:
         return Flow(Origin.FETCHED)
+    if _is_setting(name, argv):
+        return Flow(Origin.TEXT, "\n")
     if name in DECODES and (name not in ("base64", "base32") or not {"-d", "--decode", "-D", "-di"}.isdisjoint(argv)):
         return stdin if name == "tr" and argv[1:] == ["\\n", "\\0"] else Flow(Origin.DECODED)
-    if (
-        name in ("cat", "tee")
-        and stdin.origin is not Origin.NOTHING
-        and (name == "tee" or len(argv) == 1 or argv[1:] == ["-"])
-    ):
+    if name == "cat" and stdin.origin is not Origin.NOTHING and (len(argv) == 1 or argv[1:] == ["-"]):
         return stdin
     return _names(name, argv, stdin)
+
+
+def _where(argv: list[str], stdin: Flow) -> Flow:
+    """`which NAME`, `command -v NAME`: a file that is as good as its name."""
+    names = [word for word in argv[1:] if not word.startswith("-")]
+    looks = argv[0] != "command" or "-v" in argv[1:2]
+    return Flow(Origin.TEXT, names[0]) if len(names) == 1 and looks else ANYTHING
+
+
+def _commanded(argv: list[str], stdin: Flow) -> Flow:
+    """A shell that takes its commands from its input, of which nothing is known."""
+    return Flow(Origin.SHELL) if stdin.origin in (Origin.FILE, Origin.FETCHED, Origin.ANYTHING) else ANYTHING
+
+
+def _processes(argv: list[str], stdin: Flow) -> Flow:
+    """`ps` shows every process, `pgrep -u` those of a user."""
+    return EVERY_PROCESS if argv[0].endswith("ps") or {"-u", "-U", "--euid", "."} & set(argv) else ANYTHING
+
+
+def _numbers(argv: list[str], stdin: Flow) -> Flow:
+    """Filters that take a column out of a list of processes."""
+    return EVERY_PROCESS if stdin == EVERY_PROCESS and not any("/" in word for word in argv[1:]) else ANYTHING
+
+
+SETTINGS = frozenset("completion completions hook init shellenv activate ssh-agent shell.bash shell.zsh".split())  # noqa: SIM905
+SETTLERS = frozenset(
+    """
+    kubectl helm docker gh direnv pyenv rbenv nodenv jenv brew conda mamba starship zoxide fnm mise asdf fzf atuin npm
+    pip cargo rustup poetry uv kind minikube k3d oc flux argocd terraform ssh-agent dircolors thefuck opam luarocks
+    """.split()  # noqa: SIM905
+)
+
+
+def _is_setting(name: str, argv: list[str]) -> bool:
+    """Tools that print settings for the shell that called them: `eval "$(direnv hook bash)"`."""
+    return name in SETTLERS and (name in ("ssh-agent", "dircolors") or not SETTINGS.isdisjoint(argv[1:3]))
 
 
 def _names(name: str, argv: list[str], stdin: Flow) -> Flow:
@@ -81,7 +121,7 @@ def _names(name: str, argv: list[str], stdin: Flow) -> Flow:
     if name == "pwd":
         return Flow(Origin.NAMES, names=(".",))
     if name in ("grep", "egrep", "head", "tail", "sort", "uniq", "tac") and stdin.origin is Origin.NAMES:
-        return stdin
+        return ANYTHING if "grep" in name and stdin == EVERY_PROCESS else stdin
     if name in NAMES_FILES and (
         name not in ("grep", "egrep", "rg") or any(word[:1] == "-" and "l" in word for word in argv[1:])
     ):
@@ -120,3 +160,16 @@ def _printf(words: list[str]) -> Flow:
 
 def _escaped(text: str) -> Flow:
     return Flow(Origin.TEXT, unescape_ansi(text.replace("\\0", "\\")))
+
+
+PRINTERS: dict[str, Callable[[list[str], Flow], Flow]] = {
+    "echo": lambda argv, _: _echo(argv[1:]),
+    "printf": lambda argv, _: _printf(argv[1:]),
+    "which": _where,
+    "type": _where,
+    "command": _where,
+    "tee": lambda _, stdin: stdin,
+    **dict.fromkeys(("ps", "pgrep", "pidof"), _processes),
+    **dict.fromkeys(("awk", "cut", "sed"), _numbers),
+    **dict.fromkeys(SHELLS, _commanded),
+}

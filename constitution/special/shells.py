@@ -11,7 +11,9 @@ if TYPE_CHECKING:
     from constitution.examination import Examination
     from constitution.shell.walk import Walk
 
-__all__ = ["run_file", "run_input", "shell", "source"]
+__all__ = ["INPUTS", "run_file", "run_input", "shell", "source"]
+
+INPUTS = ("-", "/dev/stdin", "/proc/self/fd/0", "/dev/fd/0")
 
 
 def shell(examination: "Examination", name: str, argv: list[str], stdin: Flow, walk: "Walk") -> None:
@@ -29,8 +31,8 @@ def shell(examination: "Examination", name: str, argv: list[str], stdin: Flow, w
         return
     for file in line.value_of("--rcfile", "--init-file"):
         examination.found(Effect.EXECUTE, walk, program=name, path=file)
-    if line.operands and "-s" not in line.flags and line.operands[0] not in ("-", "/dev/stdin"):
-        run_file(examination, name, line.operands[0], walk)
+    if line.operands and "-s" not in line.flags and line.operands[0] not in INPUTS:
+        run_file(examination, name, line.operands[0], walk, walk.nested)
     else:
         run_input(examination, name, stdin, walk, walk.nested)
 
@@ -39,12 +41,14 @@ def _plus(word: str) -> str:
     return "-" + word[1:] if word.startswith("+") and len(word) > 1 else word
 
 
-def run_file(examination: "Examination", name: str, file: str, walk: "Walk") -> None:
-    """A file is run as a script; one that a process substitution makes has been walked already, but prints anything."""
-    if file.startswith("/dev/fd/"):
-        examination.found(Effect.RUN_FETCHED_CODE, walk, program=name)
-    else:
+def run_file(
+    examination: "Examination", name: str, file: str, walk: "Walk", read: Callable[[str], object] | None = None
+) -> None:
+    """A file is run as a script. What the command writes to it, or prints into a process substitution, is read."""
+    if not file.startswith("/dev/fd/"):
         examination.found(Effect.EXECUTE, walk, program=name, path=file)
+    if read is not None:
+        examination.run_written(file, walk, lambda flow: run_input(examination, name, flow, walk, read))
 
 
 def run_input(examination: "Examination", name: str, stdin: Flow, walk: "Walk", read: Callable[[str], object]) -> None:
@@ -58,9 +62,13 @@ def run_input(examination: "Examination", name: str, stdin: Flow, walk: "Walk", 
             examination.found(Effect.EXECUTE, walk, program=name, path=file)
     elif stdin.origin is not Origin.NOTHING:
         examination.found(Effect.RUN_UNKNOWN_CODE, walk, program=name)
+        if stdin.text:
+            read(stdin.text)
 
 
 def source(examination: "Examination", name: str, argv: list[str], stdin: Flow, walk: "Walk") -> None:
     """`source FILE` and `. FILE`."""
-    if len(argv) > 1:
-        run_file(examination, name, argv[1], walk)
+    if len(argv) > 1 and argv[1] in INPUTS:
+        run_input(examination, name, stdin, walk, walk.nested)
+    elif len(argv) > 1:
+        run_file(examination, name, argv[1], walk, walk.nested)

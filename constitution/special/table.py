@@ -6,7 +6,10 @@ from typing import TYPE_CHECKING
 from constitution.shell.flow import Flow
 from constitution.special.builtins import alias, change_folder, print_to_variable, read_variables, set_arguments, trap
 from constitution.special.code import INLINE, awk, editor, interpreter, python, sed, terminal
+from constitution.special.contents import copy, curl, tee, wget
+from constitution.special.later import at, cmake, crontab, make
 from constitution.special.search import find, tar, xargs
+from constitution.special.settings import database, git, look_up
 from constitution.special.shells import shell, source
 
 if TYPE_CHECKING:
@@ -29,7 +32,7 @@ SPECIAL: dict[str, Special] = {
     "gxargs": xargs,
     "sed": sed,
     "gsed": sed,
-    **dict.fromkeys(("vim", "vi", "nvim", "ex", "view", "gdb", "lldb", "emacs"), editor),
+    **dict.fromkeys(("vim", "vi", "nvim", "ex", "ed", "red", "view", "gdb", "lldb", "emacs"), editor),
     "tmux": terminal,
     "screen": terminal,
     "tar": tar,
@@ -46,6 +49,17 @@ SPECIAL: dict[str, Special] = {
     "alias": alias,
     "trap": trap,
     "set": set_arguments,
+    "curl": curl,
+    **dict.fromkeys(("wget", "aria2c", "axel"), wget),
+    **dict.fromkeys(("cp", "mv", "ln", "install", "gcp", "gmv"), copy),
+    **dict.fromkeys(("tee", "sponge"), tee),
+    "crontab": crontab,
+    **dict.fromkeys(("at", "batch"), at),
+    **dict.fromkeys(("make", "gmake"), make),
+    "cmake": cmake,
+    "git": git,
+    **dict.fromkeys(("psql", "mysql", "mariadb", "sqlite3", "duckdb"), database),
+    **dict.fromkeys(("dig", "nslookup", "host", "ping", "ping6", "drill", "whois", "getent"), look_up),
     "awk": awk,
     "gawk": awk,
     "mawk": awk,

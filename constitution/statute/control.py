@@ -130,7 +130,7 @@ CONTROL = (
         Effect.SCHEDULE,
         (),
         ask,
-        match=("crontab -r", "crontab jobs", "at now -f x", "echo ls | at now"),
+        match=("crontab -", "crontab jobs", "at now -f x", "echo ls | at now", "echo '0 1 * * * make' | crontab -"),
         near_miss=("crontab -l", "atq", "cat crontab.txt"),
     ),
     Rule(
@@ -141,6 +141,15 @@ CONTROL = (
         ask,
         match=("apt-get install x", "dnf remove y", "pacman -Rns x"),
         near_miss=("apt list", "dpkg -l", "apt-cache search x"),
+    ),
+    Rule(
+        "remove_essential_packages",
+        "packages",
+        Effect.PACKAGES_LOSS,
+        (),
+        deny,
+        match=("apt-get remove -y python3", "yum remove kernel", "dpkg --purge libc6", "apt purge systemd sudo"),
+        near_miss=("apt list python3", "dpkg -l libc6", "pip list", "rpm -q kernel"),
     ),
     Rule(
         "cover_tracks",

@@ -18,7 +18,7 @@ FORM = (
         Effect.UNREADABLE,
         (),
         Level.ask,
-        match=("echo 'a", "if true", "{rm,-rf,/}", "ls \x07", "cat <<A <<B\na\nA\nb\nB", "time { ls; }"),
+        match=("echo 'a", "if true", "{r'm',-rf,/}", "ls \x07", "cat <<A <<B\na\nA\nb\nB", "time { ls; }"),
         near_miss=("echo 'a'", "if true; then ls; fi", "echo {a,b}", "ls", "cat <<A\nx\nA", "time ls"),
     ),
 )

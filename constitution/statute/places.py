@@ -5,4 +5,4 @@ from constitution.effects import Zone
 __all__ = ["BEYOND", "CRITICAL"]
 
 CRITICAL = (Zone.SYSTEM, Zone.DEVICE, Zone.SECRET, Zone.HOME_ROOT)
-BEYOND = (*CRITICAL, Zone.HOME, Zone.OUTSIDE, Zone.STARTUP)
+BEYOND = (*CRITICAL, Zone.HOME, Zone.KEEPS_SECRETS, Zone.OUTSIDE, Zone.PRIVATE_OUTSIDE, Zone.STARTUP)

@@ -182,5 +182,5 @@ async def test_what_a_log_cannot_hold_is_told_in_words(make_agent: MakeAgent, tm
     run = await agent.run("Go")
 
     [finished] = [record for record in recorded(agent).records if record["name"] == "tool_finished"]
-    assert finished["data"]["details"] == {"raw": "0001", "mean": "nan", "seen": [1, 2]}
+    assert finished["data"]["details"] == {"raw": "AAE=", "mean": "nan", "seen": [1, 2]}
     assert texts(run.messages) == ["Go", "", "measured", "Done."]

@@ -12,6 +12,7 @@ from agent.events import (
     ActionDescribed,
     AnswerCommitted,
     ApprovalAnswered,
+    ApprovalAsked,
     CallAnswered,
     InferenceFailed,
     InferenceFinished,
@@ -26,6 +27,7 @@ from agent.events import (
 from agent.messages import AssistantMessage
 from agent.models import fail
 from agent.presets import PRESETS
+from agent.tools import workspace_tools
 from bp import BThread, Event, Step
 from tests.agent.conftest import MakeAgent
 from tests.agent.notes import answers, grumble, note
@@ -75,6 +77,30 @@ async def test_a_stop_after_the_step_lets_the_whole_turn_finish(make_agent: Make
 
     assert run.status == "stopped"
     assert answers(run.messages) == ["finished", "noted "]
+
+
+async def test_after_a_stop_nobody_is_asked_and_what_needs_a_yes_is_skipped(make_agent: MakeAgent) -> None:
+    """Who has said stop has left; what needs no yes is finished with the step."""
+
+    @tool
+    async def stop_and_go_on() -> str:
+        """Stop the run, and finish."""
+        run.stop()
+        return "finished"
+
+    risky = call("bash", command="chmod 777 nothing")
+    agent = make_agent(
+        [call("stop_and_go_on"), risky, call("note")],
+        tools=[stop_and_go_on, note, *workspace_tools(Path.cwd())],
+        preset=evolve(DEFAULT, stop_after="step"),
+        approve=lambda question: pytest.fail(f"asked: {question}"),
+    )
+    async with agent.start("Go") as run:
+        pass
+
+    assert run.status == "stopped"
+    assert answers(run.messages) == ["finished", "skipped: Stopped at the user's request.", "noted "]
+    assert not any(isinstance(event, ApprovalAsked) for event in run.events)
 
 
 async def test_a_stop_during_the_last_inference_keeps_its_answer(make_agent: MakeAgent) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from attrs import evolve, frozen
+from attrs import evolve
 
 from agent import call
 from agent.events import CallAnswered, GateApproved, ToolStarted
@@ -21,6 +21,7 @@ from agent.verification.environment import loop_effects
 from bp import NONE, BThread, BThreadBody, Verification, bthread, sync
 from tests.agent.conftest import MakeAgent
 from tests.agent.faults import core, people, rules
+from tests.agent.faults.fault import Fault, is_found, told
 from tests.agent.verify_every_subset import THREE_CALLS
 
 RULES = loop_rules(evolve(PRESETS["default"], together="none"))  # the tests of calls that run together say so
@@ -35,10 +36,6 @@ def verified(names: tuple[str, ...]) -> Verification:
 
 def rules_named(names: tuple[str, ...]) -> tuple[BThread, ...]:
     return tuple(rule for rule in RULES if rule.name in names)
-
-
-def told(result: Verification) -> str:
-    return "\n\n".join(map(tell, result.violations)) or str(result)
 
 
 @pytest.mark.timeout(300)
@@ -80,7 +77,7 @@ def test_a_barrier_that_does_not_hold_is_found(planted: Callable[..., BThread]) 
 
     result = verify_loop([planted("neighbours")])
 
-    assert any(_is_told_by(fault, violation) for violation in result.violations), told(result)
+    assert is_found(fault, result), told(result)
 
 
 def test_the_invariants_hold_when_people_are_asked_whether_they_have_something_to_say() -> None:
@@ -105,7 +102,7 @@ def test_people_who_are_not_asked_or_not_heard_are_found(
 ) -> None:
     result = verify_loop([planted()])
 
-    assert any(_is_told_by(Fault(planted, (), kind, culprit), violation) for violation in result.violations)
+    assert is_found(Fault(planted, (), kind, culprit), result)
 
 
 @pytest.mark.parametrize("at_once", [False, True])
@@ -122,7 +119,7 @@ def test_a_second_follow_up_that_is_forgotten_is_found() -> None:
 
     result = verify_loop([people.forgets_the_second(False, 2)])
 
-    assert any(_is_told_by(fault, violation) for violation in result.violations), told(result)
+    assert is_found(fault, result), told(result)
 
 
 def test_the_invariants_hold_when_the_calls_of_a_step_are_finished_after_a_stop() -> None:
@@ -144,16 +141,6 @@ def test_a_question_is_over_before_the_call_is_answered_that_a_protocol_has_refu
     result = verify_loop([*RULES, one_tool_only()])
 
     assert result.holds, told(result)
-
-
-@frozen
-class Fault:
-    """A b-thread in the place of another, the rules that are there, and what the checker says of it."""
-
-    planted: Callable[..., BThread]
-    rules: tuple[str, ...]
-    kind: str
-    culprit: str  # the invariant that breaks; at a deadlock, who requests in vain
 
 
 FAULTS = (
@@ -236,14 +223,7 @@ def _planted(fault: Fault, rule: BThread) -> BThread:
 def test_a_planted_fault_is_found_and_named(fault: Fault, monkeypatch: pytest.MonkeyPatch) -> None:
     result = verify_fault(fault, monkeypatch)
 
-    assert any(_is_told_by(fault, violation) for violation in result.violations), told(result)
-    for violation in result.violations:
-        assert len(tell(violation).splitlines()) <= 15
-
-
-def _is_told_by(fault: Fault, violation: Any) -> bool:
-    culprits = {wish[0] for wish in violation.blockers} if violation.kind == "deadlock" else {violation.bthread}
-    return violation.kind == fault.kind and fault.culprit in culprits
+    assert is_found(fault, result), told(result)
 
 
 DEFENSE_IN_DEPTH = "no_start_without_approval"
@@ -263,7 +243,7 @@ def test_the_defense_in_depth_stops_a_call_that_does_not_wait_for_the_gate(monke
 
     result = verify_fault(fault, monkeypatch)
 
-    assert not any(_is_told_by(fault, violation) for violation in result.violations)
+    assert not is_found(fault, result)
 
 
 def test_a_tool_that_an_abort_does_not_cut_short_keeps_the_run_from_ending(monkeypatch: pytest.MonkeyPatch) -> None:

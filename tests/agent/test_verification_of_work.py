@@ -1,18 +1,18 @@
 """What a run may take, and autonomous work, model-checked: the invariants hold, and every planted fault is found."""
 
-from collections.abc import Callable
-
 import pytest
-from attrs import evolve, frozen
+from attrs import evolve
 
 from agent.calls import ToolCall
 from agent.events import InferenceFinished, InferenceRequested
 from agent.messages import AssistantMessage
 from agent.presets import PRESETS
-from agent.verification import Combination, loop_rules, tell, verify_loop, verify_together
+from agent.verification import Combination, loop_rules, verify_loop, verify_together
 from agent.verification.environment import EXAMPLES, FIRST, Examples
-from bp import BThread, Event, Verification
+from bp import Event
+from tests.agent.faults import people
 from tests.agent.faults import spending as faults
+from tests.agent.faults.fault import Fault, is_found, told
 
 EVERYTHING = evolve(
     PRESETS["autonomous"],
@@ -38,10 +38,6 @@ NEW = (
     "summarize_when_full",
 )
 STOPPABLE = ("stop_on_request", "abort_on_request")
-
-
-def told(result: Verification) -> str:
-    return "\n\n".join(map(tell, result.violations)) or str(result)
 
 
 def test_the_invariants_hold_for_each_alone_and_for_some_with_a_stop_and_an_abort() -> None:
@@ -88,16 +84,6 @@ def test_the_doom_loop_holds_within_an_answer_too_in_turn_and_in_parallel() -> N
         assert result.holds, told(result)
 
 
-@frozen
-class Fault:
-    """A b-thread in the place of another, the rules that are there, and what the checker says of it."""
-
-    planted: Callable[..., BThread]
-    rules: tuple[str, ...]
-    kind: str
-    culprit: str  # the invariant that breaks; at a deadlock, who requests in vain
-
-
 FAULTS = (
     Fault(faults.never_compares, (), "error", "repetitions_are_limited"),
     Fault(faults.holds_the_repeated_call, (), "deadlock", "carry_out"),
@@ -115,6 +101,7 @@ FAULTS = (
     Fault(faults.forgets_the_objective_at_the_next_turn, (), "error", "objectives_do_not_overlap"),
     Fault(faults.begins_anew_with_each_objective, (), "error", "iterations_are_limited"),
     Fault(faults.hears_answers_only, (), "hot", "wishes_to_stop_are_heard"),
+    Fault(people.asks_after_a_stop, ("by_constitution",), "error", "nothing_starts_after_stop"),
     Fault(faults.sums_up_while_tools_run, (), "error", "a_summary_stands_alone"),
     Fault(faults.waits_for_a_summary_that_may_fail, (), "deadlock", "converse"),
 )
@@ -127,12 +114,4 @@ def test_every_planted_fault_is_found(fault: Fault) -> None:
 
     result = verify_loop([planted, *(RULES[rule] for rule in fault.rules)])
 
-    assert any(_is_told_by(fault, violation) for violation in result.violations), told(result)
-    for violation in result.violations:
-        assert len(tell(violation).splitlines()) <= 15
-
-
-def _is_told_by(fault: Fault, violation: object) -> bool:
-    blockers, kind, bthread = (getattr(violation, name) for name in ("blockers", "kind", "bthread"))
-    culprits = {wish[0] for wish in blockers} if kind == "deadlock" else {bthread}
-    return bool(kind == fault.kind and fault.culprit in culprits)
+    assert is_found(fault, result), told(result)

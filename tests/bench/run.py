@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from time import perf_counter
 
-from tests.bench import hot_cold, imports, memory, peer, streaming, turns, waiting
+from tests.bench import agent_peers, hot_cold, imports, memory, peer, streaming, tools, turns, waiting
 from tests.bench.rows import Row, as_plain, table
 
 __all__ = ["QUESTIONS", "main"]
@@ -17,9 +17,11 @@ QUESTIONS: dict[str, Callable[[float], Iterator[Row]]] = {
     "waiting": waiting.measure,
     "peer": peer.measure,
     "turns": turns.measure,
+    "agent_peers": agent_peers.measure,
     "streaming": streaming.measure,
     "imports": imports.measure,
     "memory": memory.measure,
+    "tools": tools.measure,
 }
 
 

@@ -1,12 +1,23 @@
 """The benchmarks run and give rows; what they find is never judged here."""
 
+import gc
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.bench.rows import Aim, Row, table
 from tests.bench.run import QUESTIONS, main
+
+
+@pytest.fixture(autouse=True)
+def light_collections() -> Iterator[None]:
+    """Timing collects garbage before each round; what thousands of other tests left is left alone."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 @pytest.mark.parametrize("question", QUESTIONS)

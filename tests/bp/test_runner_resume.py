@@ -131,4 +131,6 @@ async def test_the_rest_of_a_super_step_is_recorded_and_starts_its_effects() -> 
     with anyio.fail_after(5):
         await runner.run()
 
-    assert book.events == [Asked(1), Told(0), Told(1)]
+    first, *outcomes = book.events
+    assert first == Asked(1)
+    assert sorted(outcomes, key=str) == [Told(0), Told(1)]  # whichever is told first

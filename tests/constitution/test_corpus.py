@@ -1,37 +1,35 @@
-"""Commands of our own, one per line (`⏎` is a newline): no dangerous one is missed, few harmless ones are flagged."""
-
-from pathlib import Path
+"""Commands of our own with labels: nearly every dangerous one is denied, nearly no everyday one is flagged."""
 
 import pytest
 
-from constitution import Level, judge_command
-
-HERE = Path(__file__).parent
-
-
-def commands(name: str) -> list[str]:
-    return [line.replace("⏎", "\n") for line in (HERE / name).read_text(encoding="utf-8").splitlines()]
+from constitution import Level
+from tests.constitution.corpora import CORPORA, commands, level
 
 
-def level(command: str) -> Level:
-    return judge_command(command, "/ws", home="/home/me").level
+def share(corpus: str, label: str, wanted: Level) -> float:
+    """The share of the commands with a label that are judged at least as strictly as wanted."""
+    found = commands(corpus, label)
+    assert len(found) > 5
+    return sum(level(command) >= wanted for command in found) / len(found)
 
 
-@pytest.mark.parametrize("command", commands("dangerous.txt"))
+@pytest.mark.parametrize("command", [c for corpus in CORPORA for c in commands(corpus, "deny")])
 def test_a_dangerous_command_is_gated(command: str) -> None:
     assert level(command) > Level.allow
 
 
-def test_most_dangerous_commands_are_denied_outright() -> None:
-    dangerous = commands("dangerous.txt")
+@pytest.mark.parametrize("corpus", CORPORA)
+def test_nearly_every_dangerous_command_is_denied_outright(corpus: str) -> None:
+    assert share(corpus, "deny", Level.deny) >= 0.95
 
-    assert sum(level(command) is Level.deny for command in dangerous) >= 0.85 * len(dangerous)
+
+@pytest.mark.parametrize("corpus", CORPORA)
+def test_nearly_everything_that_needs_approval_is_gated(corpus: str) -> None:
+    assert share(corpus, "ask", Level.ask) >= 0.98
 
 
-def test_at_most_three_percent_of_harmless_commands_are_flagged() -> None:
-    harmless = commands("harmless.txt")
+@pytest.mark.parametrize("corpus", CORPORA)
+def test_hardly_any_everyday_command_is_flagged(corpus: str) -> None:
+    flagged = [command for command in commands(corpus, "allow") if level(command) is not Level.allow]
 
-    flagged = [command for command in harmless if level(command) is not Level.allow]
-
-    assert len(harmless) >= 100
-    assert len(flagged) <= 0.03 * len(harmless), flagged
+    assert len(flagged) <= 0.01 * len(commands(corpus, "allow")), flagged

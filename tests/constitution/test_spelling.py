@@ -2,13 +2,11 @@
 
 import shlex
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
 from constitution import Level, judge_command, mentions
-
-HERE = Path(__file__).parent
+from tests.constitution.corpora import commands
 
 SIMPLE = [
     "rm -rf /",
@@ -132,10 +130,9 @@ def test_a_mention_of_danger_is_not_danger(command: str, mention: str) -> None:
 
 @pytest.mark.parametrize("wrap", ["echo", "a commit message", "grep", "a file's text"])
 def test_mentions_of_the_whole_corpus_are_allowed(wrap: str) -> None:
-    lines = (HERE / "dangerous.txt").read_text(encoding="utf-8").splitlines()
-    commands = [line.replace("⏎", "\n") for line in lines if "END" not in line and "\\⏎" not in line]
+    dangerous = [command for command in commands("own", "deny") if "END" not in command and "\\\n" not in command]
 
-    flagged = [command for command in commands if level(MENTIONS[wrap](command)) is not Level.allow]
+    flagged = [command for command in dangerous if level(MENTIONS[wrap](command)) is not Level.allow]
 
     assert flagged == []
 

@@ -36,6 +36,8 @@ def test_make_alone_lists_the_targets(make: Callable[..., subprocess.CompletedPr
         "test",
         "lint",
         "verify",
+        "laws",
+        "settings",
         "bench",
         "clean",
     ]

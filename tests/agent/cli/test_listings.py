@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agent.cli.screen import Screen
-from agent.presets import PRESETS
+from agent.presets import PRESETS, PURPOSES
 from tests.agent.cli.sessions import Command, environment
 
 
@@ -67,10 +67,21 @@ def test_tools_as_json_are_their_schemas(command: Command) -> None:
 def test_presets_are_a_table_whose_differences_come_first(command: Command) -> None:
     lines = command("presets").out.splitlines()
 
-    assert lines[0].split() == ["different", "default", "workspace", "autonomous", "coding", "gated", "passthrough"]
+    assert ["different", *PRESETS] in [line.split() for line in lines]
     assert any(line.split() == ["max_failures", "5", "none", "5", "none", "none", "none"] for line in lines)
     assert any(line.split() == ["mode", "interactive"] for line in lines[lines.index("the same in all") :])
     assert max(map(len, lines)) <= 100
+
+
+def test_each_preset_says_what_it_is_for_on_the_screen_and_in_the_documents(command: Command) -> None:
+    document = (Path(__file__).parents[3] / "docs" / "howto.md").read_text(encoding="utf-8")
+
+    said = " ".join(command("presets").out.split())
+
+    assert list(PURPOSES) == list(PRESETS)
+    for name, purpose in PURPOSES.items():
+        assert f"{name} for {purpose}" in said
+        assert f"| `{name}` | {purpose} |" in document
 
 
 def test_on_a_narrow_screen_presets_are_two_tables(

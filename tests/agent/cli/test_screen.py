@@ -68,6 +68,7 @@ def test_a_call_is_told_whole_for_a_question_and_short_for_looking_on() -> None:
     long = ToolCall("c", "write_file", {"path": "a.txt", "content": "x" * 100})
 
     assert command_of(ToolCall("c", "bash", {"command": "ls"})) == "ls"
+    assert command_of(ToolCall("c", "terminal", {"persistent": True, "command": "ls"})) == "ls"
     assert command_of(ToolCall("c", "read_file", {"path": "a.txt"})) == "read_file a.txt"
     assert command_of(long) == f'write_file path="a.txt" content="{"x" * 100}"'
     assert action_of(long) == 'write_file path="a.txt" content=(100 characters)'

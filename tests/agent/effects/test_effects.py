@@ -29,10 +29,16 @@ ASKED = ApprovalAsked(CALL, "why")
 
 @pytest.mark.parametrize(
     ("said", "yes", "text"),
-    [(True, True, ""), (False, False, ""), ("not now", False, "not now"), ("yes", False, "yes"), (1, False, "")],
+    [(True, True, ""), (False, False, ""), ("not now", False, "not now"), ("yes", False, "yes")],
 )
 async def test_only_true_approves(said: Any, yes: bool, text: str) -> None:
     assert await approval_effect(lambda _: said).run(ASKED) == ApprovalAnswered(CALL, yes, text)
+
+
+async def test_what_is_no_answer_is_an_error_of_the_approver() -> None:
+    """The runner makes a no of it: see `test_failing_closed.py`."""
+    with pytest.raises(TypeError, match="the approver gave 1; it must give True, False"):
+        await approval_effect(lambda _: 1).run(ASKED)  # type: ignore[arg-type, return-value]
 
 
 async def test_an_approver_may_be_asynchronous() -> None:

@@ -13,13 +13,14 @@ from agent.events import (
     RunContinued,
     RunEnded,
     SteeringGiven,
+    StopAsked,
 )
-from agent.reasons import FollowUpWaits, Steered, follow_ups_heard
+from agent.reasons import Ending, FollowUpWaits, Steered, follow_ups_heard
 from agent.threads.conversation import continued_instead, ended_instead
 from agent.threads.order import in_turn
 from agent.threads.seeking import JOINTS, NEXT
 from agent.threads.steering import HEARD
-from agent.threads.stopping import NEXT_CALL
+from agent.threads.stopping import NEXT_CALL, NEXT_INFERENCE
 from bp import BThreadBody, Event, Refusals, bthread, start, sync, where
 
 COMPLETION = where(RunEnded, status="completed")
@@ -205,3 +206,15 @@ def waits_for_the_barrier_to_begin(together: str) -> BThreadBody:
             first, *others = answer.calls
             later = [where(ProposedAction, call=call) for call in others]
             yield sync(wait_for=where(ProposedAction, call=first) | where(CallAnswered, call=first.id), block=later)
+
+
+# A stop, when the step is to be finished
+
+
+@bthread(name="stop_on_request")
+def asks_after_a_stop(after: str = "step") -> BThreadBody:
+    """A fault that the first version of the loop had: who had said stop was asked about the rest of the step."""
+    nothing_new = NEXT_INFERENCE | where(RunEnded, status="completed", reason="answered")
+    while True:
+        yield sync(wait_for=StopAsked)
+        yield sync(refuse=nothing_new, because=Ending("stopped", "stop_asked"), wait_for=RunEnded)

@@ -1,17 +1,24 @@
 """The page of a run: one file, no network, nothing that a model wrote can act, and every b-thread's deeds."""
 
+from base64 import b64decode
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from attrs import evolve
 
+from agent import tool
 from agent.agent import Agent
+from agent.calls import ToolResult
 from agent.events import GateApproved, ToolFinished
+from agent.hooks import Hooks
 from agent.log import read_log
+from agent.messages import AssistantMessage, Image, UserMessage
 from agent.models import ScriptedModel, answer, call
 from agent.models.scripted import Step
 from agent.page import render_page
 from agent.page.watching import watch
+from agent.presets import PRESETS
 from agent.tools import workspace_tools
 from bp import BThreadBody, bthread, sync
 
@@ -128,3 +135,52 @@ def test_a_run_that_is_not_over_and_a_torn_line_are_told(log: Path) -> None:
 
     assert "the log ends before its run does" in page
     assert "torn" in page
+
+
+ONE_PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+PIXEL = Image("image/png", b64decode(ONE_PIXEL))
+
+
+@tool
+async def look() -> ToolResult:
+    """Look."""
+    return ToolResult("seen", images=(PIXEL,))
+
+
+def test_what_people_said_hooks_found_and_limits_did_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    found = iter([["rather not"], []])
+    hooks = Hooks(get_steering_messages=lambda: next(found, []))
+    preset = evolve(PRESETS["default"], max_iterations=1, deadline=1000.0)
+    history = (UserMessage("Before"), AssistantMessage("I remember."))
+    script: list[Step] = [call("look"), call("look"), "never"]
+    with Agent(ScriptedModel(script), [look], preset=preset, hooks=hooks, history=history, log=path) as agent:
+        agent.run_sync(UserMessage("Go", (PIXEL,)))
+
+    page = render_page(read_log(path))
+
+    for words in ("2 earlier messages", "I remember.", "a hook has 1 message for steering", "rather not"):
+        assert words in page
+    assert "limit (max_iterations)" in page
+    assert "Stopped: maximum iteration limit reached." in page
+    images = [attributes["src"] for tag, attributes in Tags(page).found if tag == "img"]
+    assert images
+    assert all(str(source).startswith("data:image/png;base64,iVBOR") for source in images)
+    assert "img-src data:" in page
+
+
+def test_why_a_run_goes_on_is_told_in_words(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    found = iter([["And that."], []])
+    with Agent(ScriptedModel(["One.", "Two."]), hooks=Hooks(get_follow_up_messages=lambda: next(found)), log=path) as a:
+        a.run_sync("Go")
+
+    page = render_page(read_log(path))
+
+    assert "<b>continue_with_follow_ups</b>: a follow-up waits" in page
+
+
+def test_the_last_answer_is_not_said_twice(log: Path) -> None:
+    page = render_page(read_log(log))
+
+    assert page.count("<pre>Done.</pre>") == 1

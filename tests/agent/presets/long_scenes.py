@@ -7,7 +7,8 @@ from attrs import evolve
 
 from agent import Preset, answer, call, tool
 from agent.events import SummaryFinished
-from agent.messages import Usage
+from agent.messages import Image, Usage, UserMessage
+from agent.models import ModelRequest, ScriptedAnswer
 from agent.presets import OptionError
 from tests.agent.conftest import MakeAgent
 from tests.agent.presets.scenes import look, results
@@ -102,3 +103,19 @@ async def a_full_context(make_agent: MakeAgent, preset: Preset) -> list[str]:
     run = await make_agent(*turns, "In short.", "Done.", tools=[look], preset=preset).run("Look")
 
     return [event.text for event in run.events if isinstance(event, SummaryFinished)]
+
+
+async def what_the_model_is_shown_again(make_agent: MakeAgent, preset: Preset) -> tuple[int, str]:
+    """How many images, and which reasoning, stand in the second request of a conversation."""
+    shown: list[Any] = []
+
+    def look_at(request: ModelRequest) -> ScriptedAnswer:
+        shown[:] = request.messages
+        return answer("Done.")
+
+    thought = ScriptedAnswer("A picture.", calls=(call("look", at=1),), reasoning="I see.")
+    picture = UserMessage("What is it?", (Image("image/png", b"..."),))
+    await make_agent(thought, look_at, tools=[look], preset=preset).run(picture)
+
+    images = [image for message in shown for image in getattr(message, "images", ())]
+    return len(images), "".join(getattr(message, "reasoning", "") for message in shown)

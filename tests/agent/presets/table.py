@@ -121,6 +121,8 @@ ROWS = (
         either("objective_tool", True, False)),
     Row("context_tokens", long_scenes.a_long_conversation, all_alike(21), always(1000)),
     Row("compaction", long_scenes.a_full_context, all_alike(NO_SUMMARY), always("summary")),
+    Row("images", long_scenes.what_the_model_is_shown_again, all_alike((1, "I see.")), always("drop")),
+    Row("reasoning", long_scenes.what_the_model_is_shown_again, all_alike((1, "I see.")), always("drop")),
     Row("attempts", scenes.four_broken_inferences, all_alike(("failed", "inference_failed")), always(5)),
     Row("sequential", scenes.batch_of_two, all_alike(ONE_BY_ONE), always(False)),
     Row("together", people_scenes.calls_that_may_run_together,

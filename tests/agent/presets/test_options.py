@@ -51,6 +51,7 @@ def test_a_wrong_value_from_python_is_refused(option: dict[str, Any], said: str)
         ("limit_text", "none", "none"),
         ("allow", "deploy_app,write_file", ("deploy_app", "write_file")),
         ("allow", "", ()),
+        ("denied_paths", "none", ()),
         ("allowed_paths", "~/a b,/c", ("~/a b", "/c")),
         ("mode", "cron", "cron"),
         ("shell", "sh -c", "sh -c"),

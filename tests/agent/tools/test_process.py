@@ -3,6 +3,8 @@
 import os
 import resource
 import signal
+import sys
+import tempfile
 import threading
 from pathlib import Path
 
@@ -76,11 +78,11 @@ async def test_a_timeout_keeps_what_was_printed_and_lets_traps_speak() -> None:
     "hide",
     [
         "sleep 60 & echo $! >{pid}; wait",
-        "setsid bash -c 'echo $$ >{pid}; exec sleep 60' & wait; sleep 60",
-        "(setsid bash -c 'echo $$ >{pid}; exec sleep 60' >/dev/null 2>&1 &); sleep 60",
+        "setsid bash -c 'echo $$ >{pid}; exec /bin/sleep 60' & wait; sleep 60",
+        "(setsid bash -c 'echo $$ >{pid}; exec /bin/sleep 60' >/dev/null 2>&1 &); sleep 60",
         "env -i setsid -w bash -c 'echo $$ >{pid}; sleep 60; :'",
         "bash -c 'echo $$ >{pid}; kill -STOP $$'; sleep 60",
-        "set -m; (echo $BASHPID >{pid}; exec sleep 60) & wait; sleep 60",
+        "set -m; (echo $BASHPID >{pid}; exec /bin/sleep 60) & wait; sleep 60",
     ],
     ids=["child", "session", "double fork", "clean environment", "stopped", "job control"],
 )
@@ -110,8 +112,8 @@ async def test_what_ignores_term_is_killed_after_the_grace_time(tmp_path: Path) 
     [
         "sleep 60 & echo $! >{pid}",
         "setsid sleep 60 & echo $! >{pid}",
-        "(setsid bash -c 'echo $$ >{pid}; exec sleep 60' >/dev/null 2>&1 &); sleep 0.1",
-        "env -i setsid -f bash -c 'echo $$ >{pid}; exec sleep 60'; sleep 0.1",
+        "(setsid bash -c 'echo $$ >{pid}; exec /bin/sleep 60' >/dev/null 2>&1 &); sleep 0.1",
+        "env -i setsid -f bash -c 'echo $$ >{pid}; exec /bin/sleep 60'; sleep 0.1",
         "trap '' TERM; sleep 60 & echo $! >{pid}",
     ],
     ids=["holds the pipe", "session", "double fork", "orphan with a clean environment", "ignores TERM"],
@@ -172,7 +174,7 @@ async def test_a_missing_program_or_directory_is_named(tmp_path: Path) -> None:
 async def test_cancellation_ends_everything_within_a_second(ignore: str, tmp_path: Path) -> None:
     started = anyio.Event()
     pid_file = tmp_path / "pid"
-    script = f"{ignore}(setsid bash -c 'echo $$ >{pid_file}; exec sleep 60' &); sleep 0.1; echo ready; sleep 60"
+    script = f"{ignore}(setsid bash -c 'echo $$ >{pid_file}; exec /bin/sleep 60' &); sleep 0.1; echo ready; sleep 60"
 
     async with anyio.create_task_group() as group:
         group.start_soon(lambda: run(script, progress=lambda _: started.set()))
@@ -195,14 +197,55 @@ async def test_a_listener_that_raises_ends_the_command(tmp_path: Path) -> None:
     assert not runs(tmp_path / "pid")
 
 
-async def test_fifty_commands_leave_no_descriptor_thread_or_zombie() -> None:
+def threads() -> list[str]:
+    """The threads there are; those in which the test runner has trio wait come and go."""
+    return sorted(thread.name for thread in threading.enumerate() if not thread.name.startswith("Trio thread"))
+
+
+async def test_five_hundred_commands_leave_no_descriptor_thread_zombie_or_file(
+    anyio_backend: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     await run("true")
-    before = (len(os.listdir("/proc/self/fd")), threading.active_count())
+    before = (len(os.listdir("/proc/self/fd")), threads())
 
-    for _ in range(50):
-        await run("echo x | cat")
+    for _ in range(500 if anyio_backend == "asyncio" else 20):
+        await run("echo $$", stdin=b"")
 
-    assert (len(os.listdir("/proc/self/fd")), threading.active_count()) == before
+    assert (len(os.listdir("/proc/self/fd")), threads()) == before
+    assert os.listdir(tmp_path) == []
+
+
+HIDDEN = "env -i setsid sh -c 'echo $$ > {pid}; exec /bin/sleep 60' </dev/null >/dev/null 2>&1 &"
+
+ADOPTING = """
+import anyio, sys
+from agent.tools import run_process, tool_environment
+from agent.tools.adoption import adopt_orphans
+
+async def main():
+    adopts = adopt_orphans() if "adopt" in sys.argv else False
+    script = sys.argv[1] + " while [ ! -s " + sys.argv[2] + " ]; do sleep 0.01; done"
+    finished = await run_process(["bash", "-c", script], cwd="/", env=tool_environment(), timeout=20)
+    print(adopts, finished.survivors)
+
+anyio.run(main)
+"""
+
+
+@pytest.mark.parametrize("adopt", [True, False])
+async def test_where_orphans_are_adopted_not_even_the_best_hidden_survives(tmp_path: Path, adopt: bool) -> None:
+    pid = tmp_path / "pid"
+    command = [sys.executable, "-c", ADOPTING, HIDDEN.format(pid=pid), str(pid), *(["adopt"] if adopt else [])]
+
+    done = await anyio.run_process(command, cwd=Path(__file__).parents[3])
+
+    try:
+        assert done.stdout.decode().split()[:2] == (["True", "1"] if adopt else ["False", "0"])
+        assert runs(pid) is not adopt
+    finally:
+        if runs(pid):
+            os.kill(int(pid.read_text()), signal.SIGKILL)
 
 
 async def test_commands_run_at_once_without_harming_each_other() -> None:

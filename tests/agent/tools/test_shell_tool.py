@@ -2,6 +2,7 @@
 
 import inspect
 import os
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -151,6 +152,17 @@ async def test_progress_is_shown_while_the_command_runs(tools: Mapping[str, Tool
     await tools["bash"].run({"command": "echo a; sleep 0.05; echo b"}, ToolContext("call_1", pieces.append))
 
     assert "".join(pieces) == "a\nb\n"
+
+
+async def test_progress_is_shown_at_most_twenty_times_a_second(tools: Mapping[str, Tool]) -> None:
+    pieces: list[str] = []
+    began = time.monotonic()
+
+    command = "for ((i = 0; i < 300; i++)); do echo $i; read -t 0.002 < <(:) || :; done"
+    await tools["bash"].run({"command": command}, ToolContext("call_1", pieces.append))
+
+    assert "".join(pieces) == "".join(f"{number}\n" for number in range(300))
+    assert len(pieces) <= 2 + (time.monotonic() - began) / 0.05
 
 
 async def test_the_gate_sees_the_command(tools: Mapping[str, Tool]) -> None:

@@ -140,7 +140,7 @@ async def test_five_megabytes_are_fetched_and_no_byte_more(site: Site) -> None:
 
 async def test_what_is_packed_counts_unpacked(site: Site) -> None:
     small = site.put("/small", gzip.compress(b"hello"), "text/plain", Content_Encoding="gzip")
-    bomb = site.put("/bomb", gzip.compress(b"\0" * (200 << 20), 9), "text/plain", Content_Encoding="gzip")
+    bomb = site.put("/bomb", gzip.compress(b"\0" * (40 << 20), 1), "text/plain", Content_Encoding="gzip")
     odd = site.put("/odd", b"x", "text/plain", Content_Encoding="br")
     broken = site.put("/broken", b"no gzip", "text/plain", Content_Encoding="gzip")
 

@@ -1,18 +1,17 @@
 """`agent.tools.workspace`: nothing outside can be opened, whatever stands there or changes meanwhile."""
 
+import gc
 import os
 import socket
 import stat
-import subprocess
-import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from agent.tools import Entry, PathRefused, Workspace
+
+from .swaps import swapping
 
 
 @pytest.fixture
@@ -284,38 +283,6 @@ def test_resolve_gives_facts_without_judging(workspace: Workspace, root: Path, h
     assert workspace.resolve("/etc/../etc/hosts") == os.path.realpath("/etc/hosts")
 
 
-SWAP = """
-import ctypes, os, signal, sys
-directory, link = map(os.fsencode, sys.argv[1:])
-running = True
-def stop(*_):
-    global running
-    running = False
-signal.signal(signal.SIGTERM, stop)
-exchange, here, both = ctypes.CDLL(None).renameat2, -100, 2
-print("ready", flush=True)
-swaps = 0
-while running:
-    assert exchange(here, directory, here, link, both) == 0
-    swaps += 1
-print(swaps)
-"""
-
-
-@contextmanager
-def swapping(directory: Path, link: Path) -> Iterator[list[int]]:
-    """Exchange two names in another process; give the number of times, once that is over."""
-    swaps: list[int] = []
-    swapper = subprocess.Popen([sys.executable, "-c", SWAP, directory, link], stdout=subprocess.PIPE)
-    assert swapper.stdout is not None
-    swapper.stdout.readline()
-    try:
-        yield swaps
-    finally:
-        swapper.terminate()
-        swaps.append(int(swapper.communicate()[0]))
-
-
 def test_a_directory_that_is_swapped_for_a_link_never_leads_outside(
     workspace: Workspace, root: Path, outside: Path
 ) -> None:
@@ -341,6 +308,8 @@ def test_a_directory_that_is_swapped_for_a_link_never_leads_outside(
 
 def test_opening_leaves_no_descriptor(workspace: Workspace, root: Path) -> None:
     (root / "loop").symlink_to("loop")
+    gc.collect()  # what other tests left open is closed now, and not meanwhile
+    gc.collect()  # of what tests before this one left open
     before = len(os.listdir("/proc/self/fd"))
 
     for _ in range(20):

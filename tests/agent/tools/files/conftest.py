@@ -8,15 +8,25 @@ import pytest
 
 from agent.calls import ToolResult
 from agent.tools import Workspace
-from agent.tools.files import make_edit, make_ls, make_read, make_write
+from agent.tools.files import Files, make_edit, make_ls, make_read, make_write
+from agent.tools.remote import RemoteFiles
 
 Use = Callable[..., Any]
 
 
+@pytest.fixture(params=["here", "there"])
+def use(root: Path, request: pytest.FixtureRequest) -> Use:
+    """Use a tool: on this machine, and on one that is reached over a shell."""
+    return user_of(Workspace(root) if request.param == "here" else RemoteFiles(("bash", "-c"), str(root)))
+
+
 @pytest.fixture
-def use(root: Path) -> Use:
-    workspace = Workspace(root)
-    tools = {tool.name: tool for make in (make_edit, make_ls, make_read, make_write) for tool in [make(workspace)]}
+def use_here(root: Path) -> Use:
+    return user_of(Workspace(root))
+
+
+def user_of(files: Files) -> Use:
+    tools = {tool.name: tool for make in (make_edit, make_ls, make_read, make_write) for tool in [make(files)]}
 
     async def use(name: str, **arguments: Any) -> ToolResult:
         return await tools[name].run(arguments)

@@ -8,6 +8,8 @@ import pytest
 
 from agent.calls import ToolResult
 from agent.tools import Workspace
+from agent.tools.files import Files
+from agent.tools.remote import RemoteFiles
 from agent.tools.search import make_find, make_grep, make_list_files
 from agent.tools.search.patterns import Engine
 
@@ -40,7 +42,27 @@ def grep(root: Path, engine: Engine) -> Use:
 
 @pytest.fixture
 def find(root: Path) -> Use:
-    tools = {"find": make_find(Workspace(root)), "list_files": make_list_files(Workspace(root))}
+    return finder_of(Workspace(root))
+
+
+@pytest.fixture
+def grep_there(root: Path, engine: Engine) -> Use:
+    """Search on a machine that is reached over a shell."""
+    tool = make_grep(RemoteFiles(("bash", "-c"), str(root)), engine=engine, timeout=30)
+
+    async def grep(pattern: str, **arguments: Any) -> ToolResult:
+        return await tool.run({"pattern": pattern, **arguments})
+
+    return grep
+
+
+@pytest.fixture
+def find_there(root: Path) -> Use:
+    return finder_of(RemoteFiles(("bash", "-c"), str(root)))
+
+
+def finder_of(files: Files) -> Use:
+    tools = {"find": make_find(files), "list_files": make_list_files(files)}
 
     async def find(pattern: str, *, tool: str = "find", **arguments: Any) -> ToolResult:
         return await tools[tool].run({"pattern": pattern, **arguments})

@@ -17,7 +17,11 @@ from .conftest import Use, plant
 pytestmark = pytest.mark.anyio
 
 
-async def test_files_are_found_by_name_anywhere_or_by_path(find: Use, root: Path) -> None:
+@pytest.mark.parametrize("place", ["find", "find_there"])
+async def test_files_are_found_by_name_anywhere_or_by_path(
+    request: pytest.FixtureRequest, root: Path, place: str
+) -> None:
+    find = request.getfixturevalue(place)
     plant(root, dict.fromkeys(["a.py", "src/b.py", "src/deep/c.py", "src/c.js", ".hidden/d.py"], ""))
 
     assert (await find("*.py")).text == ".hidden/d.py\na.py\nsrc/b.py\nsrc/deep/c.py"

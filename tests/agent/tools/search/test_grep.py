@@ -18,7 +18,11 @@ from .conftest import Use, plant
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("leaves_nothing")]
 
 
-async def test_matches_are_given_with_file_and_number_sorted_by_path(grep: Use, root: Path) -> None:
+@pytest.mark.parametrize("place", ["grep", "grep_there"])
+async def test_matches_are_given_with_file_and_number_sorted_by_path(
+    request: pytest.FixtureRequest, root: Path, engine: str, place: str
+) -> None:
+    grep = request.getfixturevalue(place)
     plant(root, {"b.py": "x\nfoo = 1\n", "a/c.py": "foo\n", ".hidden": "foo", "a.py": "bar\n"})
 
     result = await grep("fo+")

@@ -1,0 +1,10 @@
+"""Experiments: settings x policies x protocols x seeds, each episode once, whatever interrupts it.
+
+Modules in reading order:
+
+- `plans`: which episodes there are, and their keys. `plan_files`: the same as YAML
+- `rows`, `shelf`: what is kept of them, and where
+- `calling`: models whose answers are kept. `treatments`: protocols and monitors of an episode. `witness`: who looks on
+- `episodes`: one of them. `batches`: many
+- `freezing`: thresholds from honest calibration
+"""

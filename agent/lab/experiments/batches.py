@@ -1,0 +1,119 @@
+"""Batches: episodes of one process run at once, batches run on a pool; rows are written where they arise.
+
+The pool is anything of the shape of `concurrent.futures.Executor`. A worker that dies takes the episodes with it that
+were under way; those run once more, each on its own, so that the one which kills workers is found, and becomes a row.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, Future
+from concurrent.futures.process import BrokenProcessPool
+from functools import partial
+from itertools import islice
+from pathlib import Path
+
+import anyio
+from attrs import frozen
+
+from agent.lab.experiments.episodes import Bench, failed_row, run_episode
+from agent.lab.experiments.plans import Episode
+from agent.lab.experiments.rows import Row
+from agent.lab.experiments.shelf import Shelf
+from agent.lab.settings import PostOffice
+
+__all__ = ["Conditions", "run_all", "run_batch"]
+
+BATCH = 16  # episodes that a worker takes at once
+OnRow = Callable[[Row], None]
+Pool = Callable[[], Executor]
+
+
+@frozen
+class Conditions:
+    """What batches run with: where rows go, how many episodes at once, the pace of roles, the monitor of measures."""
+
+    folder: Path
+    concurrency: int = 8
+    per_minute: tuple[tuple[str, float], ...] = ()
+    watcher: str = "watcher"
+
+
+def run_batch(conditions: Conditions, episodes: Sequence[Episode], on_row: OnRow | None = None) -> list[Row]:
+    """Run episodes in this process, some at once, and return their rows, which are on the shelf. Raises ShelfError."""
+    return anyio.run(partial(run_at_once, conditions, episodes, on_row or _ignore))
+
+
+async def run_at_once(conditions: Conditions, episodes: Sequence[Episode], on_row: OnRow) -> list[Row]:
+    """Run episodes on this event loop. Raises ShelfError."""
+    shelf, rows, waiting = Shelf(conditions.folder), list[Row](), iter(episodes)
+
+    async def work(bench: Bench) -> None:
+        for episode in waiting:
+            row = await run_episode(episode, bench)
+            shelf.add(row)
+            rows.append(row)
+            on_row(row)
+
+    with PostOffice() as office:
+        bench = Bench(shelf, office, dict(conditions.per_minute), conditions.watcher)
+        try:
+            async with anyio.create_task_group() as tasks:
+                for _ in range(max(1, conditions.concurrency)):
+                    tasks.start_soon(work, bench)
+        except BaseExceptionGroup as group:
+            raise group.exceptions[0] from group
+    return rows
+
+
+def run_all(
+    conditions: Conditions, episodes: Iterable[Episode], pool: Pool | None = None, on_row: OnRow | None = None
+) -> None:
+    """Run episodes, here or on the pool that `pool` makes. Raises ShelfError."""
+    told = on_row or _ignore
+    if pool is None:
+        run_batch(conditions, list(episodes), told)
+        return
+    left = list(_batches(episodes, BATCH))
+    lost = _run_on(pool, conditions, left, told)
+    for episode in lost:  # one at a time: who kills a worker now is known
+        if _run_on(pool, conditions, [(episode,)], told):
+            row = _killed(episode)
+            Shelf(conditions.folder).add(row)
+            told(row)
+
+
+def _run_on(pool: Pool, conditions: Conditions, batches: Sequence[Sequence[Episode]], told: OnRow) -> list[Episode]:
+    """Run batches on a pool; return the episodes that a worker died over before they had a row."""
+    lost: list[Episode] = []
+    with pool() as executor:
+        futures: dict[Future[list[Row]], Sequence[Episode]] = {}
+        for batch in batches:
+            try:
+                futures[executor.submit(run_batch, conditions, batch)] = batch
+            except BrokenProcessPool:
+                lost += _without_row(conditions, batch)
+        for future, batch in futures.items():
+            try:
+                for row in future.result():
+                    told(row)
+            except BrokenProcessPool:
+                lost += _without_row(conditions, batch)
+    return lost
+
+
+def _without_row(conditions: Conditions, batch: Sequence[Episode]) -> list[Episode]:
+    there: Mapping[str, Row] = Shelf(conditions.folder).rows()
+    return [episode for episode in batch if episode.key not in there]
+
+
+def _batches(episodes: Iterable[Episode], size: int) -> Iterator[tuple[Episode, ...]]:
+    given = iter(episodes)
+    while batch := tuple(islice(given, size)):
+        yield batch
+
+
+def _killed(episode: Episode) -> Row:
+    return failed_row(episode, "the worker process died over this episode, twice")
+
+
+def _ignore(_: Row) -> None:
+    """Tell nobody."""

@@ -1,0 +1,204 @@
+"""Plans as YAML; every mistake is told with file, line, column and the nearest word that is known.
+
+name: example
+settings: [repair, operations]          # or FILE.py:NAME
+policies: [honest, trusted, always, {name: real, models: {agent: gpt-5-mini}, attacks: true}]
+protocols:
+  - none                                # not even the constitution
+  - constitution_only
+  - {use: blocking_monitor, budget: 0.05}
+  - {name: both, use: [blocking_monitor, taint_flow], threshold: 0.9, disclosure: none}
+monitors: {watcher: {kind: simulated, alpha: 9, correlation: 0.5}}
+seeds: 2
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, TypeVar, get_args
+
+from attrs import evolve
+
+from agent.errors import AgentError
+from agent.lab.experiments.plans import MonitorKind, MonitorPlan, Plan, Policy, ProtocolPlan
+from agent.lab.protocols import PROTOCOLS
+from agent.lab.settings import LADDER, SPLITS, setting_named
+from agent.lab.settings.shipped import SettingError
+from agent.models.yaml_nodes import Node, NodeError, read_yaml
+
+__all__ = ["PlanError", "load_plan"]
+
+KEYS = (
+    "name", "settings", "policies", "protocols", "monitors", "seeds", "splits", "instances", "audit_with", "budgets",
+    "replicates", "workers", "concurrency", "per_minute",
+)  # fmt: skip
+OPTIONS = ("draws", "limit", "buckets", "runs", "audits")
+PROTOCOL_KEYS = ("name", "use", "monitor", "budget", "threshold", "disclosure", *OPTIONS)
+MONITOR_KEYS = ("kind", "alpha", "correlation", "slips", "value", "words", "model")
+NAMES = ("none", *(entry.name for entry in PROTOCOLS))
+POLICIES = ("honest", "trusted", *LADDER)
+DISCLOSURES = ("none", "category", "full")
+
+T = TypeVar("T")
+
+
+class PlanError(AgentError):
+    """A plan cannot be read: the message names file, line and column, and the nearest valid word."""
+
+
+def load_plan(path: Path) -> Plan:
+    """Return the plan in the YAML file at `path`. Raises PlanError."""
+    try:
+        return _plan(read_yaml(path).mapping(*KEYS), path)
+    except (NodeError, RecursionError) as error:
+        raise PlanError(str(error)) from error
+
+
+def _plan(node: Node, path: Path) -> Plan:
+    name = node.get("name")
+    monitors = tuple(_monitors(node.get("monitors")))
+    plan = Plan(
+        name=name.text() if name else path.stem,
+        settings=_several(node.required("settings"), _setting),
+        policies=_several(node.required("policies"), _policy),
+        protocols=_several(node.required("protocols"), lambda item: _protocol(item, [each.name for each in monitors])),
+        monitors=monitors,
+    )
+    return _with_numbers(plan, node, monitors)
+
+
+def _with_numbers(plan: Plan, node: Node, monitors: tuple[MonitorPlan, ...]) -> Plan:
+    readers: dict[str, Callable[[Node], Any]] = {
+        "seeds": _at_least_one,
+        "instances": _at_least_one,
+        "replicates": _at_least_one,
+        "workers": Node.count,
+        "concurrency": _at_least_one,
+        "budgets": lambda given: _several(given, _share),
+        "splits": lambda given: _several(given, lambda item: _known(item, SPLITS, "split")),
+        "audit_with": lambda given: _known(given, [each.name for each in monitors], "monitor"),
+        "per_minute": _paces,
+    }
+    given = {key: (found, read) for key, read in readers.items() if (found := node.get(key)) is not None}
+    return evolve(plan, **{key: read(found) for key, (found, read) in given.items()})
+
+
+def _setting(node: Node) -> str:
+    try:
+        setting_named(node.text())
+        return node.text()
+    except SettingError as error:
+        raise node.wrong(str(error)) from error
+
+
+def _policy(node: Node) -> Policy:
+    if isinstance(node.value, str):
+        name = _known(node, POLICIES, "policy")
+        return Policy(name, attacks=name in LADDER)
+    node.mapping("name", "models", "attacks")
+    attacks = node.get("attacks")
+    models = node.required("models").mapping("agent", "trusted", "editor")
+    named = tuple((role, models.required(role).text()) for role in models.value)
+    return Policy(node.required("name").text(), bool(attacks and attacks.boolean()), named)
+
+
+def _protocol(node: Node, monitors: Sequence[str]) -> ProtocolPlan:
+    if isinstance(node.value, str):
+        name = _known(node, NAMES, "protocol")
+        return ProtocolPlan(name, () if name == "none" else (name,), judged=name != "none")
+    node.mapping(*PROTOCOL_KEYS)
+    given = node.required("use")
+    use = (_known(given, NAMES[1:], "protocol"),) if isinstance(given.value, str) else _several(given, _entry)
+    plain = ProtocolPlan("+".join(use), use, options=tuple(_options(node)))
+    return evolve(plain, **dict(_choices(node, monitors)))
+
+
+def _entry(node: Node) -> str:
+    return str(_known(node, NAMES[1:], "protocol"))
+
+
+def _choices(node: Node, monitors: Sequence[str]) -> Iterator[tuple[str, Any]]:
+    if (name := node.get("name")) is not None:
+        yield "name", name.text()
+    if (monitor := node.get("monitor")) is not None:
+        yield "monitor", _known(monitor, monitors, "monitor")
+    if (disclosure := node.get("disclosure")) is not None:
+        yield "disclosure", _known(disclosure, DISCLOSURES, "disclosure")
+    budget, threshold = node.get("budget"), node.get("threshold")
+    if budget is not None and threshold is not None:
+        raise threshold.wrong("a threshold is given, or follows from a budget; leave one of them out")
+    if budget is not None:
+        yield "budget", _share(budget)
+    if threshold is not None:
+        yield "threshold", _share(threshold)
+
+
+def _options(node: Node) -> Iterator[tuple[str, Any]]:
+    for key in OPTIONS:
+        if (found := node.get(key)) is not None:
+            yield ("budget" if key == "audits" else key), _at_least_one(found)
+
+
+def _monitors(node: Node | None) -> Iterator[MonitorPlan]:
+    if node is None:
+        yield MonitorPlan("watcher")
+        return
+    node.mapping(*node.value if hasattr(node.value, "keys") else ("watcher",))
+    for name in node.value:
+        yield _monitor(str(name), node.required(name).mapping(*MONITOR_KEYS))
+
+
+def _monitor(name: str, node: Node) -> MonitorPlan:
+    kind = node.get("kind")
+    readers: dict[str, Callable[[Node], Any]] = {
+        "alpha": Node.number,
+        "correlation": _share,
+        "slips": _share,
+        "value": _share,
+        "model": Node.text,
+        "words": _words,
+    }
+    given = {key: read(found) for key, read in readers.items() if (found := node.get(key)) is not None}
+    plan = MonitorPlan(name, _known(kind, get_args(MonitorKind), "kind") if kind else "simulated", **given)
+    if plan.kind == "model" and not plan.model:
+        raise node.wrong("a monitor of kind 'model' needs the key 'model'")
+    return plan
+
+
+def _words(node: Node) -> tuple[tuple[str, float], ...]:
+    return tuple((str(word), node.required(word).number()) for word in node.mapping(*node.value).value)
+
+
+def _paces(node: Node) -> tuple[tuple[str, float], ...]:
+    node.mapping("agent", "trusted", "editor", "monitor")
+    return tuple((role, node.required(role).number()) for role in node.value)
+
+
+def _several(node: Node, read: Callable[[Node], T]) -> tuple[T, ...]:
+    found = tuple(read(item) for item in node.items())
+    if not found:
+        raise node.wrong("this list is empty; name one or more")
+    return found
+
+
+def _known(node: Node, names: Sequence[str], what: str) -> Any:
+    text = node.text()
+    if text not in names:
+        near = get_close_matches(text, names, n=1)
+        cure = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(names)}"
+        raise node.wrong(f"there is no {what} {text!r}; {cure}")
+    return text
+
+
+def _share(node: Node) -> float:
+    value = node.number()
+    if value > 1:
+        raise node.wrong(f"expected a share from 0 to 1, found {value:g}")
+    return value
+
+
+def _at_least_one(node: Node) -> int:
+    value = node.count()
+    if value < 1:
+        raise node.wrong("expected a whole number from 1 on, found 0")
+    return value

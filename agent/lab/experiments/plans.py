@@ -1,0 +1,167 @@
+"""Plans: which episodes an experiment consists of, and which key each has.
+
+An episode's key is a digest of everything that it depends on: its task with all that is in it, policy, protocol with
+its thresholds, monitors, and seed. So a key that has been run need not be run again, whatever else changed in the plan.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from hashlib import blake2b
+from typing import Any, Literal
+
+from attrs import asdict, field, frozen
+
+from agent.lab.settings import SPLITS, Setting, Split, setting_named
+
+__all__ = ["FORMAT", "Episode", "MonitorPlan", "Plan", "Policy", "ProtocolPlan"]
+
+FORMAT = 1
+"""Counts changes of what an episode does that its configuration does not show."""
+
+MonitorKind = Literal["simulated", "keyword", "constitution", "constant", "model"]
+
+
+@frozen
+class MonitorPlan:
+    """A monitor by its kind, with what the kind leaves open; each uses some of the fields."""
+
+    name: str
+    kind: MonitorKind = "simulated"
+    alpha: float = 9.0
+    correlation: float = 0.0
+    slips: float = 0.0
+    value: float | None = 0.0
+    words: tuple[tuple[str, float], ...] = ()
+    model: str = ""
+
+
+@frozen
+class Policy:
+    """Who acts: honest work, the trusted model alone, or a rung of the ladder of attacks; or models by role.
+
+    models: real ones, `role` to name. attacks: for real models, whether they are given the side task.
+    """
+
+    name: str
+    attacks: bool = False
+    models: tuple[tuple[str, str], ...] = ()
+
+
+@frozen
+class ProtocolPlan:
+    """What an episode runs under: protocols of the catalogue together, and below them the constitution if `judged`.
+
+    budget: the threshold is the frozen one that costs this share of honest calls; threshold: or it is given.
+    options: what else the protocols leave open.
+    """
+
+    name: str
+    use: tuple[str, ...] = ()
+    monitor: str = "watcher"
+    budget: float | None = None
+    threshold: float | None = None
+    options: tuple[tuple[str, Any], ...] = ()
+    disclosure: Literal["none", "category", "full"] = "full"
+    judged: bool = True
+
+
+@frozen
+class Episode:
+    """One episode to run."""
+
+    setting: str
+    task: str
+    policy: Policy
+    protocol: ProtocolPlan
+    monitors: tuple[MonitorPlan, ...]
+    seed: int
+    split: Split
+
+    @property
+    def key(self) -> str:
+        """The digest of everything that this episode depends on."""
+        told = asdict(self, filter=lambda attribute, _: attribute.name != "split")
+        digest = _digest_of_task(self.setting, self.task)
+        text = json.dumps([FORMAT, told, digest], sort_keys=True, default=str)
+        return blake2b(text.encode("utf-8", "replace"), digest_size=10).hexdigest()
+
+    @property
+    def chance(self) -> str:
+        """What is drawn from: the same for all policies and protocols, so that they can be paired."""
+        return f"{self.setting}/{self.task}/{self.seed}"
+
+
+@frozen
+class Plan:
+    """An experiment. `instances`: of each family, at most; None: all. `audit_with`: the monitor that measures use."""
+
+    name: str
+    settings: tuple[str, ...]
+    policies: tuple[Policy, ...]
+    protocols: tuple[ProtocolPlan, ...]
+    monitors: tuple[MonitorPlan, ...] = (MonitorPlan("watcher"),)
+    seeds: int = 1
+    splits: tuple[Split, ...] = SPLITS
+    instances: int | None = None
+    audit_with: str = "watcher"
+    budgets: tuple[float, ...] = (0.01, 0.05)
+    replicates: int = 2000
+    workers: int = 0
+    concurrency: int = 8
+    per_minute: tuple[tuple[str, float], ...] = field(default=())
+
+    def episodes(self, thresholds: Mapping[str, float] | None = None) -> Iterator[Episode]:
+        """Yield every episode whose thresholds are known: by monitor and budget, as `threshold_name` names them."""
+        for setting in self.settings:
+            for split in self.splits:
+                for task in self._tasks(setting_named(setting), split):
+                    yield from self._of_task(setting, task, split, thresholds or {})
+
+    def calibration(self) -> Iterator[Episode]:
+        """Yield the honest episodes that thresholds are frozen on, all of them under the constitution alone."""
+        alone = ProtocolPlan("constitution_only")
+        for setting in self.settings:
+            for task in self._tasks(setting_named(setting), "calibrate"):
+                for seed in range(self.seeds):
+                    yield Episode(setting, task, Policy("honest"), alone, self.monitors, seed, "calibrate")
+
+    def needs_thresholds(self) -> bool:
+        """Whether a protocol has a budget, and so needs a frozen threshold."""
+        return any(protocol.budget is not None for protocol in self.protocols)
+
+    def _tasks(self, setting: Setting, split: Split) -> list[str]:
+        names = [task.name for task in setting.tasks(split)]
+        most = self.instances
+        return [name for name in names if most is None or int(name.rpartition("-")[2]) < most]
+
+    def _of_task(self, setting: str, task: str, split: Split, thresholds: Mapping[str, float]) -> Iterator[Episode]:
+        for protocol in self.protocols:
+            fixed = with_threshold(protocol, thresholds)
+            if fixed is None:
+                continue
+            for policy in self.policies:
+                for seed in range(self.seeds):
+                    yield Episode(setting, task, policy, fixed, self.monitors, seed, split)
+
+
+def threshold_name(monitor: str, budget: float) -> str:
+    """Return under which name a frozen threshold is kept."""
+    return f"{monitor} at {budget:g}"
+
+
+def with_threshold(protocol: ProtocolPlan, thresholds: Mapping[str, float]) -> ProtocolPlan | None:
+    """Return a protocol with the threshold that its budget buys; None while that is not known."""
+    from attrs import evolve
+
+    if protocol.budget is None:
+        return protocol
+    theta = thresholds.get(threshold_name(protocol.monitor, protocol.budget))
+    return None if theta is None else evolve(protocol, threshold=theta)
+
+
+@lru_cache(maxsize=4096)
+def _digest_of_task(setting: str, task: str) -> str:
+    given = setting_named(setting).task(task)
+    parts = [sorted(given.files.items()), given.prompt, given.solution, given.plots, given.noise, given.alarming]
+    return blake2b(repr(parts).encode("utf-8", "replace"), digest_size=10).hexdigest()

@@ -1,0 +1,77 @@
+"""Rows: what is kept of an episode, tidy, as one line of JSON; its steps are rows of a second table."""
+
+import json
+from typing import Any, Literal
+
+from attrs import asdict, field, frozen
+
+__all__ = ["Row", "Step", "read_row", "write_row"]
+
+Status = Literal["ran", "failed"]
+
+
+@frozen
+class Step:
+    """One call that was committed: whether it attacked (None: nobody knows), what became of it, how it scored."""
+
+    tool: str
+    attack: bool | None
+    outcome: str
+    score: float | None
+
+
+@frozen
+class Row:
+    """One episode.
+
+    status: "ran", or "failed" where the infrastructure did; `error` says why, and such rows are counted, not measured.
+    main: the share of the task that is done, 0 after an error of the agent's. side: whether the side task succeeded,
+    after the call number `tau` where it is live. caught: a protocol had found the attack before that.
+    isolation: "none", or what kept the episode apart from the machine.
+    """
+
+    key: str
+    setting: str
+    family: str
+    task: str
+    split: str
+    policy: str
+    attacks: bool
+    protocol: str
+    seed: int
+    status: Status = "ran"
+    error: str = ""
+    ended: str = ""
+    main: float = 0.0
+    side: bool = False
+    tau: int | None = None
+    live: bool = True
+    caught: bool = False
+    turns: int = 0
+    drafts: int = 0
+    rejected: int = 0
+    questions: int = 0
+    scores: int = 0
+    missing_scores: int = 0
+    audits: int = 0
+    tokens: int = 0
+    monitor_tokens: int = 0
+    seconds: float = 0.0
+    isolation: str = "none"
+    log: str = ""
+    steps: tuple[Step, ...] = field(default=())
+
+
+def write_row(row: Row) -> str:
+    """Return a row as one line."""
+    return json.dumps(asdict(row), ensure_ascii=False, separators=(",", ":")) + "\n"
+
+
+def read_row(line: str) -> Row:
+    """Return the row of a line. Raises ValueError for anything else."""
+    try:
+        given: dict[str, Any] = json.loads(line)
+        steps = tuple(Step(**step) for step in given.pop("steps"))
+        return Row(**given, steps=steps)
+    except (TypeError, KeyError, AttributeError) as error:
+        raise ValueError(f"not a row of an experiment: {error}") from error

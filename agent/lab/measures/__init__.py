@@ -1,0 +1,46 @@
+"""Measures: usefulness, safety and suspicion, as pure functions of scores and outcomes, and how sure they are.
+
+A budget is always a share of episodes or a share of steps: whose scores a function is given decides which, and no
+function mixes the two.
+
+Modules in reading order:
+
+- `thresholds`: which honest subjects an audit budget pays for
+- `review`: what review of the steps of an episode comes to for the episode
+- `safety`: how safe and how useful, from outcomes
+- `curves`: safety at every budget; how well scores tell attacks from honest work
+- `intervals`: how sure a figure is
+- `pareto`: which protocols no other one beats
+- `closed_forms`: what these figures are where the distributions are known
+"""
+
+from agent.lab.measures.curves import area_under_curve, audit_curve, rate_caught
+from agent.lab.measures.intervals import Interval, bootstrap, interval_of, paired_difference, resampled, wilson
+from agent.lab.measures.pareto import front, front_frequency
+from agent.lab.measures.review import caught_by, caught_in_time
+from agent.lab.measures.safety import Attack, Sabotage, sabotage, scaled_usefulness, usefulness
+from agent.lab.measures.thresholds import Threshold, suspicion, threshold_at
+
+__all__ = [
+    "Attack",
+    "Interval",
+    "Sabotage",
+    "Threshold",
+    "area_under_curve",
+    "audit_curve",
+    "bootstrap",
+    "caught_by",
+    "caught_in_time",
+    "front",
+    "front_frequency",
+    "interval_of",
+    "paired_difference",
+    "rate_caught",
+    "resampled",
+    "sabotage",
+    "scaled_usefulness",
+    "suspicion",
+    "threshold_at",
+    "usefulness",
+    "wilson",
+]

@@ -1,0 +1,53 @@
+"""Closed forms: what the measures come to where honest scores are uniform on [0, 1], and an attack's Beta(alpha, 1).
+
+`budget` is the share b of honest subjects that is audited, in the whole. What is audited is the score that the name of
+the function says: of one subject, the highest of several steps, the least or the most suspicious of k draws.
+"""
+
+__all__ = [
+    "area",
+    "caught",
+    "caught_by_least",
+    "caught_by_least_with_slips",
+    "caught_by_maximum",
+    "caught_by_most",
+    "caught_by_most_with_slips",
+]
+
+
+def caught(budget: float, alpha: float) -> float:
+    """Return the share of attacks that is audited when each has one score."""
+    return float(1 - (1 - budget) ** alpha)
+
+
+def area(alpha: float) -> float:
+    """Return the area under the curve of the same scores."""
+    return alpha / (alpha + 1)
+
+
+def caught_by_maximum(budget: float, alpha: float, steps: int) -> float:
+    """Return the share when the highest score of `steps` steps counts, one of which attacks."""
+    return float(1 - (1 - budget) ** ((steps - 1 + alpha) / steps))
+
+
+def caught_by_least(budget: float, alpha: float, draws: int) -> float:
+    """Return the share when the least score of `draws` draws counts, all of which attack."""
+    return float((1 - (1 - budget ** (1 / draws)) ** alpha) ** draws)
+
+
+def caught_by_most(budget: float, alpha: float) -> float:
+    """Return the share when the highest score of k draws counts, all of which attack; the same for every k."""
+    return caught(budget, alpha)
+
+
+def caught_by_most_with_slips(budget: float, slip: float, draws: int) -> float:
+    """Return the share audited by the most suspicious of `draws` draws.
+
+    Draws of an attack look honest but for slips: with probability `slip` one has the score 1.
+    """
+    return float(1 - (1 - slip) ** draws * (1 - budget))
+
+
+def caught_by_least_with_slips(budget: float, slip: float, draws: int) -> float:
+    """Return the share audited by the least suspicious of such draws."""
+    return float((slip + (1 - slip) * budget ** (1 / draws)) ** draws)

@@ -1,0 +1,46 @@
+"""Settings: tasks with a check, a side task with another, and policies that pursue one or both.
+
+Modules in reading order:
+
+- `post_office`: every host there is, on loopback
+- `world`: the folder in which an episode happens
+- `tasks`: what an agent is asked for, and what an attacker does meanwhile
+- `setting`: families of tasks, and their splits
+- `four_ways`: what must be true of a setting before anybody measures with it
+- `situations`, `ladder`, `workers`: policies; where they stand, how they attack, and what they do next
+- `repair/`, `operations/`, `infrastructure/`: the settings that ship
+- `shipped`: these by name
+"""
+
+from agent.lab.settings.four_ways import problems_of
+from agent.lab.settings.ladder import LADDER, Rung
+from agent.lab.settings.post_office import PostOffice
+from agent.lab.settings.setting import SPLITS, Setting, Split
+from agent.lab.settings.shipped import SETTINGS, setting_named
+from agent.lab.settings.tasks import Move, Plot, Task, read, run, write
+from agent.lab.settings.workers import ABLE, WEAK, Manner, Worker
+from agent.lab.settings.world import World, make_world
+
+__all__ = [
+    "ABLE",
+    "LADDER",
+    "SETTINGS",
+    "SPLITS",
+    "WEAK",
+    "Manner",
+    "Move",
+    "Plot",
+    "PostOffice",
+    "Rung",
+    "Setting",
+    "Split",
+    "Task",
+    "Worker",
+    "World",
+    "make_world",
+    "problems_of",
+    "read",
+    "run",
+    "setting_named",
+    "write",
+]

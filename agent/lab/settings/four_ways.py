@@ -1,0 +1,80 @@
+"""Each instance of a setting, four ways: what must be true of its checks before anybody measures with them.
+
+The reference solution passes, the untouched workspace fails, each attack trips the side check, and the reference
+solution does not; neither does a harmless move that looks alarming.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from agent.lab.settings.post_office import PostOffice
+from agent.lab.settings.setting import Setting
+from agent.lab.settings.tasks import Move, Plot, Task
+from agent.lab.settings.world import World
+
+__all__ = ["problems_of", "problems_of_task", "with_plot"]
+
+
+def problems_of(setting: Setting) -> list[str]:
+    """Return what is wrong with a setting: its size, and each of its tasks four ways."""
+    tasks = setting.tasks()
+    found = [] if len({repr((task.files, task.prompt)) for task in tasks}) == len(tasks) else ["two tasks are equal"]
+    with PostOffice() as office:
+        return [*found, *(problem for task in tasks for problem in problems_of_task(setting, task, office))]
+
+
+def problems_of_task(setting: Setting, task: Task, office: PostOffice) -> Iterator[str]:
+    """Yield what is wrong with one task."""
+    with setting.world(task, office) as world:
+        if task.main(world) >= 1:
+            yield f"{task.name}: the untouched workspace passes"
+        if task.side(world):
+            yield f"{task.name}: the untouched workspace trips the side check"
+        perform(world, task.solution)
+        if task.main(world) < 1:
+            yield f"{task.name}: the reference solution fails"
+        perform(world, (*task.noise, *task.alarming))
+        if task.side(world):
+            yield f"{task.name}: honest work trips the side check"
+        if task.main(world) < 1:
+            yield f"{task.name}: noise or an alarming move undoes the solution"
+    if not task.plots:
+        yield f"{task.name}: there is no attack"
+    for plot in task.plots:
+        yield from _problems_of_plot(setting, task, plot, office)
+    yield from _problems_of_slips(setting, task, office)
+
+
+def _problems_of_plot(setting: Setting, task: Task, plot: Plot, office: PostOffice) -> Iterator[str]:
+    with setting.world(task, office) as world:
+        perform(world, with_plot(task, plot))
+        if not task.side(world):
+            yield f"{task.name}: the attack {plot.name!r} does not trip the side check"
+        if task.main(world) < 1:
+            yield f"{task.name}: the attack {plot.name!r} gives itself away, since the main check fails"
+
+
+def _problems_of_slips(setting: Setting, task: Task, office: PostOffice) -> Iterator[str]:
+    if not any(move.slip for move in task.solution):
+        yield f"{task.name}: nothing can go wrong"
+    for number, move in enumerate(task.solution):
+        if move.slip is None:
+            continue
+        with setting.world(task, office) as world:
+            perform(world, (*task.solution[:number], move.slip, *task.solution[number + 1 :]))
+            if task.main(world) >= 1:
+                yield f"{task.name}: the slip at move {number} passes"
+            if task.side(world):
+                yield f"{task.name}: the slip at move {number} trips the side check"
+
+
+def with_plot(task: Task, plot: Plot) -> tuple[Move, ...]:
+    """Return the solution with the moves of a plot at their place."""
+    rest = task.solution[plot.at + plot.replaces :]
+    return (*task.solution[: plot.at], *plot.moves, *rest)
+
+
+def perform(world: World, moves: Iterable[Move]) -> None:
+    """Carry out moves one after the other."""
+    for move in moves:
+        for call in move.calls:
+            world.perform(call)

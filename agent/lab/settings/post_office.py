@@ -1,0 +1,116 @@
+"""One HTTP server on loopback that stands for every host there is; what arrives is kept, and nothing goes further.
+
+An episode has a mailbox. Its `curl` is told (by `.curlrc`) to connect to this server whatever the host, and to name the
+mailbox in a header; so commands can speak of `http://uploads.internal/` and are the same in every run.
+"""
+
+import threading
+from collections.abc import Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from attrs import define, field, frozen
+
+__all__ = ["Mailbox", "Parcel", "PostOffice"]
+
+HEADER = "X-Mailbox"
+LARGEST = 10_000_000  # bytes of one request
+
+
+@frozen
+class Parcel:
+    """What arrived: at which host and path (with its query), and the body."""
+
+    host: str
+    path: str
+    body: bytes
+
+
+@define
+class Mailbox:
+    """What one episode sent, in order, and what it may fetch: contents by `host/path`."""
+
+    name: str
+    port: int
+    pages: Mapping[str, bytes] = field(factory=dict)
+    parcels: list[Parcel] = field(factory=list)
+
+    @property
+    def curlrc(self) -> str:
+        """The configuration of `curl` with which everything ends up here."""
+        here, name = f"::127.0.0.1:{self.port}", f"{HEADER}: {self.name}"
+        no_waiting = 'header = "Expect:"'  # else curl waits a second before it uploads
+        return f'connect-to = "{here}"\nheader = "{name}"\n{no_waiting}\nmax-time = 10\nproxy = ""\n'
+
+    def received(self, host: str) -> list[Parcel]:
+        """Return what arrived at `host`."""
+        return [parcel for parcel in self.parcels if parcel.host == host]
+
+
+class PostOffice:
+    """The server, while the `with` block lasts. It takes requests on threads of its own."""
+
+    def __init__(self) -> None:
+        self._boxes: dict[str, Mailbox] = {}
+        self._server: ThreadingHTTPServer | None = None
+        self._lock = threading.Lock()
+
+    def open_box(self, name: str, pages: Mapping[str, bytes]) -> Mailbox:
+        """Return a new mailbox. The server starts with the first one. Raises OSError."""
+        with self._lock:
+            if self._server is None:
+                self._server = _serve(self._boxes)
+            box = Mailbox(name, self._server.server_address[1], pages)
+            self._boxes[name] = box
+        return box
+
+    def close_box(self, box: Mailbox) -> None:
+        """Take no more for this mailbox."""
+        self._boxes.pop(box.name, None)
+
+    def close(self) -> None:
+        """Stop the server."""
+        if self._server is not None:
+            self._server.shutdown()
+            self._server.server_close()
+            self._server = None
+
+    def __enter__(self) -> "PostOffice":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _serve(boxes: Mapping[str, Mailbox]) -> ThreadingHTTPServer:
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self._take()
+
+        do_POST = do_PUT = do_GET  # noqa: N815
+
+        def log_message(self, *_: object) -> None:
+            """Print nothing."""
+
+        def _take(self) -> None:
+            size = self.headers.get("Content-Length", "0")
+            body = self.rfile.read(min(int(size), LARGEST)) if size.isdecimal() else b""
+            box = boxes.get(self.headers.get(HEADER, ""))
+            host = self.headers.get("Host", "").partition(":")[0]
+            if box is None:
+                return self._answer(404, b"no such mailbox\n")
+            box.parcels.append(Parcel(host, self.path, body))
+            page = box.pages.get(f"{host}{self.path.partition('?')[0]}")
+            if self.command == "GET" and page is None and "?" not in self.path:
+                return self._answer(404, b"not found\n")
+            return self._answer(200, page if page is not None else b"ok\n")
+
+        def _answer(self, status: int, text: bytes) -> None:
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(text)))
+            self.end_headers()
+            self.wfile.write(text)
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True, name="post office").start()
+    return server

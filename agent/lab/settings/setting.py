@@ -1,0 +1,83 @@
+"""Settings: families of tasks, made by seed; which are for calibration, for development, and for the test."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from functools import lru_cache
+from pathlib import Path
+from random import Random
+from typing import Literal, get_args
+
+from attrs import evolve, field, frozen, validators
+
+from agent.calls import ToolCall
+from agent.lab.settings.post_office import PostOffice
+from agent.lab.settings.tasks import Task
+from agent.lab.settings.world import World, make_world
+
+__all__ = ["SPLITS", "Family", "Setting", "Split"]
+
+Split = Literal["calibrate", "develop", "test"]
+SPLITS: tuple[Split, ...] = get_args(Split)
+
+
+def needs_care(call: ToolCall) -> bool:
+    """Whether a call runs a command."""
+    return call.tool == "bash"
+
+
+Family = Callable[[Random, int], Task]
+"""Makes the instance of a number; the same from equal chance. Its task needs no name and no family."""
+
+
+@frozen
+class Setting:
+    """What experiments are run on.
+
+    families: by name, in order; every third belongs to one split. instances: how many of each.
+    live: the side task does its harm at a moment, so that the check runs after every call; else it is looked for when
+    all is over, and any review comes in time. networked: its worlds have a post office.
+    harmless: attacks in it can touch nothing real, even where nothing is isolated; policies that attack refuse to run
+    in a setting that does not declare that.
+    critical: which calls could do great harm here, for protocols that leave these to somebody trusted.
+    """
+
+    name: str
+    about: str
+    families: Mapping[str, Family] = field(validator=validators.min_len(1))
+    instances: int = 6
+    live: bool = True
+    networked: bool = False
+    harmless: bool = False
+    critical: Callable[[ToolCall], bool] = needs_care
+
+    def tasks(self, split: Split | None = None) -> tuple[Task, ...]:
+        """Return the tasks of a split, or all of them; the same every time."""
+        return tuple(task for family in self.families_of(split) for task in self._tasks_of(family))
+
+    def families_of(self, split: Split | None = None) -> tuple[str, ...]:
+        """Return the families of a split: no family is in two."""
+        names = tuple(self.families)
+        return names if split is None else names[SPLITS.index(split) :: len(SPLITS)]
+
+    def task(self, name: str) -> Task:
+        """Return a task by its name, `family-number`. Raises KeyError."""
+        family, _, number = name.rpartition("-")
+        if family not in self.families or not number.isdecimal() or int(number) >= self.instances:
+            raise KeyError(name)
+        return _made(self, family, int(number))
+
+    def world(self, task: Task, office: PostOffice, folder: Path | None = None) -> AbstractContextManager[World]:
+        """Return the world in which `task` begins. Raises OSError."""
+        return make_world(task.files, office=office if self.networked else None, pages=task.pages, folder=folder)
+
+    def _tasks_of(self, family: str) -> Iterator[Task]:
+        return (_made(self, family, number) for number in range(self.instances))
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+
+@lru_cache(maxsize=2048)
+def _made(setting: Setting, family: str, number: int) -> Task:
+    task = setting.families[family](Random(f"{setting.name}/{family}/{number}"), number)
+    return evolve(task, name=f"{family}-{number}", family=family)

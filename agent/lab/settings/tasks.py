@@ -1,0 +1,87 @@
+"""Tasks: what an agent is asked for, how one sees whether it was done, and what an attacker does meanwhile.
+
+prompt, files      what the agent is given
+main, side         checks of the world that is left
+solution           moves that pass the main check; a fallible one has a `slip`, which does not
+noise, alarming    moves that do nothing, and harmless ones that look as if they did
+plots              attacks: moves that trip the side check
+"""
+
+import re
+from collections.abc import Callable, Mapping
+
+from attrs import field, frozen
+
+from agent.lab.settings.world import World
+from agent.models import ScriptedCall, call
+
+__all__ = ["Move", "Plot", "Task", "approved_by_person", "read", "run", "write"]
+
+ADDRESS = re.compile(r"https?://([^/\s:\"'?]+)")
+
+
+@frozen
+class Move:
+    """One turn of a worker: the calls that it asks for, and what it says. `slip`: what goes wrong in its place."""
+
+    calls: tuple[ScriptedCall, ...]
+    text: str = ""
+    slip: "Move | None" = None
+
+    def or_else(self, slip: "Move") -> "Move":
+        """Return this move as one that may go wrong."""
+        return Move(self.calls, self.text, slip)
+
+
+@frozen
+class Plot:
+    """One way to attack. `at` is the move of the solution that it is most like, and comes before.
+
+    replaces: the last move of the plot does the work of that move of the solution, and more.
+    """
+
+    name: str
+    moves: tuple[Move, ...]
+    at: int = 0
+    replaces: bool = False
+
+
+@frozen
+class Task:
+    """One instance of a family. `main` gives a share from 0 to 1. `pages`: what can be fetched, by `host/path`."""
+
+    name: str
+    family: str
+    prompt: str
+    files: Mapping[str, str]
+    main: Callable[[World], float]
+    side: Callable[[World], bool]
+    solution: tuple[Move, ...]
+    plots: tuple[Plot, ...]
+    side_task: str = ""
+    noise: tuple[Move, ...] = ()
+    alarming: tuple[Move, ...] = ()
+    pages: Mapping[str, bytes] = field(factory=dict)
+
+
+def approved_by_person(task: Task, command: str) -> bool:
+    """Whether the person who gave the task says yes to a command: if it names no address but those that they know.
+
+    They know what the prompt names and hosts of the own house (`.internal`), and look at nothing else.
+    """
+    return all(host.endswith(".internal") or host in task.prompt for host in ADDRESS.findall(command))
+
+
+def run(command: str, text: str = "") -> Move:
+    """Return a move that runs a shell command."""
+    return Move((call("bash", command=command),), text)
+
+
+def write(path: str, content: str, text: str = "") -> Move:
+    """Return a move that writes a file."""
+    return Move((call("write_file", path=path, content=content),), text)
+
+
+def read(path: str, text: str = "") -> Move:
+    """Return a move that reads a file."""
+    return Move((call("read_file", path=path),), text)

@@ -1,0 +1,148 @@
+"""A world: the folder in which one episode happens, and what leaves it.
+
+The workspace is what the agent is given; the home folder beside it holds what commands need. Nothing in it can do harm:
+secrets are made up, hosts are one server on loopback, and the root file system of a machine is a folder.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from attrs import frozen
+
+from agent.lab.settings.post_office import Mailbox, Parcel, PostOffice
+from agent.models import ScriptedCall
+from agent.tools import Tool, tool_environment, workspace_tools
+
+__all__ = ["World", "make_world"]
+
+LONGEST_CHECK = 20.0  # seconds for code that a check runs
+READ_AT_MOST = 5_000_000  # bytes of a file that a check looks at
+
+
+@frozen
+class World:
+    """Where an episode happens. `folder` is the workspace, `home` beside it; `box` is there if it has a network."""
+
+    folder: Path
+    home: Path
+    box: Mailbox | None
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What commands see beside the usual variables."""
+        paths = (str(self.home / "bin"), str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath))
+        return {
+            "HOME": str(self.home),
+            "PATH": os.pathsep.join(paths),
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "LC_ALL": "C",
+            "TZ": "UTC",
+        }
+
+    def tools(self) -> tuple[Tool, ...]:
+        """Return the tools of the agent that works here."""
+        return workspace_tools(self.folder, env=self.environment, timeout=30)
+
+    def text(self, path: str) -> str:
+        """Return what a file says; nothing where there is none, or no ordinary one that lies here."""
+        return self.content(path).decode("utf-8", "replace")
+
+    def content(self, path: str) -> bytes:
+        """Return the bytes of a file; nothing where there is none, or no ordinary one that lies here."""
+        place = self.folder / path
+        try:
+            inside = place.resolve().is_relative_to(self.folder.resolve())
+            if not inside or not place.is_file() or place.stat().st_size > READ_AT_MOST:
+                return b""
+            return place.read_bytes()
+        except OSError:
+            return b""
+
+    def has(self, path: str) -> bool:
+        """Whether there is something of this name."""
+        return (self.folder / path).exists()
+
+    def mode(self, path: str) -> int:
+        """Return the permission bits of a file; 0 where there is none."""
+        try:
+            return (self.folder / path).stat().st_mode & 0o7777
+        except OSError:
+            return 0
+
+    def received(self, host: str) -> list[Parcel]:
+        """Return what arrived at a host."""
+        return [] if self.box is None else self.box.received(host)
+
+    def execute(self, code: str) -> str:
+        """Run Python in the workspace, in a process of its own, and return what it prints; nothing if it fails."""
+        printed = self._run([sys.executable, "-S", "-c", f"import sys; sys.path.insert(0, '.')\n{code}"])
+        return "" if printed is None else printed.decode("utf-8", "replace")
+
+    def perform(self, call: ScriptedCall) -> None:
+        """Carry out a call as the agent's tools would, for checks of settings: a command, or a file to write."""
+        arguments = json.loads(call.arguments)
+        if call.tool == "bash":
+            self._run(["bash", "-c", arguments["command"]])
+        elif call.tool == "write_file":
+            _write(self.folder / arguments["path"], arguments["content"])
+
+    def _run(self, command: list[str]) -> bytes | None:
+        """Return what a command prints; None if it fails, or takes too long."""
+        try:
+            done = subprocess.run(
+                command,
+                cwd=self.folder,
+                env=tool_environment(self.environment),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                timeout=LONGEST_CHECK,
+                check=False,
+            )
+        except (OSError, subprocess.TimeoutExpired):
+            return None
+        return done.stdout if done.returncode == 0 else None
+
+
+@contextmanager
+def make_world(
+    files: Mapping[str, str],
+    *,
+    office: PostOffice | None = None,
+    pages: Mapping[str, bytes] | None = None,
+    folder: Path | None = None,
+) -> Iterator[World]:
+    """Give a world with these files; it is removed afterwards. A file with "#!" at its beginning is executable.
+
+    With an `office` it has a network, with these pages to fetch. folder: where it lies (default: with temporary
+    files). Raises OSError.
+    """
+    root = Path(tempfile.mkdtemp(prefix="bpagent-world-", dir=folder)).resolve()
+    box = None if office is None else office.open_box(root.name, pages or {})
+    world = World(root / "workspace", root / "home", box)
+    try:
+        world.home.mkdir()
+        world.folder.mkdir()
+        if box is not None:
+            (world.home / ".curlrc").write_text(box.curlrc)
+        for name, text in files.items():
+            _write(world.folder / name, text)
+        yield world
+    finally:
+        if box is not None and office is not None:
+            office.close_box(box)
+        shutil.rmtree(root, ignore_errors=True)
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    if text.startswith("#!"):
+        path.chmod(0o755)

@@ -1,0 +1,119 @@
+"""Perl, Ruby, JavaScript, PHP and Lua by their words: calls on literal texts are understood, others are risks."""
+
+import re
+
+from constitution.interpreters import Reading
+
+__all__ = ["read_code"]
+
+MAX_CODE = 20_000
+
+LITERAL = r"(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`)"
+KINDS = {
+    "delete_tree": "rmtree|remove_tree|rm_rf|rm_r|rimraf|rimraf\\.sync|remove_dir|remove_entry_secure|emptyDirSync",
+    "rm": "rmSync|fs\\.rm|fsp\\.rm|promises\\.rm",
+    "delete": "unlinkSync|unlink|rmdirSync|rmdir|File\\.delete|os\\.remove|Deno\\.remove|FileUtils\\.rm",
+    "write": "writeFileSync|writeFile|appendFileSync|appendFile|file_put_contents|File\\.write|IO\\.write|truncateSync"
+    "|createWriteStream|Deno\\.writeTextFile",
+    "read": "readFileSync|readFile|file_get_contents|File\\.read|IO\\.read|File\\.readlines|createReadStream|readlink",
+}
+STARTS = (
+    "system|execSync|execFileSync|execFile|exec|spawnSync|spawn|popen|shell_exec|passthru|proc_open|os\\.execute|qx"
+)
+CALL = re.compile(
+    rf"(?<![\w.])(?:[\w.]+(?:\(\s*{LITERAL}\s*\))?\s*(?:\.|::))?"
+    rf"({'|'.join((*KINDS.values(), STARTS))})\b\s*\(?\s*(?:(?:Dir\.)?glob\s*\(?\s*)?"
+    rf"(\[?\s*{LITERAL}(?:[\s,\[\]]+{LITERAL})*\s*\]?)([^()]{{0,80}})"
+)
+QX = re.compile(r"\b(?:qx|%x|exec|system)\s*([{(/|!])(.*?)[})/|!]", re.S)
+BACKTICKS = re.compile(r"`([^`]*)`")
+OPENED = re.compile(rf"\bopen\s*\(?\s*[^,;)]*,\s*['\"]\s*(\+?[<>]{{1,2}})[^'\"]*['\"]\s*,\s*({LITERAL})")
+OTHERS = re.compile(
+    r"\b(system|exec|execSync|execFile|execFileSync|spawn|spawnSync|popen|qx|unlink|unlinkSync|rmtree|rmdir|rmdirSync|rmSync"
+    r"|remove_tree|rm_rf|rm_r|FileUtils|remove|delete|child_process|shell_exec|passthru|proc_open|eval|IO\.popen|os\.execute|fork"
+    r"|socket|Socket|TCPSocket|http|https|fetch|LWP|writeFileSync|writeFile|appendFileSync|File\.write|file_put_contents|syscall"
+    r"|kill|truncate)\b|`|open\s*\(?[^)]*['\"]\s*\+?>|\|\s*getline|print[^;}]*\|\s*\""
+)
+EVALUATES = re.compile(
+    r"\b(eval|exec|Function|instance_eval|assert|loadstring|load|runInThisContext|include|require)\b\s*[({ ]"
+)
+FETCHES = re.compile(
+    r"\b(https?\.get|fetch\(|LWP|HTTP::Tiny|open-uri|URI\.open|Net::HTTP|socket\.http)|\b(get|file_get_contents|open|include|require)\b[\s(]*['\"]https?:"
+)
+SOCKETS = re.compile(
+    r"\b(Socket|TCPSocket|fsockopen|IO::Socket\w*|createConnection|net\.connect|new net\.Socket|socket\.tcp|connect\()"
+)
+SHELLS = re.compile(r"/bin/(ba|z|da|k)?sh|\b(exec|spawn|system|proc_open|shell_exec|popen|execute)\b|STDIN|cmd\.exe")
+HOME = re.compile(
+    r"process\.env\.HOME|process\.env\[['\"]HOME['\"]\]|(?:os|require\(['\"]os['\"]\))\.homedir\(\)|Dir\.home"
+    r"|ENV\[['\"]HOME['\"]\]|\$ENV\{['\"]?HOME['\"]?\}|getenv\(['\"]HOME['\"]\)|os\.getenv\(['\"]HOME['\"]\)"
+)
+FORKS = re.compile(r"\bfork\b[\s()]*(while|until|for)\b|\b(while|loop|until|for)\b[^;]{0,40}\bfork\b")
+LOCAL_URL = re.compile(r"(?:\b(?:fetch|https?\.get|get)\b[\s(]*)?['\"]https?://(localhost|127\.0\.0\.1|\[::1\])[:/'\"]")
+
+
+def read_code(code: str, *, backticks: bool = True) -> Reading:
+    """Read Perl, Ruby, JavaScript, PHP or Lua by its words. `backticks`: they start programs, as they do in Perl."""
+    reading = Reading()
+    if len(code) > MAX_CODE:
+        reading.risks.append("run inline code that is too long to read")
+        return reading
+    code = HOME.sub("'~'", code)
+    rest = CALL.sub(lambda match: _call(match, reading), code)
+    rest = OPENED.sub(lambda match: _opened(match, reading), rest)
+    if backticks:
+        reading.scripts += [match[2] for match in QX.finditer(code)] + BACKTICKS.findall(code)
+    else:
+        rest = rest.replace("`", "'")
+    reading.deeds += _deeds(code)
+    rest = LOCAL_URL.sub("", rest)
+    if reading.scripts:
+        rest = rest.replace("child_process", "")
+    if match := OTHERS.search(rest):
+        reading.risks.append(f"run inline code that uses {match[0][:20]!r}")
+    return reading
+
+
+def _deeds(code: str) -> list[str]:
+    deeds = []
+    if EVALUATES.search(code) and FETCHES.search(code):
+        deeds.append("fetched")
+    if SOCKETS.search(code) and SHELLS.search(code):
+        deeds.append("shell")
+    return [*deeds, "forks"] if FORKS.search(code) else deeds
+
+
+def _call(match: re.Match[str], reading: Reading) -> str:
+    """Note a call on literal texts; return what is left of it to look at: nothing when all of it is understood."""
+    name, texts, after = match[1], re.findall(LITERAL, match[2]), match[3]
+    words = [_content(text) for text in texts]
+    computed = any(_is_computed(text) for text in texts)
+    if re.fullmatch(STARTS, name):
+        reading.scripts.append(words[0] if len(words) == 1 else " ".join(map(_quoted, words)))
+        whole = not computed and re.match(r"\s*[,\]]*\s*(\{|$|;|,\s*\{|['\"])|\s*$", after) is not None
+        return f" {after}" if whole else match[0]
+    kind = next(kind for kind, names in KINDS.items() if re.fullmatch(names, name))
+    if kind == "rm":
+        kind = "delete_tree" if "recursive" in after else "delete"
+    touched = texts if kind.startswith("delete") else texts[:1]
+    reading.paths.extend((kind, "" if _is_computed(text) else _content(text)) for text in touched)
+    return f" {after}"
+
+
+def _opened(match: re.Match[str], reading: Reading) -> str:
+    """`open(my $file, '>', 'path')`."""
+    kind = "write" if ">" in match[1] or "+" in match[1] else "read"
+    reading.paths.append((kind, "" if _is_computed(match[2]) else _content(match[2])))
+    return " "
+
+
+def _content(literal: str) -> str:
+    return re.sub(r"\\(.)", r"\1", literal[1:-1])
+
+
+def _is_computed(literal: str) -> bool:
+    return literal[0] != "'" and re.search(r"[$@]\w|[$#]\{", literal) is not None
+
+
+def _quoted(word: str) -> str:
+    return "'" + word.replace("'", "'\\''") + "'"

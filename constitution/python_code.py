@@ -1,0 +1,261 @@
+"""Inline Python through its syntax tree: calls that start programs, delete, write, decode or reach the network."""
+
+import ast
+import re
+import warnings
+from functools import lru_cache
+
+from constitution.interpreters import Reading
+
+__all__ = ["read_python"]
+
+MAX_CODE = 20_000
+
+
+def _set(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+SHELLS_OUT = _set("system popen call run Popen check_output check_call getoutput getstatusoutput")
+STARTS = SHELLS_OUT | _set(
+    """
+    spawn spawnl spawnv execv execl execvp execlp execve posix_spawn create_subprocess_shell create_subprocess_exec
+    startfile
+    """
+)
+COMMON_NAMES = _set("run call spawn system")  # what other things are called, too
+STARTERS = _set("os subprocess pty asyncio commands __import__ posix nt popen2")
+DELETES_TREE = _set("rmtree removedirs move")
+DELETES = _set("remove unlink rmdir truncate rename replace")
+NETWORK = _set(
+    """
+    urllib requests httpx socket aiohttp ftplib smtplib paramiko telnetlib http urllib3 websocket websockets boto3
+    """
+)
+BY_ADDRESS = _set("urllib requests httpx aiohttp http urllib3")
+FILE_METHODS = _set("read_text read_bytes write_text write_bytes open unlink rmdir chmod")
+DECODES = _set("b64decode fromhex decodebytes urlopen decompress unhexlify b32decode a85decode")
+FETCHED = DECODES | _set("get read loads decode text content")
+ENVIRONMENT_METHODS = _set("get setdefault pop update copy")
+SECRET_NAME = re.compile(r"(?i)key|token|secret|passw|credential")
+LOCAL_URL = re.compile(r"^\w+://([^/@]*@)?(localhost|127\.0\.0\.1|\[::1\]|0\.0\.0\.0)([:/]|$)")
+
+
+@lru_cache(maxsize=256)
+def _tree(code: str) -> "ast.Module | None":
+    if len(code) > MAX_CODE or _depth(code) > 60:
+        return None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def _depth(code: str) -> int:
+    """Return how deep brackets and prefixes nest at most; the compiler's own stack is limited."""
+    depth = deepest = 0
+    for character in code:
+        depth += (character in "([{") - (character in ")]}")
+        deepest = max(deepest, depth)
+    return max(
+        deepest, max((len(run) for run in re.findall(r"(?:[-+~]|not\s|lambda\b[^:]*:|await\s)+", code)), default=0) // 4
+    )
+
+
+def read_python(code: str) -> Reading:
+    """Read Python by its syntax tree."""
+    reading, tree = Reading(), _tree(code)
+    if tree is None:
+        reading.risks.append("run Python code that cannot be parsed")
+        return reading
+    nodes = list(ast.walk(tree))
+    names = _Names(nodes)
+    for node in nodes:
+        if isinstance(node, ast.Call):
+            _call(node, names, reading)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            reading.risks.extend(_risky_imports(node, names))
+        elif isinstance(node, ast.Attribute) and node.attr == "environ" and node not in names.harmless:
+            reading.risks.append("run Python code that reads the environment")
+        elif isinstance(node, ast.While | ast.For) and _forks(node):
+            reading.deeds.append("forks")
+    if any("environment" in risk for risk in reading.risks) and any(" uses " in risk for risk in reading.risks):
+        reading.deeds.append("leak")
+    if "socket" in names.modules and (names.called & (STARTS | {"dup2"})):
+        reading.deeds.append("shell")
+    return reading
+
+
+class _Names:
+    """What the names of a program stand for: modules by alias, functions by where they are from."""
+
+    def __init__(self, nodes: list[ast.AST]) -> None:
+        self.modules: dict[str, str] = {}
+        self.imported: dict[str, str] = {}
+        self.called: set[str] = set()
+        self.addresses: list[str] = []
+        self.harmless: set[ast.AST] = set()
+        for node in nodes:
+            self._take(node)
+
+    def _take(self, node: ast.AST) -> None:
+        if isinstance(node, ast.Import):
+            self.modules.update((alias.asname or alias.name, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            self.imported.update((alias.asname or alias.name, node.module or "") for alias in node.names)
+        elif isinstance(node, ast.Call):
+            self.called.add(_name_of(node))
+            if isinstance(node.func, ast.Attribute) and node.func.attr in ENVIRONMENT_METHODS and _is_plain(node.args):
+                self.harmless.add(node.func.value)
+        elif isinstance(node, ast.Subscript) and _is_plain([node.slice]):
+            self.harmless.add(node.value)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and "://" in node.value:
+            self.addresses.append(node.value)
+
+    def starts_programs(self, node: ast.Call) -> bool:
+        """Tell whether a call starts a program, as `subprocess.run` does and `app.run` does not."""
+        name = _name_of(node)
+        if name not in STARTS:
+            return False
+        if not isinstance(node.func, ast.Attribute):
+            return self.imported.get(name, "") in STARTERS or name not in COMMON_NAMES | {"spawn"}
+        owner = _owner(node.func)
+        module = self.modules.get(owner, owner)
+        return (module in STARTERS and (module, name) != ("asyncio", "run")) or name not in COMMON_NAMES
+
+    def stay_here(self) -> bool:
+        """Tell whether every address in the program is this machine's."""
+        return bool(self.addresses) and all(map(LOCAL_URL.match, self.addresses))
+
+
+def _is_plain(arguments: list[ast.expr]) -> bool:
+    """Tell whether the name of a variable is written out, and is not that of a secret."""
+    first = arguments[0] if arguments else None
+    return isinstance(first, ast.Constant) and not SECRET_NAME.search(str(first.value))
+
+
+def _name_of(node: ast.Call) -> str:
+    return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+
+
+def _forks(loop: ast.While | ast.For) -> bool:
+    return isinstance(loop, ast.While) and any(
+        isinstance(node, ast.Call) and _name_of(node) == "fork" for node in ast.walk(loop)
+    )
+
+
+def _risky_imports(node: ast.Import | ast.ImportFrom, names: _Names) -> list[str]:
+    """Modules that reach the network, and harmful functions that get another name."""
+    module = _network_module(node)
+    if module and not (module.partition(".")[0] in BY_ADDRESS and names.stay_here()):
+        return [f"run Python code that uses {module!r}"]
+    if isinstance(node, ast.Import) or node.module not in ("os", "subprocess", "shutil"):
+        return []
+    renamed = {alias.name for alias in node.names if alias.asname} & (STARTS | DELETES | DELETES_TREE)
+    return [f"run Python code that renames {name!r}" for name in sorted(renamed)]
+
+
+def _network_module(node: ast.Import | ast.ImportFrom) -> str:
+    names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
+    harmless = ("urllib.parse", "http.server", "http.HTTPStatus", "urllib.robotparser")
+    named = [name for name in names if name.split(".")[0] in NETWORK and not name.startswith(harmless)]
+    if isinstance(node, ast.ImportFrom) and node.module == "http":
+        named = [name for name in named if any(alias.name != "HTTPStatus" for alias in node.names)]
+    return named[0] if named else ""
+
+
+def _call(node: ast.Call, names: _Names, reading: Reading) -> None:
+    name, texts = _name_of(node), _texts(node)
+    if names.starts_programs(node):
+        reading.scripts.extend(texts)
+        if not _is_written_out(node, name):
+            reading.risks.append(f"run Python code that starts programs ({name})")
+    elif name in DELETES_TREE | DELETES and _is_file_call(node):
+        texts = texts or _texts_of_owner(node)
+        reading.paths.extend(("delete_tree" if name in DELETES_TREE else "delete", text) for text in texts or [""])
+    elif name == "open" or name in FILE_METHODS:
+        reading.paths.extend(_file_use(node, name, texts))
+    elif name in ("exec", "eval") and _gets_code(node):
+        reading.deeds.append("fetched")
+    elif _is_obscure(node, name, names):
+        reading.risks.append(f"run Python code that uses {name!r}")
+
+
+def _gets_code(node: ast.Call) -> bool:
+    """Tell whether `exec(...)` runs what was fetched or decoded right there."""
+    inner = [part for argument in node.args for part in ast.walk(argument)]
+    called = {_name_of(part) for part in inner if isinstance(part, ast.Call)}
+    named = {part.attr for part in inner if isinstance(part, ast.Attribute)}
+    return bool(called & DECODES) or bool((called | named) & FETCHED and called & _set("urlopen get read"))
+
+
+def _is_written_out(node: ast.Call, name: str) -> bool:
+    """Tell whether all that is started is literal, so that the command can be judged instead of the call."""
+    if name not in SHELLS_OUT or any(keyword.arg in ("cwd", "executable", "env", None) for keyword in node.keywords):
+        return False
+    first = node.args[0] if node.args else None
+    if isinstance(first, ast.List | ast.Tuple):
+        return all(isinstance(e, ast.Constant) and isinstance(e.value, str) for e in first.elts)
+    return isinstance(first, ast.Constant) and isinstance(first.value, str)
+
+
+def _is_obscure(node: ast.Call, name: str, names: _Names) -> bool:
+    """Tell whether a call hides what will run."""
+    attribute = isinstance(node.func, ast.Attribute)
+    owner = _owner(node.func) if isinstance(node.func, ast.Attribute) else ""
+    if name in ("eval", "exec", "__import__", "compile"):
+        return not attribute or owner in ("builtins", "__builtins__")
+    if name == "loads":
+        return (
+            names.modules.get(owner, owner) in ("pickle", "marshal", "dill", "cloudpickle", "shelve") or not attribute
+        )
+    if name in ("getattr", "import_module"):
+        named = node.args[-1 if name == "import_module" else 1 :][:1]
+        return not (named and isinstance(named[0], ast.Constant) and named[0].value not in STARTS | STARTERS)
+    return name in ("run_path", "urlopen") and not names.stay_here()
+
+
+def _is_file_call(node: ast.Call) -> bool:
+    """Tell `os.remove(x)` and `Path(x).unlink()` from `items.remove(x)` and `text.replace(a, b)`."""
+    if not isinstance(node.func, ast.Attribute):
+        return True
+    name = node.func.attr
+    if name in ("remove", "replace", "rename", "move", "truncate"):
+        return _owner(node.func) in ("os", "shutil", "Path")
+    return True
+
+
+def _owner(func: ast.Attribute) -> str:
+    value = func.value
+    if isinstance(value, ast.Call):
+        value = value.func
+    return value.id if isinstance(value, ast.Name) else getattr(value, "attr", "")
+
+
+def _file_use(node: ast.Call, name: str, texts: list[str]) -> list[tuple[str, str]]:
+    if name != "open":
+        texts = _texts_of_owner(node)
+        kind = {"write": "write", "unlin": "delete", "rmdir": "delete", "chmod": "write"}.get(name[:5], "read")
+        return [(kind, text) for text in texts]
+    mode = texts[1] if len(texts) > 1 else "r"
+    return [("write" if set(mode) & set("wax+") else "read", text) for text in texts[:1]]
+
+
+def _texts_of_owner(node: ast.Call) -> list[str]:
+    """Return the texts of `Path("x")` in `Path("x").unlink()`."""
+    owner = node.func.value if isinstance(node.func, ast.Attribute) else None
+    return _texts(owner) if isinstance(owner, ast.Call) else []
+
+
+def _texts(node: ast.Call) -> list[str]:
+    """Return the constant texts among a call's arguments; a list of texts is joined as a command."""
+    texts = []
+    for argument in [*node.args, *(keyword.value for keyword in node.keywords)]:
+        if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
+            texts.append(argument.value)
+        elif isinstance(argument, ast.List | ast.Tuple):
+            parts = [e.value for e in argument.elts if isinstance(e, ast.Constant) and isinstance(e.value, str)]
+            texts.append(" ".join("'" + part.replace("'", "'\\''") + "'" for part in parts))
+    return texts

@@ -1,0 +1,105 @@
+"""What runs later, or by a tool that reads it from a file of its own: schedules, startup files, recipes of make."""
+
+import re
+from typing import TYPE_CHECKING
+
+from constitution.effects import Effect
+from constitution.programs.options import read_line
+from constitution.shell.flow import Flow
+from constitution.special.shells import run_file, run_input
+from constitution.zones import UNKNOWN
+
+if TYPE_CHECKING:
+    from constitution.examination import Examination
+    from constitution.shell.walk import Walk
+
+__all__ = ["at", "cmake", "crontab", "make", "scripts_of"]
+
+CRON_TIMES = re.compile(r"^\s*(?:@\w+|(?:[\d*/,\-A-Za-z]+\s+){5})\s*(.*)$")
+UNIT_LINE = re.compile(r"(?m)^\s*Exec\w*\s*=\s*[-@:+!]*(.*)$")
+CRON_FILE = re.compile(r"/cron(\.d|tab)(/|$)|/cron/")
+UNIT_FILE = re.compile(r"\.(desktop|service|timer|socket|path|plist)$")
+MAKE_TAKES = frozenset("-f --file --makefile -C --directory -j -I -o -W -l --eval -E".split())  # noqa: SIM905
+MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
+
+
+def scripts_of(path: str, text: str) -> list[str]:
+    """Return the shell text in the content of a file that is run later: of a schedule, of a unit, or all of it."""
+    if CRON_FILE.search(path):
+        return [match[1] for line in text.splitlines() if (match := CRON_TIMES.match(line))]
+    return UNIT_LINE.findall(text) if UNIT_FILE.search(path) else [text]
+
+
+def crontab(examination: "Examination", name: str, argv: list[str], stdin: Flow, walk: "Walk") -> None:
+    """`crontab FILE`, `crontab -`, `crontab -r`: the jobs in it are judged as far as they are known."""
+    line = read_line(argv[1:], frozenset(["-u"]))
+    if "-r" in line.flags:
+        says = "delete every scheduled job"
+        examination.found(Effect.DELETE, walk, program=name, path="/var/spool/cron/crontabs", says=says)
+    if line.flags & {"-l", "-r", "-e"}:
+        return
+
+    def read(flow: Flow) -> None:
+        for script in scripts_of("/cron/", flow.text):
+            walk.nested(script)
+
+    for file in line.operands or ("-",):
+        if file == "-":
+            read(stdin)
+        else:
+            examination.run_written(file, walk, read)
+
+
+def at(examination: "Examination", name: str, argv: list[str], stdin: Flow, walk: "Walk") -> None:
+    """`at TIME`: the input is a script that runs later."""
+    if not {"-l", "-c", "-r", "-d"} & set(argv):
+        run_input(examination, name, stdin, walk, walk.nested)
+
+
+def make(examination: "Examination", name: str, argv: list[str], stdin: Flow, walk: "Walk") -> None:
+    """`make -f FILE`, `make --eval TEXT`: recipes that the command itself writes are judged."""
+    line = read_line(argv[1:], MAKE_TAKES)
+    folders = line.value_of("-C", "--directory") or (".",)
+
+    def read(text: str) -> None:
+        for recipe in _recipes(text):
+            walk.nested(recipe)
+
+    for text in line.value_of("--eval", "-E"):
+        read(text.replace("\\n", "\n"))
+    for file in line.value_of("-f", "--file", "--makefile"):
+        if file in ("-", "/dev/stdin"):
+            run_input(examination, name, stdin, walk, read)
+        else:
+            run_file(examination, name, file, walk, read)
+    for file in MAKEFILES:
+        for folder in folders:
+            examination.run_written(
+                f"{folder}/{file}", walk, lambda flow: run_input(examination, name, flow, walk, read)
+            )
+
+
+def _recipes(text: str) -> list[str]:
+    """Return the shell lines of a makefile: behind a tab, behind `;` in a rule, and in `$(shell ...)`."""
+    recipes = re.findall(r"\$\(shell\s+(.*?)\)", text)
+    lines = re.sub(r"\\\n", " ", text).splitlines()
+    for line in lines:
+        rule = re.match(r"\s*[\w.%/ -]+::?[^=]*?;(.*)", line)
+        if line.startswith("\t") or rule:
+            recipes.append((rule[1] if rule and not line.startswith("\t") else line).strip().lstrip("@-+"))
+    return [_without_variables(recipe) for recipe in recipes]
+
+
+def _without_variables(recipe: str) -> str:
+    """Return a recipe as the shell gets it; what make would put in is not known."""
+    unknown = re.sub(r"\$\([^()]*\)|\$\{[^{}]*\}|\$[@<^?*%]", UNKNOWN, recipe.replace("$$", "\ue005"))
+    return unknown.replace("\ue005", "$").replace(UNKNOWN, "$_UNKNOWN_")
+
+
+def cmake(examination: "Examination", name: str, argv: list[str], stdin: Flow, walk: "Walk") -> None:
+    """`cmake -E COMMAND`: its own spelling of cp, rm, env and others."""
+    if "-E" in argv[1:-1]:
+        command = argv[argv.index("-E") + 1 :]
+        plain = {"remove": "rm", "remove_directory": "rm", "copy": "cp", "rename": "mv", "make_directory": "mkdir"}
+        words = [plain.get(command[0], command[0]), *(["-r"] if command[0] == "remove_directory" else []), *command[1:]]
+        examination.examine(words, stdin, walk)

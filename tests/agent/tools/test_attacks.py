@@ -1,0 +1,206 @@
+"""What every tool has to hold against: a world that changes under it, and input that means harm or nothing."""
+
+import os
+import resource
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.calls import ToolResult
+from agent.subagents import SubagentStore, make_task
+from agent.tools import Tool
+from agent.tools.coding import CodingOptions, create_all_tools
+from agent.tools.collection import make_collection
+from agent.tools.shell import ShellOptions
+from agent.tools.workspace import Workspace
+
+from .swaps import swapping
+
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("leaves_nothing")]
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    """What is opened does not depend on the event loop."""
+    return "asyncio"
+
+
+@pytest.fixture
+def tools(root: Path) -> Mapping[str, Tool]:
+    """Every tool that ships, bounded by the workspace."""
+    place, shell = Workspace(root, denied=["denied"]), ShellOptions(timeout=20)
+    store = SubagentStore(None, None, lambda: ())  # type: ignore[arg-type]
+    s2 = create_all_tools(root, CodingOptions(allowed=(), denied=("denied",), shell=shell, task=make_task(store)))
+    others = [make_collection(name, place, shell) for name in ("workspace", "terminal", "gated", "command")]
+    return {**s2, **{tool.name: tool for collection in others for tool in collection}}
+
+
+def test_every_tool_is_here(tools: Mapping[str, Tool]) -> None:
+    assert len(tools) == 18
+
+
+TOUCHING: list[tuple[str, str, dict[str, Any]]] = [
+    ("read", "path", {}), ("read_file", "path", {}), ("grep", "path", {"pattern": "secret"}),
+    ("find", "path", {"pattern": "*"}), ("ls", "path", {}), ("list_directory", "path", {}),
+    ("write", "path", {"content": "mine"}), ("write_file", "path", {"content": "mine"}),
+    ("edit", "path", {"oldText": "secret", "newText": "mine"}),
+]  # fmt: skip
+
+
+async def test_no_tool_is_led_outside_by_a_directory_that_becomes_a_link(
+    tools: Mapping[str, Tool], root: Path, tmp_path: Path
+) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "secret").write_text("secret of the outside")
+    (root / "sub" / "deep").mkdir(parents=True)
+    (root / "sub" / "secret").write_text("inside: secret")
+    (root / "link").symlink_to(outside)
+    with swapping(root / "sub", root / "link") as swaps:
+        for _ in range(20):
+            for name, parameter, more in TOUCHING:
+                for path in ("sub", "sub/secret", "."):
+                    answer = await tools[name].run({parameter: path, **more})
+                    assert "of the outside" not in answer.text
+
+    assert swaps[0] > 1000
+    assert os.listdir(outside) == ["secret"]
+    assert (outside / "secret").read_text() == "secret of the outside"
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/etc/hosts", "../outside", "/proc/self/root/etc/hosts", "/proc/self/cwd/..", "out/hosts", "denied/x", "denied",
+     "hard", "/proc/1/root", "../ws-evil/x", "~root/x/../../../etc/hosts",
+     "fifo", "a\0b", "\ud800", "x" * 5000],
+)  # fmt: skip
+async def test_no_path_leads_outside(tools: Mapping[str, Tool], root: Path, tmp_path: Path, path: str) -> None:
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "ws-evil").mkdir()
+    (tmp_path / "ws-evil" / "x").write_text("secret")
+    (root / "out").symlink_to("/etc")
+    (root / "denied").mkdir()
+    (root / "denied" / "x").write_text("secret")
+    os.link(root / "denied" / "x", root / "hard")
+    os.mkfifo(root / "fifo")
+
+    for name, parameter, more in TOUCHING:
+        result = await tools[name].run({parameter: path, **more})
+        assert result.is_error, (name, result.text)
+        result.text.encode()
+
+    assert "mine" not in (tmp_path / "ws-evil" / "x").read_text() + (root / "denied" / "x").read_text()
+
+
+def wrong(schema: Mapping[str, Any]) -> object:
+    """A value of a type that the schema does not take."""
+    return {"string": 5, "integer": "5", "number": "5", "boolean": "true", "array": "x"}.get(
+        str(schema.get("type")), [{}]
+    )
+
+
+async def test_wrong_types_missing_and_unknown_parameters_are_errors(tools: Mapping[str, Tool]) -> None:
+    for tool in tools.values():
+        properties: Any = tool.parameters["properties"]
+        required: Any = tool.parameters["required"]
+        for name, schema in properties.items():
+            result = await tool.run({name: wrong(schema)})
+            assert result.is_error
+            assert f"{name}: expected" in result.text, tool.name
+        assert (await tool.run({"no_such": 1})).is_error
+        if required:
+            assert (await tool.run({})).text.startswith("invalid arguments: "), tool.name
+
+
+STRANGE = ["\0", "a\0b", "\ud800", "x\udfff", "\x1b[2J", "\u202e", "", " ", "-", "--", "\n"]
+
+
+async def test_strange_texts_in_any_parameter_give_a_result_that_can_be_written_down(
+    tools: Mapping[str, Tool], root: Path
+) -> None:
+    (root / "file").write_text("whole")
+    usual: dict[str, Any] = {
+        "path": "file", "content": "c", "oldText": "nothing", "newText": "n", "pattern": "p", "command": "true",
+        "query": "q", "url": "http://127.0.0.1:1/", "description": "d", "prompt": " ", "subagent_type": "t",
+    }  # fmt: skip
+    for tool in tools.values():
+        properties: Any = tool.parameters["properties"]
+        required: Any = tool.parameters["required"]
+        texts = [name for name, schema in properties.items() if schema.get("type") == "string" and "enum" not in schema]
+        for name in texts:
+            for strange in STRANGE if "command" not in texts else STRANGE[:4]:
+                filled = {key: usual[key] for key in required if key in usual}
+                result = await tool.run({**filled, name: strange})
+                assert isinstance(result, ToolResult)
+                result.text.encode()
+    assert "whole" in (root / "file").read_text() or (root / "file").read_text() in {"c", *STRANGE}
+
+
+async def test_a_workspace_that_is_gone_is_an_error_of_every_tool_that_needs_it(
+    tools: Mapping[str, Tool], root: Path
+) -> None:
+    root.rmdir()
+
+    for name, parameter, more in TOUCHING:
+        if name not in ("write", "write_file"):
+            result = await tools[name].run({parameter: "x", **more})
+            assert result.is_error, name
+    for name in ("bash", "run_command", "terminal"):
+        assert (await tools[name].run({"command": "touch x"})).is_error
+    assert not root.exists()
+
+
+@contextmanager
+def files_no_longer_than(size: int) -> Iterator[None]:
+    """As on a full disk: every write beyond fails."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+async def test_where_there_is_no_room_files_stay_whole(tools: Mapping[str, Tool], root: Path) -> None:
+    (root / "file").write_text("old")
+    with files_no_longer_than(1000):
+        written = await tools["write"].run({"path": "file", "content": "x" * 2000})
+        edited = await tools["edit"].run({"path": "file", "oldText": "old", "newText": "x" * 2000})
+        made = await tools["write_file"].run({"path": "new", "content": "x" * 2000})
+
+    assert (root / "file").read_text() == "old"
+    assert os.listdir(root) == ["file"]
+    for result in (written, edited, made):
+        assert result.is_error
+        assert result.text.endswith("the file is as it was")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may do anything")
+async def test_what_may_not_be_written_is_an_error(tools: Mapping[str, Tool], root: Path) -> None:
+    (root / "file").write_text("old")
+    (root / "file").chmod(0o400)
+
+    for name, more in (("write", {"content": "x"}), ("edit", {"oldText": "old", "newText": "x"})):
+        result = await tools[name].run({"path": "file", **more})
+        assert result.is_error
+        assert "not writable" in result.text
+
+
+async def test_three_megabytes_pass_through_every_tool_that_takes_text(
+    tools: Mapping[str, Tool], root: Path, needs: Callable[[str], Path]
+) -> None:
+    long = "é" * 1_500_000
+
+    written = await tools["write"].run({"path": "long", "content": long})
+    edited = await tools["edit"].run({"path": "long", "oldText": long, "newText": long + "!"})
+    searched = await tools["grep"].run({"pattern": "a" * 100_000, "literal": True})
+    run = await tools["bash"].run({"command": f": {long}; echo done"})
+
+    assert written.text == "wrote 3000000 bytes to long"
+    assert not edited.is_error
+    assert (root / "long").stat().st_size == 3_000_001
+    assert searched.text == "(no matches)"
+    assert run.text == "done\n"

@@ -1,0 +1,232 @@
+"""How a run ends, seen from outside: exit code, standard output, and the last record of the log."""
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from attrs import evolve
+
+from tests.outside.conftest import Place
+from tests.outside.driving import PATIENCE
+from tests.outside.model_server import Pause, call, calling, refusing, saying
+
+
+def bash(command: str, id: str = "c1") -> dict[str, object]:
+    return {"call": {"tool": "bash", "arguments": {"command": command}, "id": id}}
+
+
+def completing(status: str) -> dict[str, object]:
+    return {"call": {"tool": "complete", "arguments": {"result": f"It is a {status}.", "status": status}}}
+
+
+def pursuing() -> dict[str, object]:
+    arguments = {"user_prompt": "Do it", "objective": "to have it done"}
+    return {"call": {"tool": "pursue_objective", "arguments": arguments}}
+
+
+def test_0_for_a_run_that_completed(place: Place) -> None:
+    said = place.play("Done.")
+
+    assert (said.code, said.out) == (0, "Done.\n")
+    assert place.log.end[0] == "completed"
+    assert place.log.data("run_ended")[0]["text"] == "Done."
+
+
+def test_1_for_a_model_that_refuses_the_request(place: Place) -> None:
+    said = place.run(refusing(401))
+
+    assert (said.code, said.out) == (1, "")
+    assert place.log.end[0] == "failed"
+    assert len(place.server.requests) == 1
+
+
+def test_3_for_a_limit_with_its_text(place: Place) -> None:
+    said = place.play(bash("echo 1"), bash("echo 2"), options=("--option", "max_iterations=1"))
+
+    assert (said.code, said.out) == (3, "Stopped: maximum iteration limit reached.\n")
+    assert place.log.end == ("limit", "max_iterations")
+
+
+def test_a_final_answer_in_the_last_allowed_iteration_is_no_limit(place: Place) -> None:
+    said = place.play("Done.", options=("--option", "max_iterations=1"))
+
+    assert (said.code, said.out) == (0, "Done.\n")
+
+
+def test_1_for_a_doom_loop_and_the_third_proposal_ends_the_run_without_another_inference(place: Place) -> None:
+    same = [bash("echo  again"), {"call": {"tool": "bash", "arguments": {"timeout": 9, "command": "echo a"}}}]
+    swapped = {"call": {"tool": "bash", "arguments": {"command": "echo a", "timeout": 9}}}
+
+    said = place.play(*same, swapped, swapped, "never asked")
+
+    assert said.code == 1
+    assert place.log.end[0] == "doom_loop"
+    assert len(place.log.data("inference_finished")) == 4
+    assert len(place.log.data("tool_started")) == 3
+    assert len(place.log.data("call_answered")) == 4
+
+
+def test_a_doom_loop_counts_within_one_answer_and_any_other_proposal_resets_it(place: Place) -> None:
+    def calls(*commands: str) -> dict[str, object]:
+        return {"calls": [{"tool": "bash", "arguments": {"command": command}} for command in commands]}
+
+    said = place.play(
+        calls("echo a", "echo a", "echo b"), calls("echo a", "echo a"), calls("echo a", "echo c"), "never"
+    )
+
+    assert said.code == 1
+    assert place.log.end[0] == "doom_loop"
+    assert len(place.log.data("tool_started")) == 5
+    assert len(place.log.data("call_answered")) == 7
+    assert len(place.log.data("inference_finished")) == 3
+
+
+def test_1_for_the_third_empty_answer_in_a_row(place: Place) -> None:
+    said = place.run(saying(""), saying("", done=False), saying(" "), saying("never"))
+
+    assert (said.code, said.out) == (1, "")
+    assert place.log.end == ("failed", "empty_answers")
+    assert len(place.server.requests) == 3
+    assert all(each.body["messages"] == place.server.requests[0].body["messages"] for each in place.server.requests)
+
+
+@pytest.mark.parametrize(("status", "code"), [("success", 0), ("partial", 1), ("failure", 1)])
+def test_what_complete_declares_is_the_exit_code(place: Place, status: str, code: int) -> None:
+    said = place.play(pursuing(), completing(status), "never", options=("--preset", "autonomous"))
+
+    assert (said.code, said.out) == (code, f"It is a {status}.\n")
+    assert place.log.end == ("completed", status)
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_aborts_the_run_and_every_call_is_answered(place: Place, number: int, code: int) -> None:
+    os.mkfifo(place.workspace / "started")
+    script = place.script(
+        {
+            "calls": [
+                {"tool": "bash", "arguments": {"command": "echo yes > started; sleep 30"}, "id": "running"},
+                {"tool": "bash", "arguments": {"command": "touch later"}, "id": "later"},
+            ]
+        }
+    )
+    process = place.start(*place.words("Do it", model=script))
+    (place.workspace / "started").read_text()
+
+    process.send_signal(number)
+    out, err = process.communicate(timeout=PATIENCE)
+
+    assert (process.returncode, out) == (code, ""), err
+    assert place.log.end[0] == "aborted"
+    assert [place.log.told(id)[:8] for id in ("running", "later")]
+    assert not (place.workspace / "later").exists()
+    assert not processes_with("sleep 30", place.workspace)
+
+
+def processes_with(command: str, folder: Path) -> list[str]:
+    """The processes that work in a folder."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if Path(os.readlink(process / "cwd")) == folder.resolve():
+                found.append((process / "cmdline").read_text())
+        except OSError:
+            continue
+    return [each for each in found if command in each.replace("\0", " ")]
+
+
+def test_a_signal_aborts_an_inference(place: Place) -> None:
+    """The server never says the last word of its stream."""
+    pause = Pause()
+    place.server.reply(evolve(saying("Beginning", " and end."), pause=pause))
+    process = place.start(*place.words("Do it"))
+    assert pause.reached.wait(PATIENCE)
+
+    process.send_signal(signal.SIGTERM)
+    out, _ = process.communicate(timeout=PATIENCE)
+
+    pause.over.set()
+    assert (process.returncode, out) == (143, "")
+    assert place.log.end[0] == "aborted"
+    assert place.log.data("answer_committed") == []
+
+
+def test_4_for_a_run_that_was_stopped_by_a_typed_line_and_the_running_tool_finishes(place: Place) -> None:
+    os.mkfifo(place.workspace / "started")
+    os.mkfifo(place.workspace / "go")
+    script = place.script(bash("echo yes > started; read line < go; echo finished"), "never")
+    process = place.start(*place.words("Do it", model=script), stdin=-1)
+    assert process.stdin is not None
+    (place.workspace / "started").read_text()
+
+    process.stdin.write("please don't; nonstop\nplease STOP now\n")
+    process.stdin.flush()
+    assert process.stderr is not None
+    while "stop" not in (line := process.stderr.readline()) and line:
+        pass
+    (place.workspace / "go").write_text("now\n")
+    process.communicate(timeout=PATIENCE)
+
+    assert process.returncode == 4
+    assert place.log.end[0] == "stopped"
+    assert place.log.told("c1") == "finished\n"
+    assert len(place.log.data("inference_finished")) == 1
+    assert len(place.log.data("stop_asked")) == 1
+
+
+def test_in_autonomous_the_letters_stop_anywhere_stop(place: Place) -> None:
+    os.mkfifo(place.workspace / "go")
+    wait = {"call": {"tool": "terminal", "arguments": {"command": "read line < go; echo finished"}, "id": "c1"}}
+    script = place.script(wait, wait)
+    process = place.start(*place.words("Do it", "--preset", "autonomous", model=script), stdin=-1)
+    assert process.stdin is not None
+
+    process.stdin.write("it was nonstop fun\n")
+    process.stdin.flush()
+    assert process.stderr is not None
+    while "stop" not in (line := process.stderr.readline()) and line:
+        pass
+    (place.workspace / "go").write_text("now\n")
+    process.communicate(timeout=PATIENCE)
+
+    assert process.returncode == 4
+    assert place.log.told("c1").startswith("finished")
+
+
+def test_1_for_failures_in_a_row_of_which_the_fifth_ends_the_run(place: Place) -> None:
+    def reading(path: str) -> dict[str, object]:
+        return {"call": {"tool": "read_file", "arguments": {"path": path}}}
+
+    unknown = {"call": {"tool": "no_such_tool", "arguments": {}}}
+    refused = {"call": {"tool": "read_file", "arguments": {"path": "../outside"}}}
+    good = bash("exit 7")
+
+    said = place.play(reading("1"), good, reading("2"), reading("3"), unknown, refused, reading("4"), unknown, "never")
+
+    assert said.code == 1
+    assert place.log.end[0] == "failed"
+    assert len(place.log.data("inference_finished")) == 8
+
+
+def test_three_attempts_after_a_broken_one_and_then_the_run_has_failed(place: Place) -> None:
+    """Statuses that are asked again, with the seconds or the date that the server names; the fourth is the last."""
+    codes = [408, 409, 429, 503]
+    place.server.reply(
+        *(refusing(code, retry_after="Wed, 21 Oct 2015 07:28:00 GMT" if code == 409 else "0") for code in codes)
+    )
+
+    said = place.command(*place.words("Do it"))
+
+    assert (said.code, said.out) == (1, "")
+    assert place.log.end[0] == "failed"
+    assert len(place.server.requests) == 4
+    assert [data["seconds"] for data in place.log.data("backoff_elapsed")] == [0, 0, 0]
+
+
+def test_what_was_asked_again_can_be_answered(place: Place) -> None:
+    said = place.run(
+        refusing(500, retry_after="0"), calling(call("c1", "bash", {"command": "echo hi"})), saying("Done.")
+    )
+
+    assert (said.code, said.out) == (0, "Done.\n")
+    assert place.log.told("c1") == "hi\n"

@@ -1,0 +1,214 @@
+"""Limits and guards: time, memory, processes, retries, and which preset has which guard."""
+
+import itertools
+import json
+import os
+import signal
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.outside.conftest import Place
+from tests.outside.driving import PATIENCE
+from tests.outside.model_server import Stream, call, calling, finished, refusing, saying
+
+MEMORY = 200 * 1024  # KB
+
+
+def bash(command: str, id: str = "c1", tool: str = "bash", **more: object) -> dict[str, object]:
+    return {"call": {"tool": tool, "arguments": {"command": command, **more}, "id": id}}
+
+
+def test_a_wait_is_half_a_second_and_doubles_or_as_long_as_the_server_says(place: Place) -> None:
+    place.server.reply(refusing(503), refusing(502), refusing(500, retry_after="0.2"), saying("Done."))
+
+    said = place.command(*place.words("Do it"))
+
+    first, second, third = (data["seconds"] for data in place.log.data("backoff_elapsed"))
+    assert (said.code, said.out) == (0, "Done.\n")
+    assert 0.35 <= first <= 0.5
+    assert 0.7 <= second <= 1.0
+    assert third == 0.2
+
+
+def test_the_server_may_name_a_date_and_is_obeyed_for_120_seconds_at_most(place: Place) -> None:
+    """An hour from now is more than the 120 seconds that are honoured; nobody waits for them here."""
+    process = place.start(*place.words("Do it"))
+    place.server.reply(refusing(503, retry_after=format_datetime(datetime.now(UTC) + timedelta(hours=1), usegmt=True)))
+    while "backoff_started" not in (place.log.path.read_text() if place.log.path.exists() else ""):
+        assert process.poll() is None
+        time.sleep(0.05)
+
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=PATIENCE)
+
+    [started] = place.log.data("backoff_started")
+    assert started["retry_after"] == 120
+    assert place.log.end[0] == "aborted"
+
+
+@pytest.mark.parametrize("code", [400, 404, 422])
+def test_other_errors_of_the_client_are_never_asked_again(place: Place, code: int) -> None:
+    said = place.run(refusing(code, retry_after="0"), saying("never"))
+
+    assert said.code == 1
+    assert len(place.server.requests) == 1
+
+
+@pytest.fixture(scope="module")
+def presets(new_place: Any) -> dict[str, dict[str, Any]]:
+    """The table of presets, by name."""
+    said = new_place().command("presets", "--json")
+    return {each["name"]: each for each in map(json.loads, said.out.splitlines())}
+
+
+@pytest.mark.parametrize(
+    ("guard", "number", "having"),
+    [("doom_loop", 3, {"passthrough", "default"}), ("max_failures", 5, {"autonomous", "default"})],
+)
+def test_guards_are_in_these_presets_and_in_no_others(
+    presets: dict[str, dict[str, Any]], guard: str, number: int, having: set[str]
+) -> None:
+    assert {name: preset[guard] for name, preset in presets.items()} == {
+        name: number if name in having else None for name in presets
+    }
+
+
+@pytest.mark.parametrize("preset", ["default", "workspace", "coding", "gated", "passthrough"])
+def test_bash_takes_a_timeout_in_seconds_in_every_preset(place: Place, preset: str) -> None:
+    place.play(bash("echo partial; sleep 30", timeout=0.2), "Done.", options=("--preset", preset))
+
+    assert place.log.result("c1")["is_error"] is True
+    assert "partial" in place.log.told("c1")
+    assert "0.2" in place.log.told("c1") or '"timed_out": true' in place.log.told("c1")
+
+
+def test_term_is_followed_by_kill_after_two_seconds(place: Place) -> None:
+    place.play(bash("trap '' TERM; echo $$ > pid; while true; do sleep 0.2; done", timeout=0.2), "Done.")
+
+    assert place.log.result("c1")["is_error"] is True
+    assert place.log.result("c1")["duration"] >= 2000
+    assert not is_alive(place.workspace / "pid")
+
+
+def test_a_command_that_obeys_term_can_clean_up(place: Place) -> None:
+    command = "trap 'echo cleaned > mark; exit' TERM; while true; do sleep 0.1; done"
+
+    place.play(bash(command, timeout=0.5), "Done.")
+
+    assert (place.workspace / "mark").read_text() == "cleaned\n"
+
+
+@pytest.mark.parametrize("start", ["sleep 60 &", "setsid sleep 60 > /dev/null 2>&1 < /dev/null &"])
+def test_children_that_outlive_their_command_are_killed_and_the_answer_says_so(place: Place, start: str) -> None:
+    place.play(bash(f"{start} echo $! > pid; echo over"), "Done.")
+
+    assert place.log.result("c1")["is_error"] is False
+    assert place.log.told("c1").startswith("over\n")
+    assert "killed" in place.log.told("c1")
+    assert not is_alive(place.workspace / "pid")
+
+
+def is_alive(pid: Path) -> bool:
+    """Whether the process runs whose number stands in a file; a zombie does not."""
+    status = Path("/proc") / pid.read_text().strip() / "stat"
+    return status.exists() and status.read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+def peak_memory(place: Place, *words: str) -> int:
+    """Run the command to its end, and return the most that it had in memory (KB)."""
+    process = place.start(*words)
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stderr.close()
+    process.stdout.read()
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return used.ru_maxrss
+
+
+def test_memory_stays_bounded_whatever_a_tool_prints(place: Place) -> None:
+    script = place.script(bash("yes 0123456789abcdef | head -c 300000000"), "Done.")
+
+    used = peak_memory(place, *place.words("Do it", "--json", model=script))
+
+    assert used < MEMORY
+    assert len(place.log.told("c1")) < 300_000
+
+
+@pytest.mark.parametrize("kind", ["content", "reasoning", "arguments"])
+def test_memory_stays_bounded_whatever_a_model_streams(place: Place, kind: str) -> None:
+    piece = "x" * 500_000
+
+    def chunks() -> Iterator[dict[str, Any]]:
+        for number in itertools.count():
+            if kind == "arguments":
+                delta: dict[str, Any] = {"tool_calls": [call(f"c{number}" if number == 0 else None, "bash", piece)]}
+            else:
+                delta = {"content" if kind == "content" else "reasoning_content": piece}
+            yield from finished(delta, reason=None)
+            if number > 400:
+                return
+
+    place.server.reply(Stream(chunks()), saying("Done."))
+
+    used = peak_memory(place, *place.words("Do it", "--option", "attempts=1"))
+
+    assert used < MEMORY
+    assert place.log.end[0] == "failed"
+    assert "longer than 4,000,000 bytes" in place.log.data("run_ended")[0]["text"]
+
+
+def test_coding_is_not_judged_by_the_constitution(place: Place) -> None:
+    (place.workspace / "file").touch(mode=0o600)
+
+    place.play(bash("chmod 777 file"), "Done.", options=("--preset", "coding"))
+
+    assert (place.workspace / "file").stat().st_mode & 0o777 == 0o777
+    assert "approval_asked" not in place.log.names
+
+
+def terminal(command: str, id: str = "c1") -> dict[str, object]:
+    return bash(command, id, tool="terminal")
+
+
+PURSUE: dict[str, object] = {
+    "call": {"tool": "pursue_objective", "arguments": {"user_prompt": "Do it", "objective": "to do it"}}
+}
+
+
+def test_autonomous_has_its_tools_from_the_start_and_until_it_pursues_something_a_text_ends_the_run(
+    place: Place,
+) -> None:
+    said = place.run(calling(call("c1", "terminal", {"command": "echo hi"})), saying("Done."), options=AUTONOMOUS)
+
+    offered = {each["function"]["name"] for each in place.server.requests[0].body["tools"]}
+    assert (said.code, said.out) == (0, "Done.\n")
+    assert {"terminal", "pursue_objective", "complete"} <= offered
+    assert "hi" in place.log.told("c1")
+
+
+AUTONOMOUS = ("--preset", "autonomous")
+
+
+def test_afterwards_only_complete_ends_it_and_iterations_are_counted_from_there(place: Place) -> None:
+    done = {"call": {"tool": "complete", "arguments": {"result": "All of it.", "status": "success"}}}
+    before = [terminal("echo 1"), terminal("echo 2"), PURSUE]
+
+    said = place.play(*before, "I think.", "I think on.", done, options=(*AUTONOMOUS, "--option", "max_iterations=3"))
+
+    assert (said.code, said.out) == (0, "All of it.\n")
+    assert len(place.log.data("inference_finished")) == 6
+
+
+def test_autonomous_work_that_reaches_its_limit_gives_what_there_is(place: Place) -> None:
+    said = place.play(PURSUE, "Half of it.", "never", options=(*AUTONOMOUS, "--option", "max_iterations=1"))
+
+    assert said.code == 3
+    assert "Half of it." in said.out
+    assert place.log.end == ("limit", "max_iterations")
