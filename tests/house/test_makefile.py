@@ -36,6 +36,7 @@ def test_make_alone_lists_the_targets(make: Callable[..., subprocess.CompletedPr
         "test",
         "lint",
         "verify",
+        "protocols",
         "laws",
         "settings",
         "bench",
