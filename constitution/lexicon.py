@@ -50,6 +50,7 @@ HOME = re.compile(
     r"|ENV\[['\"]HOME['\"]\]|\$ENV\{['\"]?HOME['\"]?\}|getenv\(['\"]HOME['\"]\)|os\.getenv\(['\"]HOME['\"]\)"
 )
 FORKS = re.compile(r"\bfork\b[\s()]*(while|until|for)\b|\b(while|loop|until|for)\b[^;]{0,40}\bfork\b")
+IMPORTED = re.compile(r"(?:const|let|var)\s*+\{[^{}]*+\}\s*+=\s*+require\([^()]*+\)")
 LOCAL_URL = re.compile(r"(?:\b(?:fetch|https?\.get|get)\b[\s(]*)?['\"]https?://(localhost|127\.0\.0\.1|\[::1\])[:/'\"]")
 
 
@@ -69,7 +70,7 @@ def read_code(code: str, *, backticks: bool = True) -> Reading:
     reading.deeds += _deeds(code)
     rest = LOCAL_URL.sub("", rest)
     if reading.scripts:
-        rest = rest.replace("child_process", "")
+        rest = IMPORTED.sub("", rest).replace("child_process", "")
     if match := OTHERS.search(rest):
         reading.risks.append(f"run inline code that uses {match[0][:20]!r}")
     return reading

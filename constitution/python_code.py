@@ -217,7 +217,7 @@ def _is_written_out(node: ast.Call, name: str) -> bool:
         return False
     first = node.args[0] if node.args else None
     if isinstance(first, ast.List | ast.Tuple):
-        return all(isinstance(e, ast.Constant) and isinstance(e.value, str) for e in first.elts)
+        return bool(first.elts) and all(_word(element) is not None for element in first.elts)
     return isinstance(first, ast.Constant) and isinstance(first.value, str)
 
 
@@ -269,6 +269,13 @@ def _texts_of_owner(node: ast.Call) -> list[str]:
     return _texts(owner) if isinstance(owner, ast.Call) else []
 
 
+def _word(node: ast.expr) -> str | None:
+    """Return the word of a command that an element of a list stands for; `sys.executable` is Python."""
+    if isinstance(node, ast.Attribute) and node.attr == "executable" and getattr(node.value, "id", "") == "sys":
+        return "python3"
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
+
+
 def _texts(node: ast.Call) -> list[str]:
     """Return the constant texts among a call's arguments; a list of texts is joined as a command."""
     texts = []
@@ -276,6 +283,6 @@ def _texts(node: ast.Call) -> list[str]:
         if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
             texts.append(argument.value)
         elif isinstance(argument, ast.List | ast.Tuple):
-            parts = [e.value for e in argument.elts if isinstance(e, ast.Constant) and isinstance(e.value, str)]
+            parts = [word for element in argument.elts if (word := _word(element)) is not None]
             texts.append(" ".join("'" + part.replace("'", "'\\''") + "'" for part in parts))
     return texts
