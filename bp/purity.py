@@ -31,6 +31,7 @@ ATOMS = (type(None), bool, int, float, complex, str, bytes, range, Enum, type, M
 IMPURE_MODULES = frozenset(
     {"time", "random", "_random", "secrets", "uuid", "io", "_io", "posix", "os", "socket", "_socket", "select"}
 )
+PURE_FUNCTIONS = frozenset({"fspath", "_path_normpath"})  # of `posix`: texts to texts, called by `posixpath`
 IMPURE_METHODS = frozenset({"now", "today", "utcnow"})
 
 
@@ -229,6 +230,8 @@ def _is_impure(function: Any) -> bool:
     )
     if isinstance(owner, ModuleType):
         modules = (owner.__name__,)
+    if getattr(function, "__name__", "") in PURE_FUNCTIONS:
+        return False
     if owner is not None and getattr(function, "__name__", "") in IMPURE_METHODS and "datetime" in str(modules):
         return True
     return any(module in IMPURE_MODULES for module in modules) or function is open or function is input

@@ -208,7 +208,8 @@ def verify_fault(fault: Fault, monkeypatch: pytest.MonkeyPatch) -> Verification:
     name = fault.planted.name  # type: ignore[attr-defined]
     present = rules_named((*fault.rules, name))
     if name == "carry_out":
-        monkeypatch.setattr(import_module("agent.threads.conversation"), "carry_out", fault.planted)
+        planted = lambda call, disclosure: fault.planted(call)  # noqa: E731 - it stands in for a b-thread function
+        monkeypatch.setattr(import_module("agent.threads.conversation"), "carry_out", planted)
         return verify_loop(present)
     if name in NAMES:
         return verify_loop([_planted(fault, rule) if rule.name == name else rule for rule in present])

@@ -2,6 +2,7 @@
 
 import datetime
 import os
+import posixpath
 import random
 import secrets
 import time
@@ -275,3 +276,13 @@ def test_an_event_that_carries_what_can_change_is_refused() -> None:
 
     with pytest.raises(VerificationError, match=r"carries.*list"):
         verify(makes())
+
+
+def test_paths_may_be_joined_and_normalized_as_texts() -> None:
+    """That looks at no disk, though it calls functions of the module that does."""
+
+    @bthread
+    def tidy() -> BThreadBody:
+        yield sync(request=A if posixpath.normpath(posixpath.join("/a", "../b")) == "/b" else B)
+
+    assert verify(tidy()).holds

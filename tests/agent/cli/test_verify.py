@@ -83,7 +83,10 @@ def test_json_has_one_object_for_each_subset(command: Command) -> None:
     [
         (["--preset", "defualt"], "there is no preset 'defualt'; the nearest is 'default'"),
         (["--option", "sequential"], "--option 'sequential' has no value; write NAME=VALUE"),
-        (["--protocol", "nothing"], "--protocol 'nothing' names no b-thread; write FILE.py:NAME"),
+        (
+            ["--protocol", "nothing"],
+            "--protocol 'nothing': there is no protocol 'nothing'; there are: constitution_only",
+        ),
         (["--max-states", "0"], "--max-states 0 looks at nothing"),
     ],
 )

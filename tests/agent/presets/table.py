@@ -10,7 +10,7 @@ from typing import Any
 from attrs import frozen
 
 from agent import Preset
-from tests.agent.presets import command_scenes, long_scenes, people_scenes, scenes, tool_scenes
+from tests.agent.presets import command_scenes, constitution_scenes, long_scenes, people_scenes, scenes, tool_scenes
 from tests.agent.presets.scenes import Scene
 
 Changes = Mapping[str, Any]
@@ -54,6 +54,7 @@ NO_SUMMARY: list[str] = []
 NO_QUESTION: list[str] = []
 ASKED, RAN = ("ran", [QUESTION]), ("ran", NO_QUESTION)
 TWENTY, THIRTY = ("limit", 20), ("completed", 30)
+CLEAR = dict.fromkeys(("read_only", "side_effects", "high_ambiguity"), "allow")
 FIVE_FAILURES, SIX_FAILURES = ("failed", "too_many_failures", 5), ("completed", "answered", 6)
 NEAREST, PLAIN = "not executed: unknown tool 'lok'; nearest: look", "not executed: unknown tool 'lok'"
 TWO_MINUTES, ONE_MINUTE, ENDLESS = "120 seconds", "60 seconds", "as long as it takes"
@@ -87,6 +88,13 @@ ROWS = (
         lambda preset: "default" if preset.policy in (None, "passthrough") else None),
     Row("policy", scenes.nobody_there,
         cells("nobody there", "nobody there", "nobody there", "ran", "reach_network", "ran"),
+        lambda preset: "default" if preset.policy in (None, "passthrough") else None),
+    Row("policy", constitution_scenes.dangerous_commands,
+        cells("++----+??--?-", "--------?--?-", "+???+??????++", "+" * 13, "++----+------", "+" * 13),
+        lambda preset: "default" if preset.policy in (None, "passthrough") else None),
+    Row("policy", constitution_scenes.risk_classes, all_alike(CLEAR), always("strict")),
+    Row("policy", constitution_scenes.tools_without_a_shell,
+        cells("++----+??", "++----+??", "+???+????", "+" * 9, "++----+--", "+" * 9),
         lambda preset: "default" if preset.policy in (None, "passthrough") else None),
     Row("policy_rules", scenes.a_harmless_command, all_alike("ran"), always(("deny read",))),
     Row("commands", scenes.a_harmless_command, all_alike("ran"), always(("deny -- cat notes.txt",))),
@@ -148,6 +156,9 @@ ROWS = (
     Row("max_timeout", command_scenes.an_hour_asked_for,
         cells("600", "600", "300", "none", "600", "600"),
         always(500.0)),
+    Row("min_timeout", command_scenes.a_second_asked_for,
+        all_alike("none") | {"autonomous": "60"},
+        always(50.0)),
     Row("shell", command_scenes.which_shell,
         cells("bash -c", "bash -c", "bash -c", "bash -c", "sh -c", "bash -lc"),
         lambda preset: "bash -lc" if preset.shell == "bash -c" else "bash -c"),
@@ -157,6 +168,9 @@ ROWS = (
     Row("nonzero_is_error", command_scenes.exit_code_three,
         all_alike(("[exit code 3]", False)) | {"coding": ("[exit code 3]", True)},
         either("nonzero_is_error", True, False)),
+    Row("streams", command_scenes.both_streams,
+        all_alike("err\nout\n") | {"autonomous": "stdout:\nout\nstderr:\nerr\n"},
+        either("streams", "merged", "separate")),
     Row("output_lines", command_scenes.three_thousand_lines,
         all_alike(3000) | {"coding": 2000},
         always(10)),
