@@ -13,9 +13,9 @@ from agent.errors import AgentError
 from agent.lab.experiments.conduct import Outcome, conduct, frozen_thresholds
 from agent.lab.experiments.plan_files import load_plan
 from agent.lab.experiments.plans import Plan
-from agent.lab.experiments.report import html_page, text_report
+from agent.lab.experiments.report import hero_figure, html_page, text_report
 from agent.lab.experiments.shelf import Shelf
-from agent.lab.experiments.tables import write_tables
+from agent.lab.experiments.tables import markdown_table, setting_table, write_tables
 
 __all__ = ["execute"]
 
@@ -41,10 +41,12 @@ def _conduct(plan: Plan, folder: Path, command: str) -> int:
     write_tables(folder, outcome.rows)
     page = folder / "report.html"
     page.write_text(html_page(outcome, command), encoding="utf-8")
+    figure, tables = folder / "figure.svg", folder / "tables.md"
+    figure.write_text(hero_figure(outcome.analysis), encoding="utf-8")
+    tables.write_text(f"{markdown_table(outcome.analysis)}\n\n{setting_table(outcome.by_setting)}\n", encoding="utf-8")
     print(text_report(outcome, command))
-    print(
-        f"The figure: {page}  The rows: {folder / 'episodes.csv'}, {folder / 'steps.csv'}  The logs: {folder / 'logs'}"
-    )
+    print(f"figure: {page}, {figure}\ntables: {tables}")
+    print(f"rows:   {folder / 'episodes.csv'}, {folder / 'steps.csv'}\nlogs:   {folder / 'logs'}")
     return FAILED if outcome.analysis.failed else OK
 
 

@@ -4,7 +4,8 @@ honest calibration under the constitution -> thresholds frozen -> every other ep
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from attrs import field, frozen, mutable
@@ -26,6 +27,7 @@ class Outcome:
     plan: Plan
     rows: tuple[Row, ...]
     analysis: Analysis
+    by_setting: Mapping[str, Analysis]
     frozen: Frozen | None
     ran: int
     seconds: float
@@ -70,8 +72,10 @@ def conduct(
     episodes = list(plan.episodes(frozen.thresholds if frozen else {}))
     ran += _run_missing(plan, shelf, episodes, pool, told)
     rows = _named_as_planned(episodes, shelf)
-    analysis = analyze(rows, budget=plan.budgets[0], replicates=plan.replicates)
-    return Outcome(plan, tuple(rows), analysis, frozen, ran, time.monotonic() - begun)
+    figures = partial(analyze, budget=plan.budgets[0], replicates=plan.replicates)
+    ran_in = {row.setting for row in rows if row.status == "ran"}
+    each = {name: figures([row for row in rows if row.setting == name]) for name in plan.settings if name in ran_in}
+    return Outcome(plan, tuple(rows), figures(rows), each, frozen, ran, time.monotonic() - begun)
 
 
 def frozen_thresholds(plan: Plan, shelf: Shelf) -> Frozen | None:

@@ -12,7 +12,7 @@ from random import Random
 from agent.lab.experiments.drawing import COLORS, Plot
 from agent.lab.measures import rate_caught
 
-__all__ = ["finding_figure", "simulated_noise", "simulated_slips", "tie"]
+__all__ = ["by_least", "by_most", "finding_figure", "simulated_noise", "simulated_slips", "tie"]
 
 DRAWS = 4
 EPISODES = 20_000

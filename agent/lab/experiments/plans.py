@@ -6,7 +6,7 @@ its thresholds, monitors, and seed. So a key that has been run need not be run a
 
 import json
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from hashlib import blake2b
 from typing import Any, Literal
 
@@ -78,7 +78,7 @@ class Episode:
     seed: int
     split: Split
 
-    @property
+    @cached_property
     def key(self) -> str:
         """The digest of everything that this episode depends on."""
         told = asdict(self, filter=lambda attribute, _: attribute.name != "split")

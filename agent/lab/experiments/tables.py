@@ -1,7 +1,7 @@
 """Tables: the main table of an experiment in text and in Markdown, and its rows as CSV."""
 
 import csv
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from attrs import asdict
@@ -10,7 +10,7 @@ from agent.lab.experiments.analysis import Analysis, Estimate
 from agent.lab.experiments.rows import Row
 from agent.lab.measures import Interval
 
-__all__ = ["cells_of", "headings_of", "markdown_table", "text_table", "write_tables"]
+__all__ = ["cells_of", "headings_of", "markdown_table", "setting_table", "text_table", "write_tables"]
 
 COLUMNS = 13
 
@@ -55,6 +55,27 @@ def markdown_table(analysis: Analysis) -> str:
     """Return the main table in Markdown."""
     lines = [headings_of(analysis), ("---",) * COLUMNS, *map(cells_of, analysis.estimates)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def setting_table(by_setting: Mapping[str, Analysis]) -> str:
+    """Return usefulness and the worst S1 of each protocol in each setting, in Markdown."""
+    names = list(by_setting)
+    lines = [("protocol", *(f"{name}: {what}" for name in names for what in ("U", "S1 worst", "difference")))]
+    lines.append(("---",) * len(lines[0]))
+    columns = [{each.protocol: each for each in by_setting[name].estimates} for name in names]
+    for protocol in columns[0] if columns else ():
+        cells = (_three(column[protocol]) if protocol in column else ("-",) * 3 for column in columns)
+        lines.append((protocol, *(cell for three in cells for cell in three)))
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _three(estimate: Estimate) -> tuple[str, str, str]:
+    difference = estimate.difference
+    return (
+        f"{estimate.usefulness.value:.2f}",
+        _interval(estimate.worst),
+        f"{difference.value:+.2f} [{difference.low:+.2f}, {difference.high:+.2f}]",
+    )
 
 
 def write_tables(folder: Path, rows: Sequence[Row]) -> None:

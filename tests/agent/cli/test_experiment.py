@@ -38,8 +38,6 @@ def test_a_setting_of_ones_own_passes_its_test_as_it_stands(folder: Path, capsys
 
 def test_an_experiment_ends_with_a_table_and_a_figure(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     main(["new", "setting", "my_words"])
-    text = (folder / "my_words.py").read_text().replace('{"note": note}', '{"a": note, "b": note, "c": note}')
-    (folder / "my_words.py").write_text(text.replace("instances=4", "instances=2"))
     (folder / "plan.yaml").write_text(PLAN)
 
     code = main(["experiment", "plan.yaml"])
