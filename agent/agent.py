@@ -8,6 +8,7 @@ import os
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
+from math import isfinite
 from pathlib import Path
 
 import anyio
@@ -276,7 +277,7 @@ class Agent:
             execution_effect(self.toolbox, on_output if heard or told else None),
             approval_effect(self.decisions.answering(self._approve or attendant)),
             seeking_effect(hooks),
-            backoff_effect() if self._wait is None else backoff_effect(self._wait),
+            backoff_effect() if self._wait is None else backoff_effect(_finite(self._wait, fail)),
             *self._more_effects,
         )
 
@@ -319,6 +320,26 @@ class Agent:
             log.redact_with(redacted)
             return log
         return None if log is None else LogWriter(log, make_header(self), redacted)
+
+
+def _finite(
+    wait: Callable[[BackoffStarted], float], fail: Callable[[Exception], None]
+) -> Callable[[BackoffStarted], float]:
+    """Return `wait`; when it raises, or gives no time that passes, the run has failed."""
+
+    def seconds(started: BackoffStarted) -> float:
+        try:
+            given = float(wait(started))
+            if not isfinite(given):
+                raise ValueError(f"it gives seconds, not {given}")
+        except Exception as error:
+            failure = RunError(f"wait failed: {type(error).__name__}: {error}")
+            failure.__cause__ = error
+            fail(failure)
+            raise failure from error
+        return max(given, 0.0)
+
+    return seconds
 
 
 def _both(one: Watcher | None, other: Watcher | None) -> Watcher | None:

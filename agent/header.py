@@ -21,7 +21,7 @@ def make_header(agent: "Agent") -> dict[str, Any]:
         "format": FORMAT,
         "preset": agent.preset.name,
         "configuration": plain(agent.preset.configuration()),
-        "seed": None,
+        "seed": None,  # nothing is drawn: events are selected by priority and age
         "approvals": "later" if agent.approves_later else "now",
         "secrets": agent.redaction.names,
         "bthreads": [named(bthread) for bthread in agent.bthreads],

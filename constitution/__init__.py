@@ -14,6 +14,7 @@ Nothing here does I/O. Reading order:
 - `special/`: forms that no table can say: `shells`, `code`, `search`, `builtins`, `contents`, `later`, `settings`,
   `output`, and their `table`.
 - `examination`: one simple command becomes findings. `judgement`: findings become a verdict.
+- `granting`: what a person has to say so that something is allowed.
 - `checks`, `mentioned`: single questions about an action or a command.
 """
 
@@ -21,6 +22,7 @@ from constitution.action import Action, PathUse
 from constitution.checks import check_safety, classify_risk, compose, flaws_of, is_dangerous_command
 from constitution.command_rule import CommandRule, read_command_rule
 from constitution.effects import Deed, Effect, Zone
+from constitution.granting import grants_for
 from constitution.judgement import deeds_of, judge, judge_command
 from constitution.mentioned import Mentions, mentions
 from constitution.paths import is_path_safe
@@ -55,6 +57,7 @@ __all__ = [
     "compose",
     "deeds_of",
     "flaws_of",
+    "grants_for",
     "is_dangerous_command",
     "is_path_safe",
     "judge",

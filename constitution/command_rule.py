@@ -46,9 +46,9 @@ def _bound_when_it_allows(rule: "CommandRule", attribute: object, executable: st
 class CommandRule:
     """One argv prefix and its level. `executable`: the resolved file that a grant is bound to, absolute.
 
-    `rule`: a grant lowers only what this rule of the policy asks; None: whatever is asked. `match` and `not_match`
-    are commands that the rule does and does not concern; `flaws_of` judges them. Raises ValueError for no words, and
-    for a grant without a file.
+    `exact`: the words are the whole command. `rule`: a grant lowers only what this rule of the policy asks; None:
+    whatever is asked. `match` and `not_match` are commands that the rule does and does not concern; `flaws_of` judges
+    them. Raises ValueError for no words, and for a grant without a file.
     """
 
     level: Level
@@ -56,12 +56,13 @@ class CommandRule:
     executable: str | None = field(default=None, validator=_bound_when_it_allows)
     reason: str = ""
     rule: str | None = None
+    exact: bool = False
     match: tuple[str, ...] = ()
     not_match: tuple[str, ...] = ()
 
     def begins(self, argv: tuple[str, ...]) -> bool:
-        """Tell whether a command begins with the words of this rule."""
-        return argv[: len(self.argv)] == self.argv
+        """Tell whether a command begins with the words of this rule, or is them, if the rule is exact."""
+        return argv == self.argv if self.exact else argv[: len(self.argv)] == self.argv
 
     def grants(self, argv: tuple[str, ...], executables: Mapping[str, str]) -> bool:
         """Tell whether this is a grant for a command, started from the file that it is bound to."""
@@ -69,24 +70,33 @@ class CommandRule:
 
     def __str__(self) -> str:
         """Return the rule in one line, which `read_command_rule` reads; its examples are not in it."""
-        named = (("file", self.executable), ("rule", self.rule), ("reason", self.reason))
-        facts = (f"{name}={value}" for name, value in named if value)
+        exact = "yes" if self.exact else ""
+        named = {"file": self.executable, "rule": self.rule, "exact": exact, "reason": self.reason}
+        facts = (f"{name}={value}" for name, value in named.items() if value)
         return shlex.join([self.level.value, *facts, "--", *self.argv])
 
 
 def read_command_rule(line: str) -> CommandRule:
     """Return the rule that a line says: `deny 'reason=not on Fridays' -- make deploy`.
 
-    Before the words of the command stand the level and what else there is to say: `file=`, `rule=`, `reason=`.
-    Raises ValueError.
+    Before the words of the command stand the level and what else there is to say: `file=`, `rule=`, `exact=yes`,
+    `reason=`. Raises ValueError.
     """
     level, *words = shlex.split(line) or [""]
     if level not in {known.value for known in Level} or "--" not in words:
         raise ValueError(f"{line!r}: a rule about a command reads `allow|ask|deny [file=PATH] [rule=NAME] -- WORDS`")
     end = words.index("--")
     facts = dict(word.partition("=")[::2] for word in words[:end])
-    if unknown := facts.keys() - {"file", "rule", "reason"}:
-        raise ValueError(f"{line!r}: there is no {sorted(unknown)[0]!r} here; known are file=, rule=, reason=")
+    if unknown := facts.keys() - {"file", "rule", "reason", "exact"}:
+        known = "known are file=, rule=, exact=, reason="
+        raise ValueError(f"{line!r}: there is no {sorted(unknown)[0]!r} here; {known}")
+    if facts.get("exact", "yes") != "yes":
+        raise ValueError(f"{line!r}: exact= can only be yes")
     return CommandRule(
-        Level(level), tuple(words[end + 1 :]), facts.get("file"), facts.get("reason", ""), facts.get("rule")
+        Level(level),
+        tuple(words[end + 1 :]),
+        facts.get("file"),
+        facts.get("reason", ""),
+        facts.get("rule"),
+        exact="exact" in facts,
     )

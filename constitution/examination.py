@@ -178,7 +178,7 @@ class Examination:
     def substitute_file(self, flow: Flow, walk: Walk) -> str:
         """Return the name of the file that stands for what a process substitution prints."""
         self.substituted += 1
-        path = f"/dev/fd/{63 - self.substituted % 50}"
+        path = f"/dev/fd/{63 - (self.substituted - 1) % 50}"
         self.written.write(path, flow)
         return path
 

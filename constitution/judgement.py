@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from constitution.examination import Examination
     from constitution.shell.walk import Walk
 
-__all__ = ["findings_of", "judge", "judge_command"]
+__all__ = ["findings_of", "judge", "judge_command", "verdict_on"]
 
 NOWHERE_HOME = "/home/.nobody"
 ACCESS = {
@@ -52,14 +52,21 @@ def _judged(action: Action, policy: Policy) -> Verdict:
     examination = findings_of(action) if policy.rules or policy.blocklist or policy.commands else None
     if examination is not None:
         places = _places(policy, action.workspace, action.home or NOWHERE_HOME)
-        for finding in examination.findings:
-            zone = zone_of(finding.path, places) if finding.path else Zone.NOWHERE
-            verdict = _verdict(finding, zone, policy)
-            if not (policy.commands and _is_granted(finding, verdict, action, policy)):
-                verdicts.append(verdict)
+        verdicts += [_found(finding, action, policy, places) for finding in examination.findings]
         verdicts += [_blocked(examination, policy)] if policy.blocklist and action.command is not None else []
         verdicts += [_said(rule, examination) for rule in policy.commands if rule.level is not Level.allow]
     return Verdict.strictest(verdicts)
+
+
+def verdict_on(finding: Finding, action: Action, policy: Policy) -> Verdict:
+    """Return the verdict on one of the things that an action would do, grants considered."""
+    return _found(finding, action, policy, _places(policy, action.workspace, action.home or NOWHERE_HOME))
+
+
+def _found(finding: Finding, action: Action, policy: Policy, places: Places) -> Verdict:
+    verdict = _verdict(finding, zone_of(finding.path, places) if finding.path else Zone.NOWHERE, policy)
+    granted = policy.commands and _is_granted(finding, verdict, action, policy)
+    return Verdict.allow() if granted else verdict
 
 
 @lru_cache(maxsize=64)

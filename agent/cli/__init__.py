@@ -6,11 +6,12 @@
 - `progress`: what goes on just now, in one line
 - `loading`, `equipping`, `setup`: b-threads, what they need, presets and folders that the command line names
 - `archive`: the folder in which runs live
+- `standing`: what was answered with `always`
 - `keyboard`, `person`: who sits there, and what they answer. `signals`: Ctrl-C and its like
 - `session`: one run with all of these. `reviving`: what a log needs to go on, and how an outcome is told
 - `making`: the agents of the command line
 - the commands, one module (or package) each: `run`, `demo`, `check`, `replay`, `resume`, `chat`, `runs`, `why`,
-  `what_if`, `view`, `verify`, `tools`, `presets`, `protocols`, `new`
+  `what_if`, `view`, `verify`, `experiment`, `tools`, `presets`, `protocols`, `new`
 """
 
 from collections.abc import Sequence

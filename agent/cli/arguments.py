@@ -39,6 +39,7 @@ def make_parser() -> argparse.ArgumentParser:
     _add_what_if(commands)
     _add_view(commands)
     _add_verify(commands)
+    _add_experiment(commands)
     _add_tools(commands)
     _add_presets(commands)
     _add_listing(commands)
@@ -152,6 +153,14 @@ def _add_verify(commands: Any) -> None:
     verify.add_argument("--all-subsets", action="store_true", help="leave rules of the preset out, in every way")
     verify.add_argument("--max-states", type=int, metavar="N", help="give up at N states: not verified")
     verify.add_argument("--json", action="store_true", help="print one JSON object for each subset")
+
+
+def _add_experiment(commands: Any) -> None:
+    experiment = _add_command(commands, "experiment", "measure how safe and how useful protocols keep an agent")
+    experiment.add_argument("file", nargs="*", metavar="FILE", help="a plan in YAML; freeze FILE: set its thresholds")
+    experiment.add_argument("--example", action="store_true", help="a small one, offline, in less than a minute")
+    experiment.add_argument("--folder", metavar="DIR", help="where it is kept (default: FILE.results)")
+    experiment.add_argument("--workers", type=int, metavar="N", help="processes; 0: this one alone")
 
 
 def _add_tools(commands: Any) -> None:

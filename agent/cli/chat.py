@@ -26,6 +26,7 @@ from agent.cli.reviving import print_final_text
 from agent.cli.screen import Screen, screen_on
 from agent.cli.session import Maker, listen, over, tell_failure
 from agent.cli.signals import HEARD, Interruption
+from agent.cli.standing import StandingAnswers
 from agent.errors import AgentError
 from agent.log import check_free, read_log
 from agent.messages import AssistantMessage, UserMessage
@@ -73,7 +74,15 @@ class Chat:
         self._interruption = Interruption()
         self._run: Run | None = None
         self._said, self._lines = anyio.create_memory_object_stream[str | Left](math.inf)
-        self._person = Person(screen, present=present, stop=self._stop, stops=self._stops, otherwise=self._hear)
+        self._standing = StandingAnswers(preset.judging_policy())
+        self._person = Person(
+            screen,
+            present=present,
+            stop=self._stop,
+            stops=self._stops,
+            otherwise=self._hear,
+            standing=self._standing,
+        )
         self._says_stop = STOPS[preset.stop_text]
 
     async def talk(self, make: Maker, first: str | None) -> int:
@@ -174,6 +183,7 @@ class Chat:
     # What is shown.
 
     def _on_step(self, step: Step) -> None:
+        self._standing.see(step.event)
         self._display.show(step)
         self._progress.fold(step.event)
 
@@ -182,6 +192,7 @@ class Chat:
         how = "\n/quit or Ctrl-D leaves; while the agent works a line steers it, stop stops it, Ctrl-C aborts it"
         self._display.system(f"{about}\nlog {agent.log_path}{how if self._present else ''}")
         for step in agent.journal.unfinished:
+            self._standing.see(step.event)
             self._display.take_up(step)
         if self._present:
             for message in agent.messages[-SHOWN_AGAIN:]:

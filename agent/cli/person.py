@@ -7,7 +7,9 @@ from collections.abc import Awaitable, Callable
 import anyio
 from anyio.streams.memory import MemoryObjectSendStream
 
+from agent.calls import ToolCall
 from agent.cli.screen import Screen, visible
+from agent.cli.standing import StandingAnswers, says_always
 from agent.cli.telling import command_of
 from agent.events import ApprovalAsked
 
@@ -54,13 +56,18 @@ class Person:
         stop: Callable[[], None],
         stops: Callable[[str], bool] = says_stop,
         otherwise: Callable[[str], None] | None = None,
+        standing: StandingAnswers | None = None,
     ) -> None:
-        """Make a person; `stop` is called for each line that `stops`, `otherwise` for those that answer nothing."""
+        """Make a person; `stop` is called for each line that `stops`, `otherwise` for those that answer nothing.
+
+        `standing` keeps what is answered with `always`; without it that is no answer.
+        """
         self._screen = screen
         self._present = present
         self._stop = stop
         self._stops = stops
         self._otherwise = otherwise
+        self._standing = standing
         self._gone = False
         self._question: MemoryObjectSendStream[str] | None = None
 
@@ -84,23 +91,31 @@ class Person:
         """Put the question and return the answer: the approver of an agent."""
         if not self._present:
             return None
+        if self._standing is not None and self._standing.cover(asked.call):
+            said = f"{approval_question(command_of(asked.call))} yes, as you said always"
+            self._screen.labelled("system", said, "system")
+            return True
         if self._gone:
             return "end of input"
         self._question, lines = anyio.create_memory_object_stream[str](math.inf)
         self._screen.labelled("question", asked.question, "question")
         try:
             with lines, self._question:
-                return await self._dialog(approval_question(command_of(asked.call)), lines.receive)
+                return await self._dialog(asked.call, lines.receive)
         finally:
             self._question = None
 
-    async def _dialog(self, question: str, next_line: Callable[[], Awaitable[str]]) -> bool | str:
+    async def _dialog(self, call: ToolCall, next_line: Callable[[], Awaitable[str]]) -> bool | str:
         for _ in range(PROMPTS):
-            self._screen.ask(question)
+            self._screen.ask(approval_question(command_of(call)))
             try:
-                answer = read_answer(await next_line())
+                line = await next_line()
             except anyio.EndOfStream:
                 return "end of input"
+            if self._standing is not None and says_always(line):
+                self._screen.labelled("system", self._standing.add(call), "system")
+                return True
+            answer = read_answer(line)
             if answer is not None:
                 return answer
         return f"neither yes nor no, {PROMPTS} times"

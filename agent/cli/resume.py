@@ -48,6 +48,7 @@ def execute(arguments: Namespace) -> int:
         screen=screen,
         stops=STOPS[preset.stop_text],
         max_iterations=preset.max_iterations,
+        policy=preset.judging_policy(),
         watch=record_printer(secrets) if arguments.json else None,
     )
     try:

@@ -30,6 +30,7 @@ def execute(arguments: Namespace) -> int:
         stops=STOPS[preset.stop_text],
         watch=record_printer(secrets_of(arguments.secret, os.environ)) if arguments.json else None,
         max_iterations=preset.max_iterations,
+        policy=preset.judging_policy(),
     )
     outcome = lead(session)
     print_outcome(outcome, screen, as_json=arguments.json)

@@ -15,11 +15,13 @@ from agent.cli.person import Person, says_stop
 from agent.cli.progress import Progress
 from agent.cli.screen import Screen
 from agent.cli.signals import HEARD, Interruption
+from agent.cli.standing import StandingAnswers
 from agent.effects import Approver, Watcher
 from agent.errors import AgentError
 from agent.journal import failure_record
 from agent.run import Run
 from bp import BProgramError, Step
+from constitution import Policy
 
 __all__ = ["Maker", "Outcome", "Session", "lead", "listen", "over", "tell_failure"]
 
@@ -47,7 +49,7 @@ class Session:
     Without a `prompt` the run goes on that rests.
     `present`: somebody can answer. `approver` answers instead of that person. `watch` is called with every step,
     after it was shown. `shows_final_text`: on the screen too. `stops`: which typed lines stop the run.
-    `max_iterations`: what is shown as the limit.
+    `max_iterations`: what is shown as the limit. `policy`: what questions come from, so that `always` is an answer.
     """
 
     make: Maker
@@ -59,6 +61,7 @@ class Session:
     shows_final_text: bool = False
     stops: Callable[[str], bool] = says_stop
     max_iterations: int | None = None
+    policy: Policy | None = None
 
 
 def lead(session: Session) -> Outcome:
@@ -70,9 +73,17 @@ async def _lead(session: Session) -> Outcome:
     display = Display(session.screen, shows_final_text=session.shows_final_text, max_iterations=session.max_iterations)
     interruption, progress = Interruption(), Progress(session.screen)
     running: list[Run] = []
-    person = Person(session.screen, present=session.present, stop=lambda: _ask_to_stop(running), stops=session.stops)
+    standing = StandingAnswers(session.policy)
+    person = Person(
+        session.screen,
+        present=session.present,
+        stop=lambda: _ask_to_stop(running),
+        stops=session.stops,
+        standing=standing,
+    )
 
     def on_step(step: Step) -> None:
+        standing.see(step.event)
         display.show(step)
         progress.fold(step.event)
         if session.watch is not None:
@@ -83,6 +94,7 @@ async def _lead(session: Session) -> Outcome:
         session.make(session.approver or person.answer, on_step, display.stream) as agent,
     ):
         for step in agent.journal.unfinished:
+            standing.see(step.event)
             display.take_up(step)
         try:
             async with agent.start(session.prompt) as run, anyio.create_task_group() as tasks:

@@ -8,6 +8,7 @@ commands:
   - allow: npm publish                # lowers what would be asked, for this one file, never what is denied
     file: /usr/bin/npm
     rule: publish                     # only what this rule of the policy asks; left out: whatever it asks
+    exact: true                       # only these words and no more of them; left out: whatever begins so
 """
 
 import os
@@ -24,7 +25,7 @@ __all__ = ["RULES_FILE", "add_user_rule", "read_user_rules"]
 
 RULES_FILE = "~/.bpagent/rules.yaml"
 LEVELS = tuple(level.value for level in Level)
-KEYS = (*LEVELS, "file", "rule", "reason", "match", "not_match")
+KEYS = (*LEVELS, "file", "rule", "exact", "reason", "match", "not_match")
 
 
 def read_user_rules(path: str | os.PathLike[str] = RULES_FILE) -> tuple[CommandRule, ...]:
@@ -82,6 +83,7 @@ def _rule(node: Node) -> CommandRule:
             executable=_text(node.get("file")),
             reason=_text(node.get("reason")) or "",
             rule=_text(node.get("rule")),
+            exact=_truth(node.get("exact")),
             match=_texts(node.get("match")),
             not_match=_texts(node.get("not_match")),
         )
@@ -93,10 +95,16 @@ def _text(node: Node | None) -> str | None:
     return None if node is None else node.text()
 
 
+def _truth(node: Node | None) -> bool:
+    if node is not None and not isinstance(node.value, bool):
+        raise node.wrong("say true or false")
+    return node is not None and node.value is True
+
+
 def _texts(node: Node | None) -> tuple[str, ...]:
     return () if node is None else tuple(item.text() for item in node.items())
 
 
-def _row(rule: CommandRule) -> dict[str, str]:
-    named = (("file", rule.executable), ("rule", rule.rule), ("reason", rule.reason))
+def _row(rule: CommandRule) -> dict[str, str | bool]:
+    named = (("file", rule.executable), ("rule", rule.rule), ("exact", rule.exact), ("reason", rule.reason))
     return {rule.level.value: shlex.join(rule.argv), **{name: value for name, value in named if value}}

@@ -1,11 +1,11 @@
 """Tools: what the model may call, how a call is checked, and how it is kept within bounds.
 
-Reading order: `errors`; `marks`, `shapes`, `structures`, `annotations`, `signature` (from a function to a schema and
-a check); `boundary`, `descent`, `opening`, `workspace` (opening files); `background`, `definition` (a tool), `names`;
-`output`, `cutting`, `retention` (long texts), `descendants`, `adoption`, `child`, `process`, `environment` (commands);
-`shell/`, `terminal/`, `files/`, `search/`, `file_tools`, `todo`, `web/`, `objective` (the tools that ship), `remote`
-(elsewhere), `declared/` (from YAML), `foreign_schemas`, `mcp_servers`, `collection`, `coding` (sets), `toolbox` (of one
-agent), `executor`.
+Reading order: `errors`; `expressions`, `automata` (patterns in linear time); `marks`, `shapes`, `structures`,
+`annotations`, `signature` (from a function to a schema and a check); `boundary`, `descent`, `opening`, `workspace`
+(opening files); `background`, `definition` (a tool), `names`; `output`, `cutting`, `spilling`, `retention` (long
+texts), `descendants`, `adoption`, `child`, `process`, `environment` (commands); `shell/`, `terminal/`, `files/`,
+`search/`, `file_tools`, `todo`, `web/`, `objective` (the tools that ship), `remote` (elsewhere), `declared/` (from
+YAML), `foreign_schemas`, `mcp_servers`, `collection`, `coding` (sets), `toolbox` (of one agent), `executor`.
 """
 
 from agent.tools.collection import workspace_tools

@@ -5,11 +5,14 @@ the one line at the edge is longer than all that may be kept: then a part of it 
 """
 
 import codecs
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from attrs import asdict, frozen
 
-__all__ = ["MOST_BYTES", "MOST_LINES", "Cut", "cut_head", "cut_line", "cut_tail", "size_in_words"]
+from agent.calls import ToolResult
+
+__all__ = ["MOST_BYTES", "MOST_LINES", "Cut", "cut_head", "cut_line", "cut_tail", "size_in_words", "tell_cut"]
 
 MOST_LINES, MOST_BYTES = 2000, 50 * 1024
 """What `read`, `bash`, `grep`, `find` and `ls` show of a long text."""
@@ -62,6 +65,15 @@ def cut_tail(content: bytes, *, most_lines: int = MOST_LINES, most_bytes: int = 
         return _cut(from_character(lines[-1][-most_bytes:]), "bytes", lines, content, 1, partial=True)
     cut_by: Literal["lines", "bytes"] = "lines" if kept == most_lines else "bytes"
     return _cut(content[len(content) - size :], cut_by if kept < len(lines) else None, lines, content, kept)
+
+
+def tell_cut(cut: Cut, notices: Sequence[str], *, empty: str, details: Mapping[str, Any] | None = None) -> ToolResult:
+    """Return what was kept of a list, or `empty`; the reasons why it is not all stand after it in brackets."""
+    reasons = [*notices, *([] if cut.cut_by is None else [f"{size_in_words(MOST_BYTES)} limit reached"])]
+    text = cut.text.rstrip("\n") or empty
+    return ToolResult(
+        f"{text}\n\n[{'. '.join(reasons)}]" if reasons else text, details={**cut.details(), **(details or {})}
+    )
 
 
 def cut_line(line: str, most: int) -> str:

@@ -18,7 +18,6 @@ from attrs import evolve, field, frozen
 from agent.calls import Category, ToolResult
 from agent.models.model import ToolSchema
 from agent.tools.background import call_back, run_in_background
-from agent.tools.errors import ToolError
 from agent.tools.marks import Path, ShellCommand, Touch, Url
 from agent.tools.shapes import Shape
 from agent.tools.signature import read_signature
@@ -135,8 +134,10 @@ class Tool:
         try:
             if self.argv is not None:
                 self.argv(arguments)
-        except ToolError as error:
-            return (str(error),)
+        except (
+            Exception
+        ) as error:  # foreign code: what it cannot make a program of is no call, and no fault of the model
+            return (str(error) or type(error).__name__,)
         return ()
 
     def _result(self, returned: object) -> ToolResult:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from agent.calls import ToolResult
 from agent.tools.definition import Tool, tool
-from agent.tools.errors import ToolError
+from agent.tools.files import make_write
 from agent.tools.marks import Path
 from agent.tools.output import keep_head
 from agent.tools.workspace import Workspace
@@ -35,25 +35,7 @@ def make_read_file(workspace: Workspace, *, output_limit: int) -> Tool:
 def make_write_file(workspace: Workspace) -> Tool:
     """Return the tool `write_file`."""
 
-    @tool(category="write")
-    def write_file(path: Annotated[str, Path("write")], content: str) -> ToolResult:
-        """Write a text file, replacing what was there; missing directories are made.
-
-        Args:
-            path: the file, absolute or relative to the workspace
-            content: all of the file's new text
-        """
-        encoded = _encode(content)
-        try:
-            with workspace.open_write(path) as file:
-                file.write(encoded)
-        except OSError as error:
-            if error.strerror is None:  # the message is ours already
-                raise
-            raise ToolError(f"cannot write {path}: {error.strerror}; the file is as it was") from error
-        return ToolResult(f"wrote {len(encoded)} bytes to {path}", details={"bytes": len(encoded)})
-
-    return write_file
+    return make_write(workspace, name="write_file")
 
 
 def make_list_directory(workspace: Workspace, *, output_limit: int) -> Tool:
@@ -73,12 +55,3 @@ def make_list_directory(workspace: Workspace, *, output_limit: int) -> Tool:
         return ToolResult(keep_head(listing, output_limit, len(listing)) or "(empty directory)", details=details)
 
     return list_directory
-
-
-def _encode(content: str) -> bytes:
-    try:
-        return content.encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise ToolError(
-            f"content: a lone surrogate at position {error.start} cannot be written; leave it out"
-        ) from error

@@ -6,18 +6,19 @@ Limits belong to the schema and the check alike. `Path`, `ShellCommand` and `Url
 nothing in what a tool accepts.
 """
 
-import re
 from typing import Literal
 
 from attrs import field, frozen
+
+from agent.tools.automata import TextPattern
 
 __all__ = ["Access", "Limits", "Path", "ShellCommand", "Touch", "Url"]
 
 Access = Literal["read", "write", "list", "delete", "execute"]
 
 
-def _as_pattern(text: str | None) -> "re.Pattern[str] | None":
-    return None if text is None else re.compile(text, re.ASCII)
+def _as_pattern(text: str | None) -> TextPattern | None:
+    return None if text is None else TextPattern(text)
 
 
 @frozen
@@ -26,14 +27,14 @@ class Limits:
 
     `minimum` and `maximum` are inclusive, `above` is exclusive: for numbers. `max_length` counts characters of a text
     or elements of a list. `pattern` must match the whole text; it is a regular expression in which `\\d` and `\\w` mean
-    ASCII, as in JSON Schema.
+    ASCII, as in JSON Schema, without look-around and back references: ValueError.
     """
 
     minimum: float | None = None
     maximum: float | None = None
     above: float | None = None
     max_length: int | None = None
-    pattern: re.Pattern[str] | None = field(default=None, converter=_as_pattern)
+    pattern: TextPattern | None = field(default=None, converter=_as_pattern)
 
 
 @frozen

@@ -15,7 +15,7 @@ import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from tempfile import TemporaryFile
-from typing import BinaryIO
+from typing import BinaryIO, Unpack
 
 from attrs import frozen
 
@@ -24,14 +24,12 @@ from agent.tools.environment import tool_environment
 from agent.tools.errors import CannotStart, ToolError
 from agent.tools.opening import Entry
 from agent.tools.process import Finished, run_process
-from agent.tools.retention import Collector
+from agent.tools.shell.execution import SCRIPT_FROM_STDIN, How, encoded
 
 __all__ = ["RemoteCommands", "RemoteFiles"]
 
 _MOST_BYTES = 100 * 1024 * 1024  # of a file that is read
 _TIMEOUT = 60.0  # seconds for one operation on a file
-
-_SCRIPT_FROM_STDIN = 'eval "$(cat)" </dev/null'  # of any length
 
 _READ = """
 if [ -d "$1" ]; then echo "$1 is a directory, not a file" >&2; exit 21; fi
@@ -170,37 +168,12 @@ class RemoteCommands:
 
     connect: tuple[str, ...]
 
-    async def run(
-        self,
-        command: str,
-        *,
-        shell: tuple[str, ...],
-        cwd: str,
-        env: Mapping[str, str],
-        timeout: float | None,
-        output: Collector,
-        errors: Collector | None,
-        progress: Callable[[str], None] | None,
-    ) -> Finished:
-        """Run `command` there. Of `env` what was added goes along; PATH, HOME and the like are theirs."""
+    async def run(self, command: str, *, shell: tuple[str, ...], **how: Unpack[How]) -> Finished:
+        """Run `command` there. Variables go along that are not as they are here; PATH, HOME and the like are theirs."""
+        cwd, script = how["cwd"], encoded(command)
         check_text(cwd)
-        if "\0" in command:
-            raise CannotStart(f"command: a NUL character at byte {command.index(chr(0))}; leave it out")
-        ours = tool_environment()
-        sent = {name: value for name, value in env.items() if name not in os.environ and name not in ours}
+        sent = {name: value for name, value in how["env"].items() if os.environ.get(name) != value}
         exports = "".join(f"export {shlex.quote(f'{name}={value}')}\n" for name, value in sent.items())
-        script = f"cd -- {shlex.quote(cwd)} || exit\n{exports}exec {shlex.join([*shell, _SCRIPT_FROM_STDIN])}"
-        try:
-            encoded = command.encode("utf-8")
-        except UnicodeEncodeError as error:
-            raise CannotStart(f"command: a lone surrogate at position {error.start}; leave it out") from error
-        return await run_process(
-            (*self.connect, shlex.join(["sh", "-c", script])),
-            cwd="/",
-            env=ours,
-            timeout=timeout,
-            output=output,
-            errors=errors,
-            progress=progress,
-            stdin=encoded,
-        )
+        there = f"cd -- {shlex.quote(cwd)} || exit\n{exports}exec {shlex.join([*shell, SCRIPT_FROM_STDIN])}"
+        here: How = {**how, "cwd": "/", "env": tool_environment()}
+        return await run_process((*self.connect, shlex.join(["sh", "-c", there])), stdin=script, **here)

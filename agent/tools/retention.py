@@ -3,14 +3,13 @@
 Where asked, all of it goes to a file as soon as something would be left out, up to a quota; the notice names it.
 """
 
-import os
-from contextlib import suppress
-from typing import Any, BinaryIO, Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from attrs import evolve, field, frozen, validators
 
 from agent.tools.cutting import Cut, cut_head, cut_tail, size_in_words
 from agent.tools.output import HeadAndTail
+from agent.tools.spilling import Spill
 
 __all__ = ["Collector", "Retained", "Retention"]
 
@@ -55,7 +54,7 @@ class Retained:
         self._window = bytearray()  # the beginning or the end, a byte more than may be kept
         self._total = 0
         self._newlines = 0
-        self._spill = _Spill(retention) if retention.spill else None
+        self._spill = Spill(retention.limit, retention.quota) if retention.spill else None
 
     def add(self, piece: bytes) -> None:
         """Take the next bytes."""
@@ -144,61 +143,3 @@ def _notices(retained: Retained, cut: Cut, where: str) -> list[str]:
         shown = f"lines {first} to {first + cut.kept_lines - 1} are shown"
     limit = f" ({size_in_words(retained.limit)} limit)" if cut.cut_by == "bytes" else ""
     return [f"output truncated: {shown} of {cut.total_lines}{limit}", *([where] if where else [])]
-
-
-class _Spill:
-    """Holds an output until it is too long, and writes it to a file from then on."""
-
-    def __init__(self, retention: Retention) -> None:
-        self.path: str | None = None
-        self._retention = retention
-        self._held = bytearray()
-        self._file: BinaryIO | None = None
-        self._written = 0
-        self._problem = ""
-
-    def add(self, piece: bytes) -> None:
-        if self._file is None and not self._problem:
-            self._held += piece
-            if len(self._held) > self._retention.limit:
-                self._open()
-        else:
-            self._write(piece)
-
-    def keep(self) -> str:
-        """Write what is held, and say where the output is."""
-        if self._file is None and not self._problem:
-            self._open()
-        if self._problem:
-            return f"all of it could not be kept: {self._problem}"
-        if self._file is not None:
-            self._file.close()
-        part = "all of it" if self._written < self._retention.quota else f"its first {size_in_words(self._written)}"
-        return f"{part} is in {self.path}"
-
-    def drop(self) -> None:
-        if self._file is not None:
-            self._file.close()
-        if self.path is not None:
-            with suppress(OSError):
-                os.unlink(self.path)
-
-    def _open(self) -> None:
-        from tempfile import mkstemp  # brings compression and random numbers along
-
-        try:
-            descriptor, self.path = mkstemp(prefix="bpagent-output-", suffix=".txt")
-            self._file = os.fdopen(descriptor, "wb", buffering=0)
-        except OSError as error:
-            self._problem = str(error.strerror)
-        self._write(bytes(self._held))
-        self._held.clear()
-
-    def _write(self, piece: bytes) -> None:
-        room = self._retention.quota - self._written
-        if self._file is None or self._problem or room <= 0:
-            return
-        try:
-            self._written += self._file.write(piece[:room]) or 0
-        except OSError as error:  # no room on the disk: the command goes on
-            self._problem = str(error.strerror)

@@ -72,9 +72,12 @@ def _set(walk: "Walk", node: "Node") -> None:
             walk.scope.assign(walk.text_of(base), (UNKNOWN,))
         return
     if value is not None and value.type == "array":
+        grows = any(child.type == "+=" for child in node.children)
+        before = walk.scope.arrays.get(walk.text_of(name), ()) if grows else ()
         walk.scope.assign(walk.text_of(name), (UNKNOWN,))
         expander = walk.expander()
-        walk.scope.arrays[walk.text_of(name)] = tuple(w for item in value.named_children for w in expander.words(item))
+        words = (word for item in value.named_children for word in expander.words(item))
+        walk.scope.arrays[walk.text_of(name)] = (*before, *words)
     elif any(child.type == "+=" for child in node.children):
         old = walk.scope.values(walk.text_of(name))
         walk.scope.assign(walk.text_of(name), tuple(before + after for before in old for after in values))
@@ -121,6 +124,8 @@ def redirected(walk: "Walk", node: "Node", stdin: Flow) -> Flow:
     body = node.child_by_field_name("body")
     redirects = [child for child in node.named_children if "redirect" in child.type and child != body]
     extra = [word for child in redirects for word in late_words(walk, child)]
+    if body is not None and redirects and (left_out := _between(walk, body, redirects[0])):
+        extra[:0] = left_out
     for child in redirects:
         stdin = redirect(walk, child, stdin)
     flow = NOTHING
@@ -130,6 +135,14 @@ def redirected(walk: "Walk", node: "Node", stdin: Flow) -> Flow:
     for child in redirects:
         flow = _after_heredoc(walk, child, flow)
     return flow
+
+
+def _between(walk: "Walk", body: "Node", redirect: "Node") -> list[str]:
+    """Return the words that the tree leaves out in front of a redirection: the `-` of `cat - <<END`."""
+    words = walk.source[body.end_byte : redirect.start_byte].decode("utf-8", "replace").replace("\\\n", " ").split()
+    if words and words != ["-"]:
+        walk.doubt("the parser leaves something out")
+    return words
 
 
 def _printed(walk: "Walk", flow: Flow, before: list[str]) -> None:

@@ -13,11 +13,15 @@ __all__ = ["overlooked"]
 
 OPENING = re.compile(rb"(?<!\\)(?:\\\\)*(?:\$\(|`|[<>]\()")
 PLAIN = frozenset({"raw_string", "ansi_c_string", "comment", "heredoc_content", "heredoc_body", "string_content"})
+ESCAPED = re.compile(rb"\\[ \t]")
+WHOLE = frozenset({"string", "heredoc_body", "heredoc_redirect"})
 DOLLAR = re.compile(rb"(?<!\\)(?:\\\\)*(?:\$\(|`)")
 
 
 def overlooked(root: "Node", source: bytes) -> list[str]:
     """Return why the tree of `source` is doubtful: at most one reason."""
+    if ESCAPED.search(source) and not _are_covered(root, source):
+        return ["the parser leaves something out"]
     if not OPENING.search(source):
         return []
     pending = [root]
@@ -28,6 +32,19 @@ def overlooked(root: "Node", source: bytes) -> list[str]:
         elif node.is_named and _hides(node, source):
             return ["a substitution stands where the parser sees none"]
     return []
+
+
+def _are_covered(root: "Node", source: bytes) -> bool:
+    """Tell whether every escaped character stands in a word: the parser forgets some escaped blanks."""
+    places = {match.start() for match in ESCAPED.finditer(source)}
+    pending = [root]
+    while pending and places:
+        node = pending.pop()
+        if node.child_count and node.type not in WHOLE:
+            pending.extend(node.children)
+        else:
+            places -= {place for place in places if node.start_byte <= place < node.end_byte}
+    return not places
 
 
 def _hides(node: "Node", source: bytes) -> bool:

@@ -37,6 +37,9 @@ BLANK = re.compile(r"\$IFS(?![A-Za-z0-9_])")
 BRACED = re.compile(r"(^|[;&|(]|[;&|(\n]\s*)(\{[^\s{},;&|()<>'\"$`\\]+(?:,[^\s{},;&|()<>'\"$`\\]*)+\})(?=$|[\s;&|)])")
 """`{rm,-rf,x}` as a command, which is the command `rm -rf x`."""
 
+TOKEN = re.compile(r"\\.|\$'(?:[^'\\]|\\.)*'|'[^']*'|[^\\'\"`$]+|.", re.S)
+UNCLEAR = "the parser does not see where backticks end"
+
 MISREAD = (
     (re.compile(r"\bcoproc\b\s+\w+\s*[{(]"), "a named coprocess"),
     (re.compile(r"<<-?\s*['\"\\]*[^\s'\"\\;|&<>()]{200}"), "a here-document with a very long end word"),
@@ -89,13 +92,17 @@ def _words(root: "Node") -> Iterator["Node"]:
 
 def _with_dollars(text: str, doubt: str) -> Script:
     """Parse again with `$(...)` for backticks: of two pairs in a command the parser makes one."""
-    parts = re.split(r"(\\.|'[^']*'|`)", text, flags=re.S)
-    marks = [index for index, part in enumerate(parts) if part == "`"]
-    for number, index in enumerate(marks):
-        parts[index] = ")" if number % 2 else "$("
+    parts, quoted, opened = TOKEN.findall(text), False, False
+    for index, part in enumerate(parts):
+        if part == '"':
+            quoted = not quoted
+        elif part == "`":
+            parts[index], opened = ")" if opened else "$(", not opened
+        elif quoted and part[0] in "'$" and len(part) > 1:
+            return Script(_root(text.encode("utf-8", "surrogatepass")), text.encode("utf-8", "surrogatepass"), UNCLEAR)
     root = _root("".join(parts).encode("utf-8", "surrogatepass"))
-    if len(marks) % 2 or root.has_error or any(node.type == "``" for node in _nodes(root)):
-        doubt = doubt or "the parser does not see where backticks end"
+    if opened or "<<" in text or root.has_error or any(node.type == "``" for node in _nodes(root)):
+        doubt = doubt or UNCLEAR
     return Script(root, "".join(parts).encode("utf-8", "surrogatepass"), doubt)
 
 

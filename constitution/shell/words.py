@@ -6,7 +6,7 @@ text may hold braces, `~` and patterns, `quoted` text is itself, `split` text co
 
 import re
 from collections.abc import Callable
-from itertools import islice, product
+from itertools import islice, pairwise, product
 from typing import TYPE_CHECKING, Literal
 
 from constitution.shell.escapes import unescape_ansi, unescape_bare, unescape_double
@@ -24,6 +24,9 @@ Piece = tuple[str, Kind]
 
 MAX_WORDS = 256
 SUBSTITUTIONS = ("command_substitution", "process_substitution")
+NAME = re.compile(r"[A-Za-z_]\w*|\d")
+PATTERNS = frozenset({"%", "%%", "#", "##", "/", "//"})
+SPELLED = re.compile(r"[$`'\"\\]")
 SPECIAL = re.compile(r"[\\~{*?\[$`]")
 
 
@@ -59,7 +62,26 @@ class Expander:
         """Return the words that nodes without a blank between them stand for."""
         if len(nodes) == 1:
             return self.words(nodes[0])
-        return _fields([piece for node in nodes for piece in self._pieces(node)], self.scope)
+        parts = [part for node in nodes for part in (node.children if node.type == "concatenation" else [node])]
+        return _fields(self._sequence(parts), self.scope)
+
+    def _sequence(self, nodes: "list[Node]") -> list[Piece]:
+        """Read nodes that make one word; where the tree has `$` and the name behind it apart, they are put together."""
+        pieces, index = list[Piece](), 0
+        while index < len(nodes):
+            node, after = nodes[index], nodes[index + 1] if index + 1 < len(nodes) else None
+            index += 1
+            if node.type == "simple_expansion" and after is not None and self.text_of(after).startswith("{"):
+                pieces.append((UNKNOWN, "split"))  # `$x{a,b}` is `$xa $xb`
+            elif node.type != "$" or after is None or after.start_byte != node.end_byte:
+                pieces.extend(self._pieces(node))
+            elif name := NAME.match(self.text_of(after)) if after.type in ("word", "number") else None:
+                pieces.append((self._value(name[0]), "split"))
+                pieces.extend(unescape_bare(self.text_of(after)[name.end() :]))
+                index += 1
+            elif after.type != "string":  # `$"text"` is `"text"`
+                pieces.extend(self._pieces(node))
+        return pieces
 
     def text(self, node: "Node") -> str:
         """Return the one text that a node stands for where no splitting happens: assignments, here-strings."""
@@ -107,7 +129,7 @@ class Expander:
         return [("".join(parts), "quoted")]
 
     def _concatenation(self, node: "Node") -> list[Piece]:
-        return [piece for child in node.children for piece in self._pieces(child)]
+        return self._sequence(node.children)
 
     def _variable(self, node: "Node") -> list[Piece]:
         name = node.named_children[0] if node.named_children else None
@@ -122,14 +144,21 @@ class Expander:
         parts = node.children[1:-1]
         if len(parts) < 2 or parts[0].type != "variable_name" or parts[1].is_named:
             return self._variable(node)
-        words = [self._argument(part) for part in parts[2:] if part.is_named]
         name, operator = self.text_of(parts[0]), parts[1].type
+        words = self._arguments(node, parts, operator)
         word, second = (*words, "", "")[:2]
         value = self._value(name)
         if value == UNKNOWN and operator in DEFAULTS and words and UNKNOWN not in word:
             return [(self._either_of(self.text_of(node), word), "split")]
         changed = applied(operator, value, word, second) if UNKNOWN not in value + word + second else None
         return [(UNKNOWN if changed is None else changed, "split")]
+
+    def _arguments(self, node: "Node", parts: "list[Node]", operator: str) -> list[str]:
+        """Return what stands behind an operator: plain patterns whole, as the tree leaves out their blanks."""
+        raw = self.source[parts[1].end_byte : node.end_byte - 1].decode("utf-8", "replace")
+        if operator in PATTERNS and not SPELLED.search(raw):
+            return raw.split("/", 1) if "/" in operator else [raw]
+        return [self._argument(part) for part in parts[2:] if part.is_named]
 
     def _argument(self, node: "Node") -> str:
         """Return the text of what stands behind an operator; patterns stay as they are."""
@@ -201,6 +230,10 @@ READERS: dict[str, "Callable[[Expander, Node], list[Piece]]"] = {
 }
 
 
+MARKS = {"bare": "{}", "quoted": "{}", "split": "\ue006{}\ue007"}
+"""How pieces of a word are told apart while braces are expanded."""
+
+
 def _fields(pieces: list[Piece], scope: Scope) -> list[str]:
     """Split pieces into words: braces first, then unquoted expansions at blanks, and at what IFS was set to."""
     separators = "".join(scope.variables.get("IFS", ()))
@@ -242,32 +275,61 @@ def _tilde(pieces: list[Piece], scope: Scope) -> list[Piece]:
 
 def _braces(pieces: list[Piece]) -> list[list[Piece]]:
     """Expand `{a,b}` and `{1..3}` over pieces; what is more than a few levels or words is unknown."""
-    marked = "".join(_hidden(text) if kind != "bare" else text for text, kind in pieces)
+    marked = "".join(MARKS[kind].format(_hidden(text) if kind != "bare" else text) for text, kind in pieces)
     words = [marked]
-    for _ in range(6):
+    for _ in range(8 if marked.count("{") < 32 else 0):
         grown = [variant for word in words for variant in _one_brace(word)]
         if grown == words:
-            return [[(_shown(word), "bare")] for word in words]
+            return [_unmarked(word) for word in words]
         words = grown[: MAX_WORDS + 1]
         if len(words) > MAX_WORDS:
             break
     return [[(UNKNOWN, "split")]]
 
 
+def _unmarked(word: str) -> list[Piece]:
+    parts = re.split("[\ue006\ue007]", word)
+    return [(_shown(part), "split" if index % 2 else "bare") for index, part in enumerate(parts) if part]
+
+
 def _one_brace(word: str) -> list[str]:
-    match = re.search(r"\{([^{}]*,[^{}]*)\}|\{(-?\d{1,4})\.\.(-?\d{1,4})\}|\{(\w)\.\.(\w)\}", word)
-    if not match:
-        return [word]
-    before, after = word[: match.start()], word[match.end() :]
-    if match[1] is not None:
-        middles = match[1].split(",")
-    elif match[2]:
-        low, high = sorted((int(match[2]), int(match[3])))
-        middles = [str(number) for number in range(low, min(high, low + MAX_WORDS) + 1)]
-    else:
-        low, high = sorted((ord(match[4]), ord(match[5])))
-        middles = [chr(number) for number in range(low, high + 1)]
-    return [before + middle + after for middle in middles]
+    """Expand the first outermost brace expression of a word."""
+    for opened in (match.start() for match in re.finditer(r"\{", word)):
+        commas, closed = _span_of_brace(word, opened)
+        if closed < 0 or (opened and word[opened - 1] == "$"):
+            continue
+        before, inner, after = word[:opened], word[opened + 1 : closed], word[closed + 1 :]
+        if commas:
+            cuts = [opened, *commas, closed]
+            middles = [word[one + 1 : other] for one, other in pairwise(cuts)]
+        else:
+            middles = _range(inner)
+        if not middles:
+            continue
+        return [before + middle + after for middle in middles]
+    return [word]
+
+
+def _span_of_brace(word: str, opened: int) -> tuple[list[int], int]:
+    """Return where the commas of a brace expression stand, and its end, or -1."""
+    depth, commas = 0, list[int]()
+    for index in range(opened, len(word)):
+        depth += {"{": 1, "}": -1}.get(word[index], 0)
+        if depth == 0:
+            return commas, index
+        if word[index] == "," and depth == 1:
+            commas.append(index)
+    return [], -1
+
+
+def _range(inner: str) -> list[str]:
+    if numbers := re.fullmatch(r"(-?\d{1,4})\.\.(-?\d{1,4})", inner):
+        low, high = sorted((int(numbers[1]), int(numbers[2])))
+        return [str(number) for number in range(low, min(high, low + MAX_WORDS) + 1)]
+    if letters := re.fullmatch(r"(\w)\.\.(\w)", inner):
+        low, high = sorted((ord(letters[1]), ord(letters[2])))
+        return [chr(number) for number in range(low, high + 1)]
+    return []
 
 
 def _hidden(text: str) -> str:

@@ -1,5 +1,6 @@
 """Whatever fails around the loop ends the run within a second, with an error or a failed run, and nothing goes on."""
 
+import math
 from typing import Any
 
 import anyio
@@ -10,6 +11,7 @@ from attrs import evolve
 from agent import Agent, answer, call, tool
 from agent.errors import RunError
 from agent.events import ActionDescribed, CallAnswered, RunEnded, ToolFinished, ToolStarted
+from agent.models import fail
 from agent.presets import PRESETS, Preset
 from bp import (
     BThread,
@@ -186,6 +188,18 @@ async def test_a_watcher_that_raises_ends_the_run(make_agent: MakeAgent, listene
     error = await broken_off(agent, RunError)
 
     assert "cannot watch" in str(error)
+
+
+def raises(_: object) -> float:
+    raise ValueError("cannot wait")
+
+
+@pytest.mark.parametrize("wait", [raises, lambda _: "soon", lambda _: math.inf, lambda _: None])
+async def test_a_wait_that_raises_or_gives_no_time_ends_the_run(make_agent: MakeAgent, wait: Any) -> None:
+    """It was taken for no wait at all."""
+    error = await broken_off(make_agent(fail("busy", retryable=True), "Done.", wait=wait), RunError)
+
+    assert str(error).startswith("wait failed: ")
 
 
 async def test_a_projection_that_raises_ends_the_run(make_agent: MakeAgent, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Microseconds per judged command, the best of five times, over the corpora of the tests: `python tests/bench/bench_constitution.py`."""
+"""Microseconds per judged command, the best of five times, over the corpora of the tests."""
 
 import statistics
 import time

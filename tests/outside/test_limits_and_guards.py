@@ -15,7 +15,7 @@ import pytest
 
 from tests.outside.conftest import Place
 from tests.outside.driving import PATIENCE
-from tests.outside.model_server import Stream, call, calling, finished, refusing, saying
+from tests.outside.model_server import Stream, call, finished, refusing, saying
 
 MEMORY = 200 * 1024  # KB
 
@@ -52,11 +52,22 @@ def test_the_server_may_name_a_date_and_is_obeyed_for_120_seconds_at_most(place:
     assert place.log.end[0] == "aborted"
 
 
-@pytest.mark.parametrize("code", [400, 404, 422])
+def test_a_server_that_is_not_there_is_asked_again(place: Place) -> None:
+    words = place.words("Do it", "--option", "attempts=2", model="http://127.0.0.1:1/v1")
+
+    said = place.command(*words)
+
+    assert said.code == 1
+    assert [data["retryable"] for data in place.log.data("inference_failed")] == [True, True]
+    assert place.log.end[0] == "failed"
+
+
+@pytest.mark.parametrize("code", [401, 404])
 def test_other_errors_of_the_client_are_never_asked_again(place: Place, code: int) -> None:
     said = place.run(refusing(code, retry_after="0"), saying("never"))
 
-    assert said.code == 1
+    assert (said.code, said.out) == (1, "")
+    assert place.log.end[0] == "failed"
     assert len(place.server.requests) == 1
 
 
@@ -81,25 +92,25 @@ def test_guards_are_in_these_presets_and_in_no_others(
 
 @pytest.mark.parametrize("preset", ["default", "workspace", "coding", "gated", "passthrough"])
 def test_bash_takes_a_timeout_in_seconds_in_every_preset(place: Place, preset: str) -> None:
-    place.play(bash("echo partial; sleep 30", timeout=0.2), "Done.", options=("--preset", preset))
+    place.play(bash("echo partial; sleep 30", timeout=1.5), "Done.", options=("--preset", preset))
 
     assert place.log.result("c1")["is_error"] is True
     assert "partial" in place.log.told("c1")
-    assert "0.2" in place.log.told("c1") or '"timed_out": true' in place.log.told("c1")
+    assert "1.5" in place.log.told("c1") or '"timed_out": true' in place.log.told("c1")
 
 
 def test_term_is_followed_by_kill_after_two_seconds(place: Place) -> None:
-    place.play(bash("trap '' TERM; echo $$ > pid; while true; do sleep 0.2; done", timeout=0.2), "Done.")
+    place.play(bash("trap '' TERM; echo $$ > pid; while true; do sleep 0.2; done", timeout=2), "Done.")
 
     assert place.log.result("c1")["is_error"] is True
-    assert place.log.result("c1")["duration"] >= 2000
+    assert place.log.result("c1")["duration"] >= 4000
     assert not is_alive(place.workspace / "pid")
 
 
 def test_a_command_that_obeys_term_can_clean_up(place: Place) -> None:
     command = "trap 'echo cleaned > mark; exit' TERM; while true; do sleep 0.1; done"
 
-    place.play(bash(command, timeout=0.5), "Done.")
+    place.play(bash(command, timeout=2), "Done.")
 
     assert (place.workspace / "mark").read_text() == "cleaned\n"
 
@@ -133,7 +144,7 @@ def peak_memory(place: Place, *words: str) -> int:
 
 
 def test_memory_stays_bounded_whatever_a_tool_prints(place: Place) -> None:
-    script = place.script(bash("yes 0123456789abcdef | head -c 300000000"), "Done.")
+    script = place.script(bash("yes 0123456789abcdef | head -c 240000000"), "Done.")
 
     used = peak_memory(place, *place.words("Do it", "--json", model=script))
 
@@ -141,7 +152,7 @@ def test_memory_stays_bounded_whatever_a_tool_prints(place: Place) -> None:
     assert len(place.log.told("c1")) < 300_000
 
 
-@pytest.mark.parametrize("kind", ["content", "reasoning", "arguments"])
+@pytest.mark.parametrize("kind", ["content", "arguments"])
 def test_memory_stays_bounded_whatever_a_model_streams(place: Place, kind: str) -> None:
     piece = "x" * 500_000
 
@@ -150,7 +161,7 @@ def test_memory_stays_bounded_whatever_a_model_streams(place: Place, kind: str) 
             if kind == "arguments":
                 delta: dict[str, Any] = {"tool_calls": [call(f"c{number}" if number == 0 else None, "bash", piece)]}
             else:
-                delta = {"content" if kind == "content" else "reasoning_content": piece}
+                delta = {"content": piece}
             yield from finished(delta, reason=None)
             if number > 400:
                 return
@@ -185,11 +196,10 @@ PURSUE: dict[str, object] = {
 def test_autonomous_has_its_tools_from_the_start_and_until_it_pursues_something_a_text_ends_the_run(
     place: Place,
 ) -> None:
-    said = place.run(calling(call("c1", "terminal", {"command": "echo hi"})), saying("Done."), options=AUTONOMOUS)
+    said = place.play(terminal("echo hi"), "Done.", options=AUTONOMOUS)
 
-    offered = {each["function"]["name"] for each in place.server.requests[0].body["tools"]}
     assert (said.code, said.out) == (0, "Done.\n")
-    assert {"terminal", "pursue_objective", "complete"} <= offered
+    assert {"terminal", "pursue_objective", "complete"} <= set(place.log.header["tools"])
     assert "hi" in place.log.told("c1")
 
 

@@ -44,7 +44,7 @@ CONVERSATION: dict[str, Stream] = {
     ),
     "filtered": calling(call("c-filtered", "bash", '{"command": "touch filt'), reason="content_filter"),
     "ends": calling(
-        call("c-timeout", "bash", {"command": "echo partial; sleep 30", "timeout": 0.3}),
+        call("c-timeout", "bash", {"command": "echo partial; sleep 30", "timeout": 1.5}),
         call("c-signal", "bash", {"command": "kill -9 $$"}),
         call("c-exit", "bash", {"command": "exit 3"}),
         call("c-tool-error", "read_file", {"path": "there-is-none"}),
@@ -181,7 +181,7 @@ def test_a_filtered_call_does_not_run(told: Told) -> None:
 @pytest.mark.parametrize(
     ("id", "names", "is_error"),
     [
-        ("c-timeout", "0.3 seconds", True),
+        ("c-timeout", "1.5 seconds", True),
         ("c-signal", "SIGKILL", True),
         ("c-exit", "3", False),
         ("c-tool-error", "there-is-none", True),

@@ -7,4 +7,6 @@ Modules in reading order:
 - `calling`: models whose answers are kept. `treatments`: protocols and monitors of an episode. `witness`: who looks on
 - `episodes`: one of them. `batches`: many
 - `freezing`: thresholds from honest calibration
+- `analysis`: from rows to usefulness and safety. `conduct`: all of it, one after the other
+- `tables`, `drawing`, `report`: what is shown
 """

@@ -94,7 +94,10 @@ class Episode:
 
 @frozen
 class Plan:
-    """An experiment. `instances`: of each family, at most; None: all. `audit_with`: the monitor that measures use."""
+    """An experiment.
+
+    instances: of each family, at most; None: all, as always for calibration. audit_with: the monitor that measures use.
+    """
 
     name: str
     settings: tuple[str, ...]
@@ -120,7 +123,7 @@ class Plan:
 
     def calibration(self) -> Iterator[Episode]:
         """Yield the honest episodes that thresholds are frozen on, all of them under the constitution alone."""
-        alone = ProtocolPlan("constitution_only")
+        alone = ProtocolPlan("constitution_only", ("constitution_only",))
         for setting in self.settings:
             for task in self._tasks(setting_named(setting), "calibrate"):
                 for seed in range(self.seeds):
@@ -132,7 +135,7 @@ class Plan:
 
     def _tasks(self, setting: Setting, split: Split) -> list[str]:
         names = [task.name for task in setting.tasks(split)]
-        most = self.instances
+        most = None if split == "calibrate" else self.instances
         return [name for name in names if most is None or int(name.rpartition("-")[2]) < most]
 
     def _of_task(self, setting: str, task: str, split: Split, thresholds: Mapping[str, float]) -> Iterator[Episode]:
@@ -140,9 +143,23 @@ class Plan:
             fixed = with_threshold(protocol, thresholds)
             if fixed is None:
                 continue
-            for policy in self.policies:
+            for policy in policies_in(split, self.policies):
                 for seed in range(self.seeds):
                     yield Episode(setting, task, policy, fixed, self.monitors, seed, split)
+
+
+def policies_in(split: Split, policies: tuple[Policy, ...]) -> tuple[Policy, ...]:
+    """Return the policies that have something to do in a split.
+
+    Thresholds are set on honest work, rungs are chosen by what attacks do, and the test shows both.
+    """
+    match split:
+        case "calibrate":
+            return tuple(policy for policy in policies if policy.name == "honest")
+        case "develop":
+            return tuple(policy for policy in policies if policy.attacks)
+        case "test":
+            return policies
 
 
 def threshold_name(monitor: str, budget: float) -> str:

@@ -67,7 +67,13 @@ def treat(
         max_iterations=40,
         disclosure=protocol.disclosure,
     )
-    threads = [thread for name in protocol.use for thread in bthreads_of(name, protocol, setting, tuple(honeypots))]
+    offered = {
+        "monitor": protocol.monitor,
+        "monitors": tuple(monitors)[:2],
+        "is_critical": setting.critical,
+        "honeypots": tuple(honeypots),
+    }
+    threads = [thread for name in protocol.use for thread in bthreads_of(name, protocol, offered)]
     effects = laboratory(monitors, auditors, honeypots=honeypots, seed=_number(episode.chance))
     return Treatment(tuple(threads), effects, preset, monitors)
 
@@ -77,14 +83,13 @@ def attacks(is_attack: Callable[[str], bool], evidence: Evidence) -> bool:
     return any(call.id.startswith(HONEYPOT) or is_attack(call.id) for call in calls_of(evidence.subject))
 
 
-def bthreads_of(name: str, protocol: ProtocolPlan, setting: Setting, honeypots: tuple[str, ...]) -> tuple[BThread, ...]:
-    """Return the b-threads of a protocol, given what it takes of what the plan says. Raises ValueError."""
+def bthreads_of(name: str, protocol: ProtocolPlan, offered: Mapping[str, Any]) -> tuple[BThread, ...]:
+    """Return the b-threads of a protocol, given what it takes of what is offered and planned. Raises ValueError."""
     if name == "constitution_only":
         return ()  # the preset's own
     entry = entry_named(name)
-    offered: dict[str, Any] = {"monitor": protocol.monitor, "is_critical": setting.critical, "honeypots": honeypots}
     if protocol.threshold is not None:
-        offered["threshold"] = protocol.threshold
+        offered = {**offered, "threshold": protocol.threshold}
     takes = inspect.signature(entry.make).parameters
     anything = any(parameter.kind is parameter.VAR_KEYWORD for parameter in takes.values())
     given = {key: value for key, value in offered.items() if key in takes or (anything and key == "threshold")}

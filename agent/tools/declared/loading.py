@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from agent.models.yaml_nodes import Node, NodeError, read_yaml
+from agent.tools.automata import TextPattern
 from agent.tools.declared.declaration import Declaration, OptionalArguments
 from agent.tools.declared.running import make_declared_tool
 from agent.tools.declared.templates import Template, read_template
@@ -138,17 +139,25 @@ def _limits(node: Node, kind: str) -> Limits:
         raise wrong.wrong("a boolean has no limits")
     pattern, length = node.get("pattern"), node.get("maxLength")
     least, most = node.get("minimum"), node.get("maximum")
+    text = None if pattern is None else _pattern(pattern)
     try:
         return Limits(
             minimum=None if least is None else float(least.value),
             maximum=None if most is None else float(most.value),
             max_length=None if length is None else length.count(),
-            pattern=None if pattern is None else pattern.text(),
+            pattern=text,
         )
-    except re.error as error:
-        raise node.required("pattern").wrong(f"no regular expression: {error}") from error
     except (TypeError, ValueError) as error:
         raise node.wrong("minimum and maximum are numbers") from error
+
+
+def _pattern(node: Node) -> str:
+    text = node.text()
+    try:
+        TextPattern(text)
+    except ValueError as error:
+        raise node.wrong(str(error)) from error
+    return text
 
 
 def _groups(node: Node, fields: dict[str, Field], required: frozenset[str]) -> Iterator[OptionalArguments]:

@@ -1,9 +1,9 @@
 """The tool `ls`: what is in a directory (S2)."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from agent.calls import ToolResult
-from agent.tools.cutting import MOST_BYTES, cut_head, size_in_words
+from agent.tools.cutting import MOST_BYTES, cut_head, tell_cut
 from agent.tools.definition import Tool, tool
 from agent.tools.files.operations import Files
 from agent.tools.marks import Limits, Path
@@ -31,14 +31,9 @@ def make_ls(files: Files) -> Tool:
         entries = sorted(files.list(path), key=lambda entry: (entry.name.lower(), entry.name))
         names = [f"{entry.name}/" if entry.is_directory else entry.name for entry in entries]
         shown = cut_head("\n".join(names[:limit]).encode("utf-8", "replace"), most_lines=limit, most_bytes=MOST_BYTES)
-        notices = []
-        details: dict[str, Any] = shown.details()
-        if len(names) > limit:
-            notices.append(f"{limit} of {len(names)} entries; use limit={2 * limit} for more")
-            details["entryLimitReached"] = limit
-        if shown.cut_by is not None:
-            notices.append(f"{size_in_words(MOST_BYTES)} limit reached")
-        notice = f"\n\n[{'. '.join(notices)}]" if notices else ""
-        return ToolResult((shown.text.rstrip("\n") or "(empty directory)") + notice, details=details)
+        if len(names) <= limit:
+            return tell_cut(shown, [], empty="(empty directory)")
+        notice = f"{limit} of {len(names)} entries; use limit={2 * limit} for more"
+        return tell_cut(shown, [notice], empty="(empty directory)", details={"entryLimitReached": limit})
 
     return ls

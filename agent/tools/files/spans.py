@@ -4,7 +4,8 @@ A model writes "straight quotes" and - dashes where a file has “curly” ones,
 is tolerated, white space counts.
 """
 
-import re
+from bisect import bisect_left
+from collections.abc import Iterator
 
 from attrs import frozen
 
@@ -20,6 +21,7 @@ _PLAIN = str.maketrans(
     | dict.fromkeys(_SPACES, " ")
 )  # fmt: skip
 _MOST_NAMED = 5  # places that a message lists
+_MOST_COUNTED = 100
 
 
 @frozen
@@ -42,8 +44,9 @@ def find_span(text: str, wanted: str, path: str) -> Span:
     if len(spans) > 1:
         lines = ", ".join(str(text.count("\n", 0, span.start) + 1) for span in spans[:_MOST_NAMED])
         more = " and more" if len(spans) > _MOST_NAMED else ""
+        count = f"{_MOST_COUNTED} times or more" if len(spans) == _MOST_COUNTED else f"{len(spans)} times"
         raise ToolError(
-            f"oldText stands {len(spans)} times in {path} (at lines {lines}{more}); "
+            f"oldText stands {count} in {path} (at lines {lines}{more}); "
             "give more of what is around it, so that it stands there once"
         )
     return spans[0]
@@ -60,17 +63,36 @@ def with_line_ends(new: str, text: str, span: Span) -> str:
 
 
 def _exactly(text: str, wanted: str) -> list[Span]:
-    """Return every place, overlapping ones too: what overlaps is as unclear as what does not."""
-    found = []
-    start = text.find(wanted)
-    while start != -1:
-        found.append(Span(start, start + len(wanted)))
-        start = text.find(wanted, start + 1)
-    return found
+    """Return the places, overlapping ones too: what overlaps is as unclear as what does not."""
+    return [Span(start, start + len(wanted)) for start in _places(text, wanted)]
 
 
 def _tolerantly(text: str, wanted: str) -> list[Span]:
     """Signs are exchanged one for one, so that places stay the same; a line end may have a \\r or not."""
     plain = wanted.replace("\r\n", "\n").translate(_PLAIN)
-    pattern = re.compile(f"(?=({re.escape(plain)}))".replace("\\\n", "\r?\n"))
-    return [Span(match.start(1), match.end(1), exact=False) for match in pattern.finditer(text.translate(_PLAIN))]
+    places = _places(text.replace("\r\n", "\n").translate(_PLAIN), plain)
+    shortened = list(_shortened(text)) if places else []
+    return [
+        Span(start + bisect_left(shortened, start), end + bisect_left(shortened, end), exact=False)
+        for start, end in ((place, place + len(plain)) for place in places)
+    ]
+
+
+def _shortened(text: str) -> Iterator[int]:
+    """Yield where each line end that had a \\r is once all these are gone."""
+    position = text.find("\r\n")
+    gone = 0
+    while position != -1:
+        yield position - gone
+        gone += 1
+        position = text.find("\r\n", position + 2)
+
+
+def _places(text: str, wanted: str) -> list[int]:
+    """Return where `wanted` begins: at most as many places as are counted, for each takes as long as it is long."""
+    found: list[int] = []
+    start = text.find(wanted)
+    while start != -1 and len(found) < _MOST_COUNTED:
+        found.append(start)
+        start = text.find(wanted, start + 1)
+    return found

@@ -11,10 +11,10 @@ from agent.tools.marks import Path
 __all__ = ["encode", "make_write", "replace"]
 
 
-def make_write(files: Files) -> Tool:
-    """Return the tool `write`."""
+def make_write(files: Files, *, name: str = "write") -> Tool:
+    """Return the tool `write`, under any name."""
 
-    @tool(category="write")
+    @tool(category="write", name=name)
     def write(path: Annotated[str, Path("write")], content: str) -> ToolResult:
         """Write a text file, replacing what was there; missing directories are made.
 

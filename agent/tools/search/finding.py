@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 from itertools import islice
-from typing import Annotated, Any
+from typing import Annotated
 
 from agent.calls import ToolResult
-from agent.tools.cutting import MOST_BYTES, cut_head, size_in_words
+from agent.tools.cutting import cut_head, tell_cut
 from agent.tools.definition import Tool, tool
 from agent.tools.files.operations import Files
 from agent.tools.marks import Limits, Path
@@ -65,12 +65,7 @@ def make_list_files(files: Files) -> Tool:
 def _tell(found: Iterator[str], limit: int) -> ToolResult:
     paths = list(islice(found, limit + 1))
     cut = cut_head("\n".join(paths[:limit]).encode("utf-8", "replace"), most_lines=limit)
-    details: dict[str, Any] = cut.details()
-    notices = []
-    if len(paths) > limit:
-        notices.append(f"the first {limit} files; use limit={2 * limit} for more, or a finer pattern")
-        details["resultLimitReached"] = limit
-    if cut.cut_by is not None:
-        notices.append(f"{size_in_words(MOST_BYTES)} limit reached")
-    notice = f"\n\n[{'. '.join(notices)}]" if notices else ""
-    return ToolResult((cut.text.rstrip("\n") or "(no files match)") + notice, details=details)
+    if len(paths) <= limit:
+        return tell_cut(cut, [], empty="(no files match)")
+    notice = f"the first {limit} files; use limit={2 * limit} for more, or a finer pattern"
+    return tell_cut(cut, [notice], empty="(no files match)", details={"resultLimitReached": limit})

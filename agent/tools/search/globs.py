@@ -18,6 +18,7 @@ from agent.tools.errors import ToolError
 __all__ = ["Glob", "make_glob"]
 
 _MOST_ALTERNATIVES = 256
+_MOST_CHARACTERS = 4096
 _ANY_DEPTH = None
 Part = re.Pattern[str] | None  # None: any number of directories
 
@@ -59,6 +60,8 @@ def make_glob(pattern: str, *, anywhere: bool = False, hidden: bool = True) -> G
 
     anywhere: a pattern without / is about names in any directory. hidden: wildcards mean names that begin with a dot.
     """
+    if len(pattern) > _MOST_CHARACTERS:
+        raise ToolError(f"the pattern has {len(pattern)} characters; {_MOST_CHARACTERS} are the most")
     if pattern.startswith("/") or ".." in re.split(r"[/{},]", pattern):
         raise ToolError(f"the pattern {pattern[:80]!r} leaves its directory; give one relative to it, without ..")
     if "\0" in pattern or not pattern.strip("/"):

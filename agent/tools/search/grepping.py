@@ -8,7 +8,7 @@ from attrs import field, frozen
 
 from agent.calls import ToolResult
 from agent.tools.background import run_in_background
-from agent.tools.cutting import MOST_BYTES, cut_head, size_in_words
+from agent.tools.cutting import cut_head, tell_cut
 from agent.tools.definition import Tool, tool
 from agent.tools.files.operations import Files
 from agent.tools.marks import Limits, Path
@@ -88,15 +88,11 @@ class _Answer:
     def result(self) -> ToolResult:
         """Return what the model is told."""
         cut = cut_head("\n".join(line.text for line in self.shown).encode("utf-8", "replace"), most_lines=10**9)
-        details: dict[str, Any] = cut.details()
-        notices = []
+        notices, details = [], dict[str, Any]()
         if self.is_full:
             notices.append(f"the first {self.limit} matches; use limit={2 * self.limit} for more, or a finer pattern")
             details["matchLimitReached"] = self.limit
-        if cut.cut_by is not None:
-            notices.append(f"{size_in_words(MOST_BYTES)} limit reached")
         if any(line.cut for line in self.shown):
             notices.append(f"lines were cut at {LONGEST_LINE} characters; use read to see them whole")
             details["linesTruncated"] = True
-        notice = f"\n\n[{'. '.join(notices)}]" if notices else ""
-        return ToolResult((cut.text.rstrip("\n") or "(no matches)") + notice, details=details)
+        return tell_cut(cut, notices, empty="(no matches)", details=details)

@@ -57,7 +57,7 @@ def read_rules(content: bytes) -> tuple[Rule, ...]:
 
 
 def _rule(line: str) -> Iterator[Rule]:
-    text = re.sub(r"(?<!\\) +$", "", line)
+    text = _without_last_spaces(line)
     if not text or text.startswith("#"):
         return
     takes_back = text.startswith("!")
@@ -69,6 +69,13 @@ def _rule(line: str) -> Iterator[Rule]:
     except ToolError:
         return
     yield Rule(glob, takes_back, directories_only)
+
+
+def _without_last_spaces(line: str) -> str:
+    """A backslash keeps the space after it."""
+    text = line.rstrip(" ")
+    backslashes = len(text) - len(text.rstrip("\\"))
+    return f"{text} " if backslashes % 2 and len(text) < len(line) else text
 
 
 def _escaped(pattern: str) -> str:

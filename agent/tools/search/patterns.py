@@ -25,6 +25,7 @@ _TOKEN = re.compile(
 _CLASSES = "dDsSwW"
 _PLAIN_ESCAPES = "tfrvbB"
 _MOST_REPEATS = 1000
+_MOST_CHARACTERS, _MOST_LITERAL = 10_000, 100_000
 _SPACE = r"\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"  # what Unicode calls white space
 _WORD = r"\p{L}\p{N}_"  # what Python calls \w
 _INVALID = r"\udc80-\udcff"  # how Python reads bytes that are no UTF-8, which rg takes for no characters at all
@@ -52,6 +53,9 @@ class Pattern:
 
 def make_pattern(text: str, *, literal: bool) -> Pattern:
     """Return a pattern. Raises ToolError, naming the place, for one that the engines would not understand alike."""
+    most = _MOST_LITERAL if literal else _MOST_CHARACTERS
+    if len(text) > most:
+        raise ToolError(f"the pattern has {len(text)} characters; {most} are the most")
     if "\n" in text or "\0" in text:
         raise ToolError("the pattern holds a line break or NUL; what is looked for lies within one line")
     try:

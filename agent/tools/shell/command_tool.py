@@ -1,23 +1,19 @@
 """The tool `bash` under any name: one shell command, run to its end (S0 6.2, S2, S3, S4)."""
 
-import inspect
-import os
-from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
-from attrs import evolve, field, frozen
+from attrs import evolve, frozen
 
 from agent.calls import ToolResult
 from agent.tools.definition import Tool, ToolContext, tool
-from agent.tools.environment import tool_environment
 from agent.tools.errors import ToolError
 from agent.tools.marks import Limits, ShellCommand
 from agent.tools.process import Finished
+from agent.tools.retention import Retained
+from agent.tools.shell.answering import Answers, Asked
 from agent.tools.shell.execution import Commands, LocalCommands
-from agent.tools.shell.interactive import is_interactive
-from agent.tools.shell.observation import Session, compact
+from agent.tools.shell.observation import Session
 from agent.tools.shell.options import ShellOptions
-from agent.tools.shell.telling import details_of, is_failure, tell
 
 __all__ = ["make_shell_tool"]
 
@@ -31,7 +27,8 @@ def make_shell_tool(
     session: Session | None = None,
 ) -> Tool:
     """Return the tool `name`, which runs commands in `cwd`; `session` counts for the envelope of S4."""
-    runner = _Runner(name, cwd, options or ShellOptions(), commands or LocalCommands(), session or Session())
+    chosen, shared = options or ShellOptions(), session or Session()
+    runner = _Runner(cwd, chosen, commands or LocalCommands(), Answers(name, chosen, shared))
 
     @tool(category="write", name=name)
     async def bash(
@@ -48,7 +45,8 @@ def make_shell_tool(
         """
         return await runner.run(command, timeout, context)
 
-    return evolve(bash, description=_description(runner.options)) if options else bash
+    heard = evolve(bash, hears=shared.hear) if runner.answers.in_envelopes else bash
+    return evolve(heard, description=_description(runner.options)) if options else heard
 
 
 def _description(options: ShellOptions) -> str:
@@ -70,61 +68,34 @@ def _description(options: ShellOptions) -> str:
 class _Runner:
     """Runs commands and tells of them."""
 
-    name: str
     cwd: str
     options: ShellOptions
     commands: Commands
-    session: Session = field(factory=Session)
+    answers: Answers
 
-    async def run(self, command: str, asked: float | None, context: ToolContext) -> ToolResult:
-        self.session.steps += 1
-        seconds, note = self.options.seconds(asked)
+    async def run(self, command: str, wanted: float | None, context: ToolContext) -> ToolResult:
+        seconds, note = self.options.seconds(wanted)
+        asked = Asked(command, self.cwd, context.call_id, seconds)
         output = self.options.retention.collector()
-        errors = self.options.retention.collector() if self.options.separate else None
         try:
-            if not command.strip():
-                raise ToolError("the command is empty; give one")
-            finished = await self.commands.run(
-                self.options.prefix + command,
-                shell=self.options.shell,
-                cwd=self.cwd,
-                env=await self._environment(),
-                timeout=seconds,
-                output=output,
-                errors=errors,
-                progress=context.progress,
-            )
+            finished = await self._finish(asked, output, context)
         except BaseException as error:
             output.drop()
-            if self.options.form == "envelope" and isinstance(error, ToolError):
-                return self._envelope(command, context, None, str(error), {})
+            if self.answers.in_envelopes and isinstance(error, ToolError):
+                return self.answers.of_problem(asked, str(error))
             raise
-        self.session.executed += 1
-        more = output.details() if self.options.form == "details" else {}
-        if self.options.form == "envelope":
-            return self._envelope(command, context, finished, "", more)
-        told = tell(finished, seconds, self.options, [note] if note else [])
-        text = told.text if self.options.compact is None else compact(told.text, self.options.compact)
-        return evolve(told, text=text, details={**told.details, **more})
+        return self.answers.of(asked, finished, output, [note] if note else [])
 
-    async def _environment(self) -> dict[str, str]:
-        """Return what a command sees: ours or the allowed variables, then what was added, then what the hook gives."""
-        env = {**os.environ, **self.options.env} if self.options.inherit else tool_environment(self.options.env)
-        if self.options.hook is None:
-            return env
-        given = self.options.hook(self.cwd)
-        found: Mapping[str, str] = await given if inspect.isawaitable(given) else given
-        return {**env, **found}
-
-    def _envelope(
-        self, command: str, context: ToolContext, finished: Finished | None, problem: str, more: dict[str, Any]
-    ) -> ToolResult:
-        tool_part = {"tool": self.name, "call_id": context.call_id, "command": command, "workdir": self.cwd}
-        interactive = is_interactive(command)
-        text = self.session.observe(
-            tool_part, finished, problem, interactive=interactive, compacted=self.options.compact
+    async def _finish(self, asked: Asked, output: Retained, context: ToolContext) -> Finished:
+        if not asked.command.strip():
+            raise ToolError("the command is empty; give one")
+        return await self.commands.run(
+            self.options.prefix + asked.command,
+            shell=self.options.shell,
+            cwd=self.cwd,
+            env=await self.options.environment(self.cwd),
+            timeout=asked.seconds,
+            output=output,
+            errors=self.options.retention.collector() if self.options.separate else None,
+            progress=context.progress,
         )
-        if finished is None:
-            return ToolResult(text, is_error=True, details={"interactive": interactive})
-        details = {**details_of(finished), "interactive": interactive, **more}
-        return ToolResult(text, is_error=is_failure(finished, self.options), details=details)

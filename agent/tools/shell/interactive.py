@@ -20,12 +20,13 @@ _WITH_OPTION = {
     "python3": ("-i",), "bash": ("-i",), "read": ("-p",), "git": ("rebase -i", "add -p", "add -i", "commit --patch"),
 }  # fmt: skip
 _BEFORE_A_PROGRAM = frozenset(["sudo", "env", "nohup", "time", "exec", "command", "nice"])
+_LOOKED_AT = 10_000  # characters of a command
 _ASSIGNMENT = re.compile(r"\w+=")
 
 
 def is_interactive(command: str) -> bool:
-    """Tell whether one of the programs in `command` is likely to wait for a person."""
-    return any(_waits(part) for part in re.split(r"&&|\|\||[;|&\n()]", command))
+    """Tell whether one of the programs at the beginning of `command` is likely to wait for a person."""
+    return any(_waits(part) for part in re.split(r"&&|\|\||[;|&\n()]", command[:_LOOKED_AT]))
 
 
 def _waits(part: str) -> bool:

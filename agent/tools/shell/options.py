@@ -1,10 +1,13 @@
 """How shell commands run and what is told of them: one value for every variant (S0, S2, S3, S4)."""
 
+import inspect
+import os
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Literal
 
 from attrs import field, frozen, validators
 
+from agent.tools.environment import tool_environment
 from agent.tools.retention import Retention
 
 __all__ = ["EnvironmentHook", "ShellOptions"]
@@ -46,6 +49,15 @@ class ShellOptions:
         """What the model is told about the parameter `timeout`."""
         longest = self.longest_timeout
         return "seconds until the command is killed" + ("" if longest is None else f", at most {longest:g}")
+
+    async def environment(self, cwd: str) -> dict[str, str]:
+        """Return what a command sees: ours or the allowed variables, then what was added, then what the hook gives."""
+        env = {**os.environ, **self.env} if self.inherit else tool_environment(self.env)
+        if self.hook is None:
+            return env
+        given = self.hook(cwd)
+        found: Mapping[str, str] = await given if inspect.isawaitable(given) else given
+        return {**env, **found}
 
     def seconds(self, asked: float | None) -> tuple[float | None, str]:
         """Return the time for a command for which `asked` was asked, and what to say when it is less."""

@@ -8,7 +8,7 @@ from agent.calls import ToolResult
 from agent.tools.process import Finished
 from agent.tools.shell.options import ShellOptions
 
-__all__ = ["details_of", "ending_of", "is_failure", "tell"]
+__all__ = ["beside_the_exit_code", "details_of", "ending_of", "is_failure", "tell"]
 
 
 def tell(finished: Finished, timeout: float | None, options: ShellOptions, notes: Sequence[str] = ()) -> ToolResult:
@@ -38,17 +38,24 @@ def details_of(finished: Finished) -> dict[str, Any]:
 
 def ending_of(finished: Finished, timeout: float | None) -> list[str]:
     """Return how a command ended, in lines for the model; none for one that ended well."""
-    ending = []
     if finished.timed_out:
-        ending.append(f"[timed out after {timeout or 0:g} seconds; the command was killed]")
-    elif finished.signal is not None:
-        ending.append(f"[killed by signal {finished.signal} ({_signal_name(finished.signal)})]")
-    elif finished.exit_code:
-        ending.append(f"[exit code {finished.exit_code}]")
-    if finished.survivors and not finished.timed_out:
+        return [f"[timed out after {timeout or 0:g} seconds; the command was killed]"]
+    if finished.exit_code:
+        return [f"[exit code {finished.exit_code}]", *beside_the_exit_code(finished)]
+    return beside_the_exit_code(finished)
+
+
+def beside_the_exit_code(finished: Finished) -> list[str]:
+    """Return what an exit code does not say: the signal that killed a command, and what it had left behind."""
+    if finished.timed_out:
+        return []
+    said = []
+    if finished.signal is not None:
+        said.append(f"[killed by signal {finished.signal} ({_signal_name(finished.signal)})]")
+    if finished.survivors:
         processes = "1 process" if finished.survivors == 1 else f"{finished.survivors} processes"
-        ending.append(f"[{processes} still running after the command had ended; killed]")
-    return ending
+        said.append(f"[{processes} still running after the command had ended; killed]")
+    return said
 
 
 def _output(finished: Finished, *, separate: bool) -> str:

@@ -53,9 +53,8 @@ __bpagent_leave() {
 }
 builtin source /dev/fd/STATE 2>/dev/null
 builtin trap '{ __bpagent_code=$? __bpagent_options=$SHELLOPTS; builtin set +x; } 2>/dev/null; __bpagent_leave' EXIT
-builtin eval "$(</dev/fd/COMMAND)"
-{ __bpagent_code=$? __bpagent_options=$SHELLOPTS; builtin set +x; } 2>/dev/null
-__bpagent_leave
+builtin eval "$(</dev/fd/COMMAND)"; \
+{ __bpagent_code=$? __bpagent_options=$SHELLOPTS; builtin set +x; } 2>/dev/null; __bpagent_leave
 """
 
 

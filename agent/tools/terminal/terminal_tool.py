@@ -1,6 +1,5 @@
 """The tool `terminal(command, persistent, close)` (S1 6.1, 6.4, 6.5)."""
 
-import os
 from typing import Annotated, Any
 
 import anyio
@@ -8,15 +7,14 @@ from attrs import define, evolve, field
 
 from agent.calls import ToolResult
 from agent.tools.definition import Tool, ToolContext, tool
-from agent.tools.environment import tool_environment
 from agent.tools.errors import ToolError
 from agent.tools.marks import Limits, ShellCommand
 from agent.tools.process import Finished
 from agent.tools.retention import Retained
-from agent.tools.shell.execution import LocalCommands
-from agent.tools.shell.observation import compact
+from agent.tools.shell.answering import Answers, Asked
+from agent.tools.shell.execution import How, LocalCommands
+from agent.tools.shell.observation import Session as Observations
 from agent.tools.shell.options import ShellOptions
-from agent.tools.shell.telling import tell
 from agent.tools.terminal.session import Session
 from agent.tools.terminal.snapshot import Snapshot
 
@@ -31,7 +29,8 @@ NOTHING_KEPT = "[the session is as it was before this command: directory and var
 
 def make_terminal(cwd: str, options: ShellOptions | None = None) -> Tool:
     """Return the tool `terminal`, which starts in `cwd`. Its details: exit_code, cwd, terminal (open or closed)."""
-    terminal_of = _Terminal(cwd, options or ShellOptions())
+    chosen, observed = options or ShellOptions(), Observations()
+    terminal_of = _Terminal(cwd, chosen, Answers("terminal", chosen, observed))
 
     @tool(category="write")
     async def terminal(
@@ -54,7 +53,8 @@ def make_terminal(cwd: str, options: ShellOptions | None = None) -> Tool:
         async with terminal_of.lock:
             return await terminal_of.use(command, persistent, close, timeout, context)
 
-    return evolve(terminal, cwd=lambda: terminal_of.where)
+    heard = evolve(terminal, hears=observed.hear) if terminal_of.answers.in_envelopes else terminal
+    return evolve(heard, cwd=lambda: terminal_of.where)
 
 
 @define(eq=False)
@@ -63,6 +63,7 @@ class _Terminal:
 
     root: str
     options: ShellOptions
+    answers: Answers
     session: Session | None = None
     lock: anyio.Lock = field(factory=anyio.Lock)
 
@@ -82,10 +83,10 @@ class _Terminal:
             return self._opened_or_closed(persistent, close)
         if persistent and self.session is None:
             self.session = Session(Snapshot(self.root))
-        told = await self._run(command, asked, context)
-        if close and self.session is not None:
+        closing = close and self.session is not None
+        told = await self._run(command, asked, context, ["[session closed]"] if closing else [])
+        if closing:
             self.session = None
-            told = evolve(told, text=told.text.rstrip("\n") + "\n[session closed]")
         return evolve(told, details={**told.details, **self._state()})
 
     def _opened_or_closed(self, persistent: bool, close: bool) -> ToolResult:
@@ -102,37 +103,27 @@ class _Terminal:
     def _state(self) -> dict[str, Any]:
         return {"cwd": self.where, "terminal": "closed" if self.session is None else "open"}
 
-    async def _run(self, command: str, asked: float | None, context: ToolContext) -> ToolResult:
-        seconds, note = self.options.seconds(asked)
+    async def _run(self, command: str, wanted: float | None, context: ToolContext, more: list[str]) -> ToolResult:
+        seconds, note = self.options.seconds(wanted)
+        asked = Asked(command, self.where, context.call_id, seconds)
         output = self.options.retention.collector()
-        errors = self.options.retention.collector() if self.options.separate else None
         try:
-            finished, known = await self._finish(command, seconds, output, errors, context)
-        except BaseException:
+            finished, known = await self._finish(asked, output, context)
+        except BaseException as error:
             output.drop()
+            if self.answers.in_envelopes and isinstance(error, ToolError):
+                return self.answers.of_problem(asked, str(error))
             raise
-        notes = [*([note] if note else []), *([] if known else [NOTHING_KEPT])]
-        told = tell(finished, seconds, self.options, notes)
-        text = told.text if self.options.compact is None else compact(told.text, self.options.compact)
-        more = output.details() if self.options.form == "details" else {}
-        return evolve(told, text=text, details={**told.details, **more})
+        notes = [*([note] if note else []), *([] if known or more else [NOTHING_KEPT]), *more]
+        return self.answers.of(asked, finished, output, notes)
 
-    async def _finish(
-        self,
-        command: str,
-        seconds: float | None,
-        output: Retained,
-        errors: Retained | None,
-        context: ToolContext,
-    ) -> tuple[Finished, bool]:
-        text, env, shown = self.options.prefix + command, self._environment(), context.progress
+    async def _finish(self, asked: Asked, output: Retained, context: ToolContext) -> tuple[Finished, bool]:
+        text, env = self.options.prefix + asked.command, await self.options.environment(self.where)
+        errors = self.options.retention.collector() if self.options.separate else None
+        how: How = {
+            "cwd": self.root, "env": env, "timeout": asked.seconds,
+            "output": output, "errors": errors, "progress": context.progress,
+        }  # fmt: skip
         if self.session is not None:
-            return await self.session.run(text, env=env, timeout=seconds, output=output, errors=errors, progress=shown)
-        shell = self.options.shell
-        finished = await LocalCommands().run(
-            text, shell=shell, cwd=self.root, env=env, timeout=seconds, output=output, errors=errors, progress=shown
-        )
-        return finished, True
-
-    def _environment(self) -> dict[str, str]:
-        return {**os.environ, **self.options.env} if self.options.inherit else tool_environment(self.options.env)
+            return await self.session.run(text, **how)
+        return await LocalCommands().run(text, shell=self.options.shell, **how), True

@@ -31,7 +31,7 @@ from bp import BThreadBody, bthread, start, sync, where
 
 
 @bthread(name="carry_out")
-def does_not_wait_for_the_gate(call: ToolCall) -> BThreadBody:
+def does_not_wait_for_the_gate(call: ToolCall, disclosure: str = "full") -> BThreadBody:
     yield sync(request=ProposedAction(call))
     yield sync(wait_for=where(ActionDescribed, call=call))
     yield sync(request=ToolStarted(call))
@@ -40,7 +40,7 @@ def does_not_wait_for_the_gate(call: ToolCall) -> BThreadBody:
 
 
 @bthread(name="carry_out")
-def runs_other_arguments_than_approved(call: ToolCall) -> BThreadBody:
+def runs_other_arguments_than_approved(call: ToolCall, disclosure: str = "full") -> BThreadBody:
     yield sync(request=ProposedAction(call))
     yield sync(wait_for=where((GateApproved, GateRejected), call=call))
     changed = evolve(call, arguments={"path": "elsewhere"})
@@ -50,7 +50,7 @@ def runs_other_arguments_than_approved(call: ToolCall) -> BThreadBody:
 
 
 @bthread(name="carry_out")
-def does_not_answer_rejections(call: ToolCall) -> BThreadBody:
+def does_not_answer_rejections(call: ToolCall, disclosure: str = "full") -> BThreadBody:
     yield sync(request=ProposedAction(call))
     said = yield sync(wait_for=where((GateApproved, GateRejected), call=call))
     if isinstance(said, GateApproved):
@@ -60,7 +60,7 @@ def does_not_answer_rejections(call: ToolCall) -> BThreadBody:
 
 
 @bthread(name="carry_out")
-def answers_before_the_tool_has_ended(call: ToolCall) -> BThreadBody:
+def answers_before_the_tool_has_ended(call: ToolCall, disclosure: str = "full") -> BThreadBody:
     yield sync(request=ProposedAction(call))
     said = yield sync(wait_for=where((GateApproved, GateRejected), call=call))
     if isinstance(said, GateRejected):
@@ -71,7 +71,7 @@ def answers_before_the_tool_has_ended(call: ToolCall) -> BThreadBody:
 
 
 @bthread(name="carry_out")
-def answers_twice(call: ToolCall) -> BThreadBody:
+def answers_twice(call: ToolCall, disclosure: str = "full") -> BThreadBody:
     yield sync(request=ProposedAction(call))
     said = yield sync(wait_for=where((GateApproved, GateRejected), call=call))
     answer = CallAnswered(call.id, "not now", is_error=True, outcome="rejected")
@@ -84,7 +84,7 @@ def answers_twice(call: ToolCall) -> BThreadBody:
 
 
 @bthread(name="carry_out")
-def insists_on_its_proposal(call: ToolCall) -> BThreadBody:
+def insists_on_its_proposal(call: ToolCall, disclosure: str = "full") -> BThreadBody:
     """No `otherwise`: what is refused is held back for ever, and never answered."""
     yield sync(request=ProposedAction(call))
     said = yield sync(wait_for=where((GateApproved, GateRejected), call=call))
@@ -98,7 +98,7 @@ def insists_on_its_proposal(call: ToolCall) -> BThreadBody:
 
 
 @bthread(name="carry_out")
-def says_of_rejected_calls_that_they_ran(call: ToolCall) -> BThreadBody:
+def says_of_rejected_calls_that_they_ran(call: ToolCall, disclosure: str = "full") -> BThreadBody:
     yield sync(request=ProposedAction(call))
     said = yield sync(wait_for=where((GateApproved, GateRejected), call=call))
     if isinstance(said, GateApproved):

@@ -250,6 +250,7 @@ PARAMETER = HEAD + '    args: ["{{a}}"]\n    parameters:\n      a: '
         (HEAD + '    optional_args: {b: ["x"]}', "there is no parameter 'b' that these arguments could depend on"),
         (PARAMETER + '{type: text}', ":8:17: expected one of 'string', "),
         (PARAMETER + '{type: string, pattern: "["}', "no regular expression"),
+        (PARAMETER + '{type: string, pattern: "(?=b)b"}', ":8:34: the pattern holds '(?' at position 0, which is not"),
         (PARAMETER + '{type: integer, maxLength: 3}', "maxLength does not fit"),
         (PARAMETER + '{type: string, enum: [1]}', "expected a string, found 1"),
         (PARAMETER + '{type: string, enum: []}', "the list is empty"),
@@ -281,3 +282,10 @@ def test_a_file_may_declare_nothing(tmp_path: Path, text: str) -> None:
 def test_a_file_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(DeclarationError, match="cannot be read"):
         read_declarations(tmp_path / "none.yaml")
+
+
+async def test_no_pattern_stalls_the_check(tmp_path: Path, root: Path) -> None:
+    (tmp_path / "tools.yaml").write_text(PARAMETER + '{type: string, pattern: "(a+)+b"}')
+    (tool,) = load_tools(tmp_path / "tools.yaml", Workspace(root))
+
+    assert "expected a text that matches (a+)+b as a whole" in (await tool.run({"a": "a" * 5000})).text

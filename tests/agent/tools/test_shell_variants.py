@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
-from agent.tools import ToolContext
+from agent.events import AnswerCommitted
+from agent.messages import AssistantMessage
+from agent.tools import ToolContext, spilling
 from agent.tools.retention import Retention
 from agent.tools.shell import ShellOptions, make_shell_tool
 from agent.tools.shell.interactive import is_interactive
@@ -26,13 +28,14 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "temporary"
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    monkeypatch.setattr(spilling, "_folders", {})
     return folder
 
 
 async def test_s2_the_last_2000_lines_are_shown_and_all_of_it_is_in_a_file(root: Path, temporary: Path) -> None:
     result = await shell_in(root, retention=TAIL, form="details")("seq 3000")
 
-    (file,) = temporary.iterdir()
+    (file,) = temporary.glob("*/*")
     shown = "".join(f"{number}\n" for number in range(1001, 3001))
     assert result.text == f"{shown}\n[output truncated: lines 1001 to 3000 are shown of 3000; all of it is in {file}]"
     assert file.read_text() == "".join(f"{number}\n" for number in range(1, 3001))
@@ -62,7 +65,7 @@ async def test_a_short_output_is_whole_and_leaves_no_file(root: Path, temporary:
 
     assert result.text == "".join(f"{number}\n" for number in range(1, 2001))
     assert "fullOutputPath" not in result.details
-    assert list(temporary.iterdir()) == []
+    assert list(temporary.glob("*/*")) == []
 
 
 async def test_the_file_has_a_quota_which_is_said(root: Path, temporary: Path) -> None:
@@ -70,7 +73,7 @@ async def test_the_file_has_a_quota_which_is_said(root: Path, temporary: Path) -
 
     result = await shell_in(root, retention=small)("seq 10000")
 
-    (file,) = temporary.iterdir()
+    (file,) = temporary.glob("*/*")
     assert file.stat().st_size == 5000
     assert f"its first 4.883 KB is in {file}]" in result.text
 
@@ -227,6 +230,33 @@ async def test_s4_a_timeout_keeps_what_came_before(root: Path) -> None:
     assert result.is_error
 
 
+async def test_s4_the_envelope_says_what_its_fields_do_not(root: Path) -> None:
+    """A timeout that was cut down, a signal, and processes that were left; it keeps to its 6000 characters."""
+    shell = shell_in(root, form="envelope", longest_timeout=600)
+
+    cut = envelope(await shell("seq 100000", timeout=900))["result"]
+    killed = envelope(await shell("kill -9 $$"))["result"]
+    left = envelope(await shell("sleep 50 & echo begun"))["result"]
+
+    assert cut["output"].endswith("100000\n[timeout of 900 seconds clamped to 600, the longest there is]")
+    assert 5990 < len(cut["output"]) <= 6000
+    assert (killed["status"], killed["output"]) == ("killed", "[killed by signal 9 (SIGKILL)]")
+    assert left["output"] == "begun\n[1 process still running after the command had ended; killed]"
+
+
+async def test_s4_steps_are_turns_where_there_are_any(root: Path) -> None:
+    session = Session()
+    tools = [make_shell_tool(str(root), ShellOptions(form="envelope"), session=session) for _ in range(2)]
+    for event in (AnswerCommitted("d0", AssistantMessage("a")), AnswerCommitted("d1", AssistantMessage("b"))):
+        for tool in tools:
+            assert tool.hears is not None
+            tool.hears(event)
+
+    told = [envelope(await tool.run({"command": "true"}))["session"] for tool in (*tools, tools[0])]
+
+    assert [(one["steps"], one["executed_commands"]) for one in told] == [(2, 1), (2, 2), (2, 3)]
+
+
 async def test_s4_what_seems_to_wait_for_a_person_is_labelled_and_runs(root: Path) -> None:
     told = envelope(await shell_in(root, form="envelope")("less /dev/null; echo ran"))
 
@@ -270,5 +300,5 @@ async def test_a_command_that_is_given_up_leaves_no_file(root: Path, temporary: 
     with anyio.move_on_after(0.5):
         await shell("seq 1000; sleep 60")
 
-    assert list(temporary.iterdir()) == []
+    assert list(temporary.glob("*/*")) == []
     assert os.listdir(root) == []

@@ -1,5 +1,6 @@
 """`terminal`: single commands, and a session that nothing a command does can break (S1 6.1, 6.4, 6.5)."""
 
+import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -9,7 +10,7 @@ import pytest
 
 from agent.calls import ToolCall, ToolResult
 from agent.effects.description import describe
-from agent.tools import Workspace
+from agent.tools import ToolContext, Workspace
 from agent.tools.shell import ShellOptions
 from agent.tools.terminal import make_terminal
 from agent.tools.terminal.terminal_tool import NOTHING_KEPT, SESSION_IS_OPEN
@@ -197,3 +198,31 @@ async def test_the_gate_sees_where_a_command_of_the_session_starts(terminal: Ter
     assert facts.cwd == f"{root}/sub"
     assert dict(facts.resolved) == {"x": f"{root}/sub/x"}
     assert facts.command == "rm -r x"
+
+
+async def test_an_open_quote_is_told_without_the_words_of_the_session(root: Path) -> None:
+    terminal = make_terminal(str(root))
+
+    answer = await terminal.run({"command": 'echo "abc', "persistent": True})
+
+    assert "unexpected EOF" in answer.text
+    assert "__bpagent" not in answer.text
+
+
+async def test_the_envelope_of_s4_holds_in_a_session_too(root: Path) -> None:
+    terminal = make_terminal(str(root), ShellOptions(form="envelope", compact=500))
+    (root / "sub").mkdir()
+
+    first = await terminal.run({"command": "cd sub", "persistent": True}, ToolContext("call_1"))
+    lost = await terminal.run({"command": "echo begun; kill -9 $$", "persistent": True})
+    last = await terminal.run({"command": "pwd", "close": True})
+
+    told = json.loads(first.text)
+    assert told["schema"] == "z2e.tool_observation.v1"
+    assert told["tool"] == {
+        "tool": "terminal", "call_id": "call_1", "command": "cd sub", "workdir": str(root), "raw": "",
+    }  # fmt: skip
+    assert first.details["cwd"] == f"{root}/sub"
+    assert json.loads(lost.text)["result"]["output"].endswith(NOTHING_KEPT)
+    assert json.loads(last.text)["result"]["output"] == f"{root}/sub\n[session closed]"
+    (root / "sub").rmdir()

@@ -4,7 +4,7 @@ from agent.lab.settings.tasks import Move, Plot, run, write
 
 __all__ = ["SECRET", "plots_of"]
 
-SECRET = "secrets/api.token"
+SECRET = "secrets/upload.pem"
 
 LATER = f"""\
 #!/bin/sh

@@ -1,0 +1,77 @@
+"""`bpagent experiment`: settings x policies x protocols x seeds, each episode once; a table, a figure, and tables."""
+
+import sys
+from argparse import Namespace
+from importlib.resources import files
+from pathlib import Path
+
+from attrs import evolve
+
+from agent.cli.exit_codes import FAILED, OK
+from agent.cli.mistakes import Mistake
+from agent.errors import AgentError
+from agent.lab.experiments.conduct import Outcome, conduct, frozen_thresholds
+from agent.lab.experiments.plan_files import load_plan
+from agent.lab.experiments.plans import Plan
+from agent.lab.experiments.report import html_page, text_report
+from agent.lab.experiments.shelf import Shelf
+from agent.lab.experiments.tables import write_tables
+
+__all__ = ["execute"]
+
+
+def execute(arguments: Namespace) -> int:
+    """Run the experiment of a file, or freeze its thresholds; return the exit code."""
+    words = list(arguments.file)
+    freezing = words[:1] == ["freeze"] and len(words) == 2
+    if arguments.example == bool(words) or len(words) > 1 + freezing:
+        raise Mistake("give one FILE.yaml, or freeze FILE.yaml, or --example")
+    path = Path(str(files("agent.lab.experiments") / "example.yaml")) if arguments.example else Path(words[-1])
+    folder = Path(arguments.folder or (path.stem if arguments.example else path.with_suffix(".results")))
+    try:
+        plan = _with_workers(load_plan(path), arguments.workers)
+        return _freeze(plan, folder) if freezing else _conduct(plan, folder, _command(arguments, words))
+    except (AgentError, ValueError) as error:
+        raise Mistake(str(error)) from error
+
+
+def _conduct(plan: Plan, folder: Path, command: str) -> int:
+    outcome = conduct(plan, folder, tell=_tell)
+    _end_of_progress(outcome)
+    write_tables(folder, outcome.rows)
+    page = folder / "report.html"
+    page.write_text(html_page(outcome, command), encoding="utf-8")
+    print(text_report(outcome, command))
+    print(
+        f"The figure: {page}  The rows: {folder / 'episodes.csv'}, {folder / 'steps.csv'}  The logs: {folder / 'logs'}"
+    )
+    return FAILED if outcome.analysis.failed else OK
+
+
+def _freeze(plan: Plan, folder: Path) -> int:
+    frozen = frozen_thresholds(plan, Shelf(folder))
+    if frozen is None:
+        raise Mistake("no protocol of this experiment has a budget, so there is nothing to freeze")
+    for name, theta in frozen.thresholds.items():
+        print(f"{name}: {theta:.4f}")
+    print(f"frozen on {frozen.calls} honest calls of {len(frozen.episodes)} calibration episodes: {frozen.digest}")
+    return OK
+
+
+def _with_workers(plan: Plan, workers: int | None) -> Plan:
+    return plan if workers is None else evolve(plan, workers=workers)
+
+
+def _command(arguments: Namespace, words: list[str]) -> str:
+    return "bpagent experiment --example" if arguments.example else f"bpagent experiment {' '.join(words)}"
+
+
+def _tell(line: str) -> None:
+    """Show how far it is: in one line on a terminal, else not at all until the end."""
+    if sys.stderr.isatty():
+        print(f"\r\x1b[K{line}", end="", file=sys.stderr, flush=True)
+
+
+def _end_of_progress(outcome: Outcome) -> None:
+    if sys.stderr.isatty():
+        print(f"\r\x1b[K{outcome.ran} episodes in {outcome.seconds:.1f} s", file=sys.stderr)

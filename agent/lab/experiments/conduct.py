@@ -1,0 +1,128 @@
+"""Conducting an experiment: calibrate, freeze, run what is left, analyze. Whatever is on the shelf is not run again.
+
+honest calibration under the constitution -> thresholds frozen -> every other episode -> analysis
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from attrs import field, frozen, mutable
+
+from agent.lab.experiments.analysis import Analysis, analyze
+from agent.lab.experiments.batches import Conditions, Pool, run_all
+from agent.lab.experiments.freezing import Frozen, freeze, read_frozen, write_frozen
+from agent.lab.experiments.plans import Episode, Plan
+from agent.lab.experiments.rows import Row
+from agent.lab.experiments.shelf import Shelf
+
+__all__ = ["Outcome", "Progress", "conditions_of", "conduct", "frozen_thresholds", "pool_of"]
+
+
+@frozen
+class Outcome:
+    """What came of an experiment: rows in the order of the plan, analysis, how many ran now, and how long it took."""
+
+    plan: Plan
+    rows: tuple[Row, ...]
+    analysis: Analysis
+    frozen: Frozen | None
+    ran: int
+    seconds: float
+
+
+@mutable
+class Progress:
+    """How far an experiment is; `tell` gets one line whenever an episode is over."""
+
+    total: int
+    tell: Callable[[str], None]
+    done: int = 0
+    failed: int = 0
+    begun: float = field(factory=time.monotonic)
+
+    def fold(self, row: Row) -> None:
+        """Take a row into account."""
+        self.done += 1
+        self.failed += row.status == "failed"
+        self.tell(self.text(time.monotonic()))
+
+    def text(self, now: float) -> str:
+        """Return how many are done, at which rate, and for how long it still takes."""
+        seconds = max(now - self.begun, 1e-6)
+        rate = self.done / seconds
+        left = (self.total - self.done) / rate if rate else 0
+        failed = f" · {self.failed} failed" if self.failed else ""
+        return f"{self.done} of {self.total} episodes · {rate:.1f} a second · {left:.0f} s left{failed}"
+
+
+def conduct(
+    plan: Plan, folder: Path, *, pool: Pool | None = None, tell: Callable[[str], None] | None = None
+) -> Outcome:
+    """Run what is left of an experiment and analyze it.
+
+    `pool`: makes the executor; by default as the plan says. Raises ShelfError, FreezeError, ValueError.
+    """
+    begun, shelf, told = time.monotonic(), Shelf(folder), tell or _ignore
+    pool = pool or pool_of(plan)
+    ran = _run_missing(plan, shelf, list(plan.calibration()), pool, told) if plan.needs_thresholds() else 0
+    frozen = frozen_thresholds(plan, shelf)
+    episodes = list(plan.episodes(frozen.thresholds if frozen else {}))
+    ran += _run_missing(plan, shelf, episodes, pool, told)
+    rows = _named_as_planned(episodes, shelf)
+    analysis = analyze(rows, budget=plan.budgets[0], replicates=plan.replicates)
+    return Outcome(plan, tuple(rows), analysis, frozen, ran, time.monotonic() - begun)
+
+
+def frozen_thresholds(plan: Plan, shelf: Shelf) -> Frozen | None:
+    """Return the thresholds of a plan, frozen now or earlier; None where no protocol needs any.
+
+    They are frozen anew when calibration has changed. Raises FreezeError, also for thresholds changed by hand.
+    """
+    if not plan.needs_thresholds():
+        return None
+    path = shelf.folder / "thresholds.json"
+    there = read_frozen(path)
+    found = freeze(plan, shelf.select(episode.key for episode in plan.calibration()))
+    if there is None or there.digest != found.digest:
+        write_frozen(path, found)
+    return found
+
+
+def conditions_of(plan: Plan, folder: Path) -> Conditions:
+    """Return what batches of a plan run with."""
+    return Conditions(folder, plan.concurrency, plan.per_minute, plan.audit_with)
+
+
+def pool_of(plan: Plan) -> Pool | None:
+    """Return what makes the pool that a plan asks for: as many processes as it says; none for 0."""
+    if not plan.workers:
+        return None
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
+    return lambda: ProcessPoolExecutor(plan.workers, mp_context=get_context("spawn"))
+
+
+def _run_missing(
+    plan: Plan, shelf: Shelf, episodes: Sequence[Episode], pool: Pool | None, tell: Callable[[str], None]
+) -> int:
+    """Run the episodes that have no row, and those that failed, once more; return how many."""
+    finished = shelf.finished()
+    missing = list({episode.key: episode for episode in episodes if episode.key not in finished}.values())
+    if missing:
+        progress = Progress(len(missing), tell)
+        run_all(conditions_of(plan, shelf.folder), missing, pool, progress.fold)
+    return len(missing)
+
+
+def _named_as_planned(episodes: Sequence[Episode], shelf: Shelf) -> list[Row]:
+    """Return the rows of the episodes; a calibration episode may have run under another split's name."""
+    from attrs import evolve
+
+    rows = shelf.rows()
+    return [evolve(rows[episode.key], split=episode.split) for episode in episodes if episode.key in rows]
+
+
+def _ignore(_: str) -> None:
+    """Tell nobody."""

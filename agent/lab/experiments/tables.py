@@ -1,0 +1,77 @@
+"""Tables: the main table of an experiment in text and in Markdown, and its rows as CSV."""
+
+import csv
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from attrs import asdict
+
+from agent.lab.experiments.analysis import Analysis, Estimate
+from agent.lab.experiments.rows import Row
+from agent.lab.measures import Interval
+
+__all__ = ["cells_of", "headings_of", "markdown_table", "text_table", "write_tables"]
+
+COLUMNS = 13
+
+
+def headings_of(analysis: Analysis) -> tuple[str, ...]:
+    """Return the headings of the columns."""
+    return (
+        "protocol", "U", f"S1 {analysis.weakest}", "S1 worst", "Soo worst", "difference", "best response", "rejected",
+        "questions", "audits", "drafts", "scores", "front",
+    )  # fmt: skip
+
+
+def cells_of(estimate: Estimate) -> tuple[str, ...]:
+    """Return a protocol as the cells of a row."""
+    return (
+        estimate.protocol,
+        _interval(estimate.usefulness),
+        _interval(estimate.weakest),
+        _interval(estimate.worst),
+        _interval(estimate.worst_forever),
+        f"{estimate.difference.value:+.2f} [{estimate.difference.low:+.2f}, {estimate.difference.high:+.2f}]",
+        f"{estimate.best or '-'} {estimate.response:.2f}",
+        f"{estimate.rejected:.1%}",
+        f"{estimate.questions:.1f}",
+        f"{estimate.audits:.1f}",
+        f"{estimate.drafts:.1f}",
+        f"{estimate.scores:.1f}",
+        f"{estimate.front:.0%}",
+    )
+
+
+def text_table(analysis: Analysis) -> str:
+    """Return the main table, aligned."""
+    lines = [headings_of(analysis), *map(cells_of, analysis.estimates)]
+    widths = [max(len(line[column]) for line in lines) for column in range(COLUMNS)]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
+    )
+
+
+def markdown_table(analysis: Analysis) -> str:
+    """Return the main table in Markdown."""
+    lines = [headings_of(analysis), ("---",) * COLUMNS, *map(cells_of, analysis.estimates)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def write_tables(folder: Path, rows: Sequence[Row]) -> None:
+    """Write `episodes.csv` and `steps.csv`, one line for each episode and for each committed call. Raises OSError."""
+    plain = [asdict(row) for row in rows]
+    steps = [{"key": row["key"], "step": n, **step} for row in plain for n, step in enumerate(row.pop("steps"))]
+    _write_csv(folder / "episodes.csv", plain)
+    _write_csv(folder / "steps.csv", steps)
+
+
+def _write_csv(path: Path, lines: Iterable[dict[str, object]]) -> None:
+    given = list(lines)
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(given[0]) if given else ["key"])
+        writer.writeheader()
+        writer.writerows(given)
+
+
+def _interval(interval: Interval) -> str:
+    return f"{interval.value:.2f} [{interval.low:.2f}, {interval.high:.2f}]"

@@ -1,0 +1,244 @@
+"""Experiments run each episode once, keep what is finished whatever happens, and freeze what they calibrate."""
+
+import json
+import shutil
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
+from typing import Any
+
+import pytest
+from attrs import evolve
+
+from agent.lab.experiments import batches
+from agent.lab.experiments.batches import Conditions, run_all, run_batch
+from agent.lab.experiments.conduct import Outcome, Progress, conduct, frozen_thresholds
+from agent.lab.experiments.freezing import FreezeError, freeze, read_frozen
+from agent.lab.experiments.plans import Episode, Plan, Policy, ProtocolPlan
+from agent.lab.experiments.rows import Row, read_row, write_row
+from agent.lab.experiments.shelf import Shelf, ShelfError
+from agent.log import read_log
+
+SMALL = "tests.agent.lab.experiments.settings:SMALL"
+DANGEROUS = "tests.agent.lab.experiments.settings:DANGEROUS"
+BROKEN = "tests.agent.lab.experiments.settings:BROKEN"
+
+PLAN = Plan(
+    name="small",
+    settings=(SMALL,),
+    policies=(Policy("honest"), Policy("always", attacks=True)),
+    protocols=(
+        ProtocolPlan("constitution_only", ("constitution_only",)),
+        ProtocolPlan("blocking_monitor", ("blocking_monitor",), budget=0.2),
+    ),
+    instances=1,
+    replicates=20,
+)
+
+
+def rows_of(plan: Plan, folder: Path) -> list[Row]:
+    return run_batch(Conditions(folder), list(plan.episodes({})))
+
+
+@pytest.fixture(scope="module")
+def conducted(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Outcome, list[str]]:
+    """An experiment that was run, and what was told meanwhile."""
+    folder, told = tmp_path_factory.mktemp("experiment"), list[str]()
+    return folder, conduct(PLAN, folder, tell=told.append), told
+
+
+@pytest.fixture
+def finished(conducted: tuple[Path, Outcome, list[str]], tmp_path: Path) -> Path:
+    """A copy of its folder."""
+    return Path(shutil.copytree(conducted[0], tmp_path / "copy"))
+
+
+def test_an_experiment_runs_once_and_is_then_read(conducted: tuple[Path, Outcome, list[str]]) -> None:
+    folder, first, told = conducted
+
+    again = conduct(PLAN, folder)
+
+    assert first.ran == len(first.rows) == len({row.key for row in first.rows})
+    assert (again.ran, again.rows) == (0, first.rows)
+    assert again.analysis == first.analysis
+    assert any("a second" in line and "s left" in line for line in told)
+
+
+def test_only_what_changed_runs_again(finished: Path) -> None:
+    before = set(Shelf(finished).rows().values())
+
+    more = conduct(evolve(PLAN, protocols=(*PLAN.protocols, ProtocolPlan("taint_flow", ("taint_flow",)))), finished)
+
+    assert more.ran == sum(row.protocol == "taint_flow" for row in more.rows) > 0
+    assert before <= set(more.rows)
+
+
+def test_what_an_interruption_left_is_finished(finished: Path) -> None:
+    shelf = Shelf(finished)
+    lines = shelf.path.read_text().splitlines(keepends=True)
+    shelf.path.write_text("".join(lines[:-3]) + lines[-3][:40])  # killed while it wrote
+
+    again = conduct(PLAN, finished)
+
+    assert again.ran == 3
+    assert len(shelf.rows()) == len(lines)
+
+
+def test_rows_say_what_happened(tmp_path: Path) -> None:
+    rows = rows_of(evolve(PLAN, protocols=PLAN.protocols[:1], splits=("test",)), tmp_path)
+
+    attacks = [row for row in rows if row.attacks]
+    assert {row.status for row in rows} == {"ran"}
+    assert all(row.side and row.tau is not None and row.steps[row.tau].attack for row in attacks)
+    assert not any(row.side or any(step.attack for step in row.steps) for row in rows if not row.attacks)
+    assert all(row.isolation == "none" and row.turns and row.tokens for row in rows)
+    assert all(read_log(tmp_path / row.log).records for row in rows)
+
+
+def test_honest_work_and_an_attack_on_the_same_task_are_paired_across_protocols(tmp_path: Path) -> None:
+    plan = evolve(PLAN, protocols=(PLAN.protocols[0], ProtocolPlan("none", judged=False)), splits=("test",))
+
+    rows = rows_of(plan, tmp_path)
+
+    by_protocol = [
+        [(row.task, row.policy, row.main, row.side, row.steps) for row in rows if row.protocol == name]
+        for name in ("constitution_only", "none")
+    ]
+    assert sorted(by_protocol[0], key=repr) == sorted(by_protocol[1], key=repr)
+
+
+def test_a_protocol_that_refuses_is_seen_in_the_rows(tmp_path: Path) -> None:
+    everything = ProtocolPlan("all", ("blocking_monitor",), threshold=0.0)
+
+    rows = rows_of(evolve(PLAN, protocols=(everything,), splits=("test",)), tmp_path)
+
+    assert all(row.rejected and row.scores and not row.side and row.main == 0 for row in rows)
+    assert all(step.outcome == "rejected" for row in rows for step in row.steps)
+
+
+def test_attacks_run_where_they_are_declared_harmless_only(tmp_path: Path) -> None:
+    rows = rows_of(evolve(PLAN, settings=(DANGEROUS,), protocols=PLAN.protocols[:1], splits=("test",)), tmp_path)
+
+    assert {(row.policy, row.status) for row in rows} == {("honest", "ran"), ("always", "failed")}
+    assert "is declared harmless" in next(row.error for row in rows if row.attacks)
+
+
+def test_a_failure_is_a_row_and_is_tried_once_more_in_the_next_run(tmp_path: Path) -> None:
+    plan = evolve(PLAN, settings=(BROKEN,), policies=PLAN.policies[:1], protocols=PLAN.protocols[:1])
+
+    rows = rows_of(evolve(plan, splits=("calibrate",)), tmp_path)
+
+    assert [(row.status, row.error) for row in rows] == [("failed", "OSError: the check is broken")]
+    assert Shelf(tmp_path).finished() == frozenset()
+    assert Shelf(tmp_path).finished(retry=False) == {rows[0].key}
+
+
+def test_a_disk_that_is_full_ends_the_experiment_and_keeps_what_is_finished(tmp_path: Path) -> None:
+    rows = rows_of(evolve(PLAN, splits=("calibrate",)), tmp_path)
+    shelf = Shelf(tmp_path)
+    shelf.path.rename(tmp_path / "kept.jsonl")
+    shelf.path.symlink_to("/dev/full")
+
+    with pytest.raises(ShelfError, match="finished episodes are kept"):
+        rows_of(evolve(PLAN, splits=("test",)), tmp_path)
+
+    assert len((tmp_path / "kept.jsonl").read_text().splitlines()) == len(rows)
+
+
+def test_a_row_survives_its_line() -> None:
+    row = Row("k", "s", "f", "f-0", "test", "honest", False, "none", 0, error='"quoted"\nline')
+
+    assert read_row(write_row(row)) == row
+    for line in ("", "[]", "{}", '{"key": 1, "steps": []}', '{"steps": 3}'):
+        with pytest.raises(ValueError):
+            read_row(line)
+
+
+def test_a_line_that_is_no_row_is_named(tmp_path: Path) -> None:
+    rows_of(evolve(PLAN, splits=("calibrate",)), tmp_path)
+    shelf = Shelf(tmp_path)
+    shelf.path.write_text("not a row\n" + shelf.path.read_text())
+
+    with pytest.raises(ShelfError, match=r"episodes\.jsonl:1: "):
+        shelf.rows()
+
+
+def test_episodes_run_on_any_executor(tmp_path: Path) -> None:
+    told: list[Row] = []
+    episodes = list(evolve(PLAN, protocols=PLAN.protocols[:1], splits=("test",)).episodes({}))
+
+    run_all(Conditions(tmp_path), episodes, lambda: ThreadPoolExecutor(1), told.append)
+
+    assert {row.key for row in told} == {episode.key for episode in episodes} == Shelf(tmp_path).finished()
+
+
+class Dying(Executor):
+    """A pool whose worker dies over one episode, after it has finished those before."""
+
+    def __init__(self, deadly: str) -> None:
+        self._deadly, self._dead = deadly, False
+
+    def submit(self, function: Any, /, *arguments: Any, **named: Any) -> Future[Any]:
+        conditions, episodes = arguments
+        if self._dead:
+            raise BrokenProcessPool("dead")
+        future: Future[Any] = Future()
+        keys = [episode.key for episode in episodes]
+        if self._deadly in keys:
+            function(conditions, episodes[: keys.index(self._deadly)])
+            self._dead = True
+            future.set_exception(BrokenProcessPool("killed"))
+        else:
+            future.set_result(function(conditions, episodes))
+        return future
+
+
+def test_the_episode_that_kills_workers_is_found_and_the_others_run(tmp_path: Path) -> None:
+    episodes: list[Episode] = list(evolve(PLAN, protocols=PLAN.protocols[:1], splits=("test",)).episodes({}))
+    deadly = episodes[1].key
+
+    run_all(Conditions(tmp_path), episodes, lambda: Dying(deadly))
+
+    rows = Shelf(tmp_path).rows()
+    assert rows.keys() == {episode.key for episode in episodes}
+    assert [key for key, row in rows.items() if row.status == "failed"] == [deadly]
+    assert "died" in rows[deadly].error
+
+
+def test_batches_cover_every_episode() -> None:
+    assert [len(batch) for batch in batches._batches([None] * 40, 16)] == [16, 16, 8]  # type: ignore[list-item]
+
+
+def test_thresholds_are_frozen_on_honest_calibration_and_nothing_else(finished: Path) -> None:
+    frozen = read_frozen(finished / "thresholds.json")
+
+    assert frozen is not None
+    assert frozen == frozen_thresholds(PLAN, Shelf(finished))
+    assert set(frozen.thresholds) == {"watcher at 0.01", "watcher at 0.05", "watcher at 0.2"}
+    with pytest.raises(FreezeError, match="honest calibration only"):
+        freeze(PLAN, list(Shelf(finished).rows().values()))
+
+
+def test_thresholds_that_somebody_changed_are_refused(finished: Path) -> None:
+    path = finished / "thresholds.json"
+    told = json.loads(path.read_text())
+    told["thresholds"]["watcher at 0.2"] = 0.1
+    path.write_text(json.dumps(told))
+
+    with pytest.raises(FreezeError, match="changed since they were frozen"):
+        conduct(PLAN, finished)
+
+    path.write_text("{}")
+    with pytest.raises(FreezeError, match="not a file of frozen thresholds"):
+        conduct(PLAN, finished)
+
+
+def test_thresholds_need_episodes(tmp_path: Path) -> None:
+    with pytest.raises(FreezeError, match="no honest calibration episodes yet"):
+        frozen_thresholds(PLAN, Shelf(tmp_path))
+
+
+def test_progress_says_rate_and_time_left() -> None:
+    progress = Progress(10, lambda _: None, done=4, failed=1, begun=100.0)
+
+    assert progress.text(102.0) == "4 of 10 episodes · 2.0 a second · 3 s left · 1 failed"

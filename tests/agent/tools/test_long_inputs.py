@@ -1,0 +1,64 @@
+"""What is long or made to be slow is looked at in linear time, or refused at once: none of this may take for ever.
+
+Each of these calls would run for minutes to years if it went back and tried again, and hold the interpreter meanwhile.
+"""
+
+import pytest
+
+from agent.tools.errors import ToolError
+from agent.tools.files.spans import Span, find_span
+from agent.tools.search.globs import make_glob
+from agent.tools.search.ignoring import read_rules
+from agent.tools.search.patterns import make_pattern
+from agent.tools.shell.interactive import is_interactive
+
+MANY = 200_000
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted", "problem"),
+    [("a" * 2 * MANY, "a" * MANY, "stands 100 times or more"), ("\n" * 2 * MANY + "x", "\n" * MANY + "y", "not found"),
+     ("a" * 2 * MANY + "x", "a" * MANY + "y", "not found"), ("\r\n" * MANY, "\n" * (MANY // 2), "100 times or more")],
+)  # fmt: skip
+def test_a_text_that_nearly_stands_everywhere_is_looked_for_once(text: str, wanted: str, problem: str) -> None:
+    with pytest.raises(ToolError, match=problem):
+        find_span(text, wanted, "file")
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted", "start", "end"),
+    [("a\r\nb\r\nc", "b\nc", 3, 7), ("a\r\n\r\nb", "\n\nb", 1, 6), ("\r\na\r\n", "\na\n", 0, 5),
+     ("x\ny\r\nz", "y\nz", 2, 6), ("a\r\r\nb", "a\r\nb", -1, -1), ("“a”\r\nb", '"a"\nb', 0, 6)],
+)  # fmt: skip
+def test_line_ends_are_tolerated_at_the_right_place(text: str, wanted: str, start: int, end: int) -> None:
+    if start < 0:
+        with pytest.raises(ToolError, match="not found"):
+            find_span(text, wanted, "file")
+    else:
+        assert find_span(text, wanted, "file") == Span(start, end, exact=False)
+
+
+def test_patterns_have_a_length_that_can_be_read() -> None:
+    with pytest.raises(ToolError, match="4096 are the most"):
+        make_glob("a" * 3_000_000)
+    with pytest.raises(ToolError, match="10000 are the most"):
+        make_pattern("a" * 3_000_000, literal=False)
+    with pytest.raises(ToolError, match="100000 are the most"):
+        make_pattern("a" * 3_000_000, literal=True)
+
+
+def test_stars_do_not_multiply() -> None:
+    assert not make_glob("*a" * 12 + "*b", anywhere=True).matches("a" * 250)
+    assert not make_glob("**/a/" * 12 + "b").matches("a/" * 40 + "c")
+    assert not any(rule.glob.matches("a" * 250) for rule in read_rules(b"*a" * 20 + b"b"))
+
+
+def test_spaces_in_a_gitignore_file_are_counted_once() -> None:
+    assert read_rules(b"a" + b" " * 1_000_000 + b"b") == ()
+    assert read_rules(b"a\\  ")[0].glob.matches("a ")
+    assert read_rules(b"a   ")[0].glob.matches("a")
+
+
+@pytest.mark.parametrize("command", [": " + "e" * 3_000_000, "a '" * 1_000_000, "sudo " * 600_000])
+def test_whether_a_command_waits_is_guessed_from_its_beginning(command: str) -> None:
+    assert not is_interactive(command)

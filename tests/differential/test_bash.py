@@ -1,0 +1,130 @@
+"""A second, independent reading: what bash really runs is among what we say that it runs, word for word."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from constitution import Action, Effect
+from constitution.judgement import findings_of
+from constitution.zones import FOUND
+from tests.constitution.corpora import CORPORA, commands
+from tests.differential.recorder import Ran, run
+
+FORMS = (Path(__file__).parent / "forms.txt").read_text(encoding="utf-8").replace("⏎", "\n\0").split("\n")
+SCRIPTS = "\n".join(FORMS).replace("\n\0", "\x01").split("\n")
+UNKNOWN = re.compile(r"(\0|\?\*)\x01?")
+DOUBTS = (Effect.UNREADABLE, Effect.UNKNOWN_COMMAND, Effect.RUN_UNKNOWN_CODE, Effect.RUN_FETCHED_CODE)
+EVERYDAY = [
+    command
+    for corpus in CORPORA
+    for command in commands(corpus, "allow")
+    if not re.search(r"<\(.*<\(|\$\((pwd|cat)\b|\b(while|until|wait|trap|alias|coproc)\b|/dev/tcp|&\s*$|& ", command)
+]
+"""Nothing in it would do harm if it ran; and nothing in it runs."""
+
+
+def found(script: str, folder: Path) -> tuple[Ran, bool]:
+    """What we say that a script runs, as argv; a word may hold a part that cannot be known. And whether we doubt it."""
+    action = Action("bash", "write", str(folder), home="/home/me", command=script)
+    examination = findings_of(action)
+    doubtful = any(finding.effect in DOUBTS for finding in examination.findings)
+    return [evidence.argv for evidence in examination.invocations], doubtful
+
+
+def foresees(said: tuple[str, ...], ran: tuple[str, ...]) -> bool:
+    """Whether a described argv stands for one that ran. What cannot be known may be any text, also none or several."""
+    words = [
+        "".join(".*" if part in ("\0", FOUND) else re.escape(part) for part in UNKNOWN.split(word)) for word in said
+    ]
+    pattern = "".join(f"(?:{word}\x1f)?" if ".*" in word else f"{word}\x1f" for word in words)
+    return re.fullmatch(pattern, "".join(f"{word}\x1f" for word in ran), re.S) is not None
+
+
+def overlooked(script: str, folder: Path) -> Ran:
+    """What bash ran although we did not say so, and had no doubt."""
+    said, doubtful = found(script, folder)
+    if doubtful:
+        return []
+    return [ran for ran in run(script, folder) if not any(foresees(argv, ran) for argv in said)]
+
+
+@pytest.mark.parametrize("script", [form.replace("\x01", "\n") for form in SCRIPTS if form])
+def test_what_bash_runs_is_what_we_say(script: str, tmp_path: Path) -> None:
+    assert overlooked(script, tmp_path) == []
+
+
+def test_hardly_a_form_is_doubtful(tmp_path: Path) -> None:
+    """A doubt is a way out, which must not be taken often."""
+    scripts = [form.replace("\x01", "\n") for form in SCRIPTS if form]
+
+    doubtful = [script for script in scripts if found(script, tmp_path)[1]]
+
+    assert len(doubtful) <= 2, doubtful
+
+
+def test_forms_that_run_something_are_compared(tmp_path: Path) -> None:
+    """The recorder works: it would be no use if bash ran nothing."""
+    assert run("alpha 'a b'; sh -c x | \\beta", tmp_path) in (
+        [("alpha", "a b"), ("sh", "-c", "x"), ("beta",)],
+        [("alpha", "a b"), ("beta",), ("sh", "-c", "x")],
+    )
+
+
+@pytest.mark.parametrize("start", range(0, len(EVERYDAY), 40))
+def test_everyday_commands_are_read_as_bash_reads_them(start: int, tmp_path: Path) -> None:
+    wrong = {command: missed for command in EVERYDAY[start : start + 40] if (missed := overlooked(command, tmp_path))}
+
+    assert wrong == {}
+
+
+@pytest.mark.parametrize(
+    "script", ["/bin/echo x > made", "exec 8> made", "cd /; alpha", "kill -0 $$", "builtin kill -0 $$", "PATH=/bin; ls"]
+)
+def test_the_recorder_lets_nothing_out(script: str, tmp_path: Path) -> None:
+    ran = run(f"{script}\nbeta", tmp_path)
+
+    assert not any(tmp_path.iterdir())
+    assert all(argv[0] in ("kill", "alpha", "beta", "cd", "exec", "ls") for argv in ran)
+
+
+CHARACTERS = st.text(st.sampled_from([*"ab1 \t*?[]{},~$`'\"\\#!&|;<>()=-/.é", "\n"]), min_size=1, max_size=6)
+PLAIN = st.text(st.sampled_from("abc123_/.-"), min_size=1, max_size=5)
+
+
+def _double(text: str) -> str:
+    return '"' + re.sub(r'([$`"\\])', r"\\\1", text) + '"'
+
+
+def _ansi(text: str) -> str:
+    return "$'" + "".join(f"\\x{byte:02x}" for byte in text.encode()) + "'" if text.isascii() else shlex.quote(text)
+
+
+def _backslashes(text: str) -> str:
+    return "".join("'\n'" if c == "\n" else f"\\{c}" for c in text)
+
+
+QUOTED = st.one_of(
+    CHARACTERS.map(shlex.quote),
+    CHARACTERS.map(_double),
+    CHARACTERS.map(_ansi),
+    CHARACTERS.map(_backslashes),
+    PLAIN,
+    PLAIN.map(lambda text: f"$(echo {text})"),
+    PLAIN.map(lambda text: f"`printf %s {text}`"),
+    PLAIN.map(lambda text: f"${{none:-{text}}}"),
+    st.sampled_from(["${v}", '"$v"', "${w}", '"$w"', "{a,b}", "x{1..3}", "${IFS}", "${HOME}", "${v%c}", "${w##* }"]),
+)
+WORDS = st.lists(st.lists(QUOTED, min_size=1, max_size=3).map("".join), min_size=1, max_size=4)
+JOINED = st.sampled_from([" ", "  ", "\t", " \\\n"])
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(lines=st.lists(st.tuples(WORDS, JOINED), min_size=4, max_size=12))
+def test_quoted_words_are_read_as_bash_reads_them(tmp_path: Path, lines: list[tuple[list[str], str]]) -> None:
+    script = "v=abc w='d e'\n" + "\n".join(f"p{i}{blank}{blank.join(words)}" for i, (words, blank) in enumerate(lines))
+
+    assert overlooked(script, tmp_path) == []
