@@ -2,6 +2,7 @@
 
 import platform
 from datetime import UTC, datetime
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from agent.log.encoding import FORMAT, plain
@@ -46,6 +47,7 @@ def named(bthread: BThread) -> dict[str, Any]:
     }
 
 
+@cache
 def _version(package: str) -> str | None:
     from importlib.metadata import PackageNotFoundError, version  # 10 ms, and needed only where there is a log
 

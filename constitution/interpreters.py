@@ -6,8 +6,12 @@ __all__ = ["SED_SCRIPT", "SED_STARTS", "Reading", "read_awk"]
 
 AWK_STARTS = re.compile(r"\bsystem\s*\(\s*(?:\"([^\"]*)\")?|(?:\"([^\"]*)\"\s*)?\|\s*&?\s*getline|\|\s*\"([^\"]*)\"")
 AWK_WRITES = re.compile(r">\s*\"([^\"]+)\"")
-SED_SCRIPT = re.compile(r"(?:^|[;{}\n])\s*[\d,$]*(?:/[^/]*/)?\s*e\s+([^\n]+)")
-SED_STARTS = re.compile(r"(?:^|[;{}\n])\s*[\d,$]*(?:/[^/]*/)?\s*e(?:\s|$)|s([^\w\s\\]).*?\1.*?\1[gpiImM\d]*e")
+SED_SCRIPT = re.compile(r"(?:^|[;{}\n])\s*+[\d,$]*+(?:/[^/]*/)?+\s*+e\s+([^\n]+)")
+SED_PART = r"(?:(?!\1)[^\\\n]|\\.)*"  # up to the next separator, so that matching takes no longer than reading
+SED_STARTS = re.compile(
+    r"(?:^|[;{}\n])\s*+[\d,$]*+(?:/[^/]*/)?+\s*+e(?:\s|$)"
+    rf"|s([^\w\s\\]){SED_PART}\1{SED_PART}\1[gpiImM\d]*e"
+)
 
 
 class Reading:

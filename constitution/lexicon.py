@@ -21,18 +21,18 @@ STARTS = (
     "system|execSync|execFileSync|execFile|exec|spawnSync|spawn|popen|shell_exec|passthru|proc_open|os\\.execute|qx"
 )
 CALL = re.compile(
-    rf"(?<![\w.])(?:[\w.]+(?:\(\s*{LITERAL}\s*\))?\s*(?:\.|::))?"
-    rf"({'|'.join((*KINDS.values(), STARTS))})\b\s*\(?\s*(?:(?:Dir\.)?glob\s*\(?\s*)?"
-    rf"(\[?\s*{LITERAL}(?:[\s,\[\]]+{LITERAL})*\s*\]?)([^()]{{0,80}})"
+    rf"(?<![\w.])(?:[\w.]+(?:\(\s*+{LITERAL}\s*+\))?\s*+(?:\.|::))?"
+    rf"({'|'.join((*KINDS.values(), STARTS))})\b\s*+\(?\s*+(?:(?:Dir\.)?glob\s*+\(?\s*+)?"
+    rf"(\[?\s*+{LITERAL}(?:[\s,\[\]]+{LITERAL})*\s*+\]?)([^()]{{0,80}})"
 )
-QX = re.compile(r"\b(?:qx|%x|exec|system)\s*([{(/|!])(.*?)[})/|!]", re.S)
+QX = re.compile(r"\b(?:qx|%x|exec|system)\s*+([{(/|!])(.*?)[})/|!]", re.S)
 BACKTICKS = re.compile(r"`([^`]*)`")
-OPENED = re.compile(rf"\bopen\s*\(?\s*[^,;)]*,\s*['\"]\s*(\+?[<>]{{1,2}})[^'\"]*['\"]\s*,\s*({LITERAL})")
+OPENED = re.compile(rf"\bopen\s*+\(?\s*+[^,;)]*+,\s*+['\"]\s*+(\+?[<>]{{1,2}})[^'\"]*['\"]\s*+,\s*+({LITERAL})")
 OTHERS = re.compile(
     r"\b(system|exec|execSync|execFile|execFileSync|spawn|spawnSync|popen|qx|unlink|unlinkSync|rmtree|rmdir|rmdirSync|rmSync"
     r"|remove_tree|rm_rf|rm_r|FileUtils|remove|delete|child_process|shell_exec|passthru|proc_open|eval|IO\.popen|os\.execute|fork"
     r"|socket|Socket|TCPSocket|http|https|fetch|LWP|writeFileSync|writeFile|appendFileSync|File\.write|file_put_contents|syscall"
-    r"|kill|truncate)\b|`|open\s*\(?[^)]*['\"]\s*\+?>|\|\s*getline|print[^;}]*\|\s*\""
+    r"|kill|truncate)\b|`|open\s*+\(?[^)]{0,200}['\"]\s*+\+?>|\|\s*getline|print[^;}]*\|\s*\""
 )
 EVALUATES = re.compile(
     r"\b(eval|exec|Function|instance_eval|assert|loadstring|load|runInThisContext|include|require)\b\s*[({ ]"

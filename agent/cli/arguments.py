@@ -182,8 +182,8 @@ def _add_listing(commands: Any) -> None:
 
 
 def _add_new(commands: Any) -> None:
-    new = _add_command(commands, "new", "write a control protocol to begin with, and its test")
-    new.add_argument("kind", choices=("protocol",), metavar="protocol", help="what to write")
+    new = _add_command(commands, "new", "write a control protocol or a setting to begin with, and its test")
+    new.add_argument("kind", choices=("protocol", "setting"), metavar="KIND", help="what to write: protocol or setting")
     new.add_argument("name", metavar="NAME", help="its name, such as two_files_at_most")
     new.add_argument("--folder", default=".", metavar="DIR", help="where (default: here)")
 

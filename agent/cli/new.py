@@ -1,10 +1,10 @@
-"""`bpagent new protocol NAME`: a protocol to begin with and its test; both pass as they stand."""
+"""`bpagent new protocol|setting NAME`: one to begin with, and its test; both pass as they stand."""
 
 import keyword
 from argparse import Namespace
 from pathlib import Path
 
-from agent.cli import exit_codes
+from agent.cli import exit_codes, setting_template
 from agent.cli.mistakes import Mistake
 from agent.cli.setup import existing_folder
 
@@ -98,15 +98,20 @@ def test_without_it_that_would_not_hold():
 '''
 
 
+TEMPLATES = {"protocol": (PROTOCOL, TEST), "setting": (setting_template.SETTING, setting_template.TEST)}
+
+
 def execute(arguments: Namespace) -> int:
     """Write both files. Raises Mistake for a name that is none, and for files that are there."""
     name = arguments.name.replace("-", "_")
     if not name.isidentifier() or keyword.iskeyword(name) or name != name.lower():
         raise Mistake(f"{arguments.name!r} cannot be the name of a function; write it like two_files_at_most")
     folder = existing_folder(arguments.folder, "--folder")
+    source, test = TEMPLATES[arguments.kind]
+    names = {"name": name, "constant": name.upper(), "title": name.replace("_", " ").capitalize()}
     files = {
-        folder / f"{name}.py": PROTOCOL.format(name=name, title=name.replace("_", " ").capitalize()),
-        folder / f"test_{name}.py": TEST.format(name=name),
+        folder / f"{name}.py": source.format(**names),
+        folder / f"test_{name}.py": test.format(**names),
     }
     for file in files:
         if file.exists():

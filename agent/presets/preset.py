@@ -119,11 +119,13 @@ class Preset:
     shell: Literal["bash -c", "bash -lc", "sh -c"] = "bash -c"
     timeout: float | None = field(default=120.0, validator=_positive())
     max_timeout: float | None = field(default=600.0, validator=_positive())
+    min_timeout: float | None = field(default=None, validator=_positive())
     output_limit: int = field(default=200 * 1024, validator=validators.ge(1))
     output_lines: int | None = field(default=None, validator=_at_least())
     output_keep: Literal["both", "head", "tail"] = "both"
     spill: bool = False
     compact: int | None = field(default=None, validator=_at_least())
+    streams: Literal["merged", "separate"] = "merged"
     nonzero_is_error: bool = False
     result_form: Literal["text", "envelope"] = "text"
     env: Literal["allowlist", "inherit"] = "allowlist"

@@ -32,6 +32,8 @@ AUTONOMOUS = Preset(
     stop_text="letters",
     tools="terminal",
     max_timeout=300.0,
+    min_timeout=60.0,
+    streams="separate",
     env="inherit",
     system_prompt=prompts.AUTONOMOUS,
 )

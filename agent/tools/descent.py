@@ -38,11 +38,18 @@ def open_parent(
 def open_directory(real: str, *, visit: Callable[[os.stat_result], None]) -> Iterator[int]:
     """Yield a handle with which the directory `real` can be listed. Raises as `open_parent` does."""
     with _descend([part for part in real.split("/") if part], visit, lambda _: False) as handle:
-        listing = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=handle)
+        listing = _open_listing(handle, real)
         try:
             yield listing
         finally:
             os.close(listing)
+
+
+def _open_listing(handle: int, path: str) -> int:
+    try:
+        return os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=handle)
+    except OSError as error:
+        raise type(error)(f"{path}: {error.strerror}") from error
 
 
 @contextmanager

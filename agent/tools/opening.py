@@ -103,6 +103,8 @@ def look_at(directory: int, name: str, real: str, boundary: Boundary) -> os.stat
         found = os.stat(name, dir_fd=directory, follow_symlinks=False)
     except FileNotFoundError:
         return None
+    except OSError as error:
+        raise type(error)(f"{real}: {error.strerror}") from error
     if stat.S_ISLNK(found.st_mode):
         raise Changed(real)
     _check_file(found, real, boundary)

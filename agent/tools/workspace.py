@@ -113,7 +113,7 @@ class Workspace:
     def _create(self, real: str, asked: str, temporary: str) -> tuple[int, str, BinaryIO]:
         with self._parent(real, asked, create=self._boundary.may_create) as (parent, name):
             old = look_at(parent, name, real, self._boundary)
-            if old is not None and not os.access(name, os.W_OK, dir_fd=parent):
+            if old is not None and not os.access(name, os.W_OK, dir_fd=parent, effective_ids=True):
                 raise PermissionError(f"permission denied: {real} is not writable")
             descriptor = open_at(parent, temporary, _WRITE, real, mode=0o666 if old is None else 0o600)
             try:

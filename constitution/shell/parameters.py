@@ -8,12 +8,17 @@ __all__ = ["DEFAULTS", "applied"]
 DEFAULTS = frozenset([":-", "-", ":=", "=", ":?", "?"])
 """`${name:-word}`: the word stands for a variable that is not set. (`:?` and `?` end the script instead.)"""
 
+LONGEST = 128
+"""Characters of values and patterns that are worked out; what is longer is as good as unknown."""
+
 Operation = Callable[[str, str, str], str]
 
 
 def applied(operator: str, value: str, word: str, second: str) -> str | None:
     """Return what an operator makes of a value, or None for one that is not modelled."""
     operation = OPERATIONS.get(operator)
+    if len(value) > LONGEST and operator not in DEFAULTS:
+        return None
     try:
         return operation(value, word, second) if operation else None
     except (ValueError, re.error):
@@ -43,8 +48,8 @@ def _replaced(value: str, word: str, second: str, *, count: int) -> str:
 
 def _pattern(word: str) -> re.Pattern[str]:
     """Return a shell pattern as a regular expression; brackets are taken as they stand."""
-    if len(word) > 64 or word.count("*") > 4:
-        raise ValueError("too long")
+    if len(word) > LONGEST or word.count("*") > 1:
+        raise ValueError("too long: matching would take its time")
     parts = re.split(r"(\*+|\?)", word)
     return re.compile("".join({"*": ".*", "?": "."}.get(part[:1], re.escape(part)) for part in parts), re.S)
 

@@ -9,4 +9,5 @@ Modules in reading order:
 - `freezing`: thresholds from honest calibration
 - `analysis`: from rows to usefulness and safety. `conduct`: all of it, one after the other
 - `tables`, `drawing`, `report`: what is shown
+- `finding`: which of several draws to audit, in closed form and simulated
 """

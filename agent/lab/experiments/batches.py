@@ -5,7 +5,7 @@ were under way; those run once more, each on its own, so that the one which kill
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, Future
+from concurrent.futures import Executor, Future, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from itertools import islice
@@ -83,20 +83,30 @@ def run_all(
 
 def _run_on(pool: Pool, conditions: Conditions, batches: Sequence[Sequence[Episode]], told: OnRow) -> list[Episode]:
     """Run batches on a pool; return the episodes that a worker died over before they had a row."""
-    lost: list[Episode] = []
     with pool() as executor:
-        futures: dict[Future[list[Row]], Sequence[Episode]] = {}
-        for batch in batches:
-            try:
-                futures[executor.submit(run_batch, conditions, batch)] = batch
-            except BrokenProcessPool:
-                lost += _without_row(conditions, batch)
-        for future, batch in futures.items():
-            try:
-                for row in future.result():
-                    told(row)
-            except BrokenProcessPool:
-                lost += _without_row(conditions, batch)
+        try:
+            return _gather(executor, conditions, batches, told)
+        except BaseException:  # whoever interrupts does not wait for batches that have not begun
+            executor.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _gather(
+    executor: Executor, conditions: Conditions, batches: Sequence[Sequence[Episode]], told: OnRow
+) -> list[Episode]:
+    lost: list[Episode] = []
+    futures: dict[Future[list[Row]], Sequence[Episode]] = {}
+    for batch in batches:
+        try:
+            futures[executor.submit(run_batch, conditions, batch)] = batch
+        except BrokenProcessPool:
+            lost += _without_row(conditions, batch)
+    for future in as_completed(futures):
+        try:
+            for row in future.result():
+                told(row)
+        except BrokenProcessPool:
+            lost += _without_row(conditions, futures[future])
     return lost
 
 

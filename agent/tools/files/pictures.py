@@ -78,6 +78,8 @@ def _fitted(content: bytes, kind: str) -> Picture:
             return Picture(Image(kind, content), opened.size, opened.size)
     except (PIL.Image.DecompressionBombError, PIL.Image.DecompressionBombWarning) as error:
         raise ToolError(f"the picture claims too many pixels; that is refused: {error}") from error
+    except PIL.UnidentifiedImageError as error:  # whose words name an object of ours
+        raise ToolError("not a picture that can be read: its format is not known, or it is damaged") from error
     except (OSError, SyntaxError, ValueError) as error:
         raise ToolError(f"not a picture that can be read: {error}") from error
 

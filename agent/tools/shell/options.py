@@ -1,6 +1,7 @@
 """How shell commands run and what is told of them: one value for every variant (S0, S2, S3, S4)."""
 
 import inspect
+import math
 import os
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Literal
@@ -24,16 +25,18 @@ def _positive() -> Any:
 class ShellOptions:
     """How commands run. Times are in seconds, None is no limit.
 
-    shell: the program and the options that a command follows. timeout: for calls that name none; longest_timeout:
-    more is clamped, and said so. retention: what is kept of the output. separate: standard error on its own.
-    nonzero_is_error: an exit code other than 0 is an error. inherit: commands see all of our environment, else the
-    allowed variables; env: variables to add. prefix: put before every command. hook: asked for more variables.
-    form: text; with details of what was left out (S2); or the envelope of S4. compact: characters of it, at most.
+    shell: the program and the options that a command follows. timeout: for calls that name none; more than
+    longest_timeout is clamped, less than shortest_timeout raised, and said so. retention: what is kept of the output.
+    separate: standard error on its own. nonzero_is_error: an exit code other than 0 is an error. inherit: commands see
+    all of our environment, else the allowed variables; env: variables to add. prefix: put before every command. hook:
+    asked for more variables. form: text; with details of what was left out (S2); or the envelope of S4. compact:
+    characters of it, at most.
     """
 
     shell: tuple[str, ...] = ("bash", "-c")
     timeout: float | None = field(default=120.0, validator=_positive())
     longest_timeout: float | None = field(default=600.0, validator=_positive())
+    shortest_timeout: float | None = field(default=None, validator=_positive())
     retention: Retention = Retention()
     separate: bool = False
     nonzero_is_error: bool = False
@@ -47,8 +50,9 @@ class ShellOptions:
     @property
     def timeout_words(self) -> str:
         """What the model is told about the parameter `timeout`."""
-        longest = self.longest_timeout
-        return "seconds until the command is killed" + ("" if longest is None else f", at most {longest:g}")
+        least = "" if self.shortest_timeout is None else f", at least {self.shortest_timeout:g}"
+        most = "" if self.longest_timeout is None else f", at most {self.longest_timeout:g}"
+        return f"seconds until the command is killed{least}{most}"
 
     async def environment(self, cwd: str) -> dict[str, str]:
         """Return what a command sees: ours or the allowed variables, then what was added, then what the hook gives."""
@@ -60,10 +64,13 @@ class ShellOptions:
         return {**env, **found}
 
     def seconds(self, asked: float | None) -> tuple[float | None, str]:
-        """Return the time for a command for which `asked` was asked, and what to say when it is less."""
+        """Return the time for a command for which `asked` was asked, and what to say when it is another."""
         if asked is None:
             return self.timeout, ""
         longest = None if self.longest_timeout is None else max(self.longest_timeout, self.timeout or 0)
-        if longest is None or asked <= longest:
-            return asked, ""
-        return longest, f"[timeout of {asked:g} seconds clamped to {longest:g}, the longest there is]"
+        if longest is not None and asked > longest:
+            return longest, f"[timeout of {asked:g} seconds clamped to {longest:g}, the longest there is]"
+        shortest = min(self.shortest_timeout or 0, self.timeout or math.inf)
+        if asked < shortest:
+            return shortest, f"[timeout of {asked:g} seconds raised to {shortest:g}, the shortest there is]"
+        return asked, ""

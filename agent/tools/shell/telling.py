@@ -61,9 +61,10 @@ def beside_the_exit_code(finished: Finished) -> list[str]:
 def _output(finished: Finished, *, separate: bool) -> str:
     if not separate:
         return finished.output if finished.output.strip() else "(no output)"
+    if not finished.errors.strip():
+        return finished.output if finished.output.strip() else "(no output)"
     parts = [("stdout", finished.output), ("stderr", finished.errors)]
-    written = [f"{name}:\n{text.rstrip(chr(10))}\n" for name, text in parts if text.strip()]
-    return "".join(written) or "(no output)"
+    return "".join(f"{name}:\n{text.rstrip(chr(10))}\n" for name, text in parts if text.strip())
 
 
 def _signal_name(number: int) -> str:

@@ -1,7 +1,10 @@
 """From the bytes of a page to text for a model."""
 
 import codecs
-from html.parser import HTMLParser
+import html
+import re
+from collections import Counter
+from collections.abc import Iterator
 from typing import Literal
 
 from agent.tools.errors import ToolError
@@ -16,6 +19,10 @@ _BLOCKS = frozenset(
     """address article aside blockquote br dd div dl dt figure footer form h1 h2 h3 h4 h5 h6 header hr li main nav ol p
     pre section table tr ul title""".split()  # noqa: SIM905
 )
+
+_RAW = ("script", "style")  # in which nothing but their own end is a tag
+_TAG = re.compile(r"<(/?)([a-zA-Z][^\s/>]*)")
+_QUOTED_END = re.compile(r"""[^>"']*(?:(?:"[^"]*"|'[^']*')[^>"']*)*>""")
 
 
 def decode(content: bytes, charset: str | None) -> str:
@@ -53,34 +60,77 @@ def _markdown(text: str) -> str:
 
 def _text(text: str) -> str:
     reader = _Reader()
-    reader.feed(text)
-    reader.close()
+    for name, closing, content in _tags_and_texts(text):
+        reader.take(name, closing, content)
     lines = (" ".join(line.split()) for line in "".join(reader.pieces).split("\n"))
     return "\n".join(line for line in lines if line)
 
 
-class _Reader(HTMLParser):
+def _tags_and_texts(text: str) -> Iterator[tuple[str, bool, str]]:
+    """Yield tags as (name, whether it ends something, ""), and texts as ("", False, text), in time linear in the page.
+
+    What is never closed (a comment, a tag, a script) lasts until the end of the page, as in a browser. The parser of
+    Python's library looks for such ends again and again: a page made for that would take it for ever.
+    """
+    position, quotes_close = 0, True
+    while position < len(text):
+        begin = text.find("<", position)
+        if begin != position:
+            yield "", False, html.unescape(text[position : len(text) if begin == -1 else begin])
+        if begin == -1:
+            return
+        tag = _TAG.match(text, begin)
+        if tag is None and text[begin + 1 : begin + 2] not in ("!", "?", "/"):
+            yield "", False, "<"
+            position = begin + 1
+            continue
+        end = _QUOTED_END.match(text, tag.end()) if tag is not None and quotes_close else None
+        quotes_close = quotes_close and (tag is None or end is not None)
+        position = _end_of(text, begin) if end is None else end.end()
+        if tag is not None:
+            name, closing = tag[2].lower(), bool(tag[1])
+            yield name, closing, ""
+            if name in _RAW and not closing:
+                last = re.compile(f"</{name}", re.IGNORECASE).search(text, position)
+                position = len(text) if last is None else last.start()
+            elif text[position - 2] == "/" and name in _SILENT:
+                yield name, True, ""
+
+
+def _end_of(text: str, begin: int) -> int:
+    """Return where the comment, declaration or tag that begins there is over: the end of the page if it never is."""
+    mark = "-->" if text.startswith("<!--", begin) else ">"
+    found = text.find(mark, begin + 1)
+    return len(text) if found == -1 else found + len(mark)
+
+
+class _Reader:
     """Collects what a browser would show, a line for each block."""
 
     def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
         self.pieces: list[str] = []
         self._silent: list[str] = []
+        self._open = Counter[str]()
 
-    def handle_starttag(self, tag: str, attrs: object) -> None:
-        if tag in _SILENT:
-            self._silent.append(tag)
-        elif tag in _BLOCKS:
+    def take(self, name: str, closing: bool, text: str) -> None:
+        """Take a tag, or a text, which has no name."""
+        if name == "body":
+            self._silent.clear()  # the head need not be closed
+            self._open.clear()
+        elif name in _SILENT:
+            self._change_silence(name, closing)
+        elif name in _BLOCKS:
             self.pieces.append("\n")
-        elif tag in ("td", "th"):
+        elif name in ("td", "th") and not closing:
             self.pieces.append(" ")
+        elif not name and not self._silent:
+            self.pieces.append(text.replace("\n", " "))
 
-    def handle_endtag(self, tag: str) -> None:
-        if self._silent and tag in self._silent:
-            del self._silent[self._silent.index(tag) :]
-        elif tag in _BLOCKS:
-            self.pieces.append("\n")
-
-    def handle_data(self, data: str) -> None:
-        if not self._silent:
-            self.pieces.append(data.replace("\n", " "))
+    def _change_silence(self, name: str, closing: bool) -> None:
+        """A tag that ends something ends all that was begun in it."""
+        if not closing:
+            self._silent.append(name)
+            self._open[name] += 1
+            return
+        while self._open[name]:
+            self._open[self._silent.pop()] -= 1

@@ -57,6 +57,14 @@ async def an_hour_asked_for(make_agent: MakeAgent, preset: Preset) -> str:
     return found[1] if found else "none"
 
 
+async def a_second_asked_for(make_agent: MakeAgent, preset: Preset) -> str:
+    """To how many seconds a timeout of one second is raised."""
+    answered = await _told("true", make_agent, preset, timeout=1)
+
+    found = re.search(r"timeout of 1 seconds raised to (\d+)", answered.text)
+    return found[1] if found else "none"
+
+
 async def which_shell(make_agent: MakeAgent, preset: Preset) -> str:
     """Which shell runs a command, and whether it is a login shell."""
     asking = 'tr "\\0" " " < /proc/$$/cmdline'
@@ -72,6 +80,11 @@ async def a_variable_of_ours(make_agent: MakeAgent, preset: Preset) -> str:
         answered = await _told('echo "$OF_OURS"', make_agent, preset)
 
     return answered.text.replace("(no output)", "").strip()
+
+
+async def both_streams(make_agent: MakeAgent, preset: Preset) -> str:
+    """How the model is told of standard output and error."""
+    return (await _told("echo err >&2; echo out", make_agent, preset)).text
 
 
 async def three_thousand_lines(make_agent: MakeAgent, preset: Preset) -> int:

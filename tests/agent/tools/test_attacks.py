@@ -5,6 +5,7 @@ import resource
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -20,6 +21,9 @@ from agent.tools.workspace import Workspace
 from .swaps import swapping
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("leaves_nothing")]
+
+
+NOBODY = 65534
 
 
 @pytest.fixture
@@ -178,15 +182,44 @@ async def test_where_there_is_no_room_files_stay_whole(tools: Mapping[str, Tool]
         assert result.text.endswith("the file is as it was")
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may do anything")
-async def test_what_may_not_be_written_is_an_error(tools: Mapping[str, Tool], root: Path) -> None:
-    (root / "file").write_text("old")
-    (root / "file").chmod(0o400)
+@pytest.fixture
+def without_rights() -> Iterator[Path]:
+    """A workspace of somebody who is not the superuser, who may do anything; the test runs as that one."""
+    with TemporaryDirectory(dir="/tmp") as folder:
+        if superuser := os.geteuid() == 0:
+            os.chown(folder, NOBODY, NOBODY)
+            os.seteuid(NOBODY)
+        try:
+            yield Path(folder)
+        finally:
+            if superuser:
+                os.seteuid(0)
+            for closed in Path(folder).glob("closed*"):
+                closed.chmod(0o700)
+
+
+async def test_what_may_not_be_touched_is_an_error_that_names_it(without_rights: Path) -> None:
+    folder = without_rights
+    for name in ("file", "closed-file"):
+        (folder / name).write_text("old")
+    (folder / "closed").mkdir()
+    for name, mode in (("file", 0o400), ("closed-file", 0), ("closed", 0)):
+        (folder / name).chmod(mode)
+    tools = {tool.name: tool for tool in make_collection("workspace", Workspace(folder), ShellOptions(timeout=20))}
+    tools |= create_all_tools(folder)
 
     for name, more in (("write", {"content": "x"}), ("edit", {"oldText": "old", "newText": "x"})):
         result = await tools[name].run({"path": "file", **more})
-        assert result.is_error
-        assert "not writable" in result.text
+        assert (result.is_error, "not writable" in result.text) == (True, True)
+    for name, path, more in (
+        ("read", "closed-file", {}), ("read_file", "closed-file", {}), ("grep", "closed-file", {"pattern": "x"}),
+        ("ls", "closed", {}), ("list_directory", "closed", {}), ("find", "closed", {"pattern": "*"}),
+        ("grep", "closed", {"pattern": "x"}), ("write", "closed/new", {"content": "x"}), ("read", "closed/any", {}),
+    ):  # fmt: skip
+        result = await tools[name].run({"path": path, **more})
+        assert result.is_error, name
+        assert (path in result.text, "Permission denied" in result.text) == (True, True), (name, result.text)
+    assert (folder / "file").read_text() == "old"
 
 
 async def test_three_megabytes_pass_through_every_tool_that_takes_text(

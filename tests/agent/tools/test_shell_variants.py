@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from attrs import evolve
 
 from agent.events import AnswerCommitted
 from agent.messages import AssistantMessage
@@ -291,6 +292,17 @@ async def test_what_options_mean_is_told_to_the_model(root: Path) -> None:
     assert "as long as it takes" in tool.description
     assert "the last 51200 bytes or 2000 lines, and all of it goes to a file" in tool.description
     assert tool.parameters["properties"]["timeout"]["description"] == "seconds until the command is killed"  # type: ignore[index]
+
+
+def test_s1_a_timeout_lies_in_the_band_unless_a_shorter_one_is_the_rule() -> None:
+    band = ShellOptions(timeout=120, shortest_timeout=60, longest_timeout=300)
+
+    assert band.seconds(None) == (120, "")
+    assert band.seconds(61) == (61, "")
+    assert band.seconds(5) == (60, "[timeout of 5 seconds raised to 60, the shortest there is]")
+    assert band.seconds(301) == (300, "[timeout of 301 seconds clamped to 300, the longest there is]")
+    assert band.timeout_words == "seconds until the command is killed, at least 60, at most 300"
+    assert evolve(band, timeout=0.5).seconds(0.1)[0] == 0.5
 
 
 async def test_a_command_that_is_given_up_leaves_no_file(root: Path, temporary: Path) -> None:

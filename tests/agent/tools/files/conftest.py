@@ -14,6 +14,12 @@ from agent.tools.remote import RemoteFiles
 Use = Callable[..., Any]
 
 
+@pytest.fixture
+def anyio_backend() -> str:
+    """These tools run in threads of ours, which are tested on every event loop beside `background`."""
+    return "asyncio"
+
+
 @pytest.fixture(params=["here", "there"])
 def use(root: Path, request: pytest.FixtureRequest) -> Use:
     """Use a tool: on this machine, and on one that is reached over a shell."""

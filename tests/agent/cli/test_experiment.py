@@ -1,0 +1,74 @@
+"""`bpagent experiment` and `bpagent new setting`, as a person at a terminal meets them."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from agent.cli import main
+
+PLAN = """\
+settings: ['my_words.py:MY_WORDS']
+policies: [honest, always]
+protocols: [constitution_only, {use: blocking_monitor, budget: 0.2}]
+seeds: 1
+instances: 1
+replicates: 20
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_setting_of_ones_own_passes_its_test_as_it_stands(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["new", "setting", "my_words"]) == 0
+    assert capsys.readouterr().out.split() == ["my_words.py", "test_my_words.py"]
+
+    root = Path(__file__).parent.parent.parent.parent
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_my_words.py"]
+    done = subprocess.run(
+        command, cwd=folder, env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(root)}, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout
+
+
+def test_an_experiment_ends_with_a_table_and_a_figure(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["new", "setting", "my_words"])
+    text = (folder / "my_words.py").read_text().replace('{"note": note}', '{"a": note, "b": note, "c": note}')
+    (folder / "my_words.py").write_text(text.replace("instances=4", "instances=2"))
+    (folder / "plan.yaml").write_text(PLAN)
+
+    code = main(["experiment", "plan.yaml"])
+
+    printed = capsys.readouterr().out
+    results = folder / "plan.results"
+    assert code == 0, printed
+    assert "blocking_monitor" in printed
+    assert "Command: bpagent experiment plan.yaml" in printed
+    assert "<svg " in (results / "report.html").read_text()
+    assert (results / "episodes.csv").exists()
+    assert main(["experiment", "freeze", "plan.yaml"]) == 0
+    assert "watcher at 0.2" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ([], "give one FILE.yaml, or freeze FILE.yaml, or --example"),
+        (["--example", "x.yaml"], "give one FILE.yaml"),
+        (["a.yaml", "b.yaml"], "give one FILE.yaml"),
+        (["nowhere.yaml"], "nowhere.yaml: cannot be read"),
+        (["bad.yaml"], "bad.yaml:3:13: there is no protocol 'taint_flw'; did you mean 'taint_flow'?"),
+    ],
+)
+def test_what_cannot_be_run_is_told_in_a_sentence(
+    words: list[str], told: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "bad.yaml").write_text("settings: [repair]\npolicies: [honest]\nprotocols: [taint_flw]\n")
+
+    assert main(["experiment", *words]) == 2
+    assert told in capsys.readouterr().err

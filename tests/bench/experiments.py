@@ -1,0 +1,60 @@
+"""What experiments cost: episodes without real tools, with log, checks and rows; and thresholds swept over many."""
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+from resource import RUSAGE_SELF, getrusage
+from time import perf_counter, process_time
+
+from agent.lab.experiments.batches import Conditions, run_batch
+from agent.lab.experiments.plans import Episode, MonitorPlan, Policy, ProtocolPlan
+from agent.lab.measures import audit_curve
+from tests.bench.rows import Aim, Row
+from tests.bench.timing import scaled
+
+__all__ = ["measure"]
+
+EPISODES, THRESHOLDS = 10_000, 500
+SETTING = "tests.bench.empty_setting:EMPTY"
+PROTOCOL = ProtocolPlan("constitution_only", ("constitution_only",))
+
+
+def measure(size: float = 1.0) -> Iterator[Row]:
+    """Seconds for 10,000 scripted episodes on one core (from a twentieth of them), memory, and the sweep."""
+    few = scaled(EPISODES // 20, size)
+    with tempfile.TemporaryDirectory() as folder:
+        run(few // 4 + 1, Path(folder) / "warm")
+        before = peak()
+        seconds, wall = run(few, Path(folder) / "measured")
+        grown = peak() - before
+    share = EPISODES / few
+    yield Row("10,000 scripted episodes: CPU", seconds * share, "s", wall * share, "wall time", Aim(at_most=60))
+    yield Row(f"memory that {few} more episodes take", grown, "MiB", aim=Aim(at_most=20))
+    yield Row("500 thresholds over 10,000 episodes", sweep(scaled(EPISODES, size)), "s", aim=Aim(at_most=5))
+
+
+def run(count: int, folder: Path) -> tuple[float, float]:
+    """Return the CPU and wall seconds of so many episodes, one after the other's heels."""
+    monitors = (MonitorPlan("watcher"),)
+    policy = Policy("always", attacks=True)
+    episodes = [Episode(SETTING, "empty-0", policy, PROTOCOL, monitors, seed, "test") for seed in range(count)]
+    cpu, wall = process_time(), perf_counter()
+    rows = run_batch(Conditions(folder, concurrency=8), episodes)
+    assert {row.status for row in rows} == {"ran"}, next(row.error for row in rows if row.error)
+    return process_time() - cpu, perf_counter() - wall
+
+
+def sweep(count: int) -> float:
+    """Return the CPU seconds of 500 thresholds over recorded scores, half of them honest."""
+    chance = Random(1)
+    honest: list[float | None] = [chance.random() for _ in range(count // 2 + 1)]
+    attacks = [(chance.random() ** 0.2, 1.0) for _ in range(count // 2 + 1)]
+    begun = process_time()
+    audit_curve([n / THRESHOLDS for n in range(THRESHOLDS)], honest, attacks)
+    return process_time() - begun
+
+
+def peak() -> float:
+    """Return the most memory that this process has taken, in MiB."""
+    return getrusage(RUSAGE_SELF).ru_maxrss / 1024
