@@ -47,14 +47,14 @@ def test_every_protocol_of_the_catalogue_is_verified() -> None:
     assert set(PROGRAMS) == {entry.name for entry in PROTOCOLS}
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(300)
 def test_the_invariants_hold_for_each_protocol_alone() -> None:
     result = verify_each(PROGRAMS, ABORTED, examples=FEW_EXAMPLES)
 
     assert result.holds, told(result)
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(300)
 def test_the_invariants_hold_for_pairs_of_small_protocols() -> None:
     small = [name for name in PROGRAMS if name not in LARGE]
     pairs = {" + ".join(pair): together(*pair) for pair in combinations(small, 2)}
