@@ -42,6 +42,8 @@ BRACED = re.compile(r"(^|[;&|(]|[;&|(\n]\s*)(\{[^\s{},;&|()<>'\"$`\\]+(?:,[^\s{}
 
 TOKEN = re.compile(r"\\.|\$'(?:[^'\\]|\\.)*'|'[^']*'|[^\\'\"`$]+|.", re.S)
 UNCLEAR = "the parser does not see where backticks end"
+OPEN_BACKTICK = re.compile(r"(?<!\\)(?:\\\\)*`")
+"""A backtick that is not escaped; beside one that is, the parser pairs them wrongly."""
 
 MISREAD = (
     (re.compile(r"\bcoproc\b\s+\w+\s*[{(]"), "a named coprocess"),
@@ -140,6 +142,8 @@ def _doubt(text: str) -> str:
         return "the text holds characters that are not text"
     if "\\\n" in text and CONTINUED_WORD.search(text) and ("'" in text or "<<" in text):
         return "a word is continued on the next line"
+    if "\\`" in text and OPEN_BACKTICK.search(text):
+        return UNCLEAR
     if "<<" not in text and "coproc" not in text and "time" not in text:
         return ""
     return next((why for pattern, why in MISREAD if pattern.search(text)), "")

@@ -56,7 +56,7 @@ def test_the_invariants_hold_for_each_protocol_alone() -> None:
 
 @pytest.mark.timeout(300)
 def test_the_invariants_hold_for_pairs_of_small_protocols() -> None:
-    small = [name for name in PROGRAMS if name not in LARGE]
+    small = [name for name in PROGRAMS if name not in LARGE][:8]  # `make protocols` has all
     pairs = {" + ".join(pair): together(*pair) for pair in combinations(small, 2)}
 
     result = verify_each(pairs, examples=FEW_EXAMPLES)
