@@ -2,7 +2,6 @@
 
 import gc
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,12 +11,10 @@ from tests.bench.run import QUESTIONS, main
 
 
 @pytest.fixture(autouse=True)
-def light_collections() -> Iterator[None]:
+def light_collections() -> None:
     """Timing collects garbage before each round; what thousands of other tests left is left alone."""
     gc.collect()
     gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
