@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parent.parent
+MANY = 1000  # tests
 OUR_PROGRAMS = ROOT / ".tools" / "node_modules" / ".bin"
 
 
@@ -62,5 +63,6 @@ def _reason(longrepr: Any) -> str:
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Leave thousands of collected tests out of every later garbage collection."""
-    gc.collect()
-    gc.freeze()
+    if len(session.items) > MANY:
+        gc.collect()
+        gc.freeze()
