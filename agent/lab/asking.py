@@ -15,7 +15,7 @@ from agent.events import (
     InferenceRequested,
     RunEnded,
 )
-from agent.lab.events import (
+from agent.questions import (
     AuditGiven,
     AuditRequested,
     ChanceDrawn,

@@ -5,9 +5,9 @@ Source: Greenblatt et al. 2023, "AI Control". The editor sees the conversation, 
 
 from agent.events import DraftsSettled, InferenceRequested
 from agent.lab.asking import TRUSTED, TURN_OVER, another_draft, commitment, draft_given, ending_or, scored
-from agent.lab.events import Draft
 from agent.lab.monitors import text_of
 from agent.lab.reasons import Suspicious
+from agent.questions import Draft
 from bp import BThreadBody, bthread, start, sync
 
 __all__ = ["trusted_editing"]
