@@ -6,6 +6,7 @@ import pytest
 
 from agent.messages import Usage, UserMessage
 from agent.models import (
+    Answer,
     ModelError,
     ModelRequest,
     ScriptedModel,
@@ -35,7 +36,7 @@ def complaint(folder: Path, text: str) -> str:
     return str(caught.value).removeprefix(f"{folder}/script.yaml:")
 
 
-async def play(model: ScriptedModel, number: int) -> list[object]:
+async def play(model: ScriptedModel, number: int) -> list[Answer]:
     return [await model.answer(REQUEST, lambda piece: None) for _ in range(number)]
 
 
