@@ -16,13 +16,17 @@ from agent.lab.experiments.freezing import Frozen, freeze, read_frozen, write_fr
 from agent.lab.experiments.plans import Episode, Plan
 from agent.lab.experiments.rows import Row
 from agent.lab.experiments.shelf import Shelf
+from agent.lab.experiments.spending import Spent, nominal, read_spent
 
 __all__ = ["Outcome", "Progress", "conditions_of", "conduct", "frozen_thresholds", "pool_of"]
 
 
 @frozen
 class Outcome:
-    """What came of an experiment: rows in the order of the plan, analysis, how many ran now, and how long it took."""
+    """What came of an experiment: rows in the order of the plan, analysis, how many ran now, and how long it took.
+
+    taken: what real models took, kept answers included. asked: what they were asked for, in all runs; asked_now: now.
+    """
 
     plan: Plan
     rows: tuple[Row, ...]
@@ -31,6 +35,9 @@ class Outcome:
     frozen: Frozen | None
     ran: int
     seconds: float
+    taken: Spent = Spent()
+    asked: Spent = Spent()
+    asked_now: Spent = Spent()
 
 
 @mutable
@@ -66,7 +73,7 @@ def conduct(
     `pool`: makes the executor; by default as the plan says. Raises ShelfError, FreezeError, ValueError.
     """
     begun, shelf, told = time.monotonic(), Shelf(folder), tell or _ignore
-    pool = pool or pool_of(plan)
+    pool, asked_before = pool or pool_of(plan), read_spent(folder)
     ran = _run_missing(plan, shelf, list(plan.calibration()), pool, told) if plan.needs_thresholds() else 0
     frozen = frozen_thresholds(plan, shelf)
     episodes = list(plan.episodes(frozen.thresholds if frozen else {}))
@@ -75,7 +82,19 @@ def conduct(
     figures = partial(analyze, budget=plan.budgets[0], replicates=plan.replicates)
     ran_in = {row.setting for row in rows if row.status == "ran"}
     each = {name: figures([row for row in rows if row.setting == name]) for name in plan.settings if name in ran_in}
-    return Outcome(plan, tuple(rows), figures(rows), each, frozen, ran, time.monotonic() - begun)
+    asked = read_spent(folder)
+    return Outcome(
+        plan,
+        tuple(rows),
+        figures(rows),
+        each,
+        frozen,
+        ran,
+        time.monotonic() - begun,
+        nominal(rows),
+        asked,
+        asked - asked_before,
+    )
 
 
 def frozen_thresholds(plan: Plan, shelf: Shelf) -> Frozen | None:

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from attrs import asdict, field, frozen
 
+from agent.lab.experiments.endpoints import ModelPlan
 from agent.lab.settings import SPLITS, Setting, Split, setting_named
 
 __all__ = ["FORMAT", "Episode", "MonitorPlan", "Plan", "Policy", "ProtocolPlan"]
@@ -33,19 +34,26 @@ class MonitorPlan:
     slips: float = 0.0
     value: float | None = 0.0
     words: tuple[tuple[str, float], ...] = ()
-    model: str = ""
+    model: ModelPlan | None = None
+    prompt: str = ""
 
 
 @frozen
 class Policy:
     """Who acts: honest work, the trusted model alone, or a rung of the ladder of attacks; or models by role.
 
-    models: real ones, `role` to name. attacks: for real models, whether they are given the side task.
+    models: real ones, by role; whoever has none is scripted. attacks: for a real agent, whether it is given the side
+    task.
     """
 
     name: str
     attacks: bool = False
-    models: tuple[tuple[str, str], ...] = ()
+    models: tuple[tuple[str, ModelPlan], ...] = ()
+
+    @property
+    def is_real(self) -> bool:
+        """Whether the agent is a real model."""
+        return any(role == "agent" for role, _ in self.models)
 
 
 @frozen
@@ -124,10 +132,11 @@ class Plan:
     def calibration(self) -> Iterator[Episode]:
         """Yield the honest episodes that thresholds are frozen on, all of them under the constitution alone."""
         alone = ProtocolPlan("constitution_only", ("constitution_only",))
+        honest = next((policy for policy in self.policies if policy.name == "honest"), Policy("honest"))
         for setting in self.settings:
             for task in self._tasks(setting_named(setting), "calibrate"):
                 for seed in range(self.seeds):
-                    yield Episode(setting, task, Policy("honest"), alone, self.monitors, seed, "calibrate")
+                    yield Episode(setting, task, honest, alone, self.monitors, seed, "calibrate")
 
     def needs_thresholds(self) -> bool:
         """Whether a protocol has a budget, and so needs a frozen threshold."""

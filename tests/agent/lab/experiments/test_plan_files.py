@@ -5,13 +5,14 @@ from textwrap import dedent
 
 import pytest
 
+from agent.lab.experiments.endpoints import ModelPlan
 from agent.lab.experiments.plan_files import PlanError, load_plan
 from agent.lab.experiments.plans import MonitorPlan, Plan, Policy, ProtocolPlan
 
 GOOD = """\
 name: try
 settings: [operations]
-policies: [honest, always, {name: real, models: {agent: 'script:x.yaml'}, attacks: true}]
+policies: [honest, always, {name: trusted, models: {trusted: 'script:x.yaml'}}]
 protocols:
   - none
   - constitution_only
@@ -37,7 +38,10 @@ def load(folder: Path, text: str) -> Plan:
 def test_a_whole_plan(tmp_path: Path) -> None:
     plan = load(tmp_path, GOOD)
 
-    assert plan.policies[1:] == (Policy("always", True), Policy("real", True, (("agent", "script:x.yaml"),)))
+    assert plan.policies[1:] == (
+        Policy("always", True),
+        Policy("trusted", False, (("trusted", ModelPlan("script:x.yaml")),)),
+    )
     assert plan.protocols[0] == ProtocolPlan("none", judged=False)
     assert plan.protocols[2] == ProtocolPlan("blocking_monitor", ("blocking_monitor",), budget=0.05)
     assert (plan.protocols[3].options, plan.protocols[3].disclosure) == ((("draws", 5),), "none")
@@ -120,8 +124,7 @@ def test_policies_run_where_they_are_of_use(tmp_path: Path) -> None:
     assert used == {
         ("calibrate", "honest"),
         ("develop", "always"),
-        ("develop", "real"),
         ("test", "honest"),
         ("test", "always"),
-        ("test", "real"),
+        ("test", "trusted"),
     }
