@@ -78,6 +78,7 @@ def _add_agent(parser: argparse.ArgumentParser) -> None:
     _add_preset(parser)
     parser.add_argument("--workspace", default=".", metavar="DIR", help="where tools work (default: here)")
     parser.add_argument("--log", metavar="FILE", help="a new file (default: one in ~/.bpagent/runs)")
+    _add_servers(parser, "offer the tools of an MCP server, too")
     _add_protocols(parser, "add a b-thread; more than once if you like")
     _add_laboratory(parser)
     parser.add_argument(
@@ -95,6 +96,7 @@ def _add_resume(commands: Any) -> None:
     resume.add_argument("--reject", action="append", default=[], metavar="CALL", help="do not let this call run")
     resume.add_argument("--because", default="", metavar="TEXT", help="what the model is told with the rejection")
     resume.add_argument("--model", default="", metavar="NAME", help="another model than before")
+    _add_servers(resume, "an MCP server whose tools the run had")
     _add_protocols(resume, "a b-thread that the run had beside its preset's")
     _add_laboratory(resume)
     resume.add_argument("--json", action="store_true", help="print the further records of the log as they happen")
@@ -166,6 +168,7 @@ def _add_experiment(commands: Any) -> None:
 def _add_tools(commands: Any) -> None:
     tools = _add_command(commands, "tools", "show the tools, their parameters, and where they come from")
     _add_preset(tools)
+    _add_servers(tools, "show the tools of an MCP server, too")
     tools.add_argument("--json", action="store_true", help="print one JSON object per tool")
 
 
@@ -205,6 +208,16 @@ def _add_protocols(parser: argparse.ArgumentParser, purpose: str) -> None:
         default=[],
         metavar="NAME",
         help=f"{purpose}: FILE.py:NAME, module:NAME, a file of policies (.yaml), or one of `bpagent protocols`",
+    )
+
+
+def _add_servers(parser: argparse.ArgumentParser, purpose: str) -> None:
+    parser.add_argument(
+        "--mcp",
+        action="append",
+        default=[],
+        metavar="COMMAND",
+        help=f"{purpose}: 'npx -y some-server', 'NAME: VARIABLE=$VALUE program ...'; more than once if you like",
     )
 
 
