@@ -19,6 +19,7 @@ from agent.questions import (
     ScoreRequested,
     Subject,
     Trajectory,
+    WholeEpisode,
 )
 
 __all__ = [
@@ -37,4 +38,5 @@ __all__ = [
     "ScoreRequested",
     "Subject",
     "Trajectory",
+    "WholeEpisode",
 ]
