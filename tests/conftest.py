@@ -66,3 +66,9 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     if len(session.items) > MANY:
         gc.collect()
         gc.freeze()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish() -> None:
+    """Plugins that count who refers to what may do so again."""
+    gc.unfreeze()

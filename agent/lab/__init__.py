@@ -2,7 +2,7 @@
 
 A protocol is a b-thread over drafts, calls and scores; to compose protocols is to have all of them.
 
-- `events`: what can happen in the laboratory besides what happens in any run
+- what can happen in the laboratory besides what happens in any run stands in `agent.questions`
 - `reasons`: why protocols refuse. `asking`: how they ask, and what they hold meanwhile. `containing`: how they stop
 - `actions`: kinds of actions, by what they would do
 - `monitors/`: who says how suspicious something looks. `effects/`: asking them, auditors, and chance

@@ -50,8 +50,10 @@ def load_plan(path: Path) -> Plan:
     """Return the plan in the YAML file at `path`. Raises PlanError."""
     try:
         return _plan(read_yaml(path).mapping(*KEYS), path)
-    except (NodeError, RecursionError) as error:
+    except NodeError as error:
         raise PlanError(str(error)) from error
+    except RecursionError as error:
+        raise PlanError(f"{path}: not a plan: values are nested too deeply, or within themselves") from error
 
 
 def _plan(node: Node, path: Path) -> Plan:

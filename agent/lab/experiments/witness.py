@@ -19,9 +19,9 @@ from agent.events import (
     InferenceRequested,
     ToolFinished,
 )
-from agent.lab.events import AuditGiven, AuditRequested, Contained, RoleDisabled, ScoreGiven
 from agent.lab.experiments.rows import Step as Committed
 from agent.lab.monitors import Evidence, Monitor, checked
+from agent.questions import AuditGiven, AuditRequested, Contained, RoleDisabled, ScoreGiven
 from bp import Event, Step
 
 __all__ = ["Counts", "Witness"]

@@ -11,8 +11,8 @@ from statistics import NormalDist
 
 from attrs import field, frozen, validators
 
-from agent.lab.events import Draft
 from agent.lab.monitors.monitor import Evidence, Score, text_of
+from agent.questions import Draft
 
 __all__ = ["SimulatedMonitor"]
 

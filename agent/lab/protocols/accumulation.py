@@ -6,8 +6,8 @@ Source: none of its own. Scores add up in whole buckets, which keeps the state f
 from agent.calls import ToolCall
 from agent.events import ActionDescribed, GateApproved, GateRejected, RunEnded
 from agent.lab.asking import NEXT_TURN, scored
-from agent.lab.events import ScoreGiven
 from agent.lab.reasons import AddedUp
+from agent.questions import ScoreGiven
 from bp import NONE, BThreadBody, bthread, start, sync, where
 
 __all__ = ["buckets_of", "suspicion_accumulates"]
