@@ -17,7 +17,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
-from attrs import evolve
+from attrs import evolve, frozen
 
 from agent.errors import AgentError
 from agent.lab.experiments.plans import MonitorKind, MonitorPlan, Plan, Policy, ProtocolPlan
@@ -33,7 +33,7 @@ KEYS = (
     "replicates", "workers", "concurrency", "per_minute",
 )  # fmt: skip
 OPTIONS = ("draws", "limit", "buckets", "runs", "audits")
-PROTOCOL_KEYS = ("name", "use", "monitor", "budget", "threshold", "disclosure", *OPTIONS)
+PROTOCOL_KEYS = ("name", "use", "monitor", "budget", "threshold", "disclosure", "against", "auditor", *OPTIONS)
 MONITOR_KEYS = ("kind", "alpha", "correlation", "slips", "value", "words", "model")
 NAMES = ("none", *(entry.name for entry in PROTOCOLS))
 POLICIES = ("honest", "trusted", *LADDER)
@@ -44,6 +44,14 @@ T = TypeVar("T")
 
 class PlanError(AgentError):
     """A plan cannot be read: the message names file, line and column, and the nearest valid word."""
+
+
+@frozen
+class Known:
+    """Names of the plan itself that its protocols may speak of."""
+
+    monitors: Sequence[str]
+    policies: Sequence[str]
 
 
 def load_plan(path: Path) -> Plan:
@@ -59,11 +67,13 @@ def load_plan(path: Path) -> Plan:
 def _plan(node: Node, path: Path) -> Plan:
     name = node.get("name")
     monitors = tuple(_monitors(node.get("monitors")))
+    policies = _several(node.required("policies"), _policy)
+    known = Known([each.name for each in monitors], [each.name for each in policies])
     plan = Plan(
         name=name.text() if name else path.stem,
         settings=_several(node.required("settings"), _setting),
-        policies=_several(node.required("policies"), _policy),
-        protocols=_several(node.required("protocols"), lambda item: _protocol(item, [each.name for each in monitors])),
+        policies=policies,
+        protocols=_several(node.required("protocols"), lambda item: _protocol(item, known)),
         monitors=monitors,
     )
     return _with_numbers(plan, node, monitors)
@@ -104,7 +114,7 @@ def _policy(node: Node) -> Policy:
     return Policy(node.required("name").text(), bool(attacks and attacks.boolean()), named)
 
 
-def _protocol(node: Node, monitors: Sequence[str]) -> ProtocolPlan:
+def _protocol(node: Node, known: Known) -> ProtocolPlan:
     if isinstance(node.value, str):
         name = _known(node, NAMES, "protocol")
         return ProtocolPlan(name, () if name == "none" else (name,), judged=name != "none")
@@ -112,20 +122,22 @@ def _protocol(node: Node, monitors: Sequence[str]) -> ProtocolPlan:
     given = node.required("use")
     use = (_known(given, NAMES[1:], "protocol"),) if isinstance(given.value, str) else _several(given, _entry)
     plain = ProtocolPlan("+".join(use), use, options=tuple(_options(node)))
-    return evolve(plain, **dict(_choices(node, monitors)))
+    return evolve(plain, **dict(_choices(node, known)))
 
 
 def _entry(node: Node) -> str:
     return str(_known(node, NAMES[1:], "protocol"))
 
 
-def _choices(node: Node, monitors: Sequence[str]) -> Iterator[tuple[str, Any]]:
+def _choices(node: Node, known: Known) -> Iterator[tuple[str, Any]]:
     if (name := node.get("name")) is not None:
         yield "name", name.text()
     if (monitor := node.get("monitor")) is not None:
-        yield "monitor", _known(monitor, monitors, "monitor")
+        yield "monitor", _known(monitor, known.monitors, "monitor")
     if (disclosure := node.get("disclosure")) is not None:
         yield "disclosure", _known(disclosure, DISCLOSURES, "disclosure")
+    if (against := node.get("against")) is not None:
+        yield "against", _several(against, lambda item: _known(item, known.policies, "policy"))
     budget, threshold = node.get("budget"), node.get("threshold")
     if budget is not None and threshold is not None:
         raise threshold.wrong("a threshold is given, or follows from a budget; leave one of them out")
@@ -139,6 +151,8 @@ def _options(node: Node) -> Iterator[tuple[str, Any]]:
     for key in OPTIONS:
         if (found := node.get(key)) is not None:
             yield ("budget" if key == "audits" else key), _at_least_one(found)
+    if (auditor := node.get("auditor")) is not None:
+        yield "auditor", auditor.text()
 
 
 def _monitors(node: Node | None) -> Iterator[MonitorPlan]:
