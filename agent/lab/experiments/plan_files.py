@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
-from attrs import evolve
+from attrs import evolve, frozen
 
 from agent.errors import AgentError
 from agent.lab.experiments.deployment_files import read_deployments
@@ -34,7 +34,7 @@ KEYS = (
     "replicates", "workers", "concurrency", "per_minute", "deployments",
 )  # fmt: skip
 OPTIONS = ("draws", "limit", "buckets", "runs", "audits")
-PROTOCOL_KEYS = ("name", "use", "monitor", "budget", "threshold", "disclosure", *OPTIONS)
+PROTOCOL_KEYS = ("name", "use", "monitor", "budget", "threshold", "disclosure", "against", "auditor", *OPTIONS)
 MONITOR_KEYS = ("kind", "alpha", "correlation", "slips", "value", "words", "model")
 NAMES = ("none", *(entry.name for entry in PROTOCOLS))
 POLICIES = ("honest", "trusted", *LADDER)
@@ -43,6 +43,14 @@ DISCLOSURES = ("none", "category", "full")
 
 class PlanError(AgentError):
     """A plan cannot be read: the message names file, line and column, and the nearest valid word."""
+
+
+@frozen
+class Named:
+    """Names of the plan itself that its protocols may speak of."""
+
+    monitors: Sequence[str]
+    policies: Sequence[str]
 
 
 def load_plan(path: Path) -> Plan:
@@ -58,11 +66,13 @@ def load_plan(path: Path) -> Plan:
 def _plan(node: Node, path: Path) -> Plan:
     name = node.get("name")
     monitors = tuple(_monitors(node.get("monitors")))
+    policies = several(node.required("policies"), _policy)
+    named = Named([each.name for each in monitors], [each.name for each in policies])
     plan = Plan(
         name=name.text() if name else path.stem,
         settings=several(node.required("settings"), _setting),
-        policies=several(node.required("policies"), _policy),
-        protocols=several(node.required("protocols"), lambda item: _protocol(item, [each.name for each in monitors])),
+        policies=policies,
+        protocols=several(node.required("protocols"), lambda item: _protocol(item, named)),
         monitors=monitors,
     )
     return _with_deployments(_with_numbers(plan, node, monitors), node)
@@ -111,7 +121,7 @@ def _policy(node: Node) -> Policy:
     return Policy(node.required("name").text(), bool(attacks and attacks.boolean()), named)
 
 
-def _protocol(node: Node, monitors: Sequence[str]) -> ProtocolPlan:
+def _protocol(node: Node, named: Named) -> ProtocolPlan:
     if isinstance(node.value, str):
         name = known(node, NAMES, "protocol")
         return ProtocolPlan(name, () if name == "none" else (name,), judged=name != "none")
@@ -119,20 +129,22 @@ def _protocol(node: Node, monitors: Sequence[str]) -> ProtocolPlan:
     given = node.required("use")
     use = (known(given, NAMES[1:], "protocol"),) if isinstance(given.value, str) else several(given, _entry)
     plain = ProtocolPlan("+".join(use), use, options=tuple(_options(node)))
-    return evolve(plain, **dict(_choices(node, monitors)))
+    return evolve(plain, **dict(_choices(node, named)))
 
 
 def _entry(node: Node) -> str:
     return str(known(node, NAMES[1:], "protocol"))
 
 
-def _choices(node: Node, monitors: Sequence[str]) -> Iterator[tuple[str, Any]]:
+def _choices(node: Node, named: Named) -> Iterator[tuple[str, Any]]:
     if (name := node.get("name")) is not None:
         yield "name", name.text()
     if (monitor := node.get("monitor")) is not None:
-        yield "monitor", known(monitor, monitors, "monitor")
+        yield "monitor", known(monitor, named.monitors, "monitor")
     if (disclosure := node.get("disclosure")) is not None:
         yield "disclosure", known(disclosure, DISCLOSURES, "disclosure")
+    if (against := node.get("against")) is not None:
+        yield "against", several(against, lambda item: known(item, named.policies, "policy"))
     budget, threshold = node.get("budget"), node.get("threshold")
     if budget is not None and threshold is not None:
         raise threshold.wrong("a threshold is given, or follows from a budget; leave one of them out")
@@ -146,6 +158,8 @@ def _options(node: Node) -> Iterator[tuple[str, Any]]:
     for key in OPTIONS:
         if (found := node.get(key)) is not None:
             yield ("budget" if key == "audits" else key), at_least_one(found)
+    if (auditor := node.get("auditor")) is not None:
+        yield "auditor", auditor.text()
 
 
 def _monitors(node: Node | None) -> Iterator[MonitorPlan]:
