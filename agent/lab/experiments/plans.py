@@ -15,7 +15,17 @@ from attrs import asdict, field, frozen
 from agent.lab.experiments.deployment_plans import DeploymentPlan
 from agent.lab.settings import SPLITS, Setting, Split, setting_named
 
-__all__ = ["BASELINE", "FORMAT", "Episode", "MonitorPlan", "Plan", "Policy", "ProtocolPlan"]
+__all__ = [
+    "BASELINE",
+    "FORMAT",
+    "Episode",
+    "MonitorPlan",
+    "Plan",
+    "Policy",
+    "ProtocolPlan",
+    "threshold_name",
+    "with_threshold",
+]
 
 FORMAT = 2
 """Counts changes of what an episode does that its configuration does not show."""
