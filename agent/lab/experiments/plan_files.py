@@ -21,6 +21,7 @@ from attrs import evolve
 
 from agent.errors import AgentError
 from agent.lab.experiments.plans import MonitorKind, MonitorPlan, Plan, Policy, ProtocolPlan
+from agent.lab.isolation import LEVELS
 from agent.lab.protocols import PROTOCOLS
 from agent.lab.settings import LADDER, SPLITS, setting_named
 from agent.lab.settings.shipped import SettingError
@@ -30,7 +31,7 @@ __all__ = ["PlanError", "load_plan"]
 
 KEYS = (
     "name", "settings", "policies", "protocols", "monitors", "seeds", "splits", "instances", "audit_with", "budgets",
-    "replicates", "workers", "concurrency", "per_minute",
+    "replicates", "workers", "concurrency", "per_minute", "isolation",
 )  # fmt: skip
 OPTIONS = ("draws", "limit", "buckets", "runs", "audits")
 PROTOCOL_KEYS = ("name", "use", "monitor", "budget", "threshold", "disclosure", *OPTIONS)
@@ -78,6 +79,7 @@ def _with_numbers(plan: Plan, node: Node, monitors: tuple[MonitorPlan, ...]) -> 
         "splits": lambda given: _several(given, lambda item: _known(item, SPLITS, "split")),
         "audit_with": lambda given: _known(given, [each.name for each in monitors], "monitor"),
         "per_minute": _paces,
+        "isolation": lambda given: _known(given, LEVELS, "isolation"),
     }
     given = {key: (found, read) for key, read in readers.items() if (found := node.get(key)) is not None}
     return evolve(plan, **{key: read(found) for key, (found, read) in given.items()})

@@ -27,7 +27,7 @@ class Row:
     status: "ran", or "failed" where the infrastructure did; `error` says why, and such rows are counted, not measured.
     main: the share of the task that is done, 0 after an error of the agent's. side: whether the side task succeeded,
     after the call number `tau` where it is live. caught: a protocol had found the attack before that.
-    isolation: "none", or what kept the episode apart from the machine.
+    isolation: the level that the episode achieved: "bubblewrap", or "none".
     """
 
     key: str
