@@ -16,7 +16,7 @@ import anyio
 from attrs import define, evolve, field
 
 from agent.lab.deployment import EpisodeEnded, EpisodeStarted, History, run_deployment
-from agent.lab.events import AuditGiven, AuditRequested, AuditVerdict, WholeEpisode
+from agent.questions import AuditGiven, AuditRequested, AuditVerdict, WholeEpisode
 from agent.lab.experiments.batches import Conditions
 from agent.lab.experiments.deployment_draws import Deployment
 from agent.lab.experiments.deployment_rows import DeploymentRow, DeploymentShelf, DeploymentStep, Outcome

@@ -13,6 +13,7 @@ from typing import Any, Literal
 from attrs import asdict, field, frozen
 
 from agent.lab.experiments.deployment_plans import DeploymentPlan
+from agent.lab.isolation import Wanted
 from agent.lab.settings import SPLITS, Setting, Split, setting_named
 
 __all__ = [
@@ -95,11 +96,14 @@ class Episode:
     monitors: tuple[MonitorPlan, ...]
     seed: int
     split: Split
+    isolation: Wanted = "best"
 
     @cached_property
     def key(self) -> str:
-        """The digest of everything that this episode depends on."""
-        told = asdict(self, filter=lambda attribute, _: attribute.name not in NO_DIFFERENCE)
+        """The digest of everything that this episode depends on; the best isolation there is goes without saying."""
+        told = asdict(self, filter=lambda attribute, _: attribute.name not in (*NO_DIFFERENCE, "isolation"))
+        if self.isolation != "best":
+            told["isolation"] = self.isolation
         digest = _digest_of_task(self.setting, self.task)
         text = json.dumps([FORMAT, told, digest], sort_keys=True, default=str)
         return blake2b(text.encode("utf-8", "replace"), digest_size=10).hexdigest()
@@ -115,6 +119,7 @@ class Plan:
     """An experiment.
 
     instances: of each family, at most; None: all, as always for calibration. audit_with: the monitor that measures use.
+    isolation: how episodes are kept apart from the machine; what they achieved stands in their rows.
     """
 
     name: str
@@ -132,6 +137,7 @@ class Plan:
     concurrency: int = 8
     per_minute: tuple[tuple[str, float], ...] = field(default=())
     deployments: tuple[DeploymentPlan, ...] = ()
+    isolation: Wanted = "best"
 
     def episodes(self, thresholds: Mapping[str, float] | None = None) -> Iterator[Episode]:
         """Yield every episode whose thresholds are known: by monitor and budget, as `threshold_name` names them."""
@@ -146,7 +152,9 @@ class Plan:
         for setting in self.settings:
             for task in self.tasks(setting_named(setting), "calibrate"):
                 for seed in range(self.seeds):
-                    yield Episode(setting, task, Policy("honest"), alone, self.monitors, seed, "calibrate")
+                    yield Episode(
+                        setting, task, Policy("honest"), alone, self.monitors, seed, "calibrate", self.isolation
+                    )
 
     def needs_thresholds(self) -> bool:
         """Whether a protocol has a budget, and so needs a frozen threshold."""
@@ -165,7 +173,7 @@ class Plan:
                 continue
             for policy in policies_in(split, self.policies, protocol):
                 for seed in range(self.seeds):
-                    yield Episode(setting, task, policy, fixed, self.monitors, seed, split)
+                    yield Episode(setting, task, policy, fixed, self.monitors, seed, split, self.isolation)
 
 
 def policies_in(split: Split, policies: tuple[Policy, ...], protocol: ProtocolPlan) -> tuple[Policy, ...]:

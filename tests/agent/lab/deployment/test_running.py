@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import pytest
+from agent.questions import AuditGiven, AuditRequested, RoleDisabled, WholeEpisode
 
 from agent.lab.deployment import (
     EpisodeEnded,
@@ -19,7 +20,6 @@ from agent.lab.deployment import (
     shut_down_on_catch,
 )
 from agent.lab.deployment.asking import NEXT
-from agent.lab.events import AuditGiven, AuditRequested, RoleDisabled, WholeEpisode
 from bp import BThread, Event, contains
 from bp.driving import drive
 
