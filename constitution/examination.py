@@ -17,6 +17,7 @@ from constitution.special.later import scripts_of
 from constitution.special.output import output_of
 from constitution.special.shells import run_input
 from constitution.special.table import SPECIAL
+from constitution.variables import COMMANDS, PRELOADS
 from constitution.verdict import Evidence
 from constitution.wrappers import SHELLS, WRAPPERS, Wrapper, unwrap
 from constitution.written import WrittenFiles
@@ -52,15 +53,6 @@ RESERVED = frozenset(
 SPECIALS = frozenset(SPECIAL) | SHELLS | frozenset(WRAPPERS)
 WRITES = frozenset({">", ">>", ">|", "&>", "&>>", ">&", "<>"})
 
-PRELOADS = frozenset(
-    "LD_PRELOAD LD_AUDIT DYLD_INSERT_LIBRARIES BASH_ENV ENV PYTHONSTARTUP PERL5OPT RUBYOPT".split()  # noqa: SIM905
-)
-COMMANDS = frozenset(
-    """
-    PAGER GIT_PAGER MANPAGER EDITOR VISUAL GIT_EDITOR GIT_SEQUENCE_EDITOR GIT_SSH_COMMAND GIT_SSH GIT_EXTERNAL_DIFF
-    GIT_ASKPASS SSH_ASKPASS SUDO_ASKPASS PROMPT_COMMAND LESSOPEN LESSCLOSE BROWSER RSYNC_RSH
-    """.split()  # noqa: SIM905
-)
 ADDRESSED = frozenset({Effect.NETWORK, Effect.UPLOAD})  # what they name are addresses, not paths
 
 TALKERS = frozenset(["nc", "ncat", "netcat", "telnet", "socat", "openssl", "curl"])
