@@ -17,13 +17,17 @@ from constitution.special.later import scripts_of
 from constitution.special.output import output_of
 from constitution.special.shells import run_input
 from constitution.special.table import SPECIAL
-from constitution.variables import COMMANDS, PRELOADS
+from constitution.variables import COMMANDS, FUNCTIONS, PRELOADS, PROMPTS
 from constitution.verdict import Evidence
 from constitution.wrappers import SHELLS, WRAPPERS, Wrapper, unwrap
 from constitution.written import WrittenFiles
 from constitution.zones import FETCHED, UNKNOWN, is_private, resolve, runs_later
 
 __all__ = ["Examination"]
+
+SUBSTITUTION = re.compile(r"\$\(|`")
+SUBSCRIPT = re.compile(r"\[[^]]*(?:\$\(|`)")
+"""A value that runs a command where it is taken for a number: the shell looks into the subscript of an array."""
 
 GLOB = re.compile(r"[*?\[]")
 RESERVED = frozenset(
@@ -189,16 +193,21 @@ class Examination:
         self._beside_the_command(lambda: self._assigned(name, values, walk))
 
     def _assigned(self, name: str, values: tuple[str, ...], walk: Walk) -> None:
-        if name in PRELOADS:
-            for value in values:
+        for value in values:
+            if name in PRELOADS:
                 says = f"make programs load {value.replace(UNKNOWN, '…')} ({name})"
                 self.found(Effect.PRELOAD, walk, program="the command", path=value, says=says)
-        elif name == "PATH":
-            for value in values:
+            elif name == "PATH":
                 self._search_path(value, walk)
-        elif name in COMMANDS:
-            for value in values:
-                walk.nested(value)
+            elif script := _script_in(name, value):
+                walk.nested(script)
+
+    def _given(self, words: list[str], walk: Walk) -> None:
+        """`env NAME=VALUE`: variables of the command behind it."""
+        for word in words:
+            name, equals, value = word.partition("=")
+            if equals and not name.startswith("-"):
+                self.assigned(name, (value,), walk)
 
     def _search_path(self, value: str, walk: Walk) -> None:
         """Programs are looked for in these folders first."""
@@ -280,6 +289,8 @@ class Examination:
         flow = NOTHING
         if wrapper.effect is None and any(map(ADDRESS.match, argv[1 : len(argv) - len(inner) + 1])):
             self.found(Effect.RUN_FETCHED_CODE, walk, program=name, says="run a program from an address")
+        if wrapper.assignments:
+            self._given(argv[1 : len(argv) - len(inner)], walk)
         if wrapper.effect is not None:
             if not (inner or scripts) and read_line(argv[1:], wrapper.takes, to_operand=True).flags & wrapper.looks:
                 return ANYTHING
@@ -343,3 +354,13 @@ LOCAL = re.compile(
 
 def _is_local(address: str) -> bool:
     return LOCAL.match(address) is not None
+
+
+def _script_in(name: str, value: str) -> str:
+    """Return the script that is run where a variable is used; none in most."""
+    if name in COMMANDS:
+        return value
+    if name.startswith(FUNCTIONS):
+        return f"f {value}"
+    runs = SUBSTITUTION if name in PROMPTS else SUBSCRIPT
+    return ': "{}"'.format(value.replace('"', '\\"')) if runs.search(value) else ""

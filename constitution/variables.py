@@ -5,7 +5,7 @@ does, any command where `BASH_ENV` or `PS4` holds text that a shell runs. What i
 judged; what was set earlier is not seen. So nobody should carry these from one command to the next.
 """
 
-__all__ = ["COMMANDS", "FUNCTIONS", "PRELOADS", "changes_commands"]
+__all__ = ["COMMANDS", "FUNCTIONS", "PRELOADS", "PROMPTS", "changes_commands"]
 
 
 def _names(text: str) -> frozenset[str]:
@@ -26,9 +26,12 @@ COMMANDS = _names(
 FUNCTIONS = "BASH_FUNC_"
 """Variables of the environment whose names begin so are functions to the next bash."""
 
+PROMPTS = _names("PS0 PS1 PS2 PS3 PS4")
+"""They hold text whose substitutions a shell runs before it shows it; `PS4` also where commands are only traced."""
+
 _READING = _names(
     """
-    PATH HOME IFS CDPATH GLOBIGNORE EXECIGNORE FUNCNEST POSIXLY_CORRECT SHELLOPTS PS0 PS1 PS2 PS3 PS4
+    PATH HOME IFS CDPATH GLOBIGNORE EXECIGNORE FUNCNEST POSIXLY_CORRECT SHELLOPTS
     LANG LANGUAGE LOCPATH NLSPATH GCONV_PATH
     """
 )
@@ -49,4 +52,4 @@ _BEGINNINGS = ("BASH", "LC_", "LD_", "DYLD_", "GIT_", "PYTHON", "PERL")
 
 def changes_commands(name: str) -> bool:
     """Tell whether a variable changes what later commands do. The list knows shells and everyday programs, not all."""
-    return name in PRELOADS | COMMANDS | _READING | _CODE or name.startswith(_BEGINNINGS)
+    return name in PRELOADS | COMMANDS | PROMPTS | _READING | _CODE or name.startswith(_BEGINNINGS)
