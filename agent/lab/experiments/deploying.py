@@ -16,7 +16,6 @@ import anyio
 from attrs import define, evolve, field
 
 from agent.lab.deployment import EpisodeEnded, EpisodeStarted, History, run_deployment
-from agent.questions import AuditGiven, AuditRequested, AuditVerdict, WholeEpisode
 from agent.lab.experiments.batches import Conditions
 from agent.lab.experiments.deployment_draws import Deployment
 from agent.lab.experiments.deployment_rows import DeploymentRow, DeploymentShelf, DeploymentStep, Outcome
@@ -26,6 +25,7 @@ from agent.lab.experiments.rows import Row
 from agent.lab.experiments.shelf import Shelf, ShelfError
 from agent.lab.measures import suspicion
 from agent.lab.settings import PostOffice
+from agent.questions import AuditGiven, AuditRequested, AuditVerdict, WholeEpisode
 
 __all__ = ["EpisodeFailed", "beforehand", "deploy_all", "verdict_of"]
 

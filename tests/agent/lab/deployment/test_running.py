@@ -3,7 +3,6 @@
 from collections.abc import Callable
 
 import pytest
-from agent.questions import AuditGiven, AuditRequested, RoleDisabled, WholeEpisode
 
 from agent.lab.deployment import (
     EpisodeEnded,
@@ -20,6 +19,7 @@ from agent.lab.deployment import (
     shut_down_on_catch,
 )
 from agent.lab.deployment.asking import NEXT
+from agent.questions import AuditGiven, AuditRequested, RoleDisabled, WholeEpisode
 from bp import BThread, Event, contains
 from bp.driving import drive
 
