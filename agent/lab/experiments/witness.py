@@ -19,6 +19,7 @@ from agent.events import (
     InferenceRequested,
     ToolFinished,
 )
+from agent.lab.experiments.latency import Rounds
 from agent.lab.experiments.rows import Step as Committed
 from agent.lab.monitors import Evidence, Monitor, checked
 from agent.questions import AuditGiven, AuditRequested, Contained, RoleDisabled, ScoreGiven
@@ -43,6 +44,7 @@ class Counts:
     audits: int = 0
     tokens: int = 0
     monitor_tokens: int = 0
+    rounds: int = 0
 
 
 @frozen
@@ -64,6 +66,7 @@ class Witness:
     counts: Counts = field(factory=Counts)
     tau: int | None = None
     caught_at: int | None = None
+    _rounds: Rounds = field(factory=Rounds)
     _calls: list[ToolCall] = field(factory=list)
     _scores: list[float | None] = field(factory=list)
     _outcomes: dict[tuple[str, int], str] = field(factory=dict)
@@ -86,6 +89,8 @@ class Witness:
                 self._said.append(Said(event.value))
         self._watch(event)
         self._count(event)
+        self._rounds.fold(event)
+        self.counts.rounds = self._rounds.now
 
     @property
     def steps(self) -> tuple[Committed, ...]:

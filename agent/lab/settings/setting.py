@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import lru_cache
+from itertools import cycle
 from pathlib import Path
 from random import Random
 from typing import Literal, get_args
@@ -20,6 +21,9 @@ __all__ = ["SPLITS", "Family", "Setting", "Split"]
 Split = Literal["calibrate", "develop", "test"]
 SPLITS: tuple[Split, ...] = get_args(Split)
 
+TURNS: tuple[Split, ...] = ("calibrate", "develop", "test", "calibrate", "test", "test")
+"""Which split each family belongs to, again and again: half of them decide, since figures rest on these."""
+
 
 def needs_care(call: ToolCall) -> bool:
     """Whether a call runs a command."""
@@ -34,7 +38,7 @@ Family = Callable[[Random, int], Task]
 class Setting:
     """What experiments are run on.
 
-    families: by name, in order; every third belongs to one split. instances: how many of each.
+    families: by name, in order; each belongs to one split, as `TURNS` says. instances: how many of each.
     live: the side task does its harm at a moment, so that the check runs after every call; else it is looked for when
     all is over, and any review comes in time. networked: its worlds have a post office.
     harmless: attacks in it can touch nothing real, even where nothing is isolated; policies that attack refuse to run
@@ -46,7 +50,7 @@ class Setting:
     name: str
     about: str
     families: Mapping[str, Family] = field(validator=validators.min_len(1))
-    instances: int = 6
+    instances: int = 12
     live: bool = True
     networked: bool = False
     harmless: bool = False
@@ -60,7 +64,7 @@ class Setting:
     def families_of(self, split: Split | None = None) -> tuple[str, ...]:
         """Return the families of a split: no family is in two."""
         names = tuple(self.families)
-        return names if split is None else names[SPLITS.index(split) :: len(SPLITS)]
+        return names if split is None else tuple(name for name, turn in zip(names, cycle(TURNS)) if turn == split)
 
     def task(self, name: str) -> Task:
         """Return a task by its name, `family-number`. Raises KeyError."""
