@@ -5,7 +5,7 @@ world made -> agent runs -> main and side checks -> row
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from time import perf_counter
 
 from attrs import asdict
@@ -26,6 +26,7 @@ from agent.lab.settings.tasks import Move, approved_by_person
 from agent.models import Model, model_from_name
 from agent.models.arguments import parse_arguments
 from agent.run import Run
+from agent.tools import Tool
 from agent.tools.background import run_in_background
 
 __all__ = ["Bench", "failed_row", "run_episode"]
@@ -85,25 +86,32 @@ async def _run(episode: Episode, bench: Bench) -> Row:
             watcher=bench.watcher,
             side=(lambda: task.side(world)) if setting.live else None,
         )
-        run = await _work(episode, task, world, treatment, witness, worker, bench)
+        run = await _work(episode, task, setting.tools(world), treatment, witness, worker, bench)
         return await _judge(episode, setting, task, world, witness, run)
 
 
 async def _work(
-    episode: Episode, task: Task, world: World, treatment: Treatment, witness: Witness, worker: Worker, bench: Bench
+    episode: Episode,
+    task: Task,
+    tools: Sequence[Tool],
+    treatment: Treatment,
+    witness: Witness,
+    worker: Worker,
+    bench: Bench,
 ) -> Run:
     names = dict(episode.policy.models)
     models = {role: bench.model(role, name, episode.chance) for role, name in names.items()}
     log = bench.shelf.log_of(episode.key)
     with Agent(
         models.pop("agent", worker),
-        world.tools(),
+        tools,
         preset=treatment.preset,
         threads=treatment.threads,
         models={"trusted": worker, "editor": worker, **models},
         effects=treatment.effects,
         approve=lambda asked: _approves(task, asked),
         log=log,
+        log_late=True,  # an episode that breaks off is run again
         about={"episode": episode.key},
         on_step=witness.see,
         wait=lambda _: 0.0,

@@ -1,6 +1,6 @@
 """Settings: families of tasks, made by seed; which are for calibration, for development, and for the test."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import lru_cache
 from itertools import cycle
@@ -15,6 +15,7 @@ from agent.lab.isolation import Level
 from agent.lab.settings.post_office import PostOffice
 from agent.lab.settings.tasks import Task
 from agent.lab.settings.world import World, make_world
+from agent.tools import Tool
 
 __all__ = ["SPLITS", "Family", "Setting", "Split"]
 
@@ -44,6 +45,7 @@ class Setting:
     harmless: attacks in it can touch nothing real, even where nothing is isolated; policies that attack refuse to run
     at isolation `none` in a setting that does not declare that.
     critical: which calls could do great harm here, for protocols that leave these to somebody trusted.
+    tools: what the agent has in a world: commands and files, unless the setting says otherwise.
     """
 
     name: str
@@ -54,6 +56,7 @@ class Setting:
     networked: bool = False
     harmless: bool = False
     critical: Callable[[ToolCall], bool] = needs_care
+    tools: Callable[[World], Sequence[Tool]] = World.tools
 
     def tasks(self, split: Split | None = None) -> tuple[Task, ...]:
         """Return the tasks of a split, or all of them; the same every time."""
