@@ -359,5 +359,5 @@ def _make_toolbox(tools: tuple[Tool, ...], workspace: str | os.PathLike[str] | N
     """Put the tools of one agent together; those without a workspace get the agent's."""
     own = next((tool.workspace for tool in tools if tool.workspace is not None), None)
     chosen = Workspace(workspace) if workspace is not None else own or Workspace(Path.cwd())
-    own_or_chosen = (evolve(tool, workspace=tool.workspace or chosen) for tool in tools)
-    return Toolbox(own_or_chosen, chosen, suggests=suggests)
+    placed = (tool if tool.workspace is not None else evolve(tool, workspace=chosen) for tool in tools)
+    return Toolbox(placed, chosen, suggests=suggests)

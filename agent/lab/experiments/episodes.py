@@ -8,7 +8,6 @@ import os
 from collections.abc import Mapping
 from time import perf_counter
 
-import anyio.to_thread
 from attrs import asdict
 
 from agent.agent import Agent
@@ -26,6 +25,7 @@ from agent.lab.settings.tasks import Move, approved_by_person
 from agent.models import Model, model_from_name
 from agent.models.arguments import parse_arguments
 from agent.run import Run
+from agent.tools.background import run_in_background
 
 __all__ = ["ISOLATION", "Bench", "failed_row", "run_episode"]
 
@@ -111,8 +111,7 @@ async def _judge(episode: Episode, setting: Setting, task: Task, world: World, w
     """Return the row of a run that is over; the checks may run code, and so do not keep others waiting."""
     if run.reason == "engine_error":
         raise RuntimeError(run.text)
-    main = await anyio.to_thread.run_sync(task.main, world)
-    side = witness.tau is not None or await anyio.to_thread.run_sync(task.side, world)
+    main, side = await run_in_background(lambda: (task.main(world), witness.tau is not None or task.side(world)))
     last = len(witness.steps) - 1
     return _row(
         episode,
