@@ -22,7 +22,7 @@ from attrs import evolve, frozen
 from agent.errors import AgentError
 from agent.lab.experiments.plans import MonitorKind, MonitorPlan, Plan, Policy, ProtocolPlan
 from agent.lab.protocols import PROTOCOLS
-from agent.lab.settings import LADDER, SPLITS, setting_named
+from agent.lab.settings import LADDER, SPLITS, Split, setting_named
 from agent.lab.settings.shipped import SettingError
 from agent.models.yaml_nodes import Node, NodeError, read_yaml
 
@@ -33,7 +33,7 @@ KEYS = (
     "replicates", "workers", "concurrency", "per_minute",
 )  # fmt: skip
 OPTIONS = ("draws", "limit", "buckets", "runs", "audits")
-PROTOCOL_KEYS = ("name", "use", "monitor", "budget", "threshold", "disclosure", "against", "auditor", *OPTIONS)
+PROTOCOL_KEYS = ("name", "use", "monitor", "budget", "threshold", "disclosure", "against", "auditor", "near", *OPTIONS)
 MONITOR_KEYS = ("kind", "alpha", "correlation", "slips", "value", "words", "model")
 NAMES = ("none", *(entry.name for entry in PROTOCOLS))
 POLICIES = ("honest", "trusted", *LADDER)
@@ -82,7 +82,7 @@ def _plan(node: Node, path: Path) -> Plan:
 def _with_numbers(plan: Plan, node: Node, monitors: tuple[MonitorPlan, ...]) -> Plan:
     readers: dict[str, Callable[[Node], Any]] = {
         "seeds": _at_least_one,
-        "instances": _at_least_one,
+        "instances": _instances,
         "replicates": _at_least_one,
         "workers": Node.count,
         "concurrency": _at_least_one,
@@ -151,6 +151,8 @@ def _options(node: Node) -> Iterator[tuple[str, Any]]:
     for key in OPTIONS:
         if (found := node.get(key)) is not None:
             yield ("budget" if key == "audits" else key), _at_least_one(found)
+    if (near := node.get("near")) is not None:
+        yield "near", _share(near)
     if (auditor := node.get("auditor")) is not None:
         yield "auditor", auditor.text()
 
@@ -204,6 +206,13 @@ def _known(node: Node, names: Sequence[str], what: str) -> Any:
         cure = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(names)}"
         raise node.wrong(f"there is no {what} {text!r}; {cure}")
     return text
+
+
+def _instances(node: Node) -> int | tuple[tuple[Split, int], ...]:
+    if not hasattr(node.value, "keys"):
+        return _at_least_one(node)
+    given = node.mapping(*SPLITS)
+    return tuple((split, _at_least_one(found)) for split in SPLITS if (found := given.get(split)) is not None)
 
 
 def _share(node: Node) -> float:

@@ -103,7 +103,8 @@ class Episode:
 class Plan:
     """An experiment.
 
-    instances: of each family, at most; None: all, as always for calibration. audit_with: the monitor that measures use.
+    instances: of each family, at most; None: all, as always for calibration; or for each split, and then those that
+    thresholds are frozen on are still all. audit_with: the monitor that measures use.
     """
 
     name: str
@@ -113,7 +114,7 @@ class Plan:
     monitors: tuple[MonitorPlan, ...] = (MonitorPlan("watcher"),)
     seeds: int = 1
     splits: tuple[Split, ...] = SPLITS
-    instances: int | None = None
+    instances: int | tuple[tuple[Split, int], ...] | None = None
     audit_with: str = "watcher"
     budgets: tuple[float, ...] = (0.01, 0.05)
     replicates: int = 2000
@@ -125,14 +126,14 @@ class Plan:
         """Yield every episode whose thresholds are known: by monitor and budget, as `threshold_name` names them."""
         for setting in self.settings:
             for split in self.splits:
-                for task in self._tasks(setting_named(setting), split):
+                for task in self._tasks(setting_named(setting), split, self._most(split)):
                     yield from self._of_task(setting, task, split, thresholds or {})
 
     def calibration(self) -> Iterator[Episode]:
         """Yield the honest episodes that thresholds are frozen on, all of them under the constitution alone."""
         alone = ProtocolPlan(BASELINE, (BASELINE,))
         for setting in self.settings:
-            for task in self._tasks(setting_named(setting), "calibrate"):
+            for task in self._tasks(setting_named(setting), "calibrate", None):
                 for seed in range(self.seeds):
                     yield Episode(setting, task, Policy("honest"), alone, self.monitors, seed, "calibrate")
 
@@ -140,9 +141,13 @@ class Plan:
         """Whether a protocol has a budget, and so needs a frozen threshold."""
         return any(protocol.budget is not None for protocol in self.protocols)
 
-    def _tasks(self, setting: Setting, split: Split) -> list[str]:
+    def _most(self, split: Split) -> int | None:
+        if isinstance(self.instances, tuple):
+            return dict(self.instances).get(split)
+        return None if split == "calibrate" else self.instances
+
+    def _tasks(self, setting: Setting, split: Split, most: int | None) -> list[str]:
         names = [task.name for task in setting.tasks(split)]
-        most = None if split == "calibrate" else self.instances
         return [name for name in names if most is None or int(name.rpartition("-")[2]) < most]
 
     def _of_task(self, setting: str, task: str, split: Split, thresholds: Mapping[str, float]) -> Iterator[Episode]:
