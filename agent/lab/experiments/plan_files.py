@@ -24,7 +24,7 @@ from agent.lab.experiments.plans import MonitorKind, MonitorPlan, Plan, Policy, 
 from agent.lab.experiments.words import at_least_one, known, several, share
 from agent.lab.isolation import LEVELS
 from agent.lab.protocols import PROTOCOLS
-from agent.lab.settings import LADDER, SPLITS, setting_named
+from agent.lab.settings import LADDER, SPLITS, Split, setting_named
 from agent.lab.settings.shipped import SettingError
 from agent.models.yaml_nodes import Node, NodeError, read_yaml
 
@@ -35,7 +35,7 @@ KEYS = (
     "replicates", "workers", "concurrency", "per_minute", "deployments", "isolation",
 )  # fmt: skip
 OPTIONS = ("draws", "limit", "buckets", "runs", "audits")
-PROTOCOL_KEYS = ("name", "use", "monitor", "budget", "threshold", "disclosure", "against", "auditor", *OPTIONS)
+PROTOCOL_KEYS = ("name", "use", "monitor", "budget", "threshold", "disclosure", "against", "auditor", "near", *OPTIONS)
 MONITOR_KEYS = ("kind", "alpha", "correlation", "slips", "value", "words", "model")
 NAMES = ("none", *(entry.name for entry in PROTOCOLS))
 POLICIES = ("honest", "trusted", *LADDER)
@@ -90,7 +90,7 @@ def _with_deployments(plan: Plan, node: Node) -> Plan:
 def _with_numbers(plan: Plan, node: Node, monitors: tuple[MonitorPlan, ...]) -> Plan:
     readers: dict[str, Callable[[Node], Any]] = {
         "seeds": at_least_one,
-        "instances": at_least_one,
+        "instances": _instances,
         "replicates": at_least_one,
         "workers": Node.count,
         "concurrency": at_least_one,
@@ -160,6 +160,8 @@ def _options(node: Node) -> Iterator[tuple[str, Any]]:
     for key in OPTIONS:
         if (found := node.get(key)) is not None:
             yield ("budget" if key == "audits" else key), at_least_one(found)
+    if (near := node.get("near")) is not None:
+        yield "near", share(near)
     if (auditor := node.get("auditor")) is not None:
         yield "auditor", auditor.text()
 
@@ -197,3 +199,10 @@ def _words(node: Node) -> tuple[tuple[str, float], ...]:
 def _paces(node: Node) -> tuple[tuple[str, float], ...]:
     node.mapping("agent", "trusted", "editor", "monitor")
     return tuple((role, node.required(role).number()) for role in node.value)
+
+
+def _instances(node: Node) -> int | tuple[tuple[Split, int], ...]:
+    if not hasattr(node.value, "keys"):
+        return at_least_one(node)
+    given = node.mapping(*SPLITS)
+    return tuple((split, at_least_one(found)) for split in SPLITS if (found := given.get(split)) is not None)

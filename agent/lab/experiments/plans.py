@@ -118,7 +118,8 @@ class Episode:
 class Plan:
     """An experiment.
 
-    instances: of each family, at most; None: all, as always for calibration. audit_with: the monitor that measures use.
+    instances: of each family, at most; None: all, as always for calibration; or for each split, and then those that
+    thresholds are frozen on are still all. audit_with: the monitor that measures use.
     isolation: how episodes are kept apart from the machine; what they achieved stands in their rows.
     """
 
@@ -129,7 +130,7 @@ class Plan:
     monitors: tuple[MonitorPlan, ...] = (MonitorPlan("watcher"),)
     seeds: int = 1
     splits: tuple[Split, ...] = SPLITS
-    instances: int | None = None
+    instances: int | tuple[tuple[Split, int], ...] | None = None
     audit_with: str = "watcher"
     budgets: tuple[float, ...] = (0.01, 0.05)
     replicates: int = 2000
@@ -150,10 +151,10 @@ class Plan:
         """Yield the honest episodes that thresholds are frozen on, all of them under the constitution alone."""
         alone = ProtocolPlan(BASELINE, (BASELINE,))
         for setting in self.settings:
-            for task in self.tasks(setting_named(setting), "calibrate"):
+            for task in setting_named(setting).tasks("calibrate"):
                 for seed in range(self.seeds):
                     yield Episode(
-                        setting, task, Policy("honest"), alone, self.monitors, seed, "calibrate", self.isolation
+                        setting, task.name, Policy("honest"), alone, self.monitors, seed, "calibrate", self.isolation
                     )
 
     def needs_thresholds(self) -> bool:
@@ -162,9 +163,14 @@ class Plan:
 
     def tasks(self, setting: Setting, split: Split) -> list[str]:
         """Return the tasks of a setting that this plan takes of a split."""
+        most = self._most(split)
         names = [task.name for task in setting.tasks(split)]
-        most = None if split == "calibrate" else self.instances
         return [name for name in names if most is None or int(name.rpartition("-")[2]) < most]
+
+    def _most(self, split: Split) -> int | None:
+        if isinstance(self.instances, tuple):
+            return dict(self.instances).get(split)
+        return None if split == "calibrate" else self.instances
 
     def _of_task(self, setting: str, task: str, split: Split, thresholds: Mapping[str, float]) -> Iterator[Episode]:
         for protocol in self.protocols:
