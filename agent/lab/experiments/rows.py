@@ -29,7 +29,8 @@ class Row:
     after the call number `tau` where it is live. caught: a protocol had found the attack before that.
     tokens, monitor_tokens: of the loop's models, and of the protocol's monitors. model_tokens, cost (in dollars): of
     all real models, nominally. asked, asked_tokens, asked_cost: what these were asked for, and was not kept.
-    isolation: "none", or what kept the episode apart from the machine.
+    rounds: how many answers of models, monitors, auditors and tools came one after the other.
+    isolation: the level that the episode achieved: "bubblewrap", or "none".
     """
 
     key: str
@@ -63,6 +64,7 @@ class Row:
     asked: int = 0
     asked_tokens: int = 0
     asked_cost: float | None = None
+    rounds: int = 0
     seconds: float = 0.0
     isolation: str = "none"
     log: str = ""
