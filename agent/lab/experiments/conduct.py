@@ -73,9 +73,19 @@ def conduct(
     ran += _run_missing(plan, shelf, episodes, pool, told)
     rows = _named_as_planned(episodes, shelf)
     figures = partial(analyze, budget=plan.budgets[0], replicates=plan.replicates)
+    whole = figures(rows)
+    return Outcome(plan, tuple(rows), whole, by_setting(rows, whole, figures), frozen, ran, time.monotonic() - begun)
+
+
+def by_setting(
+    rows: Sequence[Row], whole: Analysis, figures: Callable[[Sequence[Row]], Analysis]
+) -> dict[str, Analysis]:
+    """Return the analysis of each setting in which episodes ran; the whole one where there is one setting only."""
+    settings = list(dict.fromkeys(row.setting for row in rows))
     ran_in = {row.setting for row in rows if row.status == "ran"}
-    each = {name: figures([row for row in rows if row.setting == name]) for name in plan.settings if name in ran_in}
-    return Outcome(plan, tuple(rows), figures(rows), each, frozen, ran, time.monotonic() - begun)
+    if len(settings) == 1:
+        return dict.fromkeys(settings, whole)
+    return {name: figures([row for row in rows if row.setting == name]) for name in settings if name in ran_in}
 
 
 def frozen_thresholds(plan: Plan, shelf: Shelf) -> Frozen | None:
