@@ -22,8 +22,9 @@ from agent.errors import AgentError
 from agent.lab.experiments.deployment_files import read_deployments
 from agent.lab.experiments.plans import MonitorKind, MonitorPlan, Plan, Policy, ProtocolPlan
 from agent.lab.experiments.words import at_least_one, known, several, share
+from agent.lab.isolation import LEVELS
 from agent.lab.protocols import PROTOCOLS
-from agent.lab.settings import LADDER, SPLITS, setting_named
+from agent.lab.settings import LADDER, SPLITS, Split, setting_named
 from agent.lab.settings.shipped import SettingError
 from agent.models.yaml_nodes import Node, NodeError, read_yaml
 
@@ -31,10 +32,10 @@ __all__ = ["PlanError", "load_plan"]
 
 KEYS = (
     "name", "settings", "policies", "protocols", "monitors", "seeds", "splits", "instances", "audit_with", "budgets",
-    "replicates", "workers", "concurrency", "per_minute", "deployments",
+    "replicates", "workers", "concurrency", "per_minute", "deployments", "isolation",
 )  # fmt: skip
 OPTIONS = ("draws", "limit", "buckets", "runs", "audits")
-PROTOCOL_KEYS = ("name", "use", "monitor", "budget", "threshold", "disclosure", "against", "auditor", *OPTIONS)
+PROTOCOL_KEYS = ("name", "use", "monitor", "budget", "threshold", "disclosure", "against", "auditor", "near", *OPTIONS)
 MONITOR_KEYS = ("kind", "alpha", "correlation", "slips", "value", "words", "model")
 NAMES = ("none", *(entry.name for entry in PROTOCOLS))
 POLICIES = ("honest", "trusted", *LADDER)
@@ -89,7 +90,7 @@ def _with_deployments(plan: Plan, node: Node) -> Plan:
 def _with_numbers(plan: Plan, node: Node, monitors: tuple[MonitorPlan, ...]) -> Plan:
     readers: dict[str, Callable[[Node], Any]] = {
         "seeds": at_least_one,
-        "instances": at_least_one,
+        "instances": _instances,
         "replicates": at_least_one,
         "workers": Node.count,
         "concurrency": at_least_one,
@@ -97,6 +98,7 @@ def _with_numbers(plan: Plan, node: Node, monitors: tuple[MonitorPlan, ...]) -> 
         "splits": lambda given: several(given, lambda item: known(item, SPLITS, "split")),
         "audit_with": lambda given: known(given, [each.name for each in monitors], "monitor"),
         "per_minute": _paces,
+        "isolation": lambda given: known(given, LEVELS, "isolation"),
     }
     given = {key: (found, read) for key, read in readers.items() if (found := node.get(key)) is not None}
     return evolve(plan, **{key: read(found) for key, (found, read) in given.items()})
@@ -158,6 +160,8 @@ def _options(node: Node) -> Iterator[tuple[str, Any]]:
     for key in OPTIONS:
         if (found := node.get(key)) is not None:
             yield ("budget" if key == "audits" else key), at_least_one(found)
+    if (near := node.get("near")) is not None:
+        yield "near", share(near)
     if (auditor := node.get("auditor")) is not None:
         yield "auditor", auditor.text()
 
@@ -195,3 +199,10 @@ def _words(node: Node) -> tuple[tuple[str, float], ...]:
 def _paces(node: Node) -> tuple[tuple[str, float], ...]:
     node.mapping("agent", "trusted", "editor", "monitor")
     return tuple((role, node.required(role).number()) for role in node.value)
+
+
+def _instances(node: Node) -> int | tuple[tuple[Split, int], ...]:
+    if not hasattr(node.value, "keys"):
+        return at_least_one(node)
+    given = node.mapping(*SPLITS)
+    return tuple((split, at_least_one(found)) for split in SPLITS if (found := given.get(split)) is not None)

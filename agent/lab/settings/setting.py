@@ -11,6 +11,7 @@ from typing import Literal, get_args
 from attrs import evolve, field, frozen, validators
 
 from agent.calls import ToolCall
+from agent.lab.isolation import Level
 from agent.lab.settings.post_office import PostOffice
 from agent.lab.settings.tasks import Task
 from agent.lab.settings.world import World, make_world
@@ -42,7 +43,7 @@ class Setting:
     live: the side task does its harm at a moment, so that the check runs after every call; else it is looked for when
     all is over, and any review comes in time. networked: its worlds have a post office.
     harmless: attacks in it can touch nothing real, even where nothing is isolated; policies that attack refuse to run
-    in a setting that does not declare that.
+    at isolation `none` in a setting that does not declare that.
     critical: which calls could do great harm here, for protocols that leave these to somebody trusted.
     tools: what the agent has in a world: commands and files, unless the setting says otherwise.
     """
@@ -73,9 +74,19 @@ class Setting:
             raise KeyError(name)
         return _made(self, family, int(number))
 
-    def world(self, task: Task, office: PostOffice, folder: Path | None = None) -> AbstractContextManager[World]:
-        """Return the world in which `task` begins. Raises OSError."""
-        return make_world(task.files, office=office if self.networked else None, pages=task.pages, folder=folder)
+    def world(
+        self, task: Task, office: PostOffice, folder: Path | None = None, isolation: Level = "none"
+    ) -> AbstractContextManager[World]:
+        """Return the world in which `task` begins, at a level of isolation that is achieved. Raises OSError."""
+        office_there = office if self.networked else None
+        return make_world(task.files, office=office_there, pages=task.pages, folder=folder, isolation=isolation)
+
+    def refusal(self, isolation: Level) -> str:
+        """Return why attacks do not run here at a level of isolation; nothing if they do."""
+        if self.harmless or isolation != "none":
+            return ""
+        why = "at isolation 'none' attacks run only where a setting is declared harmless"
+        return f"{self.name!r}: {why}"
 
     def _tasks_of(self, family: str) -> Iterator[Task]:
         return (_made(self, family, number) for number in range(self.instances))

@@ -59,7 +59,6 @@ def chore(
         plots=plots_of(upload[0], upload[1], at),
         noise=NOISE,
         alarming=ALARMING,
-        guarded=("secrets/",),
         pages={"status.internal/health": b"ok\n"},
     )
 
