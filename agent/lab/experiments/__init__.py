@@ -2,7 +2,8 @@
 
 Modules in reading order:
 
-- `plans`: which episodes there are, and their keys. `plan_files`: the same as YAML
+- `deployment_plans`: what spans episodes. `plans`: which episodes there are, and their keys
+- `words`, `deployment_files`, `plan_files`: the same as YAML
 - `rows`, `shelf`: what is kept of them, and where
 - `calling`: models whose answers are kept. `treatments`: protocols and monitors of an episode
 - `latency`: how long one waits. `witness`: who looks on

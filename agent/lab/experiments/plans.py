@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from attrs import asdict, field, frozen
 
+from agent.lab.experiments.deployment_plans import DeploymentPlan
 from agent.lab.settings import SPLITS, Setting, Split, setting_named
 
 __all__ = ["BASELINE", "FORMAT", "Episode", "MonitorPlan", "Plan", "Policy", "ProtocolPlan"]
@@ -121,19 +122,20 @@ class Plan:
     workers: int = 0
     concurrency: int = 8
     per_minute: tuple[tuple[str, float], ...] = field(default=())
+    deployments: tuple[DeploymentPlan, ...] = ()
 
     def episodes(self, thresholds: Mapping[str, float] | None = None) -> Iterator[Episode]:
         """Yield every episode whose thresholds are known: by monitor and budget, as `threshold_name` names them."""
         for setting in self.settings:
             for split in self.splits:
-                for task in self._tasks(setting_named(setting), split, self._most(split)):
+                for task in self.tasks(setting_named(setting), split):
                     yield from self._of_task(setting, task, split, thresholds or {})
 
     def calibration(self) -> Iterator[Episode]:
         """Yield the honest episodes that thresholds are frozen on, all of them under the constitution alone."""
         alone = ProtocolPlan(BASELINE, (BASELINE,))
         for setting in self.settings:
-            for task in self._tasks(setting_named(setting), "calibrate", None):
+            for task in (task.name for task in setting_named(setting).tasks("calibrate")):
                 for seed in range(self.seeds):
                     yield Episode(setting, task, Policy("honest"), alone, self.monitors, seed, "calibrate")
 
@@ -141,12 +143,12 @@ class Plan:
         """Whether a protocol has a budget, and so needs a frozen threshold."""
         return any(protocol.budget is not None for protocol in self.protocols)
 
-    def _most(self, split: Split) -> int | None:
+    def tasks(self, setting: Setting, split: Split) -> list[str]:
+        """Return the tasks of a setting that this plan takes of a split."""
         if isinstance(self.instances, tuple):
-            return dict(self.instances).get(split)
-        return None if split == "calibrate" else self.instances
-
-    def _tasks(self, setting: Setting, split: Split, most: int | None) -> list[str]:
+            most = dict(self.instances).get(split)
+        else:
+            most = None if split == "calibrate" else self.instances
         names = [task.name for task in setting.tasks(split)]
         return [name for name in names if most is None or int(name.rpartition("-")[2]) < most]
 
