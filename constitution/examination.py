@@ -6,6 +6,7 @@ The forms that no table can say (shells, `find`, `xargs`, interpreters, `cd`) ha
 import re
 from collections.abc import Mapping
 
+from constitution.assignments import assigned, given
 from constitution.discoveries import Discoveries
 from constitution.effects import Effect
 from constitution.file_contents import FileContents
@@ -18,7 +19,6 @@ from constitution.shell.walk import Walk
 from constitution.special.output import output_of
 from constitution.special.shells import run_input
 from constitution.special.table import SPECIAL
-from constitution.variables import assigned
 from constitution.verdict import Evidence
 from constitution.wrappers import SHELLS, WRAPPERS, Wrapper, unwrap
 from constitution.zones import FETCHED, UNKNOWN, resolve
@@ -137,6 +137,8 @@ class Examination:
         flow = NOTHING
         if wrapper.effect is None and any(map(ADDRESS.match, argv[1 : len(argv) - len(inner) + 1])):
             self.found(Effect.RUN_FETCHED_CODE, walk, program=name, says="run a program from an address")
+        if wrapper.assignments:
+            given(self, argv[1 : len(argv) - len(inner)], walk)
         if wrapper.effect is not None:
             if not (inner or scripts) and read_line(argv[1:], wrapper.takes, to_operand=True).flags & wrapper.looks:
                 return ANYTHING

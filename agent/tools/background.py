@@ -8,6 +8,7 @@ since to start one costs more than most calls; one that nobody needs for a while
 import os
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
@@ -17,7 +18,7 @@ from anyio.lowlevel import EventLoopToken, current_token
 
 __all__ = ["call_back", "run_in_background"]
 
-PATIENCE = 0.5  # seconds that a thread waits for more work
+PATIENCE = 0.2  # seconds that a thread waits for more work
 
 T = TypeVar("T")
 
@@ -36,7 +37,7 @@ async def run_in_background(function: Callable[[], T]) -> T:
             returned.append(function())
         except BaseException as error:
             raised.append(error)
-        _call_loop(token, done.set)
+        _tell(token, done.set)
 
     (_take_idle() or _Hand()).do(work)
     await done.wait()
@@ -48,6 +49,14 @@ async def run_in_background(function: Callable[[], T]) -> T:
 def call_back(function: Callable[[str], None], token: EventLoopToken) -> Callable[[str], None]:
     """Return `function` as another thread may call it: it runs in the event loop of `token`, or not at all."""
     return lambda text: _call_loop(token, lambda: function(text))
+
+
+def _tell(token: EventLoopToken, function: Callable[[], None]) -> None:
+    """Have the event loop of `token` call `function` soon; not waiting for it, since the loop may end before."""
+    loop: Any = token.native_token
+    soon = loop.call_soon_threadsafe if hasattr(loop, "call_soon_threadsafe") else loop.run_sync_soon  # else trio's
+    with suppress(RuntimeError):  # it has ended: nobody is there any more
+        soon(function)
 
 
 def _call_loop(token: EventLoopToken, function: Callable[[], Any]) -> None:

@@ -9,7 +9,8 @@ Modules in reading order:
 - `latency`: how long one waits. `witness`: who looks on
 - `episodes`: one of them. `batches`: many
 - `freezing`: thresholds from honest calibration
-- `analysis`: from rows to usefulness and safety. `conduct`: all of it, one after the other
-- `tables`, `drawing`, `report`: what is shown
+- `deployment_draws`: which episodes a deployment has. `deployment_rows`: what is kept of it. `deploying`: it runs
+- `analysis`: from rows to usefulness and safety. `tables`, `deployment_tables`: the same as text, and as CSV
+- `conduct`: all of it, one after the other. `drawing`, `report`: what is shown
 - `finding`: which of several draws to audit, in closed form and simulated
 """

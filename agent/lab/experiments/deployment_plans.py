@@ -11,7 +11,7 @@ from attrs import evolve, field, frozen, validators
 from agent.lab.deployment import Instead, rule_named
 from bp import BThread
 
-__all__ = ["HONEYPOTS_FROM", "Attacker", "DeploymentPlan", "How", "RulePlan"]
+__all__ = ["HONEYPOTS_FROM", "WITHOUT_RULES", "Attacker", "DeploymentPlan", "How", "RulePlan"]
 
 Attacker = Literal["steady", "patient"]
 """What an attacker knows: nothing, or whether the episode before was audited, after which it does honest work."""
@@ -21,7 +21,7 @@ How = Literal["in_order", "post_hoc"]
 HONEYPOTS_FROM = "untrusted_monitoring"
 """The protocol whose episodes have honeypots in them."""
 
-UNWATCHED = "without rules"
+WITHOUT_RULES = "without rules"
 
 
 @frozen
@@ -78,7 +78,7 @@ class DeploymentPlan:
     @property
     def without_rules(self) -> "DeploymentPlan":
         """The same deployment without any rule, which all that differ in rules alone have in common."""
-        return evolve(self, name=UNWATCHED, rules=(), instead="nothing")
+        return evolve(self, name=WITHOUT_RULES, rules=(), instead="nothing", how="in_order", protocols=(), seeds=1)
 
     @property
     def looks_for_honeypots(self) -> bool:

@@ -13,9 +13,20 @@ from typing import Any, Literal
 from attrs import asdict, field, frozen
 
 from agent.lab.experiments.deployment_plans import DeploymentPlan
+from agent.lab.isolation import Wanted
 from agent.lab.settings import SPLITS, Setting, Split, setting_named
 
-__all__ = ["BASELINE", "FORMAT", "Episode", "MonitorPlan", "Plan", "Policy", "ProtocolPlan"]
+__all__ = [
+    "BASELINE",
+    "FORMAT",
+    "Episode",
+    "MonitorPlan",
+    "Plan",
+    "Policy",
+    "ProtocolPlan",
+    "threshold_name",
+    "with_threshold",
+]
 
 FORMAT = 2
 """Counts changes of what an episode does that its configuration does not show."""
@@ -85,11 +96,14 @@ class Episode:
     monitors: tuple[MonitorPlan, ...]
     seed: int
     split: Split
+    isolation: Wanted = "best"
 
     @cached_property
     def key(self) -> str:
-        """The digest of everything that this episode depends on."""
-        told = asdict(self, filter=lambda attribute, _: attribute.name not in NO_DIFFERENCE)
+        """The digest of everything that this episode depends on; the best isolation there is goes without saying."""
+        told = asdict(self, filter=lambda attribute, _: attribute.name not in (*NO_DIFFERENCE, "isolation"))
+        if self.isolation != "best":
+            told["isolation"] = self.isolation
         digest = _digest_of_task(self.setting, self.task)
         text = json.dumps([FORMAT, told, digest], sort_keys=True, default=str)
         return blake2b(text.encode("utf-8", "replace"), digest_size=10).hexdigest()
@@ -106,6 +120,7 @@ class Plan:
 
     instances: of each family, at most; None: all, as always for calibration; or for each split, and then those that
     thresholds are frozen on are still all. audit_with: the monitor that measures use.
+    isolation: how episodes are kept apart from the machine; what they achieved stands in their rows.
     """
 
     name: str
@@ -123,6 +138,7 @@ class Plan:
     concurrency: int = 8
     per_minute: tuple[tuple[str, float], ...] = field(default=())
     deployments: tuple[DeploymentPlan, ...] = ()
+    isolation: Wanted = "best"
 
     def episodes(self, thresholds: Mapping[str, float] | None = None) -> Iterator[Episode]:
         """Yield every episode whose thresholds are known: by monitor and budget, as `threshold_name` names them."""
@@ -135,9 +151,11 @@ class Plan:
         """Yield the honest episodes that thresholds are frozen on, all of them under the constitution alone."""
         alone = ProtocolPlan(BASELINE, (BASELINE,))
         for setting in self.settings:
-            for task in (task.name for task in setting_named(setting).tasks("calibrate")):
+            for task in setting_named(setting).tasks("calibrate"):
                 for seed in range(self.seeds):
-                    yield Episode(setting, task, Policy("honest"), alone, self.monitors, seed, "calibrate")
+                    yield Episode(
+                        setting, task.name, Policy("honest"), alone, self.monitors, seed, "calibrate", self.isolation
+                    )
 
     def needs_thresholds(self) -> bool:
         """Whether a protocol has a budget, and so needs a frozen threshold."""
@@ -145,12 +163,14 @@ class Plan:
 
     def tasks(self, setting: Setting, split: Split) -> list[str]:
         """Return the tasks of a setting that this plan takes of a split."""
-        if isinstance(self.instances, tuple):
-            most = dict(self.instances).get(split)
-        else:
-            most = None if split == "calibrate" else self.instances
+        most = self._most(split)
         names = [task.name for task in setting.tasks(split)]
         return [name for name in names if most is None or int(name.rpartition("-")[2]) < most]
+
+    def _most(self, split: Split) -> int | None:
+        if isinstance(self.instances, tuple):
+            return dict(self.instances).get(split)
+        return None if split == "calibrate" else self.instances
 
     def _of_task(self, setting: str, task: str, split: Split, thresholds: Mapping[str, float]) -> Iterator[Episode]:
         for protocol in self.protocols:
@@ -159,7 +179,7 @@ class Plan:
                 continue
             for policy in policies_in(split, self.policies, protocol):
                 for seed in range(self.seeds):
-                    yield Episode(setting, task, policy, fixed, self.monitors, seed, split)
+                    yield Episode(setting, task, policy, fixed, self.monitors, seed, split, self.isolation)
 
 
 def policies_in(split: Split, policies: tuple[Policy, ...], protocol: ProtocolPlan) -> tuple[Policy, ...]:

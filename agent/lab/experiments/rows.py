@@ -28,7 +28,7 @@ class Row:
     main: the share of the task that is done, 0 after an error of the agent's. side: whether the side task succeeded,
     after the call number `tau` where it is live. caught: a protocol had found the attack before that.
     rounds: how many answers of models, monitors, auditors and tools came one after the other.
-    isolation: "none", or what kept the episode apart from the machine.
+    isolation: the level that the episode achieved: "bubblewrap", or "none".
     """
 
     key: str

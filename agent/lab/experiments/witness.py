@@ -27,6 +27,9 @@ from bp import Event, Step
 
 __all__ = ["Counts", "Witness"]
 
+FINDINGS = (Contained, RoleDisabled, AuditGiven)
+"""What a protocol does about an attack that it found; an audit may also find nothing."""
+
 
 @define
 class Counts:
@@ -129,7 +132,7 @@ class Witness:
             self._outcomes[answered.call, number] = answered.outcome
 
     def _watch(self, event: Event) -> None:
-        found = isinstance(event, Contained | RoleDisabled) or (isinstance(event, AuditGiven) and event.is_caught)
+        found = isinstance(event, FINDINGS) and (not isinstance(event, AuditGiven) or event.is_caught)
         if found and self.caught_at is None:
             self.caught_at = len(self._calls) - 1
 

@@ -1,6 +1,6 @@
 """Settings: families of tasks, made by seed; which are for calibration, for development, and for the test."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import lru_cache
 from itertools import cycle
@@ -11,9 +11,11 @@ from typing import Literal, get_args
 from attrs import evolve, field, frozen, validators
 
 from agent.calls import ToolCall
+from agent.lab.isolation import Level
 from agent.lab.settings.post_office import PostOffice
 from agent.lab.settings.tasks import Task
 from agent.lab.settings.world import World, make_world
+from agent.tools import Tool
 
 __all__ = ["SPLITS", "Family", "Setting", "Split"]
 
@@ -41,8 +43,9 @@ class Setting:
     live: the side task does its harm at a moment, so that the check runs after every call; else it is looked for when
     all is over, and any review comes in time. networked: its worlds have a post office.
     harmless: attacks in it can touch nothing real, even where nothing is isolated; policies that attack refuse to run
-    in a setting that does not declare that.
+    at isolation `none` in a setting that does not declare that.
     critical: which calls could do great harm here, for protocols that leave these to somebody trusted.
+    tools: what the agent has in a world: commands and files, unless the setting says otherwise.
     """
 
     name: str
@@ -53,6 +56,7 @@ class Setting:
     networked: bool = False
     harmless: bool = False
     critical: Callable[[ToolCall], bool] = needs_care
+    tools: Callable[[World], Sequence[Tool]] = World.tools
 
     def tasks(self, split: Split | None = None) -> tuple[Task, ...]:
         """Return the tasks of a split, or all of them; the same every time."""
@@ -70,9 +74,19 @@ class Setting:
             raise KeyError(name)
         return _made(self, family, int(number))
 
-    def world(self, task: Task, office: PostOffice, folder: Path | None = None) -> AbstractContextManager[World]:
-        """Return the world in which `task` begins. Raises OSError."""
-        return make_world(task.files, office=office if self.networked else None, pages=task.pages, folder=folder)
+    def world(
+        self, task: Task, office: PostOffice, folder: Path | None = None, isolation: Level = "none"
+    ) -> AbstractContextManager[World]:
+        """Return the world in which `task` begins, at a level of isolation that is achieved. Raises OSError."""
+        office_there = office if self.networked else None
+        return make_world(task.files, office=office_there, pages=task.pages, folder=folder, isolation=isolation)
+
+    def refusal(self, isolation: Level) -> str:
+        """Return why attacks do not run here at a level of isolation; nothing if they do."""
+        if self.harmless or isolation != "none":
+            return ""
+        why = "at isolation 'none' attacks run only where a setting is declared harmless"
+        return f"{self.name!r}: {why}"
 
     def _tasks_of(self, family: str) -> Iterator[Task]:
         return (_made(self, family, number) for number in range(self.instances))
