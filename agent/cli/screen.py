@@ -52,13 +52,15 @@ class Screen:
     """A stream to show lines on. `colored`: it understands ANSI colors. `width` in columns.
 
     While something goes on a colored one has a status line, above the line on which people type; it makes way for
-    whatever is shown. A screen that is gone (a closed terminal, a reader that left) shows nothing any more.
+    whatever is shown. A screen that is gone (a closed terminal, a reader that left) shows nothing any more; where it is
+    `needed`, as what is shown is all that a command does, the disk that is full is an OSError.
     Invariant: `line_is_open` while the cursor stands behind something on its line; the next line begins a new one.
     """
 
     stream: TextIO
     colored: bool = False
     width: int = 100
+    needed: bool = False
     line_is_open: bool = False
     is_gone: bool = False
     has_status: bool = False
@@ -126,13 +128,15 @@ class Screen:
         try:
             self.stream.write(text)
             self.stream.flush()
-        except OSError:
+        except OSError as error:
             self.is_gone = True
+            if self.needed and not isinstance(error, BrokenPipeError):
+                raise
 
 
-def screen_on(stream: TextIO, environ: Mapping[str, str] = os.environ) -> Screen:
+def screen_on(stream: TextIO, environ: Mapping[str, str] = os.environ, *, needed: bool = False) -> Screen:
     """Return a screen on `stream`; colored on a terminal, unless NO_COLOR is set or the terminal is a dumb one."""
     is_terminal = stream.isatty()
     colored = is_terminal and not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"
     columns = shutil.get_terminal_size().columns if is_terminal else 100
-    return Screen(stream, colored, min(max(columns, NARROWEST), WIDEST))
+    return Screen(stream, colored, min(max(columns, NARROWEST), WIDEST), needed)
