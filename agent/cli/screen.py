@@ -6,7 +6,9 @@ import textwrap
 from collections.abc import Mapping
 from typing import Literal, TextIO
 
-from attrs import define
+from attrs import define, field
+
+from agent.cli.flowing import Flow
 
 __all__ = ["Screen", "Tone", "screen_on", "visible", "visible_lines"]
 
@@ -64,6 +66,7 @@ class Screen:
     line_is_open: bool = False
     is_gone: bool = False
     has_status: bool = False
+    flow: Flow = field(factory=lambda: Flow(MARGIN, WIDEST))
 
     def status(self, text: str) -> None:
         """Show what goes on just now, in the place of what was shown of that before; only where there are colors."""
@@ -90,7 +93,9 @@ class Screen:
         """Show a piece of text as it comes, under a label when it begins; the next line begins a new one."""
         self.clear_status()
         first = "" if self.line_is_open else f"{label:{MARGIN}}"
-        self._write(self.painted(first + f"\n{'':{MARGIN}}".join(visible_lines(text)), tone))
+        if not self.line_is_open:
+            self.flow = Flow(MARGIN, self.width, column=MARGIN)
+        self._write(self.painted(first + self.flow.add(visible_lines(text)), tone))
         self.line_is_open = True
 
     def line(self, text: str = "", tone: Tone = "plain") -> None:
