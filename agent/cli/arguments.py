@@ -9,6 +9,8 @@ EXIT_CODES = """\
 exit codes: 0 completed, 1 failed, 2 usage or configuration, 3 limit, 4 stopped, 5 waits for approval,
 6 replay differs, 130 aborted by Ctrl-C, 143 by SIGTERM; check: 0 allow, 10 ask, 11 deny; verify: 0 holds, 1 does not"""
 
+NAMING = ("DIR", "FILE", "ID", "NAME")
+
 RUN_NOTES = """\
 Standard output is the final text and nothing else (with --json: the records of the log, one JSON object per line);
 progress, questions and errors go to standard error. A line with the word "stop" on standard input stops the run,
@@ -252,11 +254,31 @@ class _Parser(argparse.ArgumentParser):
     def __init__(self, **options: Any) -> None:
         super().__init__(**options, allow_abbrev=False)
 
+    def add_argument(self, *names: str, **options: Any) -> argparse.Action:
+        """Take an argument. What names something is no empty text, as a shell makes of a variable that is not set."""
+        if options.get("metavar") in NAMING and options.get("default") != "":
+            options.setdefault("type", _named)
+        return super().add_argument(*names, **options)
+
+    def parse_known_args(self, *arguments: Any) -> tuple[argparse.Namespace, list[str]]:  # type: ignore[override]
+        """Take no argument that this command does not know; argparse would leave it to the whole program to say so."""
+        found, unknown = super().parse_known_args(*arguments)
+        if unknown:
+            quotes = "" if unknown[0].startswith("-") else " (a text of several words stands in quotes)"
+            self.error(f"unrecognized arguments: {' '.join(unknown)}{quotes}")
+        return found, unknown
+
     def error(self, message: str) -> NoReturn:
         """Leave with the code for wrong usage."""
         from agent.cli.mistakes import Mistake
 
         raise Mistake(f"{message}; see {self.prog} --help")
+
+
+def _named(text: str) -> str:
+    if not text.strip():
+        raise argparse.ArgumentTypeError("an empty text names nothing; leave the option out, or give it a value")
+    return text
 
 
 class _Version(argparse.Action):
