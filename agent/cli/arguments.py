@@ -40,6 +40,7 @@ def make_parser() -> argparse.ArgumentParser:
     _add_view(commands)
     _add_verify(commands)
     _add_experiment(commands)
+    _add_score(commands)
     _add_tools(commands)
     _add_presets(commands)
     _add_listing(commands)
@@ -163,6 +164,16 @@ def _add_experiment(commands: Any) -> None:
     experiment.add_argument("--workers", type=int, metavar="N", help="processes; 0: this one alone")
 
 
+def _add_score(commands: Any) -> None:
+    score = _add_command(commands, "score", "have monitors score finished logs; what is known is not asked")
+    score.add_argument("log", metavar="LOG", nargs="+", help="logs, folders of logs, or beginnings of runs' ids")
+    _add_monitors(score)
+    score.add_argument("--auditor", metavar="NAME=WHAT", help="who audits the most suspicious: like --monitor")
+    score.add_argument("--audits", type=int, default=1, metavar="N", help="how many logs are audited (default: 1)")
+    score.add_argument("--by", default="", metavar="NAME", help="by which monitor's scores (default: the first)")
+    score.add_argument("--json", action="store_true", help="print one JSON object per log and monitor")
+
+
 def _add_tools(commands: Any) -> None:
     tools = _add_command(commands, "tools", "show the tools, their parameters, and where they come from")
     _add_preset(tools)
@@ -213,6 +224,10 @@ def _add_laboratory(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--role", action="append", default=[], metavar="ROLE=MODEL", help="the model of another role: trusted, editor"
     )
+    _add_monitors(parser)
+
+
+def _add_monitors(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--monitor",
         action="append",
