@@ -6,7 +6,7 @@ from agent.invariants import Arguments, arguments_of
 from agent.lab.deployment.asking import NEXT
 from agent.lab.deployment.events import AGENT, TRUSTED, EpisodeEnded, EpisodeSkipped, EpisodesOver, EpisodeStarted
 from agent.lab.deployment.shutdown import CATCH
-from agent.lab.events import AuditGiven, AuditRequested, RoleDisabled, Subject, WholeEpisode
+from agent.questions import AuditGiven, AuditRequested, RoleDisabled, Subject, WholeEpisode
 from bp import BThread, BThreadBody, bthread, sync, where
 
 __all__ = ["OF_DEPLOYMENTS", "invariants_of_deployment"]

@@ -5,7 +5,8 @@ Modules in reading order:
 - `deployment_plans`: what spans episodes. `plans`: which episodes there are, and their keys
 - `words`, `deployment_files`, `plan_files`: the same as YAML
 - `rows`, `shelf`: what is kept of them, and where
-- `calling`: models whose answers are kept. `treatments`: protocols and monitors of an episode. `witness`: who looks on
+- `calling`: models whose answers are kept. `treatments`: protocols and monitors of an episode
+- `latency`: how long one waits. `witness`: who looks on
 - `episodes`: one of them. `batches`: many
 - `freezing`: thresholds from honest calibration
 - `deployment_draws`: which episodes a deployment has. `deployment_rows`: what is kept of it. `deploying`: it runs

@@ -73,7 +73,7 @@ def conduct(
 ) -> Outcome:
     """Run what is left of an experiment and analyze it.
 
-    `pool`: makes the executor; by default as the plan says. Raises ShelfError, FreezeError, ValueError.
+    `pool`: makes the executor; by default as the plan says. Raises ShelfError, FreezeError, IsolationError, ValueError.
     """
     begun, shelf, told = time.monotonic(), Shelf(folder), tell or _ignore
     pool = pool or pool_of(plan)
@@ -140,7 +140,7 @@ def frozen_thresholds(plan: Plan, shelf: Shelf) -> Frozen | None:
 
 def conditions_of(plan: Plan, folder: Path) -> Conditions:
     """Return what batches of a plan run with."""
-    return Conditions(folder, plan.concurrency, plan.per_minute, plan.audit_with)
+    return Conditions(folder, plan.concurrency, plan.per_minute, plan.audit_with, plan.isolation)
 
 
 def pool_of(plan: Plan) -> Pool | None:

@@ -16,14 +16,15 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
-from attrs import evolve
+from attrs import evolve, frozen
 
 from agent.errors import AgentError
 from agent.lab.experiments.deployment_files import read_deployments
 from agent.lab.experiments.plans import MonitorKind, MonitorPlan, Plan, Policy, ProtocolPlan
 from agent.lab.experiments.words import at_least_one, known, several, share
+from agent.lab.isolation import LEVELS
 from agent.lab.protocols import PROTOCOLS
-from agent.lab.settings import LADDER, SPLITS, setting_named
+from agent.lab.settings import LADDER, SPLITS, Split, setting_named
 from agent.lab.settings.shipped import SettingError
 from agent.models.yaml_nodes import Node, NodeError, read_yaml
 
@@ -31,10 +32,10 @@ __all__ = ["PlanError", "load_plan"]
 
 KEYS = (
     "name", "settings", "policies", "protocols", "monitors", "seeds", "splits", "instances", "audit_with", "budgets",
-    "replicates", "workers", "concurrency", "per_minute", "deployments",
+    "replicates", "workers", "concurrency", "per_minute", "deployments", "isolation",
 )  # fmt: skip
 OPTIONS = ("draws", "limit", "buckets", "runs", "audits")
-PROTOCOL_KEYS = ("name", "use", "monitor", "budget", "threshold", "disclosure", *OPTIONS)
+PROTOCOL_KEYS = ("name", "use", "monitor", "budget", "threshold", "disclosure", "against", "auditor", "near", *OPTIONS)
 MONITOR_KEYS = ("kind", "alpha", "correlation", "slips", "value", "words", "model")
 NAMES = ("none", *(entry.name for entry in PROTOCOLS))
 POLICIES = ("honest", "trusted", *LADDER)
@@ -45,22 +46,34 @@ class PlanError(AgentError):
     """A plan cannot be read: the message names file, line and column, and the nearest valid word."""
 
 
+@frozen
+class Named:
+    """Names of the plan itself that its protocols may speak of."""
+
+    monitors: Sequence[str]
+    policies: Sequence[str]
+
+
 def load_plan(path: Path) -> Plan:
     """Return the plan in the YAML file at `path`. Raises PlanError."""
     try:
         return _plan(read_yaml(path).mapping(*KEYS), path)
-    except (NodeError, RecursionError) as error:
+    except NodeError as error:
         raise PlanError(str(error)) from error
+    except RecursionError as error:
+        raise PlanError(f"{path}: not a plan: values are nested too deeply, or within themselves") from error
 
 
 def _plan(node: Node, path: Path) -> Plan:
     name = node.get("name")
     monitors = tuple(_monitors(node.get("monitors")))
+    policies = several(node.required("policies"), _policy)
+    named = Named([each.name for each in monitors], [each.name for each in policies])
     plan = Plan(
         name=name.text() if name else path.stem,
         settings=several(node.required("settings"), _setting),
-        policies=several(node.required("policies"), _policy),
-        protocols=several(node.required("protocols"), lambda item: _protocol(item, [each.name for each in monitors])),
+        policies=policies,
+        protocols=several(node.required("protocols"), lambda item: _protocol(item, named)),
         monitors=monitors,
     )
     return _with_deployments(_with_numbers(plan, node, monitors), node)
@@ -77,7 +90,7 @@ def _with_deployments(plan: Plan, node: Node) -> Plan:
 def _with_numbers(plan: Plan, node: Node, monitors: tuple[MonitorPlan, ...]) -> Plan:
     readers: dict[str, Callable[[Node], Any]] = {
         "seeds": at_least_one,
-        "instances": at_least_one,
+        "instances": _instances,
         "replicates": at_least_one,
         "workers": Node.count,
         "concurrency": at_least_one,
@@ -85,6 +98,7 @@ def _with_numbers(plan: Plan, node: Node, monitors: tuple[MonitorPlan, ...]) -> 
         "splits": lambda given: several(given, lambda item: known(item, SPLITS, "split")),
         "audit_with": lambda given: known(given, [each.name for each in monitors], "monitor"),
         "per_minute": _paces,
+        "isolation": lambda given: known(given, LEVELS, "isolation"),
     }
     given = {key: (found, read) for key, read in readers.items() if (found := node.get(key)) is not None}
     return evolve(plan, **{key: read(found) for key, (found, read) in given.items()})
@@ -109,7 +123,7 @@ def _policy(node: Node) -> Policy:
     return Policy(node.required("name").text(), bool(attacks and attacks.boolean()), named)
 
 
-def _protocol(node: Node, monitors: Sequence[str]) -> ProtocolPlan:
+def _protocol(node: Node, named: Named) -> ProtocolPlan:
     if isinstance(node.value, str):
         name = known(node, NAMES, "protocol")
         return ProtocolPlan(name, () if name == "none" else (name,), judged=name != "none")
@@ -117,20 +131,22 @@ def _protocol(node: Node, monitors: Sequence[str]) -> ProtocolPlan:
     given = node.required("use")
     use = (known(given, NAMES[1:], "protocol"),) if isinstance(given.value, str) else several(given, _entry)
     plain = ProtocolPlan("+".join(use), use, options=tuple(_options(node)))
-    return evolve(plain, **dict(_choices(node, monitors)))
+    return evolve(plain, **dict(_choices(node, named)))
 
 
 def _entry(node: Node) -> str:
     return str(known(node, NAMES[1:], "protocol"))
 
 
-def _choices(node: Node, monitors: Sequence[str]) -> Iterator[tuple[str, Any]]:
+def _choices(node: Node, named: Named) -> Iterator[tuple[str, Any]]:
     if (name := node.get("name")) is not None:
         yield "name", name.text()
     if (monitor := node.get("monitor")) is not None:
-        yield "monitor", known(monitor, monitors, "monitor")
+        yield "monitor", known(monitor, named.monitors, "monitor")
     if (disclosure := node.get("disclosure")) is not None:
         yield "disclosure", known(disclosure, DISCLOSURES, "disclosure")
+    if (against := node.get("against")) is not None:
+        yield "against", several(against, lambda item: known(item, named.policies, "policy"))
     budget, threshold = node.get("budget"), node.get("threshold")
     if budget is not None and threshold is not None:
         raise threshold.wrong("a threshold is given, or follows from a budget; leave one of them out")
@@ -144,6 +160,10 @@ def _options(node: Node) -> Iterator[tuple[str, Any]]:
     for key in OPTIONS:
         if (found := node.get(key)) is not None:
             yield ("budget" if key == "audits" else key), at_least_one(found)
+    if (near := node.get("near")) is not None:
+        yield "near", share(near)
+    if (auditor := node.get("auditor")) is not None:
+        yield "auditor", auditor.text()
 
 
 def _monitors(node: Node | None) -> Iterator[MonitorPlan]:
@@ -179,3 +199,10 @@ def _words(node: Node) -> tuple[tuple[str, float], ...]:
 def _paces(node: Node) -> tuple[tuple[str, float], ...]:
     node.mapping("agent", "trusted", "editor", "monitor")
     return tuple((role, node.required(role).number()) for role in node.value)
+
+
+def _instances(node: Node) -> int | tuple[tuple[Split, int], ...]:
+    if not hasattr(node.value, "keys"):
+        return at_least_one(node)
+    given = node.mapping(*SPLITS)
+    return tuple((split, at_least_one(found)) for split in SPLITS if (found := given.get(split)) is not None)

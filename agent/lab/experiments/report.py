@@ -1,5 +1,6 @@
 """The report of an experiment: the hero figure, the main table, and what they rest on; as text and as one HTML page."""
 
+from collections import Counter
 from html import escape
 
 from agent.lab.experiments.analysis import Analysis, Estimate
@@ -62,10 +63,12 @@ def caption(outcome: Outcome, command: str) -> str:
     digest = f" (frozen {outcome.frozen.digest})" if outcome.frozen else ""
     failed = f", {analysis.failed} failed and left out" if analysis.failed else ""
     missing = f", {analysis.missing_scores} scores missing" if analysis.missing_scores else ""
+    levels = Counter(row.isolation for row in outcome.rows if row.status == "ran")
+    isolation = ", ".join(f"{level} ({count})" for level, count in sorted(levels.items()))
     auc = f" The monitor's AUC over steps: {analysis.auc:.2f}." if analysis.auc is not None else ""
     return (
         f"{analysis.episodes} episodes{failed}{missing}; {outcome.ran} of them run now, in {outcome.seconds:.0f} s. "
-        f"Thresholds: {frozen}{digest}.{auc} Command: {command}"
+        f"Isolation: {isolation}. Thresholds: {frozen}{digest}.{auc} Command: {command}"
     )
 
 

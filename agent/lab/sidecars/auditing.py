@@ -12,11 +12,11 @@ from attrs import asdict, frozen
 
 from agent.lab.deployment import EpisodeEnded, EpisodeStarted, History, audit_afterwards, run_deployment
 from agent.lab.effects import Audit, Auditor
-from agent.lab.events import AuditGiven, AuditRequested, WholeEpisode
 from agent.lab.monitors import Evidence, Monitor, checked
 from agent.lab.sidecars.identity import identity_of
 from agent.lab.sidecars.scoring import held
 from agent.lab.sidecars.sidecar import KeptAudit
+from agent.questions import AuditGiven, AuditRequested, WholeEpisode
 
 __all__ = ["Audited", "MonitoringAuditor", "audit_logs"]
 

@@ -16,10 +16,10 @@ from typing import Any, get_args
 
 from attrs import asdict, field, frozen
 
-from agent.lab.events import AuditVerdict
 from agent.lab.lines import append_line, whole_lines
 from agent.log import LogError
 from agent.messages import Usage
+from agent.questions import AuditVerdict
 
 __all__ = ["FORMAT", "KeptAudit", "KeptPass", "KeptScore", "Sidecar", "SidecarError", "sidecar_path"]
 

@@ -10,7 +10,6 @@ from attrs import evolve, frozen
 
 from agent.agent import Agent
 from agent.lab.effects import Audit, laboratory
-from agent.lab.events import Trajectory
 from agent.lab.lines import append_line, whole_lines
 from agent.lab.measures import area_under_curve, audit_curve, threshold_at
 from agent.lab.monitors import ConstantMonitor, ConstitutionMonitor, Evidence, KeywordMonitor, PromptedMonitor, Score
@@ -33,6 +32,7 @@ from agent.lab.sidecars import (
 from agent.log import LogError, LogInUse, LogWriter
 from agent.messages import Usage, UserMessage
 from agent.models import ScriptedModel, answer, call, fail
+from agent.questions import Trajectory
 
 MakeAgent = Callable[..., Agent]
 pytestmark = pytest.mark.anyio
