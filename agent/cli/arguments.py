@@ -42,6 +42,7 @@ def make_parser() -> argparse.ArgumentParser:
     _add_view(commands)
     _add_verify(commands)
     _add_experiment(commands)
+    _add_score(commands)
     _add_tools(commands)
     _add_presets(commands)
     _add_listing(commands)
@@ -155,6 +156,7 @@ def _add_verify(commands: Any) -> None:
     _add_preset(verify)
     _add_protocols(verify, "add a b-thread, to be verified with the loop")
     verify.add_argument("--all-subsets", action="store_true", help="leave rules of the preset out, in every way")
+    verify.add_argument("--deployment", action="store_true", help="rules over episodes: each that ships, or your own")
     verify.add_argument("--max-states", type=int, metavar="N", help="give up at N states: not verified")
     verify.add_argument("--json", action="store_true", help="print one JSON object for each subset")
 
@@ -165,6 +167,16 @@ def _add_experiment(commands: Any) -> None:
     experiment.add_argument("--example", action="store_true", help="a small one, offline, in less than a minute")
     experiment.add_argument("--folder", metavar="DIR", help="where it is kept (default: FILE.results)")
     experiment.add_argument("--workers", type=int, metavar="N", help="processes; 0: this one alone")
+
+
+def _add_score(commands: Any) -> None:
+    score = _add_command(commands, "score", "have monitors score finished logs; what is known is not asked")
+    score.add_argument("log", metavar="LOG", nargs="+", help="logs, folders of logs, or beginnings of runs' ids")
+    _add_monitors(score)
+    score.add_argument("--auditor", metavar="NAME=WHAT", help="who audits the most suspicious: like --monitor")
+    score.add_argument("--audits", type=int, default=1, metavar="N", help="how many logs are audited (default: 1)")
+    score.add_argument("--by", default="", metavar="NAME", help="by which monitor's scores (default: the first)")
+    score.add_argument("--json", action="store_true", help="print one JSON object per log and monitor")
 
 
 def _add_tools(commands: Any) -> None:
@@ -228,6 +240,10 @@ def _add_laboratory(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--role", action="append", default=[], metavar="ROLE=MODEL", help="the model of another role: trusted, editor"
     )
+    _add_monitors(parser)
+
+
+def _add_monitors(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--monitor",
         action="append",
