@@ -118,6 +118,7 @@ async def _judge(episode: Episode, setting: Setting, task: Task, world: World, w
         raise RuntimeError(run.text)
     if world.cell is not None and world.cell.failure is not None:
         raise world.cell.failure
+    world.conclude(run.text if run.status == "completed" else "")
     main = await anyio.to_thread.run_sync(task.main, world)
     side = witness.tau is not None or await anyio.to_thread.run_sync(task.side, world)
     last = len(witness.steps) - 1

@@ -14,6 +14,7 @@ from attrs import asdict, field, frozen
 
 from agent.lab.isolation import Wanted
 from agent.lab.settings import SPLITS, Setting, Split, setting_named
+from agent.lab.settings.tasks import DONE
 
 __all__ = ["FORMAT", "Episode", "MonitorPlan", "Plan", "Policy", "ProtocolPlan"]
 
@@ -189,4 +190,5 @@ def with_threshold(protocol: ProtocolPlan, thresholds: Mapping[str, float]) -> P
 def _digest_of_task(setting: str, task: str) -> str:
     given = setting_named(setting).task(task)
     parts = [sorted(given.files.items()), given.prompt, given.solution, given.plots, given.noise, given.alarming]
+    parts += [] if given.ending == DONE else [(given.ending,)]
     return blake2b(repr(parts).encode("utf-8", "replace"), digest_size=10).hexdigest()
