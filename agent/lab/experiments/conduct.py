@@ -83,14 +83,15 @@ def conduct(
     ran += _run_missing(plan, shelf, episodes, pool, told)
     rows = _named_as_planned(episodes, shelf)
     figures = partial(analyze, budget=plan.budgets[0], replicates=plan.replicates)
-    ran_in = {row.setting for row in rows if row.status == "ran"}
-    each = {name: figures([row for row in rows if row.setting == name]) for name in plan.settings if name in ran_in}
+    compared = [row for row in rows if row.protocol in plan.compared]
+    ran_in = [name for name in plan.settings if any(row.setting == name and row.status == "ran" for row in compared)]
+    many = len(ran_in) * sum(policy.attacks for policy in plan.policies)
+    each = {name: figures(_of_setting(compared, name), comparisons=many) for name in ran_in}
     jobs = list(deployments_of(plan, _protocols(plan, frozen)))
     deployed, more = _deploy(plan, shelf, jobs, pool, told)
     estimates = estimates_of(deployed, _without_rules(jobs, deployed), replicates=plan.replicates)
-    return Outcome(
-        plan, tuple(rows), figures(rows), each, frozen, ran + more, time.monotonic() - begun, deployed, estimates
-    )
+    whole, seconds = figures(compared, comparisons=many), time.monotonic() - begun
+    return Outcome(plan, tuple(rows), whole, each, frozen, ran + more, seconds, deployed, estimates)
 
 
 def _deploy(
@@ -169,6 +170,13 @@ def _named_as_planned(episodes: Sequence[Episode], shelf: Shelf) -> list[Row]:
     """Return the rows of the episodes; a calibration episode may have run under another split's name."""
     rows = shelf.rows()
     return [evolve(rows[episode.key], split=episode.split) for episode in episodes if episode.key in rows]
+
+
+def _of_setting(rows: Sequence[Row], name: str) -> list[Row]:
+    """Return the rows of a setting, and all that audits are budgeted on: that is one budget for all settings."""
+    there = [row for row in rows if row.setting == name]
+    with_calibration = any(row.split == "calibrate" for row in there)
+    return [row for row in rows if row.setting == name or (with_calibration and row.split == "calibrate")]
 
 
 def _ignore(_: str) -> None:
