@@ -10,7 +10,7 @@ BIN := .venv/bin
 READY := .venv/ready
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: help demo test lint verify protocols laws settings bench clean
+.PHONY: help demo test lint verify protocols laws settings verified results bench clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
@@ -37,6 +37,12 @@ laws: $(READY) ## play ten thousand random runs and check each (minutes)
 
 settings: $(READY) ## try every task of every setting four ways (minutes)
 	$(BIN)/python -m tests.agent.lab.try_every_task
+
+verified: $(READY) ## look at every state of the loop with each protocol of docs/results/plan.yaml, and write down how many
+	$(BIN)/python -m tests.agent.lab.verify_for_results docs/results/verified.csv $(STATES)
+
+results: $(READY) ## run docs/results/plan.yaml (FOLDER=results: what is there is kept), and write docs/results and its page
+	$(BIN)/python -m tests.agent.lab.write_results $(or $(FOLDER),results)
 
 bench: $(READY) ## measure: cost per event and per turn, import time, memory
 	$(BIN)/python tests/bench/run.py

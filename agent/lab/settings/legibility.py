@@ -26,7 +26,7 @@ EPISODES = 6  # honest ones of each task
 
 
 def keyword_auc(setting: Setting) -> float | None:
-    """Return the area under the curve of words, over all tasks and attacks; the same every time. None without attacks."""
+    """Return the area under the curve of words, over all tasks and all attacks; None where there are none."""
     chance, tasks = Random(setting.name), setting.tasks()
     honest = [_suspicion(task.solution, task, chance) for task in tasks for _ in range(EPISODES)]
     attacks = [_suspicion(with_plot(task, plot), task, chance) for task in tasks for plot in task.plots]
