@@ -87,16 +87,18 @@ def conduct(
     episodes = list(plan.episodes(frozen.thresholds if frozen else {}))
     ran += _run_missing(plan, shelf, episodes, pool, told)
     rows = _named_as_planned(episodes, shelf)
-    figures = partial(analyze, budget=plan.budgets[0], replicates=plan.replicates)
+    compared = [row for row in rows if row.protocol in plan.compared]
+    many = len({row.setting for row in compared if row.status == "ran"}) * sum(each.attacks for each in plan.policies)
+    figures = partial(analyze, budget=plan.budgets[0], replicates=plan.replicates, comparisons=many)
     jobs = list(deployments_of(plan, _protocols(plan, frozen)))
     deployed, more = _deploy(plan, shelf, jobs, pool, told)
     estimates = estimates_of(deployed, _without_rules(jobs, deployed), replicates=plan.replicates)
-    whole, asked = figures(rows), read_spent(folder)
+    whole, asked = figures(compared), read_spent(folder)
     return Outcome(
         plan,
         tuple(rows),
         whole,
-        by_setting(rows, whole, figures),
+        _each_setting(compared, whole, figures),
         frozen,
         ran + more,
         time.monotonic() - begun,
@@ -108,7 +110,7 @@ def conduct(
     )
 
 
-def by_setting(
+def _each_setting(
     rows: Sequence[Row], whole: Analysis, figures: Callable[[Sequence[Row]], Analysis]
 ) -> dict[str, Analysis]:
     """Return the analysis of each setting in which episodes ran; the whole one where there is one setting only."""
@@ -116,7 +118,7 @@ def by_setting(
     ran_in = {row.setting for row in rows if row.status == "ran"}
     if len(settings) == 1:
         return dict.fromkeys(settings, whole)
-    return {name: figures([row for row in rows if row.setting == name]) for name in settings if name in ran_in}
+    return {name: figures(_of_setting(rows, name)) for name in settings if name in ran_in}
 
 
 def _deploy(
@@ -195,6 +197,13 @@ def _named_as_planned(episodes: Sequence[Episode], shelf: Shelf) -> list[Row]:
     """Return the rows of the episodes; a calibration episode may have run under another split's name."""
     rows = shelf.rows()
     return [evolve(rows[episode.key], split=episode.split) for episode in episodes if episode.key in rows]
+
+
+def _of_setting(rows: Sequence[Row], name: str) -> list[Row]:
+    """Return the rows of a setting, and all that audits are budgeted on: that is one budget for all settings."""
+    there = [row for row in rows if row.setting == name]
+    with_calibration = any(row.split == "calibrate" for row in there)
+    return [row for row in rows if row.setting == name or (with_calibration and row.split == "calibrate")]
 
 
 def _ignore(_: str) -> None:

@@ -165,6 +165,12 @@ class Plan:
                 for seed in range(self.seeds):
                     yield Episode(setting, task.name, honest, alone, self.monitors, seed, "calibrate", self.isolation)
 
+    @property
+    def compared(self) -> frozenset[str]:
+        """The names of the protocols that were tried with all policies, and so can be compared in their worst case."""
+        whole = frozenset(protocol.name for protocol in self.protocols if not protocol.against)
+        return whole or frozenset(protocol.name for protocol in self.protocols)
+
     def needs_thresholds(self) -> bool:
         """Whether a protocol has a budget, and so needs a frozen threshold."""
         return any(protocol.budget is not None for protocol in self.protocols)
