@@ -13,7 +13,9 @@ Nothing here does I/O. Reading order:
   `python_code`, `lexicon`: inline code. `variables`: those that change what commands do.
 - `special/`: forms that no table can say: `search`, `output`, `builtins`, `shells`, `code`, `contents`, `later`,
   `settings`, and their `table`.
-- `examination`: one simple command becomes findings. `judgement`: findings become a verdict.
+- `phrases` (how an effect is said), `discoveries` (what was found), `file_contents` (files that a
+  command makes), `rows` (applying the tables), `assignments`, `examination`: one simple command becomes findings.
+- `judgement`: findings become a verdict.
 - `granting`: what a person has to say so that something is allowed.
 - `checks`, `mentioned`: single questions about an action or a command.
 """
