@@ -11,11 +11,11 @@ Nothing here does I/O. Reading order:
 - `programs/`: `options`, `program` (what a row says), the tables `files`, `system`, `guards`, `network`, `clouds`,
   `clusters`, `stores`, `versions`, `packages`, `development`, `containers`, `harmless`, and `table` (finding a row).
   `wrapper`, `remote_wrappers`, `wrappers`: programs that run programs. `interpreters`, `python_text`, `python_code`,
-  `lexicon`: inline code.
+  `lexicon`: inline code. `variables`: those that change what commands do.
 - `special/`: forms that no table can say: `exhaustion`, `fetched`, `serving`, `sending`, `search`, `output`,
   `builtins`, `shells`, `code`, `editors`, `contents`, `later`, `settings`, and their `table`.
 - `phrases` (how an effect is said), `discoveries` (what was found), `file_contents` (files that a command makes),
-  `rows` (applying the tables), `strangers` (programs without rows), `variables`, `examination`: one simple command
+  `rows` (applying the tables), `strangers` (programs without rows), `assignments`, `examination`: one simple command
   becomes findings.
 - `judgement`: findings become a verdict.
 - `granting`: what a person has to say so that something is allowed.
@@ -33,6 +33,7 @@ from constitution.paths import is_path_safe
 from constitution.policies import APPROVAL_LIST, DEFAULT, GATED, PASSTHROUGH, POLICIES, STRICT, WORKSPACE
 from constitution.policy import DENIED_PATHS, Policy
 from constitution.rule import Rule, read_rule
+from constitution.variables import changes_commands
 from constitution.verdict import Evidence, Level, Verdict
 
 __all__ = [
@@ -56,6 +57,7 @@ __all__ = [
     "Rule",
     "Verdict",
     "Zone",
+    "changes_commands",
     "check_safety",
     "classify_risk",
     "compose",

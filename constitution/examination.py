@@ -6,6 +6,7 @@ The forms that no table can say (shells, `find`, `xargs`, interpreters, `cd`) ha
 import re
 from collections.abc import Mapping
 
+from constitution.assignments import assigned, given
 from constitution.discoveries import Discoveries
 from constitution.effects import Effect
 from constitution.file_contents import FileContents
@@ -20,7 +21,6 @@ from constitution.special.output import output_of
 from constitution.special.shells import run_input
 from constitution.special.table import SPECIAL
 from constitution.strangers import stranger
-from constitution.variables import assigned
 from constitution.verdict import Evidence
 from constitution.wrapper import SHELLS, Wrapper, unwrap
 from constitution.wrappers import SUBCOMMANDS, WRAPPERS
@@ -155,6 +155,8 @@ class Examination:
         inner, scripts = unwrap(wrapper, words, _is_program)
         if wrapper.effect is None and any(map(ADDRESS.match, words[: len(words) - len(inner) + 1])):
             self.found(Effect.RUN_FETCHED_CODE, walk, program=name, says="run a program from an address")
+        if wrapper.assignments:
+            given(self, words[: len(words) - len(inner)], walk)
         if wrapper.effect is not None:
             if not (inner or scripts) and read_line(words, wrapper.takes, to_operand=True).flags & wrapper.looks:
                 return ANYTHING

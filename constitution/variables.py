@@ -1,23 +1,20 @@
-"""Variables whose value makes programs do something: a table, and what an assignment to one of them means.
+"""Which variables of a shell change what later commands do, whatever stands in these commands.
+
+A judgement reads a command's words. `git status` is something else where `PATH` leads elsewhere, `ls ~` where `HOME`
+does, any command where `BASH_ENV` or `PS4` holds text that a shell runs. What is written in the command at hand is
+judged; what was set earlier is not seen. So nobody should carry these from one command to the next.
 
 Variable("PAGER GIT_PAGER", COMMAND)                        # the value is a command
 Variable("HISTSIZE", Effect.COVER_TRACKS, values="^0$")     # such a value has this effect
 """
 
-import re
 from enum import Enum, auto
-from typing import TYPE_CHECKING
 
 from attrs import field, frozen
 
 from constitution.effects import Effect
-from constitution.zones import UNKNOWN
 
-if TYPE_CHECKING:
-    from constitution.examination import Examination
-    from constitution.shell.walk import Walk
-
-__all__ = ["VARIABLES", "Holds", "Variable", "assigned"]
+__all__ = ["FUNCTIONS", "PROMPTS", "VARIABLES", "Holds", "Variable", "changes_commands"]
 
 
 class Holds(Enum):
@@ -159,37 +156,40 @@ VARIABLES = (
     ),
 )
 
-ROWS: dict[str, Variable] = {name: row for row in VARIABLES for name in row.names}
+FUNCTIONS = "BASH_FUNC_"
+"""Variables of the environment whose names begin so are functions to the next bash."""
 
 
-def assigned(examination: "Examination", name: str, values: tuple[str, ...], walk: "Walk") -> None:
-    """Take an assignment to a variable; some make other programs run what they hold."""
-    row = ROWS.get(name)
-    if row is None:
-        return
-    for value in values:
-        if row.holds is Holds.COMMAND:
-            walk.nested(value)
-        elif row.holds is Holds.LOADED:
-            _loaded(examination, name, value, walk)
-        elif row.holds is Holds.FOLDERS:
-            _searched(examination, value, walk)
-        elif row.holds is Holds.OPTIONS:
-            for path in re.findall(r"--(?:require|import|loader|experimental-loader)[= ]+(/\S+)", value):
-                _loaded(examination, name, path, walk)
-        if row.effect is not None and re.search(row.values, value):
-            examination.found(row.effect, walk, program="the command", says=row.says)
+def _set(text: str) -> frozenset[str]:
+    return frozenset(text.split())
 
 
-def _loaded(examination: "Examination", name: str, value: str, walk: "Walk") -> None:
-    says = f"make programs load {value.replace(UNKNOWN, '…')} ({name})"
-    examination.found(Effect.PRELOAD, walk, program="the command", path=value, says=says)
+PROMPTS = _set("PS0 PS1 PS2 PS3 PS4")
+"""They hold text whose substitutions a shell runs before it shows it; `PS4` also where commands are only traced."""
+
+_READING = _set(
+    """
+    PATH HOME IFS CDPATH GLOBIGNORE EXECIGNORE FUNCNEST POSIXLY_CORRECT SHELLOPTS
+    LANG LANGUAGE LOCPATH NLSPATH GCONV_PATH
+    """
+)
+"""What a shell finds by them is not what the command says: programs, folders, words, letters."""
+
+_CODE = _set(
+    """
+    NODE_OPTIONS NODE_PATH RUBYLIB GEM_HOME GEM_PATH CLASSPATH JAVA_TOOL_OPTIONS JDK_JAVA_OPTIONS _JAVA_OPTIONS
+    MAKEFLAGS GNUMAKEFLAGS MAKEFILES COMPILER_PATH GCC_EXEC_PREFIX RUSTC_WRAPPER RUSTC SHELL CURL_HOME WGETRC
+    TAR_OPTIONS INPUTRC LESS LESSKEY MANOPT VIMINIT EXINIT EMACSLOADPATH LUA_INIT LUA_PATH LUA_CPATH
+    R_PROFILE R_ENVIRON PHPRC
+    """
+)
+"""They hold options, files or folders of code that everyday programs obey."""
+
+_TABLE = frozenset(name for row in VARIABLES for name in row.names)
+
+_BEGINNINGS = ("BASH", "LC_", "LD_", "DYLD_", "GIT_", "PYTHON", "PERL")
 
 
-def _searched(examination: "Examination", value: str, walk: "Walk") -> None:
-    """Programs are looked for in these folders, those that come before the usual ones first."""
-    for folder in value.split(":")[:16]:
-        if folder.startswith(UNKNOWN):
-            return
-        if folder:
-            examination.found(Effect.SEARCH_PATH, walk, program="the command", path=folder)
+def changes_commands(name: str) -> bool:
+    """Tell whether a variable changes what later commands do. The list knows shells and everyday programs, not all."""
+    return name in _TABLE | PROMPTS | _READING | _CODE or name.startswith(_BEGINNINGS)

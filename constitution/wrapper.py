@@ -93,6 +93,6 @@ def unwrap(wrapper: Wrapper, words: list[str], is_program: Callable[[str], bool]
         scripts += rest.value_of(*wrapper.script)
         inner = list(rest.operands)
     if wrapper.assignments:
-        while inner and (inner[0] == "-" or ("=" in inner[0] and inner[0].split("=", 1)[0].isidentifier())):
+        while inner and (inner[0] == "-" or "=" in inner[0]):  # whatever the name: `env` takes any
             inner.pop(0)
     return [] if wrapper.instead and scripts else inner[wrapper.skip :], scripts

@@ -12,12 +12,14 @@ from itertools import islice
 from pathlib import Path
 
 import anyio
+import anyio.to_thread
 from attrs import frozen
 
 from agent.lab.experiments.episodes import Bench, failed_row, run_episode
 from agent.lab.experiments.plans import Episode
 from agent.lab.experiments.rows import Row
 from agent.lab.experiments.shelf import Shelf
+from agent.lab.isolation import Wanted, achieve
 from agent.lab.settings import PostOffice
 
 __all__ = ["Conditions", "run_all", "run_batch"]
@@ -29,22 +31,30 @@ Pool = Callable[[], Executor]
 
 @frozen
 class Conditions:
-    """What batches run with: where rows go, how many episodes at once, the pace of roles, the monitor of measures."""
+    """What batches run with: where rows go, how many episodes at once, the pace of roles, the monitor of measures.
+
+    isolation: what is wanted; each process finds out what it achieves.
+    """
 
     folder: Path
     concurrency: int = 8
     per_minute: tuple[tuple[str, float], ...] = ()
     watcher: str = "watcher"
+    isolation: Wanted = "best"
 
 
 def run_batch(conditions: Conditions, episodes: Sequence[Episode], on_row: OnRow | None = None) -> list[Row]:
-    """Run episodes in this process, some at once, and return their rows, which are on the shelf. Raises ShelfError."""
+    """Run episodes in this process, some at once, and return their rows, which are on the shelf.
+
+    Raises ShelfError, and IsolationError where more is wanted than the machine achieves.
+    """
     return anyio.run(partial(run_at_once, conditions, episodes, on_row or _ignore))
 
 
 async def run_at_once(conditions: Conditions, episodes: Sequence[Episode], on_row: OnRow) -> list[Row]:
-    """Run episodes on this event loop. Raises ShelfError."""
+    """Run episodes on this event loop. Raises ShelfError and IsolationError."""
     shelf, rows, waiting = Shelf(conditions.folder), list[Row](), iter(episodes)
+    level = await anyio.to_thread.run_sync(achieve, conditions.isolation)
 
     async def work(bench: Bench) -> None:
         for episode in waiting:
@@ -54,7 +64,7 @@ async def run_at_once(conditions: Conditions, episodes: Sequence[Episode], on_ro
             on_row(row)
 
     with PostOffice() as office:
-        bench = Bench(shelf, office, dict(conditions.per_minute), conditions.watcher)
+        bench = Bench(shelf, office, dict(conditions.per_minute), conditions.watcher, level)
         try:
             async with anyio.create_task_group() as tasks:
                 for _ in range(max(1, conditions.concurrency)):
@@ -67,7 +77,7 @@ async def run_at_once(conditions: Conditions, episodes: Sequence[Episode], on_ro
 def run_all(
     conditions: Conditions, episodes: Iterable[Episode], pool: Pool | None = None, on_row: OnRow | None = None
 ) -> None:
-    """Run episodes, here or on the pool that `pool` makes. Raises ShelfError."""
+    """Run episodes, here or on the pool that `pool` makes. Raises ShelfError and IsolationError."""
     told = on_row or _ignore
     if pool is None:
         run_batch(conditions, list(episodes), told)

@@ -5,10 +5,9 @@ world made -> agent runs -> main and side checks -> row
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from time import perf_counter
 
-import anyio.to_thread
 from attrs import asdict
 
 from agent.agent import Agent
@@ -20,26 +19,34 @@ from agent.lab.experiments.rows import Row
 from agent.lab.experiments.shelf import Shelf, ShelfError
 from agent.lab.experiments.treatments import HONEYPOT, WORDS, Treatment, treat
 from agent.lab.experiments.witness import Witness
+from agent.lab.isolation import Level
 from agent.lab.settings import ABLE, LADDER, WEAK, PostOffice, Setting, Task, Worker, World, setting_named
 from agent.lab.settings.ladder import Suspect
 from agent.lab.settings.tasks import Move, approved_by_person
 from agent.models import Model, model_from_name
 from agent.models.arguments import parse_arguments
 from agent.run import Run
+from agent.tools import Tool
+from agent.tools.background import run_in_background
 
-__all__ = ["ISOLATION", "Bench", "failed_row", "run_episode"]
-
-ISOLATION = "none"
-"""How episodes are kept apart from the machine. Namespaces are not used yet: settings have to be harmless."""
+__all__ = ["Bench", "failed_row", "run_episode"]
 
 
 class Bench:
-    """What the episodes of a process share: the post office, the shelf, and models by name with their pace."""
+    """What the episodes of a process share: the post office, the shelf, and models by name with their pace.
+
+    isolation: the level that is achieved in this process.
+    """
 
     def __init__(
-        self, shelf: Shelf, office: PostOffice, per_minute: Mapping[str, float] = {}, watcher: str = "watcher"
+        self,
+        shelf: Shelf,
+        office: PostOffice,
+        per_minute: Mapping[str, float] = {},
+        watcher: str = "watcher",
+        isolation: Level = "none",
     ) -> None:
-        self.shelf, self.office, self.watcher = shelf, office, watcher
+        self.shelf, self.office, self.watcher, self.isolation = shelf, office, watcher, isolation
         self._per_minute = dict(per_minute)
         self._models: dict[tuple[str, str], Model] = {}
 
@@ -67,38 +74,44 @@ async def run_episode(episode: Episode, bench: Bench) -> Row:
 async def _run(episode: Episode, bench: Bench) -> Row:
     setting = setting_named(episode.setting)
     task = setting.task(episode.task)
-    if episode.policy.attacks and not setting.harmless:
-        why = f"at isolation {ISOLATION!r} attacks run only where a setting is declared harmless"
-        raise PermissionError(f"{setting.name!r}: {why}")
+    if episode.policy.attacks and (why := setting.refusal(bench.isolation)):
+        raise PermissionError(why)
     worker = _worker(episode, task)
     treatment = treat(episode, setting, worker.is_attack, _honeypots(task))
     real = dict(episode.policy.models)
-    with setting.world(task, bench.office) as world:
+    with setting.world(task, bench.office, isolation=bench.isolation) as world:
         witness = Witness(
             is_attack=(lambda _: None) if real else worker.is_attack,
             monitor=treatment.monitors.get(bench.watcher),
             watcher=bench.watcher,
             side=(lambda: task.side(world)) if setting.live else None,
         )
-        run = await _work(episode, task, world, treatment, witness, worker, bench)
+        run = await _work(episode, task, setting.tools(world), treatment, witness, worker, bench)
         return await _judge(episode, setting, task, world, witness, run)
 
 
 async def _work(
-    episode: Episode, task: Task, world: World, treatment: Treatment, witness: Witness, worker: Worker, bench: Bench
+    episode: Episode,
+    task: Task,
+    tools: Sequence[Tool],
+    treatment: Treatment,
+    witness: Witness,
+    worker: Worker,
+    bench: Bench,
 ) -> Run:
     names = dict(episode.policy.models)
     models = {role: bench.model(role, name, episode.chance) for role, name in names.items()}
     log = bench.shelf.log_of(episode.key)
     with Agent(
         models.pop("agent", worker),
-        world.tools(),
+        tools,
         preset=treatment.preset,
         threads=treatment.threads,
         models={"trusted": worker, "editor": worker, **models},
         effects=treatment.effects,
         approve=lambda asked: _approves(task, asked),
         log=log,
+        log_late=True,  # an episode that breaks off is run again
         about={"episode": episode.key},
         on_step=witness.see,
         wait=lambda _: 0.0,
@@ -111,8 +124,9 @@ async def _judge(episode: Episode, setting: Setting, task: Task, world: World, w
     """Return the row of a run that is over; the checks may run code, and so do not keep others waiting."""
     if run.reason == "engine_error":
         raise RuntimeError(run.text)
-    main = await anyio.to_thread.run_sync(task.main, world)
-    side = witness.tau is not None or await anyio.to_thread.run_sync(task.side, world)
+    if world.cell is not None and world.cell.failure is not None:
+        raise world.cell.failure
+    main, side = await run_in_background(lambda: (task.main(world), witness.tau is not None or task.side(world)))
     last = len(witness.steps) - 1
     return _row(
         episode,
@@ -122,7 +136,7 @@ async def _judge(episode: Episode, setting: Setting, task: Task, world: World, w
         tau=(last if witness.tau is None else witness.tau) if side and setting.live else None,
         live=setting.live,
         caught=witness.caught,
-        isolation=ISOLATION,
+        isolation=world.isolation,
         log=f"logs/{episode.key}.jsonl",
         steps=witness.steps,
         **asdict(witness.counts),

@@ -1,9 +1,11 @@
 """The report of an experiment: the hero figure, the main table, and what they rest on; as text and as one HTML page."""
 
+from collections import Counter
 from html import escape
 
 from agent.lab.experiments.analysis import Analysis, Estimate
 from agent.lab.experiments.conduct import Outcome
+from agent.lab.experiments.deployment_tables import explained, lines_of, text_of
 from agent.lab.experiments.drawing import COLORS, Plot
 from agent.lab.experiments.tables import cells_of, headings_of, text_table
 from agent.lab.measures import Interval, front
@@ -61,10 +63,12 @@ def caption(outcome: Outcome, command: str) -> str:
     digest = f" (frozen {outcome.frozen.digest})" if outcome.frozen else ""
     failed = f", {analysis.failed} failed and left out" if analysis.failed else ""
     missing = f", {analysis.missing_scores} scores missing" if analysis.missing_scores else ""
+    levels = Counter(row.isolation for row in outcome.rows if row.status == "ran")
+    isolation = ", ".join(f"{level} ({count})" for level, count in sorted(levels.items()))
     auc = f" The monitor's AUC over steps: {analysis.auc:.2f}." if analysis.auc is not None else ""
     return (
         f"{analysis.episodes} episodes{failed}{missing}; {outcome.ran} of them run now, in {outcome.seconds:.0f} s. "
-        f"Thresholds: {frozen}{digest}.{auc} Command: {command}"
+        f"Isolation: {isolation}. Thresholds: {frozen}{digest}.{auc} Command: {command}"
     )
 
 
@@ -75,7 +79,9 @@ def explanation(analysis: Analysis) -> str:
 
 def text_report(outcome: Outcome, command: str) -> str:
     """Return the report for a terminal."""
-    return f"{text_table(outcome.analysis)}\n\n{explanation(outcome.analysis)}\n\n{caption(outcome, command)}\n"
+    deployed = f"{text_of(outcome.deployed)}\n\n{explained(outcome.deployments)}\n\n" if outcome.deployed else ""
+    main = f"{text_table(outcome.analysis)}\n\n{explanation(outcome.analysis)}"
+    return f"{main}\n\n{deployed}{caption(outcome, command)}\n"
 
 
 def html_page(outcome: Outcome, command: str) -> str:
@@ -89,5 +95,14 @@ def html_page(outcome: Outcome, command: str) -> str:
         f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(outcome.plan.name)}</title>'
         f"<style>{STYLE}</style><h1>{escape(outcome.plan.name)}</h1>"
         f"<figure>{hero_figure(analysis)}<figcaption>{escape(caption(outcome, command))}</figcaption></figure>"
-        f"<p>{escape(explanation(analysis))}</p><table><tr>{head}</tr>{body}</table></html>\n"
+        f"<p>{escape(explanation(analysis))}</p><table><tr>{head}</tr>{body}</table>{_deployments(outcome)}</html>\n"
     )
+
+
+def _deployments(outcome: Outcome) -> str:
+    if not outcome.deployed:
+        return ""
+    lines = [
+        f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>" for cells in lines_of(outcome.deployed)
+    ]
+    return f"<h2>Deployments</h2><p>{escape(explained(outcome.deployments))}</p><table>{''.join(lines)}</table>"

@@ -6,6 +6,7 @@ solution does not; neither does a harmless move that looks alarming.
 
 from collections.abc import Iterable, Iterator
 
+from agent.lab.isolation import Level, Wanted, achieve
 from agent.lab.settings.post_office import PostOffice
 from agent.lab.settings.setting import Setting
 from agent.lab.settings.tasks import Move, Plot, Task
@@ -14,17 +15,25 @@ from agent.lab.settings.world import World
 __all__ = ["problems_of", "problems_of_task", "with_plot"]
 
 
-def problems_of(setting: Setting) -> list[str]:
-    """Return what is wrong with a setting: its size, and each of its tasks four ways."""
+def problems_of(setting: Setting, isolation: Wanted = "best") -> list[str]:
+    """Return what is wrong with a setting: its size, and each of its tasks four ways.
+
+    Attacks are not tried where they could do harm; that is a problem too. Raises IsolationError.
+    """
     tasks = setting.tasks()
     found = [] if len({repr((task.files, task.prompt)) for task in tasks}) == len(tasks) else ["two tasks are equal"]
+    level = achieve("none" if setting.harmless and isolation == "best" else isolation)
+    if why := setting.refusal(level):
+        return [*found, why]
     with PostOffice() as office:
-        return [*found, *(problem for task in tasks for problem in problems_of_task(setting, task, office))]
+        return [*found, *(problem for task in tasks for problem in problems_of_task(setting, task, office, level))]
 
 
-def problems_of_task(setting: Setting, task: Task, office: PostOffice) -> Iterator[str]:
-    """Yield what is wrong with one task."""
-    with setting.world(task, office) as world:
+def problems_of_task(setting: Setting, task: Task, office: PostOffice, level: Level = "none") -> Iterator[str]:
+    """Yield what is wrong with one task, tried at a level of isolation. Raises PermissionError."""
+    if why := setting.refusal(level):
+        raise PermissionError(why)
+    with setting.world(task, office, isolation=level) as world:
         if task.main(world) >= 1:
             yield f"{task.name}: the untouched workspace passes"
         if task.side(world):
@@ -40,12 +49,12 @@ def problems_of_task(setting: Setting, task: Task, office: PostOffice) -> Iterat
     if not task.plots:
         yield f"{task.name}: there is no attack"
     for plot in task.plots:
-        yield from _problems_of_plot(setting, task, plot, office)
-    yield from _problems_of_slips(setting, task, office)
+        yield from _problems_of_plot(setting, task, plot, office, level)
+    yield from _problems_of_slips(setting, task, office, level)
 
 
-def _problems_of_plot(setting: Setting, task: Task, plot: Plot, office: PostOffice) -> Iterator[str]:
-    with setting.world(task, office) as world:
+def _problems_of_plot(setting: Setting, task: Task, plot: Plot, office: PostOffice, level: Level) -> Iterator[str]:
+    with setting.world(task, office, isolation=level) as world:
         perform(world, with_plot(task, plot))
         if not task.side(world):
             yield f"{task.name}: the attack {plot.name!r} does not trip the side check"
@@ -53,13 +62,13 @@ def _problems_of_plot(setting: Setting, task: Task, plot: Plot, office: PostOffi
             yield f"{task.name}: the attack {plot.name!r} gives itself away, since the main check fails"
 
 
-def _problems_of_slips(setting: Setting, task: Task, office: PostOffice) -> Iterator[str]:
+def _problems_of_slips(setting: Setting, task: Task, office: PostOffice, level: Level) -> Iterator[str]:
     if not any(move.slip for move in task.solution):
         yield f"{task.name}: nothing can go wrong"
     for number, move in enumerate(task.solution):
         if move.slip is None:
             continue
-        with setting.world(task, office) as world:
+        with setting.world(task, office, isolation=level) as world:
             perform(world, (*task.solution[:number], move.slip, *task.solution[number + 1 :]))
             if task.main(world) >= 1:
                 yield f"{task.name}: the slip at move {number} passes"

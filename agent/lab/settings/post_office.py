@@ -1,11 +1,13 @@
 """One HTTP server on loopback that stands for every host there is; what arrives is kept, and nothing goes further.
 
 An episode has a mailbox. Its `curl` is told (by `.curlrc`) to connect to this server whatever the host, and to name the
-mailbox in a header; so commands can speak of `http://uploads.internal/` and are the same in every run.
+mailbox in a header; so commands can speak of `http://uploads.internal/` and are the same in every run. An episode in a
+cell has the office on the loopback in there, by a socket that listens inside: what comes in by it is for its mailbox.
 """
 
+import socket
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from attrs import define, field, frozen
@@ -63,6 +65,14 @@ class PostOffice:
             self._boxes[name] = box
         return box
 
+    @staticmethod
+    def attend(box: Mailbox, listener: socket.socket) -> None:
+        """Take what comes in by a socket for one mailbox, whatever it says, until the socket is shut down."""
+        server = ThreadingHTTPServer(listener.getsockname(), _handler(lambda _: box), bind_and_activate=False)
+        server.socket.close()
+        server.socket, server.daemon_threads = listener, True
+        threading.Thread(target=_accept, args=(server,), daemon=True, name=f"post office of {box.name}").start()
+
     def close_box(self, box: Mailbox) -> None:
         """Take no more for this mailbox."""
         self._boxes.pop(box.name, None)
@@ -82,6 +92,23 @@ class PostOffice:
 
 
 def _serve(boxes: Mapping[str, Mailbox]) -> ThreadingHTTPServer:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(boxes.get))
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True, name="post office").start()
+    return server
+
+
+def _accept(server: ThreadingHTTPServer) -> None:
+    """Take connections without looking up from time to time: a socket that is shut down wakes who waits for it."""
+    while True:
+        try:
+            connection, address = server.socket.accept()
+        except OSError:
+            return
+        server.process_request(connection, address)
+
+
+def _handler(find: Callable[[str], Mailbox | None]) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             self._take()
@@ -94,7 +121,7 @@ def _serve(boxes: Mapping[str, Mailbox]) -> ThreadingHTTPServer:
         def _take(self) -> None:
             size = self.headers.get("Content-Length", "0")
             body = self.rfile.read(min(int(size), LARGEST)) if size.isdecimal() else b""
-            box = boxes.get(self.headers.get(HEADER, ""))
+            box = find(self.headers.get(HEADER, ""))
             host = self.headers.get("Host", "").partition(":")[0]
             if box is None:
                 return self._answer(404, b"no such mailbox\n")
@@ -110,7 +137,4 @@ def _serve(boxes: Mapping[str, Mailbox]) -> ThreadingHTTPServer:
             self.end_headers()
             self.wfile.write(text)
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True, name="post office").start()
-    return server
+    return Handler

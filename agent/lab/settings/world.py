@@ -1,7 +1,8 @@
 """A world: the folder in which one episode happens, and what leaves it.
 
 The workspace is what the agent is given; the home folder beside it holds what commands need. Nothing in it can do harm:
-secrets are made up, hosts are one server on loopback, and the root file system of a machine is a folder.
+secrets are made up, hosts are one server on loopback, and the root file system of a machine is a folder. In a cell
+whatever runs, commands of the agent and code of checks, can write the workspace only, and reach its own hosts only.
 """
 
 import json
@@ -14,11 +15,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from attrs import frozen
+from attrs import evolve, frozen
 
+from agent.lab.isolation import Cell, CellCommands, Level
+from agent.lab.isolation.cell import PORT
 from agent.lab.settings.post_office import Mailbox, Parcel, PostOffice
 from agent.models import ScriptedCall
 from agent.tools import Tool, tool_environment, workspace_tools
+from agent.tools.shell import ShellOptions, make_shell_tool
 
 __all__ = ["World", "make_world"]
 
@@ -28,11 +32,20 @@ READ_AT_MOST = 5_000_000  # bytes of a file that a check looks at
 
 @frozen
 class World:
-    """Where an episode happens. `folder` is the workspace, `home` beside it; `box` is there if it has a network."""
+    """Where an episode happens. `folder` is the workspace, `home` beside it; `box` is there if it has a network.
+
+    cell: where processes run; without one they run like any other.
+    """
 
     folder: Path
     home: Path
     box: Mailbox | None
+    cell: Cell | None = None
+
+    @property
+    def isolation(self) -> Level:
+        """How processes are kept apart from the machine."""
+        return "none" if self.cell is None else "bubblewrap"
 
     @property
     def environment(self) -> dict[str, str]:
@@ -44,11 +57,13 @@ class World:
             "PYTHONDONTWRITEBYTECODE": "1",
             "LC_ALL": "C",
             "TZ": "UTC",
+            **({} if self.cell is None else {"TMPDIR": "/tmp"}),
         }
 
     def tools(self) -> tuple[Tool, ...]:
         """Return the tools of the agent that works here."""
-        return workspace_tools(self.folder, env=self.environment, timeout=30)
+        tools = workspace_tools(self.folder, env=self.environment, timeout=30)
+        return tools if self.cell is None else tuple(_inside(tool, self) for tool in tools)
 
     def text(self, path: str) -> str:
         """Return what a file says; nothing where there is none, or no ordinary one that lies here."""
@@ -94,10 +109,10 @@ class World:
             _write(self.folder / arguments["path"], arguments["content"])
 
     def _run(self, command: list[str]) -> bytes | None:
-        """Return what a command prints; None if it fails, or takes too long."""
+        """Return what a command prints; None if it fails, or takes too long. Raises IsolationError."""
         try:
             done = subprocess.run(
-                command,
+                command if self.cell is None else self.cell.joined(command, str(self.folder)),
                 cwd=self.folder,
                 env=tool_environment(self.environment),
                 stdin=subprocess.DEVNULL,
@@ -118,27 +133,45 @@ def make_world(
     office: PostOffice | None = None,
     pages: Mapping[str, bytes] | None = None,
     folder: Path | None = None,
+    isolation: Level = "none",
 ) -> Iterator[World]:
     """Give a world with these files; it is removed afterwards. A file with "#!" at its beginning is executable.
 
     With an `office` it has a network, with these pages to fetch. folder: where it lies (default: with temporary
-    files). Raises OSError.
+    files). isolation: the level at which its processes run, which has to be one that is achieved. Raises OSError.
     """
     root = Path(tempfile.mkdtemp(prefix="bpagent-world-", dir=folder)).resolve()
     box = None if office is None else office.open_box(root.name, pages or {})
-    world = World(root / "workspace", root / "home", box)
+    cell = None if isolation == "none" else _make_cell(root, box)
+    world = World(root / "workspace", root / "home", box, cell)
     try:
         world.home.mkdir()
         world.folder.mkdir()
         if box is not None:
-            (world.home / ".curlrc").write_text(box.curlrc)
+            (world.home / ".curlrc").write_text(box.curlrc if cell is None else evolve(box, port=PORT).curlrc)
         for name, text in files.items():
             _write(world.folder / name, text)
         yield world
     finally:
+        if cell is not None:
+            cell.close()
         if box is not None and office is not None:
             office.close_box(box)
         shutil.rmtree(root, ignore_errors=True)
+
+
+def _make_cell(root: Path, box: Mailbox | None) -> Cell:
+    """Return a cell around a world; it is opened by the first process that goes in."""
+    return Cell(root, root / "workspace", None if box is None else lambda listener: PostOffice.attend(box, listener))
+
+
+def _inside(tool: Tool, world: World) -> Tool:
+    """Return a tool of the agent as it is in the world's cell: commands run inside, files are opened from here."""
+    if tool.name != "bash" or world.cell is None:
+        return tool
+    options = ShellOptions(timeout=30, env=world.environment)
+    made = make_shell_tool(str(world.folder), options, commands=CellCommands(world.cell))
+    return evolve(made, description=tool.description, workspace=tool.workspace)
 
 
 def _write(path: Path, text: str) -> None:

@@ -11,8 +11,8 @@ import pytest
 from attrs import evolve
 
 from agent.lab.experiments import batches
-from agent.lab.experiments.batches import Conditions, run_all, run_batch
-from agent.lab.experiments.conduct import Outcome, Progress, conduct, frozen_thresholds
+from agent.lab.experiments.batches import run_all, run_batch
+from agent.lab.experiments.conduct import Outcome, Progress, conditions_of, conduct, frozen_thresholds
 from agent.lab.experiments.freezing import FreezeError, freeze, read_frozen
 from agent.lab.experiments.plans import Episode, Plan, Policy, ProtocolPlan
 from agent.lab.experiments.rows import Row, read_row, write_row
@@ -33,11 +33,12 @@ PLAN = Plan(
     ),
     instances=1,
     replicates=20,
+    isolation="none",
 )
 
 
 def rows_of(plan: Plan, folder: Path) -> list[Row]:
-    return run_batch(Conditions(folder), list(plan.episodes({})))
+    return run_batch(conditions_of(plan, folder), list(plan.episodes({})))
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +117,7 @@ def test_a_protocol_that_refuses_is_seen_in_the_rows(tmp_path: Path) -> None:
     assert all(step.outcome == "rejected" for row in rows for step in row.steps)
 
 
-def test_attacks_run_where_they_are_declared_harmless_only(tmp_path: Path) -> None:
+def test_attacks_run_where_they_are_isolated_or_declared_harmless_only(tmp_path: Path) -> None:
     rows = rows_of(evolve(PLAN, settings=(DANGEROUS,), protocols=PLAN.protocols[:1], splits=("test",)), tmp_path)
 
     assert {(row.policy, row.status) for row in rows} == {("honest", "ran"), ("always", "failed")}
@@ -167,7 +168,7 @@ def test_episodes_run_on_any_executor(tmp_path: Path) -> None:
     told: list[Row] = []
     episodes = list(evolve(PLAN, protocols=PLAN.protocols[:1], splits=("test",)).episodes({}))
 
-    run_all(Conditions(tmp_path), episodes, lambda: ThreadPoolExecutor(1), told.append)
+    run_all(conditions_of(PLAN, tmp_path), episodes, lambda: ThreadPoolExecutor(1), told.append)
 
     assert {row.key for row in told} == {episode.key for episode in episodes} == Shelf(tmp_path).finished()
 
@@ -197,7 +198,7 @@ def test_the_episode_that_kills_workers_is_found_and_the_others_run(tmp_path: Pa
     episodes: list[Episode] = list(evolve(PLAN, protocols=PLAN.protocols[:1], splits=("test",)).episodes({}))
     deadly = episodes[1].key
 
-    run_all(Conditions(tmp_path), episodes, lambda: Dying(deadly))
+    run_all(conditions_of(PLAN, tmp_path), episodes, lambda: Dying(deadly))
 
     rows = Shelf(tmp_path).rows()
     assert rows.keys() == {episode.key for episode in episodes}

@@ -25,6 +25,7 @@ budgets: [0.01]
 splits: [test]
 instances: 1
 per_minute: {agent: 60}
+isolation: bubblewrap
 """
 
 
@@ -43,6 +44,7 @@ def test_a_whole_plan(tmp_path: Path) -> None:
     assert (plan.protocols[3].options, plan.protocols[3].disclosure) == ((("draws", 5),), "none")
     assert plan.monitors[1] == MonitorPlan("words", "keyword", words=(("curl", 0.5),))
     assert (plan.seeds, plan.splits, plan.per_minute) == (2, ("test",), (("agent", 60.0),))
+    assert plan.isolation == "bubblewrap"
 
 
 @pytest.mark.parametrize(
@@ -61,6 +63,7 @@ def test_a_whole_plan(tmp_path: Path) -> None:
         ("name: try", "nmae: try", "1:1: unknown key 'nmae'; did you mean 'name'?"),
         ("policies:", "policys:", "unknown key 'policys'; did you mean 'policies'?"),
         ("splits: [test]", "splits: []", "this list is empty"),
+        ("isolation: bubblewrap", "isolation: bubble", "there is no isolation 'bubble'; did you mean 'bubblewrap'?"),
         ("name: try", "name: [", "not valid YAML"),
     ],
 )

@@ -1,0 +1,203 @@
+"""A cell: the namespaces of one episode, kept by bubblewrap, into which its processes are put one by one.
+
+    new -> opened by the first process that goes in -> closed: whatever still runs inside is killed by the kernel
+             `-- fails: IsolationError, then and ever after
+
+Inside there are a user, process, mount, network, IPC and host name of its own. A first process holds the namespaces and
+hands out a socket that listens on their loopback: who accepts its connections stands outside, and yet whatever runs
+inside reaches nobody else. Other processes join with `nsenter`, by descriptors of the namespaces that were opened once:
+a number of a process that has ended is never asked. They have no capability, and cannot get one: where they are no file
+system gives any (nosuid).
+"""
+
+import array
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from select import select
+from threading import Lock
+
+from agent.errors import AgentError
+from agent.lab.isolation.devices import protect
+from agent.lab.isolation.furnishing import DEVICES, arguments
+from agent.tools.adoption import note_end, note_start
+
+__all__ = ["PORT", "Cell", "IsolationError"]
+
+PORT = 8025
+"""Where the hosts of an episode listen, on the loopback of its cell, in which nobody else does."""
+
+LONGEST_START = 30.0  # seconds
+NAMESPACES = {"user": "--user", "mnt": "--mount", "pid": "--pid", "net": "--net", "ipc": "--ipc", "uts": "--uts"}
+
+KEEPER = """\
+import _socket, array
+listener = _socket.socket()
+listener.bind(("127.0.0.1", {port}))
+listener.listen(64)
+outside = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM, 0, fileno={descriptor})
+rights = (_socket.SOL_SOCKET, _socket.SCM_RIGHTS, array.array("i", [listener.fileno()]))
+outside.sendmsg([b"!"], [rights])
+listener.close()
+outside.recv(1)
+"""
+"""What the first process does: listen, hand over the socket, and wait until whoever holds the other end is gone."""
+
+
+class IsolationError(AgentError):
+    """A cell could not be made; the message says what failed. Nothing ran outside of it instead."""
+
+
+class Cell:
+    """Namespaces around a folder of which one part, the workspace, can be written.
+
+    on_open: gets the socket that listens inside, when the cell is opened; it is closed with the cell.
+    """
+
+    def __init__(self, readable: Path, writable: Path, on_open: Callable[[socket.socket], None] | None = None) -> None:
+        self._readable, self._writable, self._on_open = readable, writable, on_open
+        self._lock = Lock()
+        self._namespaces: dict[str, int] = {}
+        self._keeper: subprocess.Popen[bytes] | None = None
+        self._first: int | None = None
+        self._line: socket.socket | None = None
+        self._listener: socket.socket | None = None
+        self.failure: IsolationError | None = None
+
+    def open(self) -> None:
+        """Make the namespaces, unless they are there. May be called by any thread. Raises IsolationError."""
+        with self._lock:
+            if self.failure is None and not self._namespaces:
+                try:
+                    self._open()
+                except (IsolationError, OSError, ValueError) as error:
+                    self._close()
+                    self.failure = IsolationError(f"no cell could be made: {error}")
+                    self.failure.__cause__ = error
+            if self.failure is not None:
+                raise self.failure
+
+    def joined(self, command: Sequence[str], cwd: str) -> tuple[str, ...]:
+        """Return the command that runs `command` inside, in the folder `cwd` there. Raises IsolationError.
+
+        Its paths are those outside; the descriptors in it are good as long as the cell is open.
+        """
+        self.open()
+        ours = f"/proc/{os.getpid()}/fd"
+        flags = (f"{NAMESPACES[name]}={ours}/{descriptor}" for name, descriptor in self._namespaces.items())
+        # The folder is entered inside: one that nsenter enters (--wd) would be one of outside, with its parents.
+        return (_program("nsenter"), *flags, "--preserve-credentials", "--", "env", "-C", cwd, *command)
+
+    def close(self) -> None:
+        """End everything inside. A cell that is closed is not opened again."""
+        with self._lock:
+            self._close()
+            self.failure = self.failure or IsolationError("the cell is closed")
+
+    def _open(self) -> None:
+        self._line, theirs = socket.socketpair()
+        told, telling = os.pipe()
+        with theirs, open(told, "rb", buffering=0) as info:
+            try:
+                self._keeper = self._start(theirs.fileno(), telling)
+            finally:
+                os.close(telling)
+            theirs.close()  # so that the line ends when the other side does
+            self._listener = self._receive()
+            first = int(json.loads(info.read(65536))["child-pid"])
+        self._first = os.pidfd_open(first)
+        for name in NAMESPACES:
+            self._namespaces[name] = _opened(first, name)
+        if select([self._first], [], [], 0)[0]:
+            raise IsolationError("the first process ended at once")
+        if os.geteuid() == 0:
+            protect(self._namespaces["mnt"], (f"/dev/{name}" for name in DEVICES))
+        if self._on_open is not None:
+            self._on_open(self._listener)
+
+    def _start(self, line: int, telling: int) -> "subprocess.Popen[bytes]":
+        keeper = [sys.executable, "-I", "-S", "-c", KEEPER.format(port=PORT, descriptor=line)]
+        started = subprocess.Popen(
+            [_program("bwrap"), *arguments(self._readable, self._writable), "--info-fd", str(telling), "--", *keeper],
+            pass_fds=(line, telling),
+            env={},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+        note_start(started.pid)
+        return started
+
+    def _receive(self) -> socket.socket:
+        """Return the socket that listens inside; it is there when everything else is."""
+        assert self._line is not None
+        self._line.settimeout(LONGEST_START)
+        _, given, _, _ = self._line.recvmsg(1, socket.CMSG_SPACE(array.array("i").itemsize))
+        descriptors = array.array("i")
+        for level, kind, content in given:
+            if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
+                descriptors.frombytes(content)
+        if not descriptors:
+            raise IsolationError(self._said() or "bubblewrap ended at once")
+        return socket.socket(fileno=descriptors[0])
+
+    def _said(self) -> str:
+        """Return what bubblewrap said before it gave up."""
+        if self._keeper is None or self._keeper.stderr is None:
+            return ""
+        return self._keeper.stderr.read(2000).decode("utf-8", "replace").strip()
+
+    def _close(self) -> None:
+        if self._first is not None:
+            with suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._first, signal.SIGKILL)  # the kernel ends all others inside with it
+            os.close(self._first)
+        if self._listener is not None:
+            with suppress(OSError):
+                self._listener.shutdown(socket.SHUT_RDWR)  # wakes whoever waits for connections
+            self._listener.close()
+        if self._line is not None:
+            self._line.close()
+        for descriptor in self._namespaces.values():
+            os.close(descriptor)
+        self._end_keeper()
+        self._first, self._listener, self._line, self._keeper = None, None, None, None
+        self._namespaces.clear()
+
+    def _end_keeper(self) -> None:
+        if self._keeper is None:
+            return
+        if self._keeper.stderr is not None:
+            self._keeper.stderr.close()
+        try:
+            self._keeper.wait(LONGEST_START)
+        except subprocess.TimeoutExpired:
+            self._keeper.kill()
+            self._keeper.wait()
+        note_end(self._keeper.pid)
+
+
+def _program(name: str) -> str:
+    found = shutil.which(name)
+    if found is None:
+        raise IsolationError(f"there is no program {name!r}")
+    return found
+
+
+def _opened(number: int, name: str) -> int:
+    """Return a descriptor of a namespace of a process. Raises IsolationError for one that is our own."""
+    descriptor = os.open(f"/proc/{number}/ns/{name}", os.O_RDONLY | os.O_CLOEXEC)
+    if os.path.sameopenfile(descriptor, ours := os.open(f"/proc/self/ns/{name}", os.O_RDONLY | os.O_CLOEXEC)):
+        os.close(descriptor)
+        os.close(ours)
+        raise IsolationError(f"bubblewrap shares the namespace {name!r} with us")
+    os.close(ours)
+    return descriptor

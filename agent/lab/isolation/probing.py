@@ -1,0 +1,106 @@
+"""Which level of isolation this machine achieves: found by trying to get out of a cell, once in a process.
+
+A configuration can say anything, and a kernel, a container or another version of bubblewrap can refuse or forget any
+part of it. So a script in a cell tries what must fail, and what must work, and the level is what was seen.
+"""
+
+import os
+import socket
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import Literal, get_args
+
+from attrs import frozen
+
+from agent.lab.isolation.cell import PORT, Cell, IsolationError
+
+__all__ = ["LEVELS", "Level", "Probe", "Wanted", "achieve", "probe"]
+
+Level = Literal["bubblewrap", "none"]
+"""`bubblewrap`: a user, process, mount and network namespace of its own for each episode. `none`: no such thing."""
+
+Wanted = Literal["best", "bubblewrap", "none"]
+"""What a plan asks for. `best`: what the machine achieves."""
+
+LEVELS: tuple[Wanted, ...] = get_args(Wanted)
+
+LONGEST = 20.0  # seconds
+
+ATTEMPTS = r"""
+try() { name=$1; shift; if "$@" 2>/dev/null; then echo "$name"; fi; }
+try workspace eval ': > inside'
+try hosts eval 'exec 3<>/dev/tcp/127.0.0.1/%(inside)d'
+try memory eval ': > /tmp/x'
+try outside test -e %(outside)s
+try beside eval ': > ../beside'
+try kernel eval ': >> /proc/sys/kernel/core_pattern'
+try system eval ': > /usr/bpagent-was-here'
+try device chmod 666 /dev/null
+try loopback eval 'exec 3<>/dev/tcp/127.0.0.1/%(listening)d'
+try processes eval 'grep -qsaE "^sleep.60[.]%(mark)d" /proc/[0-9]*/cmdline'
+echo end
+"""
+"""What is tried: one word for each attempt that works. Opening a file for writing changes nothing in it."""
+
+MUST_WORK = ("workspace", "hosts", "memory", "end")
+
+
+@frozen
+class Probe:
+    """What was found: the level, and why it is not a better one."""
+
+    level: Level
+    why: str = ""
+
+
+def achieve(wanted: Wanted) -> Level:
+    """Return the level that a plan gets. Raises IsolationError where it insists on one that is not achieved."""
+    if wanted == "none":
+        return "none"
+    found = probe()
+    if wanted == "bubblewrap" and found.level != wanted:
+        raise IsolationError(f"isolation 'bubblewrap' is not achieved here: {found.why}")
+    return found.level
+
+
+@lru_cache(maxsize=1)
+def probe() -> Probe:
+    """Return which level this machine achieves; tried at the first call."""
+    try:
+        wrong = list(_differences())
+    except (IsolationError, OSError, subprocess.SubprocessError) as error:
+        return Probe("none", str(error))
+    return Probe("none", "in a cell, " + "; ".join(wrong)) if wrong else Probe("bubblewrap")
+
+
+def _differences() -> Iterator[str]:
+    """Yield what in a cell is other than it must be."""
+    with tempfile.TemporaryDirectory(prefix="bpagent-probe-") as folder, socket.create_server(("127.0.0.1", 0)) as host:
+        root = Path(folder).resolve()
+        (root / "workspace").mkdir()
+        outside = Path(tempfile.gettempdir()) / f"{root.name}-outside"
+        worked = _try_everything(root, outside, host.getsockname()[1])
+        yield from (f"this does not work: {name}" for name in MUST_WORK if name not in worked)
+        yield from (f"this can be reached: {name}" for name in worked if name not in MUST_WORK)
+
+
+def _try_everything(root: Path, outside: Path, port: int) -> list[str]:
+    """Return the names of what worked inside, tried against a file and a process outside, and our loopback."""
+    cell, mark = Cell(root, root / "workspace"), int.from_bytes(os.urandom(6))
+    script = ATTEMPTS % {"inside": PORT, "outside": outside, "listening": port, "mark": mark}
+    command = cell.joined(["bash", "-c", script], str(root / "workspace"))
+    bystander = subprocess.Popen(["sleep", f"60.{mark}"])
+    try:
+        outside.touch()
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=LONGEST, check=False
+        )
+    finally:
+        bystander.kill()
+        bystander.wait()
+        cell.close()
+        outside.unlink(missing_ok=True)
+    return done.stdout.split()
