@@ -85,7 +85,7 @@ def conduct(
     figures = partial(analyze, budget=plan.budgets[0], replicates=plan.replicates)
     ran_in = {row.setting for row in rows if row.status == "ran"}
     each = {name: figures([row for row in rows if row.setting == name]) for name in plan.settings if name in ran_in}
-    jobs = list(deployments_of(plan, _protocols(plan, frozen)))
+    jobs = list(deployments_of(_with_thresholds(plan, frozen), _protocols(plan, frozen)))
     deployed, more = _deploy(plan, shelf, jobs, pool, told)
     estimates = estimates_of(deployed, _without_rules(jobs, deployed), replicates=plan.replicates)
     return Outcome(
@@ -109,6 +109,17 @@ def _deploy(
     rows = kept.rows()
     named = {(job.deployment.name, job.key): evolve(rows[job.key], deployment=job.deployment.name) for job in jobs}
     return tuple(named.values()), ran
+
+
+def _with_thresholds(plan: Plan, frozen: Frozen | None) -> Plan:
+    """Return a plan whose rules over episodes have their thresholds."""
+    if frozen is None:
+        return plan
+    fixed = tuple(
+        evolve(each, rules=tuple(rule.with_threshold(frozen.thresholds, plan.audit_with) for rule in each.rules))
+        for each in plan.deployments
+    )
+    return evolve(plan, deployments=fixed)
 
 
 def _protocols(plan: Plan, frozen: Frozen | None) -> tuple[ProtocolPlan, ...]:
