@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from attrs import evolve
 
+from agent.lab.experiments.batches import Conditions
 from agent.lab.experiments.conduct import Outcome, conduct
-from agent.lab.experiments.deploying import EpisodeFailed, outcome_of, verdict_of
+from agent.lab.experiments.deploying import EpisodeFailed, deploy_all, outcome_of, verdict_of
 from agent.lab.experiments.deployment_draws import deployments_of
 from agent.lab.experiments.deployment_plans import DeploymentPlan, RulePlan
 from agent.lab.experiments.deployment_rows import DeploymentRow, DeploymentShelf
@@ -18,7 +19,7 @@ from agent.lab.experiments.deployment_tables import explained, markdown_of, text
 from agent.lab.experiments.plan_files import PlanError, load_plan
 from agent.lab.experiments.plans import MonitorPlan, Plan, Policy, ProtocolPlan
 from agent.lab.experiments.rows import Row, Step
-from agent.lab.experiments.shelf import ShelfError
+from agent.lab.experiments.shelf import Shelf, ShelfError
 
 SMALL = "tests.agent.lab.experiments.settings:SMALL"
 BROKEN = "tests.agent.lab.experiments.settings:BROKEN"
@@ -115,6 +116,25 @@ def test_what_a_killed_process_left_of_a_row_is_run_again(conducted: tuple[Path,
 
     assert again.deployments == first.deployments
     assert all(line.endswith("}") for line in shelf.path.read_text().splitlines())
+
+
+def test_what_was_finished_before_an_interruption_is_kept(tmp_path: Path) -> None:
+    jobs = list(deployments_of(PLAN, PLAN.protocols))
+    told: list[DeploymentRow] = []
+
+    def interrupt(row: DeploymentRow) -> None:
+        told.append(row)
+        if len(told) == 3:
+            raise TimeoutError("enough for today")
+
+    with pytest.raises(TimeoutError):
+        deploy_all(Conditions(tmp_path, concurrency=1), jobs, interrupt)
+
+    kept, ran = DeploymentShelf(tmp_path).rows(), Shelf(tmp_path).rows()
+    assert list(kept) == [row.key for row in told]
+    again = conduct(PLAN, tmp_path)
+    assert again.ran == len(Shelf(tmp_path).rows()) - len(ran)  # no episode twice
+    assert DeploymentShelf(tmp_path).path.read_text().count("\n") == len(jobs)
 
 
 def test_post_hoc_comes_to_the_same_as_in_order_where_policies_ignore_history(tmp_path: Path) -> None:

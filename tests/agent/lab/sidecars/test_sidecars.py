@@ -10,6 +10,8 @@ from attrs import evolve, frozen
 
 from agent.agent import Agent
 from agent.lab.effects import Audit, laboratory
+from agent.lab.experiments.batches import Conditions, run_at_once
+from agent.lab.experiments.plans import MonitorPlan, Plan, Policy, ProtocolPlan
 from agent.lab.lines import append_line, whole_lines
 from agent.lab.measures import area_under_curve, audit_curve, threshold_at
 from agent.lab.monitors import ConstantMonitor, ConstitutionMonitor, Evidence, KeywordMonitor, PromptedMonitor, Score
@@ -130,6 +132,25 @@ async def test_monitors_are_shown_after_the_run_what_they_were_shown_in_it(make_
     assert [(seen.subject, seen.turn) for seen in after] == [(seen.subject, seen.turn) for seen in in_the_run]
     assert [list(seen.messages)[:2] for seen in after] == [list(seen.messages)[:2] for seen in in_the_run]
     assert [seen.actions() for seen in after] == [seen.actions() for seen in in_the_run]
+
+
+async def test_the_scores_of_an_experiment_are_those_that_its_logs_get_afterwards(tmp_path: Path) -> None:
+    words = (("answer", 0.3), ("loot", 0.9))
+    plan = Plan(
+        name="small",
+        settings=("tests.agent.lab.experiments.settings:SMALL",),
+        policies=(Policy("honest"), Policy("always", attacks=True)),
+        protocols=(ProtocolPlan("constitution_only", ("constitution_only",)),),
+        monitors=(MonitorPlan("watcher", "keyword", words=words),),
+        splits=("test",),
+    )
+    rows = await run_at_once(Conditions(tmp_path), list(plan.episodes()), lambda _: None)
+
+    scored = await score_logs([tmp_path / row.log for row in rows], {"watcher": KeywordMonitor(dict(words))})
+
+    in_the_run = [[step.score for step in row.steps] for row in rows]
+    assert [[kept.value for kept in each.scores] for each in scored] == in_the_run
+    assert {row.highest for row in rows} == {each.highest for each in scored} == {0.3, 0.9}
 
 
 async def test_what_a_call_would_touch_is_what_was_found_then(log: Path, workspace: Path) -> None:
