@@ -29,7 +29,8 @@ __all__ = ["Outcome", "Progress", "conditions_of", "conduct", "frozen_thresholds
 class Outcome:
     """What came of an experiment: rows in the order of the plan, analysis, how many ran now, and how long it took.
 
-    deployments, deployed: what came of those of the plan, those without rules among them, and what it comes to.
+    deployments, deployed: what came of those of the plan, those without rules among them, and what it comes to;
+    ran_for_deployments: the episodes that they alone needed, and that ran now.
     """
 
     plan: Plan
@@ -41,6 +42,7 @@ class Outcome:
     seconds: float
     deployments: tuple[DeploymentRow, ...] = ()
     deployed: tuple[DeploymentEstimate, ...] = ()
+    ran_for_deployments: int = 0
 
 
 @mutable
@@ -89,7 +91,7 @@ def conduct(
     deployed, more = _deploy(plan, shelf, jobs, pool, told)
     estimates = estimates_of(deployed, _without_rules(jobs, deployed), replicates=plan.replicates)
     return Outcome(
-        plan, tuple(rows), figures(rows), each, frozen, ran + more, time.monotonic() - begun, deployed, estimates
+        plan, tuple(rows), figures(rows), each, frozen, ran, time.monotonic() - begun, deployed, estimates, more
     )
 
 

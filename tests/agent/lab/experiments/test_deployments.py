@@ -59,7 +59,7 @@ def test_a_deployment_runs_on_top_of_the_episodes_of_the_experiment(conducted: t
     rows = rows_of(outcome, "upfront")
 
     assert [row.seed for row in rows] == [0, 1, 2, 3]
-    assert outcome.ran == len(outcome.rows)  # no episode but those of the experiment itself
+    assert (outcome.ran, outcome.ran_for_deployments) == (len(outcome.rows), 0)  # those of the experiment are enough
     caught = [row for row in rows if row.caught_after is not None]
     assert caught
     for row in caught:
@@ -133,7 +133,7 @@ def test_what_was_finished_before_an_interruption_is_kept(tmp_path: Path) -> Non
     kept, ran = DeploymentShelf(tmp_path).rows(), Shelf(tmp_path).rows()
     assert list(kept) == [row.key for row in told]
     again = conduct(PLAN, tmp_path)
-    assert again.ran == len(Shelf(tmp_path).rows()) - len(ran)  # no episode twice
+    assert again.ran + again.ran_for_deployments == len(Shelf(tmp_path).rows()) - len(ran)  # no episode twice
     assert DeploymentShelf(tmp_path).path.read_text().count("\n") == len(jobs)
 
 
@@ -145,7 +145,7 @@ def test_post_hoc_comes_to_the_same_as_in_order_where_policies_ignore_history(tm
 
     assert in_order.deployments == post_hoc.deployments
     assert in_order.deployed == post_hoc.deployed
-    assert in_order.ran <= post_hoc.ran  # who does not wait runs what may come, too
+    assert in_order.ran_for_deployments <= post_hoc.ran_for_deployments  # who does not wait runs what may come, too
 
 
 def test_a_patient_attacker_waits_until_nobody_looks(tmp_path: Path) -> None:
