@@ -68,7 +68,8 @@ def caption(outcome: Outcome, command: str) -> str:
     auc = f" The monitor's AUC over steps: {analysis.auc:.2f}." if analysis.auc is not None else ""
     more = f", and {outcome.ran_for_deployments} for deployments" if outcome.ran_for_deployments else ""
     return (
-        f"{analysis.episodes} episodes{failed}{missing}; {outcome.ran} of them run now{more}, in {outcome.seconds:.0f} s. "
+        f"{analysis.episodes} episodes{failed}{missing}; {outcome.ran} of them run now{more}, "
+        f"in {outcome.seconds:.0f} s. "
         f"Isolation: {isolation}. Thresholds: {frozen}{digest}.{auc} Command: {command}"
     )
 
