@@ -31,7 +31,8 @@ class Outcome:
     """What came of an experiment: rows in the order of the plan, analysis, how many ran now, and how long it took.
 
     taken: what real models took, kept answers included. asked: what they were asked for, in all runs; asked_now: now.
-    deployments, deployed: what came of those of the plan, those without rules among them, and what it comes to.
+    deployments, deployed: what came of those of the plan, those without rules among them, and what it comes to;
+    ran_for_deployments: the episodes that they alone needed, and that ran now.
     """
 
     plan: Plan
@@ -43,6 +44,7 @@ class Outcome:
     seconds: float
     deployments: tuple[DeploymentRow, ...] = ()
     deployed: tuple[DeploymentEstimate, ...] = ()
+    ran_for_deployments: int = 0
     taken: Spent = Spent()
     asked: Spent = Spent()
     asked_now: Spent = Spent()
@@ -90,7 +92,7 @@ def conduct(
     compared = [row for row in rows if row.protocol in plan.compared]
     many = len({row.setting for row in compared if row.status == "ran"}) * sum(each.attacks for each in plan.policies)
     figures = partial(analyze, budget=plan.budgets[0], replicates=plan.replicates, comparisons=many)
-    jobs = list(deployments_of(plan, _protocols(plan, frozen)))
+    jobs = list(deployments_of(_with_thresholds(plan, frozen), _protocols(plan, frozen)))
     deployed, more = _deploy(plan, shelf, jobs, pool, told)
     estimates = estimates_of(deployed, _without_rules(jobs, deployed), replicates=plan.replicates)
     whole, asked = figures(compared), read_spent(folder)
@@ -100,10 +102,11 @@ def conduct(
         whole,
         _each_setting(compared, whole, figures),
         frozen,
-        ran + more,
+        ran,
         time.monotonic() - begun,
         deployed,
         estimates,
+        ran_for_deployments=more,
         taken=nominal(rows),
         asked=asked,
         asked_now=asked - asked_before,
@@ -137,6 +140,17 @@ def _deploy(
     rows = kept.rows()
     named = {(job.deployment.name, job.key): evolve(rows[job.key], deployment=job.deployment.name) for job in jobs}
     return tuple(named.values()), ran
+
+
+def _with_thresholds(plan: Plan, frozen: Frozen | None) -> Plan:
+    """Return a plan whose rules over episodes have their thresholds."""
+    if frozen is None:
+        return plan
+    fixed = tuple(
+        evolve(each, rules=tuple(rule.with_threshold(frozen.thresholds, plan.audit_with) for rule in each.rules))
+        for each in plan.deployments
+    )
+    return evolve(plan, deployments=fixed)
 
 
 def _protocols(plan: Plan, frozen: Frozen | None) -> tuple[ProtocolPlan, ...]:

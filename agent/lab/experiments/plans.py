@@ -172,8 +172,13 @@ class Plan:
         return whole or frozenset(protocol.name for protocol in self.protocols)
 
     def needs_thresholds(self) -> bool:
-        """Whether a protocol has a budget, and so needs a frozen threshold."""
-        return any(protocol.budget is not None for protocol in self.protocols)
+        """Whether a protocol has a budget, or a rule over episodes a share, and so needs a frozen threshold."""
+        return any(protocol.budget is not None for protocol in self.protocols) or bool(self.shares())
+
+    def shares(self) -> list[float]:
+        """Return the shares of honest episodes that rules over episodes have thresholds for."""
+        rules = (rule for deployment in self.deployments for rule in deployment.rules)
+        return sorted({rule.share for rule in rules if rule.share is not None})
 
     def tasks(self, setting: Setting, split: Split) -> list[str]:
         """Return the tasks of a setting that this plan takes of a split."""
