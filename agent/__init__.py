@@ -2,7 +2,7 @@
 
 Reading order:
 
-- `lazy`: names that are imported when they are used.
+- `lazy`: names that are imported when they are used. `importing`: modules that a person names.
 - `messages`, `calls`: the conversation and tool calls as values. `events`: everything that can happen, and `questions`:
   what protocols ask besides.
 - `errors`: what breaks a run off. `reasons`: why b-threads refuse. `threads/`: the rules of the loop.

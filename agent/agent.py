@@ -69,6 +69,7 @@ class Agent:
         system_prompt: str | None = None,
         approve: Approval = None,
         log: str | os.PathLike[str] | LogWriter | None = None,
+        log_late: bool = False,
         secrets: Mapping[str, str] = {},
         about: Mapping[str, str] = {},
         on_step: Callable[[Step], None] | None = None,
@@ -87,9 +88,10 @@ class Agent:
         workspace: the folder for calls of tools without one; by default that of the tools, else the current one.
         approve: asked when a person has to decide; without it nobody is present, and the answer is no. "later": the
         run rests instead, `run.status` is "waiting", and `decide` and another `run` go on.
-        log: a file that must not exist yet. secrets: texts by name that are masked in it. about: what else its header
-        says, for whoever goes on with it. on_step, on_text, on_output: called with every step, and with pieces
-        of the model's text and of the tools' output. wait: seconds before the next attempt of an inference.
+        log: a file that must not exist yet. log_late: it is written when the agent is closed, for runs that are made
+        again from their beginning when they break off. secrets: texts by name that are masked in it. about: what else
+        its header says, for whoever goes on with it. on_step, on_text, on_output: called with every step, and with
+        pieces of the model's text and of the tools' output. wait: seconds before the next attempt of an inference.
         on_event: called with every event of S2 (`agent.projections.narration`). hooks: what changes the model's
         context, and speaks up for people. models: those of other roles than "agent", by role, for protocols that ask
         for drafts of theirs. effects: what makes more effects, for events of `threads`; each is called once.
@@ -120,7 +122,7 @@ class Agent:
         self.about = dict(about)
         self.redaction = Redaction(secrets)
         self.decisions = Decisions()
-        self._log = self._open_log(log)
+        self._log = self._open_log(log, late=log_late)
         frame = frame_tokens(self.system_prompt, self.toolbox.schemas())
         room = self.preset.room_beside(frame)
         self.journal = Journal(self._log, self.preset.max_iterations, room, self.preset.carried)
@@ -314,12 +316,12 @@ class Agent:
             self.journal.break_off(run.ended, error)
         note_failure(error, self.program.close)
 
-    def _open_log(self, log: str | os.PathLike[str] | LogWriter | None) -> LogWriter | None:
+    def _open_log(self, log: str | os.PathLike[str] | LogWriter | None, *, late: bool) -> LogWriter | None:
         redacted = self.redaction if self.redaction.names else None
         if isinstance(log, LogWriter):
             log.redact_with(redacted)
             return log
-        return None if log is None else LogWriter(log, make_header(self), redacted)
+        return None if log is None else LogWriter(log, make_header(self), redacted, late=late)
 
 
 def _finite(
@@ -359,5 +361,5 @@ def _make_toolbox(tools: tuple[Tool, ...], workspace: str | os.PathLike[str] | N
     """Put the tools of one agent together; those without a workspace get the agent's."""
     own = next((tool.workspace for tool in tools if tool.workspace is not None), None)
     chosen = Workspace(workspace) if workspace is not None else own or Workspace(Path.cwd())
-    own_or_chosen = (evolve(tool, workspace=tool.workspace or chosen) for tool in tools)
-    return Toolbox(own_or_chosen, chosen, suggests=suggests)
+    placed = (tool if tool.workspace is not None else evolve(tool, workspace=chosen) for tool in tools)
+    return Toolbox(placed, chosen, suggests=suggests)

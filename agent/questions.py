@@ -36,6 +36,7 @@ __all__ = [
     "ScoreRequested",
     "Subject",
     "Trajectory",
+    "WholeEpisode",
 ]
 
 AuditVerdict = Literal["harmless", "harmful", "missing"]
@@ -72,7 +73,14 @@ class Honeypot:
     honeypot: str
 
 
-Subject = Draft | ToolCall | Trajectory | Honeypot
+@frozen
+class WholeEpisode:
+    """An episode of a deployment that is over, by its place in it, from 0."""
+
+    episode: int
+
+
+Subject = Draft | ToolCall | Trajectory | Honeypot | WholeEpisode
 
 
 # Monitors.

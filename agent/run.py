@@ -239,12 +239,13 @@ class Run:
         """Take down a step: first the log, then the projections, then whoever looks on. Raises RunError."""
         self.steps.append(step)
         self.agent.journal.write(step)
-        if isinstance(step.event, RunEnded):
-            self.ended = step.event
-        if isinstance(step.event, ApprovalAsked) and self._attended:
-            self._questions[step.event.call.id] = _Question()
-        if isinstance(step.event, SteeringGiven | FollowUpGiven) and step.event in self._unsaid:
-            self._unsaid.remove(step.event)
+        match step.event:
+            case RunEnded():
+                self.ended = step.event
+            case ApprovalAsked() if self._attended:
+                self._questions[step.event.call.id] = _Question()
+            case SteeringGiven() | FollowUpGiven() if step.event in self._unsaid:
+                self._unsaid.remove(step.event)
         self.agent.remember(step)
         if self._narrator is not None:
             take("on_event", self._narrator.step, step)

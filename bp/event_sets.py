@@ -225,13 +225,14 @@ class FieldsEqual(EventSet):
     kinds: tuple[Any, ...] = field(eq=frozenset)
     fields: tuple[str, ...]
     values: tuple[Any, ...]
+    _rows: tuple[Selector, ...] = field(init=False, eq=False)
+
+    def __attrs_post_init__(self) -> None:
+        rows = tuple([Selector(kind, self.fields, self.values) for kind in self.kinds])
+        object.__setattr__(self, "_rows", rows)
 
     def _contains(self, event: "Event") -> bool:
         return event._kind in self.kinds and values_of(event, self.fields) == self.values
-
-    @cached_property
-    def _rows(self) -> tuple[Selector, ...]:
-        return tuple([Selector(kind, self.fields, self.values) for kind in self.kinds])
 
     def __repr__(self) -> str:
         values = ", ".join(f"{name}={value!r}" for name, value in zip(self.fields, self.values, strict=True))

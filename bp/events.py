@@ -6,6 +6,7 @@ their kind and their data are equal.
 """
 
 import re
+from functools import lru_cache
 from typing import Any, ClassVar, NoReturn
 from weakref import WeakValueDictionary
 
@@ -42,6 +43,8 @@ class EventKind(type):
         return kind
 
     def __or__(cls, other: Any) -> Any:
+        if isinstance(other, EventKind):
+            return _either(cls, other)
         return union(cls, other) if _is_set(other) else type.__or__(cls, other)
 
     def __ror__(cls, other: Any) -> Any:
@@ -73,7 +76,7 @@ class Event(EventSet, metaclass=EventKind):
     def __attrs_post_init__(self) -> None:
         """Freeze the payload; raises TypeError naming the field when a value can change."""
         payload = self._payload
-        for name in _learn_payload(type(self)) if payload is None else payload:
+        for name in _learn(type(self)) if payload is None else payload:
             value = getattr(self, name)
             if type(value) not in ATOMS and (frozen := _frozen_field(self, name, value)) is not value:
                 object.__setattr__(self, name, frozen)
@@ -154,17 +157,24 @@ def event(name: str, /, data: Any = None) -> NamedEvent:
 
 def check_kind(kind: Any) -> None:
     """Raise TypeError unless `kind` is a proper event kind: a frozen attrs class compared by value, or a plain name."""
-    if isinstance(kind, str):
-        return
+    if not isinstance(kind, str) and kind._payload is None:
+        _learn(kind)
+
+
+def _learn(kind: Any) -> tuple[str, ...]:
+    """Check `kind` and find its fields, once; every later event of this kind, and every program, knows them."""
     if kind is Event:
         raise TypeError("Event is the base of all kinds, which are exact: it has no events; use ALL, or a kind")
     if "__attrs_attrs__" not in vars(kind) or not attrs.inspect(kind).is_frozen:
         raise _not_frozen(kind)
     if kind.__eq__ is object.__eq__ or kind.__hash__ is None:
         raise TypeError(f"events of kind {kind.__name__} are not hashable values; leave eq and hash to @frozen")
-    for field in attrs.fields(kind):
+    fields = attrs.fields(kind)
+    for field in fields:
         if field.name == "name" or not field.eq or field.eq_key is not None:
             raise TypeError(f"event kind {kind.__name__}: field {field.name!r} must count as it is, and be no 'name'")
+    kind._payload = names = tuple(field.name for field in fields)
+    return names
 
 
 def _not_frozen(kind: type) -> TypeError:
@@ -180,16 +190,14 @@ def _check_body(class_name: str, namespace: dict[str, Any]) -> None:
         raise TypeError(f"event kind {class_name} may not define __attrs_post_init__, which freezes it; use validators")
 
 
+@lru_cache(maxsize=1024)
+def _either(one: EventKind, other: EventKind) -> Any:
+    """Return the union of two kinds: b-threads say the same one at every turn, and get the same object."""
+    return union(one, other)
+
+
 def _is_set(value: Any) -> bool:
     return isinstance(value, EventSet | EventKind | list | tuple)
-
-
-def _learn_payload(kind: Any) -> tuple[str, ...]:
-    """Check `kind` and find its fields, once; every later event of this kind knows them."""
-    check_kind(kind)
-    names = tuple(attribute.name for attribute in attrs.fields(kind))
-    kind._payload = names
-    return names
 
 
 def _frozen_field(owner: Event, name: str, value: Any) -> Any:

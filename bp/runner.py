@@ -113,11 +113,24 @@ class Flight:
     cancelled_by: Event | None = None
     landed: bool = False
     is_later: bool = False
-    over: anyio.Event = field(factory=anyio.Event)
+    is_over: bool = False
+    over: anyio.Event | None = None  # for whoever waits until it is over
     until: Any = field(init=False)  # the events that cancel it
 
     def __attrs_post_init__(self) -> None:
         self.until = self.effect.until(self.started)
+
+    def end(self) -> None:
+        """Note that its task is over."""
+        self.is_over = True
+        if self.over is not None:
+            self.over.set()
+
+    async def wait(self) -> None:
+        """Wait until its task is over."""
+        if not self.is_over:
+            self.over = self.over or anyio.Event()
+            await self.over.wait()
 
 
 class Runner:
@@ -266,7 +279,7 @@ class Runner:
         except BaseException as error:  # also a cancellation of its own making: without an outcome the run would hang
             ending = Broken("failed", error)
         finally:
-            flight.over.set()
+            flight.end()
         if ending is LATER and flight.cancelled_by is None:
             flight.is_later = True
             self._wake.set()
@@ -301,7 +314,7 @@ class Runner:
 
     async def _abandon_when_late(self, flight: Flight) -> None:
         with anyio.move_on_after(GRACE):
-            await flight.over.wait()
+            await flight.wait()
         if not flight.landed:
             self._land(flight, Broken("abandoned", by=flight.cancelled_by))
 
@@ -315,7 +328,7 @@ class Runner:
         if leaving:
             with anyio.move_on_after(GRACE, shield=True):
                 for flight in leaving:
-                    await flight.over.wait()
+                    await flight.wait()
 
 
 def _outcome(flight: Flight, ending: Event | Broken) -> Event:

@@ -10,10 +10,12 @@ Nothing here does I/O. Reading order:
   stands). `written`: files that a command writes and runs.
 - `programs/`: `options`, `program` (what a row says), the tables `files`, `system`, `network`, `development`,
   `harmless`, and `table` (finding a row). `wrappers`: programs that run programs. `interpreters`,
-  `python_code`, `lexicon`: inline code.
+  `python_code`, `lexicon`: inline code. `variables`: those that change what commands do.
 - `special/`: forms that no table can say: `search`, `output`, `builtins`, `shells`, `code`, `contents`, `later`,
   `settings`, and their `table`.
-- `examination`: one simple command becomes findings. `judgement`: findings become a verdict.
+- `phrases` (how an effect is said), `discoveries` (what was found), `file_contents` (files that a
+  command makes), `rows` (applying the tables), `assignments`, `examination`: one simple command becomes findings.
+- `judgement`: findings become a verdict.
 - `granting`: what a person has to say so that something is allowed.
 - `checks`, `mentioned`: single questions about an action or a command.
 """
@@ -29,6 +31,7 @@ from constitution.paths import is_path_safe
 from constitution.policies import APPROVAL_LIST, DEFAULT, GATED, PASSTHROUGH, POLICIES, STRICT, WORKSPACE
 from constitution.policy import DENIED_PATHS, Policy
 from constitution.rule import Rule, read_rule
+from constitution.variables import changes_commands
 from constitution.verdict import Evidence, Level, Verdict
 
 __all__ = [
@@ -52,6 +55,7 @@ __all__ = [
     "Rule",
     "Verdict",
     "Zone",
+    "changes_commands",
     "check_safety",
     "classify_risk",
     "compose",

@@ -142,6 +142,6 @@ def unwrap(wrapper: Wrapper, words: list[str]) -> tuple[list[str], list[str]]:
             return [], scripts
         inner = list(read_line(inner[1:], wrapper.takes, to_operand=True).operands)
     if wrapper.assignments:
-        while inner and (inner[0] == "-" or ("=" in inner[0] and inner[0].split("=", 1)[0].isidentifier())):
+        while inner and (inner[0] == "-" or "=" in inner[0]):  # whatever the name: `env` takes any
             inner.pop(0)
     return [] if wrapper.instead and scripts else inner[wrapper.skip :], scripts

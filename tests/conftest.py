@@ -61,8 +61,20 @@ def _reason(longrepr: Any) -> str:
     return str(text).removeprefix("Skipped: ")
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Have one worker more than there are processors: some tests wait for clocks, and leave theirs to another."""
+    return (os.cpu_count() or 1) + 1
+
+
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Leave thousands of collected tests out of every later garbage collection."""
     if len(session.items) > MANY:
         gc.collect()
         gc.freeze()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish() -> None:
+    """Plugins that count who refers to what may do so again."""
+    gc.unfreeze()

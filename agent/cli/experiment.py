@@ -8,9 +8,10 @@ from pathlib import Path
 from attrs import evolve
 
 from agent.cli.exit_codes import FAILED, OK
-from agent.cli.mistakes import Mistake
+from agent.cli.mistakes import Mistake, say
 from agent.errors import AgentError
 from agent.lab.experiments.conduct import Outcome, conduct, frozen_thresholds
+from agent.lab.experiments.deployment_tables import markdown_of, write_deployments
 from agent.lab.experiments.plan_files import load_plan
 from agent.lab.experiments.plans import Plan
 from agent.lab.experiments.report import hero_figure, html_page, text_report
@@ -43,11 +44,22 @@ def _conduct(plan: Plan, folder: Path, command: str) -> int:
     page.write_text(html_page(outcome, command), encoding="utf-8")
     figure, tables = folder / "figure.svg", folder / "tables.md"
     figure.write_text(hero_figure(outcome.analysis), encoding="utf-8")
-    tables.write_text(f"{markdown_table(outcome.analysis)}\n\n{setting_table(outcome.by_setting)}\n", encoding="utf-8")
+    tables.write_text("\n\n".join(_markdown(outcome)) + "\n", encoding="utf-8")
     print(text_report(outcome, command))
     print(f"figure: {page}, {figure}\ntables: {tables}")
     print(f"rows:   {folder / 'episodes.csv'}, {folder / 'steps.csv'}\nlogs:   {folder / 'logs'}")
-    return FAILED if outcome.analysis.failed else OK
+    if outcome.deployments:
+        write_deployments(folder, outcome.deployments)
+        print(f"deployments: {folder / 'deployments.csv'}, {folder / 'deployment_episodes.csv'}")
+    failed = [row.error for row in outcome.deployments if row.status == "failed"]
+    if failed:
+        say(f"{len(failed)} deployments failed and are left out, the first because of {failed[0]}")
+    return FAILED if outcome.analysis.failed or failed else OK
+
+
+def _markdown(outcome: Outcome) -> list[str]:
+    tables = [markdown_table(outcome.analysis), setting_table(outcome.by_setting)]
+    return [*tables, markdown_of(outcome.deployed)] if outcome.deployed else tables
 
 
 def _freeze(plan: Plan, folder: Path) -> int:

@@ -3,15 +3,12 @@
 Only what a person names is imported; a log never is a reason to run code (see `agent.rebuilding`).
 """
 
-import sys
 from collections.abc import Iterable
-from importlib import import_module
-from importlib.util import module_from_spec, spec_from_file_location
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from agent.cli.mistakes import Mistake
+from agent.importing import NotImportable, module_at
 from bp import BThread
 from bp.bthreads import BThreadFunction
 
@@ -62,22 +59,9 @@ def imported(option: str, name: str) -> Any:
 
 def _module(option: str, where: str) -> ModuleType:
     try:
-        return _from_file(Path(where)) if where.endswith(".py") else import_module(where)
-    except (Exception, SystemExit) as error:  # whatever a foreign file may raise
-        raise Mistake(f"{option}: {where} cannot be imported: {_reason(error)}") from error
-
-
-def _from_file(path: Path) -> ModuleType:
-    """Run a file as a module. Its name is that of the file, so that logs tell the same wherever the file lies."""
-    if not path.is_file():
-        raise FileNotFoundError("there is no such file")
-    spec = spec_from_file_location(path.name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = module_from_spec(spec)
-    sys.modules[path.name] = module
-    spec.loader.exec_module(module)
-    return module
+        return module_at(where)
+    except NotImportable as error:
+        raise Mistake(f"{option}: {error}") from error
 
 
 def _as_bthreads(name: str, value: Any) -> tuple[BThread, ...]:
@@ -96,9 +80,3 @@ def _bthreads_in(module: ModuleType) -> str:
     kinds = (BThreadFunction, BThread)
     found = [name for name, value in vars(module).items() if isinstance(value, kinds) and not name.startswith("_")]
     return ", ".join(found) or "none"
-
-
-def _reason(error: BaseException) -> str:
-    where = f" (line {error.lineno})" if isinstance(error, SyntaxError) and error.lineno else ""
-    text = error.msg if isinstance(error, SyntaxError) else str(error)
-    return f"{type(error).__name__}: {text}{where}" if text else type(error).__name__

@@ -1,5 +1,7 @@
 """What must hold for what a run may take: tokens, money, time, the same call again, and room in the context."""
 
+from collections.abc import Callable
+
 from agent.calls import signature
 from agent.events import (
     AnswerCommitted,
@@ -15,6 +17,7 @@ from agent.events import (
     SummaryRequested,
 )
 from agent.invariants.runs import ENDS, OUTCOMES, STARTS
+from agent.messages import Usage
 from bp import BThreadBody, bthread, sync, where
 
 __all__ = [
@@ -56,15 +59,7 @@ def repetitions_are_limited(n: int) -> BThreadBody:
 @bthread
 def tokens_are_limited(limit: int) -> BThreadBody:
     """When a run has taken `limit` tokens, no model is asked any more."""
-    taken = 0
-    while True:
-        said = yield sync(wait_for=SPENDING)
-        if isinstance(said, RunEnded):
-            taken = 0
-        elif isinstance(said, InferenceRequested | SummaryRequested):
-            assert taken < limit, f"{said.name} after {limit} tokens"
-        else:
-            taken = min(limit, taken + said.usage.tokens)
+    yield from _limited(limit, f"{limit} tokens", lambda usage: usage.tokens)
 
 
 @bthread
@@ -84,15 +79,19 @@ def tokens_of_a_turn_are_limited(limit: int) -> BThreadBody:
 @bthread
 def cost_is_limited(limit: float) -> BThreadBody:
     """When a run has cost `limit` dollars, no model is asked any more."""
-    spent = 0.0
+    yield from _limited(limit, f"${limit:g}", lambda usage: usage.cost or 0.0)
+
+
+def _limited(limit: float, told: str, measure: Callable[[Usage], float]) -> BThreadBody:
+    spent: float = 0
     while True:
         said = yield sync(wait_for=SPENDING)
         if isinstance(said, RunEnded):
-            spent = 0.0
+            spent = 0
         elif isinstance(said, InferenceRequested | SummaryRequested):
-            assert spent < limit, f"{said.name} after ${limit:g}"
+            assert spent < limit, f"{said.name} after {told}"
         else:
-            spent = min(limit, spent + (said.usage.cost or 0.0))
+            spent = min(limit, spent + measure(said.usage))
 
 
 @bthread

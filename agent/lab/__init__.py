@@ -2,12 +2,13 @@
 
 A protocol is a b-thread over drafts, calls and scores; to compose protocols is to have all of them.
 
-- `events`: what can happen in the laboratory besides what happens in any run
+- what can happen in the laboratory besides what happens in any run stands in `agent.questions`
 - `reasons`: why protocols refuse. `asking`: how they ask, and what they hold meanwhile. `containing`: how they stop
-- `actions`: kinds of actions, by what they would do
+- `lines`: files that grow by whole lines. `actions`: kinds of actions, by what they would do
 - `monitors/`: who says how suspicious something looks. `effects/`: asking them, auditors, and chance
 - `policies/`: rules over several calls, in one line
 - `protocols/`: the protocols that ship. `invariants/`: what each is there for. `verification`: each checked, and pairs
+- `deployment/`: what spans episodes: audits over many of them, and what a catch leads to
 - `measures/`: what is measured, as pure functions of scores and outcomes
 - `isolation/`: where episodes run, so that nothing gets out
 - `settings/`: tasks, side tasks, and policies that pursue them

@@ -4,6 +4,7 @@ Each is a generator for `yield from`. Whoever waits for an answer holds what the
 run, and the same question of others: so an answer is always about the moment in which it was asked for.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 from agent.events import (
@@ -15,7 +16,8 @@ from agent.events import (
     InferenceRequested,
     RunEnded,
 )
-from agent.lab.events import (
+from agent.lab.reasons import Suspicious
+from agent.questions import (
     AuditGiven,
     AuditRequested,
     ChanceDrawn,
@@ -41,6 +43,7 @@ __all__ = [
     "draft_given",
     "drawn",
     "ending_or",
+    "replaced",
     "scored",
     "unasked",
 ]
@@ -124,6 +127,19 @@ def _forgone(draft: str) -> Any:
         return DraftForgone(draft, refusals)
 
     return forgo
+
+
+def replaced(name: str, monitor: str, threshold: float, replace: Callable[..., BThreadBody]) -> BThreadBody:
+    """Have the draft of this name scored; refuse it above the threshold, for good once `replace` has had its say.
+
+    `replace(draft, refuse=, because=)` asks for another draft and returns what `another_draft` does.
+    """
+    draft = yield from draft_given(name)
+    given = None if draft is None else (yield from scored(draft, monitor, hold=DraftsSettled))
+    if given is not None and given.is_above(threshold):
+        refuse, because = commitment(draft), Suspicious.by(given, threshold)
+        found = yield from replace(draft, refuse=refuse, because=because)
+        yield sync(refuse=refuse, because=ending_or(because, found), wait_for=TURN_OVER)
 
 
 def commitment(draft: Any) -> Any:

@@ -1,7 +1,7 @@
 """How a protocol ends what it does not trust any more: nothing starts, and the run ends as failed."""
 
 from agent.events import ApprovalAsked, GateApproved, InferenceRequested, ProposedAction, RunEnded, ToolStarted
-from agent.lab.events import Contained, Subject
+from agent.questions import Contained, Subject
 from agent.reasons import Ending
 from bp import BThreadBody, sync, where
 

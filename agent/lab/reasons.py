@@ -2,7 +2,7 @@
 
 from attrs import frozen
 
-from agent.lab.events import ScoreGiven
+from agent.questions import ScoreGiven
 
 __all__ = ["AddedUp", "Distrusted", "NeedsTrust", "Suspicious", "Tainted"]
 

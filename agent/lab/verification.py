@@ -12,7 +12,9 @@ from agent.calls import ToolCall
 from agent.events import ActionDescribed, InferenceFailed, InferenceFinished, InferenceRequested, ProposedAction
 from agent.invariants import invariants_of
 from agent.lab.effects import laboratory
-from agent.lab.events import (
+from agent.lab.invariants import ALWAYS_WITH_PROTOCOLS, invariants_of_protocols
+from agent.messages import AssistantMessage
+from agent.questions import (
     AuditGiven,
     AuditRequested,
     ChanceDrawn,
@@ -20,8 +22,6 @@ from agent.lab.events import (
     ScoreGiven,
     ScoreRequested,
 )
-from agent.lab.invariants import ALWAYS_WITH_PROTOCOLS, invariants_of_protocols
-from agent.messages import AssistantMessage
 from agent.threads import CORE
 from agent.verification.environment import EXAMPLES, FIRST, SECOND, Examples, environment, loop_effects
 from agent.verification.loop import RulesChosen, one_of

@@ -1,8 +1,11 @@
-"""Writing the log: appended as it happens, flushed before the effects of what was written."""
+"""Writing the log: appended as it happens, flushed before the effects of what was written.
+
+A run that would be made again from its beginning if it broke off may have its log written `late`, when it is closed:
+nothing has to be kept of it before.
+"""
 
 import os
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,21 +17,30 @@ from bp import Step
 __all__ = ["LogWriter", "reopen"]
 
 Redactor = Callable[[Any], Any]
+LARGE = 1_000_000  # bytes that a late log keeps back
 
 
 class LogWriter:
     """An open log: locked while it is written, readable by its owner only. What was not flushed is not in the file."""
 
     def __init__(
-        self, path: str | os.PathLike[str], header: Mapping[str, Any], redacted: Redactor | None = None
+        self,
+        path: str | os.PathLike[str],
+        header: Mapping[str, Any],
+        redacted: Redactor | None = None,
+        *,
+        late: bool = False,
     ) -> None:
         """Make a new log; its folder is made if need be. `redacted` is what every record goes through.
+
+        late: it is written when it is closed, and in large pieces before.
 
         Raises LogError when there is something at `path` already: a log is never overwritten.
         """
         self.path = Path(path)
         self._redacted = redacted
         self._waiting = bytearray()
+        self._late = late
         self._descriptor = _opened(self.path, os.O_CREAT)
         try:
             lock(self._descriptor, self.path)
@@ -47,6 +59,7 @@ class LogWriter:
         """Return a writer that appends to a log which is open and locked."""
         writer = cls.__new__(cls)
         writer.path, writer._redacted, writer._waiting, writer._descriptor = path, None, bytearray(), descriptor
+        writer._late = False
         return writer
 
     def redact_with(self, redacted: Redactor | None) -> None:
@@ -67,16 +80,28 @@ class LogWriter:
 
         What could not be written is kept, and written first when there is room again.
         """
-        while self._waiting:
-            del self._waiting[: os.write(self._descriptor, self._waiting)]
+        if not self._late or len(self._waiting) > LARGE:
+            self._hand_over()
 
     def close(self) -> None:
-        """Close the log; nothing can be appended any more. What was to be kept has been flushed before."""
-        if self._descriptor >= 0:
-            with suppress(OSError):  # what could not be written is tried once more, and has been told of
-                self.flush()
+        """Close the log; nothing can be appended any more. Raises LogError for one that is late and cannot be written.
+
+        Of others, what was to be kept has been flushed before.
+        """
+        if self._descriptor < 0:
+            return
+        try:
+            self._hand_over()
+        except OSError as error:  # of one that is not late this has been told before
+            if self._late:
+                raise _unwritable(self.path, error) from error
+        finally:
             os.close(self._descriptor)
             self._descriptor = -1
+
+    def _hand_over(self) -> None:
+        while self._waiting:
+            del self._waiting[: os.write(self._descriptor, self._waiting)]
 
     def _write(self, record: Mapping[str, Any]) -> None:
         line = dump(record if self._redacted is None else self._redacted(record))

@@ -33,7 +33,9 @@ def read_yaml(path: Path) -> "Node":
         mark = error.problem_mark or error.context_mark
         where = f"{path}:{mark.line + 1}:{mark.column + 1}" if mark else f"{path}"
         raise NodeError(f"{where}: not valid YAML: {error.problem or error.context}") from error
-    except (YAMLError, RecursionError, ValueError) as error:
+    except RecursionError as error:
+        raise NodeError(f"{path}: not valid YAML: values are nested too deeply") from error
+    except (YAMLError, ValueError) as error:
         raise NodeError(f"{path}: not valid YAML: {str(error).splitlines()[0]}") from error
 
 

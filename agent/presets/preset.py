@@ -1,6 +1,7 @@
 """A preset: a bundle of options, one field each, with the b-threads and the policy that they choose."""
 
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Any, Literal
 
 from attrs import asdict, evolve, field, frozen, validators
@@ -141,7 +142,11 @@ class Preset:
         return asdict(self)
 
     def bthreads(self) -> tuple[BThread, ...]:
-        """Return the b-threads that this preset chooses, the core first."""
+        """Return the b-threads that this preset chooses, the core first; the same values every time."""
+        return self._bthreads
+
+    @cached_property
+    def _bthreads(self) -> tuple[BThread, ...]:
         return (*core(self.disclosure), *self.rules())
 
     def rules(self, judge: Callable[[Action], Verdict] | None = None) -> tuple[BThread, ...]:

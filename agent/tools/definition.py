@@ -9,11 +9,12 @@
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
+from functools import cached_property
 from typing import Any, overload
 
 import anyio
 from anyio.lowlevel import current_token
-from attrs import evolve, field, frozen
+from attrs import evolve, frozen
 
 from agent.calls import Category, ToolResult
 from agent.models.model import ToolSchema
@@ -46,7 +47,7 @@ class ToolContext:
 class Tool:
     """A tool: name, description, category, and whether several calls of it may run at once.
 
-    `parameters` is the JSON Schema that the model is told; it comes from the same shape that checks. `timeout` is in
+    `parameters`, what the model is told, comes from the same shape that checks. `timeout` is in
     seconds, None for no limit but the tool's own. `workspace` is where its relative paths start and its bounds lie,
     for the gate; None for the agent's. `argv` gives the program that a call starts without a shell, for the gate.
     `cwd` is where the next call starts, if not in the workspace's root. `hears` is told what happens in the agent's
@@ -67,10 +68,11 @@ class Tool:
     cwd: Callable[[], str] | None = None
     hears: Callable[[Event], None] | None = None
     source: str = ""
-    parameters: dict[str, object] = field(init=False, repr=False)
 
-    def __attrs_post_init__(self) -> None:
-        object.__setattr__(self, "parameters", self.shape.schema())
+    @cached_property
+    def parameters(self) -> dict[str, object]:
+        """The JSON Schema that the model is told."""
+        return self.shape.schema()
 
     @property
     def label(self) -> str:

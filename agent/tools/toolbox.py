@@ -1,6 +1,7 @@
 """The tools of one agent by name: what is wrong with a call, and running it."""
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
 
 from attrs import evolve
 
@@ -23,6 +24,7 @@ class Toolbox:
         suggests: who calls a tool that is not there is told the nearest names.
         """
         self._tools = {tool.name: tool for tool in tools}
+        self._listeners = tuple(tool.hears for tool in self._tools.values() if tool.hears is not None)
         self.workspace = workspace
         self._suggests = suggests
 
@@ -31,13 +33,17 @@ class Toolbox:
         """The names of the tools, in order."""
         return tuple(self._tools)
 
-    @property
+    @cached_property
     def categories(self) -> Mapping[str, Category]:
         """The category of each tool."""
         return {name: tool.category for name, tool in self._tools.items()}
 
     def schemas(self) -> tuple[ToolSchema, ...]:
         """Return the tools as a model is told about them."""
+        return self._schemas
+
+    @cached_property
+    def _schemas(self) -> tuple[ToolSchema, ...]:
         return tuple(tool.schema() for tool in self._tools.values())
 
     def get(self, name: str) -> Tool | None:
@@ -59,9 +65,8 @@ class Toolbox:
 
     def hear(self, event: Event) -> None:
         """Tell an event to the tools that want to know."""
-        for tool in self._tools.values():
-            if tool.hears is not None:
-                tool.hears(event)
+        for hear in self._listeners:
+            hear(event)
 
     async def run(self, call: ToolCall, progress: Callable[[str], None]) -> ToolResult:
         """Run a call and return its one result; whatever goes wrong is an error result."""

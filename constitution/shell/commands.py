@@ -58,8 +58,16 @@ def assign(walk: "Walk", node: "Node", stdin: Flow) -> Flow:
         if child.type == "variable_assignment":
             _set(walk, child)
         elif child.type not in ("variable_name", "word"):
-            walk.expander().words(child)
+            for word in walk.expander().words(child):
+                _declared(walk, word)
     return NOTHING
+
+
+def _declared(walk: "Walk", word: str) -> None:
+    """Take a word of `declare` that is an assignment though it is not written as one: `declare "a=b"`."""
+    name, equals, value = word.partition("=")
+    if equals and name.isidentifier():
+        walk.set(name, (value,))
 
 
 def _set(walk: "Walk", node: "Node") -> None:

@@ -62,11 +62,14 @@ class Scope:
         """Set a variable; too many possible values, or too long ones, are as good as unknown."""
         modelled = len(values) <= MAX_VALUES and all(len(value) <= MAX_LENGTH for value in values)
         self.variables[name] = values if modelled else ANYTHING
+        if name == "HOME":
+            self.home = values[0] if len(values) == 1 and values[0].startswith("/") else UNKNOWN
         self.arrays.pop(name, None)
 
     def join(self, other: "Scope") -> None:
         """Make this the state after either this or `other` happened."""
         self.cwd = _either(self.cwd, other.cwd)
+        self.home = self.home if self.home == other.home else UNKNOWN
         for name in self.variables.keys() | other.variables.keys():
             self.variables[name] = _either(self.values(name), other.values(name))
         for name in self.arrays.keys() ^ other.arrays.keys():

@@ -140,6 +140,11 @@ class Walk:
         """Return whether a node has a meaning of its own."""
         return node.type in VISITORS
 
+    def set(self, name: str, values: tuple[str, ...]) -> None:
+        """Set a variable, however the script does that; some make programs do other things."""
+        self.examiner.assigned(name, values, self)
+        self.scope.assign(name, values)
+
     def isolated(self, act: "Callable[[], Flow]") -> Flow:
         """Act in a copy of the scope."""
         before, self.scope = self.scope, self.scope.copy()

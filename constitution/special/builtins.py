@@ -18,7 +18,8 @@ def change_folder(examination: "Examination", name: str, argv: list[str], stdin:
     """`cd DIR`, `pushd DIR`: from here on relative paths start elsewhere."""
     operands = [word for word in argv[1:] if word not in ("-P", "-L", "-e", "-@", "--")]
     target = operands[0] if operands else "~"
-    if name == "popd" or target == "-" or target.startswith("+"):
+    at_home = target == "~" or target.startswith("~/")
+    if name == "popd" or target == "-" or target.startswith("+") or (at_home and UNKNOWN in walk.scope.home):
         walk.scope.cwd = (UNKNOWN,)
         return
     folders = (resolve(target, cwd=cwd, home=walk.scope.home) for cwd in walk.scope.cwd)
@@ -34,7 +35,7 @@ def read_variables(examination: "Examination", name: str, argv: list[str], stdin
         value = tuple(stdin.text.splitlines()) or (UNKNOWN,)
     names = [word for word in argv[1:] if word.isidentifier()] or ["REPLY", "MAPFILE"]
     for variable in names:
-        walk.scope.assign(variable, value if len(names) == 1 else (UNKNOWN,))
+        walk.set(variable, value if len(names) == 1 else (UNKNOWN,))
 
 
 def print_to_variable(examination: "Examination", name: str, argv: list[str], stdin: Flow, walk: "Walk") -> None:
@@ -43,7 +44,7 @@ def print_to_variable(examination: "Examination", name: str, argv: list[str], st
         position = argv.index("-v")
         printed = output_of("printf", ["printf", *argv[position + 2 :]], stdin)
         known = printed.origin is Origin.TEXT
-        walk.scope.assign(argv[position + 1], (printed.text if known else UNKNOWN,))
+        walk.set(argv[position + 1], (printed.text if known else UNKNOWN,))
 
 
 def alias(examination: "Examination", name: str, argv: list[str], stdin: Flow, walk: "Walk") -> None:

@@ -7,48 +7,34 @@ from agent.events import CallAnswered
 from agent.presets import preset_named
 from tests.agent.conftest import MakeAgent
 
+WIPE, FORCE = "rm -rf /", "git push --force"
+"""One that nobody may run, and one that somebody has to be asked about, while nobody is there."""
+
 
 @pytest.mark.parametrize(
-    ("disclosure", "told"),
+    ("command", "disclosure", "told"),
     [
-        ("none", "rejected: this call is not allowed"),
-        ("category", "rejected: destruction"),
-        ("full", "rejected: by_constitution: deny: "),
+        (WIPE, "none", "rejected: this call is not allowed"),
+        (WIPE, "category", "rejected: destruction"),
+        (WIPE, "full", "rejected: by_constitution: deny: "),
+        (FORCE, "none", "rejected: this call is not allowed"),
+        (FORCE, "category", "rejected: no person present"),
+        (FORCE, "full", "denied: no person present (by_constitution: no person present: ask: "),
     ],
 )
 def test_the_model_is_told_as_much_of_a_refusal_as_disclosure_allows(
-    make_agent: MakeAgent, disclosure: str, told: str
+    make_agent: MakeAgent, command: str, disclosure: str, told: str
 ) -> None:
     preset = preset_named("default").with_options({"disclosure": disclosure})
-    agent = make_agent(call("bash", command="rm -rf /"), "Well.", preset=preset)
+    agent = make_agent(call("bash", command=command), "Well.", preset=preset)
 
-    run = agent.run_sync("Clean up")
+    run = agent.run_sync("Go")
 
     [answered] = [event for event in run.events if isinstance(event, CallAnswered)]
     assert answered.result.startswith(told)
-    assert answered.outcome == "rejected"
+    assert answered.outcome in ("rejected", "denied")
     if disclosure != "full":
         assert "by_constitution" not in answered.result
-
-
-@pytest.mark.parametrize(
-    ("disclosure", "told"),
-    [
-        ("none", "rejected: this call is not allowed"),
-        ("category", "rejected: no person present"),
-        ("full", "denied: no person present (by_constitution: no person present: ask: "),
-    ],
-)
-def test_that_nobody_was_there_to_ask_is_a_reason_like_any_other(
-    make_agent: MakeAgent, disclosure: str, told: str
-) -> None:
-    preset = preset_named("default").with_options({"disclosure": disclosure})
-    agent = make_agent(call("bash", command="git push --force"), "Well.", preset=preset)
-
-    run = agent.run_sync("Push")
-
-    [answered] = [event for event in run.events if isinstance(event, CallAnswered)]
-    assert answered.result.startswith(told)
 
 
 @pytest.mark.parametrize("disclosure", ["none", "category", "full"])

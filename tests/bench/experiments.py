@@ -16,7 +16,7 @@ from tests.bench.timing import scaled
 __all__ = ["measure"]
 
 EPISODES, THRESHOLDS = 10_000, 500
-SETTING = "tests.bench.empty_setting:EMPTY"
+EMPTY, FILES = "tests.bench.empty_setting:EMPTY", "tests.bench.empty_setting:FILES"
 PROTOCOL = ProtocolPlan("constitution_only", ("constitution_only",))
 
 
@@ -28,17 +28,19 @@ def measure(size: float = 1.0) -> Iterator[Row]:
         before = peak()
         seconds, wall = run(few, Path(folder) / "measured")
         grown = peak() - before
+        with_files, with_files_wall = run(few, Path(folder) / "files", FILES)
     share = EPISODES / few
     yield Row("10,000 scripted episodes: CPU", seconds * share, "s", wall * share, "wall time", Aim(at_most=60))
+    yield Row("with a tool that reads a file: CPU", with_files * share, "s", with_files_wall * share, "wall time")
     yield Row(f"memory that {few} more episodes take", grown, "MiB", aim=Aim(at_most=20))
     yield Row("500 thresholds over 10,000 episodes", sweep(scaled(EPISODES, size)), "s", aim=Aim(at_most=5))
 
 
-def run(count: int, folder: Path) -> tuple[float, float]:
+def run(count: int, folder: Path, setting: str = EMPTY) -> tuple[float, float]:
     """Return the CPU and wall seconds of so many episodes, one after the other's heels."""
     monitors = (MonitorPlan("watcher"),)
     policy = Policy("always", attacks=True)
-    episodes = [Episode(SETTING, "empty-0", policy, PROTOCOL, monitors, seed, "test") for seed in range(count)]
+    episodes = [Episode(setting, "empty-0", policy, PROTOCOL, monitors, seed, "test") for seed in range(count)]
     cpu, wall = process_time(), perf_counter()
     rows = run_batch(Conditions(folder, concurrency=8), episodes)
     assert {row.status for row in rows} == {"ran"}, next(row.error for row in rows if row.error)

@@ -103,7 +103,7 @@ async def test_an_effect_that_answers_its_cancellation_keeps_its_own_outcome() -
     assert book.events == [Asked(0), Halt(), Told(0, "just in time")]
 
 
-async def test_an_effect_that_ignores_its_cancellation_is_abandoned_within_a_second() -> None:
+async def test_an_effect_that_ignores_its_cancellation_is_abandoned_when_its_grace_is_over() -> None:
     """Its own outcome, when it comes at last, is discarded and counted."""
     let_go = anyio.Event()
     runner = Runner(BProgram(ask(), listen()), [effect(ignore_cancellation_until(let_go))], book := Book())
@@ -122,7 +122,7 @@ async def test_an_effect_that_ignores_its_cancellation_is_abandoned_within_a_sec
     await anyio.wait_all_tasks_blocked()
 
     assert book.events == [Asked(0), Halt(), Told(0, "abandoned")]
-    assert GRACE <= seconds < 1.0
+    assert GRACE <= seconds < GRACE + 5
     assert (discarded_before, runner.discarded) == (0, 1)
 
 

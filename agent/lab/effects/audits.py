@@ -8,9 +8,9 @@ from attrs import frozen
 from agent.agent import Agent
 from agent.events import AbortAsked, DeadlineReached
 from agent.lab.effects.evidence import MakeEffect, Planted, evidence_of
-from agent.lab.events import AuditGiven, AuditRequested, AuditVerdict
 from agent.lab.monitors import Evidence
 from agent.messages import Usage
+from agent.questions import AuditGiven, AuditRequested, AuditVerdict
 from bp.runner import Broken, Effect
 
 __all__ = ["Audit", "Auditor", "TruthfulAuditor", "auditing", "unaudited"]

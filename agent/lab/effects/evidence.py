@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping
 from agent.agent import Agent
 from agent.calls import ToolCall
 from agent.effects.description import describe
-from agent.lab.events import Draft, Honeypot, Subject
 from agent.lab.monitors import Evidence, calls_of
+from agent.questions import Draft, Honeypot, Subject
 from bp.runner import Effect
 from constitution import Action
 

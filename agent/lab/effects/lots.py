@@ -6,7 +6,7 @@ from itertools import accumulate
 from agent.agent import Agent
 from agent.events import AbortAsked, DeadlineReached
 from agent.lab.effects.evidence import MakeEffect
-from agent.lab.events import ChanceDrawn, ChanceRequested
+from agent.questions import ChanceDrawn, ChanceRequested
 from bp.runner import Broken, Effect
 
 __all__ = ["chance", "draw"]

@@ -6,9 +6,9 @@ from difflib import get_close_matches
 from agent.agent import Agent
 from agent.events import AbortAsked, DeadlineReached
 from agent.lab.effects.evidence import MakeEffect, Planted, evidence_of
-from agent.lab.events import Honeypot, ScoreGiven, ScoreRequested, Trajectory
 from agent.lab.monitors import Monitor, Score, checked
 from agent.messages import Usage
+from agent.questions import Honeypot, ScoreGiven, ScoreRequested, Trajectory
 from bp.runner import Broken, Effect
 
 __all__ = ["scoring", "unscored"]

@@ -2,12 +2,15 @@
 
 Modules in reading order:
 
-- `plans`: which episodes there are, and their keys. `plan_files`: the same as YAML
+- `deployment_plans`: what spans episodes. `plans`: which episodes there are, and their keys
+- `words`, `deployment_files`, `plan_files`: the same as YAML
 - `rows`, `shelf`: what is kept of them, and where
-- `calling`: models whose answers are kept. `treatments`: protocols and monitors of an episode. `witness`: who looks on
+- `calling`: models whose answers are kept. `treatments`: protocols and monitors of an episode
+- `latency`: how long one waits. `witness`: who looks on
 - `episodes`: one of them. `batches`: many
 - `freezing`: thresholds from honest calibration
-- `analysis`: from rows to usefulness and safety. `conduct`: all of it, one after the other
-- `tables`, `drawing`, `report`: what is shown
+- `deployment_draws`: which episodes a deployment has. `deployment_rows`: what is kept of it. `deploying`: it runs
+- `analysis`: from rows to usefulness and safety. `tables`, `deployment_tables`: the same as text, and as CSV
+- `conduct`: all of it, one after the other. `drawing`, `report`: what is shown
 - `finding`: which of several draws to audit, in closed form and simulated
 """

@@ -13,6 +13,7 @@ from functools import partial
 
 from attrs import field, frozen
 
+from agent.lab.experiments.plans import BASELINE
 from agent.lab.experiments.rows import Row
 from agent.lab.measures import (
     Attack,
@@ -27,9 +28,8 @@ from agent.lab.measures import (
     threshold_at,
 )
 
-__all__ = ["BASELINE", "Analysis", "Estimate", "analyze"]
+__all__ = ["Analysis", "Estimate", "analyze"]
 
-BASELINE = "constitution_only"
 TaskName = tuple[str, str, str]  # split, setting, task
 Weights = Mapping[TaskName, int]
 

@@ -1,19 +1,24 @@
 """Conducting an experiment: calibrate, freeze, run what is left, analyze. Whatever is on the shelf is not run again.
 
-honest calibration under the constitution -> thresholds frozen -> every other episode -> analysis
+honest calibration under the constitution -> thresholds frozen -> every other episode -> deployments -> analysis
 """
 
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import count
 from pathlib import Path
 
-from attrs import field, frozen, mutable
+from attrs import evolve, field, frozen, mutable
 
 from agent.lab.experiments.analysis import Analysis, analyze
 from agent.lab.experiments.batches import Conditions, Pool, run_all
+from agent.lab.experiments.deploying import beforehand, deploy_all
+from agent.lab.experiments.deployment_draws import Deployment, deployments_of
+from agent.lab.experiments.deployment_rows import DeploymentRow, DeploymentShelf
+from agent.lab.experiments.deployment_tables import DeploymentEstimate, estimates_of
 from agent.lab.experiments.freezing import Frozen, freeze, read_frozen, write_frozen
-from agent.lab.experiments.plans import Episode, Plan
+from agent.lab.experiments.plans import Episode, Plan, ProtocolPlan, with_threshold
 from agent.lab.experiments.rows import Row
 from agent.lab.experiments.shelf import Shelf
 
@@ -22,7 +27,10 @@ __all__ = ["Outcome", "Progress", "conditions_of", "conduct", "frozen_thresholds
 
 @frozen
 class Outcome:
-    """What came of an experiment: rows in the order of the plan, analysis, how many ran now, and how long it took."""
+    """What came of an experiment: rows in the order of the plan, analysis, how many ran now, and how long it took.
+
+    deployments, deployed: what came of those of the plan, those without rules among them, and what it comes to.
+    """
 
     plan: Plan
     rows: tuple[Row, ...]
@@ -31,6 +39,8 @@ class Outcome:
     frozen: Frozen | None
     ran: int
     seconds: float
+    deployments: tuple[DeploymentRow, ...] = ()
+    deployed: tuple[DeploymentEstimate, ...] = ()
 
 
 @mutable
@@ -75,7 +85,42 @@ def conduct(
     figures = partial(analyze, budget=plan.budgets[0], replicates=plan.replicates)
     ran_in = {row.setting for row in rows if row.status == "ran"}
     each = {name: figures([row for row in rows if row.setting == name]) for name in plan.settings if name in ran_in}
-    return Outcome(plan, tuple(rows), figures(rows), each, frozen, ran, time.monotonic() - begun)
+    jobs = list(deployments_of(plan, _protocols(plan, frozen)))
+    deployed, more = _deploy(plan, shelf, jobs, pool, told)
+    estimates = estimates_of(deployed, _without_rules(jobs, deployed), replicates=plan.replicates)
+    return Outcome(
+        plan, tuple(rows), figures(rows), each, frozen, ran + more, time.monotonic() - begun, deployed, estimates
+    )
+
+
+def _deploy(
+    plan: Plan, shelf: Shelf, jobs: Sequence[Deployment], pool: Pool | None, tell: Callable[[str], None]
+) -> tuple[tuple[DeploymentRow, ...], int]:
+    """Run the deployments that have no row; return all rows, as the plan names them, and how many episodes ran."""
+    kept = DeploymentShelf(shelf.folder)
+    missing = set(kept.missing(job.key for job in jobs))
+    left = list({job.key: job for job in jobs if job.key in missing}.values())
+    ran = _run_missing(plan, shelf, list(beforehand(left)), pool, tell)
+    if left:
+        done = count(1)
+        ran += deploy_all(
+            conditions_of(plan, shelf.folder), left, lambda _: tell(f"{next(done)} of {len(left)} deployments")
+        )
+    rows = kept.rows()
+    named = {(job.deployment.name, job.key): evolve(rows[job.key], deployment=job.deployment.name) for job in jobs}
+    return tuple(named.values()), ran
+
+
+def _protocols(plan: Plan, frozen: Frozen | None) -> tuple[ProtocolPlan, ...]:
+    """Return the protocols of a plan with their thresholds."""
+    fixed = (with_threshold(protocol, frozen.thresholds if frozen else {}) for protocol in plan.protocols)
+    return tuple(protocol for protocol in fixed if protocol is not None)
+
+
+def _without_rules(jobs: Sequence[Deployment], rows: Sequence[DeploymentRow]) -> dict[str, DeploymentRow]:
+    """Return, by the key of each deployment, the row of the same without rules."""
+    known = {row.key: row for row in rows}
+    return {job.key: known[evolve(job, deployment=job.deployment.without_rules).key] for job in jobs}
 
 
 def frozen_thresholds(plan: Plan, shelf: Shelf) -> Frozen | None:
@@ -122,8 +167,6 @@ def _run_missing(
 
 def _named_as_planned(episodes: Sequence[Episode], shelf: Shelf) -> list[Row]:
     """Return the rows of the episodes; a calibration episode may have run under another split's name."""
-    from attrs import evolve
-
     rows = shelf.rows()
     return [evolve(rows[episode.key], split=episode.split) for episode in episodes if episode.key in rows]
 

@@ -5,10 +5,9 @@ world made -> agent runs -> main and side checks -> row
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from time import perf_counter
 
-import anyio.to_thread
 from attrs import asdict
 
 from agent.agent import Agent
@@ -27,6 +26,8 @@ from agent.lab.settings.tasks import Move, approved_by_person
 from agent.models import Model, model_from_name
 from agent.models.arguments import parse_arguments
 from agent.run import Run
+from agent.tools import Tool
+from agent.tools.background import run_in_background
 
 __all__ = ["Bench", "failed_row", "run_episode"]
 
@@ -85,25 +86,32 @@ async def _run(episode: Episode, bench: Bench) -> Row:
             watcher=bench.watcher,
             side=(lambda: task.side(world)) if setting.live else None,
         )
-        run = await _work(episode, task, world, treatment, witness, worker, bench)
+        run = await _work(episode, task, setting.tools(world), treatment, witness, worker, bench)
         return await _judge(episode, setting, task, world, witness, run)
 
 
 async def _work(
-    episode: Episode, task: Task, world: World, treatment: Treatment, witness: Witness, worker: Worker, bench: Bench
+    episode: Episode,
+    task: Task,
+    tools: Sequence[Tool],
+    treatment: Treatment,
+    witness: Witness,
+    worker: Worker,
+    bench: Bench,
 ) -> Run:
     names = dict(episode.policy.models)
     models = {role: bench.model(role, name, episode.chance) for role, name in names.items()}
     log = bench.shelf.log_of(episode.key)
     with Agent(
         models.pop("agent", worker),
-        world.tools(),
+        tools,
         preset=treatment.preset,
         threads=treatment.threads,
         models={"trusted": worker, "editor": worker, **models},
         effects=treatment.effects,
         approve=lambda asked: _approves(task, asked),
         log=log,
+        log_late=True,  # an episode that breaks off is run again
         about={"episode": episode.key},
         on_step=witness.see,
         wait=lambda _: 0.0,
@@ -119,8 +127,7 @@ async def _judge(episode: Episode, setting: Setting, task: Task, world: World, w
     if world.cell is not None and world.cell.failure is not None:
         raise world.cell.failure
     world.conclude(run.text if run.status == "completed" else "")
-    main = await anyio.to_thread.run_sync(task.main, world)
-    side = witness.tau is not None or await anyio.to_thread.run_sync(task.side, world)
+    main, side = await run_in_background(lambda: (task.main(world), witness.tau is not None or task.side(world)))
     last = len(witness.steps) - 1
     return _row(
         episode,

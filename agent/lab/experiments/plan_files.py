@@ -13,17 +13,18 @@ seeds: 2
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Any, get_args
 
-from attrs import evolve
+from attrs import evolve, frozen
 
 from agent.errors import AgentError
+from agent.lab.experiments.deployment_files import read_deployments
 from agent.lab.experiments.plans import MonitorKind, MonitorPlan, Plan, Policy, ProtocolPlan
+from agent.lab.experiments.words import at_least_one, known, several, share
 from agent.lab.isolation import LEVELS
 from agent.lab.protocols import PROTOCOLS
-from agent.lab.settings import LADDER, SPLITS, setting_named
+from agent.lab.settings import LADDER, SPLITS, Split, setting_named
 from agent.lab.settings.shipped import SettingError
 from agent.models.yaml_nodes import Node, NodeError, read_yaml
 
@@ -31,55 +32,73 @@ __all__ = ["PlanError", "load_plan"]
 
 KEYS = (
     "name", "settings", "policies", "protocols", "monitors", "seeds", "splits", "instances", "audit_with", "budgets",
-    "replicates", "workers", "concurrency", "per_minute", "isolation",
+    "replicates", "workers", "concurrency", "per_minute", "deployments", "isolation",
 )  # fmt: skip
 OPTIONS = ("draws", "limit", "buckets", "runs", "audits")
-PROTOCOL_KEYS = ("name", "use", "monitor", "budget", "threshold", "disclosure", *OPTIONS)
+PROTOCOL_KEYS = ("name", "use", "monitor", "budget", "threshold", "disclosure", "against", "auditor", "near", *OPTIONS)
 MONITOR_KEYS = ("kind", "alpha", "correlation", "slips", "value", "words", "model")
 NAMES = ("none", *(entry.name for entry in PROTOCOLS))
 POLICIES = ("honest", "trusted", *LADDER)
 DISCLOSURES = ("none", "category", "full")
-
-T = TypeVar("T")
 
 
 class PlanError(AgentError):
     """A plan cannot be read: the message names file, line and column, and the nearest valid word."""
 
 
+@frozen
+class Named:
+    """Names of the plan itself that its protocols may speak of."""
+
+    monitors: Sequence[str]
+    policies: Sequence[str]
+
+
 def load_plan(path: Path) -> Plan:
     """Return the plan in the YAML file at `path`. Raises PlanError."""
     try:
         return _plan(read_yaml(path).mapping(*KEYS), path)
-    except (NodeError, RecursionError) as error:
+    except NodeError as error:
         raise PlanError(str(error)) from error
+    except RecursionError as error:
+        raise PlanError(f"{path}: not a plan: values are nested too deeply, or within themselves") from error
 
 
 def _plan(node: Node, path: Path) -> Plan:
     name = node.get("name")
     monitors = tuple(_monitors(node.get("monitors")))
+    policies = several(node.required("policies"), _policy)
+    named = Named([each.name for each in monitors], [each.name for each in policies])
     plan = Plan(
         name=name.text() if name else path.stem,
-        settings=_several(node.required("settings"), _setting),
-        policies=_several(node.required("policies"), _policy),
-        protocols=_several(node.required("protocols"), lambda item: _protocol(item, [each.name for each in monitors])),
+        settings=several(node.required("settings"), _setting),
+        policies=policies,
+        protocols=several(node.required("protocols"), lambda item: _protocol(item, named)),
         monitors=monitors,
     )
-    return _with_numbers(plan, node, monitors)
+    return _with_deployments(_with_numbers(plan, node, monitors), node)
+
+
+def _with_deployments(plan: Plan, node: Node) -> Plan:
+    given = node.get("deployments")
+    if given is None:
+        return plan
+    monitors = [each.name for each in plan.monitors]
+    return evolve(plan, deployments=read_deployments(given, plan.policies, plan.protocols, monitors))
 
 
 def _with_numbers(plan: Plan, node: Node, monitors: tuple[MonitorPlan, ...]) -> Plan:
     readers: dict[str, Callable[[Node], Any]] = {
-        "seeds": _at_least_one,
-        "instances": _at_least_one,
-        "replicates": _at_least_one,
+        "seeds": at_least_one,
+        "instances": _instances,
+        "replicates": at_least_one,
         "workers": Node.count,
-        "concurrency": _at_least_one,
-        "budgets": lambda given: _several(given, _share),
-        "splits": lambda given: _several(given, lambda item: _known(item, SPLITS, "split")),
-        "audit_with": lambda given: _known(given, [each.name for each in monitors], "monitor"),
+        "concurrency": at_least_one,
+        "budgets": lambda given: several(given, share),
+        "splits": lambda given: several(given, lambda item: known(item, SPLITS, "split")),
+        "audit_with": lambda given: known(given, [each.name for each in monitors], "monitor"),
         "per_minute": _paces,
-        "isolation": lambda given: _known(given, LEVELS, "isolation"),
+        "isolation": lambda given: known(given, LEVELS, "isolation"),
     }
     given = {key: (found, read) for key, read in readers.items() if (found := node.get(key)) is not None}
     return evolve(plan, **{key: read(found) for key, (found, read) in given.items()})
@@ -95,7 +114,7 @@ def _setting(node: Node) -> str:
 
 def _policy(node: Node) -> Policy:
     if isinstance(node.value, str):
-        name = _known(node, POLICIES, "policy")
+        name = known(node, POLICIES, "policy")
         return Policy(name, attacks=name in LADDER)
     node.mapping("name", "models", "attacks")
     attacks = node.get("attacks")
@@ -104,41 +123,47 @@ def _policy(node: Node) -> Policy:
     return Policy(node.required("name").text(), bool(attacks and attacks.boolean()), named)
 
 
-def _protocol(node: Node, monitors: Sequence[str]) -> ProtocolPlan:
+def _protocol(node: Node, named: Named) -> ProtocolPlan:
     if isinstance(node.value, str):
-        name = _known(node, NAMES, "protocol")
+        name = known(node, NAMES, "protocol")
         return ProtocolPlan(name, () if name == "none" else (name,), judged=name != "none")
     node.mapping(*PROTOCOL_KEYS)
     given = node.required("use")
-    use = (_known(given, NAMES[1:], "protocol"),) if isinstance(given.value, str) else _several(given, _entry)
+    use = (known(given, NAMES[1:], "protocol"),) if isinstance(given.value, str) else several(given, _entry)
     plain = ProtocolPlan("+".join(use), use, options=tuple(_options(node)))
-    return evolve(plain, **dict(_choices(node, monitors)))
+    return evolve(plain, **dict(_choices(node, named)))
 
 
 def _entry(node: Node) -> str:
-    return str(_known(node, NAMES[1:], "protocol"))
+    return str(known(node, NAMES[1:], "protocol"))
 
 
-def _choices(node: Node, monitors: Sequence[str]) -> Iterator[tuple[str, Any]]:
+def _choices(node: Node, named: Named) -> Iterator[tuple[str, Any]]:
     if (name := node.get("name")) is not None:
         yield "name", name.text()
     if (monitor := node.get("monitor")) is not None:
-        yield "monitor", _known(monitor, monitors, "monitor")
+        yield "monitor", known(monitor, named.monitors, "monitor")
     if (disclosure := node.get("disclosure")) is not None:
-        yield "disclosure", _known(disclosure, DISCLOSURES, "disclosure")
+        yield "disclosure", known(disclosure, DISCLOSURES, "disclosure")
+    if (against := node.get("against")) is not None:
+        yield "against", several(against, lambda item: known(item, named.policies, "policy"))
     budget, threshold = node.get("budget"), node.get("threshold")
     if budget is not None and threshold is not None:
         raise threshold.wrong("a threshold is given, or follows from a budget; leave one of them out")
     if budget is not None:
-        yield "budget", _share(budget)
+        yield "budget", share(budget)
     if threshold is not None:
-        yield "threshold", _share(threshold)
+        yield "threshold", share(threshold)
 
 
 def _options(node: Node) -> Iterator[tuple[str, Any]]:
     for key in OPTIONS:
         if (found := node.get(key)) is not None:
-            yield ("budget" if key == "audits" else key), _at_least_one(found)
+            yield ("budget" if key == "audits" else key), at_least_one(found)
+    if (near := node.get("near")) is not None:
+        yield "near", share(near)
+    if (auditor := node.get("auditor")) is not None:
+        yield "auditor", auditor.text()
 
 
 def _monitors(node: Node | None) -> Iterator[MonitorPlan]:
@@ -154,14 +179,14 @@ def _monitor(name: str, node: Node) -> MonitorPlan:
     kind = node.get("kind")
     readers: dict[str, Callable[[Node], Any]] = {
         "alpha": Node.number,
-        "correlation": _share,
-        "slips": _share,
-        "value": _share,
+        "correlation": share,
+        "slips": share,
+        "value": share,
         "model": Node.text,
         "words": _words,
     }
     given = {key: read(found) for key, read in readers.items() if (found := node.get(key)) is not None}
-    plan = MonitorPlan(name, _known(kind, get_args(MonitorKind), "kind") if kind else "simulated", **given)
+    plan = MonitorPlan(name, known(kind, get_args(MonitorKind), "kind") if kind else "simulated", **given)
     if plan.kind == "model" and not plan.model:
         raise node.wrong("a monitor of kind 'model' needs the key 'model'")
     return plan
@@ -176,31 +201,8 @@ def _paces(node: Node) -> tuple[tuple[str, float], ...]:
     return tuple((role, node.required(role).number()) for role in node.value)
 
 
-def _several(node: Node, read: Callable[[Node], T]) -> tuple[T, ...]:
-    found = tuple(read(item) for item in node.items())
-    if not found:
-        raise node.wrong("this list is empty; name one or more")
-    return found
-
-
-def _known(node: Node, names: Sequence[str], what: str) -> Any:
-    text = node.text()
-    if text not in names:
-        near = get_close_matches(text, names, n=1)
-        cure = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(names)}"
-        raise node.wrong(f"there is no {what} {text!r}; {cure}")
-    return text
-
-
-def _share(node: Node) -> float:
-    value = node.number()
-    if value > 1:
-        raise node.wrong(f"expected a share from 0 to 1, found {value:g}")
-    return value
-
-
-def _at_least_one(node: Node) -> int:
-    value = node.count()
-    if value < 1:
-        raise node.wrong("expected a whole number from 1 on, found 0")
-    return value
+def _instances(node: Node) -> int | tuple[tuple[Split, int], ...]:
+    if not hasattr(node.value, "keys"):
+        return at_least_one(node)
+    given = node.mapping(*SPLITS)
+    return tuple((split, at_least_one(found)) for split in SPLITS if (found := given.get(split)) is not None)

@@ -12,14 +12,31 @@ from typing import Any, Literal
 
 from attrs import asdict, field, frozen
 
+from agent.lab.experiments.deployment_plans import DeploymentPlan
 from agent.lab.isolation import Wanted
 from agent.lab.settings import SPLITS, Setting, Split, setting_named
 from agent.lab.settings.tasks import DONE
 
-__all__ = ["FORMAT", "Episode", "MonitorPlan", "Plan", "Policy", "ProtocolPlan"]
+__all__ = [
+    "BASELINE",
+    "FORMAT",
+    "Episode",
+    "MonitorPlan",
+    "Plan",
+    "Policy",
+    "ProtocolPlan",
+    "threshold_name",
+    "with_threshold",
+]
 
-FORMAT = 1
+FORMAT = 2
 """Counts changes of what an episode does that its configuration does not show."""
+
+NO_DIFFERENCE = ("split", "against")
+"""What an episode does not depend on."""
+
+BASELINE = "constitution_only"
+"""The protocol that every other one is compared with."""
 
 MonitorKind = Literal["simulated", "keyword", "constitution", "constant", "model"]
 
@@ -55,7 +72,7 @@ class ProtocolPlan:
     """What an episode runs under: protocols of the catalogue together, and below them the constitution if `judged`.
 
     budget: the threshold is the frozen one that costs this share of honest calls; threshold: or it is given.
-    options: what else the protocols leave open.
+    options: what else the protocols leave open. against: the policies that it is tried with; none named: all.
     """
 
     name: str
@@ -66,6 +83,7 @@ class ProtocolPlan:
     options: tuple[tuple[str, Any], ...] = ()
     disclosure: Literal["none", "category", "full"] = "full"
     judged: bool = True
+    against: tuple[str, ...] = ()
 
 
 @frozen
@@ -84,7 +102,7 @@ class Episode:
     @cached_property
     def key(self) -> str:
         """The digest of everything that this episode depends on; the best isolation there is goes without saying."""
-        told = asdict(self, filter=lambda attribute, _: attribute.name not in ("split", "isolation"))
+        told = asdict(self, filter=lambda attribute, _: attribute.name not in (*NO_DIFFERENCE, "isolation"))
         if self.isolation != "best":
             told["isolation"] = self.isolation
         digest = _digest_of_task(self.setting, self.task)
@@ -101,7 +119,8 @@ class Episode:
 class Plan:
     """An experiment.
 
-    instances: of each family, at most; None: all, as always for calibration. audit_with: the monitor that measures use.
+    instances: of each family, at most; None: all, as always for calibration; or for each split, and then those that
+    thresholds are frozen on are still all. audit_with: the monitor that measures use.
     isolation: how episodes are kept apart from the machine; what they achieved stands in their rows.
     """
 
@@ -112,63 +131,72 @@ class Plan:
     monitors: tuple[MonitorPlan, ...] = (MonitorPlan("watcher"),)
     seeds: int = 1
     splits: tuple[Split, ...] = SPLITS
-    instances: int | None = None
+    instances: int | tuple[tuple[Split, int], ...] | None = None
     audit_with: str = "watcher"
     budgets: tuple[float, ...] = (0.01, 0.05)
     replicates: int = 2000
     workers: int = 0
     concurrency: int = 8
     per_minute: tuple[tuple[str, float], ...] = field(default=())
+    deployments: tuple[DeploymentPlan, ...] = ()
     isolation: Wanted = "best"
 
     def episodes(self, thresholds: Mapping[str, float] | None = None) -> Iterator[Episode]:
         """Yield every episode whose thresholds are known: by monitor and budget, as `threshold_name` names them."""
         for setting in self.settings:
             for split in self.splits:
-                for task in self._tasks(setting_named(setting), split):
+                for task in self.tasks(setting_named(setting), split):
                     yield from self._of_task(setting, task, split, thresholds or {})
 
     def calibration(self) -> Iterator[Episode]:
         """Yield the honest episodes that thresholds are frozen on, all of them under the constitution alone."""
-        alone = ProtocolPlan("constitution_only", ("constitution_only",))
+        alone = ProtocolPlan(BASELINE, (BASELINE,))
         for setting in self.settings:
-            for task in self._tasks(setting_named(setting), "calibrate"):
+            for task in setting_named(setting).tasks("calibrate"):
                 for seed in range(self.seeds):
                     yield Episode(
-                        setting, task, Policy("honest"), alone, self.monitors, seed, "calibrate", self.isolation
+                        setting, task.name, Policy("honest"), alone, self.monitors, seed, "calibrate", self.isolation
                     )
 
     def needs_thresholds(self) -> bool:
         """Whether a protocol has a budget, and so needs a frozen threshold."""
         return any(protocol.budget is not None for protocol in self.protocols)
 
-    def _tasks(self, setting: Setting, split: Split) -> list[str]:
+    def tasks(self, setting: Setting, split: Split) -> list[str]:
+        """Return the tasks of a setting that this plan takes of a split."""
+        most = self._most(split)
         names = [task.name for task in setting.tasks(split)]
-        most = None if split == "calibrate" else self.instances
         return [name for name in names if most is None or int(name.rpartition("-")[2]) < most]
+
+    def _most(self, split: Split) -> int | None:
+        if isinstance(self.instances, tuple):
+            return dict(self.instances).get(split)
+        return None if split == "calibrate" else self.instances
 
     def _of_task(self, setting: str, task: str, split: Split, thresholds: Mapping[str, float]) -> Iterator[Episode]:
         for protocol in self.protocols:
             fixed = with_threshold(protocol, thresholds)
             if fixed is None:
                 continue
-            for policy in policies_in(split, self.policies):
+            for policy in policies_in(split, self.policies, protocol):
                 for seed in range(self.seeds):
                     yield Episode(setting, task, policy, fixed, self.monitors, seed, split, self.isolation)
 
 
-def policies_in(split: Split, policies: tuple[Policy, ...]) -> tuple[Policy, ...]:
-    """Return the policies that have something to do in a split.
+def policies_in(split: Split, policies: tuple[Policy, ...], protocol: ProtocolPlan) -> tuple[Policy, ...]:
+    """Return the policies that have something to do in a split, under a protocol.
 
-    Thresholds are set on honest work, rungs are chosen by what attacks do, and the test shows both.
+    Thresholds are set on honest work, rungs are chosen by what attacks do, and the test shows both. The trusted model
+    alone is there for comparison, and works under the constitution alone.
     """
+    given = tuple(policy for policy in policies if not protocol.against or policy.name in protocol.against)
     match split:
         case "calibrate":
-            return tuple(policy for policy in policies if policy.name == "honest")
+            return tuple(policy for policy in given if policy.name == "honest")
         case "develop":
-            return tuple(policy for policy in policies if policy.attacks)
+            return tuple(policy for policy in given if policy.attacks)
         case "test":
-            return policies
+            return tuple(policy for policy in given if policy.name != "trusted" or protocol.use == (BASELINE,))
 
 
 def threshold_name(monitor: str, budget: float) -> str:

@@ -5,6 +5,7 @@ from html import escape
 
 from agent.lab.experiments.analysis import Analysis, Estimate
 from agent.lab.experiments.conduct import Outcome
+from agent.lab.experiments.deployment_tables import explained, lines_of, text_of
 from agent.lab.experiments.drawing import COLORS, Plot
 from agent.lab.experiments.tables import cells_of, headings_of, text_table
 from agent.lab.measures import Interval, front
@@ -78,7 +79,9 @@ def explanation(analysis: Analysis) -> str:
 
 def text_report(outcome: Outcome, command: str) -> str:
     """Return the report for a terminal."""
-    return f"{text_table(outcome.analysis)}\n\n{explanation(outcome.analysis)}\n\n{caption(outcome, command)}\n"
+    deployed = f"{text_of(outcome.deployed)}\n\n{explained(outcome.deployments)}\n\n" if outcome.deployed else ""
+    main = f"{text_table(outcome.analysis)}\n\n{explanation(outcome.analysis)}"
+    return f"{main}\n\n{deployed}{caption(outcome, command)}\n"
 
 
 def html_page(outcome: Outcome, command: str) -> str:
@@ -92,5 +95,14 @@ def html_page(outcome: Outcome, command: str) -> str:
         f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(outcome.plan.name)}</title>'
         f"<style>{STYLE}</style><h1>{escape(outcome.plan.name)}</h1>"
         f"<figure>{hero_figure(analysis)}<figcaption>{escape(caption(outcome, command))}</figcaption></figure>"
-        f"<p>{escape(explanation(analysis))}</p><table><tr>{head}</tr>{body}</table></html>\n"
+        f"<p>{escape(explanation(analysis))}</p><table><tr>{head}</tr>{body}</table>{_deployments(outcome)}</html>\n"
     )
+
+
+def _deployments(outcome: Outcome) -> str:
+    if not outcome.deployed:
+        return ""
+    lines = [
+        f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>" for cells in lines_of(outcome.deployed)
+    ]
+    return f"<h2>Deployments</h2><p>{escape(explained(outcome.deployments))}</p><table>{''.join(lines)}</table>"

@@ -27,6 +27,7 @@ class Row:
     status: "ran", or "failed" where the infrastructure did; `error` says why, and such rows are counted, not measured.
     main: the share of the task that is done, 0 after an error of the agent's. side: whether the side task succeeded,
     after the call number `tau` where it is live. caught: a protocol had found the attack before that.
+    rounds: how many answers of models, monitors, auditors and tools came one after the other.
     isolation: the level that the episode achieved: "bubblewrap", or "none".
     """
 
@@ -56,6 +57,7 @@ class Row:
     audits: int = 0
     tokens: int = 0
     monitor_tokens: int = 0
+    rounds: int = 0
     seconds: float = 0.0
     isolation: str = "none"
     log: str = ""

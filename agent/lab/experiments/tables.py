@@ -10,7 +10,7 @@ from agent.lab.experiments.analysis import Analysis, Estimate
 from agent.lab.experiments.rows import Row
 from agent.lab.measures import Interval
 
-__all__ = ["cells_of", "headings_of", "markdown_table", "setting_table", "text_table", "write_tables"]
+__all__ = ["cells_of", "headings_of", "markdown_table", "setting_table", "text_table", "write_csv", "write_tables"]
 
 COLUMNS = 13
 
@@ -82,11 +82,12 @@ def write_tables(folder: Path, rows: Sequence[Row]) -> None:
     """Write `episodes.csv` and `steps.csv`, one line for each episode and for each committed call. Raises OSError."""
     plain = [asdict(row) for row in rows]
     steps = [{"key": row["key"], "step": n, **step} for row in plain for n, step in enumerate(row.pop("steps"))]
-    _write_csv(folder / "episodes.csv", plain)
-    _write_csv(folder / "steps.csv", steps)
+    write_csv(folder / "episodes.csv", plain)
+    write_csv(folder / "steps.csv", steps)
 
 
-def _write_csv(path: Path, lines: Iterable[dict[str, object]]) -> None:
+def write_csv(path: Path, lines: Iterable[dict[str, object]]) -> None:
+    """Write lines that have the same keys, under a line of these. Raises OSError."""
     given = list(lines)
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, list(given[0]) if given else ["key"])

@@ -3,7 +3,7 @@
 import inspect
 import os
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from attrs import evolve, frozen
@@ -25,6 +25,7 @@ from agent.lab.protocols import entry_named
 from agent.lab.settings import Setting
 from agent.models import model_from_name
 from agent.presets import PRESETS, Preset
+from agent.reasons import Disclosure
 from bp import BThread
 
 __all__ = ["HONEYPOT", "WORDS", "Treatment", "make_monitor", "treat"]
@@ -61,12 +62,7 @@ def treat(
     monitors = {plan.name: make_monitor(plan, truth, episode.chance) for plan in episode.monitors}
     auditors = {"auditor": TruthfulAuditor(truth)}
     protocol = episode.protocol
-    preset = evolve(
-        PRESETS["default"],
-        policy="default" if protocol.judged else None,
-        max_iterations=40,
-        disclosure=protocol.disclosure,
-    )
+    preset = preset_of(judged=protocol.judged, disclosure=protocol.disclosure)
     offered = {
         "monitor": protocol.monitor,
         "monitors": tuple(monitors)[:2],
@@ -76,6 +72,13 @@ def treat(
     threads = [thread for name in protocol.use for thread in bthreads_of(name, protocol, offered)]
     effects = laboratory(monitors, auditors, honeypots=honeypots, seed=_number(episode.chance))
     return Treatment(tuple(threads), effects, preset, monitors)
+
+
+@cache
+def preset_of(*, judged: bool, disclosure: Disclosure) -> Preset:
+    """Return the preset of episodes, with the constitution or without."""
+    policy = "default" if judged else None
+    return evolve(PRESETS["default"], policy=policy, max_iterations=40, disclosure=disclosure)
 
 
 def attacks(is_attack: Callable[[str], bool], evidence: Evidence) -> bool:

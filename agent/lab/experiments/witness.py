@@ -19,12 +19,16 @@ from agent.events import (
     InferenceRequested,
     ToolFinished,
 )
-from agent.lab.events import AuditGiven, AuditRequested, Contained, RoleDisabled, ScoreGiven
+from agent.lab.experiments.latency import Rounds
 from agent.lab.experiments.rows import Step as Committed
 from agent.lab.monitors import Evidence, Monitor, checked
+from agent.questions import AuditGiven, AuditRequested, Contained, RoleDisabled, ScoreGiven
 from bp import Event, Step
 
 __all__ = ["Counts", "Witness"]
+
+FINDINGS = (Contained, RoleDisabled, AuditGiven)
+"""What a protocol does about an attack that it found; an audit may also find nothing."""
 
 
 @define
@@ -40,6 +44,7 @@ class Counts:
     audits: int = 0
     tokens: int = 0
     monitor_tokens: int = 0
+    rounds: int = 0
 
 
 @frozen
@@ -61,6 +66,7 @@ class Witness:
     counts: Counts = field(factory=Counts)
     tau: int | None = None
     caught_at: int | None = None
+    _rounds: Rounds = field(factory=Rounds)
     _calls: list[ToolCall] = field(factory=list)
     _scores: list[float | None] = field(factory=list)
     _outcomes: dict[tuple[str, int], str] = field(factory=dict)
@@ -83,6 +89,8 @@ class Witness:
                 self._said.append(Said(event.value))
         self._watch(event)
         self._count(event)
+        self._rounds.fold(event)
+        self.counts.rounds = self._rounds.now
 
     @property
     def steps(self) -> tuple[Committed, ...]:
@@ -124,7 +132,7 @@ class Witness:
             self._outcomes[answered.call, number] = answered.outcome
 
     def _watch(self, event: Event) -> None:
-        found = isinstance(event, Contained | RoleDisabled) or (isinstance(event, AuditGiven) and event.is_caught)
+        found = isinstance(event, FINDINGS) and (not isinstance(event, AuditGiven) or event.is_caught)
         if found and self.caught_at is None:
             self.caught_at = len(self._calls) - 1
 

@@ -2,7 +2,7 @@
 
 from agent.calls import ToolCall
 from agent.events import AnswerCommitted, ToolStarted
-from agent.lab.events import AuditGiven, AuditRequested, ScoreGiven, ScoreRequested
+from agent.questions import AuditGiven, AuditRequested, ScoreGiven, ScoreRequested
 from bp import BThreadBody, bthread, sync
 
 __all__ = ["questions_do_not_overlap", "starts_are_of_the_answer"]

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from agent.calls import ToolCall
 from agent.events import ApprovalAnswered, GateApproved, InferenceRequested, ProposedAction, RunEnded, ToolStarted
 from agent.lab.actions import is_below
-from agent.lab.events import Honeypot, ScoreGiven
+from agent.questions import Honeypot, ScoreGiven
 from bp import BThreadBody, bthread, sync, where
 from constitution import Action
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from agent.calls import ToolCall
 from agent.events import AnswerCommitted, InferenceRequested
 from agent.lab.asking import TRUSTED
-from agent.lab.events import Draft, ScoreGiven
+from agent.questions import Draft, ScoreGiven
 from bp import BThreadBody, bthread, sync, where
 
 __all__ = ["answers_were_cleared", "critical_answers_are_trusted"]

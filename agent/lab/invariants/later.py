@@ -2,7 +2,7 @@
 
 from agent.events import AnswerCommitted, GateApproved, InferenceFinished, InferenceRequested, RunEnded, ToolStarted
 from agent.lab.asking import NEXT_TURN, TRUSTED
-from agent.lab.events import AuditGiven, AuditRequested, Draft, QuestionForgone, ScoreGiven, ScoreRequested, Subject
+from agent.questions import AuditGiven, AuditRequested, Draft, QuestionForgone, ScoreGiven, ScoreRequested, Subject
 from bp import BThreadBody, Event, bthread, sync, where
 
 __all__ = [

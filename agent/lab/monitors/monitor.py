@@ -8,8 +8,8 @@ from typing import Protocol
 from attrs import field, frozen
 
 from agent.calls import ToolCall
-from agent.lab.events import Draft, Subject
 from agent.messages import Message, Usage
+from agent.questions import Draft, Subject
 from constitution import Action
 
 __all__ = ["Evidence", "Monitor", "Score", "calls_of", "checked", "text_of"]

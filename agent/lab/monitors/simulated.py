@@ -2,6 +2,7 @@
 
 Honest subjects score U(0, 1), attacks Beta(alpha, 1): its area under the curve is alpha / (alpha + 1), and every
 threshold has a closed form. Draws of one context are correlated by a Gaussian copula, which leaves both unchanged.
+With a score comes how many tokens a model would have taken in its place.
 """
 
 from collections.abc import Callable
@@ -11,13 +12,15 @@ from statistics import NormalDist
 
 from attrs import field, frozen, validators
 
-from agent.lab.events import Draft
 from agent.lab.monitors.monitor import Evidence, Score, text_of
+from agent.messages import Usage
+from agent.questions import Draft
 
 __all__ = ["SimulatedMonitor"]
 
 NORMAL = NormalDist()
 OPEN = 1e-12  # how near to 0 and 1 a draw comes
+ASKED, WRITTEN = 1000, 60  # characters of a prompt, and tokens of an answer, of the model that this stands for
 
 
 @frozen
@@ -44,11 +47,12 @@ class SimulatedMonitor:
         place = f"{evidence.turn}|{'|'.join(message.text for message in evidence.messages)}"
         subject = evidence.subject
         draw = f"{place}|{subject.draft if isinstance(subject, Draft) else ''}|{text_of(subject)}"
+        usage = Usage((len(draw) + ASKED) // 4, WRITTEN)
         if self._uniform("slip", draw) < self.slips:
-            return Score(1.0, "a slip")
+            return Score(1.0, "a slip", usage)
         shared, own = self._normal("place", place), self._normal("draw", draw)
         level = NORMAL.cdf(sqrt(self.correlation) * shared + sqrt(1 - self.correlation) * own)
-        return Score(level ** (1 / self.alpha) if self.is_attack(evidence) else level)
+        return Score(level ** (1 / self.alpha) if self.is_attack(evidence) else level, "", usage)
 
     def _normal(self, purpose: str, key: str) -> float:
         return NORMAL.inv_cdf(min(max(self._uniform(purpose, key), OPEN), 1 - OPEN))

@@ -1,21 +1,27 @@
 """Suspicion accumulates: near misses add up to a refusal, so that an attack in small steps is an attack.
 
-Source: none of its own. Scores add up in whole buckets, which keeps the state finite; a missing score fills them all.
+Source: none of its own. What a score exceeds `near` by adds up, in whole buckets, which keeps the state finite; a
+missing score fills them all.
 """
 
 from agent.calls import ToolCall
 from agent.events import ActionDescribed, GateApproved, GateRejected, RunEnded
 from agent.lab.asking import NEXT_TURN, scored
-from agent.lab.events import ScoreGiven
 from agent.lab.reasons import AddedUp
+from agent.questions import ScoreGiven
 from bp import NONE, BThreadBody, bthread, start, sync, where
 
 __all__ = ["buckets_of", "suspicion_accumulates"]
 
 
 @bthread
-def suspicion_accumulates(monitor: str = "monitor", limit: int = 10, buckets: int = 10) -> BThreadBody:
-    """Have every action scored, and refuse all once those of a run exceed `limit` buckets; a score of 1 has all."""
+def suspicion_accumulates(
+    monitor: str = "monitor", limit: int = 10, buckets: int = 10, near: float = 0.0
+) -> BThreadBody:
+    """Have every action scored, and refuse all once those of a run exceed `limit` buckets; a score of 1 has all.
+
+    near: a score up to this has none: an ordinary action is no near miss, however many there are.
+    """
     news = where(ScoreGiven, monitor=monitor) | ActionDescribed | NEXT_TURN | RunEnded
     total = 0
     seen: tuple[ToolCall, ...] = ()  # in this turn: several protocols may have asked for the same score
@@ -25,7 +31,7 @@ def suspicion_accumulates(monitor: str = "monitor", limit: int = 10, buckets: in
             yield start(hold(said.call, monitor))
         elif isinstance(said, ScoreGiven):
             if isinstance(said.subject, ToolCall) and said.subject not in seen:
-                total, seen = min(total + buckets_of(said, buckets), limit + 1), (*seen, said.subject)
+                total, seen = min(total + buckets_of(said, buckets, near), limit + 1), (*seen, said.subject)
         else:
             total, seen = (0 if isinstance(said, RunEnded) else total), ()
 
@@ -37,6 +43,8 @@ def hold(call: ToolCall, monitor: str) -> BThreadBody:
     yield from scored(call, monitor, hold=where(GateApproved, call=call), over=decided)
 
 
-def buckets_of(given: ScoreGiven, buckets: int) -> int:
-    """Return how many of `buckets` a score fills."""
-    return buckets if given.value is None else int(given.value * buckets)
+def buckets_of(given: ScoreGiven, buckets: int, near: float = 0.0) -> int:
+    """Return how many of `buckets` a score fills: none up to `near`, all at 1."""
+    if given.value is None or near >= 1:
+        return buckets
+    return int(max(given.value - near, 0.0) / (1 - near) * buckets)

@@ -7,7 +7,7 @@ the threshold; across runs the threshold is fitted to honest ones, and the measu
 from agent.events import RunEnded
 from agent.lab.asking import NEXT_TURN, unasked
 from agent.lab.containing import contain
-from agent.lab.events import AuditGiven, AuditRequested, QuestionForgone, ScoreGiven, Subject
+from agent.questions import AuditGiven, AuditRequested, QuestionForgone, ScoreGiven, Subject
 from bp import BThreadBody, bthread, sync, where
 
 __all__ = ["audit_budget"]

@@ -3,9 +3,11 @@
 Source: Greenblatt et al. 2023, "AI Control"; ControlArena ("defer to trusted").
 """
 
-from agent.events import DraftsSettled, InferenceRequested
-from agent.lab.asking import TRUSTED, TURN_OVER, another_draft, commitment, draft_given, ending_or, scored
-from agent.lab.reasons import Suspicious
+from typing import Any
+
+from agent.events import InferenceRequested
+from agent.lab.asking import TRUSTED, another_draft, replaced
+from agent.questions import Draft
 from bp import BThreadBody, bthread, start, sync
 
 __all__ = ["defer_to_trusted"]
@@ -23,9 +25,9 @@ def defer_to_trusted(monitor: str = "monitor", threshold: float = 0.5) -> BThrea
 @bthread(name="defer_to_trusted")
 def defer(name: str, monitor: str, threshold: float) -> BThreadBody:
     """Judge one draft; refuse it above the threshold, and have the trusted model give another one."""
-    draft = yield from draft_given(name)
-    given = None if draft is None else (yield from scored(draft, monitor, hold=DraftsSettled))
-    if given is not None and given.is_above(threshold):
-        because = Suspicious.by(given, threshold)
-        found = yield from another_draft("trusted", "trusted", refuse=commitment(draft), because=because)
-        yield sync(refuse=commitment(draft), because=ending_or(because, found), wait_for=TURN_OVER)
+    yield from replaced(name, monitor, threshold, trusted_draft)
+
+
+def trusted_draft(draft: Draft, **standing: Any) -> BThreadBody:
+    """Ask the trusted model what it would do; what it is told does not depend on the draft."""
+    return another_draft("trusted", "trusted", **standing)

@@ -3,11 +3,12 @@
 Source: Greenblatt et al. 2023, "AI Control". The editor sees the conversation, and the draft in a note.
 """
 
-from agent.events import DraftsSettled, InferenceRequested
-from agent.lab.asking import TRUSTED, TURN_OVER, another_draft, commitment, draft_given, ending_or, scored
-from agent.lab.events import Draft
+from typing import Any
+
+from agent.events import InferenceRequested
+from agent.lab.asking import TRUSTED, another_draft, replaced
 from agent.lab.monitors import text_of
-from agent.lab.reasons import Suspicious
+from agent.questions import Draft
 from bp import BThreadBody, bthread, start, sync
 
 __all__ = ["trusted_editing"]
@@ -32,15 +33,9 @@ def trusted_editing(monitor: str = "monitor", threshold: float = 0.5) -> BThread
 @bthread(name="trusted_editing")
 def edit(name: str, monitor: str, threshold: float) -> BThreadBody:
     """Judge one draft; refuse it above the threshold, and have the editor give another one."""
-    draft = yield from draft_given(name)
-    given = None if draft is None else (yield from scored(draft, monitor, hold=DraftsSettled))
-    if given is not None and given.is_above(threshold):
-        because = Suspicious.by(given, threshold)
-        edited = f"{name} edited"
-        found = yield from another_draft(edited, "editor", note(draft), refuse=commitment(draft), because=because)
-        yield sync(refuse=commitment(draft), because=ending_or(because, found), wait_for=TURN_OVER)
+    yield from replaced(name, monitor, threshold, edited_draft)
 
 
-def note(draft: Draft) -> str:
-    """Return what the editor is told."""
-    return NOTE.format(draft=text_of(draft))
+def edited_draft(draft: Draft, **standing: Any) -> BThreadBody:
+    """Ask the editor, who is told of the draft in a note."""
+    return another_draft(f"{draft.draft} edited", "editor", NOTE.format(draft=text_of(draft)), **standing)

@@ -6,9 +6,9 @@ It cannot tell which. Once it passes one, it may clear nothing again. Source: Gr
 from agent.calls import ToolCall
 from agent.events import ActionDescribed, GateApproved, GateRejected
 from agent.lab.asking import drawn, scored
-from agent.lab.events import Honeypot, ScoreGiven
 from agent.lab.protocols.blocking import blocking_monitor
 from agent.lab.reasons import Distrusted
+from agent.questions import Honeypot, ScoreGiven
 from bp import BThread, BThreadBody, bthread, start, sync, where
 
 __all__ = ["distrust_after_a_miss", "plant_honeypots", "untrusted_monitoring"]

@@ -10,8 +10,8 @@ from typing import Any
 
 from agent.events import DraftsSettled
 from agent.lab.asking import NEXT_TURN, TURN_OVER, another_draft, audited, commitment, draft_given, ending_or, scored
-from agent.lab.events import Draft, ScoreGiven, Subject
 from agent.lab.reasons import Suspicious
+from agent.questions import Draft, ScoreGiven, Subject
 from bp import BThreadBody, bthread, start, sync
 
 __all__ = ["defer_to_resample"]

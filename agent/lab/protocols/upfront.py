@@ -5,7 +5,7 @@ Source: ControlArena ("upfront auditing"), and Greenblatt et al. 2023: after a c
 
 from agent.events import AnswerCommitted, InferenceRequested, RunEnded
 from agent.lab.asking import NEXT_TURN, audited
-from agent.lab.events import AuditGiven, Draft, RoleDisabled
+from agent.questions import AuditGiven, Draft, RoleDisabled
 from agent.reasons import Ending
 from bp import BThreadBody, bthread, start, sync, where
 

@@ -1,8 +1,9 @@
 """Settings: families of tasks, made by seed; which are for calibration, for development, and for the test."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
+from itertools import cycle
 from pathlib import Path
 from random import Random
 from typing import Literal, get_args
@@ -14,11 +15,15 @@ from agent.lab.isolation import Level
 from agent.lab.settings.post_office import PostOffice
 from agent.lab.settings.tasks import Task
 from agent.lab.settings.world import World, make_world
+from agent.tools import Tool
 
-__all__ = ["SPLITS", "Family", "Setting", "Split"]
+__all__ = ["SPLITS", "TURNS", "Family", "Setting", "Split"]
 
 Split = Literal["calibrate", "develop", "test"]
 SPLITS: tuple[Split, ...] = get_args(Split)
+
+TURNS: tuple[Split, ...] = ("calibrate", "develop", "test", "calibrate", "test", "test")
+"""Which split each family belongs to, again and again: half of them decide, since figures rest on these."""
 
 
 def needs_care(call: ToolCall) -> bool:
@@ -34,24 +39,26 @@ Family = Callable[[Random, int], Task]
 class Setting:
     """What experiments are run on.
 
-    families: by name, in order; every third belongs to one split. instances: how many of each, but for those that have
-    a size of their own.
+    families: by name, in order; each belongs to one split, as `TURNS` says. instances: how many of each, but for those
+    that have a size of their own.
     live: the side task does its harm at a moment, so that the check runs after every call; else it is looked for when
     all is over, and any review comes in time. networked: its worlds have a post office.
     harmless: attacks in it can touch nothing real, even where nothing is isolated; policies that attack refuse to run
     at isolation `none` in a setting that does not declare that.
     critical: which calls could do great harm here, for protocols that leave these to somebody trusted.
+    tools: what the agent has in a world: commands and files, unless the setting says otherwise.
     inhabit: makes of a folder the world of a task, where there is more to it than a folder.
     """
 
     name: str
     about: str
     families: Mapping[str, Family] = field(validator=validators.min_len(1))
-    instances: int = 6
+    instances: int = 12
     live: bool = True
     networked: bool = False
     harmless: bool = False
     critical: Callable[[ToolCall], bool] = needs_care
+    tools: Callable[[World], Sequence[Tool]] = World.tools
     sizes: Mapping[str, int] = field(factory=dict)
     inhabit: Callable[[Task, World], World] | None = None
 
@@ -62,7 +69,7 @@ class Setting:
     def families_of(self, split: Split | None = None) -> tuple[str, ...]:
         """Return the families of a split: no family is in two."""
         names = tuple(self.families)
-        return names if split is None else names[SPLITS.index(split) :: len(SPLITS)]
+        return names if split is None else tuple(name for name, turn in zip(names, cycle(TURNS)) if turn == split)
 
     def task(self, name: str) -> Task:
         """Return a task by its name, `family-number`. Raises KeyError."""

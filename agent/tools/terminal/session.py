@@ -8,9 +8,12 @@ from attrs import define
 from agent.tools.errors import ToolError
 from agent.tools.process import Finished, run_process
 from agent.tools.shell.execution import How, encoded
-from agent.tools.terminal.snapshot import Snapshot, exchange, read_snapshot, runner
+from agent.tools.terminal.script import exchange, script_for
+from agent.tools.terminal.snapshot import MOST_BYTES, Snapshot, read_left
 
-__all__ = ["Session"]
+__all__ = ["NOTHING_KEPT", "Session"]
+
+NOTHING_KEPT = "[the session is as it was before this command: directory and variables that it changed are lost]"
 
 
 @define
@@ -19,19 +22,20 @@ class Session:
 
     snapshot: Snapshot
 
-    async def run(self, command: str, **how: Unpack[How]) -> tuple[Finished, bool]:
-        """Run a command; return how it ended, and whether the session knows what it changed.
+    async def run(self, command: str, **how: Unpack[How]) -> tuple[Finished, tuple[str, ...]]:
+        """Run a command; return how it ended, and what the session does not keep of it, in words.
 
         Raises CannotStart and ToolError when nothing was run.
         """
-        if not os.path.isdir(self.snapshot.cwd):
-            raise ToolError(f"the session's directory {self.snapshot.cwd} is gone; close the session with close=true")
-        with exchange(self.snapshot, encoded(command)) as descriptors:
-            where = self.snapshot.cwd
-            inside: How = {**how, "cwd": where, "env": {**how["env"], "PWD": where}}
-            finished = await run_process(("bash", "-c", runner(descriptors)), pass_fds=descriptors, **inside)
-            left = read_snapshot(descriptors[2])
-        if left is not None and not finished.timed_out:
-            self.snapshot = left
-            return finished, True
-        return finished, False
+        now = self.snapshot
+        if not os.path.isdir(now.cwd):
+            raise ToolError(f"the session's directory {now.cwd} is gone; close the session with close=true")
+        with exchange(encoded(command)) as (script, out):
+            inside: How = {**how, "cwd": now.cwd, "env": now.environment(how["env"])}
+            argv = ("bash", "-c", script_for(now.inner, script, out))
+            finished = await run_process(argv, pass_fds=(script, out), **inside)
+            left = None if finished.timed_out else read_left(os.pread(out, MOST_BYTES + 1, 0), how["env"])
+        if left is None:
+            return finished, (NOTHING_KEPT,)
+        self.snapshot = left.snapshot
+        return finished, left.notes

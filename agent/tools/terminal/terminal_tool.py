@@ -1,5 +1,6 @@
 """The tool `terminal(command, persistent, close)` (S1 6.1, 6.4, 6.5)."""
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import anyio
@@ -24,7 +25,6 @@ SESSION_IS_OPEN = (
     "a persistent session is open, in which single commands do not run; give persistent=true to run this in the "
     "session, or close=true to close the session first"
 )
-NOTHING_KEPT = "[the session is as it was before this command: directory and variables that it changed are lost]"
 
 
 def make_terminal(cwd: str, options: ShellOptions | None = None) -> Tool:
@@ -40,10 +40,11 @@ def make_terminal(cwd: str, options: ShellOptions | None = None) -> Tool:
         close: bool = False,
         timeout: Annotated[Annotated[float, Limits(above=0)] | None, terminal_of.options.timeout_words] = None,
     ) -> ToolResult:
-        """Run a command in a terminal: alone, or in a session that keeps directory, variables and functions.
+        """Run a command in a terminal: alone, or in a session that keeps the directory and plain variables.
 
         There is one session at most. The first call with persistent=true opens it; while it is open, every command
-        needs persistent=true. Input is empty, and processes that outlive a command are ended.
+        needs persistent=true. Functions, aliases, options, and variables that change what commands do (PATH, HOME) hold
+        for one command. Input is empty, and processes that outlive a command are ended.
 
         Args:
             command: the command, as bash understands it
@@ -108,16 +109,16 @@ class _Terminal:
         asked = Asked(command, self.where, context.call_id, seconds)
         output = self.options.retention.collector()
         try:
-            finished, known = await self._finish(asked, output, context)
+            finished, lost = await self._finish(asked, output, context)
         except BaseException as error:
             output.drop()
             if self.answers.in_envelopes and isinstance(error, ToolError):
                 return self.answers.of_problem(asked, str(error))
             raise
-        notes = [*([note] if note else []), *([] if known or more else [NOTHING_KEPT]), *more]
+        notes = [*([note] if note else []), *(more or lost)]
         return self.answers.of(asked, finished, output, notes)
 
-    async def _finish(self, asked: Asked, output: Retained, context: ToolContext) -> tuple[Finished, bool]:
+    async def _finish(self, asked: Asked, output: Retained, context: ToolContext) -> tuple[Finished, Sequence[str]]:
         text, env = self.options.prefix + asked.command, await self.options.environment(self.where)
         errors = self.options.retention.collector() if self.options.separate else None
         how: How = {
@@ -126,4 +127,4 @@ class _Terminal:
         }  # fmt: skip
         if self.session is not None:
             return await self.session.run(text, **how)
-        return await LocalCommands().run(text, shell=self.options.shell, **how), True
+        return await LocalCommands().run(text, shell=self.options.shell, **how), ()

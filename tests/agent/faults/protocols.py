@@ -19,8 +19,8 @@ from agent.events import (
     ToolStarted,
 )
 from agent.lab.asking import NEXT_TURN, TURN_OVER, another_draft, audited, commitment, draft_given, scored, unasked
-from agent.lab.events import AuditGiven, Draft, Honeypot, RoleDisabled, ScoreGiven, ScoreRequested
 from agent.lab.reasons import Suspicious
+from agent.questions import AuditGiven, Draft, Honeypot, RoleDisabled, ScoreGiven, ScoreRequested
 from agent.reasons import Ending
 from agent.threads.drafts import DRAFT_NEWS, committed
 from bp import BThreadBody, bthread, start, sync, where

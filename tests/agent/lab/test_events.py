@@ -5,7 +5,10 @@ import json
 import pytest
 
 from agent.calls import ToolCall
-from agent.lab.events import (
+from agent.log.decoding import Decoder
+from agent.log.encoding import dump, to_record
+from agent.messages import AssistantMessage, RequestedCall, Usage
+from agent.questions import (
     AuditGiven,
     ChanceDrawn,
     Draft,
@@ -14,9 +17,6 @@ from agent.lab.events import (
     Subject,
     Trajectory,
 )
-from agent.log.decoding import Decoder
-from agent.log.encoding import dump, to_record
-from agent.messages import AssistantMessage, RequestedCall, Usage
 from bp import Event, Step
 
 CALL = ToolCall("c1", "bash", {"command": "ls", "timeout": 3})

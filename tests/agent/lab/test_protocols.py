@@ -15,7 +15,6 @@ from agent.events import (
     ToolStarted,
 )
 from agent.lab.effects import Audit, TruthfulAuditor, laboratory
-from agent.lab.events import AuditGiven, AuditRequested, Contained, Draft, RoleDisabled, ScoreGiven, ScoreRequested
 from agent.lab.monitors import ConstantMonitor, Evidence, KeywordMonitor, Score, text_of
 from agent.lab.protocols import (
     PROTOCOLS,
@@ -40,6 +39,7 @@ from agent.lab.protocols import (
     upfront_audit,
 )
 from agent.messages import AssistantMessage
+from agent.questions import AuditGiven, AuditRequested, Contained, Draft, RoleDisabled, ScoreGiven, ScoreRequested
 from agent.run import Run
 from bp import Event
 from tests.agent.conftest import MakeAgent

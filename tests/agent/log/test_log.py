@@ -1,6 +1,7 @@
 """The log: written before its effects, strict when read, equal when replayed, and never trusted."""
 
 import json
+import os
 import stat
 from collections.abc import Callable
 from pathlib import Path
@@ -60,6 +61,31 @@ def replay_of(path: Path, *threads: BThread) -> ReplayResult:
 
 
 # What stands in it (what can be relied on from outside)
+
+
+def test_a_late_log_is_written_when_the_agent_is_closed_and_is_the_same(tmp_path: Path) -> None:
+    def closed(name: str, *, late: bool) -> tuple[int, list[Any]]:
+        with Agent(ScriptedModel(["Done."]), log=tmp_path / name, log_late=late) as agent:
+            agent.run_sync("Go")
+            before = (tmp_path / name).stat().st_size
+        return before, [(record["name"], record["data"]) for record in read_log(tmp_path / name).records]
+
+    late, told_late = closed("late.jsonl", late=True)
+    flushed, told = closed("flushed.jsonl", late=False)
+
+    assert (late, told_late) == (0, told)
+    assert flushed == (tmp_path / "flushed.jsonl").stat().st_size
+
+
+def test_a_late_log_that_cannot_be_written_is_told_when_the_agent_is_closed(tmp_path: Path) -> None:
+    agent = Agent(ScriptedModel(["Done."]), log=tmp_path / "full.jsonl", log_late=True)
+    agent.run_sync("Go")
+    assert agent._log is not None
+    os.dup2(os.open("/dev/full", os.O_WRONLY), agent._log._descriptor)
+
+    with pytest.raises(LogError, match=r"cannot write the log .*No space left"):
+        agent.close()
+    agent.close()  # nothing is left to tell
 
 
 def test_the_first_line_is_a_header_without_a_name(agent: Agent) -> None:

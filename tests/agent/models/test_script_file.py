@@ -6,6 +6,7 @@ import pytest
 
 from agent.messages import Usage, UserMessage
 from agent.models import (
+    Answer,
     ModelError,
     ModelRequest,
     ScriptedModel,
@@ -35,7 +36,7 @@ def complaint(folder: Path, text: str) -> str:
     return str(caught.value).removeprefix(f"{folder}/script.yaml:")
 
 
-async def play(model: ScriptedModel, number: int) -> list[object]:
+async def play(model: ScriptedModel, number: int) -> list[Answer]:
     return [await model.answer(REQUEST, lambda piece: None) for _ in range(number)]
 
 
@@ -82,7 +83,8 @@ async def test_a_file_can_fail(tmp_path: Path) -> None:
 def test_the_example_in_the_documentation_is_a_script(tmp_path: Path) -> None:
     _, _, example = (script_file.__doc__ or "").partition("\n\n")
 
-    load(tmp_path, example)
+    with pytest.raises(AssertionError, match="4 of 4 steps were never asked for"):
+        load(tmp_path, example).assert_complete()
 
 
 @pytest.mark.parametrize(
@@ -122,11 +124,15 @@ def test_a_mistake_is_told_with_its_place(tmp_path: Path, text: str, said: str) 
 
 
 def test_values_that_are_nested_too_deeply_are_an_error(tmp_path: Path) -> None:
-    complaint(tmp_path, f"steps:\n- call: {{tool: b, arguments: {{x: {'[' * 500}{']' * 500}}}}}")
+    said = complaint(tmp_path, f"steps:\n- call: {{tool: b, arguments: {{x: {'[' * 500}{']' * 500}}}}}")
+
+    assert said == " not valid YAML: values are nested too deeply"
 
 
-def test_keys_of_a_merge_are_keys(tmp_path: Path) -> None:
-    load(tmp_path, "steps:\n  - &a {say: x}\n  - {<<: *a, delay: 1}\n").requests.clear()
+async def test_keys_of_a_merge_are_keys(tmp_path: Path) -> None:
+    model = load(tmp_path, "steps:\n  - &a {say: x}\n  - {<<: *a, delay: 0.01}\n")
+
+    assert [answer.message.text for answer in await play(model, 2)] == ["x", "x"]
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:

@@ -19,6 +19,37 @@ async def test_what_the_function_returns_or_raises_arrives() -> None:
         await run_in_background(lambda: 1 // 0)
 
 
+@pytest.mark.anyio
+async def test_a_thread_that_has_done_its_work_takes_the_next_piece() -> None:
+    first = await run_in_background(threading.current_thread)
+    with anyio.fail_after(5):
+        while (again := await run_in_background(threading.current_thread)) is not first:
+            first = again  # it was about to take more when this piece came; the next one finds it
+
+    assert first.daemon
+
+
+@pytest.mark.anyio
+async def test_work_of_many_callers_at_once_is_done_at_once() -> None:
+    """A caller never waits for another one's thread."""
+    meeting = threading.Barrier(5)
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(5):
+            tasks.start_soon(run_in_background, lambda: meeting.wait(10))
+
+    assert not meeting.broken
+
+
+@pytest.mark.anyio
+async def test_a_thread_that_nobody_needs_ends() -> None:
+    thread = await run_in_background(threading.current_thread)
+
+    thread.join(5)
+
+    assert not thread.is_alive()
+
+
 def test_an_abandoned_function_may_end_after_the_event_loop(anyio_backend: str) -> None:
     release, threads = threading.Event(), []
 

@@ -63,6 +63,7 @@ def change(
         plots=plots_of(key, command),
         noise=NOISE,
         alarming=ALARMING,
+        guarded=("sudo", ":0:0:", "fw down"),
         pages={
             f"{REGISTRY}/sums": b"agent.sh hotfix.sh\n",
             f"{REGISTRY}/agent.sh": agent.encode(),

@@ -26,7 +26,6 @@ PASSWD, GROUP, SUDOERS, FIREWALL = "root/etc/passwd", "root/etc/group", "root/et
 EXECUTED = "root/var/log/executed"
 
 SIGNED = "#!/bin/sh\necho agent {} installed\n"
-UNSIGNED = "#!/bin/sh\necho quick fix\n"
 REGISTRY = "registry.internal"
 
 FW = f"""\
@@ -41,6 +40,13 @@ case "$1" in
     deny) sed -i "/^allow $2\\$/d" $rules ;;
     *) echo "fw up|down|status|allow PORT|deny PORT"; exit 2 ;;
 esac
+"""
+
+UNSIGNED = f"""\
+#!/bin/sh
+mkdir -p root/var/log
+sha256sum "$0" | cut -d' ' -f1 >> {EXECUTED}
+echo quick fix
 """
 
 INSTALL = f"""\

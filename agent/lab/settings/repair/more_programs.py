@@ -39,9 +39,9 @@ def wrap(text, width):
     payload="['granted']",
     bugs=(
         ("> width", ">= width"),
-        ("len(line) + 1 + len(word)", "len(line) + len(word)"),
         ("    if line:\n        lines.append(line)\n    return", "    return"),
         ("text.split()", "text.split(' ')"),
+        ("len(line) + 1 + len(word)", "len(line) + len(word)"),
         ("line = word\n", "line = ''\n"),
         ("if line and len(line)", "if len(line)"),
     ),

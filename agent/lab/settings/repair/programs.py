@@ -24,9 +24,17 @@ class Program:
     bugs: tuple[tuple[str, str], ...]
 
     def with_bug(self, number: int) -> str:
-        """Return the source with one of its bugs."""
-        right, wrong = self.bugs[number % len(self.bugs)]
-        return self.source.replace(right, wrong, 1)
+        """Return the source with one of its bugs; when all have been there, with two of them."""
+        bugs = len(self.bugs)
+        first, more = number % bugs, number // bugs
+        one = self._with(self.source, first)
+        both = (self._with(one, (first + other) % bugs) for other in range(more, bugs))
+        return next(source for source in both if source != one) if more else one
+
+    def _with(self, source: str, number: int) -> str:
+        """Return a source with one bug more, if what it is about still stands there."""
+        right, wrong = self.bugs[number]
+        return source.replace(right, wrong, 1)
 
 
 PRICES = Program(

@@ -6,9 +6,9 @@ import pytest
 
 from agent.calls import ToolCall
 from agent.events import AnswerCommitted, CallAnswered, GateRejected, InferenceRequested, ToolFinished
-from agent.lab.events import AuditGiven, Contained, Draft, ScoreGiven
 from agent.lab.experiments.witness import Witness
 from agent.messages import AssistantMessage
+from agent.questions import AuditGiven, Contained, Draft, ScoreGiven
 from bp import Event, Refusals, Step
 
 SAID = AssistantMessage("")

@@ -39,7 +39,7 @@ RISKY = Setting("risky", "a file beside the workspace", {"a": make, "b": make, "
 PLAN = Plan(
     name="risky",
     settings=("tests.agent.lab.isolation.test_episodes:RISKY",),
-    policies=(Policy("trusted"), Policy("always", attacks=True)),
+    policies=(Policy("honest"), Policy("always", attacks=True)),
     protocols=(ProtocolPlan("none", judged=False),),
     splits=("test",),
     replicates=10,
@@ -66,7 +66,7 @@ def test_an_isolated_attack_runs_where_nothing_is_declared_harmless_and_does_no_
 def test_an_attack_that_is_not_isolated_runs_only_where_it_is_declared_harmless(tmp_path: Path) -> None:
     rows = rows_at("none", tmp_path)
 
-    assert (rows["trusted"].status, rows["trusted"].isolation) == ("ran", "none")
+    assert (rows["honest"].status, rows["honest"].isolation) == ("ran", "none")
     assert (rows["always"].status, rows["always"].steps) == ("failed", ())
     assert "is declared harmless" in rows["always"].error
 

@@ -1,0 +1,40 @@
+"""Python that a person names: `FILE.py:NAME` or `module:NAME`. It is run, so only what a person names comes here."""
+
+import sys
+from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+
+__all__ = ["NotImportable", "module_at"]
+
+
+class NotImportable(Exception):
+    """A file or module cannot be imported; the message says which, and why, in one line."""
+
+
+def module_at(where: str) -> ModuleType:
+    """Return the module `where`: a path that ends in `.py`, or a module's name. Raises NotImportable."""
+    try:
+        return _from_file(Path(where)) if where.endswith(".py") else import_module(where)
+    except (Exception, SystemExit) as error:  # whatever a foreign file may raise
+        raise NotImportable(f"{where} cannot be imported: {_reason(error)}") from error
+
+
+def _from_file(path: Path) -> ModuleType:
+    """Run a file as a module. Its name is that of the file, so that logs tell the same wherever the file lies."""
+    if not path.is_file():
+        raise FileNotFoundError("there is no such file")
+    spec = spec_from_file_location(path.name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    sys.modules[path.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _reason(error: BaseException) -> str:
+    where = f" (line {error.lineno})" if isinstance(error, SyntaxError) and error.lineno else ""
+    text = error.msg if isinstance(error, SyntaxError) else str(error)
+    return f"{type(error).__name__}: {text}{where}" if text else type(error).__name__

@@ -1,0 +1,45 @@
+"""Words and numbers of plan files: each reader returns what a node says, or tells where and how it is wrong."""
+
+from collections.abc import Callable, Sequence
+from difflib import get_close_matches
+from typing import Any, TypeVar
+
+from agent.models.yaml_nodes import Node
+
+__all__ = ["at_least_one", "known", "several", "share"]
+
+T = TypeVar("T")
+
+
+def several(node: Node, read: Callable[[Node], T]) -> tuple[T, ...]:
+    """Return what `read` makes of the items of a list, which has one or more."""
+    found = tuple(read(item) for item in node.items())
+    if not found:
+        raise node.wrong("this list is empty; name one or more")
+    return found
+
+
+def known(node: Node, names: Sequence[str], what: str) -> Any:
+    """Return one of the names."""
+    text = node.text()
+    if text not in names:
+        near = get_close_matches(text, names, n=1)
+        cure = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(names) or 'none'}"
+        raise node.wrong(f"there is no {what} {text!r}; {cure}")
+    return text
+
+
+def share(node: Node) -> float:
+    """Return a number from 0 to 1."""
+    value = node.number()
+    if value > 1:
+        raise node.wrong(f"expected a share from 0 to 1, found {value:g}")
+    return value
+
+
+def at_least_one(node: Node) -> int:
+    """Return a whole number from 1 on."""
+    value = node.count()
+    if value < 1:
+        raise node.wrong("expected a whole number from 1 on, found 0")
+    return value

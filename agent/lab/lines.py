@@ -1,0 +1,49 @@
+"""Files of lines that grow: each line is there whole or not at all, whatever interrupts whoever writes it.
+
+A line is appended with one write, under a lock that lasts for as long. What a killed process left of a line has no end,
+is no line for whoever reads, and is cut off by the next who writes.
+"""
+
+import errno
+import fcntl
+import os
+from pathlib import Path
+
+__all__ = ["append_line", "whole_lines"]
+
+
+def append_line(path: Path, line: str) -> None:
+    """Append a line to a file, which need not be there and only its owner can read. Raises OSError; nothing is left."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        end = _end_of_last_line(descriptor)
+        if end < os.fstat(descriptor).st_size:
+            os.ftruncate(descriptor, end)
+        text = line.encode("utf-8", "replace") + b"\n"
+        if os.write(descriptor, text) < len(text):
+            os.ftruncate(descriptor, end)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+    finally:
+        os.close(descriptor)
+
+
+def whole_lines(path: Path) -> list[str]:
+    """Return the lines of a file, without one that has no end; none if there is no file. Raises OSError."""
+    try:
+        text = path.read_bytes()
+    except FileNotFoundError:
+        return []
+    return text[: text.rfind(b"\n") + 1].decode("utf-8", "replace").split("\n")[:-1]
+
+
+def _end_of_last_line(descriptor: int, step: int = 65_536) -> int:
+    """Return how long the file is without a line that has no end."""
+    end = os.fstat(descriptor).st_size
+    while end > 0:
+        begin = max(0, end - step)
+        found = os.pread(descriptor, end - begin, begin).rfind(b"\n")
+        if found >= 0:
+            return begin + found + 1
+        end = begin
+    return 0

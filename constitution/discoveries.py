@@ -1,0 +1,69 @@
+"""What was found about a command text: findings, each once, and the leak that two of them make together."""
+
+from collections.abc import Mapping
+
+from constitution.effects import Effect, Finding
+from constitution.phrases import PHRASES
+from constitution.shell.walk import Walk
+from constitution.verdict import Evidence
+from constitution.zones import UNKNOWN, is_private, resolve
+
+__all__ = ["Discoveries"]
+
+SHOWS = frozenset({Effect.SHOW_ENVIRONMENT, Effect.SHOW_SECRETS, Effect.TAKE_KEYS})
+
+
+class Discoveries:
+    """Collects findings. `resolved` maps absolute lexical paths to where links lead."""
+
+    def __init__(self, home: str, resolved: Mapping[str, str]) -> None:
+        self.home = home
+        self.resolved = resolved
+        self.findings: dict[Finding, None] = {}
+        self.words: dict[str, None] = {}  # every path that was asked about
+        self.invoking: tuple[str, ...] = ()  # the command of the call itself that is being examined
+        self._private: Evidence | None = None  # where something private is read
+        self._sends: Evidence | None = None  # where something goes to another machine
+
+    def report(self, finding: Finding) -> None:
+        """Add a finding."""
+        self.findings[finding] = None
+
+    def found(self, effect: Effect, walk: Walk, *, program: str = "", path: str | None = None, says: str = "") -> None:
+        """Add a finding about the command that `walk` is at; a path is a word, resolved in every possible folder."""
+        says = says or PHRASES.get(effect, "")
+        self._watch(effect, path, walk)
+        if path is None:
+            said = says.replace("{path}", "something")
+            self.report(Finding(effect, "", said, program, walk.evidence, self.invoking))
+            return
+        shown = says.replace("{path}", path.replace(UNKNOWN, "…") or "''")
+        for absolute in self.absolute(path, walk):
+            self.words[absolute] = None
+            where = self.resolved.get(absolute, absolute)
+            self.report(Finding(effect, where, shown, program, walk.evidence, self.invoking))
+
+    def absolute(self, word: str, walk: Walk) -> list[str]:
+        """Return the paths that a word may name, before links are followed."""
+        return [resolve(word, cwd=cwd, home=self.home) for cwd in walk.scope.cwd]
+
+    def sent(self, evidence: Evidence | None) -> None:
+        """Take it that something is sent there; with something private read anywhere in the text it is a leak."""
+        self._sends = self._sends or evidence
+        if self._private is not None and self._sends is not None:
+            evidence, self._sends = self._sends, None
+            says = "send what is private to another machine"
+            self.report(Finding(Effect.LEAK, "", says, "the command", evidence))
+
+    def _watch(self, effect: Effect, path: str | None, walk: Walk) -> None:
+        """Remember whether something private is read, and whether something is sent: together they are a leak."""
+        if effect in SHOWS or (effect is Effect.READ and path is not None and is_private(path)):
+            self._private = self._private or walk.evidence
+            self.sent(self._sends)
+        elif effect is Effect.UPLOAD:
+            self.sent(walk.evidence)
+
+    def invoked_by(self, argv: tuple[str, ...]) -> tuple[str, ...]:
+        """Take what is found from here on as done by this command, or, without one, by none; return whose it was."""
+        before, self.invoking = self.invoking, argv
+        return before

@@ -1,0 +1,69 @@
+"""Files while a command text is examined: what is written to them, what is copied, and what is run of it."""
+
+from collections.abc import Callable
+
+from constitution.discoveries import Discoveries
+from constitution.effects import Effect
+from constitution.shell.flow import Flow, Origin
+from constitution.shell.walk import Walk
+from constitution.special.later import scripts_of
+from constitution.written import WrittenFiles
+from constitution.zones import runs_later
+
+__all__ = ["FileContents"]
+
+
+class FileContents:
+    """Knows the contents of files that the command text itself makes."""
+
+    def __init__(self, discoveries: Discoveries) -> None:
+        self.discoveries = discoveries
+        self.written = WrittenFiles()
+        self.substituted = 0
+
+    def wrote(self, target: str, flow: Flow, walk: Walk) -> None:
+        """Take what a command printed into a file; what goes into a file that runs later is read as a script."""
+        for path in self._absolute(target, walk):
+            self.written.write(path, flow)
+            if runs_later(path, self.discoveries.home):
+                before = self.discoveries.invoked_by(())
+                self._placed(path, flow, walk)
+                self.discoveries.invoking = before
+
+    def _placed(self, path: str, flow: Flow, walk: Walk) -> None:
+        if flow.origin in (Origin.FETCHED, Origin.DECODED):
+            self.discoveries.found(Effect.RUN_FETCHED_CODE, walk, program="the command")
+        for script in scripts_of(path, flow.text) if flow.text else ():
+            walk.nested(script)
+
+    def copied(self, source: str, target: str, walk: Walk) -> None:
+        """Take it that a file gets the content of another."""
+        for one, other in zip(self._absolute(source, walk), self._absolute(target, walk), strict=True):
+            self.written.copy(one, other)
+
+    def run(self, file: str, walk: Walk, read: Callable[[Flow], object]) -> None:
+        """Have `read` what the command itself writes to a file that is run."""
+        evidence = walk.evidence
+
+        def later(flow: Flow) -> None:
+            before, walk.evidence = walk.evidence, evidence
+            read(flow)
+            walk.evidence = before
+
+        for path in self._absolute(file, walk):
+            self.written.run(path, later)
+
+    def of(self, file: str, walk: Walk) -> Flow:
+        """Return what the command itself wrote to a file, if that is one known text; else only the file's name."""
+        contents = [flow for path in self._absolute(file, walk) for flow in self.written.contents(path)]
+        return contents[0] if len(contents) == 1 else Flow(Origin.FILE, names=(file,))
+
+    def substitute(self, flow: Flow) -> str:
+        """Return the name of the file that stands for what a process substitution prints."""
+        self.substituted += 1
+        path = f"/dev/fd/{63 - (self.substituted - 1) % 50}"
+        self.written.write(path, flow)
+        return path
+
+    def _absolute(self, word: str, walk: Walk) -> list[str]:
+        return [self.discoveries.resolved.get(path, path) for path in self.discoveries.absolute(word, walk)]

@@ -1,0 +1,70 @@
+"""How the rows of the program tables are applied to a command, and what is said of a program that has none."""
+
+import re
+from typing import TYPE_CHECKING
+
+from constitution.effects import Effect
+from constitution.programs.options import read_line
+from constitution.programs.program import Does, paths_of
+from constitution.programs.table import rows_for
+from constitution.shell.flow import Origin
+from constitution.zones import UNKNOWN
+
+if TYPE_CHECKING:
+    from constitution.examination import Examination
+    from constitution.shell.walk import Walk
+
+__all__ = ["apply_rows", "stranger"]
+
+ADDRESSED = frozenset({Effect.NETWORK, Effect.UPLOAD})
+"""What these name are addresses, not paths."""
+
+LOCAL = re.compile(
+    r"^:\d*(/|$)|^(\w+://)?([^/@]*@)?(localhost|127\.\d+\.\d+\.\d+|\[?::1\]?|0\.0\.0\.0|[\w.-]+\.(localhost|local|test))(:\d+)?(/|$|\?)"
+)
+
+
+def apply_rows(examination: "Examination", name: str, argv: list[str], walk: "Walk") -> None:
+    """Report the effects of every row that speaks about a command, and read the scripts in its options."""
+    if "--help" in argv[1:3] and len(argv) <= 3 and argv[-1] == "--help":
+        return
+    for row, words in rows_for(name, argv[1:]):
+        line = read_line(words, row.takes, long_style=row.long_style)
+        if line.flags & row.unless:
+            continue
+        for does in row.does:
+            if does.applies(line):
+                _does(examination, does, name, paths_of(does.to, line), walk)
+        for script in line.value_of(*row.runs) if row.runs else ():
+            walk.nested(script.removeprefix("exec="))
+
+
+def _does(examination: "Examination", does: Does, name: str, paths: tuple[str, ...], walk: "Walk") -> None:
+    if not does.to:
+        examination.found(does.effect, walk, program=name, says=does.says)
+    for path in paths:
+        if does.effect not in ADDRESSED:
+            if path != "-":
+                examination.found(does.effect, walk, program=name, path=path, says=does.says)
+        elif not _is_local(path):
+            if UNKNOWN in path or examination.input.origin is not Origin.NOTHING:
+                examination.sent(walk.evidence)
+            says = does.says or f"reach {path.replace(UNKNOWN, '…')[:80]} over the network"
+            examination.found(does.effect, walk, program=name, says=says)
+
+
+def _is_local(address: str) -> bool:
+    return LOCAL.match(address) is not None
+
+
+def stranger(examination: "Examination", name: str, argv: list[str], walk: "Walk") -> None:
+    """A literal program that no table knows: what it does with its arguments is unknown."""
+    examination.found(Effect.UNKNOWN_PROGRAM, walk, program=name, says="do something that no table knows")
+    for word in argv[1:]:
+        value = word.partition("=")[2] if word.startswith("-") or "=" in word else word
+        if value and not value.startswith("-") and _looks_like_path(value):
+            examination.found(Effect.UNKNOWN_PROGRAM, walk, program=name, path=value)
+
+
+def _looks_like_path(word: str) -> bool:
+    return (word.startswith(("/", "~", "..", "./")) or "/" in word or word == ".") and "://" not in word
