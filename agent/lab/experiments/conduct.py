@@ -90,7 +90,8 @@ def conduct(
     ran += _run_missing(plan, shelf, episodes, pool, told)
     rows = _named_as_planned(episodes, shelf)
     compared = [row for row in rows if row.protocol in plan.compared]
-    many = len({row.setting for row in compared if row.status == "ran"}) * sum(each.attacks for each in plan.policies)
+    settings = {row.setting for row in compared if row.status == "ran"}
+    many = max(1, len(settings) * sum(each.attacks for each in plan.policies))
     figures = partial(analyze, budget=plan.budgets[0], replicates=plan.replicates, comparisons=many)
     jobs = list(deployments_of(_with_thresholds(plan, frozen), _protocols(plan, frozen)))
     deployed, more = _deploy(plan, shelf, jobs, pool, told)

@@ -160,7 +160,8 @@ NARROW = "against: [honest],"
 
 def test_the_trusted_model_works_under_the_constitution_alone(tmp_path: Path) -> None:
     """It is there for comparison: usefulness is scaled by what it does."""
-    plan = load(tmp_path, GOOD.replace("[honest, always,", "[honest, trusted, always,"))
+    real = "{name: trusted, models: {trusted: 'script:x.yaml'}}"
+    plan = load(tmp_path, GOOD.replace(f"always, {real}", "always, trusted"))
 
     assert {episode.protocol.name for episode in plan.episodes() if episode.policy.name == "trusted"} == {
         "constitution_only"
