@@ -2,9 +2,10 @@
 
 - `exit_codes`: what the numbers mean. `mistakes`: wrong input, in one sentence
 - `arguments`: the command line
-- `screen`: text that cannot fake the screen, and colors. `telling`: events in words. `display`: a run as it happens
+- `flowing`: text in pieces. `screen`: text that cannot fake the screen, and colors
+- `telling`: events in words. `display`: a run as it happens
 - `progress`: what goes on just now, in one line
-- `loading`, `equipping`, `setup`: b-threads, what they need, presets and folders that the command line names
+- `loading`, `equipping`, `setup`, `serving`: b-threads, what they need, presets, folders and servers that are named
 - `archive`: the folder in which runs live
 - `standing`: what was answered with `always`
 - `keyboard`, `person`: who sits there, and what they answer. `signals`: Ctrl-C and its like

@@ -26,7 +26,7 @@ def execute(arguments: Namespace) -> int:
         raise Mistake("nothing would differ; name a --policy, a --protocol, or a b-thread to leave out: --without NAME")
     policy = _policy(arguments.policy)
     threads = load_protocols(arguments.protocol)
-    screen = screen_on(sys.stdout)
+    screen = screen_on(sys.stdout, needed=True)
     results, code = [], exit_codes.OK
     for path in find_logs(arguments.log):
         try:

@@ -36,7 +36,7 @@ __all__ = ["execute"]
 def execute(arguments: Namespace) -> int:
     """Tell why, for each call of this id. Raises LogError for an unknown call, or a log of another program."""
     run = read_log(find_log(arguments.log))
-    screen = screen_on(sys.stdout)
+    screen = screen_on(sys.stdout, needed=True)
     if arguments.call is None:
         return _list(run, screen, as_json=arguments.json)
     scores = _scores_afterwards(run)
