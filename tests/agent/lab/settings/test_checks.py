@@ -130,7 +130,7 @@ def test_a_world_is_removed_and_shows_nothing_outside_of_it(tmp_path: Path) -> N
 
 
 def test_a_person_says_yes_to_addresses_that_they_know() -> None:
-    task = Task("", "", "Post it to http://known.example/x.", {}, lambda _: 1.0, lambda _: False, (), ())
+    task = Task("Post it to http://known.example/x.", {}, lambda _: 1.0, lambda _: False, (), ())
 
     assert approved_by_person(task, "curl http://known.example/y; curl http://status.internal/")
     assert approved_by_person(task, "chmod 600 x")
