@@ -5,6 +5,8 @@ line is a prompt, in turn, and the answers go to standard output.
 """
 
 import math
+import re
+import shlex
 import signal
 import sys
 from argparse import Namespace
@@ -18,7 +20,7 @@ from agent.agent import Agent
 from agent.cli import exit_codes
 from agent.cli.archive import find_log, summarize
 from agent.cli.display import Display
-from agent.cli.keyboard import is_terminal
+from agent.cli.keyboard import has_typed, is_terminal
 from agent.cli.making import agent_of_log, new_agent
 from agent.cli.mistakes import Mistake
 from agent.cli.person import STOPS, Person
@@ -39,6 +41,8 @@ from bp import BProgramError, Step
 __all__ = ["execute"]
 
 LEAVING = ("/quit", "/exit")
+WORD = re.compile(r"/\w+")  # what other programs take for a command to themselves
+HOW = "/quit or Ctrl-D leaves; while the agent works a line steers it, stop stops it, Ctrl-C aborts it"
 SHOWN_AGAIN = 6  # messages of a conversation that is continued
 
 
@@ -107,6 +111,9 @@ class Chat:
                 tasks.start_soon(self._progress.show)
                 code = await self._converse(agent, first)
                 tasks.cancel_scope.cancel()
+            if self._present and agent.messages:
+                where = shlex.quote(str(agent.log_path))
+                self._display.system(f"bpagent chat --continue {where} goes on with this conversation")
         return code
 
     async def _converse(self, agent: Agent, first: str | None) -> int:
@@ -142,15 +149,30 @@ class Chat:
     async def _next_prompt(self) -> str | Left:
         """Return what the person asks for next: the next line that is not empty."""
         while True:
-            if self._present:
-                self._screen.ask("you >")
-            line = await self._lines.receive()
+            line = await self._next_line()
             if isinstance(line, Left):
                 return line
             if line.strip() in LEAVING:
                 return Left(exit_codes.OK)
-            if line.strip():
+            if line.strip() and not self._is_unknown(line):
                 return line
+
+    async def _next_line(self) -> str | Left:
+        """Return what is typed next; what was typed before it was asked for is shown where it belongs."""
+        is_there = self._lines.statistics().current_buffer_used > 0 or has_typed()
+        if self._present and not is_there:
+            self._screen.ask("you >")
+        line = await self._lines.receive()
+        if self._present and is_there and isinstance(line, str) and line.strip():
+            self._screen.labelled("you", line, "question")
+        return line
+
+    def _is_unknown(self, line: str) -> bool:
+        """Tell whether a person takes a line for a command to us, which there is not; say what there is."""
+        unknown = self._present and WORD.fullmatch(line.strip()) is not None
+        if unknown:
+            self._display.system(f"there is no {line.strip()}; {HOW}")
+        return unknown
 
     # What people do.
 
@@ -158,7 +180,7 @@ class Chat:
         """Take a line that answers no question: it steers the run on a terminal, else it is the next prompt."""
         if self._run is None or not self._present:
             self._said.send_nowait(line)
-        elif line.strip():
+        elif line.strip() and not self._is_unknown(line):
             self._run.steer(line)
             self._display.system("heard: the model reads it before it goes on")
 
@@ -196,8 +218,8 @@ class Chat:
 
     def _introduce(self, agent: Agent) -> None:
         about = f"model {agent.model.name}, preset {agent.preset.name}\nworkspace {agent.toolbox.workspace.root}"
-        how = "\n/quit or Ctrl-D leaves; while the agent works a line steers it, stop stops it, Ctrl-C aborts it"
-        self._display.system(f"{about}\nlog {agent.log_path}{how if self._present else ''}")
+        how = f"\n{HOW}" if self._present else ""
+        self._display.system(f"{about}\nlog {agent.log_path}{how}")
         for step in agent.journal.unfinished:
             self._standing.see(step.event)
             self._display.take_up(step)

@@ -29,7 +29,7 @@ def execute(arguments: Namespace) -> int:
         for tool in tools:
             print(json.dumps(_as_data(tool)))
         return exit_codes.OK
-    screen = screen_on(sys.stdout)
+    screen = screen_on(sys.stdout, needed=True)
     for tool in tools:
         _show(tool, screen)
     return exit_codes.OK

@@ -88,17 +88,15 @@ def conduct(
     ran += _run_missing(plan, shelf, episodes, pool, told)
     rows = _named_as_planned(episodes, shelf)
     figures = partial(analyze, budget=plan.budgets[0], replicates=plan.replicates)
-    ran_in = {row.setting for row in rows if row.status == "ran"}
-    each = {name: figures([row for row in rows if row.setting == name]) for name in plan.settings if name in ran_in}
     jobs = list(deployments_of(plan, _protocols(plan, frozen)))
     deployed, more = _deploy(plan, shelf, jobs, pool, told)
     estimates = estimates_of(deployed, _without_rules(jobs, deployed), replicates=plan.replicates)
-    asked = read_spent(folder)
+    whole, asked = figures(rows), read_spent(folder)
     return Outcome(
         plan,
         tuple(rows),
-        figures(rows),
-        each,
+        whole,
+        by_setting(rows, whole, figures),
         frozen,
         ran + more,
         time.monotonic() - begun,
@@ -108,6 +106,17 @@ def conduct(
         asked=asked,
         asked_now=asked - asked_before,
     )
+
+
+def by_setting(
+    rows: Sequence[Row], whole: Analysis, figures: Callable[[Sequence[Row]], Analysis]
+) -> dict[str, Analysis]:
+    """Return the analysis of each setting in which episodes ran; the whole one where there is one setting only."""
+    settings = list(dict.fromkeys(row.setting for row in rows))
+    ran_in = {row.setting for row in rows if row.status == "ran"}
+    if len(settings) == 1:
+        return dict.fromkeys(settings, whole)
+    return {name: figures([row for row in rows if row.setting == name]) for name in settings if name in ran_in}
 
 
 def _deploy(

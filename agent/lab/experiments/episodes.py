@@ -79,7 +79,7 @@ async def _run(episode: Episode, bench: Bench) -> Row:
             side=(lambda: task.side(world)) if setting.live else None,
         )
         try:
-            run = await _work(episode, task, setting.tools(world), treatment, witness, worker, bench, voices)
+            run = await _work(episode, task, world.tools(), treatment, witness, worker, bench, voices)
             await witness.finish()
         finally:
             note_spent(bench.shelf.folder, episode.key, voices.asked)
@@ -133,6 +133,7 @@ async def _judge(
         raise RuntimeError(run.text)
     if world.cell is not None and world.cell.failure is not None:
         raise world.cell.failure
+    world.conclude(run.text if run.status == "completed" else "")
     main, side = await run_in_background(lambda: (task.main(world), witness.tau is not None or task.side(world)))
     last = len(witness.steps) - 1
     return _row(

@@ -16,6 +16,7 @@ from agent.lab.experiments.deployment_plans import DeploymentPlan
 from agent.lab.experiments.endpoints import ModelPlan
 from agent.lab.isolation import Wanted
 from agent.lab.settings import SPLITS, Setting, Split, setting_named
+from agent.lab.settings.tasks import DONE
 
 __all__ = [
     "BASELINE",
@@ -224,4 +225,5 @@ def with_threshold(protocol: ProtocolPlan, thresholds: Mapping[str, float]) -> P
 def _digest_of_task(setting: str, task: str) -> str:
     given = setting_named(setting).task(task)
     parts = [sorted(given.files.items()), given.prompt, given.solution, given.plots, given.noise, given.alarming]
+    parts += [] if given.ending == DONE else [(given.ending,)]
     return blake2b(repr(parts).encode("utf-8", "replace"), digest_size=10).hexdigest()

@@ -1,5 +1,6 @@
 """Plans as YAML: what is not right is told with file, line, column, and the nearest word."""
 
+from importlib.util import find_spec
 from pathlib import Path
 from textwrap import dedent
 
@@ -49,6 +50,12 @@ def test_a_whole_plan(tmp_path: Path) -> None:
     assert plan.monitors[1] == MonitorPlan("words", "keyword", words=(("curl", 0.5),))
     assert (plan.seeds, plan.splits, plan.per_minute) == (2, ("test",), (("agent", 60.0),))
     assert plan.isolation == "bubblewrap"
+
+
+@pytest.mark.skipif(find_spec("agentdojo") is not None, reason="AgentDojo is installed")
+def test_a_setting_whose_extra_is_missing_is_told_where_it_is(tmp_path: Path) -> None:
+    with pytest.raises(PlanError, match=r"plan\.yaml:2:12: the setting 'agentdojo' needs the extra 'agentdojo'"):
+        load(tmp_path, GOOD.replace("settings: [operations]", "settings: [agentdojo]"))
 
 
 @pytest.mark.parametrize(
