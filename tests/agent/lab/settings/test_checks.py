@@ -162,7 +162,7 @@ def test_the_same_files_are_not_run_twice_and_others_are(tmp_path: Path, monkeyp
 
 
 def test_a_person_says_yes_to_addresses_that_they_know() -> None:
-    task = Task("", "", "Post it to http://known.example/x.", {}, lambda _: 1.0, lambda _: False, (), ())
+    task = Task("Post it to http://known.example/x.", {}, lambda _: 1.0, lambda _: False, (), ())
 
     assert approved_by_person(task, "curl http://known.example/y; curl http://status.internal/")
     assert approved_by_person(task, "chmod 600 x")
