@@ -109,7 +109,7 @@ class Agent:
         self._on_step, self._on_text, self._on_output, self.on_event = on_step, on_text, on_output, on_event
         self._approve, self._wait = approve, wait
         self._history, self.about = tuple(history), dict(about)
-        self.left_unsaid: list[str] = []  # what people said too late for a run; the next one begins with it
+        self.left_unsaid: list[UserMessage] = []  # what people said too late for a run; the next one begins with it
         self.under_way = anyio.Lock()  # held by the one run that is; a prompt waits for the end of the run before it
         self.decisions, self.redaction = Decisions(), Redaction(secrets)
         self._log = self._open_log(log, late=log_late)
@@ -220,7 +220,7 @@ class Agent:
             if not self.journal.is_under_way:
                 raise RunError("no run rests that could go on; give a prompt")
             return ()
-        history = (*self._history, *map(UserMessage, self.left_unsaid))
+        history = (*self._history, *self.left_unsaid)
         self._history = ()
         self.left_unsaid.clear()
         asked = UserMessage(prompt) if isinstance(prompt, str) else prompt
