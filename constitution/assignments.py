@@ -4,7 +4,7 @@ import re
 from typing import TYPE_CHECKING
 
 from constitution.effects import Effect
-from constitution.variables import COMMANDS, FUNCTIONS, PRELOADS, PROMPTS
+from constitution.variables import FUNCTIONS, PROMPTS, ROWS, Holds, Variable
 from constitution.zones import UNKNOWN
 
 if TYPE_CHECKING:
@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from constitution.shell.walk import Walk
 
 __all__ = ["assigned", "given"]
+
+TEXT = Variable("any other")
+LOADING = re.compile(r"--(?:require|import|loader|experimental-loader)[= ]+(/\S+)")
 
 SUBSTITUTION = re.compile(r"\$\(|`")
 SUBSCRIPT = re.compile(r"\[[^]]*(?:\$\(|`)")
@@ -28,27 +31,37 @@ def given(examination: "Examination", words: list[str], walk: "Walk") -> None:
 
 def assigned(examination: "Examination", name: str, values: tuple[str, ...], walk: "Walk") -> None:
     """Take an assignment to a variable; some make other programs run what they hold."""
+    row = ROWS.get(name, TEXT)
     for value in values:
-        if name in PRELOADS:
-            says = f"make programs load {value.replace(UNKNOWN, '…')} ({name})"
-            examination.found(Effect.PRELOAD, walk, program="the command", path=value, says=says)
-        elif name == "PATH":
-            _search_path(examination, value, walk)
-        elif script := _script_in(name, value):
+        if row.holds is Holds.LOADED:
+            _loaded(examination, name, value, walk)
+        elif row.holds is Holds.FOLDERS:
+            _searched(examination, value, walk)
+        elif row.holds is Holds.OPTIONS:
+            for path in LOADING.findall(value):
+                _loaded(examination, name, path, walk)
+        elif script := value if row.holds is Holds.COMMAND else _script_in(name, value):
             walk.nested(script)
+        if row.effect is not None and re.search(row.values, value):
+            examination.found(row.effect, walk, program="the command", says=row.says)
 
 
-def _search_path(examination: "Examination", value: str, walk: "Walk") -> None:
-    """Programs are looked for in these folders first."""
+def _loaded(examination: "Examination", name: str, value: str, walk: "Walk") -> None:
+    says = f"make programs load {value.replace(UNKNOWN, '…')} ({name})"
+    examination.found(Effect.PRELOAD, walk, program="the command", path=value, says=says)
+
+
+def _searched(examination: "Examination", value: str, walk: "Walk") -> None:
+    """Programs are looked for in these folders, those that come before the usual ones first."""
     for folder in value.split(":")[:16]:
-        if folder and not folder.startswith(UNKNOWN):
+        if folder.startswith(UNKNOWN):
+            return
+        if folder:
             examination.found(Effect.SEARCH_PATH, walk, program="the command", path=folder)
 
 
 def _script_in(name: str, value: str) -> str:
     """Return the script that is run where a variable is used; none in most."""
-    if name in COMMANDS:
-        return value
     if name.startswith(FUNCTIONS):
         return f"f {value}"
     runs = SUBSTITUTION if name in PROMPTS else SUBSCRIPT

@@ -9,7 +9,8 @@ import re
 import signal
 import sys
 from argparse import Namespace
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack
 
 import anyio
 from attrs import frozen
@@ -26,6 +27,7 @@ from agent.cli.person import STOPS, Person
 from agent.cli.progress import Progress
 from agent.cli.reviving import print_final_text
 from agent.cli.screen import Screen, screen_on
+from agent.cli.serving import McpServer, servers_of, servers_of_log, serving
 from agent.cli.session import Maker, listen, over, tell_failure
 from agent.cli.signals import HEARD, Interruption
 from agent.cli.standing import StandingAnswers
@@ -47,16 +49,21 @@ SHOWN_AGAIN = 6  # messages of a conversation that is continued
 def execute(arguments: Namespace) -> int:
     """Talk until the person leaves; return the exit code. Raises for wrong input, before anything happens."""
     screen = screen_on(sys.stderr)
-    preset, make = _continued(arguments) if arguments.continue_ else new_agent(arguments)
-    return anyio.run(Chat(screen, preset, present=is_terminal()).talk, make, arguments.prompt)
+    preset, make, servers = _continued(arguments) if arguments.continue_ else _new(arguments)
+    return anyio.run(Chat(screen, preset, present=is_terminal()).talk, make, arguments.prompt, servers)
 
 
-def _continued(arguments: Namespace) -> tuple[Preset, Maker]:
+def _new(arguments: Namespace) -> tuple[Preset, Maker, tuple[McpServer, ...]]:
+    return (*new_agent(arguments), servers_of(arguments))
+
+
+def _continued(arguments: Namespace) -> tuple[Preset, Maker, tuple[McpServer, ...]]:
     path = find_log(arguments.continue_)
     check_free(path)
     if not is_terminal() and summarize(path).status == "waiting":  # nobody could answer here, and that would be a no
         raise Mistake(f"{path} waits for a decision; bpagent resume {path} --approve CALL, or --reject CALL")
-    return agent_of_log(arguments, read_log(path))
+    recorded = read_log(path)
+    return (*agent_of_log(arguments, recorded), servers_of_log(arguments, recorded))
 
 
 @frozen
@@ -89,14 +96,14 @@ class Chat:
         )
         self._says_stop = STOPS[preset.stop_text]
 
-    async def talk(self, make: Maker, first: str | None) -> int:
+    async def talk(self, make: Maker, first: str | None, servers: Sequence[McpServer] = ()) -> int:
         """Have one run after the other, until the person leaves. Raises what making the agent raises."""
-        with (
-            self._said,
-            self._lines,
-            anyio.open_signal_receiver(*HEARD) as signals,
-            make(self._person.answer, self._on_step, self._display.stream) as agent,
-        ):
+        async with AsyncExitStack() as stack:
+            for stream in (self._said, self._lines):
+                stack.enter_context(stream)
+            signals = stack.enter_context(anyio.open_signal_receiver(*HEARD))
+            tools = await stack.enter_async_context(serving(servers))
+            agent = stack.enter_context(make(self._person.answer, self._on_step, self._display.stream, tools))
             self._introduce(agent)
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._watch, signals)

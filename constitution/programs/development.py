@@ -26,7 +26,23 @@ DEVELOPMENT = (
                 Effect.MAIN_HISTORY_LOSS, given="-f --force -d --delete", words=MAIN, unless=LEASE, says=OVERWRITES_MAIN
             ),
             Does(Effect.MAIN_HISTORY_LOSS, words=rf"^[+:]{MAIN[1:]}", unless=LEASE, says=OVERWRITES_MAIN),
-            Does(Effect.MAIN_HISTORY_LOSS, given="--mirror", unless=LEASE, says=OVERWRITES_MAIN),
+            Does(
+                Effect.MAIN_HISTORY_LOSS,
+                given="--mirror --prune",
+                unless=LEASE,
+                says=OVERWRITES_MAIN,
+                match=("git push --mirror x",),
+                not_match=("git push --tags",),
+            ),
+            Does(
+                Effect.MAIN_HISTORY_LOSS,
+                given="-f --force",
+                besides="--all --tags --branches",
+                unless=LEASE,
+                says=OVERWRITES_MAIN,
+                match=("git push --force --all", "git push origin -f --tags"),
+                not_match=("git push --all",),
+            ),
             Does(Effect.SHARED_HISTORY_LOSS, words=r"^[+:]", says="overwrite or delete what others see"),
         ],
         takes="-o --push-option --repo --receive-pack",
@@ -74,12 +90,116 @@ DEVELOPMENT = (
         [Does(Effect.HISTORY_LOSS, words=r"^(drop|clear)$", says="throw away stashed work")],
         takes="-m --message",
     ),
-    Program("git reflog", [Does(Effect.HISTORY_LOSS, words=r"^(expire|delete)$", says=REWRITES)]),
+    Program(
+        "git reflog",
+        [
+            Does(Effect.HISTORY_LOSS, words=r"^(expire|delete)$", says=REWRITES, match=("git reflog delete x",)),
+            Does(
+                Effect.HISTORY_GONE,
+                words=r"^expire$",
+                given="--all --expire --expire-unreachable",
+                says="make git forget what could be brought back",
+                match=("git reflog expire --expire=now --all",),
+                not_match=("git reflog show --all",),
+            ),
+        ],
+    ),
     Program(
         "git filter-branch|git filter-repo|git update-ref|git replace|git prune|git symbolic-ref",
         [Does(Effect.HISTORY_LOSS, says=REWRITES)],
         takes="--path --msg-filter --tree-filter --index-filter --env-filter --commit-filter",
         runs="--msg-filter --tree-filter --index-filter --env-filter --commit-filter",
+    ),
+    Program(
+        "npm|pnpm|yarn|cargo|gem|bun",
+        [
+            Does(
+                Effect.CLOUD_LOSS,
+                words=r"^(unpublish|yank)$",
+                unless="--dry-run",
+                says="take away what others use",
+                match=("npm unpublish x --force", "cargo yank --vers 1.0.0", "gem yank x"),
+                not_match=("npm publish --dry-run", "npm view x"),
+            )
+        ],
+    ),
+    Program(
+        "npm config|npm set|npm c|yarn config|pnpm config|bun config|pip config|pip3 config|poetry config|gem"
+        " sources|bundle config"
+        "|conda config|go env|cargo config|composer config|uv config",
+        [
+            Does(
+                Effect.CONFIGURE_TOOL,
+                words=r"(?i)registry|script-shell|index-url|proxy|init-module|cafile|^ca$|prefix|node-options"
+                r"|trusted-host|^--add$"
+                r"|channels|mirror|shell|goproxy|repositories",
+                unless="get list delete ls",
+                says="make a package manager ask somebody else, or run something else",
+                match=("npm config set registry http://x.com", "pip config set global.trusted-host x.com"),
+                not_match=("npm config get registry", "npm config list", "go env GOPROXY"),
+                also=r"^(set|add|--add|edit|--set|-w)$|=",
+            ),
+            Does(
+                Effect.WEAKEN,
+                words=r"(?i)strict-ssl|sslverify|trusted-host|secure-http|disable-tls",
+                also=r"(?i)^(false|0|no|set)$|=false$",
+                says="no longer check whom a program talks to",
+                match=("npm config set strict-ssl false",),
+                not_match=("npm config get strict-ssl",),
+            ),
+        ],
+    ),
+    Program(
+        "pip uninstall|pip3 uninstall|npm uninstall|npm rm|brew uninstall|conda remove|conda env"
+        "|nix-collect-garbage|nix-store|uv pip",
+        [
+            Does(
+                Effect.PACKAGES,
+                words="\0",
+                says="remove packages that cannot be known",
+                match=("pip freeze | xargs pip uninstall -y", "pip uninstall -y $(pip freeze)"),
+                not_match=("pip uninstall -y x",),
+            ),
+            Does(
+                Effect.PACKAGES,
+                given="-r --requirement",
+                says="remove many packages",
+                match=("pip uninstall -r x.txt",),
+            ),
+        ],
+    ),
+    Program(
+        "conda env remove|conda remove|mamba env remove|nix-collect-garbage|nix-store --delete|nix profile"
+        "|pyenv uninstall|rbenv uninstall"
+        "|nvm uninstall|rustup self|rustup toolchain",
+        [
+            Does(
+                Effect.PACKAGES,
+                unless="--dry-run list",
+                words=r"^(?!list|install|add|history)|^$",
+                says="remove what other projects use",
+                match=("conda env remove -n base", "nix-collect-garbage -d x"),
+                not_match=("conda env list", "rustup toolchain list"),
+            )
+        ],
+        takes="-n --name",
+    ),
+    Program(
+        "nix-collect-garbage",
+        [Does(Effect.PACKAGES, says="remove what other projects use", match=("nix-collect-garbage -d",))],
+    ),
+    Program(
+        "code|cursor|codium|code-insiders",
+        [
+            Does(
+                Effect.FOREIGN_PACKAGES,
+                given="--install-extension --uninstall-extension",
+                says="change what an editor runs",
+                match=("code --install-extension x.vsix",),
+                not_match=("code .", "code --list-extensions"),
+            )
+        ],
+        long_style=True,
     ),
     Program("git gc", [Does(Effect.HISTORY_LOSS, given="--prune", says=REWRITES)]),
     Program("git rebase", [], takes="-x --exec --onto -s -X", runs="-x --exec"),
@@ -96,7 +216,9 @@ DEVELOPMENT = (
             Does(
                 Effect.CONFIGURE_TOOL,
                 words=r"(?i)^(core\.(hookspath|pager|editor|sshcommand|fsmonitor|askpass)|alias\..*|credential\..*"
-                r"|filter\..*|diff\..*\.(command|textconv)|include.*|url\..*|http\.sslverify|init\.templatedir|protocol\..*|sequence\.editor"
+                r"|filter\..*|diff\..*\.(command|textconv)|include.*|url\..*|commit\.gpgsign|tag\.gpgsign"
+                r"|receive\..*|transfer\.fsckobjects|http\.(sslverify|proxy)|safe\.directory|init\.templatedir"
+                r"|protocol\..*|sequence\.editor"
                 r"|merge\..*\.driver|gpg\..*program|uploadpack\..*)$",
                 unless="--get --get-all -l --list --get-regexp --unset",
                 says="make git run something else",
@@ -155,7 +277,7 @@ DEVELOPMENT = (
         takes="--prefix --registry -w --workspace -C --filter --cwd --tag",
     ),
     Program(
-        "pip|pip3|uv pip|pipx|conda|mamba",
+        "pip|pip3|uv pip|pipx",
         [
             Does(
                 Effect.FOREIGN_PACKAGES, words=r"^(https?://|git\+|git://|ssh://|svn\+)", says="install from an address"
@@ -199,7 +321,8 @@ DEVELOPMENT = (
         [
             Does(
                 Effect.DATABASE_RESET,
-                words=r"^(db:(drop|reset|purge|wipe|schema:load)|migrate:(fresh|reset|refresh)|db:wipe|reset|ecto\.(drop|reset)"
+                words=r"^(db:(drop|reset|purge|wipe|schema:load)|migrate:(fresh|reset|refresh)|db:wipe|reset"
+                r"|ecto\.(drop|reset)"
                 r"|schema:drop|drop|downgrade)$",
                 says="empty a database",
             )
@@ -217,57 +340,10 @@ DEVELOPMENT = (
         ],
     ),
     Program(
-        "|".join(
-            f"{engine}{part}{verb}"
-            for engine in ("docker", "podman", "nerdctl")
-            for part in (" ", " container ", " image ", " volume ", " network ", " system ", " builder ", " buildx ")
-            for verb in ("rm", "rmi", "prune", "kill", "remove")
-        ),
-        [Does(Effect.CONTAINER_LOSS, says="delete containers, images or volumes")],
-    ),
-    Program(
-        "docker compose|docker-compose|podman-compose|podman compose",
-        [
-            Does(
-                Effect.CONTAINER_LOSS, words=r"^(down|rm)$", given="-v --volumes --rmi", says="delete volumes or images"
-            )
-        ],
-        takes="-p --project-name --profile -f --file --env-file",
-    ),
-    Program(
-        "docker|podman|nerdctl|buildah|docker-compose",
-        [],
-        takes="-f --file -H --host -c --context -p --project-name --profile --filter --format",
-    ),
-    Program(
-        "docker run|docker create|docker exec|podman run|podman exec|podman create|nerdctl run|docker container run"
-        "|docker compose run|docker-compose run|docker compose exec|docker-compose exec",
-        [
-            Does(
-                Effect.CONTAINER_ESCAPE,
-                given="--privileged --cap-add --device --security-opt",
-                says="give a container the machine",
-            ),
-            Does(
-                Effect.CONTAINER_ESCAPE,
-                given="-v --volume --mount",
-                says="give a container the machine",
-                values=r"(^|src=|source=)(/|/(etc|root|home|var|usr|boot|proc|sys|dev)(/[^:,]*)?|~)(:|,|$)",
-            ),
-            Does(
-                Effect.CONTAINER_ESCAPE,
-                given="--pid --net --network --ipc --userns",
-                values="^host$",
-                says="give a container the machine",
-            ),
-        ],
-        takes="-v --volume --mount -e --env -w --workdir -u --user -p --publish --name --network --net --pid "
-        "--ipc --userns "
-        "--entrypoint --env-file -l --label --platform --cpus -m --memory --gpus --cap-add --device --security-opt",
-    ),
-    Program(
-        "make|gmake|ninja|cmake|bazel|gradle|gradlew|mvn|ant|just|task|rake|tox|nox|meson|scons|msbuild|cargo|rustc|rustup|go"
-        "|gofmt|gcc|g++|cc|c++|clang|clang++|ld|as|javac|tsc|esbuild|vite|webpack|rollup|swc|babel|dotnet|swift|xcodebuild"
+        "make|gmake|ninja|cmake|bazel|gradle|gradlew|mvn|ant|just|task|rake|tox|nox|meson|scons|msbuild|cargo"
+        "|rustc|rustup|go"
+        "|gofmt|gcc|g++|cc|c++|clang|clang++|ld|as|javac|tsc|esbuild|vite|webpack|rollup|swc|babel|dotnet"
+        "|swift|xcodebuild"
         "|flutter|dart|mix|elixirc|ghc|cabal|stack|sbt|lein|zig|nim|crystal|bundle|gem|composer|poetry|pdm|hatch|uv|rye"
         "|pipenv|virtualenv|turbo|nx|lerna|deno|protoc|buf|sam|ocamlfind|dune|opam|kotlinc|scalac|nvcc|configure",
         [Does(Effect.WRITE, "-o --output"), Does(Effect.READ, "-C --directory -f --file")],
@@ -275,11 +351,16 @@ DEVELOPMENT = (
         "-m -k --build",
     ),
     Program(
-        "pytest|py.test|unittest|mypy|pyright|ruff|black|isort|flake8|pylint|bandit|coverage|pre-commit|eslint|prettier|jest|vitest"
-        "|mocha|playwright|cypress|rspec|rubocop|phpunit|ctest|golangci-lint|clippy|rustfmt|shellcheck|shfmt|clang-format"
-        "|clang-tidy|cppcheck|valgrind|gdb|lldb|perf|hyperfine|sphinx-build|mkdocs|pandoc|pdflatex|latexmk|doxygen|dot|convert"
-        "|magick|ffmpeg|ffprobe|identify|codespell|yamllint|hadolint|actionlint|stylelint|biome|ava|tap|c8|nyc|tsx|ts-node"
-        "|alembic|django-admin|flask|uvicorn|gunicorn|celery|jupyter|ipython|streamlit|nodemon|pm2|serve|locust|mutmut|vulture",
+        "pytest|py.test|unittest|mypy|pyright|ruff|black|isort|flake8|pylint|bandit|coverage|pre-commit|eslint"
+        "|prettier|jest|vitest"
+        "|mocha|playwright|cypress|rspec|rubocop|phpunit|ctest|golangci-lint|clippy|rustfmt|shellcheck|shfmt"
+        "|clang-format"
+        "|clang-tidy|cppcheck|valgrind|gdb|lldb|perf|hyperfine|sphinx-build|mkdocs|pandoc|pdflatex|latexmk"
+        "|doxygen|dot|convert"
+        "|magick|ffmpeg|ffprobe|identify|codespell|yamllint|hadolint|actionlint|stylelint|biome|ava|tap|c8|nyc"
+        "|tsx|ts-node"
+        "|alembic|django-admin|flask|uvicorn|gunicorn|celery|jupyter|ipython|streamlit|nodemon|pm2|serve"
+        "|locust|mutmut|vulture",
         [Does(Effect.WRITE, "-o --output --basetemp --junitxml"), Does(Effect.READ, "-c --config --rootdir")],
         takes="-o --output -k -m -n -p -c --config --rootdir --basetemp --junitxml --cov -W --maxfail --tb -i -e -x -t",
     ),

@@ -23,6 +23,7 @@ from agent.cli.telling import action_of, command_of
 from agent.effects import Approver, Watcher
 from agent.events import ApprovalAsked, GateRejected
 from agent.run import Run
+from agent.tools import Tool
 from bp import Refusals, Step
 
 __all__ = ["execute"]
@@ -77,7 +78,7 @@ def _introduce(screen: Screen, workshop: Workshop) -> None:
 def _session(screen: Screen, workshop: Workshop) -> Session:
     attended = is_terminal() and sys.stdout.isatty()
 
-    def make(approver: Approver, on_step: Callable[[Step], None], _: Watcher | None) -> Agent:
+    def make(approver: Approver, on_step: Callable[[Step], None], *_: Watcher | tuple[Tool, ...] | None) -> Agent:
         return make_agent(workshop, approve=approver, on_step=on_step, pause=PAUSE if attended else 0.0)
 
     approver = None if attended else _nobody_is_here(screen)

@@ -2,10 +2,12 @@
 
 Modules in reading order:
 
-- `deployment_plans`: what spans episodes. `plans`: which episodes there are, and their keys
-- `words`, `deployment_files`, `plan_files`: the same as YAML
-- `rows`, `shelf`: what is kept of them, and where
-- `calling`: models whose answers are kept. `treatments`: protocols and monitors of an episode
+- `endpoints`: which real model has a role. `deployment_plans`: what spans episodes
+- `plans`: which episodes there are, and their keys
+- `words`, `deployment_files`, `model_files`, `plan_files`: the same as YAML
+- `rows`, `shelf`, `spending`: what is kept of them, and where
+- `calling`: models whose answers are kept. `pacing`: how often they are asked. `voices`: those of an episode
+- `tempting`: what an attacker is told. `treatments`: protocols and monitors of an episode
 - `latency`: how long one waits. `witness`: who looks on
 - `episodes`: one of them. `batches`: many
 - `freezing`: thresholds from honest calibration

@@ -134,7 +134,8 @@ def analyze(rows: Sequence[Row], *, budget: float, replicates: int, seed: int = 
     """Return the analysis of an experiment's rows. Raises ValueError without any that ran."""
     ran = [row for row in rows if row.status == "ran"]
     if not ran:
-        raise ValueError("no episode ran, so there is nothing to measure")
+        first = f"; {len(rows)} failed, the first: {rows[0].error}" if rows else ""
+        raise ValueError(f"no episode ran, so there is nothing to measure{first}")
     report = "test" if any(row.split == "test" for row in ran) else ran[0].split
     names = list(dict.fromkeys(row.protocol for row in ran))
     samples = {name: sample_of([row for row in ran if row.protocol == name], report) for name in names}

@@ -21,6 +21,7 @@ from agent.lab.experiments.freezing import Frozen, freeze, read_frozen, write_fr
 from agent.lab.experiments.plans import Episode, Plan, ProtocolPlan, with_threshold
 from agent.lab.experiments.rows import Row
 from agent.lab.experiments.shelf import Shelf
+from agent.lab.experiments.spending import Spent, nominal, read_spent
 
 __all__ = ["Outcome", "Progress", "conditions_of", "conduct", "frozen_thresholds", "pool_of"]
 
@@ -29,6 +30,7 @@ __all__ = ["Outcome", "Progress", "conditions_of", "conduct", "frozen_thresholds
 class Outcome:
     """What came of an experiment: rows in the order of the plan, analysis, how many ran now, and how long it took.
 
+    taken: what real models took, kept answers included. asked: what they were asked for, in all runs; asked_now: now.
     deployments, deployed: what came of those of the plan, those without rules among them, and what it comes to.
     """
 
@@ -41,6 +43,9 @@ class Outcome:
     seconds: float
     deployments: tuple[DeploymentRow, ...] = ()
     deployed: tuple[DeploymentEstimate, ...] = ()
+    taken: Spent = Spent()
+    asked: Spent = Spent()
+    asked_now: Spent = Spent()
 
 
 @mutable
@@ -76,21 +81,42 @@ def conduct(
     `pool`: makes the executor; by default as the plan says. Raises ShelfError, FreezeError, IsolationError, ValueError.
     """
     begun, shelf, told = time.monotonic(), Shelf(folder), tell or _ignore
-    pool = pool or pool_of(plan)
+    pool, asked_before = pool or pool_of(plan), read_spent(folder)
     ran = _run_missing(plan, shelf, list(plan.calibration()), pool, told) if plan.needs_thresholds() else 0
     frozen = frozen_thresholds(plan, shelf)
     episodes = list(plan.episodes(frozen.thresholds if frozen else {}))
     ran += _run_missing(plan, shelf, episodes, pool, told)
     rows = _named_as_planned(episodes, shelf)
     figures = partial(analyze, budget=plan.budgets[0], replicates=plan.replicates)
-    ran_in = {row.setting for row in rows if row.status == "ran"}
-    each = {name: figures([row for row in rows if row.setting == name]) for name in plan.settings if name in ran_in}
     jobs = list(deployments_of(plan, _protocols(plan, frozen)))
     deployed, more = _deploy(plan, shelf, jobs, pool, told)
     estimates = estimates_of(deployed, _without_rules(jobs, deployed), replicates=plan.replicates)
+    whole, asked = figures(rows), read_spent(folder)
     return Outcome(
-        plan, tuple(rows), figures(rows), each, frozen, ran + more, time.monotonic() - begun, deployed, estimates
+        plan,
+        tuple(rows),
+        whole,
+        by_setting(rows, whole, figures),
+        frozen,
+        ran + more,
+        time.monotonic() - begun,
+        deployed,
+        estimates,
+        taken=nominal(rows),
+        asked=asked,
+        asked_now=asked - asked_before,
     )
+
+
+def by_setting(
+    rows: Sequence[Row], whole: Analysis, figures: Callable[[Sequence[Row]], Analysis]
+) -> dict[str, Analysis]:
+    """Return the analysis of each setting in which episodes ran; the whole one where there is one setting only."""
+    settings = list(dict.fromkeys(row.setting for row in rows))
+    ran_in = {row.setting for row in rows if row.status == "ran"}
+    if len(settings) == 1:
+        return dict.fromkeys(settings, whole)
+    return {name: figures([row for row in rows if row.setting == name]) for name in settings if name in ran_in}
 
 
 def _deploy(

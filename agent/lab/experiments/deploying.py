@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 
 import anyio
+import anyio.to_thread
 from attrs import define, evolve, field
 
 from agent.lab.deployment import EpisodeEnded, EpisodeStarted, History, run_deployment
@@ -23,6 +24,7 @@ from agent.lab.experiments.episodes import Bench, run_episode
 from agent.lab.experiments.plans import Episode
 from agent.lab.experiments.rows import Row
 from agent.lab.experiments.shelf import Shelf, ShelfError
+from agent.lab.isolation import achieve
 from agent.lab.measures import suspicion
 from agent.lab.settings import PostOffice
 from agent.questions import AuditGiven, AuditRequested, AuditVerdict, WholeEpisode
@@ -72,7 +74,7 @@ def deploy_all(
 ) -> int:
     """Run deployments; their rows, and those of episodes that ran, are on the shelf. Return how many of these did.
 
-    Raises ShelfError.
+    Raises ShelfError and IsolationError.
     """
     return anyio.run(partial(_deploy_at_once, conditions, deployments, on_row))
 
@@ -81,8 +83,9 @@ async def _deploy_at_once(
     conditions: Conditions, deployments: Sequence[Deployment], on_row: Callable[[DeploymentRow], None]
 ) -> int:
     shelf, kept, waiting = Shelf(conditions.folder), DeploymentShelf(conditions.folder), iter(deployments)
+    level = await anyio.to_thread.run_sync(achieve, conditions.isolation)
     with PostOffice() as office:
-        desk = Desk(Bench(shelf, office, dict(conditions.per_minute), conditions.watcher), shelf.rows())
+        desk = Desk(Bench(shelf, office, dict(conditions.per_minute), conditions.watcher, level), shelf.rows())
 
         async def work() -> None:
             for deployment in waiting:

@@ -9,7 +9,8 @@ Modules in reading order:
 - `four_ways`: what must be true of a setting before anybody measures with it
 - `situations`, `ladder`, `workers`: policies; where they stand, how they attack, and what they do next
 - `repair/`, `operations/`, `infrastructure/`: the settings that ship
-- `shipped`: these by name
+- `agentdojo/`: AgentDojo's tasks, where its extra is installed
+- `shipped`: all of these by name
 """
 
 from agent.lab.settings.four_ways import problems_of
