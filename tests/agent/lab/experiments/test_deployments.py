@@ -255,9 +255,9 @@ def test_tables_say_what_the_rows_say(conducted: tuple[Path, Outcome], tmp_path:
 
     assert text_of(outcome.deployed).splitlines()[1].startswith("upfront ")
     assert markdown_of(outcome.deployed).count("\n") == 3
-    assert text_of(outcome.deployed) in text_report(outcome, "command")
-    assert "<h2>Deployments</h2>" in html_page(outcome, "command")
-    assert "<td>without rules</td><td>constitution_only</td>" in html_page(outcome, "command")
+    assert text_of(outcome.deployed) in text_report(outcome, {}, "command")
+    assert "<h2>Deployments</h2>" in html_page(outcome, {}, "command")
+    assert "<td>without rules</td><td>constitution_only</td>" in html_page(outcome, {}, "command")
     assert "is 5 episodes" in explained(outcome.deployments)
     with (tmp_path / "deployments.csv").open() as file:
         assert len(list(csv.DictReader(file))) == 8
