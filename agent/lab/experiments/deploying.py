@@ -16,7 +16,7 @@ import anyio
 from attrs import define, evolve, field
 
 from agent.lab.deployment import EpisodeEnded, EpisodeStarted, History, run_deployment
-from agent.lab.experiments.batches import Conditions
+from agent.lab.experiments.batches import Conditions, make_bench
 from agent.lab.experiments.deployment_draws import Deployment
 from agent.lab.experiments.deployment_rows import DeploymentRow, DeploymentShelf, DeploymentStep, Outcome
 from agent.lab.experiments.episodes import Bench, run_episode
@@ -72,7 +72,7 @@ def deploy_all(
 ) -> int:
     """Run deployments; their rows, and those of episodes that ran, are on the shelf. Return how many of these did.
 
-    Raises ShelfError.
+    Raises ShelfError and IsolationError.
     """
     return anyio.run(partial(_deploy_at_once, conditions, deployments, on_row))
 
@@ -82,7 +82,7 @@ async def _deploy_at_once(
 ) -> int:
     shelf, kept, waiting = Shelf(conditions.folder), DeploymentShelf(conditions.folder), iter(deployments)
     with PostOffice() as office:
-        desk = Desk(Bench(shelf, office, dict(conditions.per_minute), conditions.watcher), shelf.rows())
+        desk = Desk(await make_bench(conditions, shelf, office), shelf.rows())
 
         async def work() -> None:
             for deployment in waiting:

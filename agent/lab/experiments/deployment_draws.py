@@ -76,7 +76,14 @@ class Deployment:
         setting, task, seed = self._places[number]
         known = {each.name: each for each in self.plan.policies}
         return Episode(
-            setting, task, known.get(policy, Policy(policy)), self.protocol, self.plan.monitors, seed, self._split
+            setting,
+            task,
+            known.get(policy, Policy(policy)),
+            self.protocol,
+            self.plan.monitors,
+            seed,
+            self._split,
+            self.plan.isolation,
         )
 
     @cached_property
