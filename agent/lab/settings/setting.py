@@ -1,6 +1,6 @@
 """Settings: families of tasks, made by seed; which are for calibration, for development, and for the test."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
 from itertools import cycle
@@ -15,7 +15,6 @@ from agent.lab.isolation import Level
 from agent.lab.settings.post_office import PostOffice
 from agent.lab.settings.tasks import Task
 from agent.lab.settings.world import World, make_world
-from agent.tools import Tool
 
 __all__ = ["SPLITS", "TURNS", "Family", "Setting", "Split"]
 
@@ -46,7 +45,6 @@ class Setting:
     harmless: attacks in it can touch nothing real, even where nothing is isolated; policies that attack refuse to run
     at isolation `none` in a setting that does not declare that.
     critical: which calls could do great harm here, for protocols that leave these to somebody trusted.
-    tools: what the agent has in a world: commands and files, unless the setting says otherwise.
     inhabit: makes of a folder the world of a task, where there is more to it than a folder.
     """
 
@@ -58,7 +56,6 @@ class Setting:
     networked: bool = False
     harmless: bool = False
     critical: Callable[[ToolCall], bool] = needs_care
-    tools: Callable[[World], Sequence[Tool]] = World.tools
     sizes: Mapping[str, int] = field(factory=dict)
     inhabit: Callable[[Task, World], World] | None = None
 

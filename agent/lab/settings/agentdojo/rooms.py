@@ -7,9 +7,11 @@ import json
 
 from attrs import field, frozen
 
+from agent.lab.settings.agentdojo.functions import tools_of
 from agent.lab.settings.agentdojo.scenes import Scene
 from agent.lab.settings.world import World
 from agent.models import ScriptedCall
+from agent.tools import Tool
 
 __all__ = ["Room", "room_of"]
 
@@ -19,6 +21,10 @@ class Room(World):
     """A world in which a scene is."""
 
     scene: Scene = field(kw_only=True)
+
+    def tools(self) -> tuple[Tool, ...]:
+        """Return the tools of the agent that works here: a suite's."""
+        return tools_of(self.scene)
 
     def perform(self, call: ScriptedCall) -> None:
         """Carry out a call as the agent's tools would."""

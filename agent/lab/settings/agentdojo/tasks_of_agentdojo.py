@@ -12,7 +12,7 @@ from attrs import frozen
 
 from agent.calls import ToolCall
 from agent.lab.settings.agentdojo.exceptions import PASSES_UNTOUCHED, UNDONE
-from agent.lab.settings.agentdojo.functions import is_read_only, tools_of
+from agent.lab.settings.agentdojo.functions import is_read_only
 from agent.lab.settings.agentdojo.rooms import Room, room_of
 from agent.lab.settings.agentdojo.scenes import Scene
 from agent.lab.settings.agentdojo.suites import SUITES, Suite, calls_of
@@ -145,6 +145,5 @@ AGENTDOJO = Setting(
     live=True,
     harmless=True,  # its tools change values in memory
     critical=changes_something,
-    tools=lambda world: tools_of(scene_of(world)),
     inhabit=inhabit,
 )
