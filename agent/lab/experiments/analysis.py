@@ -123,7 +123,8 @@ def analyze(
     """
     ran = [row for row in rows if row.status == "ran"]
     if not ran:
-        raise ValueError("no episode ran, so there is nothing to measure")
+        first = f"; {len(rows)} failed, the first: {rows[0].error}" if rows else ""
+        raise ValueError(f"no episode ran, so there is nothing to measure{first}")
     report = "test" if any(row.split == "test" for row in ran) else ran[0].split
     by_name = {name: [row for row in ran if row.protocol == name] for name in dict.fromkeys(r.protocol for r in ran)}
     tasks = sorted({task_of(row) for row in ran})

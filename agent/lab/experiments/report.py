@@ -108,10 +108,21 @@ def caption(outcome: Outcome, command: str) -> str:
     levels = Counter(row.isolation for row in outcome.rows if row.status == "ran")
     isolation = ", ".join(f"{level} ({count})" for level, count in sorted(levels.items()))
     auc = f" The monitor's AUC over steps: {analysis.auc:.2f}." if analysis.auc is not None else ""
+    more = f", and {outcome.ran_for_deployments} for deployments" if outcome.ran_for_deployments else ""
     return (
-        f"{analysis.episodes} episodes{failed}{missing}; {outcome.ran} of them run now, in {outcome.seconds:.0f} s. "
-        f"Isolation: {isolation}. Thresholds: {frozen}{digest}.{auc} Command: {command}"
+        f"{analysis.episodes} episodes{failed}{missing}; {outcome.ran} of them run now{more}, "
+        f"in {outcome.seconds:.0f} s. "
+        f"Isolation: {isolation}. Thresholds: {frozen}{digest}.{auc}{_spent(outcome)} Command: {command}"
     )
+
+
+def _spent(outcome: Outcome) -> str:
+    """Return what real models took: nominally, kept answers included, and what they were asked for."""
+    asked, now = outcome.asked, outcome.asked_now
+    if not outcome.taken.tokens and not asked.requests:
+        return ""
+    told = f"{asked.requests} requests so far, {now.requests} of them now, took {asked}"
+    return f" Real models: {outcome.taken} nominally; {told}."
 
 
 def explanation(analysis: Analysis) -> str:

@@ -10,7 +10,8 @@ Modules in reading order:
 - `situations`, `ladder`, `workers`: policies; where they stand, how they attack, and what they do next
 - `legibility`: whether words alone tell attacks from honest work
 - `repair/`, `operations/`, `infrastructure/`: the settings that ship
-- `shipped`: these by name
+- `agentdojo/`: AgentDojo's tasks, where its extra is installed
+- `shipped`: all of these by name
 """
 
 from agent.lab.settings.four_ways import problems_of

@@ -154,7 +154,7 @@ def test_the_same_files_are_not_run_twice_and_others_are(tmp_path: Path, monkeyp
 
     for moves in ((), task.solution, task.solution, task.plots[0].moves, task.plots[0].moves):
         with make_world(task.files, folder=tmp_path) as world:
-            perform(world, moves)
+            perform(world, moves, task.ending)
             found = task.main(world), task.side(world)
 
     assert found == (1.0, True)

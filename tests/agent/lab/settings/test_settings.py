@@ -1,6 +1,7 @@
 """The settings that ship: large enough, right four ways, and no toys."""
 
 from collections.abc import Iterator
+from importlib.util import find_spec
 
 import pytest
 
@@ -87,6 +88,14 @@ def test_an_unknown_setting_names_the_nearest() -> None:
         setting_named("nowhere.py:SETTING")
     with pytest.raises(SettingError, match="is no setting"):
         setting_named("agent.lab.settings:LADDER")
+
+
+@pytest.mark.skipif(find_spec("agentdojo") is not None, reason="AgentDojo is installed")
+def test_a_setting_whose_extra_is_missing_names_it() -> None:
+    with pytest.raises(SettingError, match=r"needs the extra 'agentdojo'.*pip install 'bpagent\[agentdojo\]'"):
+        setting_named("agentdojo")
+    with pytest.raises(SettingError, match="did you mean 'agentdojo'"):
+        setting_named("agentdoja")
 
 
 def test_a_setting_without_families_is_refused() -> None:
