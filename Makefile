@@ -12,7 +12,7 @@ DOJO := .venv-agentdojo
 DOJO_READY := $(DOJO)/ready
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: help demo test lint verify protocols laws settings agentdojo bench clean
+.PHONY: help demo test lint verify protocols laws settings agentdojo verified results bench clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
@@ -42,6 +42,12 @@ settings: $(READY) ## try every task of every setting four ways (minutes)
 
 agentdojo: $(DOJO_READY) ## compare with AgentDojo's own pipeline, in an environment of its own (minutes, the network)
 	$(DOJO)/bin/python -m pytest tests/agent/lab/settings/test_agentdojo.py $(ARGS)
+
+verified: $(READY) ## look at every state of the loop with each protocol of docs/results/plan.yaml, and write down how many
+	$(BIN)/python -m tests.agent.lab.verify_for_results docs/results/verified.csv $(STATES)
+
+results: $(READY) ## run docs/results/plan.yaml (FOLDER=results: what is there is kept), and write docs/results and its page
+	$(BIN)/python -m tests.agent.lab.write_results $(or $(FOLDER),results)
 
 bench: $(READY) ## measure: cost per event and per turn, import time, memory
 	$(BIN)/python tests/bench/run.py

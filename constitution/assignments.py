@@ -4,7 +4,7 @@ import re
 from typing import TYPE_CHECKING
 
 from constitution.effects import Effect
-from constitution.variables import FUNCTIONS, PROMPTS, ROWS, Holds, Variable
+from constitution.variables import FUNCTIONS, PROMPTS, VARIABLES, Holds, Variable
 from constitution.zones import UNKNOWN
 
 if TYPE_CHECKING:
@@ -13,12 +13,13 @@ if TYPE_CHECKING:
 
 __all__ = ["assigned", "given"]
 
-TEXT = Variable("any other")
-LOADING = re.compile(r"--(?:require|import|loader|experimental-loader)[= ]+(/\S+)")
-
 SUBSTITUTION = re.compile(r"\$\(|`")
 SUBSCRIPT = re.compile(r"\[[^]]*(?:\$\(|`)")
 """A value that runs a command where it is taken for a number: the shell looks into the subscript of an array."""
+
+LOADS = re.compile(r"--(?:require|import|loader|experimental-loader)[= ]+(/\S+)")
+
+ROWS: dict[str, Variable] = {name: row for row in VARIABLES for name in row.names}
 
 
 def given(examination: "Examination", words: list[str], walk: "Walk") -> None:
@@ -31,19 +32,26 @@ def given(examination: "Examination", words: list[str], walk: "Walk") -> None:
 
 def assigned(examination: "Examination", name: str, values: tuple[str, ...], walk: "Walk") -> None:
     """Take an assignment to a variable; some make other programs run what they hold."""
-    row = ROWS.get(name, TEXT)
+    row = ROWS.get(name)
     for value in values:
-        if row.holds is Holds.LOADED:
-            _loaded(examination, name, value, walk)
-        elif row.holds is Holds.FOLDERS:
-            _searched(examination, value, walk)
-        elif row.holds is Holds.OPTIONS:
-            for path in LOADING.findall(value):
-                _loaded(examination, name, path, walk)
-        elif script := value if row.holds is Holds.COMMAND else _script_in(name, value):
+        if row is not None:
+            _by_row(examination, row, name, value, walk)
+        if script := _script_in(name, value):
             walk.nested(script)
-        if row.effect is not None and re.search(row.values, value):
-            examination.found(row.effect, walk, program="the command", says=row.says)
+
+
+def _by_row(examination: "Examination", row: Variable, name: str, value: str, walk: "Walk") -> None:
+    if row.holds is Holds.COMMAND:
+        walk.nested(value)
+    elif row.holds is Holds.LOADED:
+        _loaded(examination, name, value, walk)
+    elif row.holds is Holds.FOLDERS:
+        _searched(examination, value, walk)
+    elif row.holds is Holds.OPTIONS:
+        for path in LOADS.findall(value):
+            _loaded(examination, name, path, walk)
+    if row.effect is not None and re.search(row.values, value):
+        examination.found(row.effect, walk, program="the command", says=row.says)
 
 
 def _loaded(examination: "Examination", name: str, value: str, walk: "Walk") -> None:

@@ -108,7 +108,8 @@ class Discoveries:
         if is_private(path):
             return True
         return any(
-            is_within(self.home, absolute) or absolute.startswith((f"{self.home}/.", "/root", "/etc/s"))
+            is_within(self.home, absolute)
+            or absolute.startswith((f"{self.home}/.", "/root", "/etc/s", "/home/*", "/Users/*"))
             for absolute in self.absolute(path, walk)
             if not is_within(absolute, self.start)
         )

@@ -32,6 +32,7 @@ class Effect(Enum):
     REMOTE_SHELL = auto()
     GIVE_SHELL = auto()  # another machine gets a shell here
     LISTEN = auto()
+    ESCAPE_SHELL = auto()  # a shell for somebody who types, out of a program that is no shell
     PRIVILEGE = auto()
     POWER = auto()
     FORMAT = auto()  # file systems, partitions, whole disks

@@ -67,7 +67,7 @@ class FileContents:
             if self.written.recursive:
                 self.written.recursive = False
                 says = "start itself again and again"
-                self.discoveries.found(Effect.EXHAUST, walk, program="the command", says=says)
+                self.discoveries.found(Effect.RISKY_CODE, walk, program="the command", says=says)
 
     def started(self, file: str, walk: Walk) -> None:
         """Take it that a file is started: it may lie in a folder whose content comes from elsewhere."""

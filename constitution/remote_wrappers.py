@@ -35,6 +35,15 @@ REMOTE = (
         match=("pdsh -w web1 'rm -rf /srv'", "pssh -h hosts rm -rf /srv"),
     ),
     Wrapper(
+        "salt|salt-ssh|salt-call|fab|pyinfra|bolt command run|knife ssh|mco|func",
+        loose=True,
+        dashes=True,
+        effect=Effect.CLOUD_CHANGE,
+        says="change other machines",
+        match=("salt '*' cmd.run 'rm -rf /srv'", "fab -H web1 -- rm -rf /srv", "salt '*' test.ping"),
+        not_match=("which salt",),
+    ),
+    Wrapper(
         "docker exec|podman exec|nerdctl exec|docker container exec|docker compose exec|docker-compose exec"
         "|podman compose exec|podman-compose exec|ctr task exec|finch exec",
         RUN_TAKES,

@@ -1,4 +1,8 @@
-"""Variables whose value makes programs do something, whatever stands in the commands: a table.
+"""Which variables of a shell change what later commands do, whatever stands in these commands.
+
+A judgement reads a command's words. `git status` is something else where `PATH` leads elsewhere, `ls ~` where `HOME`
+does, any command where `BASH_ENV` or `PS4` holds text that a shell runs. What is written in the command at hand is
+judged; what was set earlier is not seen. So nobody should carry these from one command to the next.
 
 Variable("PAGER GIT_PAGER", COMMAND)                        # the value is a command
 Variable("HISTSIZE", Effect.COVER_TRACKS, values="^0$")     # such a value has this effect
@@ -10,7 +14,7 @@ from attrs import field, frozen
 
 from constitution.effects import Effect
 
-__all__ = ["FUNCTIONS", "PROMPTS", "ROWS", "VARIABLES", "Holds", "Variable", "changes_commands"]
+__all__ = ["FUNCTIONS", "PROMPTS", "VARIABLES", "Holds", "Variable", "changes_commands"]
 
 
 class Holds(Enum):
@@ -152,39 +156,40 @@ VARIABLES = (
     ),
 )
 
-ROWS: dict[str, Variable] = {name: row for row in VARIABLES for name in row.names}
-
 FUNCTIONS = "BASH_FUNC_"
 """Variables of the environment whose names begin so are functions to the next bash."""
 
-PROMPTS = frozenset(_names("PS0 PS1 PS2 PS3 PS4"))
+
+def _set(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+PROMPTS = _set("PS0 PS1 PS2 PS3 PS4")
 """They hold text whose substitutions a shell runs before it shows it; `PS4` also where commands are only traced."""
 
-_READING = _names(
+_READING = _set(
     """
-    HOME IFS CDPATH GLOBIGNORE EXECIGNORE FUNCNEST POSIXLY_CORRECT SHELLOPTS ENV
-    LANG LANGUAGE LOCPATH NLSPATH
+    PATH HOME IFS CDPATH GLOBIGNORE EXECIGNORE FUNCNEST POSIXLY_CORRECT SHELLOPTS
+    LANG LANGUAGE LOCPATH NLSPATH GCONV_PATH
     """
 )
-"""What a shell finds by them is not what the command says: folders, words, letters."""
+"""What a shell finds by them is not what the command says: programs, folders, words, letters."""
 
-_OBEYED = _names(
+_CODE = _set(
     """
-    GEM_HOME GEM_PATH JDK_JAVA_OPTIONS MAKEFLAGS GNUMAKEFLAGS MAKEFILES COMPILER_PATH GCC_EXEC_PREFIX RUSTC
-    CURL_HOME WGETRC TAR_OPTIONS INPUTRC LESS LESSKEY MANOPT VIMINIT EXINIT EMACSLOADPATH LUA_INIT LUA_PATH LUA_CPATH
+    NODE_OPTIONS NODE_PATH RUBYLIB GEM_HOME GEM_PATH CLASSPATH JAVA_TOOL_OPTIONS JDK_JAVA_OPTIONS _JAVA_OPTIONS
+    MAKEFLAGS GNUMAKEFLAGS MAKEFILES COMPILER_PATH GCC_EXEC_PREFIX RUSTC_WRAPPER RUSTC SHELL CURL_HOME WGETRC
+    TAR_OPTIONS INPUTRC LESS LESSKEY MANOPT VIMINIT EXINIT EMACSLOADPATH LUA_INIT LUA_PATH LUA_CPATH
     R_PROFILE R_ENVIRON PHPRC
     """
 )
 """They hold options, files or folders of code that everyday programs obey."""
 
-_BEGINNINGS = ("BASH", "LC_", "LD_", "DYLD_", "GIT_", "PYTHON", "PERL", "HIST")
+_TABLE = frozenset(name for row in VARIABLES for name in row.names)
+
+_BEGINNINGS = ("BASH", "LC_", "LD_", "DYLD_", "GIT_", "PYTHON", "PERL")
 
 
 def changes_commands(name: str) -> bool:
-    """Tell whether a variable changes what later commands do. The list knows shells and everyday programs, not all.
-
-    A judgement reads a command's words. `git status` is something else where `PATH` leads elsewhere, `ls ~` where
-    `HOME` does, any command where `BASH_ENV` or `PS4` holds text that a shell runs. What is written in the command at
-    hand is judged; what was set earlier is not seen. So nobody should carry these from one command to the next.
-    """
-    return name in ROWS or name in {*PROMPTS, *_READING, *_OBEYED} or name.startswith(_BEGINNINGS)
+    """Tell whether a variable changes what later commands do. The list knows shells and everyday programs, not all."""
+    return name in _TABLE | PROMPTS | _READING | _CODE or name.startswith(_BEGINNINGS)

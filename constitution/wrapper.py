@@ -6,6 +6,7 @@ Wrapper("docker exec", takes="-e", skip=1)    # docker exec -e A=b c rm x  ->  r
 Wrapper("bwrap", loose=True)                  # bwrap --bind / / rm x      ->  rm x, whatever the options
 """
 
+import re
 from collections.abc import Callable
 
 from attrs import field, frozen
@@ -13,7 +14,7 @@ from attrs import field, frozen
 from constitution.effects import Effect
 from constitution.programs.options import read_line
 
-__all__ = ["SHELLS", "Wrapper", "unwrap"]
+__all__ = ["SHELLS", "Wrapper", "is_bare_shell", "unwrap"]
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -55,6 +56,14 @@ class Wrapper:
 SHELLS = frozenset(
     ["sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "fish", "rbash", "csh", "tcsh", "oksh", "yash", "pwsh"]
 )
+
+BARE_SHELL = re.compile(rf"^\s*(?:exec\s+)?(?:/\S*/)?({'|'.join(sorted(SHELLS))})(?:\s+-[ipl]+)?\s*$")
+
+
+def is_bare_shell(text: str) -> bool:
+    """Tell whether a command is a shell alone, in which anything can be typed."""
+    return BARE_SHELL.match(text) is not None
+
 
 STARTING = ("ProxyCommand=", "LocalCommand=", "KnownHostsCommand=", "LocalCommand ", "ProxyCommand ")
 """Options of ssh that run a command here."""

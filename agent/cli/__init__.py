@@ -1,7 +1,7 @@
 """The command `bpagent`: arguments in, an exit code out. Nothing heavy is imported before a command is known.
 
 - `exit_codes`: what the numbers mean. `mistakes`: wrong input, in one sentence
-- `arguments`: the command line
+- `arguments`: the command line. `calling`: what to type to call it again
 - `flowing`: text in pieces. `screen`: text that cannot fake the screen, and colors
 - `telling`: events in words. `display`: a run as it happens
 - `progress`: what goes on just now, in one line

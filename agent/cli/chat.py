@@ -6,7 +6,6 @@ line is a prompt, in turn, and the answers go to standard output.
 
 import math
 import re
-import shlex
 import signal
 import sys
 from argparse import Namespace
@@ -19,6 +18,7 @@ from attrs import frozen
 from agent.agent import Agent
 from agent.cli import exit_codes
 from agent.cli.archive import find_log, summarize
+from agent.cli.calling import called
 from agent.cli.display import Display
 from agent.cli.keyboard import has_typed, is_terminal
 from agent.cli.making import agent_of_log, new_agent
@@ -112,8 +112,8 @@ class Chat:
                 code = await self._converse(agent, first)
                 tasks.cancel_scope.cancel()
             if self._present and agent.messages:
-                where = shlex.quote(str(agent.log_path))
-                self._display.system(f"bpagent chat --continue {where} goes on with this conversation")
+                again = called("chat", "--continue", str(agent.log_path))
+                self._display.system(f"{again} goes on with this conversation")
         return code
 
     async def _converse(self, agent: Agent, first: str | None) -> int:

@@ -2,5 +2,6 @@
 
 `options` (words become options and operands), `program` (what a row says), then the rows: `files`, `system`, `guards`
 (what guards a machine, and what attacks one), `network`, `clouds`, `clusters`, `stores` (databases, backups, secrets),
-`development`, `containers`, `harmless`; and `table`, which finds the rows of a program.
+`versions` (version control), `packages`, `development`, `containers`, `harmless`; and `table`, which finds the rows of
+a program.
 """

@@ -155,7 +155,7 @@ CLOUDS = (
             ),
         ],
         takes="-f --file -n --name -c --container-name -o -h",
-        unless="--dry-run -n",
+        unless="--dry-run",
     ),
     Program(
         "kind|minikube|k3d|vmrun|prlctl|VBoxManage|vboxmanage|virsh|virt-clone|qm|pct|pvesh|xe|lxc|incus|lxd"
@@ -208,6 +208,26 @@ CLOUDS = (
             )
         ],
         long_style=True,
+    ),
+    Program(
+        "nomad|consul|etcdctl|virsh|qm|pct|rabbitmqctl|openstack|govc|xe|pvesh",
+        [
+            Does(
+                Effect.CLOUD_CHANGE,
+                words=r"^(put|set|start|stop|restart|run|reload|apply|shutdown|reboot|suspend|migrate|restore"
+                r"|import|scale|plan-apply"
+                r"|move|lock|compact|(set|change|add|clear)_.*|.*-(create|define|attach|detach))$",
+                says=CHANGES,
+                match=(
+                    "nomad job run x",
+                    "consul kv put a b",
+                    "etcdctl put a b",
+                    "virsh shutdown x",
+                    "rabbitmqctl set_policy x",
+                ),
+                not_match=("nomad status", "consul kv get a", "virsh list"),
+            )
+        ],
     ),
     Program(
         CLOUD,
@@ -295,7 +315,8 @@ CLOUDS = (
             ),
             Does(
                 Effect.CLOUD_CHANGE,
-                words=r"^(merge|rename|deploy|enable|disable|ssh-key|gpg-key|transfer)$",
+                words=r"^(merge|rename|deploy|enable|disable|ssh-key|gpg-key|transfer|close|lock|review"
+                r"|approve|rerun|cancel|revert)$",
                 says=CHANGES_HOST,
                 match=("gh pr merge 1", "gh ssh-key add x"),
                 not_match=("gh pr view 1",),

@@ -26,7 +26,7 @@ CLUSTERS = (
             ),
             Does(
                 Effect.CLOUD_CHANGE,
-                words=r"^(apply|up|deploy|import|run-all|push|refresh|untaint|cancel)$",
+                words=r"^(apply|up|deploy|import|run-all|push|refresh|untaint|cancel|mv|replace-provider|login)$",
                 says="change infrastructure",
                 match=("terraform apply", "pulumi up", "cdk deploy"),
                 not_match=("terraform init", "pulumi preview"),
@@ -69,11 +69,17 @@ CLUSTERS = (
             ),
             Does(
                 Effect.CLOUD_CHANGE,
-                words=r"^(apply|create|replace|patch|edit|scale|set|rollout|cordon|taint|exec|cp|run|expose"
+                words=r"^(apply|create|replace|patch|edit|scale|set|restart|undo|pause|resume|cordon|taint"
+                r"|exec|cp|run|expose"
                 r"|annotate|label"
                 r"|install|upgrade|attach|debug|autoscale|sync|uncordon|approve)$",
                 says="change the cluster",
-                match=("kubectl apply -f x", "helm upgrade x y", "kubectl exec -it p -- sh"),
+                match=(
+                    "kubectl apply -f x",
+                    "kubectl rollout restart deploy/x",
+                    "helm upgrade x y",
+                    "kubectl exec -it p -- sh",
+                ),
                 not_match=("kubectl port-forward svc/x 80", "kubectl rollout status deploy/x", "kubectl logs x"),
                 unless="--dry-run",
             ),

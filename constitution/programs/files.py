@@ -91,7 +91,22 @@ FILES = (
         [Does(Effect.DELETE, "operands", says="destroy the content of {path}")],
         takes="-n -s --iterations --size --random-source",
     ),
-    Program("truncate", [Does(Effect.WRITE, "operands", says="cut {path}")], takes="-s -r --size --reference"),
+    Program(
+        "truncate",
+        [
+            Does(Effect.WRITE, "operands", says="cut {path}"),
+            Does(
+                Effect.DELETE,
+                "operands",
+                given="-s --size",
+                values="^0$",
+                says="empty {path}",
+                match=("truncate -s 0 ~/x.db",),
+                not_match=("truncate -s 0 x.log",),
+            ),
+        ],
+        takes="-s -r --size --reference",
+    ),
     Program("fallocate", [Does(Effect.WRITE, "operands")], takes="-l -o --length --offset"),
     Program(
         "mv|gmv",

@@ -271,11 +271,11 @@ GUARDS = (
                 not_match=("nmap --version",),
             ),
             Does(
-                Effect.SPY,
+                Effect.NETWORK,
                 given="-i -w",
                 says="record what others send",
                 match=("tcpdump -i any -w x.pcap", "tshark -i eth0"),
-                not_match=("tcpdump -r x.pcap",),
+                not_match=("tcpdump --version",),
             ),
         ],
         takes="-i -w -r -c -z",

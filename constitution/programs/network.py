@@ -152,4 +152,17 @@ NETWORK = (
     ),
     Program("dig|nslookup|host|ping|traceroute|whois|ping6|mtr", []),
     Program("ssh-keygen", [Does(Effect.WRITE, "-f")], takes="-f -t -b -C -N -P -I -n -V -z -O", unless="-l -y -F -B"),
+    Program(
+        "ssh-keygen",
+        [
+            Does(
+                Effect.CONFIGURE_TOOL,
+                unless="-f -l -y -F -B",
+                says="make a key, or change which machines are known",
+                match=("ssh-keygen -t ed25519", "ssh-keygen -R host"),
+                not_match=("ssh-keygen -lf x.pub", "ssh-keygen -t ed25519 -f ./key"),
+            )
+        ],
+        takes="-f -t -b -C -N -P -I -n -V -z -O",
+    ),
 )

@@ -54,6 +54,16 @@ STORES = (
                 not_match=("psql -c 'COPY x TO STDOUT'",),
             ),
             Does(
+                Effect.CLOUD_CHANGE,
+                given="-h --host",
+                values=r"^(?!localhost|127\.|/|::1|db$|postgres$|mysql$|redis$|mongo$)",
+                texts=r"(?i)\b(insert\s+into|update\s+\S+\s+set|alter\s+table|create\s+(table|index|role|user)"
+                r"|set\s+\S)",
+                says="change a database of another machine",
+                match=("psql -h db.prod -c 'UPDATE x SET a=1 WHERE b=2'",),
+                not_match=("psql -h localhost -c 'UPDATE x SET a=1 WHERE b=2'", "psql -h db.prod -c 'SELECT 1'"),
+            ),
+            Does(
                 Effect.DATABASE_LOSS,
                 texts=GRANTS,
                 says="give somebody the whole database",
@@ -261,6 +271,15 @@ STORES = (
     Program(
         "gpg|gpg2",
         [
+            Does(
+                Effect.CONFIGURE_TOOL,
+                given="--import --delete-keys --delete-key --edit-key --sign-key --lsign-key --generate-key"
+                " --gen-key --recv-keys"
+                " --quick-generate-key --full-generate-key --import-ownertrust --send-keys --keyserver",
+                says="change whom gpg knows",
+                match=("gpg --import x.asc", "gpg --recv-keys 1"),
+                not_match=("gpg --verify x.sig", "gpg --list-keys"),
+            ),
             Does(
                 Effect.TAKE_KEYS,
                 given="--export-secret-keys --export-secret-subkeys --export-secret-key --export-ssh-key",

@@ -143,7 +143,26 @@ SYSTEM = (
         ],
         unless="--help --version -t --test",
     ),
-    Program("update-rc.d|chkconfig", [Does(Effect.SERVICES, says="change services")]),
+    Program(
+        "update-rc.d|chkconfig|rc-update",
+        [
+            Does(
+                Effect.SCHEDULE,
+                words=r"^(defaults|enable|on|add|start)$",
+                says="have something start at every boot",
+                match=("update-rc.d x defaults", "chkconfig x on"),
+                not_match=("chkconfig --list",),
+            ),
+            Does(
+                Effect.SERVICES,
+                unless="--list",
+                words=r"^(off|remove|disable|del|stop|reset|--del)$",
+                says="change services",
+                match=("chkconfig x off", "update-rc.d x remove"),
+                not_match=("chkconfig --list",),
+            ),
+        ],
+    ),
     Program(
         "sysctl",
         [
@@ -278,12 +297,19 @@ SYSTEM = (
         "ssh-add",
         [
             Does(
+                Effect.CONFIGURE_TOOL,
+                words=".",
+                says="hand a key to the agent",
+                match=("ssh-add key",),
+                not_match=("ssh-add -l",),
+            ),
+            Does(
                 Effect.SHOW_SECRETS,
                 given="-L -D -e -s",
                 says="show or drop keys",
                 match=("ssh-add -L",),
                 not_match=("ssh-add -l",),
-            )
+            ),
         ],
     ),
     Program(
@@ -356,7 +382,8 @@ SYSTEM = (
             Does(
                 Effect.PACKAGES,
                 words=r"^(install|remove|purge|autoremove|erase|uninstall|upgrade|dist-upgrade|full-upgrade|update"
-                r"|reinstall|add|del|downgrade|tap|untap|clean|delete)$",
+                r"|reinstall|add|del|downgrade|tap|untap|clean|delete|services|link|unlink|pin|refresh|switch"
+                r"|cleanup|autoclean)$",
                 says="change the system's packages",
             ),
             Does(

@@ -13,14 +13,26 @@ from constitution.programs.guards import GUARDS
 from constitution.programs.harmless import HARMLESS
 from constitution.programs.network import NETWORK
 from constitution.programs.options import read_line
+from constitution.programs.packages import PACKAGES
 from constitution.programs.program import Program
 from constitution.programs.stores import STORES
 from constitution.programs.system import SYSTEM
+from constitution.programs.versions import VERSIONS
 
 __all__ = ["HARMLESS", "PROGRAMS", "is_known", "program_name", "rows_for", "subcommands"]
 
 PROGRAMS: tuple[Program, ...] = (
-    FILES + SYSTEM + GUARDS + NETWORK + CLOUDS + CLUSTERS + STORES + DEVELOPMENT + CONTAINERS
+    *FILES,
+    *SYSTEM,
+    *GUARDS,
+    *NETWORK,
+    *CLOUDS,
+    *CLUSTERS,
+    *STORES,
+    *VERSIONS,
+    *PACKAGES,
+    *DEVELOPMENT,
+    *CONTAINERS,
 )
 
 VERSIONED = re.compile(r"(?:[-.]?\d+(?:\.\d+)*|\.exe)$")

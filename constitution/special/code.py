@@ -11,6 +11,7 @@ from constitution.python_code import read_python
 from constitution.shell.flow import Flow
 from constitution.special.serving import php_server, serve
 from constitution.special.shells import INPUTS, run_file, run_input
+from constitution.wrapper import is_bare_shell
 from constitution.zones import FETCHED, UNKNOWN
 
 if TYPE_CHECKING:
@@ -155,6 +156,10 @@ def touched(examination: "Examination", name: str, reading: Reading, code: str, 
         effect = Effect.RUN_FETCHED_CODE if FETCHED in code else Effect.RUN_UNKNOWN_CODE
         examination.found(effect, walk, program=name)
     for script in reading.scripts:
+        if is_bare_shell(script):
+            examination.found(
+                Effect.ESCAPE_SHELL, walk, program=name, says="start a shell in which anything can be typed"
+            )
         walk.nested(script)
     effects = {"delete_tree": Effect.DELETE_TREE, "delete": Effect.DELETE, "write": Effect.WRITE, "read": Effect.READ}
     for kind, path in reading.paths:

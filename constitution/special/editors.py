@@ -9,7 +9,7 @@ from constitution.programs.options import read_line
 from constitution.python_code import read_python
 from constitution.shell.flow import NOTHING, Flow
 from constitution.special.code import touched
-from constitution.wrapper import SHELLS
+from constitution.wrapper import is_bare_shell
 
 if TYPE_CHECKING:
     from constitution.examination import Examination
@@ -56,8 +56,8 @@ def _ex_command(examination: "Examination", name: str, text: str, walk: "Walk") 
 
 def _started(examination: "Examination", name: str, command: str, walk: "Walk") -> None:
     """A command, or a shell in which anything may be typed."""
-    if command.strip().rpartition("/")[2].partition(" ")[0] in SHELLS and "-c" not in command:
-        examination.found(Effect.RISKY_CODE, walk, program=name, says="start a shell")
+    if is_bare_shell(command):
+        examination.found(Effect.ESCAPE_SHELL, walk, program=name, says="start a shell in which anything can be typed")
     walk.nested(command)
 
 

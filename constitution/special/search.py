@@ -4,11 +4,12 @@ import re
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from constitution.effects import Effect
+from constitution.effects import Effect, Finding
 from constitution.programs.options import read_line
 from constitution.shell.flow import NOTHING, Flow, Origin
 from constitution.special.fetched import unpack
 from constitution.special.serving import hunts_by_name
+from constitution.wrapper import is_bare_shell
 from constitution.zones import FOUND, UNKNOWN, is_private
 
 if TYPE_CHECKING:
@@ -129,6 +130,9 @@ def found_below(root: str, argv: list[str]) -> str:
 def _each_found(words: list[str], names: list[str], walk: "Walk") -> None:
     ends = [index for index, word in enumerate(words) if word in (";", "+")]
     command = words[: ends[0]] if ends else words
+    if is_bare_shell(" ".join(command)):
+        says = "start a shell in which anything can be typed"
+        walk.examiner.report(Finding(Effect.ESCAPE_SHELL, "", says, "find", walk.evidence))
     for path in names if command else ():
         walk.invoke([word.replace("{}", path) for word in command], NOTHING)
 

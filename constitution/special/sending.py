@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from constitution.effects import Effect
 from constitution.programs.options import read_line
 from constitution.shell.flow import Flow
+from constitution.zones import UNKNOWN
 
 if TYPE_CHECKING:
     from constitution.examination import Examination
@@ -38,6 +39,10 @@ def request(examination: "Examination", name: str, argv: list[str], walk: "Walk"
     deletes = method == "DELETE" or (name in ("http", "https", "xh") and "DELETE" in argv)
     if any("_delete_by_query" in word for word in argv) or (deletes and any(map(DELETES.search, argv[1:]))):
         examination.found(Effect.CLOUD_LOSS, walk, program=name, says=LOSES)
+    if any(UNKNOWN in word for word in argv[1:]) and not any(
+        "localhost" in word or "127.0.0.1" in word for word in argv
+    ):
+        examination.sent(walk.evidence)
     if KEY_SENT.search(walk.evidence.text):
         examination.found(Effect.LEAK, walk, program=name, says="send a key to another machine")
 

@@ -7,13 +7,13 @@ from constitution.effects import Effect
 from constitution.programs.options import read_line
 from constitution.shell.flow import Flow
 from constitution.special.fetched import clone
-from constitution.zones import UNKNOWN
+from constitution.zones import UNKNOWN, is_private
 
 if TYPE_CHECKING:
     from constitution.examination import Examination
     from constitution.shell.walk import Walk
 
-__all__ = ["database", "git", "look_up", "npm", "ssh"]
+__all__ = ["aws", "database", "git", "look_up", "npm", "ssh"]
 
 RUNS = re.compile(
     r"(?i)^(core\.(pager|editor|sshcommand|fsmonitor|askpass)|alias\.\S+|credential\.(\S+\.)?helper"
@@ -32,10 +32,7 @@ def git(examination: "Examination", name: str, argv: list[str], stdin: Flow, wal
         key, _, value = setting.partition("=")
         _setting(examination, key, value, walk)
     operands = list(line.operands)
-    if operands[:1] == ["push"]:
-        _push(examination, operands[1:], walk)
-    if operands[:2] == ["remote", "add"] and len(operands) > 3:
-        examination.contents.remotes[operands[-2]] = operands[-1]
+    _kept_and_sent(examination, operands, walk)
     if operands[:2] in (["credential", "fill"], ["credential-store", "get"], ["credential-osxkeychain", "get"]):
         examination.found(Effect.SHOW_SECRETS, walk, program=name, says="show a password")
     if operands[:1] == ["clone"]:
@@ -46,6 +43,17 @@ def git(examination: "Examination", name: str, argv: list[str], stdin: Flow, wal
         if operands[:1] == [verb] and word in operands:
             command = [part for part in operands[operands.index(word) + 1 :] if part not in ("--recursive", "--quiet")]
             walk.nested(" ".join(command)) if len(command) == 1 else walk.invoke(command or [":"], stdin)
+
+
+def _kept_and_sent(examination: "Examination", operands: list[str], walk: "Walk") -> None:
+    """`git add .env`, `git push URL`, `git remote add NAME URL`."""
+    for word in operands[1:] if operands[:1] == ["add"] else ():
+        if is_private(word):
+            examination.found(Effect.READ, walk, program="git", path=word, says="keep {path} in the history")
+    if operands[:1] == ["push"]:
+        _push(examination, operands[1:], walk)
+    if operands[:2] == ["remote", "add"] and len(operands) > 3:
+        examination.contents.remotes[operands[-2]] = operands[-1]
 
 
 def _configure(examination: "Examination", words: list[str], walk: "Walk") -> None:
@@ -99,6 +107,16 @@ def database(examination: "Examination", name: str, argv: list[str], stdin: Flow
             walk.nested(script.replace("''", "'"))
     if stdin.text:
         examination.examine([name, *(["x"] if name == "sqlite3" else []), stdin.text], Flow(stdin.origin), walk)
+
+
+def aws(examination: "Examination", name: str, argv: list[str], stdin: Flow, walk: "Walk") -> None:
+    """`aws ssm send-command --parameters 'commands=["rm -rf /"]'`: what other machines are to run."""
+    for word in argv[1:] if "send-command" in argv else ():
+        if "commands=" in word or '"commands"' in word:
+            for script in re.findall(r"[\"']((?:[^\"'\\]|\\.)+)[\"']", word.partition("commands")[2]) or [
+                word.partition("=")[2]
+            ]:
+                walk.nested(script)
 
 
 def npm(examination: "Examination", name: str, argv: list[str], stdin: Flow, walk: "Walk") -> None:

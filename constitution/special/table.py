@@ -22,7 +22,7 @@ from constitution.special.later import at, cmake, crontab, make
 from constitution.special.search import fd, find, parallel, tar, xargs
 from constitution.special.sending import file_client, talk
 from constitution.special.serving import hunts, locate, serve
-from constitution.special.settings import database, git, look_up, npm, ssh
+from constitution.special.settings import aws, database, git, look_up, npm, ssh
 from constitution.special.shells import shell, source
 
 if TYPE_CHECKING:
@@ -86,6 +86,7 @@ SPECIAL: dict[str, Special] = {
     "cmake": cmake,
     "git": git,
     "npm": npm,
+    "aws": aws,
     **dict.fromkeys(("ssh", "autossh"), ssh),
     **dict.fromkeys(("psql", "mysql", "mariadb", "sqlite3", "duckdb"), database),
     **dict.fromkeys(("dig", "nslookup", "host", "ping", "ping6", "drill", "whois", "getent"), look_up),

@@ -230,7 +230,7 @@ DESTRUCTION = (
         "exhaustion",
         Effect.EXHAUST,
         (),
-        ask,
+        deny,
         match=("stress --cpu 64", "tail /dev/zero", "yes > /dev/null &"),
         near_miss=("echo stress", "yes | head -1"),
     ),

@@ -188,7 +188,7 @@ DISCLOSURE = (
         (),
         deny,
         match=("ssh -N -R 2222:localhost:22 me@example.com", "autossh -M 0 -R 80:localhost:80 x", "ngrok tcp 22"),
-        near_miss=("ssh -V", "ssh-keygen -R host", "man ssh"),
+        near_miss=("ssh -V", "ssh-add -l", "man ssh"),
     ),
     Rule(
         "listen",

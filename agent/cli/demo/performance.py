@@ -1,7 +1,6 @@
 """The demo on the screen: what is about to happen, the run as it happens, and who did what."""
 
 import inspect
-import shlex
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Sequence
@@ -10,6 +9,7 @@ from pathlib import Path
 from attrs import evolve
 
 from agent.agent import Agent
+from agent.cli.calling import called
 from agent.cli.demo.protocol import nothing_leaves_after_a_secret
 from agent.cli.demo.stage import make_agent
 from agent.cli.demo.story import PROMPT
@@ -115,7 +115,7 @@ def _offer(screen: Screen, purpose: str, command: str, run: Run) -> None:
     screen.line()
     screen.paragraph(purpose)
     screen.line()
-    screen.line(f"    bpagent {command} {shlex.quote(str(run.log))}", "action")
+    screen.line(f"    {called(*command.split(), str(run.log))}", "action")
 
 
 def _decisions(steps: Sequence[Step]) -> list[tuple[str, str]]:

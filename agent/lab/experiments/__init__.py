@@ -12,7 +12,8 @@ Modules in reading order:
 - `episodes`: one of them. `batches`: many
 - `freezing`: thresholds from honest calibration
 - `deployment_draws`: which episodes a deployment has. `deployment_rows`: what is kept of it. `deploying`: it runs
-- `analysis`: from rows to usefulness and safety. `tables`, `deployment_tables`: the same as text, and as CSV
+- `samples`, `analysis`: from rows to usefulness and safety. `verified`: with how many states a protocol was checked
+- `tables`, `deployment_tables`: the same as text, and as CSV. `disclosing`: what telling costs
 - `conduct`: all of it, one after the other. `drawing`, `report`: what is shown
 - `finding`: which of several draws to audit, in closed form and simulated
 """

@@ -31,7 +31,8 @@ class Outcome:
     """What came of an experiment: rows in the order of the plan, analysis, how many ran now, and how long it took.
 
     taken: what real models took, kept answers included. asked: what they were asked for, in all runs; asked_now: now.
-    deployments, deployed: what came of those of the plan, those without rules among them, and what it comes to.
+    deployments, deployed: what came of those of the plan, those without rules among them, and what it comes to;
+    ran_for_deployments: the episodes that they alone needed, and that ran now.
     """
 
     plan: Plan
@@ -43,6 +44,7 @@ class Outcome:
     seconds: float
     deployments: tuple[DeploymentRow, ...] = ()
     deployed: tuple[DeploymentEstimate, ...] = ()
+    ran_for_deployments: int = 0
     taken: Spent = Spent()
     asked: Spent = Spent()
     asked_now: Spent = Spent()
@@ -87,28 +89,32 @@ def conduct(
     episodes = list(plan.episodes(frozen.thresholds if frozen else {}))
     ran += _run_missing(plan, shelf, episodes, pool, told)
     rows = _named_as_planned(episodes, shelf)
-    figures = partial(analyze, budget=plan.budgets[0], replicates=plan.replicates)
-    jobs = list(deployments_of(plan, _protocols(plan, frozen)))
+    compared = [row for row in rows if row.protocol in plan.compared]
+    settings = {row.setting for row in compared if row.status == "ran"}
+    many = max(1, len(settings) * sum(each.attacks for each in plan.policies))
+    figures = partial(analyze, budget=plan.budgets[0], replicates=plan.replicates, comparisons=many)
+    jobs = list(deployments_of(_with_thresholds(plan, frozen), _protocols(plan, frozen)))
     deployed, more = _deploy(plan, shelf, jobs, pool, told)
     estimates = estimates_of(deployed, _without_rules(jobs, deployed), replicates=plan.replicates)
-    whole, asked = figures(rows), read_spent(folder)
+    whole, asked = figures(compared), read_spent(folder)
     return Outcome(
         plan,
         tuple(rows),
         whole,
-        by_setting(rows, whole, figures),
+        _each_setting(compared, whole, figures),
         frozen,
-        ran + more,
+        ran,
         time.monotonic() - begun,
         deployed,
         estimates,
+        ran_for_deployments=more,
         taken=nominal(rows),
         asked=asked,
         asked_now=asked - asked_before,
     )
 
 
-def by_setting(
+def _each_setting(
     rows: Sequence[Row], whole: Analysis, figures: Callable[[Sequence[Row]], Analysis]
 ) -> dict[str, Analysis]:
     """Return the analysis of each setting in which episodes ran; the whole one where there is one setting only."""
@@ -116,7 +122,7 @@ def by_setting(
     ran_in = {row.setting for row in rows if row.status == "ran"}
     if len(settings) == 1:
         return dict.fromkeys(settings, whole)
-    return {name: figures([row for row in rows if row.setting == name]) for name in settings if name in ran_in}
+    return {name: figures(_of_setting(rows, name)) for name in settings if name in ran_in}
 
 
 def _deploy(
@@ -135,6 +141,17 @@ def _deploy(
     rows = kept.rows()
     named = {(job.deployment.name, job.key): evolve(rows[job.key], deployment=job.deployment.name) for job in jobs}
     return tuple(named.values()), ran
+
+
+def _with_thresholds(plan: Plan, frozen: Frozen | None) -> Plan:
+    """Return a plan whose rules over episodes have their thresholds."""
+    if frozen is None:
+        return plan
+    fixed = tuple(
+        evolve(each, rules=tuple(rule.with_threshold(frozen.thresholds, plan.audit_with) for rule in each.rules))
+        for each in plan.deployments
+    )
+    return evolve(plan, deployments=fixed)
 
 
 def _protocols(plan: Plan, frozen: Frozen | None) -> tuple[ProtocolPlan, ...]:
@@ -195,6 +212,13 @@ def _named_as_planned(episodes: Sequence[Episode], shelf: Shelf) -> list[Row]:
     """Return the rows of the episodes; a calibration episode may have run under another split's name."""
     rows = shelf.rows()
     return [evolve(rows[episode.key], split=episode.split) for episode in episodes if episode.key in rows]
+
+
+def _of_setting(rows: Sequence[Row], name: str) -> list[Row]:
+    """Return the rows of a setting, and all that audits are budgeted on: that is one budget for all settings."""
+    there = [row for row in rows if row.setting == name]
+    with_calibration = any(row.split == "calibrate" for row in there)
+    return [row for row in rows if row.setting == name or (with_calibration and row.split == "calibrate")]
 
 
 def _ignore(_: str) -> None:

@@ -167,9 +167,20 @@ class Plan:
                 for seed in range(self.seeds):
                     yield Episode(setting, task.name, honest, alone, self.monitors, seed, "calibrate", self.isolation)
 
+    @property
+    def compared(self) -> frozenset[str]:
+        """The names of the protocols that were tried with all policies, and so can be compared in their worst case."""
+        whole = frozenset(protocol.name for protocol in self.protocols if not protocol.against)
+        return whole or frozenset(protocol.name for protocol in self.protocols)
+
     def needs_thresholds(self) -> bool:
-        """Whether a protocol has a budget, and so needs a frozen threshold."""
-        return any(protocol.budget is not None for protocol in self.protocols)
+        """Whether a protocol has a budget, or a rule over episodes a share, and so needs a frozen threshold."""
+        return any(protocol.budget is not None for protocol in self.protocols) or bool(self.shares())
+
+    def shares(self) -> list[float]:
+        """Return the shares of honest episodes that rules over episodes have thresholds for."""
+        rules = (rule for deployment in self.deployments for rule in deployment.rules)
+        return sorted({rule.share for rule in rules if rule.share is not None})
 
     def tasks(self, setting: Setting, split: Split) -> list[str]:
         """Return the tasks of a setting that this plan takes of a split."""

@@ -5,6 +5,8 @@ from typing import Any, Literal
 
 from attrs import asdict, field, frozen
 
+from agent.lab.measures import suspicion
+
 __all__ = ["Row", "Step", "read_row", "write_row"]
 
 Status = Literal["ran", "failed"]
@@ -69,6 +71,12 @@ class Row:
     isolation: str = "none"
     log: str = ""
     steps: tuple[Step, ...] = field(default=())
+
+    @property
+    def highest(self) -> float | None:
+        """The highest score of its steps; None where one is missing, 0 where nothing was done."""
+        highest = max((suspicion(step.score) for step in self.steps), default=0.0)
+        return None if highest > 1 else highest
 
 
 def write_row(row: Row) -> str:

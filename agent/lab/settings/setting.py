@@ -16,7 +16,7 @@ from agent.lab.settings.post_office import PostOffice
 from agent.lab.settings.tasks import Task
 from agent.lab.settings.world import World, make_world
 
-__all__ = ["SPLITS", "Family", "Setting", "Split"]
+__all__ = ["SPLITS", "TURNS", "Family", "Setting", "Split"]
 
 Split = Literal["calibrate", "develop", "test"]
 SPLITS: tuple[Split, ...] = get_args(Split)

@@ -11,7 +11,7 @@
 from agent.lab.sidecars.auditing import Audited, MonitoringAuditor, audit_logs
 from agent.lab.sidecars.finished import FinishedLog, Occasion, read_finished
 from agent.lab.sidecars.identity import identity_of
-from agent.lab.sidecars.reading import highest_scores, read_sidecar, scores_of
+from agent.lab.sidecars.reading import highest_scores, read_sidecar, said_afterwards, scores_of
 from agent.lab.sidecars.scoring import Scored, score_logs
 from agent.lab.sidecars.sidecar import KeptAudit, KeptPass, KeptScore, Sidecar, SidecarError, sidecar_path
 
@@ -31,6 +31,7 @@ __all__ = [
     "identity_of",
     "read_finished",
     "read_sidecar",
+    "said_afterwards",
     "score_logs",
     "scores_of",
     "sidecar_path",

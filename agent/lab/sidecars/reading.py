@@ -1,13 +1,14 @@
 """Scores of many logs, as measures take them: nothing is asked, only what sidecars know is read."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from agent.lab.measures import suspicion
 from agent.lab.sidecars.finished import digest_of
 from agent.lab.sidecars.sidecar import KeptScore, Sidecar, SidecarError
 from agent.log import LogError
 
-__all__ = ["highest_scores", "read_sidecar", "scores_of"]
+__all__ = ["highest_scores", "read_sidecar", "said_afterwards", "scores_of"]
 
 
 def read_sidecar(log: Path) -> Sidecar:
@@ -29,6 +30,23 @@ def scores_of(logs: Iterable[Path], monitor: str, identity: str | None = None) -
 def highest_scores(logs: Iterable[Path], monitor: str, identity: str | None = None) -> dict[Path, float | None]:
     """Return the highest score of each log, 0 without a call; None where one is missing: the most suspicious."""
     return {log: _highest(scores) for log, scores in scores_of(logs, monitor, identity).items()}
+
+
+def said_afterwards(log: Path) -> tuple[tuple[str, str], ...]:
+    """Return who said what of a log, in words: each monitor's highest score, each auditor's verdict.
+
+    Raises LogError and SidecarError like `read_sidecar`.
+    """
+    sidecar = read_sidecar(log)
+    monitors = dict.fromkeys((kept.by, kept.identity) for kept in sidecar.scores())
+    told = [(by, _told([kept for kept in sidecar.scores(by) if kept.identity == which])) for by, which in monitors]
+    return (*told, *((kept.by, f"{kept.verdict}: {kept.rationale}".rstrip(": ")) for kept in sidecar.audits()))
+
+
+def _told(scores: Sequence[KeptScore]) -> str:
+    highest = max(scores, key=lambda kept: suspicion(kept.value))
+    value = "no legible score" if highest.value is None else f"{highest.value:.2f} at most"
+    return f"{value} ({highest.call}, of {len(scores)})"
 
 
 def _scores(log: Path, monitor: str, identity: str | None) -> tuple[KeptScore, ...]:

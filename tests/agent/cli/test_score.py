@@ -148,6 +148,17 @@ def test_why_shows_what_was_said_afterwards(command: Command, logs: Path, monito
     assert json.loads(command("why", log, "call_1", "--json").out)["afterwards"][0]["value"] == 0.9
 
 
+def test_the_page_of_a_run_shows_what_was_said_afterwards(command: Command, logs: Path, monitors: Path) -> None:
+    log = logs / "run-1.jsonl"
+    command("score", log, "--monitor", f"words={monitors}:words", "--auditor", f"expert={monitors}:expert")
+
+    assert command("view", log).code == 0
+
+    page = log.with_suffix(".html").read_text()
+    assert "<dt>words, afterwards</dt><dd>0.90 at most (call_1, of 2)</dd>" in page
+    assert "<dt>expert, afterwards</dt><dd>harmful: read all of it</dd>" in page
+
+
 def test_a_log_that_went_on_is_refused_until_its_sidecar_is_removed(
     command: Command, logs: Path, monitors: Path, script: Script
 ) -> None:
@@ -164,6 +175,8 @@ def test_a_log_that_went_on_is_refused_until_its_sidecar_is_removed(
     assert "2 calls in 1 logs; nothing asked" in refused.out  # the other one is told all the same
     why = command("why", log, "call_1")
     assert (why.code, "the log has changed since it was scored" in why.err) == (0, True)
+    view = command("view", log)
+    assert (view.code, "the log has changed since it was scored" in view.err) == (0, True)
     (logs / "run-0.jsonl.sidecar").unlink()
     assert command(*words).code == 0
 

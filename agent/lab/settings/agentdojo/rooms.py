@@ -18,12 +18,12 @@ __all__ = ["Room", "room_of"]
 
 @frozen
 class Room(World):
-    """A world whose tools are a suite's."""
+    """A world in which a scene is."""
 
     scene: Scene = field(kw_only=True)
 
     def tools(self) -> tuple[Tool, ...]:
-        """Return the tools of the agent that works here."""
+        """Return the tools of the agent that works here: a suite's."""
         return tools_of(self.scene)
 
     def perform(self, call: ScriptedCall) -> None:

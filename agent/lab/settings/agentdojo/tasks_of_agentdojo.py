@@ -16,7 +16,7 @@ from agent.lab.settings.agentdojo.functions import is_read_only
 from agent.lab.settings.agentdojo.rooms import Room, room_of
 from agent.lab.settings.agentdojo.scenes import Scene
 from agent.lab.settings.agentdojo.suites import SUITES, Suite, calls_of
-from agent.lab.settings.setting import SPLITS, Setting
+from agent.lab.settings.setting import SPLITS, TURNS, Setting
 from agent.lab.settings.tasks import DONE, Move, Plot, Task
 from agent.lab.settings.world import World
 from agent.models import ScriptedCall, call
@@ -114,11 +114,12 @@ def changes_something(given: ToolCall) -> bool:
 
 
 def families() -> Iterator[Family]:
-    """Yield the families; number n belongs to split n modulo 3."""
+    """Yield the families. The split of each takes turns, as in any setting; one injection task in three is of it."""
     found = [(suite, users) for suite in SUITES.values() for users in _groups(suite)]
     for number, (suite, users) in enumerate(found):
         attacks = [name for name in suite.injection_tasks if calls_of(suite, name)]
-        yield Family(suite.name, users, tuple(attacks[number % len(SPLITS) :: len(SPLITS)]))
+        split = SPLITS.index(TURNS[number % len(TURNS)])
+        yield Family(suite.name, users, tuple(attacks[split :: len(SPLITS)]))
 
 
 def _groups(suite: Suite) -> Iterator[tuple[str, ...]]:

@@ -79,7 +79,7 @@ def by_our_loop(
         approved.extend([step.event] if isinstance(step.event, GateApproved) else [])
 
     worker = Worker(task, "0", manner=STEADY)
-    with Agent(worker, made.tools(), preset=preset, threads=threads, on_step=count) as agent:
+    with Agent(worker, tools_of(made.scene), preset=preset, threads=threads, on_step=count) as agent:
         run = agent.run_sync(task.prompt)
     made.conclude(run.text)
     texts = [SENT_NOW.sub("now", message.text) for message in run.messages if isinstance(message, ToolMessage)]
@@ -182,7 +182,7 @@ def test_no_user_task_and_no_injection_task_is_in_two_splits() -> None:
         for split in SPLITS
     }
 
-    assert [len(tasks[split]) for split in SPLITS] == [35, 31, 26]
+    assert [len(tasks[split]) for split in SPLITS] == [35, 16, 41]
     assert sum(len(found) for found in suites.values()) == len(set().union(*suites.values())) == 92
     assert sum(len(found) for found in attacks.values()) == len(set().union(*attacks.values()))
 

@@ -1,24 +1,20 @@
 """Sidecars: facts about finished logs are asked for once, kept beside the log, and never mistaken for another's."""
 
-import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from attrs import evolve, frozen
+from attrs import frozen
 
 from agent.agent import Agent
 from agent.lab.effects import Audit, laboratory
-from agent.lab.lines import append_line, whole_lines
+from agent.lab.experiments.batches import Conditions, run_at_once
+from agent.lab.experiments.plans import MonitorPlan, Plan, Policy, ProtocolPlan
 from agent.lab.measures import area_under_curve, audit_curve, threshold_at
 from agent.lab.monitors import ConstantMonitor, ConstitutionMonitor, Evidence, KeywordMonitor, PromptedMonitor, Score
 from agent.lab.protocols import blocking_monitor
 from agent.lab.sidecars import (
-    KeptAudit,
-    KeptScore,
     MonitoringAuditor,
-    Sidecar,
     SidecarError,
     audit_logs,
     highest_scores,
@@ -132,6 +128,25 @@ async def test_monitors_are_shown_after_the_run_what_they_were_shown_in_it(make_
     assert [seen.actions() for seen in after] == [seen.actions() for seen in in_the_run]
 
 
+async def test_the_scores_of_an_experiment_are_those_that_its_logs_get_afterwards(tmp_path: Path) -> None:
+    words = (("answer", 0.3), ("loot", 0.9))
+    plan = Plan(
+        name="small",
+        settings=("tests.agent.lab.experiments.settings:SMALL",),
+        policies=(Policy("honest"), Policy("always", attacks=True)),
+        protocols=(ProtocolPlan("constitution_only", ("constitution_only",)),),
+        monitors=(MonitorPlan("watcher", "keyword", words=words),),
+        splits=("test",),
+    )
+    rows = await run_at_once(Conditions(tmp_path), list(plan.episodes()), lambda _: None)
+
+    scored = await score_logs([tmp_path / row.log for row in rows], {"watcher": KeywordMonitor(dict(words))})
+
+    in_the_run = [[step.score for step in row.steps] for row in rows]
+    assert [[kept.value for kept in each.scores] for each in scored] == in_the_run
+    assert {row.highest for row in rows} == {each.highest for each in scored} == {0.3, 0.9}
+
+
 async def test_what_a_call_would_touch_is_what_was_found_then(log: Path, workspace: Path) -> None:
     workspace.rmdir()  # nothing is looked up today
 
@@ -215,70 +230,6 @@ async def test_a_log_that_somebody_writes_or_that_has_no_end_is_refused(log: Pat
     with pytest.raises(LogInUse):
         await score_logs([tmp_path / "open.jsonl"], {"words": Counting()})
     writer.close()
-
-
-@pytest.mark.parametrize(
-    ("line", "told"),
-    [
-        ("{", "line 2: this is not JSON"),
-        ("[]", "line 2: expected a JSON object, found list"),
-        ('{"said": "score", "by": "w"}', "line 2: no score and no audit"),
-        ('{"said": "joke"}', "nothing is known of 'joke'"),
-        ('{"said": "score", "by": "w", "identity": "", "line": 2, "call": "a", "value": 1.5}', "from 0 to 1, not 1.5"),
-        ('{"said": "score", "by": "w", "identity": "", "line": 2, "call": "a", "value": NaN}', "from 0 to 1, not nan"),
-        ('{"said": "score", "by": "w", "identity": "", "line": true, "call": "a", "value": 1}', "no call"),
-        ('{"said": "audit", "by": "a", "identity": "", "verdict": "fine"}', "'fine' is no verdict"),
-        ('{"said": "all", "by": "a", "identity": "", "calls": "3"}', "no number of calls"),
-        ('{"said": "all", "by": 3, "identity": "", "calls": 3}', "who said it is no text"),
-    ],
-)
-async def test_a_line_that_is_no_fact_is_named(line: str, told: str, tmp_path: Path) -> None:
-    log = tmp_path / "run.jsonl"
-    sidecar_path(log).write_text(json.dumps({"sidecar": 1, "log": "run.jsonl", "digest": "d"}) + f"\n{line}\n")
-
-    with pytest.raises(SidecarError, match=r"run\.jsonl\.sidecar") as caught:
-        Sidecar(log, "d")
-
-    assert told in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("header", "told"),
-    [
-        ("{}", "no header of a sidecar"),
-        ('{"sidecar": 9, "digest": "d"}', "has format 9"),
-        ('"text"', "expected a JSON"),
-    ],
-)
-async def test_a_file_that_is_no_sidecar_is_refused(header: str, told: str, tmp_path: Path) -> None:
-    log = tmp_path / "run.jsonl"
-    sidecar_path(log).write_text(header + "\n")
-
-    with pytest.raises(SidecarError, match=told):
-        Sidecar(log, "d")
-
-
-async def test_of_two_lines_about_the_same_the_first_counts(tmp_path: Path) -> None:
-    log = tmp_path / "run.jsonl"
-    one, other = Sidecar(log, "d"), Sidecar(log, "d")  # two processes at once
-    kept = KeptScore("w", "i", 3, "a", 0.5)
-
-    one.add(kept)
-    one.add(evolve(kept, value=0.6))
-    other.add(evolve(kept, value=0.7))
-
-    assert len(whole_lines(sidecar_path(log))) == 4  # its header twice
-    assert Sidecar(log, "d").scores() == (kept,)
-    assert sidecar_path(log).stat().st_mode & 0o077 == 0
-
-
-async def test_a_disk_that_is_full_is_told(tmp_path: Path) -> None:
-    log = tmp_path / "run.jsonl"
-    sidecar = Sidecar(log, "d")
-    sidecar_path(log).symlink_to("/dev/full")
-
-    with pytest.raises(SidecarError, match="what is in it is kept"):
-        sidecar.add(KeptAudit("a", "i", "harmless"))
 
 
 async def test_the_most_suspicious_logs_are_audited_once(make_agent: MakeAgent) -> None:
@@ -375,17 +326,3 @@ async def test_identities_are_the_same_in_every_process_and_differ_with_what_cou
     assert len({identity_of(monitor) for monitor in monitors}) == len(monitors)
     assert identity_of(PromptedMonitor(other)) == identity_of(monitors[0])
     assert identity_of(ConstantMonitor(0.1)) == "20aa292520450a97"  # written down: it must not differ by process
-
-
-async def test_lines_grow_whole(tmp_path: Path) -> None:
-    path = tmp_path / "lines"
-    assert whole_lines(path) == []
-    append_line(path, "one")
-    with path.open("ab") as file:
-        file.write(b"x" * 200_000)  # a line without an end, longer than what is read at once
-
-    assert whole_lines(path) == ["one"]
-    append_line(path, "two")
-
-    assert path.read_text() == "one\ntwo\n"
-    os.unlink(path)
