@@ -2,6 +2,7 @@
 
 import sys
 from argparse import Namespace
+from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
 
@@ -14,9 +15,10 @@ from agent.lab.experiments.conduct import Outcome, conduct, frozen_thresholds
 from agent.lab.experiments.deployment_tables import markdown_of, write_deployments
 from agent.lab.experiments.plan_files import load_plan
 from agent.lab.experiments.plans import Plan
-from agent.lab.experiments.report import hero_figure, html_page, text_report
+from agent.lab.experiments.report import caption, explanation, hero_figure, html_page, tables_of, text_report
 from agent.lab.experiments.shelf import Shelf
-from agent.lab.experiments.tables import markdown_table, setting_table, write_tables
+from agent.lab.experiments.tables import Table, write_tables
+from agent.lab.experiments.verified import Verified, read_verified
 
 __all__ = ["execute"]
 
@@ -31,22 +33,24 @@ def execute(arguments: Namespace) -> int:
     folder = Path(arguments.folder or (path.stem if arguments.example else path.with_suffix(".results")))
     try:
         plan = _with_workers(load_plan(path), arguments.workers)
-        return _freeze(plan, folder) if freezing else _conduct(plan, folder, _command(arguments, words))
+        if freezing:
+            return _freeze(plan, folder)
+        return _conduct(plan, folder, _command(arguments, words), read_verified(path.with_name("verified.csv")))
     except (AgentError, ValueError) as error:
         raise Mistake(str(error)) from error
 
 
-def _conduct(plan: Plan, folder: Path, command: str) -> int:
+def _conduct(plan: Plan, folder: Path, command: str, verified: Mapping[str, Verified]) -> int:
     outcome = conduct(plan, folder, tell=_tell)
     _end_of_progress(outcome)
     write_tables(folder, outcome.rows)
-    page = folder / "report.html"
-    page.write_text(html_page(outcome, command), encoding="utf-8")
-    figure, tables = folder / "figure.svg", folder / "tables.md"
+    tables = tables_of(outcome, verified)
+    page, figure, shown = folder / "report.html", folder / "figure.svg", folder / "tables"
+    page.write_text(html_page(outcome, tables, command), encoding="utf-8")
     figure.write_text(hero_figure(outcome.analysis), encoding="utf-8")
-    tables.write_text("\n\n".join(_markdown(outcome)) + "\n", encoding="utf-8")
-    print(text_report(outcome, command))
-    print(f"figure: {page}, {figure}\ntables: {tables}")
+    _write_shown(shown, outcome, tables, command)
+    print(text_report(outcome, tables, command))
+    print(f"figure: {page}, {figure}\ntables: {shown}")
     print(f"rows:   {folder / 'episodes.csv'}, {folder / 'steps.csv'}\nlogs:   {folder / 'logs'}")
     if outcome.deployments:
         write_deployments(folder, outcome.deployments)
@@ -57,9 +61,15 @@ def _conduct(plan: Plan, folder: Path, command: str) -> int:
     return FAILED if outcome.analysis.failed or failed else OK
 
 
-def _markdown(outcome: Outcome) -> list[str]:
-    tables = [markdown_table(outcome.analysis), setting_table(outcome.by_setting)]
-    return [*tables, markdown_of(outcome.deployed)] if outcome.deployed else tables
+def _write_shown(folder: Path, outcome: Outcome, tables: Mapping[str, Table], command: str) -> None:
+    """Write each table as Markdown and CSV, and what they rest on."""
+    folder.mkdir(exist_ok=True)
+    for name, table in tables.items():
+        table.write(folder, name)
+    (folder / "caption.md").write_text(f"{caption(outcome, command)}\n", encoding="utf-8")
+    (folder / "explanation.md").write_text(f"{explanation(outcome.analysis)}\n", encoding="utf-8")
+    if outcome.deployed:
+        (folder / "deployments.md").write_text(f"{markdown_of(outcome.deployed)}\n", encoding="utf-8")
 
 
 def _freeze(plan: Plan, folder: Path) -> int:

@@ -3,6 +3,7 @@
 import os
 import shlex
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 
 from agent.calls import ToolCall
@@ -10,7 +11,7 @@ from agent.events import AbortAsked, ActionDescribed, DeadlineReached, ProposedA
 from agent.tools.toolbox import Toolbox
 from agent.tools.workspace import Workspace
 from bp.runner import Broken, Effect
-from constitution import Action, PathUse, mentions
+from constitution import Action, Mentions, PathUse, mentions
 
 __all__ = ["describe", "description_effect"]
 
@@ -45,6 +46,7 @@ def describe(call: ToolCall, toolbox: Toolbox) -> Action:
     argv = () if tool is None or tool.argv is None else tool.argv(call.arguments)
     cwd = workspace.root if tool is None or tool.cwd is None else tool.cwd()
     text = shlex.join(argv) if argv and command is None else command
+    named = mentions(text) if text is not None else Mentions()
     return Action(
         tool=call.tool,
         category=call.category,
@@ -54,25 +56,16 @@ def describe(call: ToolCall, toolbox: Toolbox) -> Action:
         command=command,
         argv=argv,
         paths=tuple(PathUse(touch.path, workspace.resolve(touch.path), touch.access) for touch in touches),
-        resolved=_resolved(text, workspace, cwd),
+        resolved=_resolved(named.paths, workspace, cwd),
         urls=() if tool is None else tool.urls(call.arguments),
-        executables=_executables(text, cwd),
+        executables={program: _executable(program, cwd) for program in named.programs},
     )
 
 
-def _resolved(command: str | None, workspace: Workspace, cwd: str) -> dict[str, str]:
+def _resolved(paths: Iterable[str], workspace: Workspace, cwd: str) -> dict[str, str]:
     """Look up the paths that a command mentions, from where it starts."""
-    if command is None:
-        return {}
-    found = (path for path in mentions(command).paths if _is_resolvable(path))
+    found = (path for path in paths if _is_resolvable(path))
     return {path: workspace.resolve(path if path.startswith("~") else os.path.join(cwd, path)) for path in found}
-
-
-def _executables(command: str | None, root: str) -> dict[str, str]:
-    """Look up the programs that a command mentions."""
-    if command is None:
-        return {}
-    return {program: _executable(program, root) for program in mentions(command).programs}
 
 
 def _is_resolvable(path: str) -> bool:

@@ -15,7 +15,7 @@ from agent.hindsight.causes import Cause, Objection, find_causes
 from agent.hindsight.decisions import Decision, Kind
 from agent.hindsight.policy_files import PolicyError, load_policy
 from agent.hindsight.programs import changed_bthreads
-from agent.hindsight.rejudging import Divergence, Rejudged, WhatIf, recorded_decisions, what_if
+from agent.hindsight.rejudging import Divergence, Recording, Rejudged, WhatIf, recorded_decisions, what_if
 
 __all__ = [
     "Cause",
@@ -24,6 +24,7 @@ __all__ = [
     "Kind",
     "Objection",
     "PolicyError",
+    "Recording",
     "Rejudged",
     "WhatIf",
     "changed_bthreads",

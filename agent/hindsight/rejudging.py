@@ -33,7 +33,7 @@ from bp import BProgram, BProgramError, BThread, Event, Refusal, Refusals
 from bp.runner import Effect
 from constitution import Action, Level, Verdict
 
-__all__ = ["Divergence", "Rejudged", "WhatIf", "recorded_decisions", "what_if"]
+__all__ = ["Divergence", "Recording", "Rejudged", "WhatIf", "recorded_decisions", "what_if"]
 
 FOLDED = ("answer_committed", "call_answered", "run_ended")
 """Internal events that the recorded conversation consists of."""
@@ -90,7 +90,7 @@ class WhatIf:
 
 def what_if(run: RecordedRun, bthreads: Sequence[BThread]) -> WhatIf:
     """Judge the calls of a log again, on `bthreads`. Raises LogError for a record that cannot be an event."""
-    then = _Recording(run)
+    then = Recording(run)
     with BProgram(*bthreads) as program:
         now = _Rerun(program, then)
         divergence = now.play()
@@ -102,10 +102,10 @@ def what_if(run: RecordedRun, bthreads: Sequence[BThread]) -> WhatIf:
 
 def recorded_decisions(run: RecordedRun) -> tuple[tuple[ToolCall, Decision | None], ...]:
     """Return every whole call of a log, and how it was decided. Raises LogError."""
-    return tuple((entry.call, entry.decision) for entry in _Recording(run).ledger.entries)
+    return tuple((entry.call, entry.decision) for entry in Recording(run).ledger.entries)
 
 
-class _Recording:
+class Recording:
     """A log as the rerun needs it: its external events with their lines, its calls, and the facts of each."""
 
     def __init__(self, run: RecordedRun) -> None:
@@ -139,7 +139,7 @@ class _Rerun:
     """The program, answered from the recording until that is not valid any more."""
 
     program: BProgram
-    then: _Recording
+    then: Recording
     ledger: Ledger = field(factory=Ledger)
     effects: Mapping[type[Event], Effect] = field(factory=lambda: {effect.on: effect for effect in loop_effects()})
     under_way: list[Event] = field(factory=list)
@@ -222,7 +222,7 @@ class _Rerun:
         return Decision("held back", tuple(dict.fromkeys(held)), "nothing in the recording lets go") if held else None
 
 
-def _compared(then: _Recording, now: _Rerun, judge: Judge | None) -> tuple[Rejudged, ...]:
+def _compared(then: Recording, now: _Rerun, judge: Judge | None) -> tuple[Rejudged, ...]:
     """Return every call of the recording with its decisions; the calls of both are the same as far as both go."""
     compared = []
     for number, entry in enumerate(then.ledger.entries):

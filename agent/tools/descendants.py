@@ -1,8 +1,9 @@
 """Find and signal every process that a command left behind, however it hid.
 
-Each command leads a session of its own and carries a token in its environment. A process belongs to the command when
-it is in that session, carries the token (children in sessions of their own, double forks), or is a child of one that
-belongs (children with a cleaned environment). Where asked, it also belongs when it holds the command's output open.
+Each command leads a session of its own and carries a token in its environment. What was started before it cannot
+belong to it. A later process does when it is in that session, carries the token (children in sessions of their own,
+double forks), or is a child of one that belongs (children with a cleaned environment). Where asked, it also belongs
+when it holds the command's output open.
 What cleans its environment, leaves the session, loses its parent and closes its output, all four, is not found here:
 see `adoption`.
 
@@ -21,7 +22,7 @@ __all__ = ["TOKEN_VARIABLE", "Family", "token_value"]
 
 TOKEN_VARIABLE = "BPAGENT_CALL"
 
-_SHORT = 0.2  # seconds; the younger a command, the surer it is that numbers have not gone round since
+_SHORT = 2.0  # seconds; the younger a command, the surer it is that numbers have not gone round since
 _NUMBERS_PER_SECOND = 100_000  # that a system can use up, generously
 _NUMBERS_AT_LEAST = 1_000
 
@@ -54,7 +55,9 @@ class Family:
 
     def living(self, age: float) -> tuple[_Process, ...]:
         """Return the processes that belong to the command and still run. `age`: seconds since it was started."""
-        processes = [process for number in self._candidates(age) if (process := _read(number)) is not None]
+        begun = _started(self.leader)
+        running = (process for number in self._candidates(age) if (process := _read(number)) is not None)
+        processes = [process for process in running if process.started >= begun]
         belonging = {process.number for process in processes if self._is_own(process)}
         while True:
             children = {process.number for process in processes if process.parent in belonging} - belonging
@@ -126,19 +129,31 @@ def _send(process: _Process, signal_number: int) -> None:
             os.close(handle)
 
 
+def _started(number: int) -> int:
+    """Return when a process was started, one that has ended too; 0 where nobody knows."""
+    fields = _fields(number)
+    return int(fields[19]) if fields else 0
+
+
 def _read(number: int) -> _Process | None:
     """Return a process that runs, or None for one that has ended (reaped or not)."""
-    try:
-        with open(f"/proc/{number}/stat", "rb", buffering=0) as file:
-            text = file.readall() or b""
-    except OSError:
-        return None
-    fields = text[text.rfind(b")") + 2 :].split()
-    if len(fields) < 20 or fields[0] in (b"Z", b"X", b"x"):
+    fields = _fields(number)
+    if not fields or fields[0] in (b"Z", b"X", b"x"):
         return None
     return _Process(
         number, parent=int(fields[1]), group=int(fields[2]), session=int(fields[3]), started=int(fields[19])
     )
+
+
+def _fields(number: int) -> list[bytes]:
+    """Return what /proc says of a process, from its state on; nothing when it is gone."""
+    try:
+        with open(f"/proc/{number}/stat", "rb", buffering=0) as file:
+            text = file.readall() or b""
+    except OSError:
+        return []
+    fields = text[text.rfind(b")") + 2 :].split()
+    return fields if len(fields) >= 20 else []
 
 
 def _highest_number() -> int:
