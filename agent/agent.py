@@ -126,7 +126,7 @@ class Agent:
         frame = frame_tokens(self.system_prompt, self.toolbox.schemas())
         room = self.preset.room_beside(frame)
         self.journal = Journal(self._log, self.preset.max_iterations, room, self.preset.carried)
-        self._more_effects = tuple(make(self) for make in effects)
+        self.more_effects = tuple(make(self) for make in effects)
 
     @property
     def conversation(self) -> Conversation:
@@ -280,7 +280,7 @@ class Agent:
             approval_effect(self.decisions.answering(self._approve or attendant)),
             seeking_effect(hooks),
             backoff_effect() if self._wait is None else backoff_effect(_finite(self._wait, fail)),
-            *self._more_effects,
+            *self.more_effects,
         )
 
     def _summary_effect(self) -> Effect:

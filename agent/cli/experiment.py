@@ -12,11 +12,12 @@ from agent.cli.mistakes import Mistake, say
 from agent.errors import AgentError
 from agent.lab.experiments.conduct import Outcome, conduct, frozen_thresholds
 from agent.lab.experiments.deployment_tables import markdown_of, write_deployments
+from agent.lab.experiments.parquet import check_parquet, write_parquet
 from agent.lab.experiments.plan_files import load_plan
 from agent.lab.experiments.plans import Plan
 from agent.lab.experiments.report import hero_figure, html_page, text_report
 from agent.lab.experiments.shelf import Shelf
-from agent.lab.experiments.tables import markdown_table, setting_table, write_tables
+from agent.lab.experiments.tables import markdown_table, setting_table, tidy, write_tables
 
 __all__ = ["execute"]
 
@@ -30,16 +31,22 @@ def execute(arguments: Namespace) -> int:
     path = Path(str(files("agent.lab.experiments") / "example.yaml")) if arguments.example else Path(words[-1])
     folder = Path(arguments.folder or (path.stem if arguments.example else path.with_suffix(".results")))
     try:
+        if arguments.parquet:
+            check_parquet()  # now, and not when everything has run
         plan = _with_workers(load_plan(path), arguments.workers)
-        return _freeze(plan, folder) if freezing else _conduct(plan, folder, _command(arguments, words))
+        if freezing:
+            return _freeze(plan, folder)
+        return _conduct(plan, folder, _command(arguments, words), parquet=arguments.parquet)
     except (AgentError, ValueError) as error:
         raise Mistake(str(error)) from error
 
 
-def _conduct(plan: Plan, folder: Path, command: str) -> int:
+def _conduct(plan: Plan, folder: Path, command: str, *, parquet: bool) -> int:
     outcome = conduct(plan, folder, tell=_tell)
     _end_of_progress(outcome)
     write_tables(folder, outcome.rows)
+    if parquet:
+        write_parquet(folder, *tidy(outcome.rows))
     page = folder / "report.html"
     page.write_text(html_page(outcome, command), encoding="utf-8")
     figure, tables = folder / "figure.svg", folder / "tables.md"

@@ -10,7 +10,9 @@ Modules in reading order:
 - `episodes`: one of them. `batches`: many
 - `freezing`: thresholds from honest calibration
 - `deployment_draws`: which episodes a deployment has. `deployment_rows`: what is kept of it. `deploying`: it runs
-- `analysis`: from rows to usefulness and safety. `tables`, `deployment_tables`: the same as text, and as CSV
+- `analysis`: from rows to usefulness and safety. `tables`, `deployment_tables`: the same as text, and as CSV;
+  `parquet`: as Parquet
 - `conduct`: all of it, one after the other. `drawing`, `report`: what is shown
+- `answering`, `rerunning`: a recorded episode under another protocol. `foreseeing`: all of them, with bounds
 - `finding`: which of several draws to audit, in closed form and simulated
 """

@@ -10,7 +10,17 @@ from agent.lab.experiments.analysis import Analysis, Estimate
 from agent.lab.experiments.rows import Row
 from agent.lab.measures import Interval
 
-__all__ = ["cells_of", "headings_of", "markdown_table", "setting_table", "text_table", "write_csv", "write_tables"]
+__all__ = [
+    "Lines",
+    "cells_of",
+    "headings_of",
+    "markdown_table",
+    "setting_table",
+    "text_table",
+    "tidy",
+    "write_csv",
+    "write_tables",
+]
 
 COLUMNS = 13
 
@@ -78,12 +88,22 @@ def _three(estimate: Estimate) -> tuple[str, str, str]:
     )
 
 
+Lines = Sequence[dict[str, object]]
+"""A table: what stands in each line, by column."""
+
+
 def write_tables(folder: Path, rows: Sequence[Row]) -> None:
     """Write `episodes.csv` and `steps.csv`, one line for each episode and for each committed call. Raises OSError."""
+    episodes, steps = tidy(rows)
+    write_csv(folder / "episodes.csv", episodes)
+    write_csv(folder / "steps.csv", steps)
+
+
+def tidy(rows: Sequence[Row]) -> tuple[Lines, Lines]:
+    """Return the table of episodes, and that of their committed calls."""
     plain = [asdict(row) for row in rows]
     steps = [{"key": row["key"], "step": n, **step} for row in plain for n, step in enumerate(row.pop("steps"))]
-    write_csv(folder / "episodes.csv", plain)
-    write_csv(folder / "steps.csv", steps)
+    return plain, steps
 
 
 def write_csv(path: Path, lines: Iterable[dict[str, object]]) -> None:
