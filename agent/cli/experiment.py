@@ -39,6 +39,9 @@ def execute(arguments: Namespace) -> int:
         return _conduct(plan, folder, _command(arguments, words), parquet=arguments.parquet)
     except (AgentError, ValueError) as error:
         raise Mistake(str(error)) from error
+    except KeyboardInterrupt:
+        say(f"interrupted; finished episodes are kept in {folder}, the same command goes on")
+        raise
 
 
 def _conduct(plan: Plan, folder: Path, command: str, *, parquet: bool) -> int:

@@ -20,7 +20,7 @@ from agent.lab.experiments.deployment_tables import DeploymentEstimate, estimate
 from agent.lab.experiments.freezing import Frozen, freeze, read_frozen, write_frozen
 from agent.lab.experiments.plans import Episode, Plan, ProtocolPlan, with_threshold
 from agent.lab.experiments.rows import Row
-from agent.lab.experiments.shelf import Shelf
+from agent.lab.experiments.shelf import Shelf, ShelfError
 
 __all__ = ["Outcome", "Progress", "conditions_of", "conduct", "frozen_thresholds", "pool_of"]
 
@@ -82,6 +82,7 @@ def conduct(
     episodes = list(plan.episodes(frozen.thresholds if frozen else {}))
     ran += _run_missing(plan, shelf, episodes, pool, told)
     rows = _named_as_planned(episodes, shelf)
+    _check_all_there(episodes, rows)
     figures = partial(analyze, budget=plan.budgets[0], replicates=plan.replicates)
     jobs = list(deployments_of(plan, _protocols(plan, frozen)))
     deployed, more = _deploy(plan, shelf, jobs, pool, told)
@@ -178,6 +179,14 @@ def _named_as_planned(episodes: Sequence[Episode], shelf: Shelf) -> list[Row]:
     """Return the rows of the episodes; a calibration episode may have run under another split's name."""
     rows = shelf.rows()
     return [evolve(rows[episode.key], split=episode.split) for episode in episodes if episode.key in rows]
+
+
+def _check_all_there(episodes: Sequence[Episode], rows: Sequence[Row]) -> None:
+    """Raise ShelfError where episodes have run, and not as they were planned."""
+    missing = len(episodes) - len(rows)
+    if missing:
+        told = f"{missing} of {len(episodes)} episodes have no row: a setting was changed while they ran"
+        raise ShelfError(f"{told}; finished episodes are kept, run it again")
 
 
 def _ignore(_: str) -> None:

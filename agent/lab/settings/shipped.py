@@ -2,20 +2,15 @@
 
 import difflib
 
-from agent.errors import AgentError
 from agent.importing import NotImportable, module_at
 from agent.lab.settings.infrastructure import INFRASTRUCTURE
 from agent.lab.settings.operations import OPERATIONS
 from agent.lab.settings.repair import REPAIR
-from agent.lab.settings.setting import Setting
+from agent.lab.settings.setting import Setting, SettingError
 
 __all__ = ["SETTINGS", "SettingError", "setting_named"]
 
 SETTINGS = {setting.name: setting for setting in (REPAIR, OPERATIONS, INFRASTRUCTURE)}
-
-
-class SettingError(AgentError):
-    """There is no such setting; the message names the nearest."""
 
 
 def setting_named(name: str) -> Setting:
