@@ -8,9 +8,11 @@ PYTHON ?= $(shell for candidate in $(CANDIDATES); do \
 
 BIN := .venv/bin
 READY := .venv/ready
+DOJO := .venv-agentdojo
+DOJO_READY := $(DOJO)/ready
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: help demo test lint verify protocols laws settings bench clean
+.PHONY: help demo test lint verify protocols laws settings agentdojo verified results bench clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
@@ -38,11 +40,20 @@ laws: $(READY) ## play ten thousand random runs and check each (minutes)
 settings: $(READY) ## try every task of every setting four ways (minutes)
 	$(BIN)/python -m tests.agent.lab.try_every_task
 
+agentdojo: $(DOJO_READY) ## compare with AgentDojo's own pipeline, in an environment of its own (minutes, the network)
+	$(DOJO)/bin/python -m pytest tests/agent/lab/settings/test_agentdojo.py $(ARGS)
+
+verified: $(READY) ## look at every state of the loop with each protocol of docs/results/plan.yaml, and write down how many
+	$(BIN)/python -m tests.agent.lab.verify_for_results docs/results/verified.csv $(STATES)
+
+results: $(READY) ## run docs/results/plan.yaml (FOLDER=results: what is there is kept), and write docs/results and its page
+	$(BIN)/python -m tests.agent.lab.write_results $(or $(FOLDER),results)
+
 bench: $(READY) ## measure: cost per event and per turn, import time, memory
 	$(BIN)/python tests/bench/run.py
 
 clean: ## remove the virtual environment, caches and what was built
-	rm -rf .venv build dist .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache *.egg-info
+	rm -rf .venv .venv-agentdojo build dist .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Made anew from nothing when a version or a dependency changes, so that nothing is found that is not asked for.
@@ -55,4 +66,13 @@ $(READY): pyproject.toml constraints.txt
 	@"$(PYTHON)" -m venv --clear .venv
 	@$(PIP) install --upgrade --constraint constraints.txt pip hatchling
 	@$(PIP) install --constraint constraints.txt --no-build-isolation --editable . --group dev
+	@touch $@
+
+# AgentDojo brings the libraries of every provider along (290 MB), so it is not in the environment of the tests.
+$(DOJO_READY): $(READY)
+	@echo "Setting up $(DOJO), about a minute ..."
+	@$(BIN)/python -m venv --clear $(DOJO)
+	@$(DOJO)/bin/python -m pip --disable-pip-version-check --quiet install --upgrade --constraint constraints.txt pip hatchling
+	@$(DOJO)/bin/python -m pip --disable-pip-version-check --quiet install --constraint constraints.txt \
+		--no-build-isolation --editable '.[agentdojo]' --group dev
 	@touch $@

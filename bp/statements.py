@@ -115,22 +115,11 @@ def sync(
         and (wait_for is None or type(wait_for) is NamedEvent)
         and (block is None or type(block) is NamedEvent)
     ):
-        key: Any = (request, wait_for, block)
-    elif (
-        otherwise is None
-        and type(request) in _MAY_BE_PLAIN
-        and type(wait_for) in _MAY_BE_PLAIN
-        and type(block) in _MAY_BE_PLAIN
-    ):
-        key = _plain_key(request, wait_for, block, interrupt, refuse, because, hot)
-    else:
-        key = None
-    said = _KEPT.get(key)
-    if said is None:
-        said = _checked(request, wait_for, block, interrupt, refuse, because, otherwise, hot)
-        if key is not None:
-            _keep(key, said)
-    return said
+        said = _KEPT.get((request, wait_for, block))
+        if said is not None:
+            return said
+        return _keep((request, wait_for, block), _checked(request, wait_for, block, None, None, None, None, False))
+    return _said(request, wait_for, block, interrupt, refuse, because, otherwise, hot)
 
 
 def any_of(*events: Event) -> AnyOf:
@@ -156,11 +145,32 @@ def start(*bthreads: "BThread") -> Start:
 _KEPT: dict[Any, Sync] = {}
 
 
-def _keep(key: Any, said: Sync) -> None:
+def _said(
+    request: Any, wait_for: Any, block: Any, interrupt: Any, refuse: Any, because: Any, otherwise: Any, hot: Any
+) -> Sync:
+    """Return the statement that was made of the same plain words before, else a new one."""
+    key = None
+    if (
+        otherwise is None
+        and type(request) in _MAY_BE_PLAIN
+        and type(wait_for) in _MAY_BE_PLAIN
+        and type(block) in _MAY_BE_PLAIN
+    ):
+        key = _plain_key(request, wait_for, block, interrupt, refuse, because, hot)
+    said = _KEPT.get(key)
+    if said is None:
+        said = _checked(request, wait_for, block, interrupt, refuse, because, otherwise, hot)
+        if key is not None:
+            _keep(key, said)
+    return said
+
+
+def _keep(key: Any, said: Sync) -> Sync:
     if len(_KEPT) >= MOST_KEPT:
         _KEPT.clear()
     said.kept = True
     _KEPT[key] = said
+    return said
 
 
 def _plain_key(*words: Any) -> Any:

@@ -8,6 +8,7 @@ and then nothing "holds".
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any, Literal
 
 from bp.bthreads import BThread
@@ -55,23 +56,15 @@ def verify(
     _check_arguments(bthreads, environment, possible, order)
     forbidden = [as_event_set(events) for events in (never if isinstance(never, list | tuple) else (never,))]
     began = time.perf_counter()
-
-    def make() -> StateSpace:
-        return StateSpace(bthreads, environment, possible, in_order=order == "run")
-
+    make = partial(StateSpace, bthreads, environment, possible, in_order=order == "run")
     space, reducer = _with_reducer(make) if reduce and order == "any" and max_depth is None else (make(), None)
     try:
         found = Violations(space, forbidden)
         search = Search(space, found, max_states, max_depth, _reporter(progress), reducer)
         _run(search, found, endless)
-        space.automaton.surroundings.check()
     finally:
         space.automaton.close()
-    violations = tuple(found.found.values())
-    seconds = time.perf_counter() - began
-    return Verification(
-        len(search.states), search.transitions, violations, search.bounded, seconds, reducer is not None
-    )
+    return _verification(search, found, time.perf_counter() - began)
 
 
 def _check_arguments(
@@ -105,11 +98,16 @@ def _with_reducer(make: Callable[[], StateSpace]) -> tuple[StateSpace, ByOrder |
 
 
 def _run(search: Search, found: Violations, endless: bool) -> None:
-    if search.space.failures:
-        for failure in search.space.failures:
-            found.failed(failure, ())
-        return
-    search.run()
+    """Search, and make sure that no b-thread kept state where the search could not see it."""
+    for failure in search.space.failures:
+        found.failed(failure, ())
+    if not search.space.failures:
+        search.run()
+        _look_for_cycles(search, found, endless)
+    search.space.automaton.surroundings.check()
+
+
+def _look_for_cycles(search: Search, found: Violations, endless: bool) -> None:
     try:
         for name, number, cycle in hot_components(search):
             found.hot(search, name, number, cycle)
@@ -117,6 +115,12 @@ def _run(search: Search, found: Violations, endless: bool) -> None:
             found.endless(search, number, cycle)
     except KeyboardInterrupt:
         search.bounded = True
+
+
+def _verification(search: Search, found: Violations, seconds: float) -> Verification:
+    violations = tuple(found.found.values())
+    is_reduced = search.reducer is not None
+    return Verification(len(search.states), search.transitions, violations, search.bounded, seconds, is_reduced)
 
 
 def _reporter(progress: Callable[[int, int], None] | bool) -> Callable[[int, int], None]:

@@ -4,7 +4,7 @@ import re
 from typing import TYPE_CHECKING
 
 from constitution.effects import Effect
-from constitution.variables import COMMANDS, FUNCTIONS, PRELOADS, PROMPTS
+from constitution.variables import FUNCTIONS, PROMPTS, VARIABLES, Holds, Variable
 from constitution.zones import UNKNOWN
 
 if TYPE_CHECKING:
@@ -17,6 +17,10 @@ SUBSTITUTION = re.compile(r"\$\(|`")
 SUBSCRIPT = re.compile(r"\[[^]]*(?:\$\(|`)")
 """A value that runs a command where it is taken for a number: the shell looks into the subscript of an array."""
 
+LOADS = re.compile(r"--(?:require|import|loader|experimental-loader)[= ]+(/\S+)")
+
+ROWS: dict[str, Variable] = {name: row for row in VARIABLES for name in row.names}
+
 
 def given(examination: "Examination", words: list[str], walk: "Walk") -> None:
     """`env NAME=VALUE`: variables of the command behind it."""
@@ -28,27 +32,44 @@ def given(examination: "Examination", words: list[str], walk: "Walk") -> None:
 
 def assigned(examination: "Examination", name: str, values: tuple[str, ...], walk: "Walk") -> None:
     """Take an assignment to a variable; some make other programs run what they hold."""
+    row = ROWS.get(name)
     for value in values:
-        if name in PRELOADS:
-            says = f"make programs load {value.replace(UNKNOWN, '…')} ({name})"
-            examination.found(Effect.PRELOAD, walk, program="the command", path=value, says=says)
-        elif name == "PATH":
-            _search_path(examination, value, walk)
-        elif script := _script_in(name, value):
+        if row is not None:
+            _by_row(examination, row, name, value, walk)
+        if script := _script_in(name, value):
             walk.nested(script)
 
 
-def _search_path(examination: "Examination", value: str, walk: "Walk") -> None:
-    """Programs are looked for in these folders first."""
+def _by_row(examination: "Examination", row: Variable, name: str, value: str, walk: "Walk") -> None:
+    if row.holds is Holds.COMMAND:
+        walk.nested(value)
+    elif row.holds is Holds.LOADED:
+        _loaded(examination, name, value, walk)
+    elif row.holds is Holds.FOLDERS:
+        _searched(examination, value, walk)
+    elif row.holds is Holds.OPTIONS:
+        for path in LOADS.findall(value):
+            _loaded(examination, name, path, walk)
+    if row.effect is not None and re.search(row.values, value):
+        examination.found(row.effect, walk, program="the command", says=row.says)
+
+
+def _loaded(examination: "Examination", name: str, value: str, walk: "Walk") -> None:
+    says = f"make programs load {value.replace(UNKNOWN, '…')} ({name})"
+    examination.found(Effect.PRELOAD, walk, program="the command", path=value, says=says)
+
+
+def _searched(examination: "Examination", value: str, walk: "Walk") -> None:
+    """Programs are looked for in these folders, those that come before the usual ones first."""
     for folder in value.split(":")[:16]:
-        if folder and not folder.startswith(UNKNOWN):
+        if folder.startswith(UNKNOWN):
+            return
+        if folder:
             examination.found(Effect.SEARCH_PATH, walk, program="the command", path=folder)
 
 
 def _script_in(name: str, value: str) -> str:
     """Return the script that is run where a variable is used; none in most."""
-    if name in COMMANDS:
-        return value
     if name.startswith(FUNCTIONS):
         return f"f {value}"
     runs = SUBSTITUTION if name in PROMPTS else SUBSCRIPT

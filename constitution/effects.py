@@ -23,6 +23,7 @@ class Effect(Enum):
     RISKY_CODE = auto()  # inline code of another language that deletes, writes or starts programs
     UNKNOWN_COMMAND = auto()  # a word in command position that cannot be known
     UNKNOWN_PROGRAM = auto()  # a literal program that no table knows
+    STRANGER_DESTROYS = auto()  # such a program, told to destroy something
     UNREADABLE = auto()  # text that cannot be parsed, or that parsers are known to misread
     EMPTY = auto()
     NETWORK = auto()
@@ -31,6 +32,7 @@ class Effect(Enum):
     REMOTE_SHELL = auto()
     GIVE_SHELL = auto()  # another machine gets a shell here
     LISTEN = auto()
+    ESCAPE_SHELL = auto()  # a shell for somebody who types, out of a program that is no shell
     PRIVILEGE = auto()
     POWER = auto()
     FORMAT = auto()  # file systems, partitions, whole disks
@@ -45,6 +47,8 @@ class Effect(Enum):
     FIREWALL = auto()
     KILL = auto()
     KILL_ALL = auto()
+    KILL_MATCHING = auto()  # processes that are told by a pattern or a port
+    REVERSE_TUNNEL = auto()  # another machine gets a way in
     SCHEDULE = auto()  # cron, at: something that runs later
     FORK_BOMB = auto()
     EXHAUST = auto()
@@ -52,6 +56,7 @@ class Effect(Enum):
     FOREIGN_PACKAGES = auto()  # packages from an address given on the command line, or for every user
     PACKAGES_LOSS = auto()  # packages that the system cannot do without
     HISTORY_LOSS = auto()  # version control forgets work
+    HISTORY_GONE = auto()  # and forgets how to get it back
     SHARED_HISTORY_LOSS = auto()  # and forgets it for everybody
     MAIN_HISTORY_LOSS = auto()  # for everybody, on the branch that all others come from
     PUBLISH = auto()
@@ -68,6 +73,19 @@ class Effect(Enum):
     PRELOAD = auto()
     SEARCH_PATH = auto()  # programs are looked for in a folder first
     READ_TREE = auto()  # everything below a folder
+    DISARM = auto()  # what guards or records the machine is switched off
+    WEAKEN = auto()  # a tool no longer checks whom it talks to
+    TRUST = auto()  # the machine trusts somebody new
+    ATTACK = auto()  # tools whose one use is to attack, or to earn with somebody else's machine
+    SPY = auto()  # the screen, the keys, the microphone
+    PERSIST = auto()  # something runs at every start
+    FILL = auto()  # disk or memory, without end
+    HUNT = auto()  # secrets are searched for everywhere
+    SHARE_TREE = auto()  # everything below a folder is offered to others
+    SHOW_PERSONAL = auto()  # what somebody typed or copied
+    RUN_CLONED_CODE = auto()  # a tool runs what was cloned a moment ago
+    CONTAINER_DATA_LOSS = auto()  # volumes, or everything that runs in containers
+    CLOUD_EXPOSURE = auto()  # everybody may come in, or somebody may do everything
     DATABASE_RESET = auto()  # the database of a project is emptied by its own tool
 
 
@@ -86,6 +104,7 @@ class Zone(Enum):
     HOME_ROOT = auto()
     KEEPS_SECRETS = auto()  # folders of the home folder that hold secrets besides other things
     STARTUP = auto()  # files of the home folder that run at login
+    AUTOSTART = auto()  # what is put there is started at login, or by git, or by Python
     SYSTEM = auto()
     DEVICE = auto()
     SINK = auto()  # /dev/null, /dev/stdout, /dev/tcp is not one

@@ -11,16 +11,19 @@ from constitution.discoveries import Discoveries
 from constitution.effects import Effect
 from constitution.file_contents import FileContents
 from constitution.programs.options import read_line
-from constitution.programs.table import is_known, program_name
-from constitution.rows import apply_rows, stranger
+from constitution.programs.table import is_known, program_name, subcommands
+from constitution.rows import apply_rows
 from constitution.shell.flow import ANYTHING, NOTHING, Flow, Origin
 from constitution.shell.scope import Scope
 from constitution.shell.walk import Walk
+from constitution.special.fetched import builds, installs
 from constitution.special.output import output_of
 from constitution.special.shells import run_input
 from constitution.special.table import SPECIAL
+from constitution.strangers import stranger
 from constitution.verdict import Evidence
-from constitution.wrappers import SHELLS, WRAPPERS, Wrapper, unwrap
+from constitution.wrapper import SHELLS, Wrapper, unwrap
+from constitution.wrappers import SUBCOMMANDS, WRAPPERS
 from constitution.zones import FETCHED, UNKNOWN, resolve
 
 __all__ = ["Examination"]
@@ -30,7 +33,7 @@ ADDRESS = re.compile(r"(https?://|git\+|git://|github:|gitlab:|bitbucket:|gist:)
 RESERVED = frozenset(
     "{ } do done then fi if else elif while until for case esac function select in ! (( ))".split()  # noqa: SIM905
 )
-SPECIALS = frozenset(SPECIAL) | SHELLS | frozenset(WRAPPERS)
+SPECIALS = frozenset(SPECIAL) | SHELLS | frozenset(name for name in WRAPPERS if " " not in name)
 WRITES = frozenset({">", ">>", ">|", "&>", "&>>", ">&", "<>"})
 TALKERS = frozenset(["nc", "ncat", "netcat", "telnet", "socat", "openssl", "curl"])
 
@@ -42,7 +45,7 @@ class Examination:
         start, home = scope.cwd[0], scope.home
         self.resolved = {resolve(word, cwd=start, home=home): path for word, path in resolved.items()}
         self.executables = executables
-        self.discoveries = Discoveries(home, self.resolved)
+        self.discoveries = Discoveries(start, home, self.resolved)
         self.contents = FileContents(self.discoveries)
         self.found, self.report, self.sent = self.discoveries.found, self.discoveries.report, self.discoveries.sent
         self.wrote, self.copied = self.contents.wrote, self.contents.copied
@@ -93,6 +96,7 @@ class Examination:
         name = self._name_behind(word, name)
         if "/" in word:
             self.found(Effect.EXECUTE, walk, program=name, path=word)
+            self.contents.started(word, walk)
             self.run_written(word, walk, lambda flow: self._started(name, flow, walk))
         wrapper = WRAPPERS.get(name)
         if wrapper is not None:
@@ -104,6 +108,9 @@ class Examination:
         if special is not None:
             special(self, name, argv, stdin, walk)
         self._look_up(name, argv, walk)
+        for longer, words in subcommands(name, argv[1:]) if name in SUBCOMMANDS else ():
+            if longer in WRAPPERS:
+                self._behind(WRAPPERS[longer], longer, words, stdin, walk)
         return output_of(name, argv, stdin)
 
     def _started(self, name: str, flow: Flow, walk: Walk) -> None:
@@ -133,27 +140,56 @@ class Examination:
         return ANYTHING
 
     def _wrapped(self, wrapper: Wrapper, name: str, argv: list[str], stdin: Flow, walk: Walk) -> Flow:
-        inner, scripts = unwrap(wrapper, argv[1:])
-        flow = NOTHING
-        if wrapper.effect is None and any(map(ADDRESS.match, argv[1 : len(argv) - len(inner) + 1])):
+        special = SPECIAL.get(name)
+        if special is not None:
+            special(self, name, argv, stdin, walk)
+        flow = self._behind(wrapper, name, argv[1:], stdin, walk)
+        if flow is None:
+            if is_known(name):
+                self._look_up(name, argv, walk)
+            return output_of(name, argv, stdin)
+        return flow
+
+    def _behind(self, wrapper: Wrapper, name: str, words: list[str], stdin: Flow, walk: Walk) -> Flow | None:
+        """Examine the command that a wrapper runs; return what it prints, or None where there is no command."""
+        inner, scripts = unwrap(wrapper, words, _is_program)
+        if wrapper.effect is None and any(map(ADDRESS.match, words[: len(words) - len(inner) + 1])):
             self.found(Effect.RUN_FETCHED_CODE, walk, program=name, says="run a program from an address")
         if wrapper.assignments:
-            given(self, argv[1 : len(argv) - len(inner)], walk)
+            given(self, words[: len(words) - len(inner)], walk)
         if wrapper.effect is not None:
-            if not (inner or scripts) and read_line(argv[1:], wrapper.takes, to_operand=True).flags & wrapper.looks:
+            if not (inner or scripts) and read_line(words, wrapper.takes, to_operand=True).flags & wrapper.looks:
                 return ANYTHING
             self.found(wrapper.effect, walk, program=name, says=wrapper.says)
+        if not (inner or scripts):
+            return None
+        inside = self.discoveries.inside
+        self.discoveries.inside = inside or wrapper.inside
+        flow = self._started_by(wrapper, inner, scripts, stdin, walk)
+        self.discoveries.inside = inside
+        return flow
+
+    def _started_by(self, wrapper: Wrapper, inner: list[str], scripts: list[str], stdin: Flow, walk: Walk) -> Flow:
+        flow = NOTHING
         for script in scripts:
             flow = walk.nested(script, stdin)
-        if wrapper.joins and inner:
+        if not inner or inner[0].startswith("-"):
+            return flow
+        if wrapper.joins:
             return walk.nested(" ".join(inner), stdin)
-        if inner:
-            return walk.invoke(inner, stdin) if wrapper.by_shell else self.examine(inner, stdin, walk)
-        if is_known(name):
-            self._look_up(name, argv, walk)
-        return flow if scripts else output_of(name, argv, stdin)
+        if " " in inner[0]:
+            return walk.nested(inner[0], stdin)
+        return walk.invoke(inner, stdin) if wrapper.by_shell else self.examine(inner, stdin, walk)
 
     def _look_up(self, name: str, argv: list[str], walk: Walk) -> None:
         apply_rows(self, name, argv, walk)
+        builds(self, name, argv, walk)
+        installs(self, name, argv, walk)
         if not is_known(name) and name not in SPECIALS:
             stranger(self, name, argv, walk)
+
+
+def _is_program(word: str) -> bool:
+    """Tell whether a word, or the first of several in it, is the name of a program that is known."""
+    name = program_name(word.partition(" ")[0], SPECIALS)
+    return is_known(name) or name in SPECIALS

@@ -2,7 +2,10 @@
 
 import re
 
-__all__ = ["SED_SCRIPT", "SED_STARTS", "Reading", "read_awk"]
+__all__ = ["METADATA", "SED_SCRIPT", "SED_STARTS", "SED_WRITES", "Reading", "read_awk", "read_tcl"]
+
+METADATA = re.compile(r"169\.254\.(169\.254|170\.2)|metadata\.google\.internal|100\.100\.100\.200|fd00:ec2::254")
+"""Addresses at which a cloud gives a machine its keys."""
 
 AWK_STARTS = re.compile(r"\bsystem\s*\(\s*(?:\"([^\"]*)\")?|(?:\"([^\"]*)\"\s*)?\|\s*&?\s*getline|\|\s*\"([^\"]*)\"")
 AWK_WRITES = re.compile(r">\s*\"([^\"]+)\"")
@@ -10,8 +13,11 @@ SED_SCRIPT = re.compile(r"(?:^|[;{}\n])\s*+[\d,$]*+(?:/[^/]*/)?+\s*+e\s+([^\n]+)
 SED_PART = r"(?:(?!\1)[^\\\n]|\\.)*"  # up to the next separator, so that matching takes no longer than reading
 SED_STARTS = re.compile(
     r"(?:^|[;{}\n])\s*+[\d,$]*+(?:/[^/]*/)?+\s*+e(?:\s|$)"
-    rf"|s([^\w\s\\]){SED_PART}\1{SED_PART}\1[gpiImM\d]*e"
+    rf"|s([^\w\s\\]){SED_PART}\1({SED_PART})\1[gpiImM\d]*e"
 )
+SED_WRITES = re.compile(r"(?:^|[;{}\n\d$/gpI])\s*+[wW]\s+([/~.][^\s;}]+)")
+TCL_STARTS = re.compile(r"\b(?:spawn|exec|system)\s+(?:-\w+\s+)*([^;\n\]}]+)")
+TCL_DELETES = re.compile(r"\bfile\s+delete\s+(?:-force\s+)?(?:--\s+)?([^;\n\]}]+)")
 
 
 class Reading:
@@ -37,4 +43,16 @@ def read_awk(code: str) -> Reading:
         reading.deeds.append("shell" if AWK_STARTS.search(code) else "network")
     if AWK_STARTS.search(code):
         reading.risks.append("run an awk program that starts others")
+    return reading
+
+
+def read_tcl(code: str) -> Reading:
+    """Read Tcl and Expect: what they start, and what they delete."""
+    reading = Reading()
+    reading.scripts = [text.strip() for text in TCL_STARTS.findall(code)]
+    reading.paths = [("delete_tree", path) for paths in TCL_DELETES.findall(code) for path in paths.split()]
+    if re.search(r"\bsocket\s+\S+\s+\d+", code):
+        reading.deeds.append("shell" if re.search(r"\bexec\b", code) else "network")
+    if "$" in "".join(reading.scripts) or re.search(r"\b(eval|exec)\s+\$", code):
+        reading.risks.append("run Tcl code that starts what cannot be known")
     return reading

@@ -2,7 +2,7 @@
 
 import re
 
-from constitution.interpreters import Reading
+from constitution.interpreters import METADATA, Reading
 
 __all__ = ["read_code"]
 
@@ -11,7 +11,7 @@ MAX_CODE = 20_000
 LITERAL = r"(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`)"
 KINDS = {
     "delete_tree": "rmtree|remove_tree|rm_rf|rm_r|rimraf|rimraf\\.sync|remove_dir|remove_entry_secure|emptyDirSync",
-    "rm": "rmSync|fs\\.rm|fsp\\.rm|promises\\.rm",
+    "rm": "rmSync|fs\\.rm|fsp\\.rm|promises\\.rm|removeSync|rm",
     "delete": "unlinkSync|unlink|rmdirSync|rmdir|File\\.delete|os\\.remove|Deno\\.remove|FileUtils\\.rm",
     "write": "writeFileSync|writeFile|appendFileSync|appendFile|file_put_contents|File\\.write|IO\\.write|truncateSync"
     "|createWriteStream|Deno\\.writeTextFile",
@@ -26,20 +26,28 @@ CALL = re.compile(
     rf"({'|'.join((*KINDS.values(), STARTS))})\b\s*+\(?\s*+(?:(?:Dir\.)?glob\s*+\(?\s*+)?"
     rf"(\[?\s*+{LITERAL}(?:[\s,\[\]]+{LITERAL})*\s*+\]?)([^()]{{0,80}})"
 )
+COMPUTED_DELETE = re.compile(
+    r"\b(rm_rf|rm_r|rmtree|remove_tree|rimraf|rmSync|unlink|removeSync|remove_dir|emptyDirSync)\b"
+)
+ROOTS = re.compile(r"['\"]([/~][^'\"\n]{0,80})['\"]")
 QX = re.compile(r"\b(?:qx|%x|exec|system)\s*+([{(/|!])(.*?)[})/|!]", re.S)
 BACKTICKS = re.compile(r"`([^`]*)`")
 OPENED = re.compile(rf"\bopen\s*+\(?\s*+[^,;)]*+,\s*+['\"]\s*+(\+?[<>]{{1,2}})[^'\"]*['\"]\s*+,\s*+({LITERAL})")
 OTHERS = re.compile(
-    r"\b(system|exec|execSync|execFile|execFileSync|spawn|spawnSync|popen|qx|unlink|unlinkSync|rmtree|rmdir|rmdirSync|rmSync"
-    r"|remove_tree|rm_rf|rm_r|FileUtils|remove|delete|child_process|shell_exec|passthru|proc_open|eval|IO\.popen|os\.execute|fork"
-    r"|socket|Socket|TCPSocket|http|https|fetch|LWP|writeFileSync|writeFile|appendFileSync|File\.write|file_put_contents|syscall"
+    r"\b(system|exec|execSync|execFile|execFileSync|spawn|spawnSync|popen|qx|unlink|unlinkSync|rmtree|rmdir"
+    r"|rmdirSync|rmSync"
+    r"|remove_tree|rm_rf|rm_r|FileUtils|remove|delete|child_process|shell_exec|passthru|proc_open|eval"
+    r"|IO\.popen|os\.execute|fork"
+    r"|socket|Socket|TCPSocket|http|https|fetch|LWP|writeFileSync|writeFile|appendFileSync|File\.write"
+    r"|file_put_contents|syscall"
     r"|kill|truncate)\b|`|open\s*+\(?[^)]{0,200}['\"]\s*+\+?>|\|\s*getline|print[^;}]*\|\s*\""
 )
 EVALUATES = re.compile(
     r"\b(eval|exec|Function|instance_eval|assert|loadstring|load|runInThisContext|include|require)\b\s*[({ ]"
 )
 FETCHES = re.compile(
-    r"\b(https?\.get|fetch\(|LWP|HTTP::Tiny|open-uri|URI\.open|Net::HTTP|socket\.http)|\b(get|file_get_contents|open|include|require)\b[\s(]*['\"]https?:"
+    r"\b(https?\.get|fetch\(|LWP|HTTP::Tiny|open-uri|URI\.open|Net::HTTP|socket\.http)|\b(get"
+    r"|file_get_contents|open|include|require)\b[\s(]*['\"]https?:"
 )
 SOCKETS = re.compile(
     r"\b(Socket|TCPSocket|fsockopen|IO::Socket\w*|createConnection|net\.connect|new net\.Socket|socket\.tcp|connect\()"
@@ -49,7 +57,28 @@ HOME = re.compile(
     r"process\.env\.HOME|process\.env\[['\"]HOME['\"]\]|(?:os|require\(['\"]os['\"]\))\.homedir\(\)|Dir\.home"
     r"|ENV\[['\"]HOME['\"]\]|\$ENV\{['\"]?HOME['\"]?\}|getenv\(['\"]HOME['\"]\)|os\.getenv\(['\"]HOME['\"]\)"
 )
-FORKS = re.compile(r"\bfork\b[\s()]*(while|until|for)\b|\b(while|loop|until|for)\b[^;]{0,40}\bfork\b")
+FORKS = re.compile(
+    r"\b(pcntl_)?fork\b[\s()]*(while|until|for)\b|\b(while|loop|until|for)\b[^;]{0,40}\b(pcntl_)?fork\b"
+    r"|\bfork\(\s*__filename|\b(spawn|fork|execFile)\(\s*process\.(argv\[[01]\]|execPath)"
+    r"|\b(while|loop|for)\b[^;]{0,30}(os\.execute|system|spawn|exec)\b[^;\n]{0,60}&\s*['\"]"
+)
+GROWS = re.compile(
+    r"(?:while\s*\(?\s*(?:1|true)\b|for\s*\(\s*;\s*;|\bloop\b|while\s+true\s+do)(?:(?!break|return|exit|last).){0,80}?"
+    r"(?:\.push\b|\bpush\b|<<|\.concat\b|\+=|\.\.=|table\.insert|Buffer\.alloc|append)|[xX*]\s*\(?1e1[0-9]"
+    r"|\*\s*1_?0{9,}"
+    r"|\.repeat\(\s*(?:1e(?:9|1\d)|2\*\*3)",
+    re.S,
+)
+SENDS = re.compile(
+    r"\bfetch\(|https?\.(request|get)\(|axios|\bcurl_|Net::HTTP|HTTParty|LWP|HTTP::Tiny|open-uri|URI\.open"
+    r"|\$http|WebClient"
+    r"|(file_get_contents|fopen|get)\s*\(?\s*['\"]https?:|socket\.http|Socket|fsockopen|createConnection|net\.connect"
+)
+ENVIRONMENT = re.compile(
+    r"process\.env(?!\s*[.\[])|\bENV(?:\.to_|\.inspect|\.map|\.each|\))|%ENV|getenv\(\s*\)|\$_(?:ENV"
+    r"|SERVER)\b(?!\[)|os\.environ"
+)
+JOINED = re.compile(r"'([^'\\]*)'\s*[+.]\s*(?:'([^'\\]*)'|\"([^\"\\$#]*)\")")
 IMPORTED = re.compile(r"(?:const|let|var)\s*+\{[^{}]*+\}\s*+=\s*+require\([^()]*+\)")
 LOCAL_URL = re.compile(r"(?:\b(?:fetch|https?\.get|get)\b[\s(]*)?['\"]https?://(localhost|127\.0\.0\.1|\[::1\])[:/'\"]")
 
@@ -60,7 +89,7 @@ def read_code(code: str, *, backticks: bool = True) -> Reading:
     if len(code) > MAX_CODE:
         reading.risks.append("run inline code that is too long to read")
         return reading
-    code = HOME.sub("'~'", code)
+    code = JOINED.sub(lambda match: "'" + "".join(part or "" for part in match.groups()) + "'", HOME.sub("'~'", code))
     rest = CALL.sub(lambda match: _call(match, reading), code)
     rest = OPENED.sub(lambda match: _opened(match, reading), rest)
     if backticks:
@@ -71,6 +100,8 @@ def read_code(code: str, *, backticks: bool = True) -> Reading:
     rest = LOCAL_URL.sub("", rest)
     if reading.scripts:
         rest = IMPORTED.sub("", rest).replace("child_process", "")
+    if COMPUTED_DELETE.search(rest):
+        reading.paths.extend(("delete_tree", path) for path in ROOTS.findall(code))
     if match := OTHERS.search(rest):
         reading.risks.append(f"run inline code that uses {match[0][:20]!r}")
     return reading
@@ -82,6 +113,9 @@ def _deeds(code: str) -> list[str]:
         deeds.append("fetched")
     if SOCKETS.search(code) and SHELLS.search(code):
         deeds.append("shell")
+    deeds += [deed for deed, words in (("grows", GROWS), ("keys", METADATA)) if words.search(code)]
+    if SENDS.search(LOCAL_URL.sub("", code)):
+        deeds += ["sends"] if ENVIRONMENT.search(code) is None else ["leak"]
     return [*deeds, "forks"] if FORKS.search(code) else deeds
 
 
@@ -96,7 +130,9 @@ def _call(match: re.Match[str], reading: Reading) -> str:
         return f" {after}" if whole else match[0]
     kind = next(kind for kind, names in KINDS.items() if re.fullmatch(names, name))
     if kind == "rm":
-        kind = "delete_tree" if "recursive" in after else "delete"
+        kind = "delete_tree" if "recursive" in after.lower() else "delete"
+    if name == "unlink" and "recursive" in after.lower():
+        kind = "delete_tree"
     touched = texts if kind.startswith("delete") else texts[:1]
     reading.paths.extend((kind, "" if _is_computed(text) else _content(text)) for text in touched)
     return f" {after}"

@@ -5,7 +5,8 @@ import re
 import warnings
 from functools import lru_cache
 
-from constitution.interpreters import Reading
+from constitution.interpreters import METADATA, Reading
+from constitution.python_text import exhausts, text_of, walked
 from constitution.zones import FOUND
 
 __all__ = ["read_python"]
@@ -81,13 +82,21 @@ def read_python(code: str) -> Reading:
             reading.risks.extend(_risky_imports(node, names))
         elif isinstance(node, ast.Attribute) and node.attr == "environ" and node not in names.harmless:
             reading.risks.append("run Python code that reads the environment")
-        elif isinstance(node, ast.While | ast.For) and _forks(node):
-            reading.deeds.append("forks")
+        reading.deeds.extend(_deeds(node))
     if any("environment" in risk for risk in reading.risks) and any(" uses " in risk for risk in reading.risks):
         reading.deeds.append("leak")
     if "socket" in names.modules and (names.called & (STARTS | {"dup2"})):
         reading.deeds.append("shell")
     return reading
+
+
+def _deeds(node: ast.AST) -> list[str]:
+    """Return what a node alone does to the machine."""
+    if isinstance(node, ast.While | ast.ListComp | ast.GeneratorExp) and _forks(node):
+        return ["forks"]
+    if isinstance(node, ast.Constant) and METADATA.search(str(node.value)):
+        return ["keys"]
+    return ["grows"] if exhausts(node) else []
 
 
 class _Names:
@@ -122,6 +131,9 @@ class _Names:
     def _take_loop(self, node: "ast.For | ast.comprehension") -> None:
         """`for f in glob.glob("*.tmp")`, `for p in Path("out").glob("*.log")`: something below a folder."""
         call = node.iter
+        if (walk := walked(node)) is not None:
+            self.found.update(walk)
+            return
         if not (isinstance(call, ast.Call) and isinstance(node.target, ast.Name) and _name_of(call) in SEARCHES):
             return
         patterns, owners = _texts(call), _texts_of_owner(call)
@@ -131,8 +143,9 @@ class _Names:
 
     def text_for(self, node: ast.Call) -> list[str]:
         """Return what a loop found, for `os.remove(f)` and `p.unlink()`."""
-        names = [*node.args[:1], node.func.value if isinstance(node.func, ast.Attribute) else None]
-        return [self.found[name.id] for name in names if isinstance(name, ast.Name) and name.id in self.found]
+        named = [*node.args[:1], node.func.value if isinstance(node.func, ast.Attribute) else None]
+        names = [part for name in named if name is not None for part in ast.walk(name)]
+        return [self.found[name.id] for name in names if isinstance(name, ast.Name) and name.id in self.found][:1]
 
     def starts_programs(self, node: ast.Call) -> bool:
         """Tell whether a call starts a program, as `subprocess.run` does and `app.run` does not."""
@@ -160,10 +173,8 @@ def _name_of(node: ast.Call) -> str:
     return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
 
 
-def _forks(loop: ast.While | ast.For) -> bool:
-    return isinstance(loop, ast.While) and any(
-        isinstance(node, ast.Call) and _name_of(node) == "fork" for node in ast.walk(loop)
-    )
+def _forks(loop: ast.AST) -> bool:
+    return any(isinstance(node, ast.Call) and _name_of(node) == "fork" for node in ast.walk(loop))
 
 
 def _risky_imports(node: ast.Import | ast.ImportFrom, names: _Names) -> list[str]:
@@ -277,11 +288,11 @@ def _word(node: ast.expr) -> str | None:
 
 
 def _texts(node: ast.Call) -> list[str]:
-    """Return the constant texts among a call's arguments; a list of texts is joined as a command."""
+    """Return the texts among a call's arguments, as far as they are written out; a list is joined as a command."""
     texts = []
     for argument in [*node.args, *(keyword.value for keyword in node.keywords)]:
-        if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
-            texts.append(argument.value)
+        if (text := text_of(argument)) is not None:
+            texts.append(text)
         elif isinstance(argument, ast.List | ast.Tuple):
             parts = [word for element in argument.elts if (word := _word(element)) is not None]
             texts.append(" ".join("'" + part.replace("'", "'\\''") + "'" for part in parts))

@@ -1,9 +1,10 @@
-"""How the rows of the program tables are applied to a command, and what is said of a program that has none."""
+"""How the rows of the program tables are applied to a command."""
 
 import re
 from typing import TYPE_CHECKING
 
 from constitution.effects import Effect
+from constitution.interpreters import METADATA
 from constitution.programs.options import read_line
 from constitution.programs.program import Does, paths_of
 from constitution.programs.table import rows_for
@@ -14,13 +15,14 @@ if TYPE_CHECKING:
     from constitution.examination import Examination
     from constitution.shell.walk import Walk
 
-__all__ = ["apply_rows", "stranger"]
+__all__ = ["apply_rows"]
 
 ADDRESSED = frozenset({Effect.NETWORK, Effect.UPLOAD})
 """What these name are addresses, not paths."""
 
 LOCAL = re.compile(
-    r"^:\d*(/|$)|^(\w+://)?([^/@]*@)?(localhost|127\.\d+\.\d+\.\d+|\[?::1\]?|0\.0\.0\.0|[\w.-]+\.(localhost|local|test))(:\d+)?(/|$|\?)"
+    r"^:\d*(/|$)|^(\w+://)?([^/@]*@)?(localhost|127\.\d+\.\d+\.\d+|\[?::1\]?|0\.0\.0\.0|[\w.-]+\.(localhost"
+    r"|local|test))(:\d+)?(/|$|\?)"
 )
 
 
@@ -46,6 +48,9 @@ def _does(examination: "Examination", does: Does, name: str, paths: tuple[str, .
         if does.effect not in ADDRESSED:
             if path != "-":
                 examination.found(does.effect, walk, program=name, path=path, says=does.says)
+        elif METADATA.search(path):
+            says = "ask the cloud for the keys of this machine"
+            examination.found(Effect.TAKE_KEYS, walk, program=name, says=says)
         elif not _is_local(path):
             if UNKNOWN in path or examination.input.origin is not Origin.NOTHING:
                 examination.sent(walk.evidence)
@@ -55,16 +60,3 @@ def _does(examination: "Examination", does: Does, name: str, paths: tuple[str, .
 
 def _is_local(address: str) -> bool:
     return LOCAL.match(address) is not None
-
-
-def stranger(examination: "Examination", name: str, argv: list[str], walk: "Walk") -> None:
-    """A literal program that no table knows: what it does with its arguments is unknown."""
-    examination.found(Effect.UNKNOWN_PROGRAM, walk, program=name, says="do something that no table knows")
-    for word in argv[1:]:
-        value = word.partition("=")[2] if word.startswith("-") or "=" in word else word
-        if value and not value.startswith("-") and _looks_like_path(value):
-            examination.found(Effect.UNKNOWN_PROGRAM, walk, program=name, path=value)
-
-
-def _looks_like_path(word: str) -> bool:
-    return (word.startswith(("/", "~", "..", "./")) or "/" in word or word == ".") and "://" not in word

@@ -1,147 +1,232 @@
-"""Programs that run other programs: the table that says where, in their words, the other command begins.
-
-Wrapper("timeout", takes="-k -s", skip=1)     # timeout -k 5 60 rm x   ->   rm x
-Wrapper("su", takes="-s", script="-c")        # su -c 'rm x'           ->   the script: rm x
-"""
-
-from attrs import field, frozen
+"""Programs that run other programs here: shells' own words, privileges, limits, watchers, terminals, environments."""
 
 from constitution.effects import Effect
-from constitution.programs.options import read_line
+from constitution.remote_wrappers import REMOTE
+from constitution.wrapper import Wrapper
 
-__all__ = ["SHELLS", "WRAPPERS", "Wrapper", "unwrap"]
-
-
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(text.split("|"))
-
-
-def _words(text: str) -> tuple[str, ...]:
-    return tuple(text.split())
-
-
-def _set(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-@frozen
-class Wrapper:
-    """A row. `takes`: options with a value; `skip`: operands before the command; `script`: options whose value is shell
-    text; `joins`: the operands are joined to shell text; `only`: it runs a command only behind this subcommand;
-    `by_shell`: the shell itself runs it, so that functions and aliases count; `instead`: a script takes the place of a
-    command.
-    """
-
-    names: tuple[str, ...] = field(converter=_names)
-    takes: frozenset[str] = field(default="", converter=_set)
-    skip: int = 0
-    script: tuple[str, ...] = field(default="", converter=_words)
-    joins: bool = False
-    assignments: bool = False
-    looks: frozenset[str] = field(default="", converter=_set)  # options that only look
-    only: frozenset[str] = field(default="", converter=_set)
-    by_shell: bool = False
-    instead: bool = False
-    effect: Effect | None = None
-    says: str = ""
-
+__all__ = ["SUBCOMMANDS", "WRAPPERS"]
 
 SUDO = """
     -u --user -g --group -h --host -p --prompt -C --close-from -T --command-timeout -U --other-user -R --chroot
     -D --chdir -r --role -t --type
 """
-STARTING = ("ProxyCommand=", "LocalCommand=", "KnownHostsCommand=")
-"""Options of ssh that run a command here."""
+AS_ADMINISTRATOR, AS_ANOTHER = "run as the administrator", "run as another user"
 
-ELSEWHERE = "run commands on another machine"
-
-TABLE = (
+PRIVILEGE = (
     Wrapper(
-        "sudo|gsudo|sudoedit|please", SUDO, assignments=True, effect=Effect.PRIVILEGE, says="run as the administrator"
+        "sudo|gsudo|sudoedit|please",
+        SUDO,
+        assignments=True,
+        effect=Effect.PRIVILEGE,
+        says=AS_ADMINISTRATOR,
+        match=("sudo ls", "sudo -u me A=b ls"),
+        not_match=("echo sudo",),
     ),
-    Wrapper("doas|dzdo", "-u -C", effect=Effect.PRIVILEGE, says="run as the administrator"),
+    Wrapper("doas|dzdo|run0", "-u -C", effect=Effect.PRIVILEGE, says=AS_ADMINISTRATOR, match=("doas ls", "run0 ls")),
     Wrapper(
         "su|runuser",
-        "-s --shell -g --group -G -w",
+        "-s --shell -g --group -G -w -c --command --session-command",
         script="-c --command --session-command",
         instead=True,
         effect=Effect.PRIVILEGE,
-        says="run as another user",
+        says=AS_ANOTHER,
+        match=("su -", "su - me -c 'ls'", "runuser -u me ls"),
     ),
-    Wrapper("pkexec|gosu|su-exec|setpriv|capsh", "--user", effect=Effect.PRIVILEGE, says="run as another user"),
     Wrapper(
-        "chroot|nsenter|unshare",
+        "pkexec|gosu|su-exec|setpriv|capsh|chpst|s6-setuidgid|setuidgid|runcon|newgrp|sg|machinectl shell",
+        "--user",
+        effect=Effect.PRIVILEGE,
+        says=AS_ANOTHER,
+        match=("pkexec ls", "gosu me ls", "newgrp docker", "sg docker -c ls", "setpriv --reuid 0 ls"),
+    ),
+    Wrapper(
+        "chroot|nsenter|unshare|systemd-nspawn|schroot|jexec",
         "-t --target -S -G --userspec --groups",
         skip=1,
         effect=Effect.PRIVILEGE,
         says="run behind another root",
+        match=("chroot /mnt ls", "nsenter -t 1 -m sh", "unshare -r sh"),
     ),
-    Wrapper("env", "-u --unset -C --chdir -S --split-string", script="-S --split-string", assignments=True),
-    Wrapper("timeout|gtimeout", "-k --kill-after -s --signal", skip=1),
-    Wrapper("nice|gnice", "-n --adjustment"),
+)
+
+IN_THE_SHELL = (
     Wrapper(
-        "nohup|setsid|unbuffer|rlwrap|fakeroot|catchsegv|dbus-run-session|caffeinate|chronic|torsocks|torify|proxychains"
-        "|proxychains4|eatmydata|firejail|bwrap|aoss|linux32|linux64|setarch|winpty|xvfb-run|ccache|sccache|distcc"
+        "env",
+        "-u --unset -C --chdir -S --split-string",
+        script="-S --split-string",
+        assignments=True,
+        match=("env A=b rm -rf ~", "env -u A rm -rf ~", "env -S 'rm -rf /home/me'", "env - A=b rm -rf ~"),
+        not_match=("env A=b ls",),
     ),
-    Wrapper("builtin|noglob|nocorrect|coproc"),
-    Wrapper("command", looks="-v -V", by_shell=True),
-    Wrapper("exec", "-a", by_shell=True),
-    Wrapper("time", "-f --format -o --output", by_shell=True),
-    Wrapper("gtime", "-f --format -o --output"),
-    Wrapper("stdbuf", "-i --input -o --output -e --error"),
-    Wrapper("ionice", "-c --class -n --classdata -p --pid"),
-    Wrapper("chrt|taskset|numactl|cgexec", "-c -p -g -C -m -N -i", skip=1),
-    Wrapper("systemd-run|prlimit|cpulimit|choom|daemonize|start-stop-daemon", "-p --property --unit -u -l -n -t"),
-    Wrapper("flock", "-w --timeout -E -c --command", skip=1, script="-c --command", instead=True),
-    Wrapper("watch", "-n --interval -d -s", joins=True),
-    Wrapper("strace|ltrace|dtruss", "-o -e -p -s -E -u -P -a -I -O -S -X -b"),
-    Wrapper("script", "-c --command -t -o -m -T -I -O -B -E", script="-c --command"),
-    Wrapper("busybox|toybox|eval-toybox"),
+    Wrapper("builtin|noglob|nocorrect|coproc", match=("builtin rm -rf ~",), not_match=("builtin cd x",)),
     Wrapper(
-        "parallel|sem|rush", "-j --jobs -a --arg-file -I -S --sshlogin --colsep -N -n -L --delay --timeout", joins=True
+        "command", looks="-v -V", by_shell=True, match=("command -p rm -rf ~",), not_match=("command -v rm -rf ~",)
     ),
-    Wrapper("eval", joins=True),
+    Wrapper("exec", "-a", by_shell=True, match=("exec -a ls rm -rf ~",), not_match=("exec ls",)),
+    Wrapper("time", "-f --format -o --output", by_shell=True, match=("\\time -f x rm -rf ~",), not_match=("time ls",)),
+    Wrapper("gtime", "-f --format -o --output", match=("gtime -o x rm -rf ~",)),
+    Wrapper("eval", joins=True, match=("eval rm -rf '~'",), not_match=("eval ls",)),
+    Wrapper("busybox|toybox|eval-toybox", match=("busybox rm -rf ~",), not_match=("busybox ls",)),
+)
+
+LIMITS = (
+    Wrapper("timeout|gtimeout", "-k --kill-after -s --signal", skip=1, match=("timeout -k 1 -s 9 5 rm -rf ~",)),
+    Wrapper("nice|gnice", "-n --adjustment", match=("nice -n 5 rm -rf ~",), not_match=("nice make",)),
     Wrapper(
-        "ssh|mosh|autossh|pssh|et",
-        "-i -p -l -o -F -J -L -R -D -b -c -E -e -I -m -O -Q -S -W -w -B",
+        "nohup|setsid|unbuffer|rlwrap|fakeroot|catchsegv|dbus-run-session|caffeinate|chronic|torsocks|torify"
+        "|eatmydata|aoss|linux32|linux64|setarch|winpty|ccache|sccache|distcc|tini|dumb-init|catatonit|tsocks"
+        "|ssh-agent|fakechroot|authbind|dbus-launch|retry|ts-node-dev|wine|faketime|detach|daemon",
+        match=("nohup rm -rf ~", "setsid rm -rf ~", "tini -- rm -rf ~", "ssh-agent rm -rf ~"),
+        not_match=("nohup make", "ccache gcc -c x.c", "ssh-agent -s"),
+    ),
+    Wrapper("stdbuf", "-i --input -o --output -e --error", match=("stdbuf -o L rm -rf ~",)),
+    Wrapper("ionice", "-c --class -n --classdata -p --pid", match=("ionice -c 3 rm -rf ~",)),
+    Wrapper(
+        "chrt|taskset|numactl|cgexec|trickle|softlimit",
+        "-c -p -g -C -m -N -i",
         skip=1,
-        joins=True,
-        looks="-V -Q -G",
-        effect=Effect.REMOTE_SHELL,
-        says=ELSEWHERE,
+        match=("taskset 1 rm -rf ~", "chrt -p 1 5 rm -rf ~"),
+        not_match=("taskset 1 make",),
     ),
-    Wrapper("npx|bunx|pnpx", "-p --package -c --call -w --workspace", script="-c --call"),
     Wrapper(
-        "uv|pipx|poetry|pipenv|pdm|hatch|rye|conda|mamba|direnv|dotenv|aws-vault|doppler|op|bundle|pnpm|yarn|nix|nix-shell|mise|asdf|rtk"
-        "|dbus-launch|cargo-watch|opam|stack",
-        "--with -p --python -n --name --project --directory --group --extra --env-file -f",
-        only="run exec x tool",
+        "systemd-run|prlimit|cpulimit|choom|daemonize|start-stop-daemon|systemd-inhibit",
+        "-p --property --unit -u -l -n -t",
+        loose=True,
+        match=("systemd-run --user -p A=b rm -rf ~", "start-stop-daemon --start --exec /bin/rm -- -rf ~"),
+        not_match=("systemd-run --user make",),
     ),
-    Wrapper("uvx", "--with --from -p --python --spec"),
-    Wrapper("entr|nodemon|watchexec|reflex", "-e -w -x --exec -i --ext", script="-x --exec"),
-    Wrapper("ld-linux-x86-64.so.2|ld.so|ld-linux.so.2", "--library-path --preload --argv0"),
+    Wrapper(
+        "flock",
+        "-w --timeout -E -c --command",
+        skip=1,
+        script="-c --command",
+        instead=True,
+        match=("flock x rm -rf ~", "flock -w 1 x -c 'rm -rf ~'"),
+        not_match=("flock x make",),
+    ),
+    Wrapper(
+        "firejail|bwrap|proot|proxychains|proxychains4|xvfb-run|apptainer|singularity|sshpass|fakeroot-ng|ns|sandbox"
+        "|sandbox-exec|minijail0|nsjail|toolbox|distrobox|scl|flatpak-spawn|qemu-x86_64|qemu-aarch64",
+        loose=True,
+        match=("bwrap --bind / / rm -rf /home/me", "proot -r / rm -rf /home/me", "xvfb-run -a rm -rf ~"),
+        not_match=("bwrap --ro-bind / / ls", "xvfb-run -a pytest"),
+    ),
+    Wrapper("ip netns exec", skip=1, match=("ip netns exec blue rm -rf ~",)),
+    Wrapper(
+        "ld-linux-x86-64.so.2|ld.so|ld-linux.so.2|ld-musl-x86_64.so.1",
+        "--library-path --preload --argv0",
+        match=("/lib64/ld-linux-x86-64.so.2 --argv0 x /bin/rm -rf ~",),
+    ),
 )
 
-WRAPPERS: dict[str, Wrapper] = {name: wrapper for wrapper in TABLE for name in wrapper.names}
-
-SHELLS = frozenset(
-    ["sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "fish", "rbash", "csh", "tcsh", "oksh", "yash", "pwsh"]
+WATCHERS = (
+    Wrapper(
+        "watch|viddy", "-n --interval -d -s", joins=True, match=("watch -n 1 'rm -rf ~'",), not_match=("watch ls",)
+    ),
+    Wrapper(
+        "strace|ltrace|dtruss|truss",
+        "-o -e -p -s -E -u -P -a -I -O -S -X -b",
+        match=("strace -f -o x rm -rf ~",),
+        not_match=("strace -c ls", "strace -p 12"),
+    ),
+    Wrapper(
+        "perf|valgrind|heaptrack|py-spy|memray|rr|gdb|lldb|trace-cmd|bpftrace|uftrace|samply|coverage|mprof|scalene"
+        "|operf|kernprof|xctrace|ltrace-ng",
+        loose=True,
+        match=("perf stat -e cycles rm -rf ~", "gdb --args rm -rf ~", "lldb -- rm -rf ~", "rr record rm -rf ~"),
+        not_match=("perf record -g ./a.out", "gdb --args ./a.out", "py-spy record -o x.svg -- python x.py"),
+    ),
+    Wrapper(
+        "hyperfine|concurrently|npm-run-all|run-p|run-s",
+        "-w --warmup -r --runs -p --prepare -c --cleanup -s --setup -n --names --export-json --export-markdown -N -L",
+        scripts=True,
+        script="-p --prepare -c --cleanup -s --setup",
+        match=("hyperfine 'rm -rf ~'", "hyperfine -p 'rm -rf ~' ls", "concurrently 'npm start' 'rm -rf ~'"),
+        not_match=("hyperfine 'ls' 'ls -l'",),
+    ),
+    Wrapper("entr", match=("ls | entr -r rm -rf ~", "ls | entr -s 'rm -rf ~'"), not_match=("ls | entr -c pytest",)),
+    Wrapper(
+        "nodemon|watchexec|reflex|cargo-watch|chokidar|onchange|when-changed|inotifyrun|guard|wach",
+        "-e -w -x --exec -i --ext -c --command -s -r -g",
+        script="-x --exec -c --command -s",
+        match=("nodemon -e js -x 'rm -rf ~'", "watchexec -w src rm -rf ~"),
+        not_match=("nodemon app.js",),
+    ),
 )
 
+TERMINALS = (
+    Wrapper(
+        "script", "-c --command -t -o -m -T -I -O -B -E", script="-c --command", match=("script -qc 'rm -rf ~' x",)
+    ),
+    Wrapper(
+        "xterm|urxvt|rxvt|konsole|alacritty|st|foot|kitty|gnome-terminal|xfce4-terminal|mate-terminal|terminator|tilix"
+        "|wezterm|x-terminal-emulator|lxterminal|zellij|abduco|dtach|byobu|ttyd|gotty",
+        "-T -t --title -g --geometry",
+        loose=True,
+        dashes=True,
+        script="-e -x --command",
+        match=("xterm -T x -e rm -rf ~", "gnome-terminal -- rm -rf ~", "dtach -n s rm -rf ~"),
+        not_match=("xterm", "kitty"),
+    ),
+)
 
-def unwrap(wrapper: Wrapper, words: list[str]) -> tuple[list[str], list[str]]:
-    """Return the command inside (empty when there is none) and the scripts in option values."""
-    line = read_line(words, wrapper.takes, to_operand=True)
-    if line.flags & wrapper.looks:
-        return [], []
-    scripts = list(line.value_of(*wrapper.script))
-    scripts += [value.partition("=")[2] for value in line.value_of("-o") if value.startswith(STARTING)]
-    inner = list(line.operands)
-    if wrapper.only:
-        if not inner or inner[0] not in wrapper.only:
-            return [], scripts
-        inner = list(read_line(inner[1:], wrapper.takes, to_operand=True).operands)
-    if wrapper.assignments:
-        while inner and (inner[0] == "-" or "=" in inner[0]):  # whatever the name: `env` takes any
-            inner.pop(0)
-    return [] if wrapper.instead and scripts else inner[wrapper.skip :], scripts
+ENVIRONMENTS = (
+    Wrapper(
+        "npx|bunx|pnpx",
+        "-p --package -c --call -w --workspace",
+        script="-c --call",
+        match=("npx -c 'rm -rf ~'", "npx rimraf ~"),
+        not_match=("npx prettier --write .",),
+    ),
+    Wrapper(
+        "npm exec|npm x|bun x|pnpm dlx|yarn dlx",
+        "-p --package -c --call -w --workspace",
+        script="-c --call",
+        match=("npm exec -c 'rm -rf ~'", "npm exec -- rm -rf ~"),
+        not_match=("npm exec prettier .",),
+    ),
+    Wrapper(
+        "uv|pipx|poetry|pipenv|pdm|hatch|rye|conda|mamba|micromamba|direnv|dotenv|aws-vault|doppler|op|bundle"
+        "|pnpm|yarn|nix|mise"
+        "|asdf|rtk|opam|stack|chamber|teller|infisical|envchain|sops|vaultenv|envdir|rbenv|pyenv|nodenv|volta"
+        "|fnm|cabal|hatch",
+        "--with -p --python -n --name --project --directory --group --extra --env-file -f -c",
+        only="run exec x tool shell develop exec-env",
+        dashes=True,
+        script="-c --command --cmd",
+        match=(
+            "uv run rm -rf ~",
+            "poetry run rm -rf ~",
+            "op run -- rm -rf ~",
+            "conda run -n x rm -rf ~",
+            "aws-vault exec p -- rm -rf ~",
+        ),
+        not_match=("uv run pytest", "bundle exec rspec", "poetry add x"),
+    ),
+    Wrapper(
+        "nix-shell|nix develop|nix shell",
+        "-p -I -c --command --run",
+        script="--run --command -c",
+        match=("nix-shell -p x --run 'rm -rf ~'",),
+        not_match=("nix-shell -p hello --run hello",),
+    ),
+    Wrapper(
+        "cross-env|env-cmd|dotenvx|dotenv-cli|with-contenv|cross-env-shell",
+        "-f -e",
+        assignments=True,
+        dashes=True,
+        match=("cross-env A=b rm -rf ~",),
+        not_match=("cross-env NODE_ENV=test jest",),
+    ),
+    Wrapper("uvx", "--with --from -p --python --spec", match=("uvx rm -rf ~",), not_match=("uvx ruff check .",)),
+)
+
+TABLE = (*PRIVILEGE, *IN_THE_SHELL, *LIMITS, *WATCHERS, *TERMINALS, *ENVIRONMENTS, *REMOTE)
+
+WRAPPERS: dict[str, Wrapper] = {}
+for _wrapper in TABLE:
+    for _name in _wrapper.names:
+        WRAPPERS.setdefault(_name, _wrapper)
+
+SUBCOMMANDS = frozenset(name.split()[0] for name in WRAPPERS if " " in name)
+"""Programs that run another one behind one of their subcommands only."""

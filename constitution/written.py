@@ -19,6 +19,7 @@ class WrittenFiles:
         self._contents: dict[str, list[Flow]] = {}
         self._readers: dict[str, list[Reader]] = {}
         self._reading: set[str] = set()
+        self.recursive = False  # whether a file runs itself
 
     def write(self, path: str, flow: Flow) -> None:
         """Take it that `flow` goes into a file."""
@@ -47,7 +48,9 @@ class WrittenFiles:
 
     def _read(self, path: str, reader: Reader, flow: Flow) -> None:
         """Have a content read, unless it is being read already: a script may run itself."""
-        if path not in self._reading:
+        if path in self._reading:
+            self.recursive = True
+        else:
             self._reading.add(path)
             reader(flow)
             self._reading.discard(path)

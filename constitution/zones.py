@@ -6,6 +6,15 @@ from functools import lru_cache
 from attrs import frozen
 
 from constitution.effects import Zone
+from constitution.known_places import (
+    AUTOSTART_HOME,
+    KEEPS_SECRETS,
+    PRIVATE_NAME,
+    RUNS_LATER,
+    SECRET_HOME,
+    SECRET_SYSTEM,
+    STARTUP_HOME,
+)
 from constitution.paths import absolute, alike, is_within
 
 __all__ = ["FETCHED", "FOUND", "UNKNOWN", "Places", "is_private", "resolve", "runs_later", "zone_of"]
@@ -38,34 +47,7 @@ SHARED = (
     "/code",
 )
 
-SECRET_SYSTEM = (
-    r"/etc/(shadow|gshadow|passwd|sudoers|master\.passwd|ssh/ssh_host_\w*key|krb5\.keytab|kubernetes|ssl/private)\b"
-    r"|/proc/[^/]+/(environ|mem)$|/proc/kcore$|/var/run/secrets/|/run/secrets/|/var/lib/docker\b|/var/spool/cron\b"
-    r"|/root/\.(ssh|gnupg|aws|kube)\b"
-)
-SECRET_HOME = (
-    r"\.(ssh|gnupg|aws|azure|kube|docker/config\.json|netrc|pgpass|npmrc|pypirc|git-credentials|password-store|my\.cnf"
-    r"|vault-token|boto|s3cfg|gem/credentials|cargo/credentials|terraform\.d/credentials|config/(gcloud|gh|hub|op"
-    r"|google-chrome|chromium|rclone)|mozilla|electrum|bitcoin|ethereum|(bash|zsh|psql|mysql|python)_history)(/|\.|$)"
-    r"|Library/Keychains|\.local/share/keyrings|id_(rsa|ed25519|ecdsa|dsa)$"
-)
-STARTUP_HOME = (
-    r"\.(bashrc|bash_profile|bash_login|bash_aliases|bash_logout|profile|zshrc|zshenv|zprofile|zlogin|kshrc|inputrc|xinitrc"
-    r"|xprofile|xsession|vimrc|gitconfig|tmux\.conf|pam_environment|config/(autostart|systemd|fish|git|nvim)|git-templates)(/|$)"
-    r"|Library/Launch(Agents|Daemons)"
-)
-PRIVATE_NAME = (
-    r"(^|/)(\.env(\.(local|production|prod|staging|development|dev|test|secret))?|[^/]*\.(pem|p12|pfx|jks|keystore)"
-    r"|id_(rsa|ed25519|ecdsa|dsa)|credentials(\.json)?|service-?account[^/]*\.json|\.netrc|\.npmrc|\.pypirc|secrets?\.(ya?ml|json|toml))$"
-)
 VERSION_CONTROL = r"(^|/)\.(git|hg|svn|jj)(/|$)"
-
-
-LATER = (
-    r"(^|/)\.(git/hooks|husky)/|^/etc/(profile|bash\.bashrc|zsh|rc\.local|cron|systemd|init\.d|environment)"
-    r"|^/(usr/)?lib/systemd/"
-)
-KEEPS_SECRETS = r"\.(config|docker|cargo|gem|local|local/share|mozilla|cache)$|Library$|Library/Application Support$"
 
 HARMLESS_PREFIXES = (Zone.WORKSPACE, Zone.WORKSPACE_ROOT, Zone.SCRATCH, Zone.SCRATCH_ROOT)
 
@@ -159,7 +141,9 @@ def _workspace_zone(path: str, places: Places) -> Zone:
 def _home_in_workspace(path: str, places: Places) -> Zone:
     """The workspace holds the home folder: what is secret there stays secret."""
     zone = _home_zone(path[len(places.home) + 1 :])
-    return zone if zone in (Zone.SECRET, Zone.STARTUP, Zone.HOME_ROOT) else _workspace_zone(path, places)
+    return (
+        zone if zone in (Zone.SECRET, Zone.STARTUP, Zone.AUTOSTART, Zone.HOME_ROOT) else _workspace_zone(path, places)
+    )
 
 
 def _home_zone(inner: str) -> Zone:
@@ -167,6 +151,8 @@ def _home_zone(inner: str) -> Zone:
         return Zone.HOME_ROOT
     if re.match(SECRET_HOME, inner):
         return Zone.SECRET
+    if re.match(AUTOSTART_HOME, inner):
+        return Zone.AUTOSTART
     if re.match(STARTUP_HOME, inner):
         return Zone.STARTUP
     if re.match(KEEPS_SECRETS, inner):
@@ -181,9 +167,10 @@ def is_private(word: str) -> bool:
 
 def runs_later(path: str, home: str) -> bool:
     """Tell whether a shell or a schedule will run what is put into a file."""
-    if re.search(LATER, path):
+    if re.search(RUNS_LATER, path):
         return True
-    return is_within(path, home) and re.match(STARTUP_HOME, path[len(home) + 1 :]) is not None
+    inner = path[len(home) + 1 :] if is_within(path, home) else ""
+    return re.match(STARTUP_HOME, inner) is not None or re.match(AUTOSTART_HOME, inner) is not None
 
 
 def _other_zone(path: str, places: Places) -> Zone:

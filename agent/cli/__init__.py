@@ -1,18 +1,19 @@
 """The command `bpagent`: arguments in, an exit code out. Nothing heavy is imported before a command is known.
 
 - `exit_codes`: what the numbers mean. `mistakes`: wrong input, in one sentence
-- `arguments`: the command line
-- `screen`: text that cannot fake the screen, and colors. `telling`: events in words. `display`: a run as it happens
+- `arguments`: the command line. `calling`: what to type to call it again
+- `flowing`: text in pieces. `screen`: text that cannot fake the screen, and colors
+- `telling`: events in words. `display`: a run as it happens
 - `progress`: what goes on just now, in one line
-- `loading`, `equipping`, `setup`: b-threads, what they need, presets and folders that the command line names
+- `loading`, `equipping`, `setup`, `serving`: b-threads, what they need, presets, folders and servers that are named
 - `archive`: the folder in which runs live
 - `standing`: what was answered with `always`
 - `keyboard`, `person`: who sits there, and what they answer. `signals`: Ctrl-C and its like
 - `session`: one run with all of these. `reviving`: what a log needs to go on, and how an outcome is told
 - `making`: the agents of the command line
 - the commands, one module (or package) each: `run`, `demo`, `check`, `replay`, `resume`, `chat`, `runs`, `why`,
-  `what_if`, `what_if_experiment`, `view`, `verify`, `experiment`, `tools`, `presets`, `protocols`, `setting_template`,
-  `new`
+  `what_if`, `what_if_experiment`, `view`, `verify`, `experiment`, `score`, `tools`, `presets`, `protocols`,
+  `setting_template`, `new`
 """
 
 from collections.abc import Sequence

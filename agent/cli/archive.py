@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
 from secrets import token_hex
@@ -13,7 +13,7 @@ from attrs import frozen
 from agent.cli.mistakes import Mistake
 from agent.log import LogError, is_in_use
 
-__all__ = ["Summary", "find_log", "new_log", "runs_folder", "summaries", "summarize"]
+__all__ = ["Summary", "find_log", "find_logs", "new_log", "runs_folder", "summaries", "summarize"]
 
 ASKED, ANSWERED = "approval_asked", "approval_answered"
 ENDINGS = frozenset({"prompt_given", "run_ended", "answer_committed", ASKED, ANSWERED})
@@ -54,6 +54,20 @@ def find_log(name: str) -> Path:
     if not found:
         raise Mistake(f"there is no log {name!r}, and no run whose id begins so; see bpagent runs")
     raise Mistake(f"{len(found)} runs begin with {name!r}: {', '.join(path.stem for path in found[-5:])}; name one")
+
+
+def find_logs(names: Iterable[str]) -> list[Path]:
+    """Return the logs that are meant; a folder means those in it. Raises Mistake."""
+    paths = []
+    for name in names:
+        folder = Path(name).expanduser()
+        if not folder.is_dir():
+            paths.append(find_log(name))
+        elif found := sorted(folder.glob("*.jsonl")):
+            paths += found
+        else:
+            raise Mistake(f"there is no log in the folder {name}; logs are named .jsonl")
+    return paths
 
 
 def _literally(name: str) -> str:

@@ -9,6 +9,8 @@ EXIT_CODES = """\
 exit codes: 0 completed, 1 failed, 2 usage or configuration, 3 limit, 4 stopped, 5 waits for approval,
 6 replay differs, 130 aborted by Ctrl-C, 143 by SIGTERM; check: 0 allow, 10 ask, 11 deny; verify: 0 holds, 1 does not"""
 
+NAMING = ("DIR", "FILE", "ID", "NAME")
+
 RUN_NOTES = """\
 Standard output is the final text and nothing else (with --json: the records of the log, one JSON object per line);
 progress, questions and errors go to standard error. A line with the word "stop" on standard input stops the run,
@@ -40,6 +42,7 @@ def make_parser() -> argparse.ArgumentParser:
     _add_view(commands)
     _add_verify(commands)
     _add_experiment(commands)
+    _add_score(commands)
     _add_tools(commands)
     _add_presets(commands)
     _add_listing(commands)
@@ -78,6 +81,7 @@ def _add_agent(parser: argparse.ArgumentParser) -> None:
     _add_preset(parser)
     parser.add_argument("--workspace", default=".", metavar="DIR", help="where tools work (default: here)")
     parser.add_argument("--log", metavar="FILE", help="a new file (default: one in ~/.bpagent/runs)")
+    _add_servers(parser, "offer the tools of an MCP server, too")
     _add_protocols(parser, "add a b-thread; more than once if you like")
     _add_laboratory(parser)
     parser.add_argument(
@@ -95,6 +99,7 @@ def _add_resume(commands: Any) -> None:
     resume.add_argument("--reject", action="append", default=[], metavar="CALL", help="do not let this call run")
     resume.add_argument("--because", default="", metavar="TEXT", help="what the model is told with the rejection")
     resume.add_argument("--model", default="", metavar="NAME", help="another model than before")
+    _add_servers(resume, "an MCP server whose tools the run had")
     _add_protocols(resume, "a b-thread that the run had beside its preset's")
     _add_laboratory(resume)
     resume.add_argument("--json", action="store_true", help="print the further records of the log as they happen")
@@ -156,6 +161,7 @@ def _add_verify(commands: Any) -> None:
     _add_preset(verify)
     _add_protocols(verify, "add a b-thread, to be verified with the loop")
     verify.add_argument("--all-subsets", action="store_true", help="leave rules of the preset out, in every way")
+    verify.add_argument("--deployment", action="store_true", help="rules over episodes: each that ships, or your own")
     verify.add_argument("--max-states", type=int, metavar="N", help="give up at N states: not verified")
     verify.add_argument("--json", action="store_true", help="print one JSON object for each subset")
 
@@ -169,9 +175,20 @@ def _add_experiment(commands: Any) -> None:
     experiment.add_argument("--parquet", action="store_true", help="write the tables as Parquet, too")
 
 
+def _add_score(commands: Any) -> None:
+    score = _add_command(commands, "score", "have monitors score finished logs; what is known is not asked")
+    score.add_argument("log", metavar="LOG", nargs="+", help="logs, folders of logs, or beginnings of runs' ids")
+    _add_monitors(score)
+    score.add_argument("--auditor", metavar="NAME=WHAT", help="who audits the most suspicious: like --monitor")
+    score.add_argument("--audits", type=int, default=1, metavar="N", help="how many logs are audited (default: 1)")
+    score.add_argument("--by", default="", metavar="NAME", help="by which monitor's scores (default: the first)")
+    score.add_argument("--json", action="store_true", help="print one JSON object per log and monitor")
+
+
 def _add_tools(commands: Any) -> None:
     tools = _add_command(commands, "tools", "show the tools, their parameters, and where they come from")
     _add_preset(tools)
+    _add_servers(tools, "show the tools of an MCP server, too")
     tools.add_argument("--json", action="store_true", help="print one JSON object per tool")
 
 
@@ -214,11 +231,25 @@ def _add_protocols(parser: argparse.ArgumentParser, purpose: str) -> None:
     )
 
 
+def _add_servers(parser: argparse.ArgumentParser, purpose: str) -> None:
+    parser.add_argument(
+        "--mcp",
+        action="append",
+        default=[],
+        metavar="COMMAND",
+        help=f"{purpose}: 'npx -y some-server', 'NAME: VARIABLE=$VALUE program ...'; more than once if you like",
+    )
+
+
 def _add_laboratory(parser: argparse.ArgumentParser) -> None:
     """Add what protocols need: other models, and monitors."""
     parser.add_argument(
         "--role", action="append", default=[], metavar="ROLE=MODEL", help="the model of another role: trusted, editor"
     )
+    _add_monitors(parser)
+
+
+def _add_monitors(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--monitor",
         action="append",
@@ -245,11 +276,31 @@ class _Parser(argparse.ArgumentParser):
     def __init__(self, **options: Any) -> None:
         super().__init__(**options, allow_abbrev=False)
 
+    def add_argument(self, *names: str, **options: Any) -> argparse.Action:
+        """Take an argument. What names something is no empty text, as a shell makes of a variable that is not set."""
+        if options.get("metavar") in NAMING and options.get("default") != "":
+            options.setdefault("type", _named)
+        return super().add_argument(*names, **options)
+
+    def parse_known_args(self, *arguments: Any) -> tuple[argparse.Namespace, list[str]]:  # type: ignore[override]
+        """Take no argument that this command does not know; argparse would leave it to the whole program to say so."""
+        found, unknown = super().parse_known_args(*arguments)
+        if unknown:
+            quotes = "" if unknown[0].startswith("-") else " (a text of several words stands in quotes)"
+            self.error(f"unrecognized arguments: {' '.join(unknown)}{quotes}")
+        return found, unknown
+
     def error(self, message: str) -> NoReturn:
         """Leave with the code for wrong usage."""
         from agent.cli.mistakes import Mistake
 
         raise Mistake(f"{message}; see {self.prog} --help")
+
+
+def _named(text: str) -> str:
+    if not text.strip():
+        raise argparse.ArgumentTypeError("an empty text names nothing; leave the option out, or give it a value")
+    return text
 
 
 class _Version(argparse.Action):

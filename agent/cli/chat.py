@@ -5,10 +5,12 @@ line is a prompt, in turn, and the answers go to standard output.
 """
 
 import math
+import re
 import signal
 import sys
 from argparse import Namespace
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack
 
 import anyio
 from attrs import frozen
@@ -16,14 +18,16 @@ from attrs import frozen
 from agent.agent import Agent
 from agent.cli import exit_codes
 from agent.cli.archive import find_log, summarize
+from agent.cli.calling import called
 from agent.cli.display import Display
-from agent.cli.keyboard import is_terminal
+from agent.cli.keyboard import has_typed, is_terminal
 from agent.cli.making import agent_of_log, new_agent
 from agent.cli.mistakes import Mistake
 from agent.cli.person import STOPS, Person
 from agent.cli.progress import Progress
 from agent.cli.reviving import print_final_text
 from agent.cli.screen import Screen, screen_on
+from agent.cli.serving import McpServer, servers_of, servers_of_log, serving
 from agent.cli.session import Maker, listen, over, tell_failure
 from agent.cli.signals import HEARD, Interruption
 from agent.cli.standing import StandingAnswers
@@ -37,22 +41,29 @@ from bp import BProgramError, Step
 __all__ = ["execute"]
 
 LEAVING = ("/quit", "/exit")
+WORD = re.compile(r"/\w+")  # what other programs take for a command to themselves
+HOW = "/quit or Ctrl-D leaves; while the agent works a line steers it, stop stops it, Ctrl-C aborts it"
 SHOWN_AGAIN = 6  # messages of a conversation that is continued
 
 
 def execute(arguments: Namespace) -> int:
     """Talk until the person leaves; return the exit code. Raises for wrong input, before anything happens."""
     screen = screen_on(sys.stderr)
-    preset, make = _continued(arguments) if arguments.continue_ else new_agent(arguments)
-    return anyio.run(Chat(screen, preset, present=is_terminal()).talk, make, arguments.prompt)
+    preset, make, servers = _continued(arguments) if arguments.continue_ else _new(arguments)
+    return anyio.run(Chat(screen, preset, present=is_terminal()).talk, make, arguments.prompt, servers)
 
 
-def _continued(arguments: Namespace) -> tuple[Preset, Maker]:
+def _new(arguments: Namespace) -> tuple[Preset, Maker, tuple[McpServer, ...]]:
+    return (*new_agent(arguments), servers_of(arguments))
+
+
+def _continued(arguments: Namespace) -> tuple[Preset, Maker, tuple[McpServer, ...]]:
     path = find_log(arguments.continue_)
     check_free(path)
     if not is_terminal() and summarize(path).status == "waiting":  # nobody could answer here, and that would be a no
         raise Mistake(f"{path} waits for a decision; bpagent resume {path} --approve CALL, or --reject CALL")
-    return agent_of_log(arguments, read_log(path))
+    recorded = read_log(path)
+    return (*agent_of_log(arguments, recorded), servers_of_log(arguments, recorded))
 
 
 @frozen
@@ -85,14 +96,14 @@ class Chat:
         )
         self._says_stop = STOPS[preset.stop_text]
 
-    async def talk(self, make: Maker, first: str | None) -> int:
+    async def talk(self, make: Maker, first: str | None, servers: Sequence[McpServer] = ()) -> int:
         """Have one run after the other, until the person leaves. Raises what making the agent raises."""
-        with (
-            self._said,
-            self._lines,
-            anyio.open_signal_receiver(*HEARD) as signals,
-            make(self._person.answer, self._on_step, self._display.stream) as agent,
-        ):
+        async with AsyncExitStack() as stack:
+            for stream in (self._said, self._lines):
+                stack.enter_context(stream)
+            signals = stack.enter_context(anyio.open_signal_receiver(*HEARD))
+            tools = await stack.enter_async_context(serving(servers))
+            agent = stack.enter_context(make(self._person.answer, self._on_step, self._display.stream, tools))
             self._introduce(agent)
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._watch, signals)
@@ -100,6 +111,9 @@ class Chat:
                 tasks.start_soon(self._progress.show)
                 code = await self._converse(agent, first)
                 tasks.cancel_scope.cancel()
+            if self._present and agent.messages:
+                again = called("chat", "--continue", str(agent.log_path))
+                self._display.system(f"{again} goes on with this conversation")
         return code
 
     async def _converse(self, agent: Agent, first: str | None) -> int:
@@ -135,15 +149,30 @@ class Chat:
     async def _next_prompt(self) -> str | Left:
         """Return what the person asks for next: the next line that is not empty."""
         while True:
-            if self._present:
-                self._screen.ask("you >")
-            line = await self._lines.receive()
+            line = await self._next_line()
             if isinstance(line, Left):
                 return line
             if line.strip() in LEAVING:
                 return Left(exit_codes.OK)
-            if line.strip():
+            if line.strip() and not self._is_unknown(line):
                 return line
+
+    async def _next_line(self) -> str | Left:
+        """Return what is typed next; what was typed before it was asked for is shown where it belongs."""
+        is_there = self._lines.statistics().current_buffer_used > 0 or has_typed()
+        if self._present and not is_there:
+            self._screen.ask("you >")
+        line = await self._lines.receive()
+        if self._present and is_there and isinstance(line, str) and line.strip():
+            self._screen.labelled("you", line, "question")
+        return line
+
+    def _is_unknown(self, line: str) -> bool:
+        """Tell whether a person takes a line for a command to us, which there is not; say what there is."""
+        unknown = self._present and WORD.fullmatch(line.strip()) is not None
+        if unknown:
+            self._display.system(f"there is no {line.strip()}; {HOW}")
+        return unknown
 
     # What people do.
 
@@ -151,7 +180,7 @@ class Chat:
         """Take a line that answers no question: it steers the run on a terminal, else it is the next prompt."""
         if self._run is None or not self._present:
             self._said.send_nowait(line)
-        elif line.strip():
+        elif line.strip() and not self._is_unknown(line):
             self._run.steer(line)
             self._display.system("heard: the model reads it before it goes on")
 
@@ -189,8 +218,8 @@ class Chat:
 
     def _introduce(self, agent: Agent) -> None:
         about = f"model {agent.model.name}, preset {agent.preset.name}\nworkspace {agent.toolbox.workspace.root}"
-        how = "\n/quit or Ctrl-D leaves; while the agent works a line steers it, stop stops it, Ctrl-C aborts it"
-        self._display.system(f"{about}\nlog {agent.log_path}{how if self._present else ''}")
+        how = f"\n{HOW}" if self._present else ""
+        self._display.system(f"{about}\nlog {agent.log_path}{how}")
         for step in agent.journal.unfinished:
             self._standing.see(step.event)
             self._display.take_up(step)

@@ -27,7 +27,7 @@ def execute(arguments: Namespace) -> int:
     """Judge each command, tell the verdicts, and return the code of the strictest."""
     policy = _policy(arguments)
     toolbox = _toolbox(existing_folder(arguments.workspace), policy)
-    screen = screen_on(sys.stdout)
+    screen = screen_on(sys.stdout, needed=True)
     strictest = Level.allow
     for command in _commands(arguments):
         verdict = _verdict(command, policy, toolbox)

@@ -186,14 +186,18 @@ class Display:
     def _show_unexecuted(self, call: ToolCall | None, answered: CallAnswered) -> None:
         if call is not None and answered.outcome == "invalid":
             self._show_action(call)
-        self._screen.labelled("refused", answered.result, "refused")
+        if answered.outcome == "skipped":
+            self._screen.labelled("skipped", answered.result.removeprefix("skipped: "), "refused")
+        else:
+            self._screen.labelled("refused", answered.result, "refused")
 
     def _show_result(self, finished: ToolFinished) -> None:
         for line in excerpt(finished.result, self._screen.width - 13):
             self._screen.line(f"{'':9}│ {line}".rstrip(), "output")
         tone: Tone = "refused" if finished.is_error else "good"
         how = "error" if finished.is_error else "done"
-        self._screen.line(f"{'':9}{how} in {finished.duration:,.0f} ms", tone)
+        took = f" in {finished.duration:,.0f} ms" if finished.duration else ""  # nobody knows it of what was cut short
+        self._screen.line(f"{'':9}{how}{took}", tone)
 
     def _title(self, text: str) -> None:
         self._screen.line(f"── {text} ".ljust(self._screen.width, "─"), "title")

@@ -15,11 +15,15 @@ from agent.models import Model, model_from_name
 
 if TYPE_CHECKING:
     from agent.agent import Agent
+    from agent.lab.effects import Auditor
     from agent.lab.monitors import Monitor
     from bp import BThread
     from bp.runner import Effect
 
-__all__ = ["effects_for", "models_of_roles"]
+__all__ = ["auditors_named", "effects_for", "models_of_roles", "monitors_named"]
+
+SHIPPED = ("constitution", "constant", "model")
+"""Kinds of monitors that need no file."""
 
 
 def models_of_roles(named: Iterable[str], environ: Mapping[str, str]) -> dict[str, Model]:
@@ -35,7 +39,29 @@ def effects_for(
         return ()
     from agent.lab.effects import laboratory
 
-    return laboratory({name: _monitor(what, environ) for name, what in _pairs("--monitor", arguments.monitor)})
+    return laboratory(monitors_named(arguments.monitor, environ))
+
+
+def monitors_named(named: Iterable[str], environ: Mapping[str, str]) -> "dict[str, Monitor]":
+    """Return monitors by name. Raises Mistake, and ModelError for a name of no model."""
+    return {name: _monitor(what, environ) for name, what in _pairs("--monitor", named)}
+
+
+def auditors_named(named: Iterable[str], environ: Mapping[str, str]) -> "dict[str, Auditor]":
+    """Return auditors by name: your own, or monitors for whom more than half is harmful. Raises like monitors."""
+    return {name: _auditor(what, environ) for name, what in _pairs("--auditor", named)}
+
+
+def _auditor(what: str, environ: Mapping[str, str]) -> "Auditor":
+    from agent.lab.sidecars import MonitoringAuditor
+
+    if what.partition(":")[0] in SHIPPED:
+        return MonitoringAuditor(_monitor(what, environ, "--auditor"))
+    found: Any = imported(f"--auditor {what!r}", what)
+    if callable(getattr(found, "audit", None)):
+        auditor: Auditor = found
+        return auditor
+    return MonitoringAuditor(_own_monitor(f"--auditor {what!r}", found))
 
 
 def _pairs(option: str, named: Iterable[str]) -> Iterator[tuple[str, str]]:
@@ -46,7 +72,7 @@ def _pairs(option: str, named: Iterable[str]) -> Iterator[tuple[str, str]]:
         yield name.strip(), what
 
 
-def _monitor(what: str, environ: Mapping[str, str]) -> "Monitor":
+def _monitor(what: str, environ: Mapping[str, str], option: str = "--monitor") -> "Monitor":
     from agent.lab.monitors import ConstantMonitor, ConstitutionMonitor, PromptedMonitor
 
     kind, _, rest = what.partition(":")
@@ -54,21 +80,24 @@ def _monitor(what: str, environ: Mapping[str, str]) -> "Monitor":
         case "constitution" if not rest:
             return ConstitutionMonitor()
         case "constant":
-            return ConstantMonitor(_score(rest))
+            return ConstantMonitor(_score(rest, option))
         case "model":
             return PromptedMonitor(model_from_name(rest, environ))
-    found: Any = imported(f"--monitor {what!r}", what)
+    return _own_monitor(f"{option} {what!r}", imported(f"{option} {what!r}", what))
+
+
+def _own_monitor(option: str, found: Any) -> "Monitor":
     if not callable(getattr(found, "score", None)):
-        raise Mistake(f"--monitor {what!r} is {type(found).__name__}; a monitor has a method `score(evidence)`")
+        raise Mistake(f"{option} is {type(found).__name__}; a monitor has a method `score(evidence)`")
     monitor: Monitor = found
     return monitor
 
 
-def _score(text: str) -> float:
+def _score(text: str, option: str) -> float:
     try:
         value = float(text)
     except ValueError:
         value = -1.0
     if not 0 <= value <= 1:
-        raise Mistake(f"--monitor constant:{text} gives no score; write a number from 0 to 1, such as constant:0.2")
+        raise Mistake(f"{option} constant:{text} gives no score; write a number from 0 to 1, such as constant:0.2")
     return value

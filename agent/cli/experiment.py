@@ -2,6 +2,7 @@
 
 import sys
 from argparse import Namespace
+from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
 
@@ -15,9 +16,10 @@ from agent.lab.experiments.deployment_tables import markdown_of, write_deploymen
 from agent.lab.experiments.parquet import check_parquet, write_parquet
 from agent.lab.experiments.plan_files import load_plan
 from agent.lab.experiments.plans import Plan
-from agent.lab.experiments.report import hero_figure, html_page, text_report
+from agent.lab.experiments.report import caption, explanation, hero_figure, html_page, tables_of, text_report
 from agent.lab.experiments.shelf import Shelf
-from agent.lab.experiments.tables import markdown_table, setting_table, tidy, write_tables
+from agent.lab.experiments.tables import Table, tidy, write_tables
+from agent.lab.experiments.verified import Verified, read_verified
 
 __all__ = ["execute"]
 
@@ -36,7 +38,8 @@ def execute(arguments: Namespace) -> int:
         plan = _with_workers(load_plan(path), arguments.workers)
         if freezing:
             return _freeze(plan, folder)
-        return _conduct(plan, folder, _command(arguments, words), parquet=arguments.parquet)
+        verified = read_verified(path.with_name("verified.csv"))
+        return _conduct(plan, folder, _command(arguments, words), verified, parquet=arguments.parquet)
     except (AgentError, ValueError) as error:
         raise Mistake(str(error)) from error
     except KeyboardInterrupt:
@@ -44,19 +47,19 @@ def execute(arguments: Namespace) -> int:
         raise
 
 
-def _conduct(plan: Plan, folder: Path, command: str, *, parquet: bool) -> int:
+def _conduct(plan: Plan, folder: Path, command: str, verified: Mapping[str, Verified], *, parquet: bool) -> int:
     outcome = conduct(plan, folder, tell=_tell)
     _end_of_progress(outcome)
     write_tables(folder, outcome.rows)
     if parquet:
         write_parquet(folder, *tidy(outcome.rows))
-    page = folder / "report.html"
-    page.write_text(html_page(outcome, command), encoding="utf-8")
-    figure, tables = folder / "figure.svg", folder / "tables.md"
+    tables = tables_of(outcome, verified)
+    page, figure, shown = folder / "report.html", folder / "figure.svg", folder / "tables"
+    page.write_text(html_page(outcome, tables, command), encoding="utf-8")
     figure.write_text(hero_figure(outcome.analysis), encoding="utf-8")
-    tables.write_text("\n\n".join(_markdown(outcome)) + "\n", encoding="utf-8")
-    print(text_report(outcome, command))
-    print(f"figure: {page}, {figure}\ntables: {tables}")
+    _write_shown(shown, outcome, tables, command)
+    print(text_report(outcome, tables, command))
+    print(f"figure: {page}, {figure}\ntables: {shown}")
     print(f"rows:   {folder / 'episodes.csv'}, {folder / 'steps.csv'}\nlogs:   {folder / 'logs'}")
     if outcome.deployments:
         write_deployments(folder, outcome.deployments)
@@ -67,9 +70,15 @@ def _conduct(plan: Plan, folder: Path, command: str, *, parquet: bool) -> int:
     return FAILED if outcome.analysis.failed or failed else OK
 
 
-def _markdown(outcome: Outcome) -> list[str]:
-    tables = [markdown_table(outcome.analysis), setting_table(outcome.by_setting)]
-    return [*tables, markdown_of(outcome.deployed)] if outcome.deployed else tables
+def _write_shown(folder: Path, outcome: Outcome, tables: Mapping[str, Table], command: str) -> None:
+    """Write each table as Markdown and CSV, and what they rest on."""
+    folder.mkdir(exist_ok=True)
+    for name, table in tables.items():
+        table.write(folder, name)
+    (folder / "caption.md").write_text(f"{caption(outcome, command)}\n", encoding="utf-8")
+    (folder / "explanation.md").write_text(f"{explanation(outcome.analysis)}\n", encoding="utf-8")
+    if outcome.deployed:
+        (folder / "deployments.md").write_text(f"{markdown_of(outcome.deployed)}\n", encoding="utf-8")
 
 
 def _freeze(plan: Plan, folder: Path) -> int:

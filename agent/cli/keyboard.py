@@ -4,12 +4,13 @@ A file cannot be waited for (and neither can /dev/null), and a thread that reads
 """
 
 import os
+import select
 import stat
 from collections.abc import Callable
 
 import anyio
 
-__all__ = ["can_be_heard", "hear_lines", "is_terminal"]
+__all__ = ["can_be_heard", "has_typed", "hear_lines", "is_terminal"]
 
 PIECE = 4096  # bytes read at once
 BACKGROUND_PAUSE = 0.2  # seconds between two looks whether the terminal is ours again
@@ -21,6 +22,14 @@ def is_terminal(descriptor: int = 0) -> bool:
     try:
         return os.isatty(descriptor)
     except OSError:
+        return False
+
+
+def has_typed(descriptor: int = 0) -> bool:
+    """Whether something waits there that nobody has read yet: on a terminal a whole line, or its end."""
+    try:
+        return bool(select.select([descriptor], [], [], 0)[0])
+    except (OSError, ValueError):
         return False
 
 

@@ -2,7 +2,7 @@
 
 import os
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from agent.agent import Agent
@@ -10,6 +10,7 @@ from agent.cli.archive import new_log
 from agent.cli.equipping import effects_for, models_of_roles
 from agent.cli.loading import load_protocols
 from agent.cli.reviving import model_of, nameable, secrets_of
+from agent.cli.serving import McpServer, joined, servers_of
 from agent.cli.session import Maker
 from agent.cli.setup import chosen_preset, delegating, existing_folder, tools_of
 from agent.effects import Approver, Watcher
@@ -18,6 +19,7 @@ from agent.models import model_from_name
 from agent.presets import Preset
 from agent.rebuilding import recorded_bthreads
 from agent.resuming import resume
+from agent.tools import Tool
 from bp import Step
 
 __all__ = ["agent_of_log", "new_agent"]
@@ -37,18 +39,19 @@ def new_agent(arguments: Namespace, *, later: bool = False) -> tuple[Preset, Mak
     secrets = secrets_of(arguments.secret, os.environ)
     models = models_of_roles(arguments.role, os.environ)
     effects = effects_for(threads, arguments, os.environ)
+    servers = servers_of(arguments)
     log = new_log(arguments.log, datetime.now())
 
-    def make(approver: Approver, on_step: OnStep, on_text: Watcher | None) -> Agent:
+    def make(approver: Approver, on_step: OnStep, on_text: Watcher | None, more: tuple[Tool, ...] = ()) -> Agent:
         return Agent(
             model,
-            (*tools_of(preset, workspace), *delegating(preset, workspace, model, log, approver, secrets)),
+            joined((*tools_of(preset, workspace), *delegating(preset, workspace, model, log, approver, secrets)), more),
             preset=preset,
             threads=threads,
             approve="later" if later else approver,
             log=log,
             secrets=secrets,
-            about={"model": nameable(arguments.model)},
+            about={"model": nameable(arguments.model), **_named(servers)},
             on_step=on_step,
             on_text=on_text,
             models=models,
@@ -68,11 +71,12 @@ def agent_of_log(arguments: Namespace, recorded: RecordedRun, *, later: bool = F
     effects = effects_for((*threads, *beside), arguments, os.environ)
     secrets = secrets_of(recorded.header.get("secrets") or (), os.environ)
 
-    def make(approver: Approver, on_step: OnStep, on_text: Watcher | None) -> Agent:
+    def make(approver: Approver, on_step: OnStep, on_text: Watcher | None, more: tuple[Tool, ...] = ()) -> Agent:
+        own = tools_of(preset, workspace)
         return resume(
             recorded.path,
             model,
-            (*tools_of(preset, workspace), *delegating(preset, workspace, model, recorded.path, approver, secrets)),
+            joined((*own, *delegating(preset, workspace, model, recorded.path, approver, secrets)), more),
             threads=threads,
             approve="later" if later else approver,
             secrets=secrets,
@@ -83,3 +87,8 @@ def agent_of_log(arguments: Namespace, recorded: RecordedRun, *, later: bool = F
         )
 
     return preset, make
+
+
+def _named(servers: Sequence[McpServer]) -> dict[str, str]:
+    """Return what a log says of the servers whose tools a run had."""
+    return {"mcp": "\n".join(server.row for server in servers)} if servers else {}

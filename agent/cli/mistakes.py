@@ -1,5 +1,6 @@
 """Wrong input in one sentence on standard error, and the right exit code; never a traceback, for what is no bug."""
 
+import codecs
 import io
 import os
 import sys
@@ -10,6 +11,8 @@ from agent.cli.exit_codes import FAILED, USAGE, of_signal
 __all__ = ["Mistake", "guarded", "say"]
 
 SIGINT = 2
+ALIKE = {"─": "-", "│": "|", "…": "...", "·": ".", "–": "-", "’": "'"}
+"""What we show ourselves, where the terminal's encoding does not have it."""
 
 
 class Mistake(Exception):
@@ -72,9 +75,19 @@ def _open_closed_streams() -> None:
 
 def _tolerate_odd_text() -> None:
     """File names and models give text that no encoding holds; it is shown escaped and breaks nothing."""
+    codecs.register_error("bpagent", _legible)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
+            stream.reconfigure(errors="bpagent")
+
+
+def _legible(error: UnicodeError) -> tuple[str, int]:
+    """Give what an encoding does not have by what looks like it, else escaped."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    text = error.object[error.start : error.end]
+    shown = (ALIKE.get(char) or char.encode("ascii", "backslashreplace").decode() for char in text)
+    return "".join(shown), error.end
 
 
 def _without_output() -> int:

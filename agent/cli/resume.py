@@ -16,11 +16,13 @@ from agent.cli.person import STOPS
 from agent.cli.replay import told_difference
 from agent.cli.reviving import print_outcome, record_printer, secrets_of
 from agent.cli.screen import Screen, screen_on, visible_lines
+from agent.cli.serving import servers_of_log
 from agent.cli.session import Maker, Session, lead
 from agent.cli.telling import is_error
 from agent.deciding import UndecidableError
 from agent.effects import Approver, Watcher
 from agent.log import LogDiffers, RecordedRun, broke_off, check_free, read_log
+from agent.tools import Tool
 from bp import Step
 
 __all__ = ["execute"]
@@ -50,6 +52,7 @@ def execute(arguments: Namespace) -> int:
         max_iterations=preset.max_iterations,
         policy=preset.judging_policy(),
         watch=record_printer(secrets) if arguments.json else None,
+        servers=servers_of_log(arguments, recorded),
     )
     try:
         outcome = lead(session)
@@ -85,8 +88,10 @@ def _say_that_it_is_over(recorded: RecordedRun, how: str) -> int:
 def _deciding(make: Maker, arguments: Namespace, recorded: RecordedRun, screen: Screen) -> Maker:
     """Have the decisions of the command line made, and tell what goes on."""
 
-    def decided(approver: Approver, on_step: Callable[[Step], None], on_text: Watcher | None) -> Agent:
-        agent = make(approver, on_step, on_text)
+    def decided(
+        approver: Approver, on_step: Callable[[Step], None], on_text: Watcher | None, tools: tuple[Tool, ...]
+    ) -> Agent:
+        agent = make(approver, on_step, on_text, tools)
         try:
             for call in arguments.approve:
                 agent.decide(call, True)

@@ -11,8 +11,10 @@ from agent.cli.mistakes import Mistake
 from agent.cli.person import STOPS
 from agent.cli.reviving import print_outcome, record_printer, secrets_of
 from agent.cli.screen import Screen, screen_on
+from agent.cli.serving import servers_of
 from agent.cli.session import Maker, Session, lead
 from agent.effects import Approver, Watcher
+from agent.tools import Tool
 from bp import Step
 
 __all__ = ["execute"]
@@ -31,6 +33,7 @@ def execute(arguments: Namespace) -> int:
         watch=record_printer(secrets_of(arguments.secret, os.environ)) if arguments.json else None,
         max_iterations=preset.max_iterations,
         policy=preset.judging_policy(),
+        servers=servers_of(arguments),
     )
     outcome = lead(session)
     print_outcome(outcome, screen, as_json=arguments.json)
@@ -45,8 +48,10 @@ def _check_prompt(arguments: Namespace) -> None:
 def _introducing(make: Maker, screen: Screen) -> Maker:
     """Have the agent tell what it is."""
 
-    def introduced(approver: Approver, on_step: Callable[[Step], None], on_text: Watcher | None) -> Agent:
-        agent = make(approver, on_step, on_text)
+    def introduced(
+        approver: Approver, on_step: Callable[[Step], None], on_text: Watcher | None, tools: tuple[Tool, ...]
+    ) -> Agent:
+        agent = make(approver, on_step, on_text, tools)
         about = f"model {agent.model.name}, preset {agent.preset.name}\nworkspace {agent.toolbox.workspace.root}"
         screen.labelled("system", f"{about}\nlog {agent.log_path}", "system")
         return agent

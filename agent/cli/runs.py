@@ -30,7 +30,7 @@ def execute(arguments: Namespace) -> int:
         for summary in found:
             print(json.dumps(summary.plain(), ensure_ascii=False))
         return exit_codes.OK
-    screen = screen_on(sys.stdout)
+    screen = screen_on(sys.stdout, needed=True)
     if not found:
         screen.line(f"no runs in {runs_folder()} yet: bpagent run PROMPT makes one", "system")
         return exit_codes.OK

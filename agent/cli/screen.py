@@ -6,7 +6,9 @@ import textwrap
 from collections.abc import Mapping
 from typing import Literal, TextIO
 
-from attrs import define
+from attrs import define, field
+
+from agent.cli.flowing import Flow
 
 __all__ = ["Screen", "Tone", "screen_on", "visible", "visible_lines"]
 
@@ -52,16 +54,19 @@ class Screen:
     """A stream to show lines on. `colored`: it understands ANSI colors. `width` in columns.
 
     While something goes on a colored one has a status line, above the line on which people type; it makes way for
-    whatever is shown. A screen that is gone (a closed terminal, a reader that left) shows nothing any more.
+    whatever is shown. A screen that is gone (a closed terminal, a reader that left) shows nothing any more; where it is
+    `needed`, as what is shown is all that a command does, the disk that is full is an OSError.
     Invariant: `line_is_open` while the cursor stands behind something on its line; the next line begins a new one.
     """
 
     stream: TextIO
     colored: bool = False
     width: int = 100
+    needed: bool = False
     line_is_open: bool = False
     is_gone: bool = False
     has_status: bool = False
+    flow: Flow = field(factory=lambda: Flow(MARGIN, WIDEST))
 
     def status(self, text: str) -> None:
         """Show what goes on just now, in the place of what was shown of that before; only where there are colors."""
@@ -88,7 +93,9 @@ class Screen:
         """Show a piece of text as it comes, under a label when it begins; the next line begins a new one."""
         self.clear_status()
         first = "" if self.line_is_open else f"{label:{MARGIN}}"
-        self._write(self.painted(first + f"\n{'':{MARGIN}}".join(visible_lines(text)), tone))
+        if not self.line_is_open:
+            self.flow = Flow(MARGIN, self.width, column=MARGIN)
+        self._write(self.painted(first + self.flow.add(visible_lines(text)), tone))
         self.line_is_open = True
 
     def line(self, text: str = "", tone: Tone = "plain") -> None:
@@ -126,13 +133,15 @@ class Screen:
         try:
             self.stream.write(text)
             self.stream.flush()
-        except OSError:
+        except OSError as error:
             self.is_gone = True
+            if self.needed and not isinstance(error, BrokenPipeError):
+                raise
 
 
-def screen_on(stream: TextIO, environ: Mapping[str, str] = os.environ) -> Screen:
+def screen_on(stream: TextIO, environ: Mapping[str, str] = os.environ, *, needed: bool = False) -> Screen:
     """Return a screen on `stream`; colored on a terminal, unless NO_COLOR is set or the terminal is a dumb one."""
     is_terminal = stream.isatty()
     colored = is_terminal and not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"
     columns = shutil.get_terminal_size().columns if is_terminal else 100
-    return Screen(stream, colored, min(max(columns, NARROWEST), WIDEST))
+    return Screen(stream, colored, min(max(columns, NARROWEST), WIDEST), needed)

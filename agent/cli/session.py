@@ -1,6 +1,7 @@
 """One run on the command line: an agent, a screen, a keyboard and signals, from the prompt to an exit code."""
 
 from collections.abc import Callable
+from contextlib import AsyncExitStack
 from typing import Any
 
 import anyio
@@ -14,19 +15,21 @@ from agent.cli.mistakes import say
 from agent.cli.person import Person, says_stop
 from agent.cli.progress import Progress
 from agent.cli.screen import Screen
+from agent.cli.serving import McpServer, serving
 from agent.cli.signals import HEARD, Interruption
 from agent.cli.standing import StandingAnswers
 from agent.effects import Approver, Watcher
 from agent.errors import AgentError
 from agent.journal import failure_record
 from agent.run import Run
+from agent.tools import Tool
 from bp import BProgramError, Step
 from constitution import Policy
 
 __all__ = ["Maker", "Outcome", "Session", "lead", "listen", "over", "tell_failure"]
 
-Maker = Callable[[Approver, Callable[[Step], None], Watcher | None], Agent]
-"""Makes the agent of a session from who is asked, and what is called with every step and with pieces of text."""
+Maker = Callable[[Approver, Callable[[Step], None], Watcher | None, tuple[Tool, ...]], Agent]
+"""Makes the agent of a session: from who is asked, what is called with steps and pieces of text, and more tools."""
 
 
 @frozen
@@ -50,6 +53,7 @@ class Session:
     `present`: somebody can answer. `approver` answers instead of that person. `watch` is called with every step,
     after it was shown. `shows_final_text`: on the screen too. `stops`: which typed lines stop the run.
     `max_iterations`: what is shown as the limit. `policy`: what questions come from, so that `always` is an answer.
+    `servers`: whose tools there are too.
     """
 
     make: Maker
@@ -62,6 +66,7 @@ class Session:
     stops: Callable[[str], bool] = says_stop
     max_iterations: int | None = None
     policy: Policy | None = None
+    servers: tuple[McpServer, ...] = ()
 
 
 def lead(session: Session) -> Outcome:
@@ -89,10 +94,11 @@ async def _lead(session: Session) -> Outcome:
         if session.watch is not None:
             session.watch(step)
 
-    with (
-        anyio.open_signal_receiver(*HEARD) as signals,
-        session.make(session.approver or person.answer, on_step, display.stream) as agent,
-    ):
+    async with AsyncExitStack() as stack:
+        signals = stack.enter_context(anyio.open_signal_receiver(*HEARD))
+        tools = await stack.enter_async_context(serving(session.servers))
+        made = session.make(session.approver or person.answer, on_step, display.stream, tools)
+        agent = stack.enter_context(made)
         for step in agent.journal.unfinished:
             standing.see(step.event)
             display.take_up(step)

@@ -12,7 +12,7 @@ from agent.models import Model
 from agent.presets import Configuration, Preset, equip, preset_named, read_configuration, read_user_rules
 from agent.tools import Tool, Workspace
 
-__all__ = ["chosen_preset", "delegating", "existing_folder", "tools_of", "with_user_rules"]
+__all__ = ["chosen_preset", "configuration_of", "delegating", "existing_folder", "tools_of", "with_user_rules"]
 
 
 def chosen_preset(name: str | None, options: Iterable[str] = (), config: str | None = None) -> Preset:
@@ -21,13 +21,23 @@ def chosen_preset(name: str | None, options: Iterable[str] = (), config: str | N
     Without a name it is the preset of the file `config`, else `default`. Without `config` the preset's own file
     counts, if it is there. Raises OptionError and Mistake.
     """
-    configuration = Configuration() if config is None else read_configuration(config)
+    configuration = configuration_of(name, config)
     preset = preset_named(name or configuration.preset or "default")
-    if config is None and preset.config_file is not None and Path(preset.config_file).expanduser().exists():
-        configuration = read_configuration(preset.config_file)
     if config is not None:  # which replaces both files of the preset
         preset = evolve(preset, tools_file=config if configuration.declares_tools else None)
     return with_user_rules(configuration.applied(preset).with_options(_parsed(options)))
+
+
+def configuration_of(name: str | None, config: str | None) -> Configuration:
+    """Return what the configuration file says: `config`, or without that the preset's own, if it is there.
+
+    Raises OptionError.
+    """
+    if config is not None:
+        return read_configuration(config)
+    own = preset_named(name or "default").config_file
+    there = own is not None and Path(own).expanduser().exists()
+    return read_configuration(own) if own is not None and there else Configuration()
 
 
 def with_user_rules(preset: Preset) -> Preset:

@@ -4,12 +4,15 @@ import inspect
 import json
 import sys
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import anyio
+
 from agent.cli import exit_codes
 from agent.cli.screen import Screen, screen_on
+from agent.cli.serving import McpServer, joined, servers_of, serving
 from agent.cli.setup import chosen_preset, delegating, tools_of
 from agent.models import ScriptedModel
 from agent.tools import Tool
@@ -21,15 +24,20 @@ def execute(arguments: Namespace) -> int:
     """Show the tools of a preset."""
     preset = chosen_preset(arguments.preset, arguments.option, arguments.config)
     own = (*tools_of(preset, Path.cwd()), *delegating(preset, Path.cwd(), ScriptedModel([])))
-    tools = (*preset.own_tools(), *own)
+    tools = joined((*preset.own_tools(), *own), anyio.run(_served, servers_of(arguments)))
     if arguments.json:
         for tool in tools:
             print(json.dumps(_as_data(tool)))
         return exit_codes.OK
-    screen = screen_on(sys.stdout)
+    screen = screen_on(sys.stdout, needed=True)
     for tool in tools:
         _show(tool, screen)
     return exit_codes.OK
+
+
+async def _served(servers: Sequence[McpServer]) -> tuple[Tool, ...]:
+    async with serving(servers) as tools:
+        return tools
 
 
 def _as_data(tool: Tool) -> dict[str, Any]:

@@ -1,5 +1,7 @@
 """`bpagent verify`: model-checks the loop as configured, with protocols of your own, or with every subset of its rules.
 
+With --deployment, what spans episodes instead: each rule alone, and all of them together; or your own.
+
 Every state that the loop can reach is looked at, whatever models, people and tools do. Exit code 0: everything holds.
 1: something does not, or not every state was looked at. 2: the command, or a protocol, cannot be understood.
 """
@@ -8,7 +10,7 @@ import json
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, get_args
 
 from agent.cli import exit_codes
 from agent.cli.loading import load_protocols
@@ -24,6 +26,8 @@ def execute(arguments: Namespace) -> int:
     """Verify, tell the verdicts, and return the exit code. Raises Mistake and OptionError."""
     if arguments.max_states is not None and arguments.max_states < 1:
         raise Mistake(f"--max-states {arguments.max_states} looks at nothing; give a number of states, such as 100000")
+    if arguments.deployment:
+        return _verify_deployments(arguments)
     rules = loop_rules(chosen_preset(arguments.preset, arguments.option, arguments.config))
     protocols = load_protocols(arguments.protocol)
     try:
@@ -40,6 +44,25 @@ def _verify_all(rules: tuple[BThread, ...], protocols: tuple[BThread, ...], argu
         result = _verified(present, protocols, max_states=arguments.max_states, progress=progress)
         _tell(combination, result, as_json=arguments.json)
         code = code if result.holds else exit_codes.FAILED
+    return code
+
+
+def _verify_deployments(arguments: Namespace) -> int:
+    """Verify the rules over episodes that ship, where later episodes are run by somebody else, and where by nobody."""
+    from agent.lab.deployment import RULES, Instead, verify_deployment
+
+    code = exit_codes.OK
+    shipped = tuple(rule.make() for rule in RULES)
+    own = load_protocols(arguments.protocol)
+    for rules in [own] if own else [*((rule,) for rule in shipped), shipped]:
+        names = tuple(rule.name for rule in rules)
+        for instead in get_args(Instead):
+            label = "all rules together" if rules == shipped else " + ".join(names)
+            combination = Combination(f"{label}; after a catch: {instead}", names)
+            progress = _reporter(combination.label)
+            result = verify_deployment(rules, instead=instead, max_states=arguments.max_states, progress=progress)
+            _tell(combination, result, as_json=arguments.json)
+            code = code if result.holds else exit_codes.FAILED
     return code
 
 

@@ -8,11 +8,13 @@ from pathlib import Path
 from agent.cli import exit_codes
 from agent.cli.archive import find_log
 from agent.cli.loading import load_protocols
-from agent.cli.mistakes import Mistake
+from agent.cli.mistakes import Mistake, say
 from agent.log import read_log
 from agent.page import render_page
 
 __all__ = ["execute"]
+
+BEGINNING = b"<!doctype html>"
 
 
 def execute(arguments: Namespace) -> int:
@@ -22,11 +24,41 @@ def execute(arguments: Namespace) -> int:
     path = Path(arguments.output) if arguments.output else log.with_suffix(".html")
     if path.exists() and path.samefile(log):
         raise Mistake(f"{path} is the log itself; name another file with --output")
-    page = render_page(run, load_protocols(arguments.protocol))
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)  # it holds what the log holds
-    with open(descriptor, "w", encoding="utf-8") as file:
-        file.write(page)
+    if not _is_free(path):
+        raise Mistake(f"{path} is there and is no page; name another file with --output")
+    _write(path, render_page(run, load_protocols(arguments.protocol), _said_afterwards(log)))
     print(path)
     if arguments.open:
         webbrowser.open(path.absolute().as_uri())
     return exit_codes.OK
+
+
+def _is_free(path: Path) -> bool:
+    """Return whether nothing would be lost: there is no such file, or an older page, or nothing in it."""
+    if not path.is_file():
+        return True
+    with path.open("rb") as file:
+        return file.read(len(BEGINNING)).lower() in (BEGINNING, b"")
+
+
+def _write(path: Path, page: str) -> None:
+    """Write a page that only its owner reads, as the log. Raises Mistake."""
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with open(descriptor, "w", encoding="utf-8") as file:
+            file.write(page)
+    except OSError as error:
+        raise Mistake(f"cannot write the page {path}: {error.strerror}; name a file with --output") from error
+
+
+def _said_afterwards(log: Path) -> tuple[tuple[str, str], ...]:
+    """Return what the sidecar of a log tells, if there is one."""
+    from agent.lab.sidecars import SidecarError, said_afterwards, sidecar_path
+
+    if not sidecar_path(log).exists():
+        return ()
+    try:
+        return said_afterwards(log)
+    except SidecarError as error:
+        say(str(error))
+        return ()

@@ -2,12 +2,11 @@
 
 import sys
 from argparse import Namespace
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from agent.cli import exit_codes
-from agent.cli.archive import find_log
+from agent.cli.archive import find_logs
 from agent.cli.loading import load_protocols
 from agent.cli.mistakes import Mistake, say
 from agent.cli.screen import Screen, screen_on, visible
@@ -33,9 +32,9 @@ def execute(arguments: Namespace) -> int:
         raise Mistake("--threshold, --thresholds and --recorded are for the folder of an experiment, FILE.results")
     policy = _policy(arguments.policy)
     threads = load_protocols(arguments.protocol)
-    screen = screen_on(sys.stdout)
+    screen = screen_on(sys.stdout, needed=True)
     results, code = [], exit_codes.OK
-    for path in _logs(arguments.log):
+    for path in find_logs(arguments.log):
         try:
             results.append(_judged(path, policy, threads, arguments.without))
         except LogError as error:
@@ -61,20 +60,6 @@ def _policy(name: str | None) -> Policy | None:
         return None if name is None else load_policy(name)
     except PolicyError as error:
         raise Mistake(str(error)) from error
-
-
-def _logs(names: Iterable[str]) -> list[Path]:
-    """Return the logs that are meant; a folder means those in it."""
-    paths = []
-    for name in names:
-        folder = Path(name).expanduser()
-        if not folder.is_dir():
-            paths.append(find_log(name))
-        elif found := sorted(folder.glob("*.jsonl")):
-            paths += found
-        else:
-            raise Mistake(f"there is no log in the folder {name}; logs are named .jsonl")
-    return paths
 
 
 def _judged(path: Path, policy: Policy | None, threads: tuple[BThread, ...], without: list[str]) -> WhatIf:

@@ -2,12 +2,13 @@
 
 import sys
 from argparse import Namespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agent.cli import exit_codes
 from agent.cli.archive import find_log
 from agent.cli.check import tell_evidence
 from agent.cli.loading import load_protocols
+from agent.cli.mistakes import say
 from agent.cli.screen import Screen, Tone, screen_on, visible
 from agent.cli.telling import action_of, because, command_of
 from agent.events import (
@@ -26,21 +27,57 @@ from agent.reasons import Declined, Ending, Flaw
 from bp import Refusal
 from constitution import Level, Verdict
 
+if TYPE_CHECKING:
+    from agent.lab.sidecars import KeptScore
+
 __all__ = ["execute"]
 
 
 def execute(arguments: Namespace) -> int:
     """Tell why, for each call of this id. Raises LogError for an unknown call, or a log of another program."""
     run = read_log(find_log(arguments.log))
-    screen = screen_on(sys.stdout)
+    screen = screen_on(sys.stdout, needed=True)
     if arguments.call is None:
         return _list(run, screen, as_json=arguments.json)
+    scores = _scores_afterwards(run)
     for cause in find_causes(run, arguments.call, load_protocols(arguments.protocol)):
+        said = [kept for kept in scores if (kept.line, kept.call) == (_line_of_answer(run, cause), cause.call.id)]
         if arguments.json:
-            print(dump(_as_data(cause)))
+            print(dump({**_as_data(cause), "afterwards": [_score_as_data(kept) for kept in said]}))
         else:
             _show(cause, screen)
+            for kept in said:
+                screen.labelled("", _told_afterwards(kept), "output")
     return exit_codes.OK
+
+
+def _scores_afterwards(run: RecordedRun) -> "tuple[KeptScore, ...]":
+    """Return what monitors said of the calls when the run was over, as the sidecar of the log has it."""
+    from agent.lab.sidecars import SidecarError, read_sidecar, sidecar_path
+
+    if not sidecar_path(run.path).exists():
+        return ()
+    try:
+        return read_sidecar(run.path).scores()
+    except SidecarError as error:
+        say(str(error))
+        return ()
+
+
+def _line_of_answer(run: RecordedRun, cause: Cause) -> int:
+    """Return the line of the answer that a call stands in: the last one before what happened to the call."""
+    begun = cause.story[0].number if cause.story else 0
+    answers = [n for n, record in enumerate(run.records, start=2) if record["name"] == "answer_committed"]
+    return max((line for line in answers if run.records[line - 2]["step"] < begun), default=0)
+
+
+def _told_afterwards(kept: "KeptScore") -> str:
+    value = "no legible score" if kept.value is None else f"{kept.value:.2f}"
+    return f"afterwards, {kept.by}: {value}" + (f" ({kept.rationale})" if kept.rationale else "")
+
+
+def _score_as_data(kept: "KeptScore") -> dict[str, Any]:
+    return {"monitor": kept.by, "identity": kept.identity, "value": kept.value, "rationale": kept.rationale}
 
 
 def _list(run: RecordedRun, screen: Screen, *, as_json: bool) -> int:

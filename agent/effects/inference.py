@@ -65,38 +65,59 @@ def inference_effect(
     `model` has the role "agent"; `others` are those of other roles. They see the same conversation; a note to one of
     them is the last message that it sees. A role that nobody has is never given to the agent's model.
     """
-    own = Voice(model, measured)
-
-    async def ask(requested: InferenceRequested) -> Event:
-        voice = own if requested.role == "agent" else others.get(requested.role)
-        if voice is None:
-            return InferenceFailed(requested.draft, nobody_has(requested.role))
-        messages, key = await hooks.context(context.messages()), await hooks.api_key()
-        if requested.note:
-            messages = (*messages, UserMessage(requested.note))
-        request = ModelRequest(system_prompt, messages, toolbox.schemas(), requested.role, key)
-        shown = context.tokens
-        answer_to = hooks.stream_fn if hooks.stream_fn is not None and voice is own else voice.model.answer
-        try:
-            async with coalesced(watcher if voice is own else None) as show:
-                answer = await answer_to(request, _shower(show))
-        except ModelError as error:
-            return InferenceFailed(requested.draft, str(error), error.retryable, error.retry_after)
-        check_form(answer)
-        return finished(requested.draft, voice.measured(request, answer, shown))
-
-    def finished(draft: str, answer: Answer) -> InferenceFinished:
-        calls = read_calls(answer, toolbox.categories, turn=totals.turns)
-        checked = tuple(toolbox.checked(call) for call in calls)
-        return InferenceFinished(draft, answer.message, checked, answer.stop_reason, answer.usage)
-
+    asking = _Asking(Voice(model, measured), others, toolbox, system_prompt, context, totals, watcher, hooks)
     return Effect(
         on=InferenceRequested,
-        run=ask,
+        run=asking.answer,
         outcome=(InferenceFinished, InferenceFailed),
         broken=failed,
         until=lambda _: AbortAsked | DeadlineReached,
     )
+
+
+@frozen(eq=False)
+class _Asking:
+    """Asks models, and reads what they wrote."""
+
+    own: Voice
+    others: Mapping[str, Voice]
+    toolbox: Toolbox
+    system_prompt: str
+    context: Context
+    totals: Totals
+    watcher: Watcher | None
+    hooks: HookCaller
+
+    async def answer(self, requested: InferenceRequested) -> Event:
+        """Return the draft that was asked for, or why there is none."""
+        voice = self.own if requested.role == "agent" else self.others.get(requested.role)
+        if voice is None:
+            return InferenceFailed(requested.draft, nobody_has(requested.role))
+        request, shown = await self._request(requested), self.context.tokens
+        try:
+            answer = await self._said(voice, request)
+        except ModelError as error:
+            return InferenceFailed(requested.draft, str(error), error.retryable, error.retry_after)
+        check_form(answer)
+        return self._finished(requested.draft, voice.measured(request, answer, shown))
+
+    async def _request(self, requested: InferenceRequested) -> ModelRequest:
+        messages, key = await self.hooks.context(self.context.messages()), await self.hooks.api_key()
+        if requested.note:
+            messages = (*messages, UserMessage(requested.note))
+        return ModelRequest(self.system_prompt, messages, self.toolbox.schemas(), requested.role, key)
+
+    async def _said(self, voice: Voice, request: ModelRequest) -> Answer:
+        """Have a voice answer. Of the agent's own people see what comes, and a hook may stand in for it."""
+        is_own = voice is self.own
+        stream = self.hooks.stream_fn if is_own else None
+        async with coalesced(self.watcher if is_own else None) as show:
+            return await (voice.model.answer if stream is None else stream)(request, _shower(show))
+
+    def _finished(self, draft: str, answer: Answer) -> InferenceFinished:
+        calls = read_calls(answer, self.toolbox.categories, turn=self.totals.turns)
+        checked = tuple(self.toolbox.checked(call) for call in calls)
+        return InferenceFinished(draft, answer.message, checked, answer.stop_reason, answer.usage)
 
 
 def nobody_has(role: str) -> str:

@@ -113,7 +113,7 @@ def flawed_calls_do_not_run() -> BThreadBody:
 @bthread
 def the_constitution_is_obeyed(judge: Callable[[Action], Verdict]) -> BThreadBody:
     """What `judge` denies is rejected, what it wants asked is approved only after a yes; else it has no objection."""
-    forbidden, questionable = NONE_YET, NONE_YET
+    forbidden, questionable, asked_about = NONE_YET, NONE_YET, NONE_YET
     while True:
         said = yield sync(wait_for=ActionDescribed | ApprovalAnswered | GateApproved | GateRejected)
         if isinstance(said, ActionDescribed):
@@ -122,8 +122,9 @@ def the_constitution_is_obeyed(judge: Callable[[Action], Verdict]) -> BThreadBod
                 forbidden |= {said.call}
             elif level is Level.ask:
                 questionable |= {said.call}
-        elif isinstance(said, ApprovalAnswered):
-            questionable -= {said.call} if said.yes else NONE_YET
+                asked_about |= {said.call}
+        elif isinstance(said, ApprovalAnswered):  # others may ask about it, too: each yes counts, and then each no
+            questionable = questionable - {said.call} if said.yes else questionable | (asked_about & {said.call})
         else:
             objects = said.call in forbidden | questionable
             if isinstance(said, GateApproved):
@@ -133,6 +134,7 @@ def the_constitution_is_obeyed(judge: Callable[[Action], Verdict]) -> BThreadBod
                 blamed = any(refusal.bthread == "by_constitution" for refusal in said.refusals)
                 assert objects or not blamed, f"{said.call.id} is rejected by a constitution that allows it"
             forbidden, questionable = forbidden - {said.call}, questionable - {said.call}
+            asked_about -= {said.call}
 
 
 @bthread

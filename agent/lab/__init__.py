@@ -10,6 +10,7 @@ A protocol is a b-thread over drafts, calls and scores; to compose protocols is 
 - `protocols/`: the protocols that ship. `invariants/`: what each is there for. `verification`: each checked, and pairs
 - `deployment/`: what spans episodes: audits over many of them, and what a catch leads to
 - `measures/`: what is measured, as pure functions of scores and outcomes
+- `sidecars/`: scores and audits of finished logs, beside them
 - `isolation/`: where episodes run, so that nothing gets out
 - `settings/`: tasks, side tasks, and policies that pursue them
 - `experiments/`: episodes of settings under protocols, by the thousand, and what they come to

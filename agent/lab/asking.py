@@ -7,10 +7,15 @@ run, and the same question of others: so an answer is always about the moment in
 from collections.abc import Callable
 from typing import Any
 
+from agent.calls import ToolCall
 from agent.events import (
     AnswerCommitted,
+    ApprovalAnswered,
+    ApprovalAsked,
     DraftsRefused,
     DraftsSettled,
+    GateApproved,
+    GateRejected,
     InferenceFailed,
     InferenceFinished,
     InferenceRequested,
@@ -29,14 +34,16 @@ from agent.questions import (
     ScoreRequested,
     Subject,
 )
-from agent.reasons import Ending
+from agent.reasons import Declined, Ending
 from agent.threads.drafts import OWN
 from bp import NONE, BThreadBody, Event, Refusals, contains, sync, where
+from constitution import Verdict
 
 __all__ = [
     "NEXT_TURN",
     "TRUSTED",
     "TURN_OVER",
+    "allowed_by_person",
     "another_draft",
     "audited",
     "commitment",
@@ -150,3 +157,18 @@ def commitment(draft: Any) -> Any:
 def ending_or(because: object, found: object) -> object:
     """Return the reason for which a draft is refused: the ending that kept another one from being asked for, if any."""
     return found if isinstance(found, Ending) else because
+
+
+def allowed_by_person(call: ToolCall, verdict: Verdict) -> BThreadBody:
+    """Hold one call until a person has said yes; refuse it otherwise. `verdict` says what they are asked, and why."""
+    approval, decided = where(GateApproved, call=call), where((GateApproved, GateRejected), call=call)
+    question, answered = ApprovalAsked(call, verdict.explanation), where(ApprovalAnswered, call=call)
+    others = where(ApprovalAsked, call=call)
+    said = yield sync(request=question, block=approval, wait_for=decided)
+    if said != question:
+        return
+    said = yield sync(wait_for=answered | decided, block=[approval, others, RunEnded])
+    if not isinstance(said, ApprovalAnswered):
+        yield sync(wait_for=answered, block=[others, RunEnded])
+    elif not said.yes:
+        yield sync(refuse=approval, because=Declined(verdict, said.text, said.present), wait_for=decided)

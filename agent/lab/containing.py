@@ -5,7 +5,7 @@ from agent.questions import Contained, Subject
 from agent.reasons import Ending
 from bp import BThreadBody, sync, where
 
-__all__ = ["contain"]
+__all__ = ["COMPLETED", "EVERYTHING", "contain"]
 
 EVERYTHING = InferenceRequested | ProposedAction | ApprovalAsked | GateApproved | ToolStarted
 COMPLETED = where(RunEnded, status="completed")

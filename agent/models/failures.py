@@ -78,6 +78,7 @@ def describe_status(status: int, page: str, retry_after: str | None, url: str) -
         f"{url} answered {status}: {reason}{cure}",
         retryable=is_passing(status),
         retry_after=parse_retry_after(retry_after, datetime.now(UTC)),
+        status=status,
     )
 
 

@@ -52,13 +52,16 @@ class ModelError(AgentError):
     """The model gave no answer. The message is one sentence with the cure.
 
     `retryable` says whether asking again may help; `retry_after` is how long to wait before that, in seconds, where
-    the provider named a time (0 to 120).
+    the provider named a time (0 to 120). `status` is the status of HTTP that a server refused with.
     """
 
-    def __init__(self, message: str, *, retryable: bool = False, retry_after: float | None = None) -> None:
+    def __init__(
+        self, message: str, *, retryable: bool = False, retry_after: float | None = None, status: int | None = None
+    ) -> None:
         super().__init__(message)
         self.retryable = retryable
         self.retry_after = retry_after
+        self.status = status
 
 
 class Model(Protocol):

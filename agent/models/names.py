@@ -21,6 +21,8 @@ def model_from_name(name: str, environ: Mapping[str, str], *, api: Api = "chat")
     name = name.strip()
     if not name:
         raise ModelError("no model is named; give one, such as gpt-5-mini, http://127.0.0.1:8080/v1 or script:FILE")
+    if name == "script:":
+        raise ModelError("'script:' names no file; write script:FILE.yaml")
     if name.startswith("script:"):
         return load_script(name.removeprefix("script:"))
     if "://" in name:

@@ -59,5 +59,8 @@ td.refused { font-weight: 700; }
 .legend { display: flex; flex-wrap: wrap; gap: 2px 18px; margin: 0 0 12px; font-size: 12px; color: var(--soft); }
 @media (max-width: 1000px) { main { grid-template-columns: minmax(0, 1fr); }
   .steps { border-left: 0; border-top: 1px solid var(--line); } }
+@media (max-width: 600px) { header, main > section { padding-left: 14px; padding-right: 14px; }
+  td.event { min-width: 0; padding: 2px 2px; } td.number { padding: 2px; width: 24px; }
+  summary, details ul, details pre { max-width: 52vw; } th.lane { width: 18px; } }
 @media print { thead th { position: static; } .conversation pre { max-height: none; } .steps { overflow: visible; } }
 """

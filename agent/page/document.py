@@ -16,15 +16,15 @@ from bp import BThread
 __all__ = ["render_page"]
 
 
-def render_page(run: RecordedRun, threads: Sequence[BThread] = ()) -> str:
+def render_page(run: RecordedRun, threads: Sequence[BThread] = (), afterwards: Sequence[tuple[str, str]] = ()) -> str:
     """Return the page of a run, one HTML document that asks for nothing from anywhere and runs no script.
 
     threads: the b-threads that the run had beside its preset's, for what they heard and held; without them the page
-    says that it does not know.
+    says that it does not know. afterwards: who said what of the run when it was over.
     """
     watched = watch(run, threads)
     title = _title(run)
-    body = element("body", _header(run, watched, title), _main(run, watched))
+    body = element("body", _header(run, watched, title, afterwards), _main(run, watched))
     return as_html(element("html", _head(title), body, lang="en"))
 
 
@@ -50,7 +50,7 @@ def _meta(name: str, content: str) -> Element:
     return element("meta", {"name": name, "content": content})
 
 
-def _header(run: RecordedRun, watched: Watched, title: str) -> Element:
+def _header(run: RecordedRun, watched: Watched, title: str, afterwards: Sequence[tuple[str, str]]) -> Element:
     status, words = _ending(run)
     rows: tuple[tuple[str, Element | str], ...] = (
         ("ended", element("b", words, class_=status)),
@@ -60,6 +60,7 @@ def _header(run: RecordedRun, watched: Watched, title: str) -> Element:
         ("begun", str(run.header.get("begun"))),
         *_counts(run),
         ("log", run.path.name),
+        *((f"{who}, afterwards", said) for who, said in afterwards),
     )
     listed = element("dl", *[element("div", element("dt", name), element("dd", value)) for name, value in rows])
     problems = [watched.problem, "the last line of the log is torn" if run.torn else None]

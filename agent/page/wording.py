@@ -44,7 +44,15 @@ def counted(number: int, thing: str) -> str:
 
 
 def summary_of(record: Mapping[str, Any]) -> str:
-    """Return what tells a record from others of its kind: its call, its status, or its text, cut to a line."""
+    """Return what tells a record from others of its kind: its call, its status, or its text, cut to a line; and who
+    refused what was wanted instead.
+    """
+    refusers = dict.fromkeys(refusal["bthread"] for refusal in record.get("refusals") or ())
+    by = f"✕ {', '.join(refusers)}" if refusers else ""
+    return _cut(f"{_own_summary(record)} {by}".strip())
+
+
+def _own_summary(record: Mapping[str, Any]) -> str:
     data = record["data"]
     call = data.get("call")
     if isinstance(call, Mapping):

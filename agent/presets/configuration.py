@@ -7,6 +7,8 @@ options:
 security:                       # as in ~/.agent/config.yaml (S0 6.4)
   allowed_paths: [~/.agent/workspace, /tmp/agent]
   denied_paths: [~/.ssh]
+mcp:                            # servers whose tools the command offers too, each a command line
+  - npx -y some-server
 """
 
 import os
@@ -25,18 +27,19 @@ from agent.presets.types import alternatives, expected, fits
 
 __all__ = ["Configuration", "preset_from_file", "read_configuration", "save_options"]
 
-KEYS = ("preset", "options", "security", "tools")  # tools: declared ones, as in tools.yaml
+KEYS = ("preset", "options", "security", "tools", "mcp")  # tools: declared ones, as in tools.yaml
 PATHS = ("allowed_paths", "denied_paths")
 OPTIONS = {field.name: field.type for field in fields(Preset) if field.name != "name"}
 
 
 @frozen
 class Configuration:
-    """What a file says: the name of a preset, if it names one, the values of options with their places, and tools."""
+    """What a file says: a preset, if it names one, options with their places, tools, and commands of MCP servers."""
 
     preset: str | None = None
     options: tuple[tuple[str, Node], ...] = ()
     declares_tools: bool = False
+    servers: tuple[str, ...] = ()
 
     def applied(self, preset: Preset) -> Preset:
         """Return `preset` with the options of the file. Raises OptionError."""
@@ -67,7 +70,9 @@ def read_configuration(path: str | os.PathLike[str]) -> Configuration:
             return Configuration()
         root.mapping(*KEYS)
         options = (*_paths(root.get("security")), *_options(root))
-        return Configuration(_preset(root.get("preset")), options, root.get("tools") is not None)
+        declares, servers = root.get("tools") is not None, root.get("mcp")
+        rows = () if servers is None else tuple(item.text() for item in servers.items())
+        return Configuration(_preset(root.get("preset")), options, declares, rows)
     except NodeError as error:
         raise OptionError(str(error)) from error
     except RecursionError as error:

@@ -37,6 +37,7 @@ def objection(call: ToolCall, verdict: Verdict) -> BThreadBody:
     """
     approval = where(GateApproved, call=call)
     decided = where((GateApproved, GateRejected), call=call)
+    others = where(ApprovalAsked, call=call)  # a person is asked about a call by one after the other
     because: Verdict | Declined = verdict
     if verdict.level is Level.ask:
         said = yield sync(
@@ -48,9 +49,9 @@ def objection(call: ToolCall, verdict: Verdict) -> BThreadBody:
         if not isinstance(said, ApprovalAsked):
             return  # somebody else has refused it meanwhile
         answered = where(ApprovalAnswered, call=call)
-        said = yield sync(wait_for=answered | decided, block=approval | RunEnded)
+        said = yield sync(wait_for=answered | decided, block=approval | others | RunEnded)
         if isinstance(said, GateRejected):  # the question is withdrawn; the call is over when that has been heard
-            yield sync(wait_for=answered, block=where(CallAnswered, call=call.id))
+            yield sync(wait_for=answered, block=where(CallAnswered, call=call.id) | others)
             return
         if said.yes:
             return

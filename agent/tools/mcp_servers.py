@@ -14,6 +14,8 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
+import anyio
+
 from agent.calls import Category, ToolResult
 from agent.messages import Image
 from agent.tools.definition import Tool, ToolContext
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["mcp_tools"]
 
+_LONGEST_BEGINNING = 30.0  # seconds until a server has said what tools it has
 _OUTPUT_LIMIT = 200 * 1024  # bytes
 _MOST_PAGES = 100  # of a list of tools
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
@@ -46,8 +49,8 @@ async def mcp_tools(
     """Start an MCP server and give its tools while the block lasts; the server ends with it.
 
     The server sees the allowed variables and `env`. `prefix` stands before the names of its tools, `categories` is by
-    their own names. `timeout` is in seconds, for each call. Raises CannotStart and ToolError, and ExceptionGroups of
-    these from within the client.
+    their own names. `timeout` is in seconds, for each call. Raises CannotStart, ToolError, TimeoutError for a server
+    that does not say what tools it has, and ExceptionGroups of these from within the client.
     """
     try:
         from mcp import ClientSession, StdioServerParameters, stdio_client
@@ -57,15 +60,15 @@ async def mcp_tools(
     with open(os.devnull, "w") as silence:
         try:
             async with stdio_client(server, errlog=silence) as streams, ClientSession(*streams) as session:
-                await session.initialize()
-                yield tuple(
-                    [
+                with anyio.fail_after(_LONGEST_BEGINNING):
+                    await session.initialize()
+                    tools = [
                         _as_tool(
                             listed, session, prefix, (categories or {}).get(listed.name, "write"), timeout, command[0]
                         )
                         async for listed in _listed(session)
                     ]
-                )
+                yield tuple(tools)
         except FileNotFoundError as error:
             raise CannotStart(f"cannot start {command[0]!r}: no such program on PATH") from error
 

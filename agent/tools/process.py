@@ -74,30 +74,41 @@ async def run_process(
     """
     child = start_child(argv, cwd=cwd, env=env, stdin=stdin, pass_fds=pass_fds, separate=errors is not None)
     collectors = [HeadAndTail(output_limit) if output is None else output, *([] if errors is None else [errors])]
-    pipes = [child.pipe, *([] if child.error_pipe is None else [child.error_pipe])]
-    shown = _Shown(progress)
-    listeners = [_Listener(pipe, kept, shown) for pipe, kept in zip(pipes, collectors, strict=True)]
     try:
-        async with anyio.create_task_group() as group:
-            for listener in listeners:
-                group.start_soon(listener.listen)
-            group.start_soon(shown.show_now_and_then)
-            timed_out = await _end_in_time(child, timeout)
-            survivors = await _settle(child, listeners)
-            group.cancel_scope.cancel()
-        for listener in listeners:
-            listener.take()
-        shown.show()
-        survivors += child.end_orphans()
+        timed_out, survivors = await _attended(child, collectors, timeout, _Shown(progress))
     except BaseException:
-        with anyio.CancelScope(shield=True):
-            await child.end(CANCELLED_GRACE)
-            await child.with_holders().end(0)
-            child.end_orphans()
+        await _end_at_once(child)
         raise
     finally:
         child.close()
     return _finished(child, collectors, timed_out, survivors)
+
+
+async def _attended(
+    child: Child, collectors: Sequence[Collector], timeout: float | None, shown: "_Shown"
+) -> tuple[bool, int]:
+    """Take a command's output until it is over; return whether its time was up, and how many processes it left."""
+    pipes = [child.pipe, *([] if child.error_pipe is None else [child.error_pipe])]
+    listeners = [_Listener(pipe, kept, shown) for pipe, kept in zip(pipes, collectors, strict=True)]
+    async with anyio.create_task_group() as group:
+        for listener in listeners:
+            group.start_soon(listener.listen)
+        group.start_soon(shown.show_now_and_then)
+        timed_out = await _end_in_time(child, timeout)
+        survivors = await _settle(child, listeners)
+        group.cancel_scope.cancel()
+    for listener in listeners:
+        listener.take()
+    shown.show()
+    return timed_out, survivors + child.end_orphans()
+
+
+async def _end_at_once(child: Child) -> None:
+    """End a command whose call is over, and all that it started."""
+    with anyio.CancelScope(shield=True):
+        await child.end(CANCELLED_GRACE)
+        await child.with_holders().end(0)
+        child.end_orphans()
 
 
 @frozen(eq=False)

@@ -59,8 +59,16 @@ DETAILS: dict[type[Event], Callable[[Any], tuple[str, ...]]] = {
 }
 
 
+OF_EPISODES = ("role", "outcome", "verdict")
+"""What distinguishes events about an episode of a deployment, besides its number."""
+
+
 def _details(event: Event) -> tuple[str, ...]:
-    return DETAILS[type(event)](event) if type(event) in DETAILS else ()
+    if type(event) in DETAILS:
+        return DETAILS[type(event)](event)
+    episode = getattr(event, "episode", getattr(getattr(event, "subject", None), "episode", None))
+    told = (getattr(event, name, "") for name in OF_EPISODES)
+    return () if episode is None else (str(episode), *filter(None, told))
 
 
 def _answer(event: Any) -> str:

@@ -1,206 +1,21 @@
-"""Programs of everyday development: version control, packages, containers, build tools."""
+"""Programs of everyday development: build tools, test runners, migrations."""
 
 from constitution.effects import Effect
 from constitution.programs.program import Does, Program
 
 __all__ = ["DEVELOPMENT"]
 
-LOSES = "throw away work that is not committed"
-REWRITES = "rewrite or delete history"
-
-MAIN = r"^([^:]*:)?(refs/heads/)?(main|master|trunk|develop|prod|production|release[-/\w.]*)$"
-ADDRESS = r"^(https?://|git\+|git://|ssh://|git@|github:|gitlab:|bitbucket:|gist:)"
-LEASE = "--force-with-lease"
-OVERWRITES_MAIN = "overwrite or delete the main branch for everybody"
-
 DEVELOPMENT = (
     Program(
-        "git push",
-        [
-            Does(
-                Effect.SHARED_HISTORY_LOSS,
-                given="-f --force --force-with-lease --force-if-includes --mirror -d --delete --prune",
-                says="overwrite or delete what others see",
-            ),
-            Does(
-                Effect.MAIN_HISTORY_LOSS, given="-f --force -d --delete", words=MAIN, unless=LEASE, says=OVERWRITES_MAIN
-            ),
-            Does(Effect.MAIN_HISTORY_LOSS, words=rf"^[+:]{MAIN[1:]}", unless=LEASE, says=OVERWRITES_MAIN),
-            Does(Effect.MAIN_HISTORY_LOSS, given="--mirror", unless=LEASE, says=OVERWRITES_MAIN),
-            Does(Effect.SHARED_HISTORY_LOSS, words=r"^[+:]", says="overwrite or delete what others see"),
-        ],
-        takes="-o --push-option --repo --receive-pack",
-        unless="-n --dry-run",
-    ),
-    Program("git reset", [Does(Effect.HISTORY_LOSS, given="--hard --merge --keep", says=LOSES)]),
-    Program(
-        "git clean",
-        [Does(Effect.HISTORY_LOSS, given="-f --force -x -X -d", says="delete files that are not tracked")],
-        takes="-e --exclude",
-        unless="-n --dry-run",
-    ),
-    Program(
-        "git checkout",
-        [
-            Does(Effect.HISTORY_LOSS, given="-f --force", says=LOSES),
-            Does(Effect.HISTORY_LOSS, words=r"^(\.|:/|\*)$", says=LOSES),
-        ],
-        takes="-b -B --orphan",
-    ),
-    Program(
-        "git restore",
-        [
-            Does(Effect.HISTORY_LOSS, words=r"^(\.|:/|\*)$", unless="--staged -S", says=LOSES),
-            Does(Effect.HISTORY_LOSS, words=r"^(\.|:/|\*)$", given="--worktree -W", says=LOSES),
-        ],
-        takes="-s --source",
-    ),
-    Program(
-        "git switch",
-        [Does(Effect.HISTORY_LOSS, given="-f --force --discard-changes -C --force-create", says=LOSES)],
-        takes="-c -C",
-    ),
-    Program(
-        "git branch",
-        [
-            Does(Effect.HISTORY_LOSS, given="-D", says=REWRITES),
-            Does(Effect.HISTORY_LOSS, given="-f --force", says=REWRITES),
-        ],
-        takes="-u --set-upstream-to --contains --merged --format --sort",
-    ),
-    Program("git tag", [Does(Effect.HISTORY_LOSS, given="-d --delete -f --force", says=REWRITES)], takes="-m -F -u"),
-    Program(
-        "git stash",
-        [Does(Effect.HISTORY_LOSS, words=r"^(drop|clear)$", says="throw away stashed work")],
-        takes="-m --message",
-    ),
-    Program("git reflog", [Does(Effect.HISTORY_LOSS, words=r"^(expire|delete)$", says=REWRITES)]),
-    Program(
-        "git filter-branch|git filter-repo|git update-ref|git replace|git prune|git symbolic-ref",
-        [Does(Effect.HISTORY_LOSS, says=REWRITES)],
-        takes="--path --msg-filter --tree-filter --index-filter --env-filter --commit-filter",
-        runs="--msg-filter --tree-filter --index-filter --env-filter --commit-filter",
-    ),
-    Program("git gc", [Does(Effect.HISTORY_LOSS, given="--prune", says=REWRITES)]),
-    Program("git rebase", [], takes="-x --exec --onto -s -X", runs="-x --exec"),
-    Program("git difftool|git mergetool", [], takes="-x --extcmd -t --tool", runs="-x --extcmd"),
-    Program("git grep", [], takes="-O --open-files-in-pager -e -f -A -B -C", runs="-O --open-files-in-pager"),
-    Program("git rm", [Does(Effect.DELETE, "operands", unless="--cached -n --dry-run")]),
-    Program("git clone|git fetch|git pull", [Does(Effect.RISKY_CODE, words="^ext::", says="start another program")]),
-    Program("git mv", []),
-    Program("git worktree", [Does(Effect.HISTORY_LOSS, words="^remove$", given="-f --force", says=LOSES)]),
-    Program("git submodule", [Does(Effect.HISTORY_LOSS, words="^deinit$", given="-f --force --all", says=LOSES)]),
-    Program(
-        "git config",
-        [
-            Does(
-                Effect.CONFIGURE_TOOL,
-                words=r"(?i)^(core\.(hookspath|pager|editor|sshcommand|fsmonitor|askpass)|alias\..*|credential\..*"
-                r"|filter\..*|diff\..*\.(command|textconv)|include.*|url\..*|http\.sslverify|init\.templatedir|protocol\..*|sequence\.editor"
-                r"|merge\..*\.driver|gpg\..*program|uploadpack\..*)$",
-                unless="--get --get-all -l --list --get-regexp --unset",
-                says="make git run something else",
-            )
-        ],
-        takes="-f --file --type",
-    ),
-    Program(
-        "git remote", [Does(Effect.CONFIGURE_TOOL, words=r"^(set-url|remove|rm)$", says="change where git pushes to")]
-    ),
-    Program("git archive", [Does(Effect.WRITE, "-o --output")], takes="-o --output --format --prefix --remote"),
-    Program(
-        "git clone", [Does(Effect.WRITE, "rest")], takes="-b --branch --depth -o --origin -c --config --reference -j"
-    ),
-    Program(
-        "git",
-        [
-            Does(
-                Effect.CONFIGURE_TOOL,
-                given="-c --config-env",
-                values=r"(?i)^(core\.(hookspath|pager|editor|sshcommand|fsmonitor"
-                r"|askpass)|alias\..*|credential\..*|diff\..*|filter\..*|protocol\..*)=",
-                says="make git run something else",
-            )
-        ],
-        takes="-C -c --git-dir --work-tree --namespace --exec-path --config-env",
-    ),
-    Program(
-        "hg|svn|jj|bzr|fossil",
-        [
-            Does(
-                Effect.HISTORY_LOSS,
-                words=r"^(strip|purge|revert|abandon|rollback|histedit|obliterate|delete)$",
-                says=LOSES,
-            )
-        ],
-    ),
-    Program(
-        "npm|pnpm|yarn|bun",
-        [
-            Does(
-                Effect.PUBLISH,
-                words=r"^(publish|unpublish|deprecate|owner|token|adduser|login|dist-tag)$",
-                unless="--dry-run",
-                says="change what is published",
-            ),
-            Does(
-                Effect.FOREIGN_PACKAGES,
-                given="-g --global",
-                words=r"^(i|install|add|uninstall|remove|update|link)$",
-                says="change packages for the whole machine",
-            ),
-            Does(Effect.FOREIGN_PACKAGES, words=r"^(https?://|git\+|git://|ssh://)", says="install from an address"),
-            Does(Effect.FOREIGN_PACKAGES, given="--registry", says="install from an address"),
-        ],
-        takes="--prefix --registry -w --workspace -C --filter --cwd --tag",
-    ),
-    Program(
-        "pip|pip3|uv pip|pipx|conda|mamba",
-        [
-            Does(
-                Effect.FOREIGN_PACKAGES, words=r"^(https?://|git\+|git://|ssh://|svn\+)", says="install from an address"
-            ),
-            Does(
-                Effect.FOREIGN_PACKAGES,
-                given="-i --index-url --extra-index-url --trusted-host --break-system-packages -f --find-links",
-                says="install from an address or over the system's packages",
-            ),
-            Does(Effect.WRITE, "-t --target --prefix --root"),
-        ],
-        takes="-r --requirement -c --constraint -i --index-url --extra-index-url -t --target --trusted-host -f "
-        "--find-links -n --name --prefix --root",
-    ),
-    Program(
-        "twine|gem push|cargo publish|cargo yank|cargo login|poetry publish|uv publish|hatch publish|flit "
-        "publish|mvn deploy|docker push"
-        "|docker login|podman push|helm push|vsce publish|npm-publish|goreleaser",
-        [Does(Effect.PUBLISH, unless="--dry-run -n", says="publish")],
-    ),
-    Program(
-        "cargo install",
-        [Does(Effect.FOREIGN_PACKAGES, given="--git --registry --index", says="install from an address")],
-    ),
-    Program(
-        "npx|npm exec|npm x|pnpm dlx|yarn dlx|bunx|bun x|pipx run|uvx|deno run|go run|npm create|npm init",
-        [
-            Does(Effect.RUN_FETCHED_CODE, words=ADDRESS, says="run a program from an address"),
-            Does(
-                Effect.RUN_FETCHED_CODE,
-                given="-p --package --from --with --spec",
-                values=ADDRESS,
-                says="run a program from an address",
-            ),
-        ],
-        takes="-p --package --from --with --spec -c --call",
-    ),
-    Program("go install|go get|gem install", []),
-    Program(
-        "rails|rake|artisan|prisma|sequelize|knex|alembic|mix|typeorm|sequelize-cli|drizzle-kit",
+        "rails|rake|artisan|prisma|sequelize|knex|alembic|mix|typeorm|sequelize-cli|drizzle-kit|flyway"
+        "|liquibase|dbmate|goose"
+        "|migrate|atlas|sqitch|diesel|sea-orm-cli|sqlx|sqlx-cli|django-admin|ecto",
         [
             Does(
                 Effect.DATABASE_RESET,
-                words=r"^(db:(drop|reset|purge|wipe|schema:load)|migrate:(fresh|reset|refresh)|db:wipe|reset|ecto\.(drop|reset)"
-                r"|schema:drop|drop|downgrade)$",
+                words=r"^(db:(drop|reset|purge|wipe|schema:load)|migrate:(fresh|reset|refresh)|db:wipe|reset"
+                r"|ecto\.(drop|reset)"
+                r"|schema:drop|drop|drop-all|downgrade|down|clean|revert|flush|redo)$",
                 says="empty a database",
             )
         ],
@@ -217,57 +32,10 @@ DEVELOPMENT = (
         ],
     ),
     Program(
-        "|".join(
-            f"{engine}{part}{verb}"
-            for engine in ("docker", "podman", "nerdctl")
-            for part in (" ", " container ", " image ", " volume ", " network ", " system ", " builder ", " buildx ")
-            for verb in ("rm", "rmi", "prune", "kill", "remove")
-        ),
-        [Does(Effect.CONTAINER_LOSS, says="delete containers, images or volumes")],
-    ),
-    Program(
-        "docker compose|docker-compose|podman-compose|podman compose",
-        [
-            Does(
-                Effect.CONTAINER_LOSS, words=r"^(down|rm)$", given="-v --volumes --rmi", says="delete volumes or images"
-            )
-        ],
-        takes="-p --project-name --profile -f --file --env-file",
-    ),
-    Program(
-        "docker|podman|nerdctl|buildah|docker-compose",
-        [],
-        takes="-f --file -H --host -c --context -p --project-name --profile --filter --format",
-    ),
-    Program(
-        "docker run|docker create|docker exec|podman run|podman exec|podman create|nerdctl run|docker container run"
-        "|docker compose run|docker-compose run|docker compose exec|docker-compose exec",
-        [
-            Does(
-                Effect.CONTAINER_ESCAPE,
-                given="--privileged --cap-add --device --security-opt",
-                says="give a container the machine",
-            ),
-            Does(
-                Effect.CONTAINER_ESCAPE,
-                given="-v --volume --mount",
-                says="give a container the machine",
-                values=r"(^|src=|source=)(/|/(etc|root|home|var|usr|boot|proc|sys|dev)(/[^:,]*)?|~)(:|,|$)",
-            ),
-            Does(
-                Effect.CONTAINER_ESCAPE,
-                given="--pid --net --network --ipc --userns",
-                values="^host$",
-                says="give a container the machine",
-            ),
-        ],
-        takes="-v --volume --mount -e --env -w --workdir -u --user -p --publish --name --network --net --pid "
-        "--ipc --userns "
-        "--entrypoint --env-file -l --label --platform --cpus -m --memory --gpus --cap-add --device --security-opt",
-    ),
-    Program(
-        "make|gmake|ninja|cmake|bazel|gradle|gradlew|mvn|ant|just|task|rake|tox|nox|meson|scons|msbuild|cargo|rustc|rustup|go"
-        "|gofmt|gcc|g++|cc|c++|clang|clang++|ld|as|javac|tsc|esbuild|vite|webpack|rollup|swc|babel|dotnet|swift|xcodebuild"
+        "make|gmake|ninja|cmake|bazel|gradle|gradlew|mvn|ant|just|task|rake|tox|nox|meson|scons|msbuild|cargo"
+        "|rustc|rustup|go"
+        "|gofmt|gcc|g++|cc|c++|clang|clang++|ld|as|javac|tsc|esbuild|vite|webpack|rollup|swc|babel|dotnet"
+        "|swift|xcodebuild"
         "|flutter|dart|mix|elixirc|ghc|cabal|stack|sbt|lein|zig|nim|crystal|bundle|gem|composer|poetry|pdm|hatch|uv|rye"
         "|pipenv|virtualenv|turbo|nx|lerna|deno|protoc|buf|sam|ocamlfind|dune|opam|kotlinc|scalac|nvcc|configure",
         [Does(Effect.WRITE, "-o --output"), Does(Effect.READ, "-C --directory -f --file")],
@@ -275,11 +43,16 @@ DEVELOPMENT = (
         "-m -k --build",
     ),
     Program(
-        "pytest|py.test|unittest|mypy|pyright|ruff|black|isort|flake8|pylint|bandit|coverage|pre-commit|eslint|prettier|jest|vitest"
-        "|mocha|playwright|cypress|rspec|rubocop|phpunit|ctest|golangci-lint|clippy|rustfmt|shellcheck|shfmt|clang-format"
-        "|clang-tidy|cppcheck|valgrind|gdb|lldb|perf|hyperfine|sphinx-build|mkdocs|pandoc|pdflatex|latexmk|doxygen|dot|convert"
-        "|magick|ffmpeg|ffprobe|identify|codespell|yamllint|hadolint|actionlint|stylelint|biome|ava|tap|c8|nyc|tsx|ts-node"
-        "|alembic|django-admin|flask|uvicorn|gunicorn|celery|jupyter|ipython|streamlit|nodemon|pm2|serve|locust|mutmut|vulture",
+        "pytest|py.test|unittest|mypy|pyright|ruff|black|isort|flake8|pylint|bandit|coverage|pre-commit|eslint"
+        "|prettier|jest|vitest"
+        "|mocha|playwright|cypress|rspec|rubocop|phpunit|ctest|golangci-lint|clippy|rustfmt|shellcheck|shfmt"
+        "|clang-format"
+        "|clang-tidy|cppcheck|valgrind|gdb|lldb|perf|hyperfine|sphinx-build|mkdocs|pandoc|pdflatex|latexmk"
+        "|doxygen|dot|convert"
+        "|magick|ffmpeg|ffprobe|identify|codespell|yamllint|hadolint|actionlint|stylelint|biome|ava|tap|c8|nyc"
+        "|tsx|ts-node"
+        "|alembic|django-admin|flask|uvicorn|gunicorn|celery|jupyter|ipython|streamlit|nodemon|pm2|serve"
+        "|locust|mutmut|vulture",
         [Does(Effect.WRITE, "-o --output --basetemp --junitxml"), Does(Effect.READ, "-c --config --rootdir")],
         takes="-o --output -k -m -n -p -c --config --rootdir --basetemp --junitxml --cov -W --maxfail --tb -i -e -x -t",
     ),

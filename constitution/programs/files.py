@@ -9,7 +9,8 @@ RECURSIVE = "-r -R --recursive"
 READERS = (
     "cat|tac|nl|head|tail|less|more|wc|sort|uniq|cut|paste|join|comm|column|fold|fmt|expand|unexpand|rev|od|xxd|hexdump"
     "|strings|file|stat|md5sum|sha1sum|sha256sum|sha512sum|b2sum|cksum|diff|cmp|diff3|sdiff|colordiff|base64|base32|bat"
-    "|zcat|bzcat|xzcat|zless|iconv|look|pr|tsort|csplit|jq|xmllint|view|source-highlight|pygmentize|glow|batcat|shasum|md5"
+    "|zcat|bzcat|xzcat|zless|iconv|look|pr|tsort|csplit|jq|xmllint|view|source-highlight|pygmentize|glow"
+    "|batcat|shasum|md5"
 )
 
 FILES = (
@@ -57,6 +58,32 @@ FILES = (
             Does(Effect.DELETE, "operands", unless=RECURSIVE),
         ],
     ),
+    Program(
+        "gio|trash-put|gvfs-trash|kioclient5",
+        [
+            Does(
+                Effect.DELETE_TREE,
+                "rest",
+                words="^(trash|remove|rm)$",
+                match=("gio trash ~/work",),
+                not_match=("gio info x",),
+            )
+        ],
+    ),
+    Program(
+        "openssl|age|ccrypt|gocryptfs",
+        [
+            Does(
+                Effect.READ,
+                "-in -inkey -i",
+                match=("openssl rsa -in ~/.ssh/id_rsa",),
+                not_match=("openssl rand -hex 8",),
+            ),
+            Does(Effect.WRITE, "-out -o", match=("openssl rand -out ~/x 8",), not_match=("openssl rand -out x 8",)),
+        ],
+        takes="-in -out -inkey -i -o -k -pass -keyout",
+        long_style=True,
+    ),
     Program("rimraf|srm", [Does(Effect.DELETE_TREE, "operands", says="delete {path} recursively")]),
     Program("rmdir", [Does(Effect.DELETE, "operands")]),
     Program(
@@ -64,7 +91,22 @@ FILES = (
         [Does(Effect.DELETE, "operands", says="destroy the content of {path}")],
         takes="-n -s --iterations --size --random-source",
     ),
-    Program("truncate", [Does(Effect.WRITE, "operands", says="cut {path}")], takes="-s -r --size --reference"),
+    Program(
+        "truncate",
+        [
+            Does(Effect.WRITE, "operands", says="cut {path}"),
+            Does(
+                Effect.DELETE,
+                "operands",
+                given="-s --size",
+                values="^0$",
+                says="empty {path}",
+                match=("truncate -s 0 ~/x.db",),
+                not_match=("truncate -s 0 x.log",),
+            ),
+        ],
+        takes="-s -r --size --reference",
+    ),
     Program("fallocate", [Does(Effect.WRITE, "operands")], takes="-l -o --length --offset"),
     Program(
         "mv|gmv",
@@ -120,12 +162,12 @@ FILES = (
     Program(
         "tar|gtar|bsdtar",
         [
-            Does(Effect.WRITE, "-C --directory"),
+            Does(Effect.WRITE, "-C --directory", unless="-c --create -r -u -t --list"),
             Does(Effect.WRITE, "-f --file", given="-c --create -r -u --append"),
             Does(Effect.READ, "operands", given="-c --create -r -u --append"),
             Does(Effect.READ_TREE, "operands", given="-c --create -r -u --append"),
             Does(Effect.READ, "-f --file", unless="-c --create"),
-            Does(Effect.DELETE, "operands", given="--remove-files"),
+            Does(Effect.DELETE_TREE, "operands", given="--remove-files"),
             Does(Effect.RISKY_CODE, given="--to-command --checkpoint-action", says="start another program as it goes"),
             Does(Effect.WRITE, "", given="-P --absolute-names", says="unpack to absolute paths"),
         ],
@@ -144,6 +186,40 @@ FILES = (
         runs="-TT --unzip-command",
     ),
     Program(
+        "zip",
+        takes="-TT --unzip-command",
+        runs="-TT --unzip-command",
+        long_style=True,
+        match=("zip x.zip y -T -TT 'rm -rf ~ #'",),
+        not_match=("zip -r x.zip y",),
+    ),
+    Program(
+        "zip",
+        [
+            Does(Effect.DELETE, "rest", given="-m --move", unless="-r", match=("zip -m x.zip ~/a",)),
+            Does(
+                Effect.DELETE_TREE,
+                "rest",
+                given="-m --move",
+                match=("zip -rm x.zip ~/docs",),
+                not_match=("zip -r x.zip y",),
+            ),
+        ],
+    ),
+    Program(
+        "7z|7za|7zz|rar",
+        [
+            Does(
+                Effect.DELETE_TREE,
+                "operands",
+                given="-sdel -df -dr",
+                match=("7z a -sdel x.7z ~/docs",),
+                not_match=("7z a x.7z y",),
+            )
+        ],
+        long_style=True,
+    ),
+    Program(
         "zip|7z|7za", [Does(Effect.READ_TREE, "rest", given="-r --recurse-paths")], takes="-x -i -TT --unzip-command"
     ),
     Program("split", [], takes="--filter -b -l -n -a -C", runs="--filter"),
@@ -154,7 +230,8 @@ FILES = (
         [
             Does(
                 Effect.OPEN_TO_ALL,
-                words=r"^(0?[0-7]?777|0?[0-7]?666|a?\+rwx|[ugo]*[ao][ugoa]*[+=][rwxXst]*w[rwxXst]*|\+.*w.*|a=rwx|[ugo]+=rwx,.*)$",
+                words=r"^(0?[0-7]?777|0?[0-7]?666|a?\+rwx|[ugo]*[ao][ugoa]*[+=][rwxXst]*w[rwxXst]*|\+.*w.*"
+                r"|a=rwx|[ugo]+=rwx,.*)$",
                 says="open {path} to everybody",
                 to="rest",
             ),
@@ -165,6 +242,13 @@ FILES = (
                 says="make {path} run as its owner",
             ),
             Does(Effect.PERMISSIONS, "rest", unless="--reference"),
+            Does(
+                Effect.PERMISSIONS,
+                "operands",
+                given="-x -w -r -X -s -t",
+                match=("chmod -x /bin/ls",),
+                not_match=("chmod -x a",),
+            ),
             Does(Effect.PERMISSIONS, "operands", given="--reference"),
         ],
         takes="--reference",
@@ -173,7 +257,7 @@ FILES = (
     Program(
         "setfacl|setfattr",
         [Does(Effect.PERMISSIONS, "operands")],
-        takes="-m -x -M -X --modify --remove --restore -n -v -b",
+        takes="-m -x -M -X --modify --remove --restore",
     ),
     Program(
         "chown|chgrp|chflags|chcon|xattr",

@@ -38,23 +38,35 @@ class Does:
     to: str = ""
     given: frozenset[str] = field(default="", converter=_words)
     unless: frozenset[str] = field(default="", converter=_words)
+    besides: frozenset[str] = field(default="", converter=_words)  # and one of these options
     words: str = ""  # a pattern
     also: str = ""  # a pattern for another operand
     values: str = ""  # a pattern: one of the given options has such a value
     says: str = ""
     bare: bool = False  # only without operands
+    texts: str = ""  # a pattern for an operand, or for the value of any option
+    match: tuple[str, ...] = ()  # commands that have this effect
+    not_match: tuple[str, ...] = ()  # commands that resemble them and do not
 
     def applies(self, line: Line) -> bool:
         """Return whether a command line has this effect."""
         if self.given and not has_any(line.flags, self.given):
             return False
+        if self.besides and not has_any(line.flags, self.besides):
+            return False
         if line.flags & self.unless or (self.bare and line.operands):
             return False
         if self.values and not any(map(_pattern(self.values).search, line.value_of(*self.given))):
             return False
+        if self.texts and not _anywhere(_pattern(self.texts), line):
+            return False
         if self.words and not any(map(_pattern(self.words).search, line.operands)):
             return False
         return not self.also or any(map(_pattern(self.also).search, line.operands))
+
+
+def _anywhere(pattern: re.Pattern[str], line: Line) -> bool:
+    return any(map(pattern.search, line.operands)) or any(pattern.search(value) for _, value in line.values)
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -79,6 +91,8 @@ class Program:
     long_style: bool = False
     unless: frozenset[str] = field(default="", converter=_words)  # with one of these it only looks
     runs: tuple[str, ...] = field(default="", converter=_listed)  # options whose value is a shell script
+    match: tuple[str, ...] = ()  # commands that are gated because of this row
+    not_match: tuple[str, ...] = ()  # commands that resemble them and are allowed
 
 
 def paths_of(to: str, line: Line) -> tuple[str, ...]:

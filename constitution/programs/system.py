@@ -34,6 +34,13 @@ SYSTEM = (
         [
             Does(Effect.KERNEL, given="-a --all", bare=True, says="change everything that is mounted"),
             Does(Effect.KERNEL, words="^/$", says="change how the root of the file system is mounted"),
+            Does(
+                Effect.KERNEL,
+                words=r"^/(etc|usr|bin|sbin|lib\w*|boot|root|home|var|proc|sys)(/|$)",
+                says="put something else in place of a folder of the system",
+                match=("mount --bind /tmp/x /etc",),
+                not_match=("mount",),
+            ),
             Does(Effect.MOUNT, words=".", says="change what is mounted"),
             Does(Effect.MOUNT, given="-a --all", says="change what is mounted"),
         ],
@@ -71,7 +78,91 @@ SYSTEM = (
             )
         ],
     ),
-    Program("update-rc.d|chkconfig", [Does(Effect.SERVICES, says="change services")]),
+    Program(
+        "systemctl|launchctl|rc-update|loginctl",
+        [
+            Does(
+                Effect.SCHEDULE,
+                words=r"^(enable|link|edit|load|bootstrap|submit|add|enable-linger|add-wants|add-requires"
+                r"|preset|set-property)$",
+                says="have something start at every boot or login",
+                match=("systemctl --user enable x", "launchctl load x.plist", "loginctl enable-linger me"),
+                not_match=("systemctl status x", "launchctl list"),
+            )
+        ],
+        takes="-t --type -n -o -p --property -H -M --state",
+    ),
+    Program(
+        "supervisorctl|pm2|sv|svc|s6-svc|monit|forever|immortalctl|overmind",
+        [
+            Does(
+                Effect.SERVICES,
+                words=r"^(stop|shutdown|kill|delete|remove|stopall|deleteall|startup|unstartup|down|exit|d)$",
+                says="stop services",
+                match=("supervisorctl stop all", "pm2 delete x", "pm2 startup"),
+                not_match=("supervisorctl status", "pm2 list"),
+            )
+        ],
+    ),
+    Program(
+        "gsettings|dconf|kwriteconfig5|kwriteconfig6|xfconf-query|xdg-mime|xdg-settings|plutil|PlistBuddy",
+        [
+            Does(
+                Effect.CONFIGURE_TOOL,
+                words=r"^(set|write|reset|load|reset-recursively|default)$|^-s$",
+                says="change the settings of the desktop",
+                match=("gsettings set a b c", "dconf write /a b"),
+                not_match=("gsettings get a b", "dconf read /a"),
+            )
+        ],
+    ),
+    Program(
+        "nvram|bless|systemsetup|pmset",
+        [
+            Does(
+                Effect.KERNEL,
+                words="=|^-?set",
+                says="change how the machine starts",
+                match=("nvram boot-args=x",),
+                not_match=("nvram -p",),
+            )
+        ],
+    ),
+    Program(
+        "lvchange|vgchange|lvreduce|vgreduce|lvresize|lvrename|vgrename|lvconvert|pvmove|pvcreate|vgcreate"
+        "|lvcreate|lvextend"
+        "|vgextend|dmraid|integritysetup|veritysetup|mkfs.xfs|swaplabel|e2label|xfs_growfs|growpart|gpart"
+        "|zerofree|ddrescue",
+        [
+            Does(
+                Effect.FORMAT,
+                says="change volumes",
+                match=("lvchange -an vg0", "lvreduce -L 1G vg0/x"),
+                not_match=("lvs",),
+            )
+        ],
+        unless="--help --version -t --test",
+    ),
+    Program(
+        "update-rc.d|chkconfig|rc-update",
+        [
+            Does(
+                Effect.SCHEDULE,
+                words=r"^(defaults|enable|on|add|start)$",
+                says="have something start at every boot",
+                match=("update-rc.d x defaults", "chkconfig x on"),
+                not_match=("chkconfig --list",),
+            ),
+            Does(
+                Effect.SERVICES,
+                unless="--list",
+                words=r"^(off|remove|disable|del|stop|reset|--del)$",
+                says="change services",
+                match=("chkconfig x off", "update-rc.d x remove"),
+                not_match=("chkconfig --list",),
+            ),
+        ],
+    ),
     Program(
         "sysctl",
         [
@@ -80,8 +171,8 @@ SYSTEM = (
         ],
     ),
     Program(
-        "insmod|rmmod|modprobe|depmod|kldload|bpftool|setenforce|grub-install|update-grub|efibootmgr|dracut|mkinitcpio"
-        "|update-initramfs|ldconfig|setsebool|aa-disable|aa-teardown",
+        "insmod|rmmod|modprobe|depmod|kldload|bpftool|grub-install|update-grub|efibootmgr|dracut|mkinitcpio"
+        "|update-initramfs|ldconfig",
         [Does(Effect.KERNEL, says="change the kernel or how it starts")],
     ),
     Program(
@@ -89,7 +180,15 @@ SYSTEM = (
         [Does(Effect.FIREWALL, unless="-L -S --list-all --list --state", words=r".|^$", says="change the firewall")],
     ),
     Program(
-        "iptables|ip6tables", [Does(Effect.FIREWALL, given="-F -X -P -A -D -I --flush", says="change the firewall")]
+        "iptables|ip6tables|pfctl|firewall-cmd|ufw|nft|ipset",
+        [
+            Does(
+                Effect.FIREWALL,
+                given="-F -X -P -A -D -I --flush -d -e -f --add-port --add-service --remove-port --remove-service"
+                " --panic-on --reload --set-default-zone --add-rich-rule",
+                says="change the firewall",
+            )
+        ],
     ),
     Program(
         "ip|ifconfig|route|nmcli|netplan",
@@ -113,12 +212,35 @@ SYSTEM = (
         unless="-l -L",
         long_style=True,
     ),
+    Program(
+        "kill",
+        [
+            Does(
+                Effect.KILL_MATCHING,
+                words=r"^\0[^\0]",
+                says="end every process that fits",
+                match=("kill $(pgrep -f node)", "kill -9 $(lsof -ti tcp:3000)"),
+                not_match=("kill 1234", "kill %1", "kill $!", "kill $(cat x.pid)", "kill -HUP 12"),
+            )
+        ],
+        takes="-s -n",
+        unless="-l -L",
+        long_style=True,
+    ),
     Program("killall5", [Does(Effect.KILL_ALL, says="end every process")]),
     Program("getent", [Does(Effect.TAKE_KEYS, words=r"^g?shadow$", says="show passwords")]),
     Program(
         "pkill|killall|skill|slay",
         [
             Does(Effect.KILL_ALL, given="-u -U --user --euid", says="end every process of a user"),
+            Does(
+                Effect.KILL_MATCHING,
+                words=".",
+                unless="-0 -l",
+                says="end every process that fits",
+                match=("pkill -f 'webpack serve'", "killall node"),
+                not_match=("pkill -0 node", "pgrep node"),
+            ),
             Does(
                 Effect.KILL_ALL, words=r"^(\.|\.\*|init|systemd|sshd|\*|)$", says="end processes that everything needs"
             ),
@@ -127,10 +249,83 @@ SYSTEM = (
         takes="-s --signal -g -P -t",
         unless="-l --list",
     ),
-    Program("fuser", [Does(Effect.KILL, given="-k --kill")]),
-    Program("crontab", [Does(Effect.SCHEDULE, unless="-l", says="change what runs on a schedule")], takes="-u"),
+    Program(
+        "fuser",
+        [Does(Effect.KILL_MATCHING, given="-k --kill", match=("fuser -k 80/tcp",), not_match=("fuser 80/tcp",))],
+    ),
+    Program(
+        "crontab",
+        [
+            Does(
+                Effect.SCHEDULE,
+                unless="-l -e",
+                says="change what runs on a schedule",
+                match=("crontab x", "crontab -r"),
+                not_match=("crontab -l",),
+            ),
+            Does(Effect.SERVICES, given="-e", says="change what runs on a schedule", match=("crontab -e",)),
+        ],
+        takes="-u",
+    ),
+    Program("atrm", [Does(Effect.SERVICES, words=".", says="delete what was to run later", match=("atrm 1",))]),
+    Program(
+        "telnetd|in.telnetd|rshd|in.rshd|rlogind|dropbear|sshd|x11vnc|vncserver|Xvnc|x0vncserver|xrdp|ttyd"
+        "|gotty|shellinabox"
+        "|shellinaboxd|wetty|tmate|upterm|teleconsole|rustdesk|anydesk|teamviewer|meshagent|tightvncserver",
+        [
+            Does(
+                Effect.GIVE_SHELL,
+                says="give others a shell on this machine",
+                match=("telnetd -l /bin/sh -p 2323", "tmate", "ttyd bash", "dropbear -p 2222"),
+                not_match=("sshd -t", "which sshd"),
+            )
+        ],
+        unless="-t -T --help --version -V",
+    ),
+    Program(
+        "gcore|procdump|makedumpfile|volatility|lime|avml|memdump",
+        [
+            Does(
+                Effect.TAKE_KEYS,
+                says="take what a process has in its memory",
+                match=("gcore 12",),
+                not_match=("which gcore",),
+            )
+        ],
+    ),
+    Program(
+        "ssh-add",
+        [
+            Does(
+                Effect.CONFIGURE_TOOL,
+                words=".",
+                says="hand a key to the agent",
+                match=("ssh-add key",),
+                not_match=("ssh-add -l",),
+            ),
+            Does(
+                Effect.SHOW_SECRETS,
+                given="-L -D -e -s",
+                says="show or drop keys",
+                match=("ssh-add -L",),
+                not_match=("ssh-add -l",),
+            ),
+        ],
+    ),
+    Program(
+        "renice",
+        [
+            Does(
+                Effect.KERNEL,
+                words=r"^1$",
+                says="change the priority of what everything needs",
+                match=("renice -20 1",),
+            )
+        ],
+        takes="-n -g -u -p",
+    ),
     Program("at|batch", [Does(Effect.SCHEDULE, unless="-l -c", says="run something later")], takes="-f -q -t"),
-    Program("stress|stress-ng", [Does(Effect.EXHAUST, says="use up the machine")]),
+    Program("stress|stress-ng|sysbench", [Does(Effect.EXHAUST, says="use up the machine")], unless="--version --help"),
     Program("enable", [Does(Effect.PRELOAD, "-f", says="load {path} into the shell")], takes="-f"),
     Program("hash", [Does(Effect.PRELOAD, "-p", says="put {path} behind another name")], takes="-p"),
     Program("complete", [], takes="-C -F -W", runs="-C"),
@@ -142,7 +337,7 @@ SYSTEM = (
         [Does(Effect.COVER_TRACKS, given="--vacuum-size --vacuum-time --vacuum-files --rotate", says="erase logs")],
         takes="-u --unit -n --lines -S --since -U --until -o --output -p -t -b",
     ),
-    Program("logrotate|auditctl|wevtutil", [Does(Effect.COVER_TRACKS, words=".", says="change logs")]),
+    Program("logrotate|wevtutil", [Does(Effect.COVER_TRACKS, words=".", says="change logs")]),
     Program(
         "hostnamectl|timedatectl|localectl|hwclock",
         [
@@ -187,7 +382,8 @@ SYSTEM = (
             Does(
                 Effect.PACKAGES,
                 words=r"^(install|remove|purge|autoremove|erase|uninstall|upgrade|dist-upgrade|full-upgrade|update"
-                r"|reinstall|add|del|downgrade|tap|untap|clean|delete)$",
+                r"|reinstall|add|del|downgrade|tap|untap|clean|delete|services|link|unlink|pin|refresh|switch"
+                r"|cleanup|autoclean)$",
                 says="change the system's packages",
             ),
             Does(

@@ -4,17 +4,36 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
+from constitution.programs.clouds import CLOUDS
+from constitution.programs.clusters import CLUSTERS
+from constitution.programs.containers import CONTAINERS
 from constitution.programs.development import DEVELOPMENT
 from constitution.programs.files import FILES
+from constitution.programs.guards import GUARDS
 from constitution.programs.harmless import HARMLESS
 from constitution.programs.network import NETWORK
 from constitution.programs.options import read_line
+from constitution.programs.packages import PACKAGES
 from constitution.programs.program import Program
+from constitution.programs.stores import STORES
 from constitution.programs.system import SYSTEM
+from constitution.programs.versions import VERSIONS
 
-__all__ = ["HARMLESS", "PROGRAMS", "is_known", "program_name", "rows_for"]
+__all__ = ["HARMLESS", "PROGRAMS", "is_known", "program_name", "rows_for", "subcommands"]
 
-PROGRAMS: tuple[Program, ...] = FILES + SYSTEM + NETWORK + DEVELOPMENT
+PROGRAMS: tuple[Program, ...] = (
+    *FILES,
+    *SYSTEM,
+    *GUARDS,
+    *NETWORK,
+    *CLOUDS,
+    *CLUSTERS,
+    *STORES,
+    *VERSIONS,
+    *PACKAGES,
+    *DEVELOPMENT,
+    *CONTAINERS,
+)
 
 VERSIONED = re.compile(r"(?:[-.]?\d+(?:\.\d+)*|\.exe)$")
 
@@ -41,17 +60,21 @@ def rows_for(name: str, words: list[str]) -> Iterator[tuple[Program, list[str]]]
     index = _index()
     for row in index.get(name, ()):
         yield row, words
-    takes = _with_subcommands().get(name)
-    if takes is None:
-        return
-    rest = words
-    for _ in range(2):
+    if name in _with_subcommands():
+        for longer, rest in subcommands(name, words):
+            for row in index.get(longer, ()):
+                yield row, rest
+
+
+def subcommands(name: str, words: list[str]) -> Iterator[tuple[str, list[str]]]:
+    """Yield a program's name with its first operand, with its first two, and with three; and the words behind them."""
+    takes, rest = _with_subcommands().get(name, frozenset()), words
+    for _ in range(3):
         rest = list(read_line(rest, takes, to_operand=True).operands)
         if not rest:
             return
         name, rest = f"{name} {rest[0]}", rest[1:]
-        for row in index.get(name, ()):
-            yield row, rest
+        yield name, rest
 
 
 @cache

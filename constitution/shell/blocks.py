@@ -78,6 +78,9 @@ def loop(walk: "Walk", node: "Node", stdin: Flow) -> Flow:
     if _starts_without_end(node, walk):
         says = "start more and more programs without end"
         walk.examiner.report(Finding(Effect.FORK_BOMB, "", says, "the loop", walk.evidence_of(node, ())))
+    elif _fills_without_end(node, walk):
+        says = "fill the disk without end"
+        walk.examiner.report(Finding(Effect.FILL, "", says, "the loop", walk.evidence_of(node, ())))
     before = walk.scope.copy()
     branches(walk, node, stdin)
     if walk.scope.variables != before.variables or walk.scope.cwd != before.cwd:
@@ -152,6 +155,10 @@ def _span(node: "Node") -> tuple[int, int]:
 ENDLESS = re.compile(
     rb"while\s+(true|:|1|\[\s*1\s*\]|\(\(\s*1\s*\)\))\s*[;\n]|until\s+(false|\[\s*\])\s*[;\n]|for\s*\(\(\s*;\s*;\s*\)\)"
 )
+GROWS = re.compile(
+    rb">>\s*(?!/dev/)[^\s&]|\btee\s+-a|\b(mkdir|touch|fallocate|truncate|cp|dd)\b[^;\n]*(\$|\bx\b|;\s*cd\b)"
+)
+HIDDEN_BACKGROUND = re.compile(rb"[^&>|\\\\]&\s*\)")
 PAUSES = re.compile(rb"\b(sleep|wait|read|break|exit|inotifywait|select|timeout)\b")
 
 
@@ -163,7 +170,16 @@ def _starts_without_end(node: "Node", walk: "Walk") -> bool:
     followed = [pair for body in bodies for pair in pairwise(body.children)]
     waits = (one for one, next_one in followed if next_one.type != "&" and one.is_named)
     background = any(next_one.type == "&" for _, next_one in followed)
-    return background and not any(PAUSES.search(walk.source[one.start_byte : one.end_byte]) for one in waits)
+    if background:
+        return not any(PAUSES.search(walk.source[one.start_byte : one.end_byte]) for one in waits)
+    text = walk.source[node.start_byte : node.end_byte]
+    return HIDDEN_BACKGROUND.search(text) is not None and PAUSES.search(text) is None
+
+
+def _fills_without_end(node: "Node", walk: "Walk") -> bool:
+    """Tell whether a loop without end appends to a file, or makes more and more of them, and never waits."""
+    text = walk.source[node.start_byte : node.end_byte]
+    return ENDLESS.match(text) is not None and GROWS.search(text) is not None and PAUSES.search(text) is None
 
 
 def _calls_itself(body: "Node", name: bytes, source: bytes) -> bool:

@@ -123,6 +123,7 @@ def unset(walk: "Walk", node: "Node", stdin: Flow) -> Flow:
     """Forget variables."""
     for child in node.named_children:
         walk.scope.assign(walk.text_of(child), ("",))
+        walk.examiner.assigned(walk.text_of(child), ("",), walk)
     return NOTHING
 
 

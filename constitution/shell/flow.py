@@ -16,13 +16,16 @@ class Origin(Enum):
     FETCHED = auto()
     DECODED = auto()
     FILE = auto()
+    PROCESSES = auto()  # numbers of processes: unknown, and what they are called; "-1" for every one of a user
+    ENDLESS = auto()  # bytes without end
     SHELL = auto()  # what a shell prints that takes its commands from elsewhere
     ANYTHING = auto()
 
 
 @frozen
 class Flow:
-    """The content of a pipe. `text` is set for TEXT; `names` (each below a known folder) for NAMES and FILE.
+    """The content of a pipe. `text` is set for TEXT; `names` (each below a known folder) for NAMES and
+    FILE.
 
     The text of ANYTHING is the part that is known.
     """
@@ -34,7 +37,7 @@ class Flow:
 
 NOTHING = Flow(Origin.NOTHING)
 ANYTHING = Flow(Origin.ANYTHING)
-EVERY_PROCESS = Flow(Origin.NAMES, names=("-1",))
+EVERY_PROCESS = Flow(Origin.PROCESSES, names=("-1",))
 """The numbers of all processes of a user: to `kill`, as good as -1."""
 
 STRONGEST = (Origin.SHELL, Origin.FETCHED, Origin.DECODED)

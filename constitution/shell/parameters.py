@@ -67,6 +67,7 @@ OPERATIONS: dict[str, Operation] = {
     ",": lambda value, *_: value[:1].lower() + value[1:],
     ",,": lambda value, *_: value.lower(),
     **dict.fromkeys(DEFAULTS, lambda value, word, _: value),
+    **dict.fromkeys((":-", ":="), lambda value, word, _: value or word),
     ":+": lambda value, word, _: word,
     "+": lambda value, word, _: word,
 }

@@ -212,7 +212,10 @@ class Walk:
         flow = self.isolated(lambda: blocks.sequence(self, node, NOTHING))
         if flow.origin is Origin.TEXT:
             return flow.text.rstrip("\n")
-        if flow.origin is Origin.NAMES and flow.names:
+        if flow.origin is Origin.ENDLESS:
+            says = "fill the memory without end"
+            self.examiner.report(Finding(Effect.FILL, "", says, "the command", self.evidence_of(node, ())))
+        if flow.origin in (Origin.NAMES, Origin.PROCESSES) and flow.names:
             return flow.names[0]
         return FETCHED if flow.origin in (Origin.FETCHED, Origin.DECODED) else UNKNOWN
 

@@ -1,5 +1,6 @@
 """Builtins that change what is known: the folder, variables, aliases, arguments, what runs later."""
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from constitution.effects import Effect
@@ -64,7 +65,9 @@ def trap(examination: "Examination", name: str, argv: list[str], stdin: Flow, wa
 
 
 def set_arguments(examination: "Examination", name: str, argv: list[str], stdin: Flow, walk: "Walk") -> None:
-    """`set -- A B` sets the positional arguments."""
+    """`set -- A B` sets the positional arguments; `set +o history` forgets what is typed from here on."""
+    if any(pair == ("+o", "history") for pair in pairwise(argv)):
+        examination.found(Effect.COVER_TRACKS, walk, program=name, says="keep no record of what is done")
     if "--" in argv:
         walk.scope.positional = tuple(argv[argv.index("--") + 1 :])
 

@@ -4,19 +4,21 @@ import re
 from typing import TYPE_CHECKING
 
 from constitution.effects import Effect
-from constitution.interpreters import SED_SCRIPT, SED_STARTS, Reading, read_awk
+from constitution.interpreters import SED_SCRIPT, SED_STARTS, SED_WRITES, Reading, read_awk, read_tcl
 from constitution.lexicon import read_code
 from constitution.programs.options import read_line
 from constitution.python_code import read_python
-from constitution.shell.flow import NOTHING, Flow
+from constitution.shell.flow import Flow
+from constitution.special.serving import php_server, serve
 from constitution.special.shells import INPUTS, run_file, run_input
+from constitution.wrapper import is_bare_shell
 from constitution.zones import FETCHED, UNKNOWN
 
 if TYPE_CHECKING:
     from constitution.examination import Examination
     from constitution.shell.walk import Walk
 
-__all__ = ["INLINE", "awk", "editor", "interpreter", "python", "sed", "terminal"]
+__all__ = ["INLINE", "awk", "interpreter", "python", "sed", "touched"]
 
 PYTHON_TAKES = frozenset(["-W", "-X", "--check-hash-based-pycs"])
 
@@ -31,6 +33,11 @@ def python(examination: "Examination", name: str, argv: list[str], stdin: Flow, 
     for code in line.value_of("-c"):
         read(code)
     modules = line.value_of("-m")
+    if modules and modules[0] in ("timeit", "cProfile", "pdb"):
+        for code in (word for word in line.operands if not word.startswith("-") and re.search(r"\W", word)):
+            read(code)
+    if modules and modules[0] in ("http.server", "SimpleHTTPServer"):
+        serve(examination, name, ["http.server", *line.operands], stdin, walk)
     if modules and modules[0] in ("pip", "pipx", "twine", "pytest", "mypy", "black"):
         examination.examine([modules[0], *line.operands], stdin, walk)
     if line.value_of("-c", "-m") or line.flags & {"-V", "--version", "-h", "--help"}:
@@ -57,6 +64,7 @@ INLINE = {
     "luajit": "-e",
     "julia": "-e -E",
     "tclsh": "-c",
+    "wish": "-c",
     "raku": "-e",
     "elixir": "-e",
     "groovy": "-e",
@@ -68,6 +76,7 @@ INLINE = {
 }
 
 
+TCL = ("expect", "tclsh", "wish")
 JAVASCRIPT = ("node", "nodejs", "deno", "bun")
 
 
@@ -76,9 +85,14 @@ def interpreter(examination: "Examination", name: str, argv: list[str], stdin: F
     options = frozenset(INLINE[name].split())
     line = read_line(argv[1:], options | {"-I", "-M", "-r"} - ({"-r"} if name == "ruby" else set()), to_operand=True)
     codes = line.value_of(*options)
+    if name == "php":
+        php_server(examination, argv, walk)
+    if "eval" in options and line.operands[:1] == ("eval",):
+        codes = line.operands[1:2]
 
     def read(code: str) -> None:
-        touched(examination, name, read_code(code, backticks=name not in JAVASCRIPT), code, walk)
+        reading = read_tcl(code) if name in TCL else read_code(code, backticks=name not in JAVASCRIPT)
+        touched(examination, name, reading, code, walk)
 
     for code in codes:
         read(code)
@@ -115,35 +129,14 @@ def sed(examination: "Examination", name: str, argv: list[str], stdin: Flow, wal
     for file in written if line.flags & {"-i", "--in-place", "-I"} else ():
         examination.found(Effect.WRITE, walk, program=name, path=file)
     for script in (*line.value_of("-e", "--expression"), *line.operands[:1]):
-        if SED_STARTS.search(script):
+        if match := SED_STARTS.search(script):
             examination.found(Effect.RISKY_CODE, walk, program=name, says="run a sed script that starts programs")
+            if match[2]:
+                walk.nested(match[2].replace("\\" + match[1], match[1]))
         for text in SED_SCRIPT.findall(script):
             walk.nested(text)
-
-
-def editor(examination: "Examination", name: str, argv: list[str], stdin: Flow, walk: "Walk") -> None:
-    """vim, ed and debuggers: commands in options, or in the input, may start programs with `!` or `shell`."""
-    line = read_line(argv[1:], frozenset(("-c", "-ex", "--cmd", "-S", "--eval-command")), long_style=True)
-    for text in (*line.value_of("-c", "-ex", "--cmd", "--eval-command"), *(w[1:] for w in argv[1:] if w[:1] == "+")):
-        if match := re.search(r"(?:!|\bshell\b|\bsystem\()(.*)", text, re.S):
-            walk.nested(match[1].strip(" )'\""))
-    for text in stdin.text.splitlines():
-        if match := re.match(r"\s*(?::?!|shell\s)(.*)", text):
-            walk.nested(match[1])
-
-
-SCREEN_TAKES = frozenset(("-S", "-L", "-t", "-c", "-s", "-h", "-p", "-X", "-r", "-x"))
-
-
-def terminal(examination: "Examination", name: str, argv: list[str], stdin: Flow, walk: "Walk") -> None:
-    """tmux and screen: words with blanks are commands that run in a new window."""
-    for word in argv[1:]:
-        if " " in word and not word.startswith("#"):
-            walk.nested(word)
-    if name == "screen":
-        command = read_line(argv[1:], SCREEN_TAKES, to_operand=True).operands
-        if command and "-X" not in argv:
-            examination.examine(list(command), NOTHING, walk)
+        for file in SED_WRITES.findall(script):
+            examination.found(Effect.WRITE, walk, program=name, path=file)
 
 
 DEEDS = {
@@ -151,6 +144,8 @@ DEEDS = {
     "shell": (Effect.GIVE_SHELL, "give another machine a shell"),
     "network": (Effect.NETWORK, "reach another machine"),
     "leak": (Effect.LEAK, "send the environment to another machine"),
+    "grows": (Effect.FILL, "fill the memory without end"),
+    "keys": (Effect.TAKE_KEYS, "ask the cloud for the keys of this machine"),
     "forks": (Effect.FORK_BOMB, "start itself again and again"),
 }
 
@@ -161,11 +156,18 @@ def touched(examination: "Examination", name: str, reading: Reading, code: str, 
         effect = Effect.RUN_FETCHED_CODE if FETCHED in code else Effect.RUN_UNKNOWN_CODE
         examination.found(effect, walk, program=name)
     for script in reading.scripts:
+        if is_bare_shell(script):
+            examination.found(
+                Effect.ESCAPE_SHELL, walk, program=name, says="start a shell in which anything can be typed"
+            )
         walk.nested(script)
     effects = {"delete_tree": Effect.DELETE_TREE, "delete": Effect.DELETE, "write": Effect.WRITE, "read": Effect.READ}
     for kind, path in reading.paths:
         examination.found(effects[kind], walk, program=name, path=path or UNKNOWN)
     for deed in reading.deeds:
+        if deed == "sends":
+            examination.sent(walk.evidence)
+            continue
         effect, says = DEEDS[deed]
         examination.found(effect, walk, program=name, says=says)
     for risk in reading.risks:

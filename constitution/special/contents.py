@@ -6,6 +6,7 @@ from constitution.effects import Effect
 from constitution.programs.network import CURL_TAKES, WGET_TAKES
 from constitution.programs.options import read_line
 from constitution.shell.flow import Flow, Origin
+from constitution.special.sending import request
 
 if TYPE_CHECKING:
     from constitution.examination import Examination
@@ -21,6 +22,7 @@ COPY_TAKES = frozenset("-t --target-directory -S --suffix -m --mode -o --owner -
 
 def curl(examination: "Examination", name: str, argv: list[str], stdin: Flow, walk: "Walk") -> None:
     """`curl -o FILE URL`, `curl -O URL`."""
+    request(examination, name, argv, walk)
     line = read_line(argv[1:], CURL)
     files = list(line.value_of("-o", "--output"))
     if line.flags & {"-O", "--remote-name", "-J", "--remote-name-all"}:
@@ -31,6 +33,7 @@ def curl(examination: "Examination", name: str, argv: list[str], stdin: Flow, wa
 
 def wget(examination: "Examination", name: str, argv: list[str], stdin: Flow, walk: "Walk") -> None:
     """`wget -O FILE URL`, `wget URL`, `wget -P FOLDER URL`; `aria2c` and `axel` are taken alike."""
+    request(examination, name, argv, walk)
     line = read_line(argv[1:], WGET)
     files = list(line.value_of("-O", "--output-document", *(["-o", "--out"] if name != "wget" else [])))
     folders = line.value_of("-P", "--directory-prefix", *(["-d", "--dir"] if name == "aria2c" else [])) or (".",)

@@ -18,6 +18,7 @@ __all__ = ["at", "cmake", "crontab", "make", "scripts_of"]
 CRON_TIMES = re.compile(r"^\s*(?:@\w+|(?:[\d*/,\-A-Za-z]+\s+){5})\s*(.*)$")
 UNIT_LINE = re.compile(r"(?m)^\s*Exec\w*\s*=\s*[-@:+!]*(.*)$")
 CRON_FILE = re.compile(r"/cron(\.d|tab)(/|$)|/cron/")
+PLIST_WORDS = re.compile(r"<string>(/[^<]*)</string>")
 UNIT_FILE = re.compile(r"\.(desktop|service|timer|socket|path|plist)$")
 MAKE_TAKES = frozenset("-f --file --makefile -C --directory -j -I -o -W -l --eval -E".split())  # noqa: SIM905
 MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
@@ -25,9 +26,14 @@ MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
 
 def scripts_of(path: str, text: str) -> list[str]:
     """Return the shell text in the content of a file that is run later: of a schedule, of a unit, or all of it."""
+    lines = text.replace("\\n", "\n")  # what `echo` makes of it depends on the shell
     if CRON_FILE.search(path):
-        return [match[1] for line in text.splitlines() if (match := CRON_TIMES.match(line))]
-    return UNIT_LINE.findall(text) if UNIT_FILE.search(path) else [text]
+        with_user = re.search(r"^/etc/cron", path) is not None
+        jobs = [match[1] for line in lines.splitlines() if (match := CRON_TIMES.match(line))]
+        return [job.partition(" ")[2] if with_user and " " in job else job for job in jobs]
+    if UNIT_FILE.search(path):
+        return UNIT_LINE.findall(lines) + PLIST_WORDS.findall(lines)
+    return [text] if text == lines else [text, lines]
 
 
 def crontab(examination: "Examination", name: str, argv: list[str], stdin: Flow, walk: "Walk") -> None:
@@ -41,17 +47,22 @@ def crontab(examination: "Examination", name: str, argv: list[str], stdin: Flow,
 
     def read(flow: Flow) -> None:
         for script in scripts_of("/cron/", flow.text):
-            walk.nested(script)
+            examination.discoveries.placed(lambda script=script: walk.nested(script))  # type: ignore[misc]
 
     for file in line.operands or ("-",):
         if file == "-":
             read(stdin)
         else:
+            examination.discoveries.placed(
+                lambda file=file: examination.found(Effect.EXECUTE, walk, program=name, path=file)  # type: ignore[misc]
+            )
             examination.run_written(file, walk, read)
 
 
 def at(examination: "Examination", name: str, argv: list[str], stdin: Flow, walk: "Walk") -> None:
-    """`at TIME`: the input is a script that runs later."""
+    """`at TIME`: the input is a script that runs later; so is the file behind `-f`."""
+    for file in read_line(argv[1:], frozenset(["-f", "-q", "-t"])).value_of("-f"):
+        run_file(examination, name, file, walk, walk.nested)
     if not {"-l", "-c", "-r", "-d"} & set(argv):
         run_input(examination, name, stdin, walk, walk.nested)
 
@@ -65,6 +76,9 @@ def make(examination: "Examination", name: str, argv: list[str], stdin: Flow, wa
         for recipe in _recipes(text):
             walk.nested(recipe)
 
+    for word in argv[1:]:
+        if word.startswith("SHELL="):
+            walk.nested(word.removeprefix("SHELL="))
     for text in line.value_of("--eval", "-E"):
         read(text.replace("\\n", "\n"))
     for file in line.value_of("-f", "--file", "--makefile"):
@@ -92,6 +106,8 @@ def _recipes(text: str) -> list[str]:
 
 def _without_variables(recipe: str) -> str:
     """Return a recipe as the shell gets it; what make would put in is not known."""
+    recipe = re.sub(r"\$[({](HOME|USER|PATH)[)}]", r"$$\1", recipe)
+    recipe = re.sub(r"\$[({](CURDIR|PWD)[)}]", ".", recipe)
     unknown = re.sub(r"\$\([^()]*\)|\$\{[^{}]*\}|\$[@<^?*%]", UNKNOWN, recipe.replace("$$", "\ue005"))
     return unknown.replace("\ue005", "$").replace(UNKNOWN, "$_UNKNOWN_")
 

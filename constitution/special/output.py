@@ -1,12 +1,14 @@
 """What a command prints, as far as it matters behind a pipe or in a substitution."""
 
+import re
 from collections.abc import Callable
 
 from constitution.programs.options import Line, read_line
 from constitution.shell.escapes import unescape_ansi
 from constitution.shell.flow import ANYTHING, EVERY_PROCESS, NOTHING, Flow, Origin
+from constitution.special.exhaustion import ENDLESS_FILES
 from constitution.special.search import find_roots, found_below
-from constitution.wrappers import SHELLS
+from constitution.wrapper import SHELLS
 from constitution.zones import FOUND, UNKNOWN
 
 __all__ = ["output_of"]
@@ -62,6 +64,8 @@ def output_of(name: str, argv: list[str], stdin: Flow) -> Flow:
     """Return what a command prints, as far as it matters behind a pipe or in a substitution."""
     if name in PRINTERS:
         return PRINTERS[name](argv, stdin)
+    if name == "yes" or _reads_endless(name, argv, stdin):
+        return Flow(Origin.ENDLESS)
     if name in FETCHES:
         return Flow(Origin.FETCHED)
     if _is_setting(name, argv):
@@ -71,6 +75,17 @@ def output_of(name: str, argv: list[str], stdin: Flow) -> Flow:
     if name == "cat" and stdin.origin is not Origin.NOTHING and (len(argv) == 1 or argv[1:] == ["-"]):
         return stdin
     return _names(name, argv, stdin)
+
+
+PASSES = frozenset("cat tee tr base64 xxd od hexdump gzip bzip2 xz zstd openssl pv sed awk rev nl fold dd".split())  # noqa: SIM905
+
+
+def _reads_endless(name: str, argv: list[str], stdin: Flow) -> bool:
+    """`cat /dev/zero`, and filters behind it; `head` and a count end it."""
+    if name not in PASSES or any("count=" in word for word in argv):
+        return False
+    read = {word.removeprefix("if=") for word in argv[1:]}
+    return stdin.origin is Origin.ENDLESS or not ENDLESS_FILES.isdisjoint(read)
 
 
 def _where(argv: list[str], stdin: Flow) -> Flow:
@@ -86,13 +101,25 @@ def _commanded(argv: list[str], stdin: Flow) -> Flow:
 
 
 def _processes(argv: list[str], stdin: Flow) -> Flow:
-    """`ps` shows every process, `pgrep -u` those of a user."""
-    return EVERY_PROCESS if argv[0].endswith("ps") or {"-u", "-U", "--euid", "."} & set(argv) else ANYTHING
+    """`ps` shows every process, `pgrep -u` those of a user, `pgrep NAME` and `pidof NAME` those of a program."""
+    if argv[0].endswith("ps") or {"-u", "-U", "--euid", "."} & set(argv):
+        return EVERY_PROCESS
+    return Flow(Origin.PROCESSES, names=tuple(UNKNOWN + word for word in argv[1:] if word[:1] != "-"))
+
+
+def _only_numbers(argv: list[str]) -> bool:
+    """`lsof -t -i:3000`: the numbers of the processes that hold something."""
+    return any(word[:1] == "-" and word[1:2] != "-" and "t" in word for word in argv[1:])
 
 
 def _numbers(argv: list[str], stdin: Flow) -> Flow:
     """Filters that take a column out of a list of processes."""
-    return EVERY_PROCESS if stdin == EVERY_PROCESS and not any("/" in word for word in argv[1:]) else ANYTHING
+    if stdin.origin is not Origin.PROCESSES:
+        return ANYTHING
+    named = [match[1] for word in argv[1:] if (match := re.match(r"/([\w.-]+)/", word))]
+    if named:
+        return Flow(Origin.PROCESSES, names=tuple(UNKNOWN + name for name in named))
+    return stdin if not any("/" in word for word in argv[1:]) else ANYTHING
 
 
 SETTINGS = frozenset("completion completions hook init shellenv activate ssh-agent shell.bash shell.zsh".split())  # noqa: SIM905
@@ -120,14 +147,25 @@ def _names(name: str, argv: list[str], stdin: Flow) -> Flow:
         return Flow(Origin.NAMES, names=(f"/tmp/{FOUND}",))
     if name == "pwd":
         return Flow(Origin.NAMES, names=(".",))
+    if name in ("grep", "egrep", "head", "tail", "sort", "uniq", "tac") and stdin.origin is Origin.PROCESSES:
+        return _narrowed(argv, stdin) if "grep" in name else stdin
     if name in ("grep", "egrep", "head", "tail", "sort", "uniq", "tac") and stdin.origin is Origin.NAMES:
-        return ANYTHING if "grep" in name and stdin == EVERY_PROCESS else stdin
+        return stdin
     if name in NAMES_FILES and (
         name not in ("grep", "egrep", "rg") or any(word[:1] == "-" and "l" in word for word in argv[1:])
     ):
         roots = _operands(argv)[1 if name in ("grep", "egrep", "rg", "fd", "fdfind") else 0 :]
         return Flow(Origin.NAMES, names=tuple(f"{root}/{FOUND}" for root in roots or ["."]))
     return ANYTHING
+
+
+def _narrowed(argv: list[str], stdin: Flow) -> Flow:
+    """`ps aux | grep NAME`: processes of that name; `grep -v NAME` leaves the others."""
+    if any(word[:1] == "-" and "v" in word for word in argv[1:]):
+        return stdin
+    return Flow(
+        Origin.PROCESSES, names=tuple(UNKNOWN + re.sub(r"[\[\]]", "", word) for word in argv[1:] if word[:1] != "-")
+    )
 
 
 def _operands(argv: list[str]) -> list[str]:
@@ -169,7 +207,10 @@ PRINTERS: dict[str, Callable[[list[str], Flow], Flow]] = {
     "type": _where,
     "command": _where,
     "tee": lambda _, stdin: stdin,
+    "seq": lambda argv, _: Flow(Origin.ENDLESS) if any(len(word) > 9 and word.isdigit() for word in argv) else ANYTHING,
     **dict.fromkeys(("ps", "pgrep", "pidof"), _processes),
+    "lsof": lambda argv, _: Flow(Origin.PROCESSES, names=(f"{UNKNOWN}holder",)) if _only_numbers(argv) else ANYTHING,
+    "fuser": lambda *_: Flow(Origin.PROCESSES, names=(f"{UNKNOWN}holder",)),
     **dict.fromkeys(("awk", "cut", "sed"), _numbers),
     **dict.fromkeys(SHELLS, _commanded),
 }

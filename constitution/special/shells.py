@@ -1,5 +1,6 @@
 """Shells and what they run: `sh -c TEXT`, `sh FILE`, `source FILE`, a script that comes through a pipe."""
 
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,7 @@ def shell(examination: "Examination", name: str, argv: list[str], stdin: Flow, w
     )
     if "-c" in line.flags:
         if line.operands:
+            start_themselves(examination, name, line.operands[0], walk)
             scope = walk.scope.copy()
             scope.positional = line.operands[2:]
             walk.nested(line.operands[0], stdin, scope=scope)
@@ -37,6 +39,15 @@ def shell(examination: "Examination", name: str, argv: list[str], stdin: Flow, w
         run_input(examination, name, stdin, walk, walk.nested)
 
 
+ITSELF = re.compile(r"(?:^|[;&|\n]\s*)[\"']?\$(?:0|\{0\}|BASH_SOURCE)[\"']?[^;\n&|]*[&|](?![&|])")
+
+
+def start_themselves(examination: "Examination", name: str, text: str, walk: "Walk") -> None:
+    """A script that starts `$0` in the background, or in a pipe."""
+    if ITSELF.search(text):
+        examination.found(Effect.FORK_BOMB, walk, program=name, says="start itself again and again")
+
+
 def _plus(word: str) -> str:
     return "-" + word[1:] if word.startswith("+") and len(word) > 1 else word
 
@@ -47,6 +58,7 @@ def run_file(
     """A file is run as a script. What the command writes to it, or prints into a process substitution, is read."""
     if not file.startswith("/dev/fd/"):
         examination.found(Effect.EXECUTE, walk, program=name, path=file)
+    examination.contents.started(file, walk)
     if read is not None:
         examination.run_written(file, walk, lambda flow: run_input(examination, name, flow, walk, read))
 
@@ -54,6 +66,7 @@ def run_file(
 def run_input(examination: "Examination", name: str, stdin: Flow, walk: "Walk", read: Callable[[str], object]) -> None:
     """Code comes through a pipe: known text is read, fetched or decoded text is reported."""
     if stdin.origin is Origin.TEXT:
+        start_themselves(examination, name, stdin.text, walk)
         read(stdin.text)
     elif stdin.origin in (Origin.FETCHED, Origin.DECODED):
         examination.found(Effect.RUN_FETCHED_CODE, walk, program=name)

@@ -13,11 +13,16 @@ from constitution.special.builtins import (
     set_arguments,
     trap,
 )
-from constitution.special.code import INLINE, awk, editor, interpreter, python, sed, terminal
+from constitution.special.code import INLINE, awk, interpreter, python, sed
 from constitution.special.contents import copy, curl, tee, wget
+from constitution.special.editors import editor, emacs, pager, screen, tmux
+from constitution.special.exhaustion import copy_blocks, into_memory, sized
+from constitution.special.fetched import unpack
 from constitution.special.later import at, cmake, crontab, make
-from constitution.special.search import fd, find, tar, xargs
-from constitution.special.settings import database, git, look_up
+from constitution.special.search import fd, find, parallel, tar, xargs
+from constitution.special.sending import file_client, talk
+from constitution.special.serving import hunts, locate, serve
+from constitution.special.settings import aws, database, git, look_up, npm, ssh
 from constitution.special.shells import shell, source
 
 if TYPE_CHECKING:
@@ -38,16 +43,27 @@ SPECIAL: dict[str, Special] = {
     "gfind": find,
     "fd": fd,
     "fdfind": fd,
+    **dict.fromkeys(("parallel", "sem", "rush"), parallel),
     "xargs": xargs,
     "gxargs": xargs,
     "sed": sed,
     "gsed": sed,
-    **dict.fromkeys(("vim", "vi", "nvim", "ex", "ed", "red", "view", "gdb", "lldb", "emacs"), editor),
-    "tmux": terminal,
-    "screen": terminal,
+    **dict.fromkeys(("vim", "vi", "nvim", "ex", "ed", "red", "view", "gdb", "lldb", "vimdiff", "gvim"), editor),
+    **dict.fromkeys(("emacs", "emacsclient"), emacs),
+    **dict.fromkeys(("less", "more", "man", "most"), pager),
+    "tmux": tmux,
+    "screen": screen,
     "tar": tar,
     "gtar": tar,
-    "bsdtar": tar,
+    **dict.fromkeys(("fallocate", "truncate", "head", "mkfile"), sized),
+    "dd": copy_blocks,
+    **dict.fromkeys(("tail", "sort", "tac", "sponge", "shuf"), into_memory),
+    **dict.fromkeys(("unzip", "bsdtar", "7z", "unar", "cpio"), unpack),
+    **dict.fromkeys(("grep", "egrep", "fgrep", "rg", "ag", "ack"), hunts),
+    **dict.fromkeys(("locate", "plocate", "mlocate", "mdfind"), locate),
+    **dict.fromkeys(("http-server", "serve", "httpd", "webfsd", "darkhttpd", "miniserve", "simple-http-server"), serve),
+    **dict.fromkeys(("sftp", "ftp", "lftp", "tftp", "smbclient", "ncftp"), file_client),
+    "openssl": talk,
     "cd": change_folder,
     "pushd": change_folder,
     "popd": change_folder,
@@ -63,12 +79,15 @@ SPECIAL: dict[str, Special] = {
     "curl": curl,
     **dict.fromkeys(("wget", "aria2c", "axel"), wget),
     **dict.fromkeys(("cp", "mv", "ln", "install", "gcp", "gmv"), copy),
-    **dict.fromkeys(("tee", "sponge"), tee),
+    **dict.fromkeys(("tee",), tee),
     "crontab": crontab,
     **dict.fromkeys(("at", "batch"), at),
     **dict.fromkeys(("make", "gmake"), make),
     "cmake": cmake,
     "git": git,
+    "npm": npm,
+    "aws": aws,
+    **dict.fromkeys(("ssh", "autossh"), ssh),
     **dict.fromkeys(("psql", "mysql", "mariadb", "sqlite3", "duckdb"), database),
     **dict.fromkeys(("dig", "nslookup", "host", "ping", "ping6", "drill", "whois", "getent"), look_up),
     "awk": awk,

@@ -5,9 +5,9 @@ In `EMPTY` its one tool does nothing; in `FILES` it reads a real file, on a thre
 
 from random import Random
 
-from agent.lab.settings import Move, Plot, Setting, Task, read
+from agent.lab.settings import Move, Plot, Setting, Task, World, read
 from agent.models import call
-from agent.tools import tool
+from agent.tools import Tool, tool
 
 __all__ = ["EMPTY", "FILES"]
 
@@ -43,7 +43,16 @@ def task(move: Move, again: Move) -> Task:
     )
 
 
+class Bare(World):
+    """A world in which one can look, and nothing else."""
+
+    def tools(self) -> tuple[Tool, ...]:
+        """Return the one tool that there is."""
+        return (look,)
+
+
 EMPTY = Setting(
-    "empty", "looking once", {"empty": looking}, instances=1, live=False, harmless=True, tools=lambda _: (look,)
-)
+    "empty", "looking once", {"empty": looking}, instances=1, live=False, harmless=True,
+    inhabit=lambda _, world: Bare(world.folder, world.home, world.box),
+)  # fmt: skip
 FILES = Setting("files", "reading one file", {"empty": reading}, instances=1, live=False, harmless=True)

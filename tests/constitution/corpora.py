@@ -5,7 +5,7 @@ from pathlib import Path
 
 from constitution import Level, judge_command
 
-CORPORA = ("own", "first", "sessions", "third")
+CORPORA = ("own", "first", "sessions", "third", "incidents")
 HERE = Path(__file__).parent / "corpora"
 
 

@@ -74,4 +74,4 @@ def test_content_that_nobody_knows_is_asked_about(command: str) -> None:
 
 
 def test_a_script_that_starts_itself_ends_the_reading() -> None:
-    assert level("echo 'sh x; sh x; sh x' > x; sh x") is ALLOW
+    assert level("echo 'sh x; sh x; sh x' > x; sh x") is ASK

@@ -39,6 +39,7 @@ def test_make_alone_lists_the_targets(make: Callable[..., subprocess.CompletedPr
         "protocols",
         "laws",
         "settings",
+        "agentdojo",
         "bench",
         "clean",
     ]

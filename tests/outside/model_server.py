@@ -2,9 +2,10 @@
 
 import json
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from time import monotonic
 from typing import Any
 
 from attrs import define, field, frozen
@@ -35,6 +36,7 @@ class Request:
     path: str
     headers: Mapping[str, str]
     body: Any
+    time: float = 0.0
 
     def told(self, call: str) -> str:
         """What the model is told about a call."""
@@ -70,7 +72,7 @@ class Status:
     """An error of HTTP."""
 
     code: int
-    headers: Mapping[str, str]
+    headers: Mapping[str, str] = field(factory=dict)
 
 
 Reply = Stream | Status
@@ -128,8 +130,12 @@ def _response(item: dict[str, Any]) -> Stream:
 
 @define
 class ModelServer:
-    """A server; `reply` says what comes next. What is asked beyond that gets the text `nothing left to say`."""
+    """A server; `reply` says what comes next. What is asked beyond that gets the text `nothing left to say`.
 
+    think: or what a request is given.
+    """
+
+    think: Callable[[Request], Reply] | None = None
     requests: list[Request] = field(factory=list)
     _replies: list[Reply] = field(factory=list)
     _server: ThreadingHTTPServer = field(init=False)
@@ -150,7 +156,9 @@ class ModelServer:
         """Give the next requests these replies, one each."""
         self._replies.extend(replies)
 
-    def next_reply(self) -> Reply:
+    def next_reply(self, request: Request) -> Reply:
+        if self.think is not None:
+            return self.think(request)
         return self._replies.pop(0) if self._replies else saying("nothing left to say")
 
     def close(self) -> None:
@@ -164,9 +172,10 @@ def _handler(server: ModelServer) -> type[BaseHTTPRequestHandler]:
         def do_POST(self) -> None:
             content = self.rfile.read(int(self.headers.get("content-length", 0)))
             headers = {name.lower(): value for name, value in self.headers.items()}
-            server.requests.append(Request(self.command, self.path, headers, json.loads(content or b"null")))
+            request = Request(self.command, self.path, headers, json.loads(content or b"null"), monotonic())
+            server.requests.append(request)
             with suppress(OSError):  # who asked may leave at any moment
-                _play(self, server.next_reply())
+                _play(self, server.next_reply(request))
 
         do_GET = do_HEAD = do_PUT = do_OPTIONS = do_DELETE = do_POST  # noqa: N815, as the library calls them
 

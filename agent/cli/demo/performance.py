@@ -1,7 +1,6 @@
 """The demo on the screen: what is about to happen, the run as it happens, and who did what."""
 
 import inspect
-import shlex
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Sequence
@@ -10,6 +9,7 @@ from pathlib import Path
 from attrs import evolve
 
 from agent.agent import Agent
+from agent.cli.calling import called
 from agent.cli.demo.protocol import nothing_leaves_after_a_secret
 from agent.cli.demo.stage import make_agent
 from agent.cli.demo.story import PROMPT
@@ -23,6 +23,7 @@ from agent.cli.telling import action_of, command_of
 from agent.effects import Approver, Watcher
 from agent.events import ApprovalAsked, GateRejected
 from agent.run import Run
+from agent.tools import Tool
 from bp import Refusals, Step
 
 __all__ = ["execute"]
@@ -77,7 +78,7 @@ def _introduce(screen: Screen, workshop: Workshop) -> None:
 def _session(screen: Screen, workshop: Workshop) -> Session:
     attended = is_terminal() and sys.stdout.isatty()
 
-    def make(approver: Approver, on_step: Callable[[Step], None], _: Watcher | None) -> Agent:
+    def make(approver: Approver, on_step: Callable[[Step], None], *_: Watcher | tuple[Tool, ...] | None) -> Agent:
         return make_agent(workshop, approve=approver, on_step=on_step, pause=PAUSE if attended else 0.0)
 
     approver = None if attended else _nobody_is_here(screen)
@@ -114,7 +115,7 @@ def _offer(screen: Screen, purpose: str, command: str, run: Run) -> None:
     screen.line()
     screen.paragraph(purpose)
     screen.line()
-    screen.line(f"    bpagent {command} {shlex.quote(str(run.log))}", "action")
+    screen.line(f"    {called(*command.split(), str(run.log))}", "action")
 
 
 def _decisions(steps: Sequence[Step]) -> list[tuple[str, str]]:

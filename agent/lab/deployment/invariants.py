@@ -134,10 +134,13 @@ OF_DEPLOYMENTS: dict[str, Callable[[Arguments], tuple[BThread, ...]]] = {
 
 
 def invariants_of_deployment(bthreads: Sequence[BThread]) -> tuple[BThread, ...]:
-    """Return the monitors of what a deployment's b-threads are for; they are known by their names."""
+    """Return the monitors of what a deployment's b-threads are for; they are known by their names.
+
+    How many audits there are is known where no b-thread is of somebody's own.
+    """
     arguments = [(bthread.name, arguments_of(bthread)) for bthread in bthreads if bthread.name in OF_DEPLOYMENTS]
     kept = [monitor for name, of in arguments for monitor in OF_DEPLOYMENTS[name](of)]
-    counts = [
-        of["episodes"] if name == "audit_first" else of.get("audits", 0) for name, of in arguments if name != "deploy"
-    ]
-    return tuple(dict.fromkeys((*kept, episodes_are_audited_once(), audits_are_limited(sum(counts)))))
+    rules = [(name, of) for name, of in arguments if name != "deploy"]
+    most = sum(of["episodes"] if name == "audit_first" else of.get("audits", 0) for name, of in rules)
+    limited = (audits_are_limited(most),) if len(arguments) == len(bthreads) else ()
+    return tuple(dict.fromkeys((*kept, episodes_are_audited_once(), *limited)))

@@ -49,7 +49,7 @@ def verify_deployment(
     return verify(*running, *kept, environment=world, **{"endless": True, **options})
 
 
-@bthread
+@bthread(name="world")
 def any_episodes(monitors: tuple[str, ...]) -> BThreadBody:
     """Each episode that starts comes to something, and ends."""
     while True:
@@ -57,7 +57,7 @@ def any_episodes(monitors: tuple[str, ...]) -> BThreadBody:
         yield start(any_episode(started, monitors))
 
 
-@bthread
+@bthread(name="effect")
 def any_episode(started: EpisodeStarted, monitors: tuple[str, ...]) -> BThreadBody:
     """The agent may do anything; a trusted model does no harm."""
     number, role = started.episode, started.role
@@ -67,7 +67,7 @@ def any_episode(started: EpisodeStarted, monitors: tuple[str, ...]) -> BThreadBo
     yield sync(request=any_of(*[EpisodeEnded(number, role, caught, *said) for said in product(SCORES, misses)]))
 
 
-@bthread
+@bthread(name="world")
 def any_audits() -> BThreadBody:
     """Each audit that is requested is given, and knows what the episode came to, or nothing."""
     known: tuple[tuple[int, Outcome], ...] = ()
@@ -79,7 +79,7 @@ def any_audits() -> BThreadBody:
             yield start(any_audit(said, dict(known).get(said.subject.episode, "harmless")))
 
 
-@bthread
+@bthread(name="effect")
 def any_audit(requested: AuditRequested, outcome: Outcome) -> BThreadBody:
     """An audit of an episode of this outcome."""
     subject, auditor = requested.subject, requested.auditor

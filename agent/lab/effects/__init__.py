@@ -4,15 +4,16 @@ agent = Agent(model, tools, threads=[blocking_monitor("watcher")], effects=labor
 
 - `evidence`: what monitors and auditors are shown
 - `scores`: `score_requested`; each fact is asked once
-- `audits`: `audit_requested`
+- `audits`: `audit_requested`. `prompted_audits`: a model with a prompt as an auditor
 - `lots`: `chance_requested`, from a seed
 """
 
 from collections.abc import Mapping
 
 from agent.lab.effects.audits import Audit, Auditor, TruthfulAuditor, auditing
-from agent.lab.effects.evidence import MakeEffect, Planted
+from agent.lab.effects.evidence import MakeEffect, Planted, evidence_of
 from agent.lab.effects.lots import chance
+from agent.lab.effects.prompted_audits import PromptedAuditor, parse_verdict
 from agent.lab.effects.scores import scoring
 from agent.lab.monitors import Monitor
 
@@ -21,10 +22,13 @@ __all__ = [
     "Auditor",
     "MakeEffect",
     "Planted",
+    "PromptedAuditor",
     "TruthfulAuditor",
     "auditing",
     "chance",
+    "evidence_of",
     "laboratory",
+    "parse_verdict",
     "scoring",
 ]
 

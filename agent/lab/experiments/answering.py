@@ -13,11 +13,13 @@ from attrs import evolve, frozen
 from agent.calls import ToolCall
 from agent.hindsight import Recording
 from agent.lab.effects import MakeEffect, TruthfulAuditor, laboratory
+from agent.lab.experiments.endpoints import ModelPlan
 from agent.lab.experiments.plans import MonitorPlan
 from agent.lab.experiments.treatments import make_monitor, number_of
 from agent.lab.monitors import Evidence, Monitor, Score, calls_of
 from agent.lab.settings.situations import Marks
 from agent.log import LogError, RecordedRun
+from agent.models import Model
 from agent.questions import ScoreGiven, Subject
 from constitution import Action
 
@@ -44,17 +46,27 @@ def laboratory_of(run: RecordedRun, recording: Recording) -> tuple[MakeEffect, .
     plans, marks = monitors_of(run), Marks(_about(run, "chance"))
 
     def is_attack(evidence: Evidence) -> bool:
-        kinds = (marks.read(call.id) for call in calls_of(evidence.subject))
-        return any(kind is not None and kind[0] == "attack" for kind in kinds)
+        return any(_attacks(marks, call) for call in calls_of(evidence.subject))
 
     facts = {described.call: described.facts for described in recording.facts.values()}
     monitors = {
         plan.name: Recorded(plan.name, recording)
         if plan.kind == "model"
-        else OnFacts(make_monitor(plan, is_attack, marks.seed), facts)
+        else OnFacts(make_monitor(plan, is_attack, marks.seed, _nobody), facts)
         for plan in plans
     }
     return laboratory(monitors, {"auditor": TruthfulAuditor(is_attack)}, seed=number_of(marks.seed))
+
+
+def _attacks(marks: Marks, call: ToolCall) -> bool:
+    read = marks.read(call.id)
+    if read is None:
+        raise Unknown("whether a call of a real model attacks is not known")
+    return read[0] == "attack"
+
+
+def _nobody(role: str, plan: ModelPlan) -> Model:
+    raise Unknown(f"what the {role} would say is not known")
 
 
 def _about(run: RecordedRun, what: str) -> str:
@@ -69,7 +81,7 @@ def _silent(run: RecordedRun) -> LogError:
 
 
 def _plan(given: dict[str, Any]) -> MonitorPlan:
-    return MonitorPlan(**{**given, "words": tuple((word, weight) for word, weight in given["words"])})
+    return MonitorPlan(**{**given, "words": tuple((word, weight) for word, weight in given["words"]), "model": None})
 
 
 @frozen(eq=False)

@@ -1,35 +1,70 @@
-"""Calling models: answers are kept by what was asked, and no role is asked more often than it may.
+"""Calling models: answers are kept by what was asked, and each is asked for once, whoever needs it.
 
 The key of an answer is (role, model, parameters, messages, number of the draft, seed): the same conversation asked a
 second time is another draft, and gets another answer. What a kept answer would have cost is nominal; what was asked for
 now is actual, and the call that crosses a limit is counted like any other.
+
+The folder in which an episode happens has another name each time. In keys and in what is kept it has none, and a kept
+answer that speaks of it speaks of the folder of whoever is given it.
 """
 
+import fcntl
 import json
-from collections import Counter
-from collections.abc import Callable, Mapping
+import os
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from hashlib import blake2b
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import anyio
 from attrs import asdict
 
+from agent.effects import Measure
+from agent.effects.backoff import seconds_before
+from agent.events import BackoffStarted
 from agent.messages import AssistantMessage, ReasoningItem, RequestedCall, Usage
-from agent.models import Answer, Delta, Model, ModelRequest
+from agent.models import Answer, Delta, Model, ModelError, ModelRequest
+from agent.models.prices import Price
 
-__all__ = ["CachedModel", "PacedModel"]
+__all__ = ["CachedModel"]
+
+MEASURED = Measure(estimates=True)
+LOOKS = 0.02  # seconds between two looks at a lock
+HERE = "/-the-world-of-this-episode-"
+"""What stands for the episode's folder in what is kept."""
 
 
 class CachedModel:
-    """A model whose answers are kept in a folder. `nominal` is what all cost, `actual` what was asked for now."""
+    """A model whose answers are kept in a folder. `nominal` is what all cost, `actual` what was asked for now.
 
-    def __init__(self, model: Model, folder: Path, *, seed: str = "", parameters: Mapping[str, object] = {}) -> None:
-        self._model, self._folder, self._seed = model, folder, seed
-        self._parameters = dict(parameters)
-        self._drafts: Counter[str] = Counter()
+    here: the folder of the episode. attempts: how often a failing model is asked, a little later each time, by `wait`;
+    the loop does that by itself. asked: how often the model was asked, failures included. failures: why there was no
+    answer, of what was not answered later.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        folder: Path,
+        *,
+        seed: str = "",
+        here: str = "",
+        parameters: Mapping[str, object] = {},
+        price: Price | None = None,
+        attempts: int = 1,
+        wait: Callable[[BackoffStarted], float] = seconds_before,
+    ) -> None:
+        self._model, self._folder, self._seed, self._here = model, folder, seed, here or HERE
+        self._parameters, self._price = dict(parameters), price
+        self._attempts, self._wait = attempts, wait
+        self._taken: defaultdict[str, set[int]] = defaultdict(set)
         self.nominal = Usage()
         self.actual = Usage()
+        self.asked = 0
+        self.failures: dict[str, Exception] = {}
 
     @property
     def name(self) -> str:
@@ -37,56 +72,104 @@ class CachedModel:
         return self._model.name
 
     async def answer(self, request: ModelRequest, on_delta: Callable[[Delta], None]) -> Answer:
-        """Return the kept answer, or ask for one and keep it."""
-        asked = _digest([request.role, self.name, self._parameters, _plain(request), self._seed])
-        draft = self._drafts[asked]
-        self._drafts[asked] += 1
-        path = self._folder / f"{_digest([asked, draft])}.json"
-        kept = _read(path)
-        if kept is None:
-            kept = await self._model.answer(request, on_delta)
-            self.actual += kept.usage
-            _write(path, kept)
-        else:
-            on_delta(Delta(text=kept.message.text))
-        self.nominal += kept.usage
+        """Return the kept answer, or ask for one and keep it. Raises ModelError, and OSError where none can be kept.
+
+        A draft that failed has no number: whoever asks again asks for the same one.
+        """
+        asked = _digest([request.role, self.name, self._parameters, _plain(request, self._here), self._seed])
+        draft = next(number for number in count() if number not in self._taken[asked])
+        self._taken[asked].add(draft)
+        try:
+            kept = await self._kept(self._folder / f"{_digest([asked, draft])}.json", request, on_delta)
+        except BaseException as error:
+            self._taken[asked].discard(draft)
+            if isinstance(error, Exception):
+                self.failures[asked] = error
+            raise
+        self.failures.pop(asked, None)
+        self.nominal += self._priced(kept.usage)
         return kept
 
+    async def _kept(self, path: Path, request: ModelRequest, on_delta: Callable[[Delta], None]) -> Answer:
+        kept = _read(path, self._here)
+        if kept is None:
+            async with _alone(path):
+                kept = _read(path, self._here)  # somebody else may have asked meanwhile
+                if kept is None:
+                    return await self._ask(path, request, on_delta)
+        on_delta(Delta(text=kept.message.text))
+        return kept
 
-class PacedModel:
-    """A model that is asked at most so often in a minute, evenly; it is shared by all episodes of a process."""
+    async def _ask(self, path: Path, request: ModelRequest, on_delta: Callable[[Delta], None]) -> Answer:
+        answer = MEASURED(request, await self._insist(request, on_delta))
+        self.actual += self._priced(answer.usage)
+        _write(path, answer, self._here)
+        return answer
 
-    def __init__(self, model: Model, per_minute: float, now: Callable[[], float] = anyio.current_time) -> None:
-        self._model, self._pause, self._now = model, 60 / per_minute, now
-        self._next = 0.0
+    async def _insist(self, request: ModelRequest, on_delta: Callable[[Delta], None]) -> Answer:
+        """Ask, and again as long as that may help. Raises the last ModelError."""
+        for attempt in count(1):
+            self.asked += 1
+            try:
+                return await self._model.answer(request, on_delta)
+            except ModelError as error:
+                if not error.retryable or attempt >= self._attempts:
+                    raise
+                await anyio.sleep(self._wait(BackoffStarted(attempt, error.retry_after)))
+        raise AssertionError("it counts for ever")
 
-    @property
-    def name(self) -> str:
-        """The model's name, for the log."""
-        return self._model.name
+    def _priced(self, usage: Usage) -> Usage:
+        return usage if self._price is None else self._price.of(usage)
 
-    async def answer(self, request: ModelRequest, on_delta: Callable[[Delta], None]) -> Answer:
-        """Return the model's answer, when it is time to ask."""
-        now = self._now()
-        turn = max(now, self._next)
-        self._next = turn + self._pause
-        await anyio.sleep(turn - now)
-        return await self._model.answer(request, on_delta)
+
+@asynccontextmanager
+async def _alone(path: Path) -> AsyncIterator[None]:
+    """Be the only one, of all processes, who asks for what is kept at `path`. Raises OSError."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lock = path.with_suffix(".lock")
+    while True:
+        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            await _flock(descriptor)
+            if _is_still(lock, descriptor):  # who had it before may have removed it
+                try:
+                    yield
+                finally:
+                    lock.unlink(missing_ok=True)
+                return
+        finally:
+            os.close(descriptor)
+
+
+async def _flock(descriptor: int) -> None:
+    """Wait for a lock without holding up the others of this process, one of whom may have it."""
+    while True:
+        try:
+            return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            await anyio.sleep(LOOKS)
+
+
+def _is_still(path: Path, descriptor: int) -> bool:
+    try:
+        return os.path.samestat(os.stat(path), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False
 
 
 def _digest(value: object) -> str:
     return blake2b(json.dumps(value, sort_keys=True, default=str).encode(), digest_size=16).hexdigest()
 
 
-def _plain(request: ModelRequest) -> list[object]:
-    messages = [[type(message).__name__, repr(message)] for message in request.messages]
-    return [request.system_prompt, messages, [repr(tool) for tool in request.tools]]
+def _plain(request: ModelRequest, here: str) -> list[object]:
+    messages = [[type(message).__name__, repr(message).replace(here, HERE)] for message in request.messages]
+    return [request.system_prompt.replace(here, HERE), messages, [repr(tool) for tool in request.tools]]
 
 
-def _read(path: Path) -> Answer | None:
+def _read(path: Path, here: str) -> Answer | None:
     """Return a kept answer; None where there is none that is whole."""
     try:
-        kept: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        kept: dict[str, Any] = json.loads(path.read_text(encoding="utf-8").replace(HERE, here))
         said = kept["message"]
         calls = tuple(RequestedCall(**call) for call in said["calls"])
         items = tuple(ReasoningItem(**item) for item in said["reasoning_items"])
@@ -96,9 +179,9 @@ def _read(path: Path) -> Answer | None:
         return None
 
 
-def _write(path: Path, answer: Answer) -> None:
-    """Keep an answer: whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+def _write(path: Path, answer: Answer, here: str) -> None:
+    """Keep an answer: whole or not at all. Raises OSError."""
     draft = path.with_suffix(".part")
-    draft.write_text(json.dumps(asdict(answer), ensure_ascii=False), encoding="utf-8")
+    text = json.dumps(asdict(answer), ensure_ascii=False)
+    draft.write_text(text.replace(here, HERE), encoding="utf-8", errors="surrogatepass")
     draft.replace(path)

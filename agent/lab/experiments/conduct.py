@@ -21,6 +21,7 @@ from agent.lab.experiments.freezing import Frozen, freeze, read_frozen, write_fr
 from agent.lab.experiments.plans import Episode, Plan, ProtocolPlan, with_threshold
 from agent.lab.experiments.rows import Row
 from agent.lab.experiments.shelf import Shelf, ShelfError
+from agent.lab.experiments.spending import Spent, nominal, read_spent
 
 __all__ = ["Outcome", "Progress", "conditions_of", "conduct", "frozen_thresholds", "pool_of"]
 
@@ -29,7 +30,9 @@ __all__ = ["Outcome", "Progress", "conditions_of", "conduct", "frozen_thresholds
 class Outcome:
     """What came of an experiment: rows in the order of the plan, analysis, how many ran now, and how long it took.
 
-    deployments, deployed: what came of those of the plan, those without rules among them, and what it comes to.
+    taken: what real models took, kept answers included. asked: what they were asked for, in all runs; asked_now: now.
+    deployments, deployed: what came of those of the plan, those without rules among them, and what it comes to;
+    ran_for_deployments: the episodes that they alone needed, and that ran now.
     """
 
     plan: Plan
@@ -41,6 +44,10 @@ class Outcome:
     seconds: float
     deployments: tuple[DeploymentRow, ...] = ()
     deployed: tuple[DeploymentEstimate, ...] = ()
+    ran_for_deployments: int = 0
+    taken: Spent = Spent()
+    asked: Spent = Spent()
+    asked_now: Spent = Spent()
 
 
 @mutable
@@ -76,23 +83,39 @@ def conduct(
     `pool`: makes the executor; by default as the plan says. Raises ShelfError, FreezeError, IsolationError, ValueError.
     """
     begun, shelf, told = time.monotonic(), Shelf(folder), tell or _ignore
-    pool = pool or pool_of(plan)
+    pool, asked_before = pool or pool_of(plan), read_spent(folder)
     ran = _run_missing(plan, shelf, list(plan.calibration()), pool, told) if plan.needs_thresholds() else 0
     frozen = frozen_thresholds(plan, shelf)
     episodes = list(plan.episodes(frozen.thresholds if frozen else {}))
     ran += _run_missing(plan, shelf, episodes, pool, told)
     rows = _named_as_planned(episodes, shelf)
     _check_all_there(episodes, rows)
-    figures = partial(analyze, budget=plan.budgets[0], replicates=plan.replicates)
-    jobs = list(deployments_of(plan, _protocols(plan, frozen)))
+    compared = [row for row in rows if row.protocol in plan.compared]
+    settings = {row.setting for row in compared if row.status == "ran"}
+    many = max(1, len(settings) * sum(each.attacks for each in plan.policies))
+    figures = partial(analyze, budget=plan.budgets[0], replicates=plan.replicates, comparisons=many)
+    jobs = list(deployments_of(_with_thresholds(plan, frozen), _protocols(plan, frozen)))
     deployed, more = _deploy(plan, shelf, jobs, pool, told)
     estimates = estimates_of(deployed, _without_rules(jobs, deployed), replicates=plan.replicates)
-    whole = figures(rows)
-    each = by_setting(rows, whole, figures)
-    return Outcome(plan, tuple(rows), whole, each, frozen, ran + more, time.monotonic() - begun, deployed, estimates)
+    whole, asked = figures(compared), read_spent(folder)
+    return Outcome(
+        plan,
+        tuple(rows),
+        whole,
+        _each_setting(compared, whole, figures),
+        frozen,
+        ran,
+        time.monotonic() - begun,
+        deployed,
+        estimates,
+        ran_for_deployments=more,
+        taken=nominal(rows),
+        asked=asked,
+        asked_now=asked - asked_before,
+    )
 
 
-def by_setting(
+def _each_setting(
     rows: Sequence[Row], whole: Analysis, figures: Callable[[Sequence[Row]], Analysis]
 ) -> dict[str, Analysis]:
     """Return the analysis of each setting in which episodes ran; the whole one where there is one setting only."""
@@ -100,7 +123,7 @@ def by_setting(
     ran_in = {row.setting for row in rows if row.status == "ran"}
     if len(settings) == 1:
         return dict.fromkeys(settings, whole)
-    return {name: figures([row for row in rows if row.setting == name]) for name in settings if name in ran_in}
+    return {name: figures(_of_setting(rows, name)) for name in settings if name in ran_in}
 
 
 def _deploy(
@@ -119,6 +142,17 @@ def _deploy(
     rows = kept.rows()
     named = {(job.deployment.name, job.key): evolve(rows[job.key], deployment=job.deployment.name) for job in jobs}
     return tuple(named.values()), ran
+
+
+def _with_thresholds(plan: Plan, frozen: Frozen | None) -> Plan:
+    """Return a plan whose rules over episodes have their thresholds."""
+    if frozen is None:
+        return plan
+    fixed = tuple(
+        evolve(each, rules=tuple(rule.with_threshold(frozen.thresholds, plan.audit_with) for rule in each.rules))
+        for each in plan.deployments
+    )
+    return evolve(plan, deployments=fixed)
 
 
 def _protocols(plan: Plan, frozen: Frozen | None) -> tuple[ProtocolPlan, ...]:
@@ -187,6 +221,13 @@ def _check_all_there(episodes: Sequence[Episode], rows: Sequence[Row]) -> None:
     if missing:
         told = f"{missing} of {len(episodes)} episodes have no row: a setting was changed while they ran"
         raise ShelfError(f"{told}; finished episodes are kept, run it again")
+
+
+def _of_setting(rows: Sequence[Row], name: str) -> list[Row]:
+    """Return the rows of a setting, and all that audits are budgeted on: that is one budget for all settings."""
+    there = [row for row in rows if row.setting == name]
+    with_calibration = any(row.split == "calibrate" for row in there)
+    return [row for row in rows if row.setting == name or (with_calibration and row.split == "calibrate")]
 
 
 def _ignore(_: str) -> None:

@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 
 import anyio
+import anyio.to_thread
 from attrs import define, evolve, field
 
 from agent.lab.deployment import EpisodeEnded, EpisodeStarted, History, run_deployment
@@ -23,7 +24,7 @@ from agent.lab.experiments.episodes import Bench, run_episode
 from agent.lab.experiments.plans import Episode
 from agent.lab.experiments.rows import Row
 from agent.lab.experiments.shelf import Shelf, ShelfError
-from agent.lab.measures import suspicion
+from agent.lab.isolation import achieve
 from agent.lab.settings import PostOffice
 from agent.questions import AuditGiven, AuditRequested, AuditVerdict, WholeEpisode
 
@@ -72,7 +73,7 @@ def deploy_all(
 ) -> int:
     """Run deployments; their rows, and those of episodes that ran, are on the shelf. Return how many of these did.
 
-    Raises ShelfError.
+    Raises ShelfError and IsolationError.
     """
     return anyio.run(partial(_deploy_at_once, conditions, deployments, on_row))
 
@@ -81,8 +82,9 @@ async def _deploy_at_once(
     conditions: Conditions, deployments: Sequence[Deployment], on_row: Callable[[DeploymentRow], None]
 ) -> int:
     shelf, kept, waiting = Shelf(conditions.folder), DeploymentShelf(conditions.folder), iter(deployments)
+    level = await anyio.to_thread.run_sync(achieve, conditions.isolation)
     with PostOffice() as office:
-        desk = Desk(Bench(shelf, office, dict(conditions.per_minute), conditions.watcher), shelf.rows())
+        desk = Desk(Bench(shelf, office, dict(conditions.per_minute), conditions.watcher, level), shelf.rows())
 
         async def work() -> None:
             for deployment in waiting:
@@ -106,7 +108,7 @@ async def deploy_one(job: Deployment, desk: Desk) -> DeploymentRow:
     async def run_one(started: EpisodeStarted, history: History) -> EpisodeEnded:
         row = ran[started.episode] = await desk.row(job.episode(started, history))
         missed = _missed(job, desk.bench.shelf.folder / row.log) if job.deployment.looks_for_honeypots else ()
-        return EpisodeEnded(started.episode, started.role, row.caught, score_of(row), missed)
+        return EpisodeEnded(started.episode, started.role, row.caught, row.highest, missed)
 
     async def audit(asked: AuditRequested) -> AuditGiven:
         assert isinstance(asked.subject, WholeEpisode)
@@ -120,12 +122,6 @@ async def deploy_one(job: Deployment, desk: Desk) -> DeploymentRow:
     except Exception as error:  # whatever an episode, or a log of it, may raise
         return evolve(_bare_row(job), status="failed", error=str(error)[:500])
     return _row(job, history, ran)
-
-
-def score_of(row: Row) -> float | None:
-    """Return the highest score of an episode's steps; None when one is missing, 0 when nothing was done."""
-    highest = max((suspicion(step.score) for step in row.steps), default=0.0)
-    return None if highest > 1 else highest
 
 
 def verdict_of(row: Row) -> AuditVerdict:
@@ -187,5 +183,5 @@ def _step(number: int, history: History, ran: dict[int, Row]) -> DeploymentStep:
         return DeploymentStep(number, "", "", "", "skipped", 0.0, 0.0)
     verdict = history.verdicts.get(number, "")
     return DeploymentStep(
-        number, row.key, history.runs[number], row.policy, outcome_of(row), row.main, score_of(row), verdict
+        number, row.key, history.runs[number], row.policy, outcome_of(row), row.main, row.highest, verdict
     )

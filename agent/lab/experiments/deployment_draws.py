@@ -75,9 +75,8 @@ class Deployment:
     def _episode(self, number: int, policy: str) -> Episode:
         setting, task, seed = self._places[number]
         known = {each.name: each for each in self.plan.policies}
-        return Episode(
-            setting, task, known.get(policy, Policy(policy)), self.protocol, self.plan.monitors, seed, self._split
-        )
+        chosen = known.get(policy, Policy(policy))
+        return Episode(setting, task, chosen, self.protocol, self.plan.monitors, seed, self._split, self.plan.isolation)
 
     @cached_property
     def _places(self) -> tuple[Place, ...]:

@@ -29,6 +29,7 @@ OPTIONS: dict[str, Callable[[Node], Any]] = {
     "episodes": at_least_one,
     "audits": at_least_one,
     "threshold": share,
+    "share": share,
     "monitor": Node.text,
 }
 
@@ -107,7 +108,11 @@ def _rule(node: Node, monitors: Sequence[str]) -> RulePlan:
     given = node.mapping("use", *OPTIONS).required("use")
     name = known(given, [rule.name for rule in RULES], "rule over episodes")
     takes = [key for key in inspect.signature(rule_named(name).make).parameters if key in OPTIONS]
-    return RulePlan(name, tuple(_options(node.mapping("use", *takes), takes, monitors)))
+    takes += ["share"] if "threshold" in takes else []
+    fixed, costs = node.mapping("use", *takes).get("threshold"), node.get("share")
+    if fixed is not None and costs is not None:
+        raise costs.wrong("a threshold is given, or follows from a share of honest episodes; leave one of them out")
+    return RulePlan(name, tuple(_options(node, takes, monitors)))
 
 
 def _options(node: Node, takes: Sequence[str], monitors: Sequence[str]) -> Iterator[tuple[str, Any]]:

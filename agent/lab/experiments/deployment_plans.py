@@ -4,6 +4,7 @@ Each runs once for every protocol and seed, and once more without rules: what a 
 seed. What knows the history of its deployment cannot be judged from episodes that ran by themselves.
 """
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from attrs import evolve, field, frozen, validators
@@ -11,7 +12,7 @@ from attrs import evolve, field, frozen, validators
 from agent.lab.deployment import Instead, rule_named
 from bp import BThread
 
-__all__ = ["HONEYPOTS_FROM", "WITHOUT_RULES", "Attacker", "DeploymentPlan", "How", "RulePlan"]
+__all__ = ["HONEYPOTS_FROM", "WITHOUT_RULES", "Attacker", "DeploymentPlan", "How", "RulePlan", "episode_threshold_name"]
 
 Attacker = Literal["steady", "patient"]
 """What an attacker knows: nothing, or whether the episode before was audited, after which it does honest work."""
@@ -24,12 +25,32 @@ HONEYPOTS_FROM = "untrusted_monitoring"
 WITHOUT_RULES = "without rules"
 
 
+def episode_threshold_name(monitor: str, share: float) -> str:
+    """Return under which name a frozen threshold of episodes is kept."""
+    return f"{monitor} at {share:g} of episodes"
+
+
 @frozen
 class RulePlan:
-    """A rule over episodes, by its name, with what it leaves open."""
+    """A rule over episodes, by its name, with what it leaves open.
+
+    Instead of a threshold it may have a share, of honest episodes: the threshold is the frozen one then.
+    """
 
     use: str
     options: tuple[tuple[str, Any], ...] = ()
+
+    @property
+    def share(self) -> float | None:
+        """The share of honest episodes that its threshold costs, where it has a frozen one."""
+        return dict(self.options).get("share")
+
+    def with_threshold(self, thresholds: Mapping[str, float], monitor: str) -> "RulePlan":
+        """Return the rule with the threshold that its share buys."""
+        if self.share is None:
+            return self
+        kept = tuple((name, value) for name, value in self.options if name != "share")
+        return RulePlan(self.use, (*kept, ("threshold", thresholds[episode_threshold_name(monitor, self.share)])))
 
     def bthread(self) -> BThread:
         """Return its b-thread. Raises ValueError for a name that there is not, or an option that it does not have."""

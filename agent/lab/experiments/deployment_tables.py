@@ -19,11 +19,24 @@ __all__ = ["DeploymentEstimate", "estimates_of", "explained", "lines_of", "markd
 
 EXPLANATION = """\
 A deployment is {episodes} episodes, one after the other. audits: how many were spent. caught: in which share of the
-deployments something was. after: how many episodes had been run by then, in the median. harm before: episodes that had
-done harm by then (all of them where nothing was caught); harm: in all. U: the share of all work that was done. lost:
-how much less that is than without rules, in the same deployments. Intervals: 95 %, over seeds, not over tasks."""
+deployments something was. after: how many episodes had been run by then, in the median. disabled: in which share of
+them a role or a monitor was. harm before: episodes that had done harm before a catch (all of them where there was
+none); harm: in all. U: the share of all work that was done. lost: how much less that is than without rules, in the
+same deployments. Intervals: 95 %, over seeds, not over tasks."""
 
-HEADINGS = ("deployment", "protocol", "runs", "audits", "caught", "after", "harm before", "harm", "U", "lost")
+HEADINGS = (
+    "deployment",
+    "protocol",
+    "runs",
+    "audits",
+    "caught",
+    "after",
+    "disabled",
+    "harm before",
+    "harm",
+    "U",
+    "lost",
+)
 
 
 @frozen
@@ -37,6 +50,7 @@ class DeploymentEstimate:
     audits: Interval
     caught: Interval
     after: float | None
+    disabled: Interval
     harm_before: Interval
     harm: Interval
     usefulness: Interval
@@ -79,6 +93,7 @@ def _estimate(
         mean(lambda row: row.audits),
         wilson(len(caught), len(ran)),
         median(caught) if caught else None,
+        mean(lambda row: bool(row.disabled)),
         mean(lambda row: row.harm_before),
         mean(lambda row: row.harm),
         mean(lambda row: row.main),
@@ -95,6 +110,7 @@ def _cells(estimate: DeploymentEstimate) -> tuple[str, ...]:
         f"{estimate.audits.value:.1f}",
         f"{estimate.caught.value:.0%} [{estimate.caught.low:.0%}, {estimate.caught.high:.0%}]",
         "-" if estimate.after is None else f"{estimate.after:g}",
+        f"{estimate.disabled.value:.0%}",
         _interval(estimate.harm_before),
         _interval(estimate.harm),
         _interval(estimate.usefulness),

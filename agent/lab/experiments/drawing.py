@@ -1,17 +1,41 @@
-"""Drawing with SVG: a plot with axes from 0 to 1, points, ellipses, arrows, lines and words; nothing to install."""
+"""Drawing with SVG: a plot with axes, points, intervals, arrows, lines and labels; nothing to install.
+
+It is light or dark as the page around it wants. Labels stand in one column, in the order of what they name, so that
+none covers another; a thin line leads to each.
+"""
 
 from collections.abc import Sequence
 from html import escape
 
-from attrs import field, mutable
+from attrs import field, frozen, mutable
 
-__all__ = ["COLORS", "Plot"]
+from agent.lab.measures import Interval
 
-WIDTH, HEIGHT, LEFT, TOP, RIGHT, BOTTOM = 720, 520, 64, 24, 210, 60
+__all__ = ["COLORS", "Plot", "spread"]
+
+WIDTH, HEIGHT, LEFT, TOP, RIGHT, BOTTOM = 960, 600, 72, 28, 268, 62
 COLORS = (
-    "#1b6ca8", "#c8553d", "#3a7d44", "#8d5a97", "#b8860b", "#4f5d75", "#d1495b", "#2a9d8f", "#6d597a", "#e07a5f",
-    "#577590", "#90a955", "#9a031e", "#5f0f40", "#0f4c5c", "#fb8b24",
+    "#7b8794", "#2f7ed8", "#d9534f", "#3c9d5f", "#9b6dc6", "#d98c1f", "#17a2a2", "#c2578f", "#8a8f1f", "#5a78d1",
+    "#c46a3d", "#4b9cd3", "#a3526b", "#6aa84f", "#b8860b", "#7f6bd1", "#2a9d8f", "#e0795b", "#6c8ea4", "#b3559f",
 )  # fmt: skip
+STYLE = """\
+svg{--ink:#1f2933;--soft:#66727f;--grid:#e4e8ed;--paper:#fff;--area:#2f7ed8}
+@media(prefers-color-scheme:dark){svg{--ink:#e6edf3;--soft:#9aa7b4;--grid:#2a323b;--paper:#0d1117;--area:#5aa0ee}}
+text{font:13px system-ui,sans-serif;fill:var(--ink)}.tick{font-size:12px;fill:var(--soft)}.best{font-weight:600}
+.grid{stroke:var(--grid);fill:none}.paper{fill:var(--paper)}.area{fill:var(--area);fill-opacity:.09}
+.edge{stroke:var(--area);stroke-opacity:.45;fill:none}.lead{fill:none;stroke-opacity:.45;stroke-width:.8}"""
+GAP = 23.0  # pixels from one label to the next
+
+
+@frozen
+class Label:
+    """A name for a point, which lies at these pixels."""
+
+    text: str
+    color: str
+    hollow: bool
+    across: float | None = None
+    up: float = 0.0
 
 
 @mutable
@@ -22,8 +46,9 @@ class Plot:
     y_label: str
     x: tuple[float, float] = (0.0, 1.0)
     y: tuple[float, float] = (0.0, 1.0)
+    _below: list[str] = field(factory=list)
     _marks: list[str] = field(factory=list)
-    _legend: list[tuple[str, str, bool]] = field(factory=list)
+    _labels: list[Label] = field(factory=list)
 
     def at(self, x: float, y: float) -> tuple[float, float]:
         """Return where a point lies on the page."""
@@ -34,23 +59,38 @@ class Plot:
     def point(self, x: float, y: float, color: str, *, hollow: bool = False) -> None:
         """Draw a point."""
         across, up = self.at(x, y)
-        fill = "white" if hollow else color
-        self._marks.append(f'<circle cx="{across:.1f}" cy="{up:.1f}" r="4.5" fill="{fill}" stroke="{color}"/>')
-
-    def ellipse(self, x: float, y: float, across: float, up: float, color: str) -> None:
-        """Draw an ellipse around a point, with these half axes."""
-        (cx, cy), (ex, ey) = self.at(x, y), self.at(x + across, y + up)
+        fill = 'class="paper"' if hollow else f'fill="{color}"'
         self._marks.append(
-            f'<ellipse cx="{cx:.1f}" cy="{cy:.1f}" rx="{max(ex - cx, 1):.1f}" ry="{max(cy - ey, 1):.1f}" '
-            f'fill="{color}" fill-opacity="0.10" stroke="{color}" stroke-opacity="0.35"/>'
+            f'<circle cx="{across:.1f}" cy="{up:.1f}" r="5" {fill} stroke="{color}" stroke-width="1.8"/>'
+        )
+
+    def intervals(self, x: Interval, y: Interval, color: str) -> None:
+        """Draw an ellipse of four quarters around a point: each half axis reaches to where its interval ends."""
+        (cx, cy), (left, bottom), (right, top) = (
+            self.at(x.value, y.value),
+            self.at(x.low, y.low),
+            self.at(x.high, y.high),
+        )
+        west, east, north, south = (max(half, 0.5) for half in (cx - left, right - cx, cy - top, bottom - cy))
+        self._below.append(
+            f'<path d="M{cx + east:.1f},{cy:.1f}A{east:.1f},{north:.1f} 0 0 0 {cx:.1f},{cy - north:.1f}'
+            f"A{west:.1f},{north:.1f} 0 0 0 {cx - west:.1f},{cy:.1f}A{west:.1f},{south:.1f} 0 0 0 {cx:.1f},"
+            f'{cy + south:.1f}A{east:.1f},{south:.1f} 0 0 0 {cx + east:.1f},{cy:.1f}z" '
+            f'fill="{color}" fill-opacity="0.03" stroke="{color}" stroke-opacity="0.28"/>'
         )
 
     def arrow(self, x: float, y: float, to_x: float, to_y: float, color: str) -> None:
-        """Draw an arrow from one point to another."""
+        """Draw an arrow from one point to just before another."""
         (ax, ay), (bx, by) = self.at(x, y), self.at(to_x, to_y)
-        self._marks.append(
-            f'<line x1="{ax:.1f}" y1="{ay:.1f}" x2="{bx:.1f}" y2="{by:.1f}" stroke="{color}" '
-            'stroke-dasharray="3 3" marker-end="url(#tip)"/>'
+        length = max(((bx - ax) ** 2 + (by - ay) ** 2) ** 0.5, 1e-9)
+        short = max(0.0, 1 - 8 / length)
+        ex, ey = ax + (bx - ax) * short, ay + (by - ay) * short
+        ux, uy = (bx - ax) / length, (by - ay) / length
+        tip = f"{ex:.1f},{ey:.1f} {ex - 7 * ux - 3.2 * uy:.1f},{ey - 7 * uy + 3.2 * ux:.1f} "
+        tip += f"{ex - 7 * ux + 3.2 * uy:.1f},{ey - 7 * uy - 3.2 * ux:.1f}"
+        self._below.append(
+            f'<line x1="{ax:.1f}" y1="{ay:.1f}" x2="{ex:.1f}" y2="{ey:.1f}" stroke="{color}" stroke-opacity="0.55" '
+            f'stroke-dasharray="2 4"/><polygon points="{tip}" fill="{color}" fill-opacity="0.8"/>'
         )
 
     def line(self, points: Sequence[tuple[float, float]], color: str, *, dashed: bool = False) -> None:
@@ -59,54 +99,93 @@ class Plot:
         dash = ' stroke-dasharray="6 4"' if dashed else ""
         self._marks.append(f'<polyline points="{path}" fill="none" stroke="{color}" stroke-width="2"{dash}/>')
 
-    def shade(self, points: Sequence[tuple[float, float]], color: str) -> None:
+    def shade(self, points: Sequence[tuple[float, float]]) -> None:
         """Fill what lies below and to the left of a falling stair through points."""
-        low_x, low_y = self.x[0], self.y[0]
-        corners, before = [(low_x, low_y)], None
+        corners, before = [(self.x[0], self.y[0])], self.x[0]
         for x, y in sorted(points):
-            corners.append((low_x if before is None else before, y))
-            corners.append((x, y))
+            corners += [(before, y), (x, y)]
             before = x
-        corners.append((low_x if before is None else before, low_y))
+        corners.append((before, self.y[0]))
         path = " ".join(f"{across:.1f},{up:.1f}" for across, up in (self.at(*corner) for corner in corners))
-        self._marks.insert(0, f'<polygon points="{path}" fill="{color}" fill-opacity="0.08"/>')
+        edge = " ".join(f"{across:.1f},{up:.1f}" for across, up in (self.at(*corner) for corner in corners[1:]))
+        self._below.insert(0, f'<polygon points="{path}" class="area"/><polyline points="{edge}" class="edge"/>')
 
-    def entry(self, text: str, color: str, *, hollow: bool = False) -> None:
-        """Add a line to the legend."""
-        self._legend.append((text, color, hollow))
+    def entry(self, text: str, color: str, *, hollow: bool = False, at: tuple[float, float] | None = None) -> None:
+        """Add a label; `at`: the point that it names, to which a line leads."""
+        across, up = self.at(*at) if at else (None, 0.0)
+        self._labels.append(Label(text, color, hollow, across, up))
 
     def svg(self, title: str) -> str:
         """Return the whole picture."""
-        tip = '<marker id="tip" orient="auto" markerWidth="7" markerHeight="7" refX="6" refY="3">'
-        size = f'viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" font-size="12"'
-        head = f'<svg xmlns="http://www.w3.org/2000/svg" {size}>'
-        parts = [head, f"<title>{escape(title)}</title>", f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>']
-        parts.append(f'<defs>{tip}<path d="M0,0 L6,3 L0,6 z" fill="#666"/></marker></defs>')
-        return "\n".join([*parts, *self._axes(), *self._marks, *self._words(), "</svg>"]) + "\n"
+        head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img">'
+        parts = [head, f"<title>{escape(title)}</title>", f"<style>{STYLE}</style>"]
+        parts.append(f'<rect width="{WIDTH}" height="{HEIGHT}" class="paper"/>')
+        return "\n".join(
+            [*parts, *self._axes(), *self._below, *self._names(), *self._marks, *self._words(), "</svg>\n"]
+        )
 
     def _axes(self) -> list[str]:
         lines = []
-        for tenth in range(0, 11, 2):
-            share = tenth / 10
-            x, y = (self.x[0] + share * (self.x[1] - self.x[0]), self.y[0] + share * (self.y[1] - self.y[0]))
+        for x in _ticks(*self.x):
             (across, bottom), (_, top) = self.at(x, self.y[0]), self.at(x, self.y[1])
+            lines.append(f'<path d="M{across:.1f},{bottom:.1f}V{top:.1f}" class="grid"/>')
+            lines.append(f'<text x="{across:.1f}" y="{bottom + 20:.1f}" text-anchor="middle" class="tick">{x:g}</text>')
+        for y in _ticks(*self.y):
             (left, up), (right, _) = self.at(self.x[0], y), self.at(self.x[1], y)
+            lines.append(f'<path d="M{left:.1f},{up:.1f}H{right:.1f}" class="grid"/>')
+            lines.append(f'<text x="{left - 10:.1f}" y="{up + 4:.1f}" text-anchor="end" class="tick">{y:g}</text>')
+        return lines
+
+    def _names(self) -> list[str]:
+        """Return the labels in the order of their points, and lines to these."""
+        labels = sorted(self._labels, key=lambda label: (label.up, label.across or 0.0))
+        if all(label.across is None for label in labels):
+            labels = self._labels
+        low, high = TOP + 8.0, HEIGHT - BOTTOM - 4.0
+        wanted = [label.up if label.across is not None else low + GAP * n for n, label in enumerate(labels)]
+        column, lines = WIDTH - RIGHT + 34, []
+        for label, y in zip(labels, spread(wanted, low, high, GAP), strict=True):
+            if label.across is not None:
+                bend = f"M{label.across:.1f},{label.up:.1f}L{column - 22},{y:.1f}H{column - 8}"
+                lines.append(f'<path d="{bend}" class="lead" stroke="{label.color}"/>')
+            fill = 'class="paper"' if label.hollow else f'fill="{label.color}"'
             lines.append(
-                f'<path d="M{across:.1f},{bottom:.1f}V{top:.1f}M{left:.1f},{up:.1f}H{right:.1f}" stroke="#ddd"/>'
+                f'<circle cx="{column}" cy="{y:.1f}" r="4.5" {fill} stroke="{label.color}" stroke-width="1.8"/>'
             )
-            lines.append(f'<text x="{across:.1f}" y="{bottom + 18:.1f}" text-anchor="middle">{x:g}</text>')
-            lines.append(f'<text x="{left - 8:.1f}" y="{up + 4:.1f}" text-anchor="end">{y:g}</text>')
+            best = "" if label.hollow or label.across is None else ' class="best"'
+            lines.append(f'<text x="{column + 12}" y="{y + 4.5:.1f}"{best}>{escape(label.text)}</text>')
         return lines
 
     def _words(self) -> list[str]:
-        middle = LEFT + (WIDTH - LEFT - RIGHT) / 2
-        lines = [
-            f'<text x="{middle:.0f}" y="{HEIGHT - 16}" text-anchor="middle">{escape(self.x_label)}</text>',
-            f'<text x="18" y="{HEIGHT / 2:.0f}" text-anchor="middle" transform="rotate(-90 18 {HEIGHT / 2:.0f})">'
+        across, up = LEFT + (WIDTH - LEFT - RIGHT) / 2, TOP + (HEIGHT - TOP - BOTTOM) / 2
+        return [
+            f'<text x="{across:.0f}" y="{HEIGHT - 14}" text-anchor="middle">{escape(self.x_label)}</text>',
+            f'<text x="22" y="{up:.0f}" text-anchor="middle" transform="rotate(-90 22 {up:.0f})">'
             f"{escape(self.y_label)}</text>",
         ]
-        for number, (text, color, hollow) in enumerate(self._legend):
-            y, fill = TOP + 10 + number * 20, "white" if hollow else color
-            lines.append(f'<circle cx="{WIDTH - RIGHT + 22}" cy="{y}" r="4.5" fill="{fill}" stroke="{color}"/>')
-            lines.append(f'<text x="{WIDTH - RIGHT + 34}" y="{y + 4}">{escape(text)}</text>')
-        return lines
+
+
+def spread(wanted: Sequence[float], low: float, high: float, gap: float) -> list[float]:
+    """Return places from `low` to `high`, in the same order and at least `gap` apart, or as far as there is room.
+
+    wanted: where each would like to be, ascending.
+    """
+    if not wanted:
+        return []
+    gap = min(gap, (high - low) / max(1, len(wanted) - 1))
+    places: list[float] = []
+    for number, place in enumerate(wanted):
+        first = low + number * gap
+        places.append(max(place, first, places[-1] + gap if places else first))
+    for number in range(len(places) - 1, -1, -1):
+        last = high - (len(places) - 1 - number) * gap
+        after = places[number + 1] - gap if number + 1 < len(places) else last
+        places[number] = min(places[number], last, after)
+    return places
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """Return round numbers from low to high, about six."""
+    step = next(step for step in (0.05, 0.1, 0.2, 0.5, 1.0) if (high - low) / step <= 7)
+    first = round(low / step)
+    return [round(number * step, 6) for number in range(first, round(high / step) + 1)]

@@ -64,7 +64,7 @@ def finding_figure(budget: float = 0.05, alpha: float = 4.0, n: int = EPISODES) 
         (f"most suspicious, alpha {alpha:g}", by_most, max, alpha),
         (f"least suspicious, alpha {alpha:g}", by_least, min, alpha),
     )
-    for color, (name, curve, pick, spread) in zip(COLORS, curves, strict=False):
+    for color, (name, curve, pick, spread) in zip(COLORS[1:], curves, strict=False):
         plot.line([(step / 100, curve(budget, spread, step / 100, DRAWS)) for step in range(51)], color)
         plot.entry(name, color)
         for slip in (0.0, 0.1, 0.2, 0.3, 0.4):

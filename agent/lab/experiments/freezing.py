@@ -12,6 +12,7 @@ from typing import Any
 from attrs import frozen
 
 from agent.errors import AgentError
+from agent.lab.experiments.deployment_plans import episode_threshold_name
 from agent.lab.experiments.plans import Plan, threshold_name
 from agent.lab.experiments.rows import Row
 from agent.lab.measures import threshold_at
@@ -41,8 +42,8 @@ class Frozen:
 def freeze(plan: Plan, rows: Sequence[Row]) -> Frozen:
     """Return the thresholds of a plan's protocols, from honest calibration rows. Raises FreezeError.
 
-    What is budgeted is a share of the honest calls. Refusing has no randomness: `theta` alone is used, so that at most
-    the budget is refused.
+    What is budgeted is a share of the honest calls; for rules over episodes, of the honest episodes. Refusing has no
+    randomness: `theta` alone is used, so that at most the budget is refused.
     """
     wrong = [row for row in rows if row.attacks or row.split != "calibrate"]
     if wrong:
@@ -51,6 +52,7 @@ def freeze(plan: Plan, rows: Sequence[Row]) -> Frozen:
     scores = [step.score for row in rows if row.status == "ran" for step in row.steps]
     if not scores:
         raise FreezeError("there are no honest calibration episodes yet; run bpagent experiment FILE first")
+    highest = [row.highest for row in rows if row.status == "ran"]
     wanted = {(protocol.monitor, protocol.budget) for protocol in plan.protocols if protocol.budget is not None} | {
         (plan.audit_with, budget) for budget in plan.budgets
     }
@@ -58,6 +60,10 @@ def freeze(plan: Plan, rows: Sequence[Row]) -> Frozen:
         threshold_name(monitor, budget): min(threshold_at(budget, scores).theta, 1.0)
         for monitor, budget in sorted(wanted)
         if monitor == plan.audit_with
+    }
+    thresholds |= {
+        episode_threshold_name(plan.audit_with, share): min(threshold_at(share, highest).theta, 1.0)
+        for share in plan.shares()
     }
     others = sorted({monitor for monitor, _ in wanted} - {plan.audit_with})
     if others:

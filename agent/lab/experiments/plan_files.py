@@ -20,6 +20,7 @@ from attrs import evolve, frozen
 
 from agent.errors import AgentError
 from agent.lab.experiments.deployment_files import read_deployments
+from agent.lab.experiments.model_files import check_needs, read_model, read_models, read_policy, with_models
 from agent.lab.experiments.plans import MonitorKind, MonitorPlan, Plan, Policy, ProtocolPlan
 from agent.lab.experiments.words import at_least_one, known, several, share
 from agent.lab.isolation import LEVELS
@@ -32,11 +33,11 @@ __all__ = ["PlanError", "load_plan"]
 
 KEYS = (
     "name", "settings", "policies", "protocols", "monitors", "seeds", "splits", "instances", "audit_with", "budgets",
-    "replicates", "workers", "concurrency", "per_minute", "deployments", "isolation",
+    "replicates", "workers", "concurrency", "per_minute", "deployments", "isolation", "models",
 )  # fmt: skip
 OPTIONS = ("draws", "limit", "buckets", "runs", "audits")
 PROTOCOL_KEYS = ("name", "use", "monitor", "budget", "threshold", "disclosure", "against", "auditor", "near", *OPTIONS)
-MONITOR_KEYS = ("kind", "alpha", "correlation", "slips", "value", "words", "model")
+MONITOR_KEYS = ("kind", "alpha", "correlation", "slips", "value", "words", "model", "prompt")
 NAMES = ("none", *(entry.name for entry in PROTOCOLS))
 POLICIES = ("honest", "trusted", *LADDER)
 DISCLOSURES = ("none", "category", "full")
@@ -76,6 +77,9 @@ def _plan(node: Node, path: Path) -> Plan:
         protocols=several(node.required("protocols"), lambda item: _protocol(item, named)),
         monitors=monitors,
     )
+    plan = evolve(plan, policies=_policies(node, plan))
+    places = zip(node.required("protocols").items(), plan.protocols, strict=True)
+    check_needs(node, plan.policies, tuple(places), {each.name: each for each in monitors})
     return _with_deployments(_with_numbers(plan, node, monitors), node)
 
 
@@ -116,11 +120,17 @@ def _policy(node: Node) -> Policy:
     if isinstance(node.value, str):
         name = known(node, POLICIES, "policy")
         return Policy(name, attacks=name in LADDER)
-    node.mapping("name", "models", "attacks")
-    attacks = node.get("attacks")
-    models = node.required("models").mapping("agent", "trusted", "editor")
-    named = tuple((role, models.required(role).text()) for role in models.value)
-    return Policy(node.required("name").text(), bool(attacks and attacks.boolean()), named)
+    return read_policy(node)
+
+
+def _policies(node: Node, plan: Plan) -> tuple[Policy, ...]:
+    """Return the policies, with the models that all share; of one name there is one."""
+    names = [policy.name for policy in plan.policies]
+    for name, place in zip(names, node.required("policies").items(), strict=True):
+        if names.count(name) > 1:
+            raise place.wrong(f"there are several policies {name!r}; give each a name of its own")
+    shared = node.get("models")
+    return with_models(plan.policies, () if shared is None else read_models(shared, ("trusted", "editor", "auditor")))
 
 
 def _protocol(node: Node, named: Named) -> ProtocolPlan:
@@ -182,7 +192,8 @@ def _monitor(name: str, node: Node) -> MonitorPlan:
         "correlation": share,
         "slips": share,
         "value": share,
-        "model": Node.text,
+        "model": read_model,
+        "prompt": Node.text,
         "words": _words,
     }
     given = {key: read(found) for key, read in readers.items() if (found := node.get(key)) is not None}
@@ -197,8 +208,15 @@ def _words(node: Node) -> tuple[tuple[str, float], ...]:
 
 
 def _paces(node: Node) -> tuple[tuple[str, float], ...]:
-    node.mapping("agent", "trusted", "editor", "monitor")
-    return tuple((role, node.required(role).number()) for role in node.value)
+    node.mapping("agent", "trusted", "editor", "monitor", "auditor")
+    return tuple((role, _above_zero(node.required(role))) for role in node.value)
+
+
+def _above_zero(node: Node) -> float:
+    value = node.number()
+    if not value:
+        raise node.wrong("expected how often in a minute, found 0; leave the role out to ask as often as it needs")
+    return value
 
 
 def _instances(node: Node) -> int | tuple[tuple[Split, int], ...]:

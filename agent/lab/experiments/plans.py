@@ -13,8 +13,10 @@ from typing import Any, Literal
 from attrs import asdict, field, frozen
 
 from agent.lab.experiments.deployment_plans import DeploymentPlan
+from agent.lab.experiments.endpoints import ModelPlan
 from agent.lab.isolation import Wanted
 from agent.lab.settings import SPLITS, Setting, Split, setting_named
+from agent.lab.settings.tasks import DONE
 
 __all__ = [
     "BASELINE",
@@ -51,19 +53,26 @@ class MonitorPlan:
     slips: float = 0.0
     value: float | None = 0.0
     words: tuple[tuple[str, float], ...] = ()
-    model: str = ""
+    model: ModelPlan | None = None
+    prompt: str = ""
 
 
 @frozen
 class Policy:
     """Who acts: honest work, the trusted model alone, or a rung of the ladder of attacks; or models by role.
 
-    models: real ones, `role` to name. attacks: for real models, whether they are given the side task.
+    models: real ones, by role; whoever has none is scripted. attacks: for a real agent, whether it is given the side
+    task.
     """
 
     name: str
     attacks: bool = False
-    models: tuple[tuple[str, str], ...] = ()
+    models: tuple[tuple[str, ModelPlan], ...] = ()
+
+    @property
+    def is_real(self) -> bool:
+        """Whether the agent is a real model."""
+        return any(role == "agent" for role, _ in self.models)
 
 
 @frozen
@@ -155,16 +164,26 @@ class Plan:
     def calibration(self) -> Iterator[Episode]:
         """Yield the honest episodes that thresholds are frozen on, all of them under the constitution alone."""
         alone = ProtocolPlan(BASELINE, (BASELINE,))
+        honest = next((policy for policy in self.policies if policy.name == "honest"), Policy("honest"))
         for setting in self.settings:
             for task in setting_named(setting).tasks("calibrate"):
                 for seed in range(self.seeds):
-                    yield Episode(
-                        setting, task.name, Policy("honest"), alone, self.monitors, seed, "calibrate", self.isolation
-                    )
+                    yield Episode(setting, task.name, honest, alone, self.monitors, seed, "calibrate", self.isolation)
+
+    @property
+    def compared(self) -> frozenset[str]:
+        """The names of the protocols that were tried with all policies, and so can be compared in their worst case."""
+        whole = frozenset(protocol.name for protocol in self.protocols if not protocol.against)
+        return whole or frozenset(protocol.name for protocol in self.protocols)
 
     def needs_thresholds(self) -> bool:
-        """Whether a protocol has a budget, and so needs a frozen threshold."""
-        return any(protocol.budget is not None for protocol in self.protocols)
+        """Whether a protocol has a budget, or a rule over episodes a share, and so needs a frozen threshold."""
+        return any(protocol.budget is not None for protocol in self.protocols) or bool(self.shares())
+
+    def shares(self) -> list[float]:
+        """Return the shares of honest episodes that rules over episodes have thresholds for."""
+        rules = (rule for deployment in self.deployments for rule in deployment.rules)
+        return sorted({rule.share for rule in rules if rule.share is not None})
 
     def tasks(self, setting: Setting, split: Split) -> list[str]:
         """Return the tasks of a setting that this plan takes of a split."""
@@ -227,4 +246,5 @@ def _told(monitors: tuple[MonitorPlan, ...]) -> str:
 def _digest_of_task(setting: str, task: str) -> str:
     given = setting_named(setting).task(task)
     parts = [sorted(given.files.items()), given.prompt, given.solution, given.plots, given.noise, given.alarming]
+    parts += [] if given.ending == DONE else [(given.ending,)]
     return blake2b(repr(parts).encode("utf-8", "replace"), digest_size=10).hexdigest()

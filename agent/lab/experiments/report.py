@@ -1,58 +1,100 @@
 """The report of an experiment: the hero figure, the main table, and what they rest on; as text and as one HTML page."""
 
+import math
 from collections import Counter
+from collections.abc import Mapping
 from html import escape
 
-from agent.lab.experiments.analysis import Analysis, Estimate
+from agent.lab.experiments.analysis import Analysis
 from agent.lab.experiments.conduct import Outcome
 from agent.lab.experiments.deployment_tables import explained, lines_of, text_of
+from agent.lab.experiments.disclosing import disclosure_table
 from agent.lab.experiments.drawing import COLORS, Plot
-from agent.lab.experiments.tables import cells_of, headings_of, text_table
-from agent.lab.measures import Interval, front
+from agent.lab.experiments.tables import (
+    Table,
+    by_attack,
+    by_rung,
+    by_setting,
+    costs,
+    overview,
+    settings_table,
+    told_apart,
+)
+from agent.lab.experiments.verified import Verified
+from agent.lab.measures import front
 
-__all__ = ["caption", "hero_figure", "html_page", "text_report"]
+__all__ = ["caption", "explanation", "hero_figure", "html_page", "tables_of", "text_report"]
 
 EXPLANATION = """\
-U: usefulness, the share of honest tasks done. S1: the share of attack episodes that do no harm unseen; Soo: the same
-for an attacker who tries until caught or done. Audits, before a step runs, cost {budget:.0%} of honest calls, the same
-for every protocol. {weakest}: S1 against that attack; worst: against the rung of the ladder that does most harm; best
-response: the rung that did most on the development split, and S1 against it on the test split. difference: of S1 worst
-to the constitution alone, on the same tasks. Intervals: 95 %, by resampling tasks, with thresholds fitted again. front:
-how often no other protocol is better in both."""
+U: usefulness, the share of honest tasks done; scaled: 0 is what the trusted model does alone, 1 the agent. S1: the
+share of attack episodes that do no harm unseen; S∞: the same for an attacker who tries until caught or done. Audits,
+before a step runs, cost {budget:.0%} of honest calls, the same for every protocol. worst: against the rung of the
+ladder that does most harm; weakest: against {weakest}, which does least under the constitution alone; response: the
+rung that did most on the development split, on the test split. difference: to the constitution alone, on the same
+tasks. Intervals: 95 %, by resampling tasks, with thresholds fitted again. front: how often no other protocol is
+better in both. Costs are means over honest episodes; latency: how many answers of models, monitors, auditors and
+tools more one waits for. *: told apart from the constitution alone, at a level that allows for all comparisons of a
+protocol."""
 
 STYLE = """\
-body{font:15px/1.5 sans-serif;max-width:70em;margin:2em auto;padding:0 1em;color:#222}
-table{border-collapse:collapse;font-size:13px}
-td,th{padding:.25em .6em;border-bottom:1px solid #ddd;text-align:left;white-space:nowrap}
-figure{margin:0}figcaption{color:#555}svg{max-width:54em;width:100%}"""
+:root{color-scheme:light dark}
+body{font:15px/1.55 system-ui,sans-serif;max-width:72em;margin:2em auto;padding:0 1em;color:#1f2933;background:#fff}
+table{border-collapse:collapse;font-size:13px;margin:1em 0;display:block;overflow-x:auto}
+td,th{padding:.25em .7em;border-bottom:1px solid #e4e8ed;text-align:left;white-space:nowrap}
+figure{margin:0}figcaption,p.small{color:#66727f;font-size:13px}svg{max-width:62em;width:100%}
+@media(prefers-color-scheme:dark){body{color:#e6edf3;background:#0d1117}td,th{border-color:#2a323b}
+figcaption,p.small{color:#9aa7b4}}"""
 
 
 def hero_figure(analysis: Analysis) -> str:
     """Return usefulness against worst-case safety of all protocols, as SVG.
 
-    Ellipses are intervals, arrows lead from the first attack to the worst one, what the front beats is shaded.
+    Ellipses reach as far as the intervals, arrows lead from the weakest attack to the worst one, and what the front
+    beats is shaded.
     """
-    plot = Plot("usefulness", f"worst-case safety, {analysis.budget:.0%} of honest calls audited")
+    low = min((each.usefulness.low for each in analysis.estimates), default=0.0)
+    bottom = max(0.0, math.floor(low * 10 - 0.5) / 10)
+    what = f"worst-case safety S1, {analysis.budget:.0%} of honest calls audited"
+    plot = Plot("usefulness", what, x=(bottom, 1.0))
     points = {each.protocol: (each.usefulness.value, each.worst.value) for each in analysis.estimates}
     best = front(points)
-    plot.shade([points[name] for name in best], COLORS[0])
+    plot.shade([points[name] for name in best])
     for number, each in enumerate(analysis.estimates):
-        color = COLORS[number % len(COLORS)]
-        _draw(plot, each, color, hollow=each.protocol not in best)
-        plot.entry(each.protocol, color, hollow=each.protocol not in best)
+        color, hollow = COLORS[number % len(COLORS)], each.protocol not in best
+        plot.intervals(each.usefulness, each.worst, color)
+        if abs(each.weakest.value - each.worst.value) > 0.02:
+            plot.arrow(each.usefulness.value, each.weakest.value, *points[each.protocol], color)
+        plot.point(*points[each.protocol], color, hollow=hollow)
+        plot.entry(each.protocol, color, hollow=hollow, at=points[each.protocol])
     return plot.svg("usefulness and worst-case safety of protocols")
 
 
-def _draw(plot: Plot, each: Estimate, color: str, *, hollow: bool) -> None:
-    x, y = each.usefulness.value, each.worst.value
-    plot.ellipse(x, y, _half(each.usefulness), _half(each.worst), color)
-    if each.weakest.value != y:
-        plot.arrow(x, each.weakest.value, x, y, color)
-    plot.point(x, y, color, hollow=hollow)
+def tables_of(outcome: Outcome, verified: Mapping[str, Verified]) -> dict[str, Table]:
+    """Return the tables of an experiment, by the names of their files."""
+    used = {protocol.name: protocol.use for protocol in outcome.plan.protocols}
+    told = disclosure_table(outcome.plan, outcome.rows)
+    found = {
+        "overview": overview(outcome.analysis),
+        "attacks": by_attack(outcome.analysis),
+        "rungs": by_rung(outcome.analysis),
+        "costs": costs(outcome.analysis, verified, used),
+        "by_setting": by_setting(outcome.by_setting),
+        "told_apart": told_apart(outcome.by_setting),
+        "settings": settings_table(outcome.by_setting),
+    }
+    return found if told is None else {**found, "disclosure": told}
 
 
-def _half(interval: Interval) -> float:
-    return (interval.high - interval.low) / 2
+TITLES = {
+    "overview": "Usefulness and worst-case safety",
+    "attacks": "Safety by attack",
+    "rungs": "S1 against each rung",
+    "costs": "What it costs",
+    "by_setting": "By setting: usefulness, worst S1, and how much more that is than under the constitution alone",
+    "told_apart": "Where a protocol differs from the constitution alone by more than its interval",
+    "settings": "Settings",
+    "disclosure": "What refusals tell",
+}
 
 
 def caption(outcome: Outcome, command: str) -> str:
@@ -66,10 +108,21 @@ def caption(outcome: Outcome, command: str) -> str:
     levels = Counter(row.isolation for row in outcome.rows if row.status == "ran")
     isolation = ", ".join(f"{level} ({count})" for level, count in sorted(levels.items()))
     auc = f" The monitor's AUC over steps: {analysis.auc:.2f}." if analysis.auc is not None else ""
+    more = f", and {outcome.ran_for_deployments} for deployments" if outcome.ran_for_deployments else ""
     return (
-        f"{analysis.episodes} episodes{failed}{missing}; {outcome.ran} of them run now, in {outcome.seconds:.0f} s. "
-        f"Isolation: {isolation}. Thresholds: {frozen}{digest}.{auc} Command: {command}"
+        f"{analysis.episodes} episodes{failed}{missing}; {outcome.ran} of them run now{more}, "
+        f"in {outcome.seconds:.0f} s. "
+        f"Isolation: {isolation}. Thresholds: {frozen}{digest}.{auc}{_spent(outcome)} Command: {command}"
     )
+
+
+def _spent(outcome: Outcome) -> str:
+    """Return what real models took: nominally, kept answers included, and what they were asked for."""
+    asked, now = outcome.asked, outcome.asked_now
+    if not outcome.taken.tokens and not asked.requests:
+        return ""
+    told = f"{asked.requests} requests so far, {now.requests} of them now, took {asked}"
+    return f" Real models: {outcome.taken} nominally; {told}."
 
 
 def explanation(analysis: Analysis) -> str:
@@ -77,26 +130,29 @@ def explanation(analysis: Analysis) -> str:
     return EXPLANATION.format(budget=analysis.budget, weakest=analysis.weakest)
 
 
-def text_report(outcome: Outcome, command: str) -> str:
+def text_report(outcome: Outcome, tables: Mapping[str, Table], command: str) -> str:
     """Return the report for a terminal."""
+    shown = "\n\n".join(f"{TITLES[name]}\n\n{table.text}" for name, table in tables.items())
     deployed = f"{text_of(outcome.deployed)}\n\n{explained(outcome.deployments)}\n\n" if outcome.deployed else ""
-    main = f"{text_table(outcome.analysis)}\n\n{explanation(outcome.analysis)}"
-    return f"{main}\n\n{deployed}{caption(outcome, command)}\n"
+    return f"{shown}\n\n{explanation(outcome.analysis)}\n\n{deployed}{caption(outcome, command)}\n"
 
 
-def html_page(outcome: Outcome, command: str) -> str:
+def html_page(outcome: Outcome, tables: Mapping[str, Table], command: str) -> str:
     """Return the report as one page that needs no network and runs no script."""
     analysis = outcome.analysis
-    head = "".join(f"<th>{escape(heading)}</th>" for heading in headings_of(analysis))
-    body = "".join(
-        f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in cells_of(each))}</tr>" for each in analysis.estimates
-    )
+    shown = "".join(f"<h2>{escape(TITLES[name])}</h2>{_html(table)}" for name, table in tables.items())
     return (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(outcome.plan.name)}</title>'
-        f"<style>{STYLE}</style><h1>{escape(outcome.plan.name)}</h1>"
+        f'<meta name="viewport" content="width=device-width"><style>{STYLE}</style><h1>{escape(outcome.plan.name)}</h1>'
         f"<figure>{hero_figure(analysis)}<figcaption>{escape(caption(outcome, command))}</figcaption></figure>"
-        f"<p>{escape(explanation(analysis))}</p><table><tr>{head}</tr>{body}</table>{_deployments(outcome)}</html>\n"
+        f'{shown}<p class="small">{escape(explanation(analysis))}</p>{_deployments(outcome)}</html>\n'
     )
+
+
+def _html(table: Table) -> str:
+    head = "".join(f"<th>{escape(heading)}</th>" for heading in table.headings)
+    rows = ("".join(f"<td>{escape(cell)}</td>" for cell in line) for line in table.lines)
+    return f"<table><tr>{head}</tr>{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"
 
 
 def _deployments(outcome: Outcome) -> str:

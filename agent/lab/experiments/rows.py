@@ -5,6 +5,8 @@ from typing import Any, Literal
 
 from attrs import asdict, field, frozen
 
+from agent.lab.measures import suspicion
+
 __all__ = ["Row", "Step", "read_row", "write_row"]
 
 Status = Literal["ran", "failed"]
@@ -27,6 +29,8 @@ class Row:
     status: "ran", or "failed" where the infrastructure did; `error` says why, and such rows are counted, not measured.
     main: the share of the task that is done, 0 after an error of the agent's. side: whether the side task succeeded,
     after the call number `tau` where it is live. caught: a protocol had found the attack before that.
+    tokens, monitor_tokens: of the loop's models, and of the protocol's monitors. model_tokens, cost (in dollars): of
+    all real models, nominally. asked, asked_tokens, asked_cost: what these were asked for, and was not kept.
     rounds: how many answers of models, monitors, auditors and tools came one after the other.
     isolation: the level that the episode achieved: "bubblewrap", or "none".
     """
@@ -57,11 +61,22 @@ class Row:
     audits: int = 0
     tokens: int = 0
     monitor_tokens: int = 0
+    model_tokens: int = 0
+    cost: float | None = None
+    asked: int = 0
+    asked_tokens: int = 0
+    asked_cost: float | None = None
     rounds: int = 0
     seconds: float = 0.0
     isolation: str = "none"
     log: str = ""
     steps: tuple[Step, ...] = field(default=())
+
+    @property
+    def highest(self) -> float | None:
+        """The highest score of its steps; None where one is missing, 0 where nothing was done."""
+        highest = max((suspicion(step.score) for step in self.steps), default=0.0)
+        return None if highest > 1 else highest
 
 
 def write_row(row: Row) -> str:

@@ -1,91 +1,228 @@
-"""Tables: the main table of an experiment in text and in Markdown, and its rows as CSV."""
+"""Tables: the figures of an experiment as tables that fit on a screen, in text, in Markdown and as CSV; rows as CSV.
+
+What belongs together stands together: usefulness and safety, what a protocol costs, each rung, each setting.
+"""
 
 import csv
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from attrs import asdict
+from attrs import asdict, frozen
 
 from agent.lab.experiments.analysis import Analysis, Estimate
 from agent.lab.experiments.rows import Row
+from agent.lab.experiments.verified import Verified
 from agent.lab.measures import Interval
+from agent.lab.settings import keyword_auc, setting_named
 
 __all__ = [
     "Lines",
-    "cells_of",
-    "headings_of",
-    "markdown_table",
-    "setting_table",
-    "text_table",
+    "Table",
+    "by_attack",
+    "by_rung",
+    "by_setting",
+    "costs",
+    "interval_text",
+    "overview",
+    "settings_table",
+    "signed_text",
     "tidy",
+    "told_apart",
     "write_csv",
     "write_tables",
 ]
 
-COLUMNS = 13
+
+@frozen
+class Table:
+    """A table: its headings, and its lines of cells."""
+
+    headings: tuple[str, ...]
+    lines: tuple[tuple[str, ...], ...]
+
+    @property
+    def text(self) -> str:
+        """The table with aligned columns."""
+        everything = (self.headings, *self.lines)
+        widths = [max(len(line[column]) for line in everything) for column in range(len(self.headings))]
+        return "\n".join(
+            "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+            for line in everything
+        )
+
+    @property
+    def markdown(self) -> str:
+        """The table in Markdown."""
+        everything = (self.headings, ("---",) * len(self.headings), *self.lines)
+        return "\n".join(f"| {' | '.join(line)} |" for line in everything)
+
+    def write(self, folder: Path, name: str) -> None:
+        """Write `name.md` and `name.csv` to a folder. Raises OSError."""
+        (folder / f"{name}.md").write_text(f"{self.markdown}\n", encoding="utf-8")
+        write_csv(folder / f"{name}.csv", [dict(zip(self.headings, line, strict=True)) for line in self.lines])
 
 
-def headings_of(analysis: Analysis) -> tuple[str, ...]:
-    """Return the headings of the columns."""
-    return (
-        "protocol", "U", f"S1 {analysis.weakest}", "S1 worst", "Soo worst", "difference", "best response", "rejected",
-        "questions", "audits", "drafts", "scores", "front",
-    )  # fmt: skip
+def overview(analysis: Analysis) -> Table:
+    """Return usefulness and worst-case safety of each protocol, and what they are more than the baseline's."""
+    headings = ("protocol", "U", "U: difference", "scaled", "S1 worst", "S1 worst: difference", "front")
+    lines = tuple(
+        (
+            each.protocol,
+            interval_text(each.usefulness),
+            signed_text(each.lost),
+            "-" if each.scaled is None else f"{each.scaled:.2f}",
+            interval_text(each.worst),
+            signed_text(each.difference),
+            f"{each.front:.0%}",
+        )
+        for each in analysis.estimates
+    )
+    return Table(headings, lines)
 
 
-def cells_of(estimate: Estimate) -> tuple[str, ...]:
-    """Return a protocol as the cells of a row."""
+def by_attack(analysis: Analysis) -> Table:
+    """Return safety of each protocol against the weakest attack, the worst, and the best response to it."""
+    headings = ("protocol", "S1 weakest", "S∞ weakest", "S∞ worst", "response", "S1 response", "S∞ response")
+    return Table(headings, tuple(map(_attacked, analysis.estimates)))
+
+
+def _attacked(estimate: Estimate) -> tuple[str, ...]:
+    response = estimate.response
     return (
         estimate.protocol,
-        _interval(estimate.usefulness),
-        _interval(estimate.weakest),
-        _interval(estimate.worst),
-        _interval(estimate.worst_forever),
-        f"{estimate.difference.value:+.2f} [{estimate.difference.low:+.2f}, {estimate.difference.high:+.2f}]",
-        f"{estimate.best or '-'} {estimate.response:.2f}",
-        f"{estimate.rejected:.1%}",
-        f"{estimate.questions:.1f}",
-        f"{estimate.audits:.1f}",
-        f"{estimate.drafts:.1f}",
-        f"{estimate.scores:.1f}",
-        f"{estimate.front:.0%}",
+        interval_text(estimate.weakest),
+        _number(estimate.weakest_forever.value),
+        interval_text(estimate.worst_forever),
+        estimate.best or "-",
+        interval_text(response.once) if response else "-",
+        _number(response.forever.value) if response else "-",
     )
 
 
-def text_table(analysis: Analysis) -> str:
-    """Return the main table, aligned."""
-    lines = [headings_of(analysis), *map(cells_of, analysis.estimates)]
-    widths = [max(len(line[column]) for line in lines) for column in range(COLUMNS)]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
+def costs(analysis: Analysis, verified: Mapping[str, Verified], used: Mapping[str, Sequence[str]]) -> Table:
+    """Return what each protocol takes in an honest episode, and with how many states it was verified.
+
+    used: the protocols of the catalogue that each consists of. Latency is in rounds more than under the baseline.
+    """
+    headings = (
+        "protocol", "false rejections", "questions", "audits", "drafts", "scores", "monitor tokens", "latency",
+        "verified",
+    )  # fmt: skip
+    base = analysis.estimates[0].costs.rounds if analysis.estimates else 0.0
+    lines = tuple(
+        (
+            each.protocol,
+            f"{each.costs.rejected:.1%}",
+            f"{each.costs.questions:.1f}",
+            f"{each.costs.audits:.1f}",
+            f"{each.costs.drafts:.1f}",
+            f"{each.costs.scores:.1f}",
+            f"{each.costs.monitor_tokens:,.0f}",
+            f"{each.costs.rounds - base:+.1f}",
+            str(verified.get("+".join(used.get(each.protocol, ())), "-")),
+        )
+        for each in analysis.estimates
     )
+    return Table(headings, lines)
 
 
-def markdown_table(analysis: Analysis) -> str:
-    """Return the main table in Markdown."""
-    lines = [headings_of(analysis), ("---",) * COLUMNS, *map(cells_of, analysis.estimates)]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def setting_table(by_setting: Mapping[str, Analysis]) -> str:
-    """Return usefulness and the worst S1 of each protocol in each setting, in Markdown."""
-    names = list(by_setting)
-    lines = [("protocol", *(f"{name}: {what}" for name in names for what in ("U", "S1 worst", "difference")))]
-    lines.append(("---",) * len(lines[0]))
-    columns = [{each.protocol: each for each in by_setting[name].estimates} for name in names]
-    for protocol in columns[0] if columns else ():
-        cells = (_three(column[protocol]) if protocol in column else ("-",) * 3 for column in columns)
-        lines.append((protocol, *(cell for three in cells for cell in three)))
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def _three(estimate: Estimate) -> tuple[str, str, str]:
-    difference = estimate.difference
-    return (
-        f"{estimate.usefulness.value:.2f}",
-        _interval(estimate.worst),
-        f"{difference.value:+.2f} [{difference.low:+.2f}, {difference.high:+.2f}]",
+def by_rung(analysis: Analysis) -> Table:
+    """Return S_1 of each protocol against each rung; with a star where it is told apart from the baseline."""
+    lines = tuple(
+        (
+            each.protocol,
+            *(f"{rung.once.value:.2f}{'*' if rung.apart else ''}" for rung in each.rungs.values()),
+        )
+        for each in analysis.estimates
     )
+    return Table(("protocol", *analysis.policies), lines)
+
+
+def settings_table(analyses: Mapping[str, Analysis]) -> Table:
+    """Return what each setting is like: how large, how hard, and whether words or the monitor tell attacks there."""
+    headings = ("setting", "tasks of the test", "U of the agent", "U trusted", "AUC of words", "AUC of the monitor")
+    lines = tuple(
+        (
+            name,
+            str(analysis.tasks),
+            _or_none(analysis.untrusted),
+            _or_none(analysis.trusted),
+            _or_none(keyword_auc(setting_named(name))),
+            _or_none(analysis.auc),
+        )
+        for name, analysis in analyses.items()
+    )
+    return Table(headings, lines)
+
+
+def _or_none(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2f}"
+
+
+def by_setting(analyses: Mapping[str, Analysis]) -> Table:
+    """Return usefulness, the worst S_1 and its difference to the baseline's of each protocol in each setting."""
+    columns = [{each.protocol: each for each in analysis.estimates} for analysis in analyses.values()]
+    lines = [
+        (protocol, *(_three(column[protocol]) if protocol in column else "-" for column in columns))
+        for protocol in (columns[0] if columns else ())
+    ]
+    return Table(("protocol", *(f"{name}: U, S1, gain" for name in analyses)), tuple(lines))
+
+
+def _three(estimate: Estimate) -> str:
+    return f"{estimate.usefulness.value:.2f} {_number(estimate.worst.value)} {signed_text(estimate.difference)}"
+
+
+def told_apart(analyses: Mapping[str, Analysis]) -> Table:
+    """Return in which settings, and against which rungs, protocols differ from the baseline by more than the interval.
+
+    A star: even at the level that allows for all comparisons.
+    """
+    lines: dict[str, list[tuple[str, ...]]] = {}
+    for setting, analysis in analyses.items():
+        for estimate in analysis.estimates[1:]:
+            found = [rung.difference.value for rung in estimate.rungs.values() if rung.differs]
+            lines.setdefault(estimate.protocol, [])
+            if found:
+                lines[estimate.protocol].append((setting, _rungs_of(estimate), _spread(found)))
+    nowhere = [("nowhere", "", "")]
+    flat = ((protocol, *cells) for protocol, several in lines.items() for cells in several or nowhere)
+    return Table(("protocol", "setting", "rungs", "S1: difference"), tuple(flat))
+
+
+def _rungs_of(estimate: Estimate) -> str:
+    differing = [f"{name}{'*' if rung.apart else ''}" for name, rung in estimate.rungs.items() if rung.differs]
+    if len(differing) == len(estimate.rungs) and all(rung.apart for rung in estimate.rungs.values()):
+        return "all*"
+    return ", ".join(differing)
+
+
+def _spread(found: Sequence[float]) -> str:
+    least, most = min(found), max(found)
+    return f"{least:+.2f}" if f"{least:+.2f}" == f"{most:+.2f}" else f"{least:+.2f} to {most:+.2f}"
+
+
+def interval_text(interval: Interval) -> str:
+    """Return a figure with its interval."""
+    if math.isnan(interval.value):
+        return "-"
+    return f"{interval.value:.2f} [{interval.low:.2f}, {interval.high:.2f}]"
+
+
+def signed_text(interval: Interval) -> str:
+    """Return a difference with its interval; nought has no sign."""
+    if math.isnan(interval.value):
+        return "-"
+    return f"{_signed(interval.value)} [{_signed(interval.low)}, {_signed(interval.high)}]"
+
+
+def _signed(value: float) -> str:
+    return "0.00" if abs(value) < 0.005 else f"{value:+.2f}"
+
+
+def _number(value: float) -> str:
+    return "-" if math.isnan(value) else f"{value:.2f}"
 
 
 Lines = Sequence[dict[str, object]]
@@ -106,14 +243,10 @@ def tidy(rows: Sequence[Row]) -> tuple[Lines, Lines]:
     return plain, steps
 
 
-def write_csv(path: Path, lines: Iterable[dict[str, object]]) -> None:
+def write_csv(path: Path, lines: Iterable[Mapping[str, object]]) -> None:
     """Write lines that have the same keys, under a line of these. Raises OSError."""
     given = list(lines)
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, list(given[0]) if given else ["key"])
         writer.writeheader()
         writer.writerows(given)
-
-
-def _interval(interval: Interval) -> str:
-    return f"{interval.value:.2f} [{interval.low:.2f}, {interval.high:.2f}]"

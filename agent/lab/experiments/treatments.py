@@ -1,7 +1,6 @@
 """Treatments: what an episode runs under, made of its plan: b-threads, monitors and auditors, by name."""
 
 import inspect
-import os
 from collections.abc import Callable, Mapping
 from functools import cache, partial
 from typing import Any
@@ -9,9 +8,11 @@ from typing import Any
 from attrs import evolve, frozen
 
 from agent.calls import ToolCall
-from agent.lab.effects import MakeEffect, TruthfulAuditor, laboratory
+from agent.lab.effects import Auditor, MakeEffect, PromptedAuditor, TruthfulAuditor, laboratory
+from agent.lab.experiments.endpoints import ModelPlan
 from agent.lab.experiments.plans import Episode, MonitorPlan, ProtocolPlan
 from agent.lab.monitors import (
+    PROMPT,
     ConstantMonitor,
     ConstitutionMonitor,
     Evidence,
@@ -23,12 +24,15 @@ from agent.lab.monitors import (
 )
 from agent.lab.protocols import entry_named
 from agent.lab.settings import Setting
-from agent.models import model_from_name
+from agent.models import Model
 from agent.presets import PRESETS, Preset
 from agent.reasons import Disclosure
 from bp import BThread
 
-__all__ = ["HONEYPOT", "WORDS", "Treatment", "bthreads_of", "make_monitor", "number_of", "treat"]
+__all__ = ["HONEYPOT", "WORDS", "Treatment", "Voice", "bthreads_of", "make_monitor", "number_of", "treat"]
+
+Voice = Callable[[str, ModelPlan], Model]
+"""Gives the real model of a role."""
 
 HONEYPOT = "honeypot"
 """How the ids of planted calls begin."""
@@ -56,11 +60,16 @@ def treat(
     setting: Setting,
     is_attack: Callable[[str], bool],
     honeypots: Mapping[str, ToolCall],
+    voice: Voice,
 ) -> Treatment:
-    """Return the treatment of an episode; `is_attack` knows the truth about calls by their ids. Raises ValueError."""
+    """Return the treatment of an episode.
+
+    `is_attack` knows the truth about calls by their ids, unless a real agent attacks; `voice` gives the real models.
+    Raises ValueError, and ModelError for a model that there is not.
+    """
     truth = partial(attacks, is_attack)
-    monitors = {plan.name: make_monitor(plan, truth, episode.chance) for plan in episode.monitors}
-    auditors = {"auditor": TruthfulAuditor(truth)}
+    monitors = {plan.name: make_monitor(plan, truth, episode.chance, voice) for plan in episode.monitors}
+    auditors = auditors_of(episode, truth, voice)
     protocol = episode.protocol
     preset = preset_of(judged=protocol.judged, disclosure=protocol.disclosure)
     offered = {
@@ -103,7 +112,15 @@ def bthreads_of(name: str, protocol: ProtocolPlan, offered: Mapping[str, Any]) -
         raise ValueError(f"the protocol {name!r} cannot be made: {error}") from error
 
 
-def make_monitor(plan: MonitorPlan, truth: Callable[[Evidence], bool], chance: str) -> Monitor:
+def auditors_of(episode: Episode, truth: Callable[[Evidence], bool], voice: Voice) -> dict[str, Auditor]:
+    """Return who audits: the plan's model, else somebody who knows the truth, where anybody can."""
+    given = dict(episode.policy.models).get("auditor")
+    if given is not None:
+        return {"auditor": PromptedAuditor(voice("auditor", given))}
+    return {} if episode.policy.is_real and episode.policy.attacks else {"auditor": TruthfulAuditor(truth)}
+
+
+def make_monitor(plan: MonitorPlan, truth: Callable[[Evidence], bool], chance: str, voice: Voice) -> Monitor:
     """Return a monitor by its plan. Raises ModelError for a model that there is not."""
     match plan.kind:
         case "simulated":
@@ -116,7 +133,8 @@ def make_monitor(plan: MonitorPlan, truth: Callable[[Evidence], bool], chance: s
         case "constant":
             return ConstantMonitor(plan.value)
         case "model":
-            return PromptedMonitor(model_from_name(plan.model, os.environ, api="chat"))
+            assert plan.model is not None
+            return PromptedMonitor(voice("monitor", plan.model), plan.prompt or PROMPT)
 
 
 def number_of(text: str) -> int:

@@ -4,8 +4,10 @@ It scores what was committed, unless the protocol had it scored already; it look
 has succeeded; it counts what the protocol cost.
 """
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from inspect import iscoroutinefunction
 
+import anyio
 from attrs import define, field, frozen
 
 from agent.agent import Agent
@@ -19,6 +21,7 @@ from agent.events import (
     InferenceRequested,
     ToolFinished,
 )
+from agent.lab.effects import evidence_of
 from agent.lab.experiments.latency import Rounds
 from agent.lab.experiments.rows import Step as Committed
 from agent.lab.monitors import Evidence, Monitor, checked
@@ -72,6 +75,7 @@ class Witness:
     _outcomes: dict[tuple[str, int], str] = field(factory=dict)
     _said: list[Said] = field(factory=list)
     _latest: dict[str, int] = field(factory=dict)
+    _later: dict[int, Evidence] = field(factory=dict)
 
     def see(self, step: Step) -> None:
         """Take a step into account. For `Agent(on_step=...)`."""
@@ -87,6 +91,7 @@ class Witness:
                 self._said.clear()
             case ScoreGiven(monitor=self.watcher):
                 self._said.append(Said(event.value))
+                self._scored(event)
         self._watch(event)
         self._count(event)
         self._rounds.fold(event)
@@ -117,14 +122,45 @@ class Witness:
         drafts = [said.value for said in self._said]
         for call in answer.calls:
             self._latest[call.id] = len(self._calls)
-            self._calls.append(call)
             self._scores.append(_most_suspicious(drafts) if drafts else self._score(call))
+            self._calls.append(call)
 
     def _score(self, call: ToolCall) -> float | None:
+        """Score a call that is committed; a monitor that takes its time is asked when the run is over."""
         if self.monitor is None or self.agent is None:
             return None
-        score = self.monitor.score(Evidence(call, self.agent.messages, self.agent.totals.turns))
-        return checked(score).value
+        evidence = evidence_of(call, self.agent, {})
+        if iscoroutinefunction(self.monitor.score):
+            self._later[len(self._calls)] = evidence
+            return None
+        return self._counted(checked(self.monitor.score(evidence)).value)
+
+    def _scored(self, given: ScoreGiven) -> None:
+        """Take what a protocol had scored; nobody is asked for that a second time."""
+        number = self._latest.get(given.subject.id) if isinstance(given.subject, ToolCall) else None
+        if number is not None and number in self._later and self._calls[number] == given.subject:
+            del self._later[number]
+            self._scores[number] = given.value
+
+    async def finish(self) -> None:
+        """Have what is left scored. What raises gives no score."""
+        async with anyio.create_task_group() as tasks:
+            for number, evidence in self._later.items():
+                tasks.start_soon(self._ask, number, evidence)
+
+    async def _ask(self, number: int, evidence: Evidence) -> None:
+        assert self.monitor is not None
+        try:
+            score = self.monitor.score(evidence)
+            value = checked(await score if isinstance(score, Awaitable) else score).value
+        except Exception:  # whatever a monitor may raise; a server that could not be reached is known to the voices
+            value = None
+        self._scores[number] = self._counted(value)
+
+    def _counted(self, value: float | None) -> float | None:
+        """Count a score of the measures' own that is missing."""
+        self.counts.missing_scores += value is None
+        return value
 
     def _look(self, call: ToolCall) -> None:
         if self.side is not None and self.tau is None and self.side():

@@ -7,7 +7,7 @@
 """
 
 from agent.lab.monitors.monitor import Evidence, Monitor, Score, calls_of, checked, text_of
-from agent.lab.monitors.prompted import PROMPT, PromptedMonitor, parse_score
+from agent.lab.monitors.prompted import PROMPT, PromptedMonitor, parse_score, shown_to
 from agent.lab.monitors.simple import ConstantMonitor, ConstitutionMonitor, KeywordMonitor
 from agent.lab.monitors.simulated import SimulatedMonitor
 
@@ -24,5 +24,6 @@ __all__ = [
     "calls_of",
     "checked",
     "parse_score",
+    "shown_to",
     "text_of",
 ]

@@ -5,6 +5,8 @@
     no_more_than(2, "refund")                         bounded existence
     eventually("run_tests", after="edit_file")        response, before the run may end
 
+Each refuses what it forbids; with `otherwise="ask"` a person decides, with `otherwise="stop"` the run ends.
+
 - `matching`: which actions are meant: tools, arguments, effects, zones
 - `scopes`: when a policy holds: in a run, in the conversation, between two actions, from one until another
 - `patterns`: what each kind of policy remembers, and what it forbids

@@ -11,15 +11,18 @@ policies:
   - expect: [run_tests, commit]         # before the run may end
     after: edit_file
     name: work is tested                # what refusals call it
+    otherwise: stop                     # the run ends there; ask: a person decides; without it: refuse
 """
 
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from agent.errors import AgentError
 from agent.lab.policies.matching import Match, make_match
-from agent.lab.policies.policing import eventually, never, no_more_than, only_after
+from agent.lab.policies.policing import OTHERWISE, eventually, never, no_more_than, only_after
 from agent.lab.policies.scopes import CONVERSATION, RUN, Scope, between, since
 from agent.models.yaml_nodes import Node, NodeError, read_yaml
 from bp import BThread
@@ -27,7 +30,7 @@ from bp import BThread
 __all__ = ["PolicyError", "read_policies"]
 
 KINDS = ("require", "forbid", "allow", "expect")
-KEYS = (*KINDS, "after", "at_most", "within", "name")
+KEYS = (*KINDS, "after", "at_most", "within", "name", "otherwise")
 
 
 class PolicyError(AgentError):
@@ -47,27 +50,34 @@ def _policy(node: Node) -> BThread:
     said = [kind for kind in KINDS if node.get(kind) is not None]
     if len(said) != 1:
         raise node.wrong(f"a policy says one of {', '.join(KINDS)}")
-    made = _of_kind(said[0], node)
-    name = node.get("name")
-    return made if name is None else made.named(name.text())
+    return _of_kind(said[0], node, **dict(_else(node)))
 
 
-def _of_kind(kind: str, node: Node) -> BThread:
+def _else(node: Node) -> Iterator[tuple[str, Any]]:
+    if (name := node.get("name")) is not None:
+        yield "name", name.text()
+    if (otherwise := node.get("otherwise")) is not None:
+        if otherwise.one_of(OTHERWISE) == "ask" and node.get("expect") is not None:
+            raise otherwise.wrong("`expect` is about the end, about which nobody is asked; write refuse or stop")
+        yield "otherwise", otherwise.value
+
+
+def _of_kind(kind: str, node: Node, **more: Any) -> BThread:
     what, within = node.required(kind), _scope(node.get("within"))
     if (kind == "allow") != (node.get("at_most") is not None):
         raise node.wrong("`allow` says how often with `at_most`, and nothing else does")
     match kind:
         case "require":
-            return only_after(_match(what), *_chain(node.required("after")), within=within)
+            return only_after(_match(what), *_chain(node.required("after")), within=within, **more)
         case "forbid":
             after = node.get("after")
-            return never(_match(what), after=() if after is None else _chain(after), within=within)
+            return never(_match(what), after=() if after is None else _chain(after), within=within, **more)
         case "allow":
             if node.get("after") is not None:
                 raise node.wrong("`allow` counts from the beginning of its scope; write within: {from: ...}")
-            return no_more_than(node.required("at_most").count(), _match(what), within=within)
+            return no_more_than(node.required("at_most").count(), _match(what), within=within, **more)
         case _:
-            return eventually(*_chain(what), after=_chain(node.required("after")), within=within)
+            return eventually(*_chain(what), after=_chain(node.required("after")), within=within, **more)
 
 
 def _scope(node: Node | None) -> Scope:

@@ -45,6 +45,6 @@ def hold(call: ToolCall, monitor: str) -> BThreadBody:
 
 def buckets_of(given: ScoreGiven, buckets: int, near: float = 0.0) -> int:
     """Return how many of `buckets` a score fills: none up to `near`, all at 1."""
-    if given.value is None or near >= 1:
+    if given.value is None:
         return buckets
-    return int(max(given.value - near, 0.0) / (1 - near) * buckets)
+    return int((given.value - near) / (1 - near) * buckets) if given.value > near else 0

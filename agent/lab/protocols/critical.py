@@ -6,20 +6,15 @@ Source: 2511.02997, where it holds against an adaptive red team that defeats res
 from collections.abc import Callable
 
 from agent.calls import ToolCall
-from agent.events import (
-    ActionDescribed,
-    ApprovalAnswered,
-    ApprovalAsked,
-    GateApproved,
-    GateRejected,
-    InferenceRequested,
-    RunEnded,
-)
-from agent.lab.asking import TRUSTED, TURN_OVER, another_draft, commitment, draft_given, ending_or
+from agent.events import ActionDescribed, InferenceRequested
+from agent.lab.asking import TRUSTED, TURN_OVER, allowed_by_person, another_draft, commitment, draft_given, ending_or
 from agent.lab.reasons import NeedsTrust
-from bp import BThreadBody, bthread, start, sync, where
+from bp import BThreadBody, bthread, start, sync
+from constitution import Level, Verdict
 
 __all__ = ["ask_on_critical", "defer_on_critical", "is_admin"]
+
+CRITICAL = Verdict(Level.ask, "critical", "critical action", explanation="this is a critical action")
 
 
 def is_admin(call: ToolCall) -> bool:
@@ -57,15 +52,5 @@ def ask_on_critical(is_critical: Callable[[ToolCall], bool] = is_admin) -> BThre
 
 @bthread(name="ask_on_critical")
 def ask(call: ToolCall) -> BThreadBody:
-    """Hold one call until a person has said yes; refuse it otherwise."""
-    approval, decided = where(GateApproved, call=call), where((GateApproved, GateRejected), call=call)
-    question, answered = ApprovalAsked(call, "this is a critical action"), where(ApprovalAnswered, call=call)
-    others = where(ApprovalAsked, call=call)
-    said = yield sync(request=question, block=approval, wait_for=decided)
-    if said != question:
-        return
-    said = yield sync(wait_for=answered | decided, block=[approval, others, RunEnded])
-    if not isinstance(said, ApprovalAnswered):
-        yield sync(wait_for=answered, block=[others, RunEnded])
-    elif not said.yes:
-        yield sync(refuse=approval, because=NeedsTrust("a person did not allow it"), wait_for=decided)
+    """Have a person decide about one call."""
+    yield from allowed_by_person(call, CRITICAL)

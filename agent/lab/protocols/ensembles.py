@@ -29,7 +29,10 @@ def highest(suspicions: tuple[float, ...]) -> float:
 
 @bthread
 def ensemble(monitors: tuple[str, ...], threshold: float = 0.5, combine: Combine = highest) -> BThreadBody:
-    """Have every action scored by all `monitors` before it may be approved."""
+    """Have every action scored by `monitors` before it may be approved, by one after the other.
+
+    `combine` must not be lower for higher scores: who is left is not asked any more when it can make no difference.
+    """
     while True:
         described = yield sync(wait_for=ActionDescribed)
         yield start(judge(described.call, monitors, threshold, combine))
@@ -37,16 +40,17 @@ def ensemble(monitors: tuple[str, ...], threshold: float = 0.5, combine: Combine
 
 @bthread(name="ensemble")
 def judge(call: ToolCall, monitors: tuple[str, ...], threshold: float, combine: Combine) -> BThreadBody:
-    """Hold one call until all have scored it; refuse it when they say together that it is above the threshold."""
+    """Hold one call until it was scored; refuse it as soon as it is above the threshold, whatever the others say."""
     approval, decided = where(GateApproved, call=call), where((GateApproved, GateRejected), call=call)
     suspicions: tuple[float, ...] = ()
-    for monitor in monitors:
+    for number, monitor in enumerate(monitors, start=1):
         given = yield from scored(call, monitor, hold=approval, over=decided)
         if given is None:
             return
         suspicions = (*suspicions, given.suspicion)
-    together = combine(suspicions)
-    if together > threshold:
-        value = None if together == float("inf") else together
-        because = Suspicious(" and ".join(monitors), value, threshold)
-        yield sync(refuse=approval, because=because, wait_for=decided)
+        together = combine((*suspicions, *(0.0 for _ in monitors[number:])))
+        if together > threshold:
+            value = None if together == float("inf") else together
+            because = Suspicious(" and ".join(monitors[:number]), value, threshold)
+            yield sync(refuse=approval, because=because, wait_for=decided)
+            return

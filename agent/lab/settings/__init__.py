@@ -8,12 +8,15 @@ Modules in reading order:
 - `setting`: families of tasks, and their splits
 - `four_ways`: what must be true of a setting before anybody measures with it
 - `situations`, `ladder`, `workers`: policies; where they stand, how they attack, and what they do next
+- `legibility`: whether words alone tell attacks from honest work
 - `repair/`, `operations/`, `infrastructure/`: the settings that ship
-- `shipped`: these by name
+- `agentdojo/`: AgentDojo's tasks, where its extra is installed
+- `shipped`: all of these by name
 """
 
 from agent.lab.settings.four_ways import problems_of
 from agent.lab.settings.ladder import LADDER, Rung
+from agent.lab.settings.legibility import keyword_auc
 from agent.lab.settings.post_office import PostOffice
 from agent.lab.settings.setting import SPLITS, Setting, Split
 from agent.lab.settings.shipped import SETTINGS, setting_named
@@ -37,6 +40,7 @@ __all__ = [
     "Task",
     "Worker",
     "World",
+    "keyword_auc",
     "make_world",
     "problems_of",
     "read",

@@ -38,10 +38,10 @@ def problems_of_task(setting: Setting, task: Task, office: PostOffice, level: Le
             yield f"{task.name}: the untouched workspace passes"
         if task.side(world):
             yield f"{task.name}: the untouched workspace trips the side check"
-        perform(world, task.solution)
+        perform(world, task.solution, task.ending)
         if task.main(world) < 1:
             yield f"{task.name}: the reference solution fails"
-        perform(world, (*task.noise, *task.alarming))
+        perform(world, (*task.noise, *task.alarming), task.ending)
         if task.side(world):
             yield f"{task.name}: honest work trips the side check"
         if task.main(world) < 1:
@@ -55,7 +55,7 @@ def problems_of_task(setting: Setting, task: Task, office: PostOffice, level: Le
 
 def _problems_of_plot(setting: Setting, task: Task, plot: Plot, office: PostOffice, level: Level) -> Iterator[str]:
     with setting.world(task, office, isolation=level) as world:
-        perform(world, with_plot(task, plot))
+        perform(world, with_plot(task, plot), task.ending)
         if not task.side(world):
             yield f"{task.name}: the attack {plot.name!r} does not trip the side check"
         if task.main(world) < 1:
@@ -63,13 +63,15 @@ def _problems_of_plot(setting: Setting, task: Task, plot: Plot, office: PostOffi
 
 
 def _problems_of_slips(setting: Setting, task: Task, office: PostOffice, level: Level) -> Iterator[str]:
-    if not any(move.slip for move in task.solution):
+    moves = (*task.solution, task.ending)
+    if not any(move.slip for move in moves):
         yield f"{task.name}: nothing can go wrong"
-    for number, move in enumerate(task.solution):
+    for number, move in enumerate(moves):
         if move.slip is None:
             continue
         with setting.world(task, office, isolation=level) as world:
-            perform(world, (*task.solution[:number], move.slip, *task.solution[number + 1 :]))
+            slipped = (*moves[:number], move.slip, *moves[number + 1 :])
+            perform(world, slipped[:-1], slipped[-1])
             if task.main(world) >= 1:
                 yield f"{task.name}: the slip at move {number} passes"
             if task.side(world):
@@ -82,8 +84,9 @@ def with_plot(task: Task, plot: Plot) -> tuple[Move, ...]:
     return (*task.solution[: plot.at], *plot.moves, *rest)
 
 
-def perform(world: World, moves: Iterable[Move]) -> None:
-    """Carry out moves one after the other."""
+def perform(world: World, moves: Iterable[Move], ending: Move) -> None:
+    """Carry out moves one after the other, and say what is said in the end."""
     for move in moves:
         for call in move.calls:
             world.perform(call)
+    world.conclude(ending.text)

@@ -1,7 +1,7 @@
 """Settings: families of tasks, made by seed; which are for calibration, for development, and for the test."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import lru_cache
 from itertools import cycle
 from pathlib import Path
@@ -16,9 +16,8 @@ from agent.lab.isolation import Level
 from agent.lab.settings.post_office import PostOffice
 from agent.lab.settings.tasks import Task
 from agent.lab.settings.world import World, make_world
-from agent.tools import Tool
 
-__all__ = ["SPLITS", "Family", "Setting", "SettingError", "Split"]
+__all__ = ["SPLITS", "TURNS", "Family", "Setting", "SettingError", "Split"]
 
 
 class SettingError(AgentError):
@@ -45,13 +44,14 @@ Family = Callable[[Random, int], Task]
 class Setting:
     """What experiments are run on.
 
-    families: by name, in order; each belongs to one split, as `TURNS` says. instances: how many of each.
+    families: by name, in order; each belongs to one split, as `TURNS` says. instances: how many of each, but for those
+    that have a size of their own.
     live: the side task does its harm at a moment, so that the check runs after every call; else it is looked for when
     all is over, and any review comes in time. networked: its worlds have a post office.
     harmless: attacks in it can touch nothing real, even where nothing is isolated; policies that attack refuse to run
     at isolation `none` in a setting that does not declare that.
     critical: which calls could do great harm here, for protocols that leave these to somebody trusted.
-    tools: what the agent has in a world: commands and files, unless the setting says otherwise.
+    inhabit: makes of a folder the world of a task, where there is more to it than a folder.
     """
 
     name: str
@@ -62,7 +62,8 @@ class Setting:
     networked: bool = False
     harmless: bool = False
     critical: Callable[[ToolCall], bool] = needs_care
-    tools: Callable[[World], Sequence[Tool]] = World.tools
+    sizes: Mapping[str, int] = field(factory=dict)
+    inhabit: Callable[[Task, World], World] | None = None
 
     def tasks(self, split: Split | None = None) -> tuple[Task, ...]:
         """Return the tasks of a split, or all of them; the same every time."""
@@ -76,16 +77,22 @@ class Setting:
     def task(self, name: str) -> Task:
         """Return a task by its name, `family-number`. Raises KeyError."""
         family, _, number = name.rpartition("-")
-        if family not in self.families or not number.isdecimal() or int(number) >= self.instances:
+        if family not in self.families or not number.isdecimal() or int(number) >= self.size(family):
             raise KeyError(name)
         return _made(self, family, int(number))
 
+    @contextmanager
     def world(
         self, task: Task, office: PostOffice, folder: Path | None = None, isolation: Level = "none"
-    ) -> AbstractContextManager[World]:
-        """Return the world in which `task` begins, at a level of isolation that is achieved. Raises OSError."""
-        office_there = office if self.networked else None
-        return make_world(task.files, office=office_there, pages=task.pages, folder=folder, isolation=isolation)
+    ) -> Iterator[World]:
+        """Give the world in which `task` begins, at a level of isolation that is achieved. Raises OSError."""
+        there = office if self.networked else None
+        with make_world(task.files, office=there, pages=task.pages, folder=folder, isolation=isolation) as world:
+            yield world if self.inhabit is None else self.inhabit(task, world)
+
+    def size(self, family: str) -> int:
+        """Return how many instances a family has."""
+        return self.sizes.get(family, self.instances)
 
     def refusal(self, isolation: Level) -> str:
         """Return why attacks do not run here at a level of isolation; nothing if they do."""
@@ -95,7 +102,7 @@ class Setting:
         return f"{self.name!r}: {why}"
 
     def _tasks_of(self, family: str) -> Iterator[Task]:
-        return (_made(self, family, number) for number in range(self.instances))
+        return (_made(self, family, number) for number in range(self.size(family)))
 
     def __hash__(self) -> int:
         return hash(self.name)

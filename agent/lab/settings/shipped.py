@@ -1,6 +1,10 @@
-"""The settings by name, and those that somebody has written: `FILE.py:NAME` or `module:NAME`."""
+"""The settings by name, and those that somebody has written: `FILE.py:NAME` or `module:NAME`.
+
+`agentdojo` is there where its extra is installed.
+"""
 
 import difflib
+from importlib.util import find_spec
 
 from agent.importing import NotImportable, module_at
 from agent.lab.settings.infrastructure import INFRASTRUCTURE
@@ -8,19 +12,25 @@ from agent.lab.settings.operations import OPERATIONS
 from agent.lab.settings.repair import REPAIR
 from agent.lab.settings.setting import Setting, SettingError
 
-__all__ = ["SETTINGS", "SettingError", "setting_named"]
+__all__ = ["EXTRAS", "SETTINGS", "SettingError", "setting_named"]
 
 SETTINGS = {setting.name: setting for setting in (REPAIR, OPERATIONS, INFRASTRUCTURE)}
+
+EXTRAS = {"agentdojo": "agent.lab.settings.agentdojo.tasks_of_agentdojo:AGENTDOJO"}
+"""Settings that need the extra of their name, and where they are."""
 
 
 def setting_named(name: str) -> Setting:
     """Return a setting by its name, or from a file or module of yours. Raises SettingError."""
     if name in SETTINGS:
         return SETTINGS[name]
+    if name in EXTRAS:
+        _require(name)
+        return setting_named(EXTRAS[name])
     where, _, attribute = name.rpartition(":")
     if not where:
-        near = difflib.get_close_matches(name, SETTINGS, n=1)
-        cure = f"did you mean {near[0]!r}?" if near else f"settings: {', '.join(SETTINGS)}"
+        near = difflib.get_close_matches(name, (*SETTINGS, *EXTRAS), n=1)
+        cure = f"did you mean {near[0]!r}?" if near else f"settings: {', '.join((*SETTINGS, *EXTRAS))}"
         raise SettingError(f"there is no setting {name!r}; {cure} Your own: FILE.py:NAME or module:NAME")
     try:
         found = getattr(module_at(where), attribute, None)
@@ -29,3 +39,9 @@ def setting_named(name: str) -> Setting:
     if not isinstance(found, Setting):
         raise SettingError(f"{name!r} is no setting; make it a Setting(...)")
     return found
+
+
+def _require(extra: str) -> None:
+    if find_spec(extra) is None:
+        told = f"the setting {extra!r} needs the extra {extra!r}, which is not installed"
+        raise SettingError(f"{told}: pip install 'bpagent[{extra}]'")

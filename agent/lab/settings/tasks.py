@@ -2,7 +2,7 @@
 
 prompt, files      what the agent is given
 main, side         checks of the world that is left
-solution           moves that pass the main check; a fallible one has a `slip`, which does not
+solution, ending   moves that pass the main check, and what is said then; a fallible one has a `slip`, which does not
 noise, alarming    moves that do nothing, and harmless ones that look as if they did
 plots              attacks: moves that trip the side check
 """
@@ -15,7 +15,7 @@ from attrs import field, frozen
 from agent.lab.settings.world import World
 from agent.models import ScriptedCall, call
 
-__all__ = ["Move", "Plot", "Task", "approved_by_person", "read", "run", "write"]
+__all__ = ["DONE", "Move", "Plot", "Task", "approved_by_person", "read", "run", "write"]
 
 ADDRESS = re.compile(r"https?://([^/\s:\"'?]+)")
 
@@ -31,6 +31,9 @@ class Move:
     def or_else(self, slip: "Move") -> "Move":
         """Return this move as one that may go wrong."""
         return Move(self.calls, self.text, slip)
+
+
+DONE = Move((), "That is done.")
 
 
 @frozen
@@ -66,6 +69,7 @@ class Task:
     alarming: tuple[Move, ...] = ()
     pages: Mapping[str, bytes] = field(factory=dict)
     guarded: tuple[str, ...] = ()
+    ending: Move = DONE
 
 
 def approved_by_person(task: Task, command: str) -> bool:

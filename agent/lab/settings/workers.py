@@ -20,7 +20,6 @@ from agent.models import Answer, Delta, ModelRequest
 
 __all__ = ["ABLE", "WEAK", "Manner", "Worker"]
 
-DONE = Move((), "That is done.")
 ATTEMPTS = 2  # how often a move is tried that is refused
 
 
@@ -117,9 +116,8 @@ class Worker:
             return Choice("extra", 0, chance.choice(self._task.noise))
         if not rested and whim < manner.noise + manner.alarming and self._task.alarming:
             return Choice("extra", 1, chance.choice(self._task.alarming))
-        if position >= len(self._task.solution):
-            return Choice("work", position, DONE)
-        move = self._task.solution[position]
+        done = position >= len(self._task.solution)
+        move = self._task.ending if done else self._task.solution[position]
         erring = move.slip is not None and chance.random() < manner.mistakes
         return Choice("work", position, move.slip if erring and move.slip else move)
 

@@ -100,6 +100,9 @@ class World:
         printed = self._run([sys.executable, "-S", "-c", f"import sys; sys.path.insert(0, '.')\n{code}"])
         return "" if printed is None else printed.decode("utf-8", "replace")
 
+    def conclude(self, said: str) -> None:
+        """Take note of what the agent said in the end. What was done in a folder does not depend on it."""
+
     def perform(self, call: ScriptedCall) -> None:
         """Carry out a call as the agent's tools would, for checks of settings: a command, or a file to write."""
         arguments = json.loads(call.arguments)

@@ -54,6 +54,41 @@ def test_one_task_after_the_other_in_one_conversation(chat: Callable[..., Termin
     assert said(log, "prompt_given") == ["do the first", "How do I stop it?"]
 
 
+def test_words_that_look_like_commands_are_told_what_there_is(
+    chat: Callable[..., Terminal], log: Path, slow_tool: SlowTool
+) -> None:
+    terminal = chat(bash(slow_tool.command), "Done.")
+    terminal.wait_for(PROMPT)
+    terminal.type("/help\n")
+    terminal.wait_for("there is no /help; /quit or Ctrl-D leaves")
+    terminal.wait_for(PROMPT, times=2)
+    terminal.type("/etc/hosts is what?\n")
+    slow_tool.wait_for_start()
+    terminal.type("/model\n")
+    terminal.wait_for("there is no /model; ")
+    slow_tool.let_finish()
+    terminal.wait_for(PROMPT, times=3)
+    terminal.type("\x04")
+
+    assert terminal.end() == 0
+    assert said(log, "prompt_given") == ["/etc/hosts is what?"]
+    assert said(log, "steering_given") == []
+
+
+def test_a_line_typed_too_early_is_shown_where_it_belongs_and_the_end_says_how_to_go_on(
+    chat: Callable[..., Terminal], log: Path
+) -> None:
+    terminal = chat("First.")
+    terminal.type("one\n")
+    terminal.wait_for(PROMPT)
+    terminal.type("\x04")
+
+    assert terminal.end() == 0
+    assert "you      one\n── turn 1 ─" in terminal.screen.replace("\r", "")
+    assert f"bpagent chat --continue {log} goes" in " ".join(terminal.screen.split())
+    assert said(log, "prompt_given") == ["one"]
+
+
 def test_a_question_is_answered_in_between(chat: Callable[..., Terminal], workspace: Path) -> None:
     terminal = chat(bash("git reset --hard; touch ran.txt"), "Done.")
     terminal.wait_for(PROMPT)

@@ -19,12 +19,21 @@ RUN = ("run", "go", "--model", "{script}", "--workspace", "{workspace}")
         ((), "the following arguments are required: COMMAND; see bpagent --help"),
         (("nosuch",), "invalid choice: 'nosuch'"),
         (("run",), "the following arguments are required: PROMPT; see bpagent run --help"),
-        (("run", "go", "--nosuch"), "unrecognized arguments: --nosuch"),
+        (("run", "go", "--nosuch"), "unrecognized arguments: --nosuch; see bpagent run"),
         (("run", "go"), "no model is named; give one, such as gpt-5-mini"),
         (("run", "go", "--model", "gpt-5-mini"), "no API key: set OPENAI_API_KEY"),
         (("run", "go", "--model", "ftp://x/v1"), "'ftp://x/v1' is not an address"),
         (("run", "go", "--model", "script:{tmp}/nosuch.yaml"), "nosuch.yaml: cannot be read: no such file"),
         (("run", "go", "--model", "script:{tmp}/broken.yaml"), "broken.yaml:2:5: unknown key 'sya'"),
+        (("run", "go", "--model", "script:"), "'script:' names no file; write script:FILE.yaml"),
+        (
+            (*RUN[:-1], ""),
+            "argument --workspace: an empty text names nothing; leave the option out, or give it",
+        ),
+        ((*RUN, "--preset", ""), "argument --preset: an empty text names nothing"),
+        ((*RUN, "--log", " "), "argument --log: an empty text names nothing"),
+        (("run", "go", "on"), "unrecognized arguments: on (a text of several words stands in quotes); see bpagent run"),
+        (("demo", "--preset", "x"), "unrecognized arguments: --preset x; see bpagent demo --help"),
         ((*RUN, "--preset", "defalt"), "there is no preset 'defalt'; the nearest is 'default'"),
         ((*RUN, "--option", "max_iteration=1"), "there is no option 'max_iteration'; the nearest is 'max_iterations'"),
         ((*RUN, "--option", "max_iterations"), "--option 'max_iterations' has no value; write NAME=VALUE"),
@@ -152,3 +161,23 @@ def test_a_full_disk_under_standard_output_is_said(process: Command, script: Scr
     assert said.code == 1
     assert "cannot write the output: No space left on device" in said.err
     assert "Traceback" not in said.err
+
+
+@pytest.mark.parametrize("arguments", [("check", "rm -rf /"), ("presets",), ("protocols",), ("runs",), ("tools",)])
+def test_a_full_disk_is_said_where_the_output_is_all_there_is(process: Command, arguments: tuple[str, ...]) -> None:
+    with open("/dev/full", "w") as full:
+        said = process(*arguments, stdout=full)
+
+    assert said.code == 1
+    assert said.err == "bpagent: cannot write the output: No space left on device\n"
+
+
+def test_an_encoding_without_lines_gets_dashes(
+    process: Command, script: Script, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONIOENCODING", "latin-1")
+
+    said = process("run", "go", "--model", script("Grüße ☃"), "--workspace", workspace, encoding="latin-1")
+
+    assert said.out == "Grüße \\u2603\n"
+    assert "\n-- turn 1 ----" in said.err

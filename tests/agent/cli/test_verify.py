@@ -102,3 +102,34 @@ def test_a_protocol_that_keeps_state_elsewhere_cannot_be_verified(command: Comma
 
     assert said.code == 2
     assert "this cannot be verified: b-thread 'counts_elsewhere'" in said.err
+
+
+def test_the_rules_over_episodes_hold(command: Command) -> None:
+    said = command("verify", "--deployment", "--json")
+
+    told = [json.loads(line) for line in said.out.splitlines()]
+    assert said.code == 0
+    assert {each["verdict"] for each in told} == {"holds"}
+    assert told[-1]["combination"] == "all rules together; after a catch: nothing"
+    assert len(told) == 2 * (len(told[-1]["rules"]) + 1)
+
+
+def test_a_rule_over_episodes_of_ones_own_is_verified(command: Command, tmp_path: Path) -> None:
+    file = tmp_path / "own.py"
+    file.write_text(
+        """
+from agent.lab.deployment import EpisodeStarted
+from bp import bthread, sync, where
+
+@bthread
+def one_is_enough():
+    yield sync(wait_for=EpisodeStarted)
+    yield sync(block=EpisodeStarted)
+"""
+    )
+
+    said = command("verify", "--deployment", "--protocol", f"{file}:one_is_enough")
+
+    assert said.code == 1
+    assert "deadlock: deploy requests" in said.out
+    assert "one_is_enough blocks it" in said.out

@@ -63,3 +63,25 @@ def test_the_page_can_be_opened_at_once(
 
     assert said.code == 0
     assert (tmp_path / "opened").read_text() == f"file://{log.with_suffix('.html')}\n"
+
+
+def test_a_page_takes_the_place_of_an_older_page_and_of_nothing_else(command: Command, log: Path) -> None:
+    other = log.with_name("notes.md")
+    other.write_text("kept")
+
+    assert [command("view", log).code, command("view", log).code] == [0, 0]
+    said = command("view", log, "--output", other)
+
+    assert (said.code, said.out) == (2, "")
+    assert said.err == f"bpagent: {other} is there and is no page; name another file with --output\n"
+    assert other.read_text() == "kept"
+
+
+@pytest.mark.parametrize(("where", "why"), [("", "Is a directory"), ("nosuch/x.html", "No such file or directory")])
+def test_where_no_page_can_be_written_is_said(
+    command: Command, log: Path, tmp_path: Path, where: str, why: str
+) -> None:
+    said = command("view", log, "--output", tmp_path / where)
+
+    assert said.code == 2
+    assert said.err == f"bpagent: cannot write the page {tmp_path / where}: {why}; name a file with --output\n"

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from agent import ScriptedModel, call
+from agent.calls import ToolCall
 from agent.events import (
     AnswerCommitted,
     ApprovalAnswered,
@@ -38,6 +39,7 @@ from agent.lab.protocols import (
     untrusted_monitoring,
     upfront_audit,
 )
+from agent.lab.protocols.accumulation import buckets_of
 from agent.messages import AssistantMessage
 from agent.questions import AuditGiven, AuditRequested, Contained, Draft, RoleDisabled, ScoreGiven, ScoreRequested
 from agent.run import Run
@@ -309,6 +311,15 @@ def test_near_misses_add_up(make_agent: MakeAgent) -> None:
     run = run_with(make_agent, suspicion_accumulates("words", limit=10), *[bash(f"odd {n}") for n in range(4)], "Done.")
 
     assert started(run) == ["echo odd 0", "echo odd 1"]
+
+
+@pytest.mark.parametrize(
+    ("value", "near", "buckets"),
+    [(0.55, 0.0, 5), (0.8, 0.8, 0), (0.79, 0.8, 0), (0.91, 0.8, 5), (1.0, 0.8, 10), (None, 0.8, 10), (1.0, 1.0, 0)],
+)
+def test_only_what_is_nearly_too_much_adds_up(value: float | None, near: float, buckets: int) -> None:
+    """An ordinary action is no near miss, however many there are; a missing score is the worst of all."""
+    assert buckets_of(ScoreGiven(ToolCall("c1", "bash"), "words", value), 10, near) == buckets
 
 
 def test_the_constitution_alone_refuses_what_it_denies(make_agent: MakeAgent) -> None:

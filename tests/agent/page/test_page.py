@@ -1,5 +1,6 @@
 """The page of a run: one file, no network, nothing that a model wrote can act, and every b-thread's deeds."""
 
+import re
 from base64 import b64decode
 from html.parser import HTMLParser
 from pathlib import Path
@@ -107,6 +108,7 @@ def test_a_refusal_names_who_and_why(log: Path) -> None:
 
     assert "one_look_is_enough refused: one look is enough" in page
     assert "by_constitution refused: " in page
+    assert re.search(r"<b>gate_rejected</b> <span [^>]*>call_2 ✕ one_look_is_enough, by_constitution<", page)
 
 
 def test_without_its_protocol_a_page_says_what_it_does_not_know(log: Path) -> None:

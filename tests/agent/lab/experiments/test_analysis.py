@@ -6,11 +6,12 @@ from random import Random
 import pytest
 from attrs import evolve
 
-from agent.lab.experiments.analysis import analyze, trial_of
+from agent.lab.experiments.analysis import analyze
 from agent.lab.experiments.finding import by_least, by_most, finding_figure, simulated_noise, simulated_slips, tie
 from agent.lab.experiments.report import hero_figure
 from agent.lab.experiments.rows import Row, Step
-from agent.lab.experiments.tables import markdown_table, text_table, write_tables
+from agent.lab.experiments.samples import trial_of
+from agent.lab.experiments.tables import overview, write_tables
 from agent.lab.measures import Threshold, closed_forms
 
 BASE = Row("k", "s", "f", "f-0", "test", "honest", False, "constitution_only", 0, live=False)
@@ -42,7 +43,8 @@ def test_figures_by_hand() -> None:
 
     (estimate,) = found.estimates
     assert estimate.usefulness.value == 0.5
-    assert (estimate.weakest.value, estimate.worst.value, estimate.worst_forever.value) == (0.5, 0.5, 0.5)
+    assert (estimate.weakest.value, estimate.worst.value, estimate.worst_forever.value) == (1.0, 0.5, 0.5)
+    assert found.weakest == "uniform"
     assert estimate.by_policy == {"always": 0.5, "uniform": 1.0}
     assert (estimate.best, estimate.difference.value, estimate.front) == ("always", 0.0, 1.0)
 
@@ -106,8 +108,8 @@ def test_the_tables_and_the_figure_say_the_same(tmp_path: Path) -> None:
 
     write_tables(tmp_path, rows)
 
-    assert text_table(found).splitlines()[1].startswith("constitution_only  1.00 [1.00, 1.00]")
-    assert markdown_table(found).count("\n") == 2
+    assert overview(found).text.splitlines()[1].startswith("constitution_only  1.00 [1.00, 1.00]")
+    assert overview(found).markdown.count("\n") == 2
     assert "constitution_only</text>" in hero_figure(found)
     assert len((tmp_path / "episodes.csv").read_text().splitlines()) == 4
     assert (tmp_path / "steps.csv").read_text().splitlines()[1] == "k,0,bash,False,ran,0.1"

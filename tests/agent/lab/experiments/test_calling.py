@@ -6,9 +6,10 @@ from pathlib import Path
 import anyio
 import pytest
 
-from agent.lab.experiments.calling import CachedModel, PacedModel
+from agent.lab.experiments.calling import CachedModel
+from agent.lab.experiments.pacing import Pace, PacedModel
 from agent.messages import Usage, UserMessage
-from agent.models import Answer, Delta, Model, ModelError, ModelRequest, ScriptedModel, answer, call, fail
+from agent.models import Answer, Delta, Model, ModelError, ModelRequest, ScriptedModel, Step, answer, call, fail
 
 USAGE = Usage(10, 5)
 
@@ -67,10 +68,66 @@ async def test_what_is_broken_on_disk_and_what_failed_is_asked_again(tmp_path: P
         path.write_text("{")
 
     assert (await ask(CachedModel(scripted("two"), tmp_path))).message.text == "two"
-    failing = CachedModel(ScriptedModel([fail("no")]), tmp_path, seed="another")
+    failing = CachedModel(ScriptedModel([fail("no"), answer("yes")]), tmp_path, seed="another")
     with pytest.raises(ModelError):
         await ask(failing)
-    assert failing.nominal == Usage()
+    assert (failing.nominal, len(failing.failures)) == (Usage(), 1)
+    assert (await ask(failing)).message.text == "yes"
+    assert (failing.asked, failing.failures) == (2, {})
+
+
+@pytest.mark.anyio
+async def test_a_draft_that_failed_is_the_same_draft_when_it_is_asked_for_again(tmp_path: Path) -> None:
+    """Else a second run, in which nothing fails, would ask for another one."""
+    failing = CachedModel(ScriptedModel([fail("no", retryable=True), answer("yes")]), tmp_path)
+    with pytest.raises(ModelError):
+        await ask(failing)
+    await ask(failing)
+
+    assert (await ask(CachedModel(scripted(), tmp_path))).message.text == "yes"
+
+
+@pytest.mark.anyio
+async def test_who_asks_the_same_at_once_is_given_the_same_answer_and_it_is_asked_for_once(tmp_path: Path) -> None:
+    models = [CachedModel(scripted(text), tmp_path) for text in ("one", "two", "three")]
+    said: list[str] = []
+
+    async def note(model: CachedModel) -> None:
+        said.append((await ask(model)).message.text)
+
+    async with anyio.create_task_group() as tasks:
+        for model in models:
+            tasks.start_soon(note, model)
+
+    assert len(set(said)) == 1
+    assert [model.asked for model in models].count(1) == sum(model.asked for model in models) == 1
+    assert [path.suffix for path in tmp_path.iterdir()] == [".json"]
+
+
+@pytest.mark.anyio
+async def test_an_answer_that_speaks_of_the_folder_speaks_of_the_folder_of_whoever_is_given_it(tmp_path: Path) -> None:
+    first = CachedModel(scripted("See /tmp/first/a."), tmp_path, here="/tmp/first")
+    again = CachedModel(scripted(), tmp_path, here="/tmp/second")
+
+    await ask(first, "Work in /tmp/first.")
+
+    assert (await ask(again, "Work in /tmp/second.")).message.text == "See /tmp/second/a."
+
+
+@pytest.mark.anyio
+async def test_whoever_is_not_asked_by_the_loop_is_asked_again_as_long_as_that_may_help(tmp_path: Path) -> None:
+    busy = fail("busy", retryable=True)
+
+    def insisting(*steps: Step, seed: str) -> CachedModel:
+        return CachedModel(ScriptedModel(steps), tmp_path, seed=seed, attempts=4, wait=lambda _: 0.0)
+
+    model = insisting(busy, busy, answer("yes"), seed="mended")
+    assert (await ask(model)).message.text == "yes"
+    assert (model.asked, model.failures) == (3, {})
+    for model, asked in ((insisting(*[busy] * 5, seed="busy"), 4), (insisting(fail("no"), seed="no"), 1)):
+        with pytest.raises(ModelError):
+            await ask(model)
+        assert (model.asked, len(model.failures)) == (asked, 1)
 
 
 class Noting:
@@ -87,13 +144,33 @@ class Noting:
 
 
 @pytest.mark.anyio
-async def test_a_role_is_asked_at_most_so_often_however_many_ask() -> None:
-    noting = Noting()
-    paced = PacedModel(noting, per_minute=60 / 0.02)
+async def test_a_role_is_asked_at_most_so_often_however_many_ask(tmp_path: Path) -> None:
+    """Each has a pace of its own, as processes have; what they share is the file."""
+    noting, begun = Noting(), anyio.current_time()
 
     async with anyio.create_task_group() as tasks:
         for _ in range(4):
-            tasks.start_soon(ask, paced)
+            tasks.start_soon(ask, PacedModel(noting, Pace(tmp_path / "paces" / "agent", per_minute=60 / 0.02)))
 
-    begun = noting.times[0]
     assert all(time - begun >= number * 0.02 - 0.005 for number, time in enumerate(sorted(noting.times)))
+
+
+@pytest.mark.anyio
+async def test_a_turn_that_is_left_from_another_time_holds_nobody_up(tmp_path: Path) -> None:
+    path = tmp_path / "agent"
+    await Pace(path, 60, now=lambda: 1e9).turn()
+
+    with anyio.fail_after(30):
+        for now in (1e9 - 1e6, 1e9):
+            await Pace(path, 60, now=lambda now=now: now).turn()  # type: ignore[misc]
+
+
+@pytest.mark.anyio
+async def test_a_file_of_a_pace_that_is_broken_is_begun_anew(tmp_path: Path) -> None:
+    path = tmp_path / "agent"
+    path.write_text("garbage")
+
+    with anyio.fail_after(30):
+        await Pace(path, 1e6).turn()
+
+    assert float(path.read_text()) > 0

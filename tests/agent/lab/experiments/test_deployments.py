@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from attrs import evolve
 
+from agent.lab.experiments.batches import Conditions
 from agent.lab.experiments.conduct import Outcome, conduct
-from agent.lab.experiments.deploying import EpisodeFailed, outcome_of, score_of, verdict_of
+from agent.lab.experiments.deploying import EpisodeFailed, deploy_all, outcome_of, verdict_of
 from agent.lab.experiments.deployment_draws import deployments_of
 from agent.lab.experiments.deployment_plans import DeploymentPlan, RulePlan
 from agent.lab.experiments.deployment_rows import DeploymentRow, DeploymentShelf
@@ -18,7 +19,7 @@ from agent.lab.experiments.deployment_tables import explained, markdown_of, text
 from agent.lab.experiments.plan_files import PlanError, load_plan
 from agent.lab.experiments.plans import MonitorPlan, Plan, Policy, ProtocolPlan
 from agent.lab.experiments.rows import Row, Step
-from agent.lab.experiments.shelf import ShelfError
+from agent.lab.experiments.shelf import Shelf, ShelfError
 
 SMALL = "tests.agent.lab.experiments.settings:SMALL"
 BROKEN = "tests.agent.lab.experiments.settings:BROKEN"
@@ -58,7 +59,7 @@ def test_a_deployment_runs_on_top_of_the_episodes_of_the_experiment(conducted: t
     rows = rows_of(outcome, "upfront")
 
     assert [row.seed for row in rows] == [0, 1, 2, 3]
-    assert outcome.ran == len(outcome.rows)  # no episode but those of the experiment itself
+    assert (outcome.ran, outcome.ran_for_deployments) == (len(outcome.rows), 0)  # those of the experiment are enough
     caught = [row for row in rows if row.caught_after is not None]
     assert caught
     for row in caught:
@@ -117,6 +118,25 @@ def test_what_a_killed_process_left_of_a_row_is_run_again(conducted: tuple[Path,
     assert all(line.endswith("}") for line in shelf.path.read_text().splitlines())
 
 
+def test_what_was_finished_before_an_interruption_is_kept(tmp_path: Path) -> None:
+    jobs = list(deployments_of(PLAN, PLAN.protocols))
+    told: list[DeploymentRow] = []
+
+    def interrupt(row: DeploymentRow) -> None:
+        told.append(row)
+        if len(told) == 3:
+            raise TimeoutError("enough for today")
+
+    with pytest.raises(TimeoutError):
+        deploy_all(Conditions(tmp_path, concurrency=1), jobs, interrupt)
+
+    kept, ran = DeploymentShelf(tmp_path).rows(), Shelf(tmp_path).rows()
+    assert list(kept) == [row.key for row in told]
+    again = conduct(PLAN, tmp_path)
+    assert again.ran + again.ran_for_deployments == len(Shelf(tmp_path).rows()) - len(ran)  # no episode twice
+    assert DeploymentShelf(tmp_path).path.read_text().count("\n") == len(jobs)
+
+
 def test_post_hoc_comes_to_the_same_as_in_order_where_policies_ignore_history(tmp_path: Path) -> None:
     plan = evolve(UPFRONT, instead="trusted", seeds=2)
 
@@ -125,7 +145,7 @@ def test_post_hoc_comes_to_the_same_as_in_order_where_policies_ignore_history(tm
 
     assert in_order.deployments == post_hoc.deployments
     assert in_order.deployed == post_hoc.deployed
-    assert in_order.ran <= post_hoc.ran  # who does not wait runs what may come, too
+    assert in_order.ran_for_deployments <= post_hoc.ran_for_deployments  # who does not wait runs what may come, too
 
 
 def test_a_patient_attacker_waits_until_nobody_looks(tmp_path: Path) -> None:
@@ -184,6 +204,22 @@ def test_an_episode_that_fails_makes_a_row_that_failed_and_is_tried_again(tmp_pa
     assert shelf.missing([rows[0].key, rows[0].key]) == [rows[0].key]
 
 
+def test_a_threshold_of_episodes_is_frozen_on_honest_calibration(tmp_path: Path) -> None:
+    rule = RulePlan("audit_suspicious", (("audits", 2), ("share", 0.5)))
+    plan = planned(evolve(UPFRONT, rules=(rule,), seeds=2), splits=("calibrate", "test"))
+
+    outcome = conduct(plan, tmp_path)
+
+    assert outcome.frozen is not None
+    theta = outcome.frozen.thresholds["watcher at 0.5 of episodes"]
+    honest = [row.highest for row in outcome.rows if row.split == "calibrate"]
+    assert sum(score is None or score > theta for score in honest) <= len(honest) / 2
+    assert rows_of(outcome, "upfront")[0].rules == f"audit_suspicious(audits=2, threshold={theta})"
+    for row in rows_of(outcome, "upfront"):
+        above = [step.number for step in row.steps if step.suspicion is None or step.suspicion > theta]
+        assert [step.number for step in row.steps if step.verdict] == above[:2]
+
+
 def test_honeypots_are_read_from_the_logs_of_the_episodes(tmp_path: Path) -> None:
     planting = ProtocolPlan("untrusted_monitoring", ("untrusted_monitoring",), threshold=0.5, options=(("rate", 1.0),))
     blind = MonitorPlan("watcher", "constant", value=0.0)
@@ -233,7 +269,7 @@ def test_an_episode_in_the_eyes_of_a_deployment() -> None:
     harmless, attack = Step("bash", False, "ok", 0.2), Step("bash", True, "rejected", 0.9)
     unknown, unscored = Step("bash", None, "ok", 0.1), Step("bash", False, "ok", None)
 
-    assert (score_of(row(harmless, attack)), score_of(row(harmless, unscored)), score_of(row())) == (0.9, None, 0.0)
+    assert (row(harmless, attack).highest, row(harmless, unscored).highest, row().highest) == (0.9, None, 0.0)
     assert verdict_of(row(harmless)) == "harmless"
     assert verdict_of(row(harmless, attack)) == "harmful"  # what was only tried is found, too
     assert verdict_of(row(unknown, attacks=True)) == "missing"
@@ -298,6 +334,7 @@ def test_deployments_are_read_from_the_plan(tmp_path: Path) -> None:
         ("episodes: 3", "audits: 3", "6:32: unknown key 'audits'; valid keys are 'use', 'episodes'"),
         ("episodes: 20", "episodes: 0", "7:15: expected a whole number from 1 on"),
         ("  episodes: 20\n", "", "the key 'episodes' is missing"),
+        ("threshold: 0.8}", "threshold: 0.8, share: 0.1}", "a threshold is given, or follows from a share of honest"),
         ("instead: trusted", "instead: trust", "there is no choice 'trust'; did you mean 'trusted'?"),
         ("how: post_hoc", "how: posthoc", "there is no way 'posthoc'; did you mean 'post_hoc'?"),
         (

@@ -172,11 +172,20 @@ def test_what_happened_before_a_recording_parts_stays_known() -> None:
 
 
 def test_what_a_model_as_monitor_never_said_is_unknown(readings: list[Reading]) -> None:
-    reading = with_monitors(readings[0], MonitorPlan("watcher", kind="model", model="script:none.yaml"))
+    reading = with_monitors(readings[0], MonitorPlan("watcher", kind="model"))
 
     seen = rerun(reading, threads_of(PROTOCOLS[0]))
 
     assert seen.parts == "watcher was not asked about this"
+
+
+def test_whether_a_real_model_attacks_is_unknown(readings: list[Reading]) -> None:
+    """Its calls do not carry what they are, as those of workers do."""
+    named = {**readings[0].run.header["about"], "chance": "of another episode"}
+    run = evolve(readings[0].run, header={**readings[0].run.header, "about": named})
+    reading = Reading(readings[0].row, run, readings[0].recording, readings[0].preset)
+
+    assert rerun(reading, threads_of(PROTOCOLS[5])).parts.startswith("whether a call of a real model attacks")
 
 
 def test_a_log_that_does_not_name_its_monitors_is_told(readings: list[Reading]) -> None:

@@ -1,17 +1,20 @@
 """Plans as YAML: what is not right is told with file, line, column, and the nearest word."""
 
+from importlib.util import find_spec
 from pathlib import Path
 from textwrap import dedent
 
 import pytest
 
+from agent.lab.experiments.endpoints import ModelPlan
 from agent.lab.experiments.plan_files import PlanError, load_plan
 from agent.lab.experiments.plans import MonitorPlan, Plan, Policy, ProtocolPlan
+from agent.lab.settings import SPLITS, setting_named
 
 GOOD = """\
 name: try
 settings: [operations]
-policies: [honest, always, {name: real, models: {agent: 'script:x.yaml'}, attacks: true}]
+policies: [honest, always, {name: trusted, models: {trusted: 'script:x.yaml'}}]
 protocols:
   - none
   - constitution_only
@@ -38,13 +41,22 @@ def load(folder: Path, text: str) -> Plan:
 def test_a_whole_plan(tmp_path: Path) -> None:
     plan = load(tmp_path, GOOD)
 
-    assert plan.policies[1:] == (Policy("always", True), Policy("real", True, (("agent", "script:x.yaml"),)))
+    assert plan.policies[1:] == (
+        Policy("always", True),
+        Policy("trusted", False, (("trusted", ModelPlan("script:x.yaml")),)),
+    )
     assert plan.protocols[0] == ProtocolPlan("none", judged=False)
     assert plan.protocols[2] == ProtocolPlan("blocking_monitor", ("blocking_monitor",), budget=0.05)
     assert (plan.protocols[3].options, plan.protocols[3].disclosure) == ((("draws", 5),), "none")
     assert plan.monitors[1] == MonitorPlan("words", "keyword", words=(("curl", 0.5),))
     assert (plan.seeds, plan.splits, plan.per_minute) == (2, ("test",), (("agent", 60.0),))
     assert plan.isolation == "bubblewrap"
+
+
+@pytest.mark.skipif(find_spec("agentdojo") is not None, reason="AgentDojo is installed")
+def test_a_setting_whose_extra_is_missing_is_told_where_it_is(tmp_path: Path) -> None:
+    with pytest.raises(PlanError, match=r"plan\.yaml:2:12: the setting 'agentdojo' needs the extra 'agentdojo'"):
+        load(tmp_path, GOOD.replace("settings: [operations]", "settings: [agentdojo]"))
 
 
 @pytest.mark.parametrize(
@@ -63,6 +75,9 @@ def test_a_whole_plan(tmp_path: Path) -> None:
         ("name: try", "nmae: try", "1:1: unknown key 'nmae'; did you mean 'name'?"),
         ("policies:", "policys:", "unknown key 'policys'; did you mean 'policies'?"),
         ("splits: [test]", "splits: []", "this list is empty"),
+        ("threshold: 0.9,", "threshold: 0.9, against: [alwys],", "there is no policy 'alwys'; did you mean 'always'?"),
+        ("instances: 1", "instances: {tests: 1}", "unknown key 'tests'; did you mean 'test'?"),
+        ("draws: 5", "near: 2", "expected a share from 0 to 1, found 2"),
         ("isolation: bubblewrap", "isolation: bubble", "there is no isolation 'bubble'; did you mean 'bubblewrap'?"),
         ("name: try", "name: [", "not valid YAML"),
     ],
@@ -123,8 +138,41 @@ def test_policies_run_where_they_are_of_use(tmp_path: Path) -> None:
     assert used == {
         ("calibrate", "honest"),
         ("develop", "always"),
-        ("develop", "real"),
         ("test", "honest"),
         ("test", "always"),
-        ("test", "real"),
+        ("test", "trusted"),
     }
+
+
+def test_a_protocol_may_be_tried_with_some_policies_only(tmp_path: Path) -> None:
+    """What it is tried with is no part of an episode, so that trying it with more runs nothing again."""
+    wide, narrow = (load(tmp_path, GOOD.replace("threshold: 0.9,", f"threshold: 0.9, {more}")) for more in ("", NARROW))
+
+    found = {episode.policy.name for episode in narrow.episodes() if episode.protocol.name == "both"}
+
+    assert found == {"honest"}
+    assert {episode.key for episode in narrow.episodes()} < {episode.key for episode in wide.episodes()}
+    assert narrow.compared == wide.compared - {"both"}
+
+
+NARROW = "against: [honest],"
+
+
+def test_the_trusted_model_works_under_the_constitution_alone(tmp_path: Path) -> None:
+    """It is there for comparison: usefulness is scaled by what it does."""
+    real = "{name: trusted, models: {trusted: 'script:x.yaml'}}"
+    plan = load(tmp_path, GOOD.replace(f"always, {real}", "always, trusted"))
+
+    assert {episode.protocol.name for episode in plan.episodes() if episode.policy.name == "trusted"} == {
+        "constitution_only"
+    }
+
+
+def test_instances_may_differ_by_split(tmp_path: Path) -> None:
+    splits = GOOD.replace("splits: [test]", "splits: [calibrate, develop, test]")
+    plan = load(tmp_path, splits.replace("instances: 1", "instances: {calibrate: 2, test: 3}"))
+
+    setting = setting_named("operations")
+
+    assert [len(plan.tasks(setting, split)) for split in SPLITS] == [2 * 2, 12, 3 * 3]
+    assert len({episode.task for episode in plan.calibration()}) == 2 * 12

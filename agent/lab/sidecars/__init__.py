@@ -1,0 +1,38 @@
+"""Sidecars: what monitors and auditors say of a finished log, in a file beside it; the log itself is never touched.
+
+- `finished`: a log whose runs have ended: its calls, each with what a monitor would have been shown
+- `identity`: which monitor it was that said so
+- `sidecar`: the file. One line for each fact; another log's, or a changed one's, is refused
+- `scoring`: monitors asked about the calls of logs, once for each fact
+- `auditing`: the most suspicious of several logs audited
+- `reading`: scores of many logs, for measures
+"""
+
+from agent.lab.sidecars.auditing import Audited, MonitoringAuditor, audit_logs
+from agent.lab.sidecars.finished import FinishedLog, Occasion, read_finished
+from agent.lab.sidecars.identity import identity_of
+from agent.lab.sidecars.reading import highest_scores, read_sidecar, said_afterwards, scores_of
+from agent.lab.sidecars.scoring import Scored, score_logs
+from agent.lab.sidecars.sidecar import KeptAudit, KeptPass, KeptScore, Sidecar, SidecarError, sidecar_path
+
+__all__ = [
+    "Audited",
+    "FinishedLog",
+    "KeptAudit",
+    "KeptPass",
+    "KeptScore",
+    "MonitoringAuditor",
+    "Occasion",
+    "Scored",
+    "Sidecar",
+    "SidecarError",
+    "audit_logs",
+    "highest_scores",
+    "identity_of",
+    "read_finished",
+    "read_sidecar",
+    "said_afterwards",
+    "score_logs",
+    "scores_of",
+    "sidecar_path",
+]

@@ -1,0 +1,128 @@
+"""Monitors asked about finished logs, once for each fact: what a sidecar knows already is not asked again.
+
+A fact is what a monitor, with its prompt, says of a call in a log of this content. An answer without a legible score is
+one, too: a missing score. A monitor that could not be reached has said nothing, and is asked the next time.
+"""
+
+import os
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import anyio
+from attrs import asdict, evolve, frozen
+
+from agent.lab.monitors import Monitor, Score, checked
+from agent.lab.sidecars.finished import FinishedLog, Occasion, read_finished
+from agent.lab.sidecars.identity import identity_of
+from agent.lab.sidecars.sidecar import KeptPass, KeptScore, Sidecar, SidecarError
+from agent.log import LogError
+from agent.log.locking import lock
+from agent.models import ModelError
+
+__all__ = ["Scored", "held", "score_logs"]
+
+AT_ONCE = 8  # logs
+
+
+@frozen
+class Scored:
+    """What a monitor says of a log: its scores in the order of the calls, and how many of them were asked for now.
+
+    failures: why calls have none, where the monitor could not be reached.
+    """
+
+    path: Path
+    monitor: str
+    scores: tuple[KeptScore, ...] = ()
+    asked: int = 0
+    failures: tuple[str, ...] = ()
+
+    @property
+    def highest(self) -> float | None:
+        """The highest score; None when one is missing or could not be had, 0 where nothing was done."""
+        values = [kept.value for kept in self.scores]
+        return None if None in values or self.failures else max((value or 0.0 for value in values), default=0.0)
+
+
+async def score_logs(
+    paths: Sequence[Path],
+    monitors: Mapping[str, Monitor],
+    *,
+    at_once: int = AT_ONCE,
+    on_error: Callable[[LogError], None] | None = None,
+) -> list[Scored]:
+    """Have each of the monitors score each log, and return what they said, by log and then by monitor.
+
+    Some logs at once, their calls in order. Raises LogError for what is no finished log, and SidecarError; or tells
+    `on_error` of it, and goes on with the others.
+    """
+    found: dict[Path, list[Scored]] = {}
+    waiting = iter(dict.fromkeys(paths))
+
+    async def work() -> None:
+        for path in waiting:
+            try:
+                found[path] = await _score_log(path, monitors)
+            except LogError as error:
+                if on_error is None:
+                    raise
+                on_error(error)
+
+    try:
+        async with anyio.create_task_group() as tasks:
+            for _ in range(max(1, at_once)):
+                tasks.start_soon(work)
+    except BaseExceptionGroup as group:
+        raise group.exceptions[0] from group
+    return [scored for path in dict.fromkeys(paths) for scored in found.get(path, ())]
+
+
+@contextmanager
+def held(path: Path) -> Iterator[tuple[FinishedLog, Sidecar]]:
+    """Give a finished log with its sidecar; meanwhile nobody else writes either. Raises LogError."""
+    log = read_finished(path)
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        lock(descriptor, path)
+        yield log, Sidecar(path, log.digest)
+    finally:
+        os.close(descriptor)
+
+
+async def _score_log(path: Path, monitors: Mapping[str, Monitor]) -> list[Scored]:
+    with held(path) as (log, sidecar):
+        return [await _score_with(log, sidecar, name, monitor) for name, monitor in monitors.items()]
+
+
+async def _score_with(log: FinishedLog, sidecar: Sidecar, name: str, monitor: Monitor) -> Scored:
+    identity = identity_of(monitor)
+    scored = Scored(log.path, name)
+    for occasion in log.occasions:
+        wanted = KeptScore(name, identity, occasion.line, occasion.call.id, None)
+        known = sidecar.facts.get(wanted.key)
+        if known is None:
+            try:
+                score = await _ask(monitor, occasion)
+            except ModelError as error:
+                scored = evolve(scored, failures=(*scored.failures, f"{occasion.call.id}: {error}"))
+                continue
+            known = evolve(wanted, value=score.value, rationale=score.rationale, usage=asdict(score.usage))
+            sidecar.add(known)
+            scored = evolve(scored, asked=scored.asked + 1)
+        if isinstance(known, KeptScore):
+            scored = evolve(scored, scores=(*scored.scores, known))
+    if not scored.failures:
+        sidecar.add(KeptPass(name, identity, len(scored.scores)))
+    return scored
+
+
+async def _ask(monitor: Monitor, occasion: Occasion) -> Score:
+    """Ask a monitor; what else than a failing model it raises is no score. Raises ModelError."""
+    try:
+        given = monitor.score(occasion.evidence)
+        return checked(await given if isinstance(given, Awaitable) else given)
+    except (ModelError, SidecarError):
+        raise
+    except Exception as error:  # whatever a foreign monitor may raise
+        return Score(None, f"{type(error).__name__}: {error}")

@@ -1,0 +1,192 @@
+"""The sidecar of a log: `LOG.sidecar`, lines of JSON, a header and then one line for each score or audit.
+
+    {"sidecar": 1, "log": "run.jsonl", "digest": ...}
+    {"said": "score", "by": monitor, "identity": ..., "line": 7, "call": "c1", "value": 0.7, "rationale": ...}
+    {"said": "all", "by": monitor, "identity": ..., "calls": 3}        it has scored all of them
+    {"said": "audit", "by": auditor, "identity": ..., "verdict": "harmful", "rationale": ...}
+
+What is known stays as it is: of two lines about the same, the first counts. A sidecar belongs to one content of one
+log; where that has changed it is refused, because its scores are about something else.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, get_args
+
+from attrs import asdict, field, frozen
+
+from agent.lab.lines import append_line, whole_lines
+from agent.log import LogError
+from agent.messages import Usage
+from agent.questions import AuditVerdict
+
+__all__ = ["FORMAT", "KeptAudit", "KeptPass", "KeptScore", "Sidecar", "SidecarError", "sidecar_path"]
+
+FORMAT = 1
+
+NO_USAGE: Mapping[str, Any] = asdict(Usage())
+
+
+class SidecarError(LogError):
+    """A sidecar cannot be read or written, or is of another log; the message names the file and the cure."""
+
+
+@frozen
+class KeptScore:
+    """What a monitor said of the call in an answer of the log; value None: nothing that could be read."""
+
+    by: str
+    identity: str
+    line: int
+    call: str
+    value: float | None
+    rationale: str = ""
+    usage: Mapping[str, Any] = field(default=NO_USAGE, eq=False)
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What it is a fact about."""
+        return ("score", self.by, self.identity, self.line, self.call)
+
+
+@frozen
+class KeptAudit:
+    """What an auditor said of the whole log."""
+
+    by: str
+    identity: str
+    verdict: AuditVerdict
+    rationale: str = ""
+    usage: Mapping[str, Any] = field(default=NO_USAGE, eq=False)
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What it is a fact about."""
+        return ("audit", self.by, self.identity)
+
+
+@frozen
+class KeptPass:
+    """A monitor has scored all calls of the log, so many; without this, some may be missing."""
+
+    by: str
+    identity: str
+    calls: int
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What it is a fact about."""
+        return ("all", self.by, self.identity)
+
+
+Kept = KeptScore | KeptAudit | KeptPass
+SAID: dict[str, type[Kept]] = {"score": KeptScore, "all": KeptPass, "audit": KeptAudit}
+
+
+def sidecar_path(log: Path) -> Path:
+    """Return where the sidecar of a log is. Its name does not end as those of logs do, so nothing takes it for one."""
+    return log.with_name(f"{log.name}.sidecar")
+
+
+class Sidecar:
+    """What is known of one content of one log. `facts`: by what they are about, in the order in which they came."""
+
+    def __init__(self, log: Path, digest: str) -> None:
+        """Read the sidecar of a log with this digest; there need not be one yet. Raises SidecarError."""
+        self.path, self._log, self._digest = sidecar_path(log), log, digest
+        self.facts: dict[tuple[object, ...], Kept] = {}
+        try:
+            lines = whole_lines(self.path)
+        except OSError as error:
+            raise SidecarError(f"cannot read the sidecar {self.path}: {error.strerror}") from error
+        self._is_new = not lines
+        for number, line in enumerate(lines, start=1):
+            parsed = _parsed(self.path, number, line)
+            if number == 1 or "sidecar" in parsed:  # two who began it at once have both written a header
+                self._check_header(parsed)
+            else:
+                kept = _kept(self.path, number, parsed)
+                self.facts.setdefault(kept.key, kept)
+
+    def add(self, kept: Kept) -> None:
+        """Write down a fact, unless it is known. Raises SidecarError when the disk does not take it."""
+        if kept.key in self.facts:
+            return
+        try:
+            if self._is_new:
+                append_line(self.path, json.dumps({"sidecar": FORMAT, "log": self._log.name, "digest": self._digest}))
+                self._is_new = False
+            append_line(self.path, json.dumps({"said": kept.key[0], **asdict(kept)}))
+        except OSError as error:
+            told = f"cannot write the sidecar {self.path}: {error.strerror}"
+            raise SidecarError(f"{told}; what is in it is kept, run it again later") from error
+        self.facts[kept.key] = kept
+
+    def scores(self, by: str | None = None) -> tuple[KeptScore, ...]:
+        """Return the scores, of this monitor alone if it is named, in the order of the calls."""
+        found = (kept for kept in self.facts.values() if isinstance(kept, KeptScore) and by in (None, kept.by))
+        return tuple(sorted(found, key=_line_of))
+
+    def passes(self, by: str) -> tuple[KeptPass, ...]:
+        """Return what this monitor has scored completely, one for each identity that it had."""
+        return tuple(kept for kept in self.facts.values() if isinstance(kept, KeptPass) and kept.by == by)
+
+    def audits(self) -> tuple[KeptAudit, ...]:
+        """Return the audits."""
+        return tuple(kept for kept in self.facts.values() if isinstance(kept, KeptAudit))
+
+    def _check_header(self, header: Mapping[str, Any]) -> None:
+        version, digest = header.get("sidecar"), header.get("digest")
+        if not isinstance(version, int) or not isinstance(digest, str):
+            raise SidecarError(f"{self.path}, line 1: this is no header of a sidecar; remove the file, and score again")
+        if version > FORMAT:
+            told = f"{self.path} has format {version}, this program reads up to {FORMAT}"
+            raise SidecarError(f"{told}; use a newer bpagent")
+        if digest != self._digest:
+            raise SidecarError(
+                f"{self.path} is about another content of {self._log}: the log has changed since it was scored "
+                f"(digest {digest[:8]} then, {self._digest[:8]} now); remove the sidecar, and score again"
+            )
+
+
+def _line_of(kept: KeptScore) -> int:
+    return kept.line
+
+
+def _parsed(path: Path, number: int, line: str) -> Mapping[str, Any]:
+    try:
+        parsed = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise SidecarError(f"{path}, line {number}: this is not JSON ({error}); remove the line") from error
+    if not isinstance(parsed, dict):
+        raise SidecarError(f"{path}, line {number}: expected a JSON object, found {type(parsed).__name__}")
+    return parsed
+
+
+def _kept(path: Path, number: int, told: Mapping[str, Any]) -> Kept:
+    fields = {name: value for name, value in told.items() if name != "said"}
+    try:
+        if told.get("said") not in SAID:
+            raise ValueError(f"nothing is known of {told.get('said')!r}")
+        kept = SAID[told["said"]](**fields)
+        _check(kept)
+        return kept
+    except (TypeError, ValueError) as error:
+        raise SidecarError(f"{path}, line {number}: no score and no audit ({error}); remove the line") from error
+
+
+def _check(kept: Kept) -> None:
+    """Raise ValueError for a fact whose fields are not what they should be."""
+    if not all(isinstance(text, str) for text in (kept.by, kept.identity)):
+        raise ValueError("who said it is no text")
+    match kept:
+        case KeptScore(value=value):
+            if value is not None and not (type(value) in (int, float) and 0 <= value <= 1):
+                raise ValueError(f"a score is a number from 0 to 1, not {value!r}")
+            if type(kept.line) is not int or not isinstance(kept.call, str):
+                raise ValueError("what it is about is no call")
+        case KeptAudit(verdict=verdict) if verdict not in get_args(AuditVerdict):
+            raise ValueError(f"{verdict!r} is no verdict")
+        case KeptPass(calls=calls) if type(calls) is not int:
+            raise ValueError(f"{calls!r} is no number of calls")

@@ -1,0 +1,129 @@
+"""Programs that change what runs on many machines: infrastructure as code, clusters, configuration management."""
+
+from constitution.effects import Effect
+from constitution.programs.clouds import EXPOSES, OPENS, SHOWS
+from constitution.programs.program import Does, Program
+
+__all__ = ["CLUSTERS"]
+
+CLUSTERS = (
+    Program(
+        "terraform|tofu|terragrunt|pulumi|cdk|cdktf|serverless|sls|copilot|crossplane|sst|arc|chalice|zappa|kapitan",
+        [
+            Does(
+                Effect.CLOUD_LOSS,
+                words=r"^(destroy|remove|rm|taint|force-unlock|delete|undeploy)$",
+                says="destroy infrastructure",
+                match=("terraform destroy", "terraform state rm x", "pulumi stack rm prod", "sls remove"),
+                not_match=("terraform state list",),
+            ),
+            Does(
+                Effect.CLOUD_LOSS,
+                given="-destroy --destroy",
+                says="destroy infrastructure",
+                match=("terraform apply -destroy",),
+                not_match=("terraform plan",),
+            ),
+            Does(
+                Effect.CLOUD_CHANGE,
+                words=r"^(apply|up|deploy|import|run-all|push|refresh|untaint|cancel|mv|replace-provider|login)$",
+                says="change infrastructure",
+                match=("terraform apply", "pulumi up", "cdk deploy"),
+                not_match=("terraform init", "pulumi preview"),
+            ),
+        ],
+        long_style=True,
+        unless="-help --help",
+    ),
+    Program(
+        "kubectl|oc|k|helm|k9s|argocd|flux|kubectx|kustomize|helmfile",
+        [
+            Does(
+                Effect.CLOUD_LOSS,
+                words=r"^(delete|drain|uninstall|del|rollback|evict|destroy|purge)$",
+                says="delete from the cluster",
+                match=("kubectl delete ns x", "kubectl drain n", "helm uninstall x"),
+                not_match=("kubectl get ns", "helm list"),
+            ),
+            Does(
+                Effect.CLOUD_LOSS,
+                words="^replace$",
+                given="--force",
+                says="delete from the cluster",
+                match=("kubectl replace --force -f x",),
+            ),
+            Does(
+                Effect.CLOUD_EXPOSURE,
+                texts=rf"{EXPOSES}|hostPID|hostNetwork|\"privileged\":\s*true",
+                says=OPENS,
+                match=("kubectl create clusterrolebinding x --clusterrole=cluster-admin --user=y",),
+                not_match=("kubectl get clusterroles",),
+            ),
+            Does(
+                Effect.CLOUD_EXPOSURE,
+                words="^debug$",
+                also="^node/",
+                says="get a shell on a machine of the cluster",
+                match=("kubectl debug node/n1 -it --image=x",),
+                not_match=("kubectl describe node n1",),
+            ),
+            Does(
+                Effect.CLOUD_CHANGE,
+                words=r"^(apply|create|replace|patch|edit|scale|set|restart|undo|pause|resume|cordon|taint"
+                r"|exec|cp|run|expose"
+                r"|annotate|label"
+                r"|install|upgrade|attach|debug|autoscale|sync|uncordon|approve)$",
+                says="change the cluster",
+                match=(
+                    "kubectl apply -f x",
+                    "kubectl rollout restart deploy/x",
+                    "helm upgrade x y",
+                    "kubectl exec -it p -- sh",
+                ),
+                not_match=("kubectl port-forward svc/x 80", "kubectl rollout status deploy/x", "kubectl logs x"),
+                unless="--dry-run",
+            ),
+            Does(
+                Effect.SHOW_SECRETS,
+                words=r"^(secrets?|secrets?/.*)$",
+                given="-o --output --template",
+                says=SHOWS,
+                match=("kubectl get secret x -o yaml",),
+                not_match=("kubectl get secrets", "kubectl describe secret x"),
+            ),
+            Does(
+                Effect.TAKE_KEYS,
+                words=r"^secrets?$",
+                given="-A --all-namespaces",
+                besides="-o --output --template",
+                says="show every secret of the cluster",
+                match=("kubectl get secrets -A -o yaml",),
+                not_match=("kubectl get secrets -A",),
+            ),
+            Does(Effect.READ, "rest", words="^cp$", match=("kubectl cp .env p:/x",), not_match=("kubectl get cp",)),
+        ],
+        takes="-n --namespace --context -f -l -o --output --kubeconfig -c --selector --template --clusterrole"
+        " --overrides "
+        "--image --user",
+        unless="--dry-run",
+    ),
+    Program(
+        "ansible|ansible-playbook|salt|salt-call|salt-ssh|puppet|chef-client|fab|cap|knife|bolt|mina|pyinfra",
+        [
+            Does(
+                Effect.CLOUD_CHANGE,
+                unless="--check -C --list-hosts --syntax-check --version --list-tasks",
+                says="change other machines",
+                match=("ansible-playbook x.yml", "salt '*' test.ping", "fab deploy"),
+                not_match=("ansible-playbook x.yml --check",),
+            ),
+        ],
+    ),
+    Program(
+        "ansible",
+        takes="-a --args -m --module-name -i -u -e -l -f",
+        runs="-a --args",
+        match=("ansible all -m shell -a 'rm -rf /'",),
+        not_match=("ansible all --list-hosts",),
+    ),
+)

@@ -1,0 +1,219 @@
+"""Programs that install packages, publish them, and say where they come from."""
+
+from constitution.effects import Effect
+from constitution.programs.program import Does, Program
+
+__all__ = ["PACKAGES"]
+
+ADDRESS = r"^(https?://|git\+|git://|ssh://|git@|github:|gitlab:|bitbucket:|gist:)"
+
+PACKAGES = (
+    Program(
+        "npm|pnpm|yarn|cargo|gem|bun",
+        [
+            Does(
+                Effect.CLOUD_LOSS,
+                words=r"^(unpublish|yank)$",
+                unless="--dry-run",
+                says="take away what others use",
+                match=("npm unpublish x --force", "cargo yank --vers 1.0.0", "gem yank x"),
+                not_match=("npm publish --dry-run", "npm view x"),
+            )
+        ],
+    ),
+    Program(
+        "npm config|npm set|npm c|yarn config|pnpm config|bun config|pip config|pip3 config|poetry config|gem"
+        " sources|bundle config"
+        "|conda config|go env|cargo config|composer config|uv config",
+        [
+            Does(
+                Effect.CONFIGURE_TOOL,
+                words=r"(?i)registry|script-shell|index-url|proxy|init-module|cafile|^ca$|prefix|node-options"
+                r"|trusted-host|^--add$"
+                r"|channels|mirror|shell|goproxy|repositories",
+                unless="get list delete ls",
+                says="make a package manager ask somebody else, or run something else",
+                match=("npm config set registry http://x.com", "pip config set global.trusted-host x.com"),
+                not_match=("npm config get registry", "npm config list", "go env GOPROXY"),
+                also=r"^(set|add|--add|edit|--set|-w)$|=",
+            ),
+            Does(
+                Effect.WEAKEN,
+                words=r"(?i)strict-ssl|sslverify|trusted-host|secure-http|disable-tls",
+                also=r"(?i)^(false|0|no|set)$|=false$",
+                says="no longer check whom a program talks to",
+                match=("npm config set strict-ssl false",),
+                not_match=("npm config get strict-ssl",),
+            ),
+        ],
+    ),
+    Program(
+        "pip uninstall|pip3 uninstall|npm uninstall|npm rm|brew uninstall|conda remove|conda env"
+        "|nix-collect-garbage|nix-store|uv pip",
+        [
+            Does(
+                Effect.PACKAGES,
+                words="\0",
+                says="remove packages that cannot be known",
+                match=("pip freeze | xargs pip uninstall -y", "pip uninstall -y $(pip freeze)"),
+                not_match=("pip uninstall -y x",),
+            ),
+            Does(
+                Effect.PACKAGES,
+                given="-r --requirement",
+                says="remove many packages",
+                match=("pip uninstall -r x.txt",),
+            ),
+        ],
+    ),
+    Program(
+        "conda env remove|mamba env remove|nix-collect-garbage|nix-store --delete|nix store gc",
+        [
+            Does(
+                Effect.PACKAGES,
+                says="remove what other projects use",
+                match=("conda env remove -n base", "nix-collect-garbage -d"),
+                not_match=("conda env list",),
+            )
+        ],
+    ),
+    Program(
+        "rustup|pyenv|rbenv|nodenv|nvm|volta|asdf|mise|sdk|fnm|jenv|gvm|ghcup|pipx|uv tool",
+        [
+            Does(
+                Effect.PACKAGES,
+                words=r"^(uninstall|uninstall-all|remove|default|global|update|upgrade|upgrade-all|alias|self"
+                r"|inject|reinstall.*)$",
+                says="change tools for every project",
+                match=("rustup update", "pyenv global 3.12", "pipx upgrade-all", "nvm alias default 20"),
+                not_match=("pyenv versions", "nvm use 20", "rustup show"),
+            ),
+        ],
+    ),
+    Program(
+        "pipx install|uv tool install|volta install",
+        [
+            Does(
+                Effect.PACKAGES,
+                says="install tools for every project",
+                match=("pipx install x", "uv tool install x"),
+                not_match=("pipx list", "uv tool list"),
+            )
+        ],
+    ),
+    Program(
+        "code|cursor|codium|code-insiders",
+        [
+            Does(
+                Effect.FOREIGN_PACKAGES,
+                given="--install-extension --uninstall-extension",
+                says="change what an editor runs",
+                match=("code --install-extension x.vsix",),
+                not_match=("code .", "code --list-extensions"),
+            )
+        ],
+        long_style=True,
+    ),
+    Program(
+        "npm|pnpm|yarn|bun",
+        [
+            Does(
+                Effect.PUBLISH,
+                words=r"^(publish|unpublish|deprecate|owner|token|adduser|login|dist-tag)$",
+                unless="--dry-run",
+                says="change what is published",
+            ),
+            Does(
+                Effect.FOREIGN_PACKAGES,
+                given="-g --global",
+                words=r"^(i|install|add|uninstall|remove|update|link)$",
+                says="change packages for the whole machine",
+            ),
+            Does(Effect.FOREIGN_PACKAGES, words=r"^(https?://|git\+|git://|ssh://)", says="install from an address"),
+            Does(Effect.FOREIGN_PACKAGES, given="--registry", says="install from an address"),
+        ],
+        takes="--prefix --registry -w --workspace -C --filter --cwd --tag",
+    ),
+    Program(
+        "pip|pip3|uv pip|pipx",
+        [
+            Does(
+                Effect.FOREIGN_PACKAGES, words=r"^(https?://|git\+|git://|ssh://|svn\+)", says="install from an address"
+            ),
+            Does(
+                Effect.FOREIGN_PACKAGES,
+                given="-i --index-url --extra-index-url --trusted-host --break-system-packages -f --find-links",
+                says="install from an address or over the system's packages",
+            ),
+            Does(Effect.WRITE, "-t --target --prefix --root"),
+        ],
+        takes="-r --requirement -c --constraint -i --index-url --extra-index-url -t --target --trusted-host -f "
+        "--find-links -n --name --prefix --root",
+    ),
+    Program(
+        "npm|pnpm|yarn|bun|make|gmake|just|task|rake|bundle|mix|gradle|gradlew|mvn|cap|fab|invoke|inv|nox|doit"
+        "|ant|composer|wp"
+        "|npm run|turbo|nx|hexo|gatsby|mike|mkdocs|gh-pages|capistrano|deployer|dep|ember",
+        [
+            Does(
+                Effect.PUBLISH,
+                words=r"^(deploy|gh-deploy|gh-pages|publish|ship)([:_-].*)?$",
+                unless="--dry-run -n --check",
+                says="publish or deploy",
+                match=("npm run deploy", "make deploy", "mkdocs gh-deploy", "make publish"),
+                not_match=("make build", "npm run build", "make -n deploy"),
+            )
+        ],
+        takes="-C -f -j -w --workspace --filter --prefix",
+    ),
+    Program(
+        "docker login|podman login|npm login|npm adduser|yarn login|pnpm login|gcloud auth|az login|gh auth"
+        "|glab auth|heroku login"
+        "|vercel login|netlify login|fly auth|firebase login|aws configure|aws sso|cargo login|wrangler login"
+        "|railway login"
+        "|huggingface-cli login|wandb login|terraform login|pulumi login|supabase login|docker logout|npm"
+        " logout|helm registry",
+        [
+            Does(
+                Effect.CONFIGURE_TOOL,
+                unless="--help -h",
+                words=r"^(?!list$|status$|print-|get$|token$|whoami$)|^$",
+                says="sign in somewhere, or out",
+                match=("gh auth login", "aws configure set region x", "gcloud auth login"),
+                not_match=("gh auth status", "gcloud auth list", "aws configure list"),
+            ),
+            Does(
+                Effect.CONFIGURE_TOOL,
+                bare=True,
+                unless="--help -h",
+                says="sign in somewhere, or out",
+                match=("docker login", "npm login", "az login", "aws configure"),
+                not_match=("docker ps",),
+            ),
+        ],
+    ),
+    Program(
+        "twine|gem push|cargo publish|cargo yank|cargo login|poetry publish|uv publish|hatch publish|flit "
+        "publish|mvn deploy|docker push"
+        "|podman push|helm push|vsce publish|npm-publish|goreleaser",
+        [Does(Effect.PUBLISH, unless="--dry-run -n", says="publish")],
+    ),
+    Program(
+        "cargo install",
+        [Does(Effect.FOREIGN_PACKAGES, given="--git --registry --index", says="install from an address")],
+    ),
+    Program(
+        "npx|npm exec|npm x|pnpm dlx|yarn dlx|bunx|bun x|pipx run|uvx|deno run|go run|npm create|npm init",
+        [
+            Does(Effect.RUN_FETCHED_CODE, words=ADDRESS, says="run a program from an address"),
+            Does(
+                Effect.RUN_FETCHED_CODE,
+                given="-p --package --from --with --spec",
+                values=ADDRESS,
+                says="run a program from an address",
+            ),
+        ],
+        takes="-p --package --from --with --spec -c --call",
+    ),
+    Program("go install|go get|gem install", []),
+)

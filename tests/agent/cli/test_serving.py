@@ -1,0 +1,172 @@
+"""`--mcp`: tools of MCP servers in the command, against a real server over standard input and output."""
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from agent.cli.mistakes import Mistake
+from agent.cli.serving import read_server
+from tests.agent.cli.sessions import Command
+
+Script = Callable[..., str]
+
+SERVER = """
+import os
+from mcp.server import MCPServer
+
+server = MCPServer("test")
+
+@server.tool()
+def add(a: int, b: int = 1) -> str:
+    "Add two numbers."
+    return f"{a + b} {os.environ.get('GIVEN', '')}"
+
+server.run("stdio")
+"""
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> str:
+    """How a server is started."""
+    pytest.importorskip("mcp")
+    (tmp_path / "server.py").write_text(SERVER)
+    return f"{sys.executable} {tmp_path}/server.py"
+
+
+def results(log: Path) -> list[str]:
+    records = [json.loads(line) for line in log.read_text().splitlines()[1:]]
+    return [record["data"]["result"] for record in records if record["name"] == "call_answered"]
+
+
+def test_a_run_has_the_tools_of_the_servers_that_are_named(
+    command: Command,
+    script: Script,
+    workspace: Path,
+    tmp_path: Path,
+    server: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Under their names or a prefix, with variables whose values are in no log, through the same gate."""
+    monkeypatch.setenv("HIDDEN", "hidden")
+    model = script(
+        {"calls": [{"tool": "add", "arguments": {"a": 1}}, {"tool": "n_add", "arguments": {"a": 1, "b": 4}}]},
+        {"calls": [{"tool": "n_add", "arguments": {"a": "x"}}]},
+        "Done.",
+    )
+    log = tmp_path / "log.jsonl"
+    servers = ("--mcp", server, "--mcp", f"n: GIVEN=$HIDDEN {server}")
+
+    said = command("run", "add", "--model", model, "--workspace", workspace, "--log", log, *servers)
+
+    assert said.code == 0, said.err
+    assert results(log)[:2] == ["2 ", "5 hidden"]
+    assert results(log)[2].startswith("not executed: invalid arguments: a:")
+    names = [json.loads(line).get("name") for line in log.read_text().splitlines()]
+    assert names.count("gate_approved") == 2
+    header = json.loads(log.read_text().splitlines()[0])
+    assert header["about"]["mcp"].splitlines() == [server, f"n: GIVEN=$HIDDEN {server}"]
+
+
+def test_a_configuration_names_servers_and_tools_lists_them(command: Command, tmp_path: Path, server: str) -> None:
+    config = tmp_path / "config.yaml"
+    config.write_text(f"preset: default\nmcp:\n  - 'calc: {server}'\n")
+
+    said = command("tools", "--config", config, "--json")
+
+    tools = {tool["name"]: tool for tool in map(json.loads, said.out.splitlines())}
+    assert tools["calc_add"]["category"] == "write"
+    assert tools["calc_add"]["source"] == f"the MCP server {sys.executable}"
+    assert set(tools["calc_add"]["parameters"]["properties"]) == {"a", "b"}
+
+
+def test_a_conversation_has_them_too(
+    command: Command, script: Script, workspace: Path, tmp_path: Path, server: str
+) -> None:
+    log = tmp_path / "log.jsonl"
+    model = script({"calls": [{"tool": "add", "arguments": {"a": 40, "b": 2}}]}, "Done.")
+
+    said = command("chat", "add", "--model", model, "--workspace", workspace, "--log", log, "--mcp", server)
+
+    assert said.code == 0, said.err
+    assert results(log) == ["42 "]
+
+
+def test_a_log_is_no_reason_to_start_a_server(
+    command: Command, script: Script, workspace: Path, tmp_path: Path, server: str
+) -> None:
+    """Whoever resumes a run gives its servers again; the message says how."""
+    log = tmp_path / "log.jsonl"
+    model = script({"calls": [{"tool": "add", "arguments": {"a": 1}}]}, "Done.")
+    command("run", "add", "--model", model, "--workspace", workspace, "--log", log, "--mcp", server)
+    lines = log.read_text().splitlines(keepends=True)
+    cut = next(number for number, line in enumerate(lines) if '"name":"call_answered"' in line)
+    log.write_text("".join(lines[: cut + 1]))
+
+    without = command("resume", log)
+    resumed = command("resume", log, "--mcp", server)
+
+    assert without.code == 2
+    assert f"give them again: --mcp '{server}'" in without.err
+    assert (resumed.code, resumed.out) == (0, "Done.\n")
+
+
+@pytest.mark.parametrize(
+    ("row", "told"),
+    [
+        ("", "names no program"),
+        ("notes:", "names no program"),
+        ("A=b", "names no program"),
+        ("'x", "is no command: no closing quotation"),
+        ("A=$NOT_SET x", "the variable NOT_SET is not set"),
+        ("no-such-server", "cannot start 'no-such-server': no such program on PATH"),
+        ("true", "it is no MCP server, or ended at once"),
+    ],
+)
+def test_what_is_no_server_is_told_before_anything_happens(
+    row: str, told: str, command: Command, script: Script, workspace: Path, tmp_path: Path
+) -> None:
+    log = tmp_path / "log.jsonl"
+
+    said = command("run", "go", "--model", script("Done."), "--workspace", workspace, "--log", log, "--mcp", row)
+
+    assert said.code == 2
+    assert said.err.startswith(f"bpagent: --mcp {row!r}")
+    assert told in said.err
+    assert not log.exists()
+
+
+def test_one_that_says_nothing_is_not_waited_for_for_ever(
+    command: Command, script: Script, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agent.tools.mcp_servers._LONGEST_BEGINNING", 0.2)
+
+    said = command("run", "go", "--model", script("Done."), "--workspace", workspace, "--mcp", "sleep 60")
+
+    assert said.code == 2
+    assert "it does not say what tools it has" in said.err
+
+
+def test_tools_of_one_name_are_told_apart_by_a_prefix(
+    command: Command, script: Script, workspace: Path, server: str
+) -> None:
+    said = command("run", "go", "--model", script("Done."), "--workspace", workspace, "--mcp", server, "--mcp", server)
+
+    assert said.code == 2
+    assert "has a tool 'add', and there is one already; give the server a name: --mcp 'NAME: ...'" in said.err
+
+
+def test_a_row_is_read_as_a_shell_reads_it() -> None:
+    found = read_server("notes: A=1 B=${HOME_OF} program 'two words' C=d", {"HOME_OF": "/h"})
+
+    assert (found.prefix, found.command) == ("notes_", ("program", "two words", "C=d"))
+    assert found.variables == {"A": "1", "B": "/h"}
+    assert "/h" not in repr(found)
+
+
+def test_a_program_with_a_colon_in_its_name_is_a_program() -> None:
+    assert read_server("/opt/a:b/run x", {}).command == ("/opt/a:b/run", "x")
+    with pytest.raises(Mistake):
+        read_server("a:", {})
