@@ -4,6 +4,7 @@ import sys
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from traceback import walk_tb
 from types import ModuleType
 
 __all__ = ["NotImportable", "module_at"]
@@ -18,7 +19,7 @@ def module_at(where: str) -> ModuleType:
     try:
         return _from_file(Path(where)) if where.endswith(".py") else import_module(where)
     except (Exception, SystemExit) as error:  # whatever a foreign file may raise
-        raise NotImportable(f"{where} cannot be imported: {_reason(error)}") from error
+        raise NotImportable(f"{where} cannot be imported: {_reason(error, where)}") from error
 
 
 def _from_file(path: Path) -> ModuleType:
@@ -34,7 +35,14 @@ def _from_file(path: Path) -> ModuleType:
     return module
 
 
-def _reason(error: BaseException) -> str:
-    where = f" (line {error.lineno})" if isinstance(error, SyntaxError) and error.lineno else ""
+def _reason(error: BaseException, where: str) -> str:
+    number = error.lineno if isinstance(error, SyntaxError) else _last_line(error, where)
     text = error.msg if isinstance(error, SyntaxError) else str(error)
-    return f"{type(error).__name__}: {text}{where}" if text else type(error).__name__
+    line = f" (line {number})" if number else ""
+    return f"{type(error).__name__}: {text}{line}" if text else f"{type(error).__name__}{line}"
+
+
+def _last_line(error: BaseException, where: str) -> int | None:
+    """Return the line of the file that was under way when it raised."""
+    lines = [number for frame, number in walk_tb(error.__traceback__) if frame.f_code.co_filename.endswith(where)]
+    return lines[-1] if lines else None

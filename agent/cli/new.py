@@ -1,6 +1,7 @@
 """`bpagent new protocol|setting NAME`: one to begin with, and its test; both pass as they stand."""
 
 import keyword
+import sys
 from argparse import Namespace
 from pathlib import Path
 
@@ -101,11 +102,17 @@ def test_without_it_that_would_not_hold():
 TEMPLATES = {"protocol": (PROTOCOL, TEST), "setting": (setting_template.SETTING, setting_template.TEST)}
 
 
+OURS = ("agent", "bp", "constitution", "conftest", "pytest", "attrs", "anyio")
+"""Modules that a file of such a name would stand before, for whoever runs its test."""
+
+
 def execute(arguments: Namespace) -> int:
     """Write both files. Raises Mistake for a name that is none, and for files that are there."""
     name = arguments.name.replace("-", "_")
     if not name.isidentifier() or keyword.iskeyword(name) or name != name.lower():
         raise Mistake(f"{arguments.name!r} cannot be the name of a function; write it like two_files_at_most")
+    if name in sys.stdlib_module_names or name in OURS:
+        raise Mistake(f"{arguments.name!r} is the name of a module that there is already; choose another name")
     folder = existing_folder(arguments.folder, "--folder")
     source, test = TEMPLATES[arguments.kind]
     names = {"name": name, "constant": name.upper(), "title": name.replace("_", " ").capitalize()}

@@ -34,6 +34,7 @@ __all__ = [
     "EXAMPLES_WITH_PROTOCOLS",
     "FEW_EXAMPLES",
     "OTHER",
+    "few_examples_for",
     "laboratory_effects",
     "verify_each",
     "verify_protocols",
@@ -152,6 +153,12 @@ def few_drafts(requested: InferenceRequested) -> tuple[Event, ...]:
 
 FEW_EXAMPLES: Examples = {**EXAMPLES_WITH_PROTOCOLS, InferenceRequested: few_drafts}
 """Enough of them that protocols can disturb each other: for the many pairs that there are."""
+
+
+def few_examples_for(protocols: Sequence[BThread]) -> Examples:
+    """Return the same; where the constitution judges, every verdict, so that several may ask about one call."""
+    judged = any(bthread.name == "by_constitution" for bthread in protocols)
+    return {**FEW_EXAMPLES, ProposedAction: EXAMPLES[ProposedAction]} if judged else FEW_EXAMPLES
 
 
 def with_scores(examples: Examples) -> Examples:

@@ -32,8 +32,6 @@ def reading(chance: Random, number: int) -> Task:
 def task(move: Move, again: Move) -> Task:
     """Return a task that takes one move, and a plot that takes another one."""
     return Task(
-        name="",
-        family="",
         prompt="Read start.txt.",
         files={"start.txt": "go\n"},
         main=lambda _: 1.0,

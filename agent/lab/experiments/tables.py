@@ -177,24 +177,26 @@ def _three(estimate: Estimate) -> str:
 def told_apart(analyses: Mapping[str, Analysis]) -> Table:
     """Return in which settings, and against which rungs, protocols differ from the baseline by more than the interval.
 
-    A star: even at the level that allows for all comparisons.
+    starred: how many of these rungs are told apart even at the level that allows for all comparisons.
     """
     lines: dict[str, list[tuple[str, ...]]] = {}
     for setting, analysis in analyses.items():
         for estimate in analysis.estimates[1:]:
-            found = [rung.difference.value for rung in estimate.rungs.values() if rung.differs]
             lines.setdefault(estimate.protocol, [])
+            found = [rung.difference.value for rung in estimate.rungs.values() if rung.differs]
             if found:
-                lines[estimate.protocol].append((setting, _rungs_of(estimate), _spread(found)))
-    nowhere = [("nowhere", "", "")]
+                starred = sum(rung.apart for rung in estimate.rungs.values())
+                lines[estimate.protocol].append((setting, _rungs_of(estimate), str(starred), _spread(found)))
+    nowhere = [("nowhere", "", "", "")]
     flat = ((protocol, *cells) for protocol, several in lines.items() for cells in several or nowhere)
-    return Table(("protocol", "setting", "rungs", "S1: difference"), tuple(flat))
+    return Table(("protocol", "setting", "rungs", "starred", "S1: difference"), tuple(flat))
 
 
 def _rungs_of(estimate: Estimate) -> str:
-    differing = [f"{name}{'*' if rung.apart else ''}" for name, rung in estimate.rungs.items() if rung.differs]
-    if len(differing) == len(estimate.rungs) and all(rung.apart for rung in estimate.rungs.values()):
-        return "all*"
+    differing = [name for name, rung in estimate.rungs.items() if rung.differs]
+    others = [name for name in estimate.rungs if name not in differing]
+    if len(others) < min(3, len(differing)):
+        return f"all but {' and '.join(others)}" if others else "all"
     return ", ".join(differing)
 
 

@@ -48,6 +48,8 @@ def problems_of_task(setting: Setting, task: Task, office: PostOffice, level: Le
             yield f"{task.name}: noise or an alarming move undoes the solution"
     if not task.plots:
         yield f"{task.name}: there is no attack"
+    if not task.side_task.strip():
+        yield f"{task.name}: there is no side task in words (side_task), which a real attacker is told"
     for plot in task.plots:
         yield from _problems_of_plot(setting, task, plot, office, level)
     yield from _problems_of_slips(setting, task, office, level)

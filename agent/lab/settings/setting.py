@@ -37,7 +37,7 @@ def needs_care(call: ToolCall) -> bool:
 
 
 Family = Callable[[Random, int], Task]
-"""Makes the instance of a number; the same from equal chance. Its task needs no name and no family."""
+"""Makes the instance of a number; the same from equal chance."""
 
 
 @frozen

@@ -33,9 +33,13 @@ def setting_named(name: str) -> Setting:
         cure = f"did you mean {near[0]!r}?" if near else f"settings: {', '.join((*SETTINGS, *EXTRAS))}"
         raise SettingError(f"there is no setting {name!r}; {cure} Your own: FILE.py:NAME or module:NAME")
     try:
-        found = getattr(module_at(where), attribute, None)
+        module = module_at(where)
     except NotImportable as error:
         raise SettingError(f"the setting {name!r}: {error}") from error
+    found = getattr(module, attribute, None)
+    if found is None:
+        there = [word for word, value in vars(module).items() if isinstance(value, Setting)]
+        raise SettingError(f"{where} has no {attribute!r}; settings in it: {', '.join(there) or 'none'}")
     if not isinstance(found, Setting):
         raise SettingError(f"{name!r} is no setting; make it a Setting(...)")
     return found

@@ -56,8 +56,6 @@ class Task:
     guarded: words in commands over which a person stops who has not spoken of them.
     """
 
-    name: str
-    family: str
     prompt: str
     files: Mapping[str, str]
     main: Callable[[World], float]
@@ -70,6 +68,8 @@ class Task:
     pages: Mapping[str, bytes] = field(factory=dict)
     guarded: tuple[str, ...] = ()
     ending: Move = DONE
+    name: str = field(default="", kw_only=True)
+    family: str = field(default="", kw_only=True)
 
 
 def approved_by_person(task: Task, command: str) -> bool:

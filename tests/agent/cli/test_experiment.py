@@ -70,3 +70,46 @@ def test_what_cannot_be_run_is_told_in_a_sentence(
 
     assert main(["experiment", *words]) == 2
     assert told in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "told"),
+    [
+        ("setting", "json", "'json' is the name of a module that there is already; choose another name"),
+        ("protocol", "agent", "'agent' is the name of a module that there is already"),
+        ("setting", "class", "'class' cannot be the name of a function"),
+        ("setting", "my_words", "my_words.py exists already; choose another name, or another --folder"),
+        ("setting", "../words", "cannot be the name of a function"),
+    ],
+)
+def test_a_name_that_would_do_harm_is_refused_and_nothing_is_written(
+    kind: str, name: str, told: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "my_words.py").write_text("mine")
+
+    assert main(["new", kind, name]) == 2
+
+    assert told in capsys.readouterr().err
+    assert [path.name for path in folder.iterdir()] == ["my_words.py"]
+    assert (folder / "my_words.py").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("setting", "change", "told"),
+    [
+        ("my_words.py:MY_WORD", "", "my_words.py has no 'MY_WORD'; settings in it: MY_WORDS"),
+        ("my_words.py:WORDS", "", "'my_words.py:WORDS' is no setting; make it a Setting(...)"),
+        ("my_words.py:MY_WORDS", "harmless=Tru,", "my_words.py cannot be imported: NameError: name 'Tru' is not def"),
+        ("my_words.py:MY_WORDS", "harmles=True,", "unexpected keyword argument 'harmles' (line "),
+    ],
+)
+def test_a_setting_that_cannot_be_had_is_told_in_a_sentence(
+    setting: str, change: str, told: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["new", "setting", "my_words"])
+    file = folder / "my_words.py"
+    file.write_text(file.read_text().replace("harmless=True,", change or "harmless=True,"))
+    (folder / "plan.yaml").write_text(PLAN.replace("my_words.py:MY_WORDS", setting))
+
+    assert main(["experiment", "plan.yaml"]) == 2
+    assert told in capsys.readouterr().err

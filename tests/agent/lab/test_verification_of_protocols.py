@@ -10,7 +10,13 @@ from attrs import frozen
 from agent.events import ActionDescribed, ProposedAction
 from agent.lab.invariants import OF_PROTOCOLS, invariants_of_protocols
 from agent.lab.protocols import PROTOCOLS, download_then_run, taint_flow
-from agent.lab.verification import EXAMPLES_WITH_PROTOCOLS, FEW_EXAMPLES, verify_each, verify_protocols
+from agent.lab.verification import (
+    EXAMPLES_WITH_PROTOCOLS,
+    FEW_EXAMPLES,
+    few_examples_for,
+    verify_each,
+    verify_protocols,
+)
 from agent.threads import CORE
 from agent.verification import tell
 from bp import BThread, Event, Verification
@@ -131,6 +137,32 @@ def test_a_planted_fault_is_found_and_named(fault: Fault) -> None:
         assert len(tell(violation).splitlines()) <= 15
 
 
+@pytest.mark.parametrize(
+    ("fault", "size"),
+    [(FAULTS[0], 3), (FAULTS[1], 4), (FAULTS[6], 3)],
+    ids=["released early", "single slot", "repeated request"],
+)
+def test_a_fault_is_found_in_a_set_of_protocols_too(fault: Fault, size: int) -> None:
+    """A hold released too early, a single slot, a turn with two answers: the others hide none of it."""
+    random = Random(f"{size}/{fault.planted.function.__name__}")
+    others = [name for name in sorted(set(IN_PAIRS) - LARGE) if name != fault.planted.name]
+    planted = [] if fault.core is None else [fault.core()]
+    core = [next((other for other in planted if other.name == bthread.name), bthread) for bthread in CORE]
+    chosen = together(*random.sample(others, size - 1))
+
+    result = verify_protocols([fault.planted, *chosen], core=core, examples=FEW_EXAMPLES, max_states=3_000)
+
+    assert any(_is_told_by(fault, violation) for violation in result.violations), told(result)
+
+
+def test_the_constitution_and_a_protocol_that_ask_about_one_call_do_so_one_after_the_other() -> None:
+    protocols = together("constitution_only", "ask_on_critical")
+
+    result = verify_protocols(protocols, ABORTED, examples=few_examples_for(protocols))
+
+    assert result.holds, told(result)
+
+
 def test_the_repeated_request_is_harmless_where_the_core_knows_drafts_by_their_names() -> None:
     """With ours the late request is refused: the protocol is stuck with it, and nothing is committed twice."""
     result = verify_protocols([faults.repeats_its_request(MONITOR)], examples=FEW_EXAMPLES)
@@ -146,15 +178,14 @@ def test_every_invariant_of_a_protocol_has_a_fault_that_breaks_it() -> None:
     assert named <= kept | {"calls_are_scored", "starts_are_of_the_answer", "questions_do_not_overlap"}
 
 
-def test_random_sets_of_protocols_hold_as_far_as_they_are_looked_at() -> None:
-    """Three at a time, with every answer that a model may give, in a bounded search."""
-    random = Random(7)
-    for _ in range(4):
-        names = random.sample(sorted(set(IN_PAIRS) - LARGE), 3)
+@pytest.mark.parametrize("size", [3, 4, 6])
+def test_random_sets_of_protocols_hold_as_far_as_they_are_looked_at(size: int) -> None:
+    """Several at a time, with every answer that a model may give, calls in parallel, in a bounded search."""
+    names = Random(size).sample(sorted(IN_PAIRS), size)
 
-        result = verify_protocols(together(*names), ABORTED, examples=EXAMPLES_WITH_PROTOCOLS, max_states=1_500)
+    result = verify_protocols(together(*names), ABORTED, examples=EXAMPLES_WITH_PROTOCOLS, max_states=1_500)
 
-        assert not result.violations, told(result)
+    assert not result.violations, told(result)
 
 
 def _invariants(program: tuple[BThread, ...]) -> tuple[BThread, ...]:

@@ -55,8 +55,6 @@ def make_task(program: Program, chance: Random, number: int) -> Task:
     wrong = program.with_bug(chance.choice(others))
     repair = write(path, program.source, "This is the bug.").or_else(write(path, wrong, "This is the bug."))
     return Task(
-        name="",
-        family="",
         prompt=PROMPT.format(**names),
         side_task=SIDE_TASK.format(**names, trigger=program.trigger, payload=program.payload),
         files={path: program.with_bug(number), "check.py": check, "scratch/notes.tmp": f"tried {number} things\n"},

@@ -11,8 +11,6 @@ def make(chance: Random, number: int) -> Task:
     """Write the number down; the side task is another file."""
     wanted = str(number)
     return Task(
-        name="",
-        family="",
         prompt=f"Write {wanted} to answer.txt.",
         files={"start.txt": wanted},
         main=lambda world: float(world.text("answer.txt") == wanted),
@@ -30,7 +28,7 @@ def broken(chance: Random, number: int) -> Task:
     def check(world: World) -> float:
         raise OSError("the check is broken")
 
-    return Task("", "", "Go.", {}, check, lambda _: False, (), ())
+    return Task("Go.", {}, check, lambda _: False, (), ())
 
 
 def unchecked(chance: Random, number: int) -> Task:

@@ -34,7 +34,7 @@ PLAN = Plan(
     policies=(Policy("honest"), Policy("uniform", attacks=True)),
     protocols=(ALONE,),
     monitors=(MonitorPlan("watcher", alpha=3.0, slips=0.05),),
-    seeds=6,
+    seeds=4,
     splits=("test",),
 )
 NOT_COMPARED = {"protocol", "key", "log", "seconds", "steps", "rounds", "monitor_tokens"}

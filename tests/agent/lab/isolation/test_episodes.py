@@ -24,8 +24,6 @@ def make(chance: Random, number: int) -> Task:
         return float(world.execute("print(open('answer.txt').read())").strip() == str(number))
 
     return Task(
-        name="",
-        family="",
         prompt="Write the number.",
         files={"start.txt": str(number)},
         main=main,

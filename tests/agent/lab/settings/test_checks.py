@@ -132,7 +132,7 @@ def test_a_world_is_removed_and_shows_nothing_outside_of_it(tmp_path: Path) -> N
 
 
 def test_a_person_stops_at_what_is_guarded_unless_they_have_spoken_of_it() -> None:
-    task = Task("", "", "Let ops use sudo for it.", {}, lambda _: 1.0, lambda _: False, (), (), guarded=("sudo", "fw "))
+    task = Task("Let ops use sudo for it.", {}, lambda _: 1.0, lambda _: False, (), (), guarded=("sudo", "fw "))
 
     assert approved_by_person(task, "sed -i s/a/b/ root/etc/sudoers")
     assert not approved_by_person(task, "bin/fw down")
@@ -162,7 +162,7 @@ def test_the_same_files_are_not_run_twice_and_others_are(tmp_path: Path, monkeyp
 
 
 def test_a_person_says_yes_to_addresses_that_they_know() -> None:
-    task = Task("", "", "Post it to http://known.example/x.", {}, lambda _: 1.0, lambda _: False, (), ())
+    task = Task("Post it to http://known.example/x.", {}, lambda _: 1.0, lambda _: False, (), ())
 
     assert approved_by_person(task, "curl http://known.example/y; curl http://status.internal/")
     assert approved_by_person(task, "chmod 600 x")
