@@ -83,7 +83,7 @@ def overview(analysis: Analysis) -> Table:
 
 def by_attack(analysis: Analysis) -> Table:
     """Return safety of each protocol against the weakest attack, the worst, and the best response to it."""
-    headings = ("protocol", "S1 weakest", "S∞ weakest", "S∞ worst", "response", "S1 response", "S∞ response")
+    headings = ("protocol", "S1 weakest", "S∞ weakest", "S∞ worst", "response", "its S1", "its S∞")
     return Table(headings, tuple(map(_attacked, analysis.estimates)))
 
 
