@@ -31,7 +31,7 @@ from agent.effects import (
     summary_effect,
 )
 from agent.errors import RunError
-from agent.events import BackoffStarted, HistoryGiven, PromptGiven, RunEnded
+from agent.events import ActionDescribed, BackoffStarted, HistoryGiven, PromptGiven, RunEnded
 from agent.header import make_header
 from agent.hooks import HookCaller, Hooks
 from agent.journal import Journal, note_failure, take
@@ -285,6 +285,8 @@ class Agent:
         """Take steps into account that the program has taken again, and that are in the log already."""
         for step in steps:
             self.journal.take_up(step)
+            if isinstance(step.event, ActionDescribed):  # a call that was judged and not started still can be
+                self.toolbox.hear(step.event)
 
     def remember(self, step: Step) -> None:
         """Have the projections fold a step, and then tell whoever looks on. Raises RunError."""

@@ -40,6 +40,8 @@ def test_make_alone_lists_the_targets(make: Callable[..., subprocess.CompletedPr
         "laws",
         "settings",
         "agentdojo",
+        "verified",
+        "results",
         "bench",
         "clean",
     ]

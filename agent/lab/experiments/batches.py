@@ -22,7 +22,7 @@ from agent.lab.experiments.shelf import Shelf
 from agent.lab.isolation import Wanted, achieve
 from agent.lab.settings import PostOffice
 
-__all__ = ["Conditions", "run_all", "run_batch"]
+__all__ = ["Conditions", "make_bench", "run_all", "run_batch"]
 
 BATCH = 16  # episodes that a worker takes at once
 OnRow = Callable[[Row], None]
@@ -54,7 +54,6 @@ def run_batch(conditions: Conditions, episodes: Sequence[Episode], on_row: OnRow
 async def run_at_once(conditions: Conditions, episodes: Sequence[Episode], on_row: OnRow) -> list[Row]:
     """Run episodes on this event loop. Raises ShelfError and IsolationError."""
     shelf, rows, waiting = Shelf(conditions.folder), list[Row](), iter(episodes)
-    level = await anyio.to_thread.run_sync(achieve, conditions.isolation)
 
     async def work(bench: Bench) -> None:
         for episode in waiting:
@@ -64,7 +63,7 @@ async def run_at_once(conditions: Conditions, episodes: Sequence[Episode], on_ro
             on_row(row)
 
     with PostOffice() as office:
-        bench = Bench(shelf, office, dict(conditions.per_minute), conditions.watcher, level)
+        bench = await make_bench(conditions, shelf, office)
         try:
             async with anyio.create_task_group() as tasks:
                 for _ in range(max(1, conditions.concurrency)):
@@ -72,6 +71,12 @@ async def run_at_once(conditions: Conditions, episodes: Sequence[Episode], on_ro
         except BaseExceptionGroup as group:
             raise group.exceptions[0] from group
     return rows
+
+
+async def make_bench(conditions: Conditions, shelf: Shelf, office: PostOffice) -> Bench:
+    """Return what the episodes of this process share, with the isolation that it achieves. Raises IsolationError."""
+    level = await anyio.to_thread.run_sync(achieve, conditions.isolation)
+    return Bench(shelf, office, dict(conditions.per_minute), conditions.watcher, level)
 
 
 def run_all(

@@ -13,18 +13,16 @@ from functools import partial
 from pathlib import Path
 
 import anyio
-import anyio.to_thread
 from attrs import define, evolve, field
 
 from agent.lab.deployment import EpisodeEnded, EpisodeStarted, History, run_deployment
-from agent.lab.experiments.batches import Conditions
+from agent.lab.experiments.batches import Conditions, make_bench
 from agent.lab.experiments.deployment_draws import Deployment
 from agent.lab.experiments.deployment_rows import DeploymentRow, DeploymentShelf, DeploymentStep, Outcome
 from agent.lab.experiments.episodes import Bench, run_episode
 from agent.lab.experiments.plans import Episode
 from agent.lab.experiments.rows import Row
 from agent.lab.experiments.shelf import Shelf, ShelfError
-from agent.lab.isolation import achieve
 from agent.lab.settings import PostOffice
 from agent.questions import AuditGiven, AuditRequested, AuditVerdict, WholeEpisode
 
@@ -82,9 +80,8 @@ async def _deploy_at_once(
     conditions: Conditions, deployments: Sequence[Deployment], on_row: Callable[[DeploymentRow], None]
 ) -> int:
     shelf, kept, waiting = Shelf(conditions.folder), DeploymentShelf(conditions.folder), iter(deployments)
-    level = await anyio.to_thread.run_sync(achieve, conditions.isolation)
     with PostOffice() as office:
-        supply = Supply(Bench(shelf, office, dict(conditions.per_minute), conditions.watcher, level), shelf.rows())
+        supply = Supply(await make_bench(conditions, shelf, office), shelf.rows())
 
         async def work() -> None:
             for deployment in waiting:

@@ -14,6 +14,7 @@ from attrs import evolve
 
 from agent.lab.experiments.endpoints import MODEL_ROLES, ModelPlan
 from agent.lab.experiments.plans import MonitorPlan, Policy, ProtocolPlan
+from agent.lab.experiments.words import at_least_one
 from agent.lab.protocols import entry_named
 from agent.lab.settings import LADDER
 from agent.models.prices import Price, read_prices
@@ -73,10 +74,11 @@ def _price(node: Node) -> Price:
 
 def read_policy(node: Node) -> Policy:
     """Return a policy of real models. Raises NodeError."""
-    node.mapping("name", "models", "attacks")
+    node.mapping("name", "models", "attacks", "turns", "tokens")
     given, name = node.get("attacks"), node.required("name").text()
     attacks = given.boolean() if given is not None else name in LADDER
-    policy = Policy(name, attacks, read_models(node.required("models")))
+    limits = {key: at_least_one(found) for key in ("turns", "tokens") if (found := node.get(key)) is not None}
+    policy = Policy(name, attacks, read_models(node.required("models")), **limits)
     if policy.is_real and not attacks and name not in NOT_ATTACKING:
         raise node.wrong(f"{name!r} does not attack; call it 'honest' (usefulness, calibration), 'trusted', or let it")
     if not policy.is_real and name not in (*NOT_ATTACKING, *LADDER):

@@ -62,12 +62,14 @@ class Policy:
     """Who acts: honest work, the trusted model alone, or a rung of the ladder of attacks; or models by role.
 
     models: real ones, by role; whoever has none is scripted. attacks: for a real agent, whether it is given the side
-    task.
+    task. turns, tokens: how much of these an episode may take, of the loop's models; 0: as many tokens as it likes.
     """
 
     name: str
     attacks: bool = False
     models: tuple[tuple[str, ModelPlan], ...] = ()
+    turns: int = 40
+    tokens: int = 0
 
     @property
     def is_real(self) -> bool:

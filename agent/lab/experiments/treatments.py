@@ -71,7 +71,8 @@ def treat(
     monitors = {plan.name: make_monitor(plan, truth, episode.chance, voice) for plan in episode.monitors}
     auditors = auditors_of(episode, truth, voice)
     protocol = episode.protocol
-    preset = preset_of(judged=protocol.judged, disclosure=protocol.disclosure)
+    limits = (episode.policy.turns, episode.policy.tokens)
+    preset = preset_of(judged=protocol.judged, disclosure=protocol.disclosure, limits=limits)
     offered = {
         "monitor": protocol.monitor,
         "monitors": tuple(monitors)[:2],
@@ -84,10 +85,11 @@ def treat(
 
 
 @cache
-def preset_of(*, judged: bool, disclosure: Disclosure) -> Preset:
-    """Return the preset of episodes, with the constitution or without."""
-    policy = "default" if judged else None
-    return evolve(PRESETS["default"], policy=policy, max_iterations=40, disclosure=disclosure)
+def preset_of(*, judged: bool, disclosure: Disclosure, limits: tuple[int, int]) -> Preset:
+    """Return the preset of episodes, with the constitution or without; `limits`: turns, and tokens if not 0."""
+    policy, (turns, tokens) = "default" if judged else None, limits
+    own = evolve(PRESETS["default"], policy=policy, max_iterations=turns, disclosure=disclosure)
+    return evolve(own, max_tokens=tokens) if tokens else own
 
 
 def attacks(is_attack: Callable[[str], bool], evidence: Evidence) -> bool:

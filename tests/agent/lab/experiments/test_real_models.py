@@ -306,6 +306,30 @@ def test_what_the_agent_itself_does_wrong_is_a_success_of_0(turn: object, server
     assert not row.ended.startswith("completed")
 
 
+@pytest.mark.parametrize(("limit", "crossed"), [("turns: 1", "turns"), ("tokens: 600", "tokens")])
+def test_an_episode_has_limits_and_the_call_that_crosses_one_is_counted(
+    limit: str, crossed: str, server: ModelServer, tmp_path: Path
+) -> None:
+    server.think = Mind(turn=lambda _: calling(call(None, "bash", {"command": f"echo {len(server.requests)}"})))
+
+    outcome = conduct(plan_of(tmp_path, HONEST.replace("agent: big}", f"agent: big}}, {limit}")), tmp_path / "kept")
+
+    [row] = outcome.rows
+    assert (row.status, row.main, row.ended.split("/")[0]) == ("ran", 0.0, "limit"), row
+    assert asked(server)["agent"] == row.turns
+    assert row.turns == 1 if crossed == "turns" else (row.tokens > 600 and row.turns < 10)
+    assert row.model_tokens == row.asked_tokens >= row.tokens
+
+
+def test_a_stream_that_breaks_is_asked_for_again(server: ModelServer, tmp_path: Path) -> None:
+    mind, broken = Mind(), [saying("Done", reason=None, done=False)]
+    server.think = lambda request: broken.pop() if broken else mind(request)
+
+    outcome = conduct(plan_of(tmp_path, HONEST), tmp_path / "kept")
+
+    assert [(row.status, row.main) for row in outcome.rows] == [("ran", 1.0)]
+
+
 def test_a_pace_holds_for_all_episodes_and_all_processes(
     server: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -356,6 +380,7 @@ REAL = "policies: [{name: real, models: {agent: big}, attacks: true}]"
             "the address of the server is given twice",
         ),
         ("policies: [{name: honest, models: {agent: {model: m, price: cheap}}}]", "[none]", "", "a price is INPUT/OUT"),
+        ("policies: [{name: honest, models: {agent: m}, turns: 0}]", "[none]", "", "whole number from 1 on, found 0"),
         ("policies: [honest]", "[none]", "models: {agent: m}", "unknown key 'agent'"),
         ("policies: [honest]", "[none]", "per_minute: {agent: 0}", "expected how often in a minute, found 0"),
     ],
