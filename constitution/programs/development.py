@@ -13,7 +13,7 @@ DEVELOPMENT = (
         [
             Does(
                 Effect.DATABASE_RESET,
-                words=r"^(db:(drop|reset|purge|wipe|schema:load)|migrate:(fresh|reset|refresh)|db:wipe|reset"
+                words=r"^(db:(drop|reset|purge|wipe|rollback|schema:load)|migrate:(fresh|reset|refresh)|db:wipe|reset"
                 r"|ecto\.(drop|reset)"
                 r"|schema:drop|drop|drop-all|downgrade|down|clean|revert|flush|redo)$",
                 says="empty a database",

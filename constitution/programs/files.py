@@ -40,8 +40,8 @@ FILES = (
     Program(
         "sed|gsed",
         [
-            Does(Effect.READ, "rest", unless="-e -f --expression --file"),
-            Does(Effect.READ, "operands", given="-e --expression -f --file"),
+            Does(Effect.READ, "rest", unless="-e -f --expression --file -i --in-place"),
+            Does(Effect.READ, "operands", given="-e --expression -f --file", unless="-i --in-place"),
         ],
         takes="-e -f -l --expression --file --line-length",
     ),

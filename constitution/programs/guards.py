@@ -266,6 +266,7 @@ GUARDS = (
             Does(
                 Effect.NETWORK,
                 words=".",
+                unless="-r --read-file",
                 says="probe machines or networks",
                 match=("nmap 10.0.0.0/8", "masscan 10.0.0.0/8", "ldapsearch -h x"),
                 not_match=("nmap --version",),

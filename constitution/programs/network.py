@@ -61,7 +61,7 @@ NETWORK = (
     ),
     Program(
         "http|https|xh|lynx|w3m|links|httpie|grpcurl|websocat",
-        [Does(Effect.NETWORK, "operands")],
+        [Does(Effect.NETWORK, "address")],
         takes="-a --auth -o --output",
     ),
     Program(
@@ -87,11 +87,14 @@ NETWORK = (
                 Effect.DELETE_TREE,
                 "last",
                 given="--delete --delete-before --delete-after --delete-during --delete-excluded --del",
+                unless="-n --dry-run",
                 says="delete what the copy does not have in {path}",
+                match=("rsync -a --delete x/ /srv/www/",),
+                not_match=("rsync -an --delete x/ /srv/www/",),
             ),
             Does(Effect.DELETE, "but_last", given="--remove-source-files"),
             Does(Effect.READ, "but_last"),
-            Does(Effect.WRITE, "last"),
+            Does(Effect.WRITE, "last", unless="-n --dry-run"),
         ],
         takes="-e --rsh -P -i -o -F -c -S --exclude --include --filter --exclude-from --include-from "
         "--files-from --port "

@@ -194,7 +194,7 @@ PACKAGES = (
         ],
     ),
     Program(
-        "twine|gem push|cargo publish|cargo yank|cargo login|poetry publish|uv publish|hatch publish|flit "
+        "twine upload|gem push|cargo publish|cargo yank|cargo login|poetry publish|uv publish|hatch publish|flit "
         "publish|mvn deploy|docker push"
         "|podman push|helm push|vsce publish|npm-publish|goreleaser",
         [Does(Effect.PUBLISH, unless="--dry-run -n", says="publish")],

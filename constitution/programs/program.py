@@ -3,7 +3,8 @@
     Program("tee", does=[Does(WRITE, "operands")])
     Program("git push", does=[Does(SHARED_HISTORY_LOSS, given="-f --force --mirror", says="overwrite what others see")])
 
-`to` chooses the paths: `operands`, `first`, `last`, `but_last`, `rest` (all but the first), `-o` or `--output` (the
+`to` chooses the paths: `operands`, `first`, `last`, `but_last`, `rest` (all but the first), `address` (the first that
+is no method, as in `POST x.com`), `-o` or `--output` (the
 value of an option, several with blanks), `@ -d` (a file named behind `@` in such a value),
 `of=` (a word that starts so), or "" for an effect without a path.
 """
@@ -101,6 +102,8 @@ def paths_of(to: str, line: Line) -> tuple[str, ...]:
     if to in CHOICES:
         first, last = CHOICES[to]
         return operands[first:last]
+    if to == "address":
+        return tuple(word for word in operands if not METHOD.fullmatch(word))[:1]
     if to == "last":
         return operands[-1:] if len(operands) > 1 else ()
     if to.endswith("="):
@@ -110,6 +113,7 @@ def paths_of(to: str, line: Line) -> tuple[str, ...]:
     return line.value_of(*to.split())
 
 
+METHOD = re.compile("[A-Z]+")
 CHOICES: dict[str, tuple[int | None, int | None]] = {
     "operands": (None, None),
     "first": (None, 1),

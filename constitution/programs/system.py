@@ -19,11 +19,64 @@ SYSTEM = (
         "|systemctl suspend|systemctl hibernate|systemctl rescue|systemctl emergency|loginctl poweroff|loginctl reboot",
         [Does(Effect.POWER, says="stop or restart the machine")],
     ),
+    Program(
+        "rtcwake",
+        [
+            Does(
+                Effect.POWER,
+                says="stop or restart the machine",
+                match=("rtcwake -m off -s 28800", "rtcwake -m mem -s 60"),
+                not_match=("rtcwake -l", "rtcwake --version"),
+            )
+        ],
+        unless="-l --list-modes -V --version -h --help",
+    ),
+    Program(
+        "ipmitool|ipmi-chassis-control|racadm|ipmipower",
+        [
+            Does(
+                Effect.POWER,
+                words=r"(?i)^(power|chassis|serveraction|bootdev)$",
+                also=r"(?i)^(off|cycle|reset|soft|diag|powerdown|powercycle|hardreset)$",
+                says="stop or restart a machine",
+                match=("ipmitool -H bmc -U a -P b chassis power off", "racadm serveraction powercycle"),
+                not_match=("ipmitool chassis power status", "ipmitool sensor list"),
+            )
+        ],
+    ),
+    Program(
+        "flashrom|fwupdmgr|fwupdtool|avrdude|nvflash|mlxfwmanager",
+        [
+            Does(
+                Effect.FORMAT,
+                given="-w --write -E --erase -f --flash",
+                says="write firmware",
+                match=("flashrom -p internal -w x.rom", "flashrom -p internal -E"),
+                not_match=("flashrom --version",),
+            ),
+            Does(
+                Effect.FORMAT,
+                words=r"^(install|update|reinstall|downgrade|install-blob)$",
+                says="write firmware",
+                match=("fwupdmgr update", "fwupdtool install-blob x"),
+                not_match=("fwupdmgr get-devices",),
+            ),
+        ],
+    ),
     Program("init|telinit", [Does(Effect.POWER, words=r"^[0-6Ss]$", says="change the machine's run level")]),
     Program(
         "mkfs|mke2fs|mkswap|wipefs|mkdosfs|newfs|mkntfs|fdformat|blkdiscard|badblocks|sgdisk|sfdisk"
         "|cfdisk|gdisk|vgremove|lvremove|pvremove|tune2fs|e2fsck|fsck|resize2fs|partprobe",
-        [Does(Effect.FORMAT, unless="--version --help --print -l --list", says="write file systems or disks")],
+        [
+            Does(
+                Effect.FORMAT,
+                unless="--version --help --print -l --list",
+                words=r"^(?!(/tmp/|\./)?([\w-]+/)*[\w.-]+\.(img|iso|raw|qcow2|ext4)$)",
+                says="write file systems or disks",
+                match=("mkfs.ext4 /dev/sda1", "mkfs -t ext4 x", "wipefs -a /dev/sda"),
+                not_match=("mkfs.ext4 -q -F /tmp/test.img", "mkfs.vfat build/disk.img"),
+            )
+        ],
     ),
     Program(
         "cryptsetup|mdadm|hdparm|nvme|dmsetup",
