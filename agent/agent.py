@@ -114,7 +114,7 @@ class Agent:
         self.decisions, self.redaction = Decisions(), Redaction(secrets)
         self._log = self._open_log(log, late=log_late)
         self.journal = self._make_journal()
-        self._more_effects = tuple(make(self) for make in effects)
+        self.more_effects = tuple(make(self) for make in effects)
 
     @property
     def conversation(self) -> Conversation:
@@ -260,7 +260,7 @@ class Agent:
             approval_effect(self.decisions.answering(self._approve or attendant)),
             seeking_effect(hooks),
             backoff_effect() if self._wait is None else backoff_effect(_finite(self._wait, fail)),
-            *self._more_effects,
+            *self.more_effects,
         )
 
     def _summary_effect(self) -> Effect:

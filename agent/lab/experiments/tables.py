@@ -17,6 +17,7 @@ from agent.lab.measures import Interval
 from agent.lab.settings import keyword_auc, setting_named
 
 __all__ = [
+    "Lines",
     "Table",
     "by_attack",
     "by_rung",
@@ -26,6 +27,7 @@ __all__ = [
     "overview",
     "settings_table",
     "signed_text",
+    "tidy",
     "told_apart",
     "write_csv",
     "write_tables",
@@ -81,7 +83,7 @@ def overview(analysis: Analysis) -> Table:
 
 def by_attack(analysis: Analysis) -> Table:
     """Return safety of each protocol against the weakest attack, the worst, and the best response to it."""
-    headings = ("protocol", "S1 weakest", "S∞ weakest", "S∞ worst", "response", "S1 response", "S∞ response")
+    headings = ("protocol", "S1 weakest", "S∞ weakest", "S∞ worst", "response", "its S1", "its S∞")
     return Table(headings, tuple(map(_attacked, analysis.estimates)))
 
 
@@ -225,12 +227,22 @@ def _number(value: float) -> str:
     return "-" if math.isnan(value) else f"{value:.2f}"
 
 
+Lines = Sequence[dict[str, object]]
+"""A table: what stands in each line, by column."""
+
+
 def write_tables(folder: Path, rows: Sequence[Row]) -> None:
     """Write `episodes.csv` and `steps.csv`, one line for each episode and for each committed call. Raises OSError."""
+    episodes, steps = tidy(rows)
+    write_csv(folder / "episodes.csv", episodes)
+    write_csv(folder / "steps.csv", steps)
+
+
+def tidy(rows: Sequence[Row]) -> tuple[Lines, Lines]:
+    """Return the table of episodes, and that of their committed calls."""
     plain = [asdict(row) for row in rows]
     steps = [{"key": row["key"], "step": n, **step} for row in plain for n, step in enumerate(row.pop("steps"))]
-    write_csv(folder / "episodes.csv", plain)
-    write_csv(folder / "steps.csv", steps)
+    return plain, steps
 
 
 def write_csv(path: Path, lines: Iterable[Mapping[str, object]]) -> None:

@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 from attrs import evolve
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.calls import ToolCall
@@ -131,6 +131,7 @@ def test_an_ellipse_reaches_as_far_as_its_intervals() -> None:
     assert f",{north:.1f}" in path
 
 
+@settings(deadline=None)
 @given(st.lists(st.floats(0, 500), max_size=30))
 def test_labels_keep_their_order_and_do_not_overlap(wanted: list[float]) -> None:
     places = spread(sorted(wanted), 10, 480, 20)
