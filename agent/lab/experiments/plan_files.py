@@ -145,7 +145,7 @@ def _protocol(node: Node, named: Named) -> ProtocolPlan:
 
 
 def _entry(node: Node) -> str:
-    return str(known(node, NAMES[1:], "protocol"))
+    return known(node, NAMES[1:], "protocol")
 
 
 def _choices(node: Node, named: Named) -> Iterator[tuple[str, Any]]:

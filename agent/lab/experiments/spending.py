@@ -10,6 +10,7 @@ from pathlib import Path
 from attrs import asdict, frozen
 
 from agent.lab.experiments.rows import Row
+from agent.lab.lines import append_line, whole_lines
 from agent.messages import Usage
 
 __all__ = ["Spent", "nominal", "note_spent", "read_spent"]
@@ -48,14 +49,13 @@ def nominal(rows: Iterable[Row]) -> Spent:
 def note_spent(folder: Path, episode: str, spent: Spent) -> None:
     """Write down what an episode asked for. Raises OSError."""
     if spent.requests:
-        with (folder / "asked.jsonl").open("a", encoding="utf-8") as file:
-            file.write(json.dumps({"episode": episode, **asdict(spent)}) + "\n")
+        append_line(folder / "asked.jsonl", json.dumps({"episode": episode, **asdict(spent)}))
 
 
 def read_spent(folder: Path) -> Spent:
     """Return what was asked for in all runs; a torn line counts nothing."""
     try:
-        lines = (folder / "asked.jsonl").read_text(encoding="utf-8", errors="replace").splitlines()
+        lines = whole_lines(folder / "asked.jsonl")
     except OSError:
         return Spent()
     return sum(map(_read, lines), Spent())

@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from agent.models.yaml_nodes import Node
 
 __all__ = ["at_least_one", "known", "several", "share"]
 
 T = TypeVar("T")
+Name = TypeVar("Name", bound=str)
 
 
 def several(node: Node, read: Callable[[Node], T]) -> tuple[T, ...]:
@@ -19,14 +20,14 @@ def several(node: Node, read: Callable[[Node], T]) -> tuple[T, ...]:
     return found
 
 
-def known(node: Node, names: Sequence[str], what: str) -> Any:
-    """Return one of the names."""
+def known(node: Node, names: Sequence[Name], what: str) -> Name:
+    """Return the one of the names that a node says; `what` they are stands in the message about any other."""
     text = node.text()
     if text not in names:
         near = get_close_matches(text, names, n=1)
         cure = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(names) or 'none'}"
         raise node.wrong(f"there is no {what} {text!r}; {cure}")
-    return text
+    return names[names.index(text)]
 
 
 def share(node: Node) -> float:

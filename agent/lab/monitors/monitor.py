@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Awaitable, Callable, Sequence
-from math import isfinite
 from typing import Protocol
 
 from attrs import field, frozen
@@ -54,8 +53,7 @@ def checked(score: object) -> Score:
     if not isinstance(score, Score):
         return Score(None, f"the monitor gave {score!r}, which is no Score")
     value = score.value
-    is_number = type(value) in (int, float) and isfinite(value or 0.0) and 0 <= (value or 0.0) <= 1
-    if value is None or is_number:
+    if value is None or (type(value) in (int, float) and 0 <= value <= 1):  # no bool; nan is not in between
         return score
     return Score(None, f"the monitor gave {value!r}, which is no number from 0 to 1", score.usage)
 
