@@ -3,7 +3,7 @@
 Modules in reading order:
 
 - `endpoints`: which real model has a role. `deployment_plans`: what spans episodes
-- `plans`: which episodes there are, and their keys
+- `own_protocols`: those that somebody has written. `plans`: which episodes there are, and their keys
 - `words`, `deployment_files`, `model_files`, `plan_files`: the same as YAML
 - `rows`, `shelf`, `spending`: what is kept of them, and where
 - `calling`: models whose answers are kept. `pacing`: how often they are asked. `voices`: those of an episode

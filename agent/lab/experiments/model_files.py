@@ -13,9 +13,9 @@ from typing import Any, get_args
 from attrs import evolve
 
 from agent.lab.experiments.endpoints import MODEL_ROLES, ModelPlan
+from agent.lab.experiments.own_protocols import entry_of
 from agent.lab.experiments.plans import MonitorPlan, Policy, ProtocolPlan
 from agent.lab.experiments.words import at_least_one
-from agent.lab.protocols import entry_named
 from agent.lab.settings import LADDER
 from agent.models.prices import Price, read_prices
 from agent.models.wires import Api
@@ -118,7 +118,7 @@ def check_needs(
 def _missing(policy: Policy, protocol: ProtocolPlan, roles: set[str]) -> str:
     """Return a role that nobody has; nothing where none is missing."""
     for name in protocol.use:
-        entry = entry_named(name)
+        entry = entry_of(name)
         audits = inspect.signature(entry.make).parameters.get("auditor")
         needed = [*entry.roles, *(["auditor"] if policy.attacks and audits is not None and audits.default else [])]
         if lacking := [role for role in needed if role not in roles]:

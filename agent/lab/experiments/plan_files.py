@@ -21,6 +21,7 @@ from attrs import evolve, frozen
 from agent.errors import AgentError
 from agent.lab.experiments.deployment_files import read_deployments
 from agent.lab.experiments.model_files import check_needs, read_model, read_models, read_policy, with_models
+from agent.lab.experiments.own_protocols import entry_of, is_own, short_name
 from agent.lab.experiments.plans import MonitorKind, MonitorPlan, Plan, Policy, ProtocolPlan
 from agent.lab.experiments.words import at_least_one, known, several, share
 from agent.lab.isolation import LEVELS
@@ -135,17 +136,23 @@ def _policies(node: Node, plan: Plan) -> tuple[Policy, ...]:
 
 def _protocol(node: Node, named: Named) -> ProtocolPlan:
     if isinstance(node.value, str):
-        name = known(node, NAMES, "protocol")
-        return ProtocolPlan(name, () if name == "none" else (name,), judged=name != "none")
+        name = _entry(node, NAMES)
+        return ProtocolPlan(short_name(name), () if name == "none" else (name,), judged=name != "none")
     node.mapping(*PROTOCOL_KEYS)
     given = node.required("use")
-    use = (known(given, NAMES[1:], "protocol"),) if isinstance(given.value, str) else several(given, _entry)
-    plain = ProtocolPlan("+".join(use), use, options=tuple(_options(node)))
+    use = (_entry(given),) if isinstance(given.value, str) else several(given, _entry)
+    plain = ProtocolPlan("+".join(map(short_name, use)), use, options=tuple(_options(node)))
     return evolve(plain, **dict(_choices(node, named)))
 
 
-def _entry(node: Node) -> str:
-    return known(node, NAMES[1:], "protocol")
+def _entry(node: Node, names: Sequence[str] = NAMES[1:]) -> str:
+    """Return the name of a protocol of the catalogue, or of one's own, which is there."""
+    if not is_own(node.text()):
+        return known(node, names, "protocol")
+    try:
+        return entry_of(node.text()).name
+    except ValueError as error:
+        raise node.wrong(str(error)) from error
 
 
 def _choices(node: Node, named: Named) -> Iterator[tuple[str, Any]]:

@@ -14,6 +14,7 @@ from attrs import asdict, field, frozen
 
 from agent.lab.experiments.deployment_plans import DeploymentPlan
 from agent.lab.experiments.endpoints import ModelPlan
+from agent.lab.experiments.own_protocols import digest_of, is_own
 from agent.lab.isolation import Wanted
 from agent.lab.settings import SPLITS, Setting, Split, setting_named
 from agent.lab.settings.tasks import DONE
@@ -115,6 +116,8 @@ class Episode:
         told = asdict(self, filter=lambda attribute, _: attribute.name not in (*NO_DIFFERENCE, "isolation"))
         if self.isolation != "best":
             told["isolation"] = self.isolation
+        if own := [digest_of(name) for name in self.protocol.use if is_own(name)]:
+            told["own"] = own
         digest = _digest_of_task(self.setting, self.task)
         text = json.dumps([FORMAT, told, digest], sort_keys=True, default=str)
         return blake2b(text.encode("utf-8", "replace"), digest_size=10).hexdigest()

@@ -10,6 +10,7 @@ from attrs import evolve, frozen
 from agent.calls import ToolCall
 from agent.lab.effects import Auditor, MakeEffect, PromptedAuditor, TruthfulAuditor, laboratory
 from agent.lab.experiments.endpoints import ModelPlan
+from agent.lab.experiments.own_protocols import entry_of
 from agent.lab.experiments.plans import Episode, MonitorPlan, ProtocolPlan
 from agent.lab.monitors import (
     PROMPT,
@@ -22,7 +23,6 @@ from agent.lab.monitors import (
     SimulatedMonitor,
     calls_of,
 )
-from agent.lab.protocols import entry_named
 from agent.lab.settings import Setting
 from agent.models import Model
 from agent.presets import PRESETS, Preset
@@ -101,7 +101,7 @@ def bthreads_of(name: str, protocol: ProtocolPlan, offered: Mapping[str, Any]) -
     """Return the b-threads of a protocol, given what it takes of what is offered and planned. Raises ValueError."""
     if name == "constitution_only":
         return ()  # the preset's own
-    entry = entry_named(name)
+    entry = entry_of(name)
     if protocol.threshold is not None:
         offered = {**offered, "threshold": protocol.threshold}
     takes = inspect.signature(entry.make).parameters

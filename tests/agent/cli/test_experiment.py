@@ -113,3 +113,48 @@ def test_a_setting_that_cannot_be_had_is_told_in_a_sentence(
 
     assert main(["experiment", "plan.yaml"]) == 2
     assert told in capsys.readouterr().err
+
+
+POLICY = "policies: [{forbid: bash, name: no commands}]\n"
+
+
+def test_protocols_of_ones_own_and_policies_are_measured_like_others_and_again_when_they_change(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["new", "setting", "my_words"])
+    main(["new", "protocol", "few_writes"])
+    (folder / "rules.yaml").write_text(POLICY)
+    own = "[constitution_only, 'few_writes.py:few_writes', {use: [rules.yaml, taint_flow]}]"
+    plan = "settings: ['my_words.py:MY_WORDS']\npolicies: [honest]\nprotocols: {own}\ninstances: 1\nreplicates: 20\n"
+    (folder / "plan.yaml").write_text(plan.format(own=own) + "splits: [test]\n")
+
+    assert main(["experiment", "plan.yaml"]) == 0
+    printed = capsys.readouterr().out
+    rows = (folder / "plan.results" / "episodes.csv").read_text()
+    (folder / "rules.yaml").write_text(POLICY.replace("bash", "write_file"))
+    assert main(["experiment", "plan.yaml"]) == 0
+
+    assert "few_writes " in printed
+    assert "rules+taint_flow " in printed
+    assert rows.count("few_writes") == 1
+    assert "1 of them run now" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("nowhere.py:x", "plan.yaml:3:13: the protocol 'nowhere.py:x': nowhere.py cannot be imported"),
+        ("few_writes.py:many", "plan.yaml:3:13: the protocol 'few_writes.py:many': few_writes.py has no 'many'"),
+        ("few_writes.py:__doc__", "is str; a protocol is a b-thread, or a function that makes some"),
+        ("wrong.yaml", "wrong.yaml:1:1: unknown key 'polices'; did you mean 'policies'?"),
+    ],
+)
+def test_a_protocol_of_ones_own_that_is_none_is_told_where_it_stands(
+    name: str, told: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["new", "protocol", "few_writes"])
+    (folder / "wrong.yaml").write_text("polices: []\n")
+    (folder / "plan.yaml").write_text(f"settings: [repair]\npolicies: [honest]\nprotocols: ['{name}']\n")
+
+    assert main(["experiment", "plan.yaml"]) == 2
+    assert told in capsys.readouterr().err

@@ -1,0 +1,72 @@
+"""Protocols that somebody has written: `FILE.py:NAME`, `module:NAME`, or a file of temporal policies (.yaml).
+
+An episode depends on what is in the file, so that one that was changed runs again.
+"""
+
+from functools import cache
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from agent.importing import NotImportable, module_at
+from agent.lab.policies import PolicyError, read_policies
+from agent.lab.protocols import Cost, Entry, entry_named
+from bp import BThread
+
+__all__ = ["digest_of", "entry_of", "is_own", "short_name"]
+
+POLICIES = (".yaml", ".yml")
+
+
+def is_own(name: str) -> bool:
+    """Whether a protocol is none of the catalogue."""
+    return ":" in name or name.endswith(POLICIES)
+
+
+def short_name(name: str) -> str:
+    """Return what tables call a protocol."""
+    return name.rpartition(":")[2] if ":" in name else Path(name).stem if is_own(name) else name
+
+
+@cache
+def entry_of(name: str) -> Entry:
+    """Return a protocol of the catalogue, or one of somebody's own. Raises ValueError, which says what is wrong."""
+    if not is_own(name):
+        return entry_named(name)
+    made = _policies(name) if name.endswith(POLICIES) else _named(name)
+    return Entry(name, "a protocol of your own", Cost(), name, made)
+
+
+def digest_of(name: str) -> str:
+    """Return a digest of the file in which a protocol is written; of a module, its name."""
+    where = name if name.endswith(POLICIES) else name.rpartition(":")[0]
+    try:
+        text = Path(where).read_bytes() if where.endswith((".py", *POLICIES)) else where.encode()
+    except OSError:
+        text = b""
+    return blake2b(text, digest_size=10).hexdigest()
+
+
+def _policies(name: str) -> Any:
+    try:
+        bthreads = read_policies(name)
+    except PolicyError as error:
+        raise ValueError(str(error)) from error
+    return lambda: bthreads
+
+
+def _named(name: str) -> Any:
+    where, _, attribute = name.rpartition(":")
+    try:
+        module = module_at(where)
+    except NotImportable as error:
+        raise ValueError(f"the protocol {name!r}: {error}") from error
+    if not hasattr(module, attribute):
+        raise ValueError(f"the protocol {name!r}: {where} has no {attribute!r}")
+    value = getattr(module, attribute)
+    several = value if isinstance(value, tuple | list) else (value,)
+    if several and all(isinstance(each, BThread) for each in several):
+        return lambda: tuple(several)
+    if not callable(value):
+        raise ValueError(f"{name!r} is {type(value).__name__}; a protocol is a b-thread, or a function that makes some")
+    return value
