@@ -12,7 +12,7 @@ DOJO := .venv-agentdojo
 DOJO_READY := $(DOJO)/ready
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: help demo test lint verify protocols laws settings agentdojo verified results bench clean
+.PHONY: help demo test lint verify protocols laws mutation settings agentdojo verified results bench clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
@@ -36,6 +36,9 @@ protocols: $(READY) ## look at every state of the loop with every protocol, ever
 
 laws: $(READY) ## play ten thousand random runs and check each (minutes)
 	$(BIN)/python -m tests.agent.play_many_scenes $(CASES)
+
+mutation: $(READY) ## take every part of the constitution's tables away, and see that an example fails (a minute)
+	$(BIN)/python -m tests.constitution.mutation
 
 settings: $(READY) ## try every task of every setting four ways (minutes)
 	$(BIN)/python -m tests.agent.lab.try_every_task

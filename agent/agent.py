@@ -31,7 +31,7 @@ from agent.effects import (
     summary_effect,
 )
 from agent.errors import RunError
-from agent.events import BackoffStarted, HistoryGiven, PromptGiven, RunEnded
+from agent.events import ActionDescribed, BackoffStarted, HistoryGiven, PromptGiven, RunEnded
 from agent.header import make_header
 from agent.hooks import HookCaller, Hooks
 from agent.journal import Journal, note_failure, take
@@ -100,33 +100,21 @@ class Agent:
         when the log cannot be written.
         """
         self.preset = preset_named(preset) if isinstance(preset, str) else preset
-        self.model = model
-        self.threads = tuple(threads)
-        self.toolbox = _make_toolbox(
-            (*self.preset.own_tools(), *tools), workspace, suggests=self.preset.unknown_tool == "nearest"
-        )
-        self._voice = self._voiced(model)
-        self._others = {role: self._voiced(other) for role, other in models.items()}
-        self.bthreads = (*self.preset.bthreads(), *(hooks or Hooks()).bthreads(), *self.threads)
+        self.model, self.threads, self._hooks = model, tuple(threads), hooks or Hooks()
+        self.toolbox = _make_toolbox(self.preset, tools, workspace)
+        self._voice, self._others = self._voiced(model), {role: self._voiced(other) for role, other in models.items()}
+        self.bthreads = (*self.preset.bthreads(), *self._hooks.bthreads(), *self.threads)
         self.program = BProgram(*self.bthreads)
-        self.left_unsaid: list[str] = []  # what people said too late for a run; the next one begins with it
-        shipped = self.preset.prompt(workspace=self.toolbox.workspace.root, tools=self.toolbox.names)
-        self.system_prompt = shipped if system_prompt is None else system_prompt
-        self._approve = approve
-        self._on_step, self._on_text, self._on_output = on_step, on_text, on_output
-        self.on_event = on_event
-        self._wait = wait
-        self._hooks = hooks or Hooks()
-        self._history = tuple(history)
+        self.system_prompt = self._shipped_prompt() if system_prompt is None else system_prompt
+        self._on_step, self._on_text, self._on_output, self.on_event = on_step, on_text, on_output, on_event
+        self._approve, self._wait = approve, wait
+        self._history, self.about = tuple(history), dict(about)
+        self.left_unsaid: list[UserMessage] = []  # what people said too late for a run; the next one begins with it
         self.under_way = anyio.Lock()  # held by the one run that is; a prompt waits for the end of the run before it
-        self.about = dict(about)
-        self.redaction = Redaction(secrets)
-        self.decisions = Decisions()
+        self.decisions, self.redaction = Decisions(), Redaction(secrets)
         self._log = self._open_log(log, late=log_late)
-        frame = frame_tokens(self.system_prompt, self.toolbox.schemas())
-        room = self.preset.room_beside(frame)
-        self.journal = Journal(self._log, self.preset.max_iterations, room, self.preset.carried)
-        self._more_effects = tuple(make(self) for make in effects)
+        self.journal = self._make_journal()
+        self.more_effects = tuple(make(self) for make in effects)
 
     @property
     def conversation(self) -> Conversation:
@@ -232,7 +220,7 @@ class Agent:
             if not self.journal.is_under_way:
                 raise RunError("no run rests that could go on; give a prompt")
             return ()
-        history = (*self._history, *map(UserMessage, self.left_unsaid))
+        history = (*self._history, *self.left_unsaid)
         self._history = ()
         self.left_unsaid.clear()
         asked = UserMessage(prompt) if isinstance(prompt, str) else prompt
@@ -252,15 +240,7 @@ class Agent:
         """
         hooks = HookCaller(self._hooks, fail)
         on_text = _both(self._on_text and guarded(self._on_text), None if narrator is None else guarded(narrator.text))
-        heard = self._on_output and guarded(self._on_output)
-        told = None if narrator is None else narrator.output
-
-        def on_output(call: ToolCall, piece: str) -> None:
-            if heard is not None:
-                heard(piece)
-            if told is not None:
-                guarded(partial(told, call))(piece)
-
+        on_output = _output_heard(self._on_output, guarded, narrator)
         return (
             inference_effect(
                 self.model,
@@ -276,16 +256,23 @@ class Agent:
             self._summary_effect(),
             deadline_effect(),
             description_effect(self.toolbox),
-            execution_effect(self.toolbox, on_output if heard or told else None),
+            execution_effect(self.toolbox, on_output),
             approval_effect(self.decisions.answering(self._approve or attendant)),
             seeking_effect(hooks),
             backoff_effect() if self._wait is None else backoff_effect(_finite(self._wait, fail)),
-            *self._more_effects,
+            *self.more_effects,
         )
 
     def _summary_effect(self) -> Effect:
         voice = self._others.get("summarizer", self._voice)
         return summary_effect(voice.model, self.journal.context, voice.measured)
+
+    def _shipped_prompt(self) -> str:
+        return self.preset.prompt(workspace=self.toolbox.workspace.root, tools=self.toolbox.names)
+
+    def _make_journal(self) -> Journal:
+        room = self.preset.room_beside(frame_tokens(self.system_prompt, self.toolbox.schemas()))
+        return Journal(self._log, self.preset.max_iterations, room, self.preset.carried)
 
     def _voiced(self, model: Model) -> Voice:
         return Voice(model, Measure(self.preset.price_of(model.name), self.preset.counts_tokens))
@@ -298,6 +285,8 @@ class Agent:
         """Take steps into account that the program has taken again, and that are in the log already."""
         for step in steps:
             self.journal.take_up(step)
+            if isinstance(step.event, ActionDescribed):  # a call that was judged and not started still can be
+                self.toolbox.hear(step.event)
 
     def remember(self, step: Step) -> None:
         """Have the projections fold a step, and then tell whoever looks on. Raises RunError."""
@@ -357,9 +346,28 @@ def _both(one: Watcher | None, other: Watcher | None) -> Watcher | None:
     return tell
 
 
-def _make_toolbox(tools: tuple[Tool, ...], workspace: str | os.PathLike[str] | None, *, suggests: bool) -> Toolbox:
+def _make_toolbox(preset: Preset, tools: Iterable[Tool], workspace: str | os.PathLike[str] | None) -> Toolbox:
     """Put the tools of one agent together; those without a workspace get the agent's."""
-    own = next((tool.workspace for tool in tools if tool.workspace is not None), None)
+    everything = (*preset.own_tools(), *tools)
+    own = next((tool.workspace for tool in everything if tool.workspace is not None), None)
     chosen = Workspace(workspace) if workspace is not None else own or Workspace(Path.cwd())
-    placed = (tool if tool.workspace is not None else evolve(tool, workspace=chosen) for tool in tools)
-    return Toolbox(placed, chosen, suggests=suggests)
+    placed = (tool if tool.workspace is not None else evolve(tool, workspace=chosen) for tool in everything)
+    return Toolbox(placed, chosen, suggests=preset.unknown_tool == "nearest")
+
+
+def _output_heard(
+    on_output: Watcher | None, guarded: Callable[[Watcher], Watcher], narrator: Narrator | None
+) -> Callable[[ToolCall, str], None] | None:
+    """Return what takes the output of tools, where somebody looks on."""
+    heard = on_output and guarded(on_output)
+    told = None if narrator is None else narrator.output
+    if heard is None and told is None:
+        return None
+
+    def hear(call: ToolCall, piece: str) -> None:
+        if heard is not None:
+            heard(piece)
+        if told is not None:
+            guarded(partial(told, call))(piece)
+
+    return hear

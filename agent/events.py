@@ -79,6 +79,7 @@ class SteeringGiven(Event):
     """A person wants to change the course of the run: the model is to hear it before anything else begins."""
 
     text: str
+    images: tuple[Image, ...] = field(default=(), metadata=IF_ANY)
 
 
 @frozen
@@ -86,6 +87,7 @@ class FollowUpGiven(Event):
     """A person asks for more after what the run does now."""
 
     text: str
+    images: tuple[Image, ...] = field(default=(), metadata=IF_ANY)
 
 
 @frozen

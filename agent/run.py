@@ -121,8 +121,8 @@ class Run:
     @property
     def unheard(self) -> tuple[str, ...]:
         """What people said and the model was not shown: in this run, and after its end until the next one begins."""
-        unsaid = (words.text for words in self._unsaid)
-        return (*self.agent.conversation.unheard, *unsaid, *self.agent.left_unsaid)
+        unsaid = (*self._unsaid, *self.agent.left_unsaid)
+        return (*self.agent.conversation.unheard, *(words.text for words in unsaid))
 
     @property
     def usage(self) -> Usage:
@@ -144,23 +144,27 @@ class Run:
         """End everything now; every call is still answered."""
         self._runner.post(AbortAsked(text), "drop")
 
-    def steer(self, text: str) -> None:
-        """Change the course of the run: calls that have not started are skipped, and the model hears `text` next.
+    def steer(self, text: str | UserMessage) -> None:
+        """Change the course of the run: calls that have not started are skipped, and the model hears this next.
 
-        What comes too late for that stays in `unheard`, and is what the agent's next run begins with.
+        With images it is a `UserMessage`. What comes too late for that stays in `unheard`, and is what the agent's next
+        run begins with.
         """
-        self._say(SteeringGiven(text))
+        message = _as_message(text)
+        self._say(SteeringGiven(message.text, message.images))
 
-    def follow_up(self, text: str) -> None:
-        """Ask for more: when the run would complete it goes on with `text` instead.
+    def follow_up(self, text: str | UserMessage) -> None:
+        """Ask for more: when the run would complete it goes on with this instead.
 
-        What comes too late for that stays in `unheard`, and is what the agent's next run begins with.
+        With images it is a `UserMessage`. What comes too late for that stays in `unheard`, and is what the agent's next
+        run begins with.
         """
-        self._say(FollowUpGiven(text))
+        message = _as_message(text)
+        self._say(FollowUpGiven(message.text, message.images))
 
     def _say(self, words: SteeringGiven | FollowUpGiven) -> None:
         if self._over:
-            self.agent.left_unsaid.append(words.text)
+            self.agent.left_unsaid.append(UserMessage(words.text, words.images))
             return
         self._unsaid.append(words)
         self._runner.post(words, "drop")
@@ -207,7 +211,7 @@ class Run:
                 self._over = True
                 if self._narrator is not None:
                     self._narrator.end()
-                self.agent.left_unsaid.extend(words.text for words in self._unsaid)
+                self.agent.left_unsaid.extend(UserMessage(words.text, words.images) for words in self._unsaid)
                 self._unsaid.clear()
                 self._tell_watchers()
 
@@ -293,6 +297,10 @@ class _Steps:
             raise StopAsyncIteration
         self._position += 1
         return step
+
+
+def _as_message(said: str | UserMessage) -> UserMessage:
+    return UserMessage(said) if isinstance(said, str) else said
 
 
 class _Question:

@@ -17,6 +17,7 @@ from agent.agent import Agent
 from agent.calls import ToolResult
 from agent.effects import Approver
 from agent.events import StopAsked, ToolStarted
+from agent.messages import UserMessage
 from agent.models import Model
 from agent.presets import Preset
 from agent.resuming import resume
@@ -203,6 +204,6 @@ def share_of(preset: Preset, part: float) -> Preset:
 def _prompt(agent: Agent, prompt: str) -> str | None:
     """Return what a run begins with: an unfinished one goes on by itself first, and hears the prompt in it."""
     if agent.journal.is_under_way:
-        agent.left_unsaid.append(prompt)
+        agent.left_unsaid.append(UserMessage(prompt))
         return None
     return prompt

@@ -6,7 +6,6 @@ to; it lowers an ask, never a deny, never a doubt about what would run, and noth
 adds to the command.
 """
 
-import shlex
 from collections.abc import Iterable, Mapping
 
 from attrs import field, frozen
@@ -70,6 +69,8 @@ class CommandRule:
 
     def __str__(self) -> str:
         """Return the rule in one line, which `read_command_rule` reads; its examples are not in it."""
+        import shlex  # with the first rule that somebody writes
+
         exact = "yes" if self.exact else ""
         named = {"file": self.executable, "rule": self.rule, "exact": exact, "reason": self.reason}
         facts = (f"{name}={value}" for name, value in named.items() if value)
@@ -82,6 +83,8 @@ def read_command_rule(line: str) -> CommandRule:
     Before the words of the command stand the level and what else there is to say: `file=`, `rule=`, `exact=yes`,
     `reason=`. Raises ValueError.
     """
+    import shlex
+
     level, *words = shlex.split(line) or [""]
     if level not in {known.value for known in Level} or "--" not in words:
         raise ValueError(f"{line!r}: a rule about a command reads `allow|ask|deny [file=PATH] [rule=NAME] -- WORDS`")

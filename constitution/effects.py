@@ -94,7 +94,8 @@ class Zone(Enum):
 
     NOWHERE = auto()
     WORKSPACE = auto()
-    WORKSPACE_ROOT = auto()
+    WORKSPACE_ROOT = auto()  # the folder itself, with the history in it
+    WORKSPACE_CONTENT = auto()  # what a `*` in it stands for
     VERSION_CONTROL = auto()  # .git and its like in the workspace
     PRIVATE = auto()  # .env, keys: secrets of the project
     PRIVATE_OUTSIDE = auto()  # the same elsewhere

@@ -67,6 +67,8 @@ class Examination:
         """Take a redirection: `>` and its like write, `<` reads."""
         effect, before = Effect.WRITE if operator in WRITES else Effect.READ, self.discoveries.invoked_by(())
         self.found(effect, walk, program="the command", path=target)
+        if operator == ">" and "*" in target and not target.startswith("/dev/"):
+            self.found(Effect.DELETE, walk, program="the command", path=target, says="empty {path}")
         self.discoveries.invoking = before
 
     def assigned(self, name: str, values: tuple[str, ...], walk: Walk) -> None:
@@ -108,9 +110,7 @@ class Examination:
         if special is not None:
             special(self, name, argv, stdin, walk)
         self._look_up(name, argv, walk)
-        for longer, words in subcommands(name, argv[1:]) if name in SUBCOMMANDS else ():
-            if longer in WRAPPERS:
-                self._behind(WRAPPERS[longer], longer, words, stdin, walk)
+        self._behind_subcommands(name, argv, stdin, walk)
         return output_of(name, argv, stdin)
 
     def _started(self, name: str, flow: Flow, walk: Walk) -> None:
@@ -144,11 +144,17 @@ class Examination:
         if special is not None:
             special(self, name, argv, stdin, walk)
         flow = self._behind(wrapper, name, argv[1:], stdin, walk)
-        if flow is None:
-            if is_known(name):
-                self._look_up(name, argv, walk)
-            return output_of(name, argv, stdin)
-        return flow
+        if flow is not None:
+            return flow
+        if is_known(name):
+            self._look_up(name, argv, walk)
+        self._behind_subcommands(name, argv, stdin, walk)
+        return output_of(name, argv, stdin)
+
+    def _behind_subcommands(self, name: str, argv: list[str], stdin: Flow, walk: Walk) -> None:
+        for longer, words in subcommands(name, argv[1:]) if name in SUBCOMMANDS else ():
+            if longer in WRAPPERS:
+                self._behind(WRAPPERS[longer], longer, words, stdin, walk)
 
     def _behind(self, wrapper: Wrapper, name: str, words: list[str], stdin: Flow, walk: Walk) -> Flow | None:
         """Examine the command that a wrapper runs; return what it prints, or None where there is no command."""

@@ -2,10 +2,50 @@
 
 import re
 
-__all__ = ["METADATA", "SED_SCRIPT", "SED_STARTS", "SED_WRITES", "Reading", "read_awk", "read_tcl"]
+__all__ = [
+    "METADATA",
+    "SED_INSERTS",
+    "SED_SCRIPT",
+    "SED_STARTS",
+    "SED_WRITES",
+    "Reading",
+    "deeds_in",
+    "read_awk",
+    "read_tcl",
+]
 
 METADATA = re.compile(r"169\.254\.(169\.254|170\.2)|metadata\.google\.internal|100\.100\.100\.200|fd00:ec2::254")
 """Addresses at which a cloud gives a machine its keys."""
+
+STATEMENTS = re.compile(
+    r"(?i)\b(drop\s+(table|database|schema|owned)|truncate\s+(table\s+)?[\w\"`{]|delete\s+from\s+\S+\s*($|[;'\")]))"
+    r"|\.drop_all\(|\bdropDatabase\(|\.flushall\(|\.flushdb\(|\bdeleteMany\(\s*\{\s*\}|\.drop_database\("
+    r"|\.drop_collection\("
+)
+"""What loses a whole table, or a whole database, in inline code."""
+
+CLOUD_CALLS = re.compile(
+    r"\b(terminate_instances|delete_bucket|delete_db_instance|delete_stack|delete_table|delete_cluster"
+    r"|delete_objects|delete_volume"
+    r"|delete_snapshot|delete_user|delete_secret|schedule_key_deletion)\(|object_versions\.(all\(\)\.)?delete"
+    r"|objects\.all\(\)\.delete"
+)
+POWER_CALLS = re.compile(r"\bCDLL\([^)]*\)\.(reboot|kill|syscall)\b|\blibc\.reboot\b|0x01234567|0xfee1dead", re.I)
+DECODED_CODE = re.compile(
+    r"(?i)\b(eval|exec|Function|instance_eval|assert|loadstring|load|create_function"
+    r"|system)\b.{0,40}?\b(pack\s*\(?\s*['\"]H|decode_base64"
+    r"|atob|base64_decode|gzinflate|hex2bin|str_rot13|fromCharCode|Base64\.(strict_|urlsafe_)?decode64"
+    r"|Buffer\.from\([^)]*['\"](base64|hex)"
+    r"|unpack\(?['\"]|unescape|b64decode|fromhex|decompress)",
+    re.S,
+)
+
+
+def deeds_in(code: str) -> list[str]:
+    """Return what calls and statements within inline code lose, whatever its language."""
+    kinds = (("database", STATEMENTS), ("cloud", CLOUD_CALLS), ("power", POWER_CALLS), ("fetched", DECODED_CODE))
+    return [deed for deed, words in kinds if words.search(code)]
+
 
 AWK_STARTS = re.compile(r"\bsystem\s*\(\s*(?:\"([^\"]*)\")?|(?:\"([^\"]*)\"\s*)?\|\s*&?\s*getline|\|\s*\"([^\"]*)\"")
 AWK_WRITES = re.compile(r">\s*\"([^\"]+)\"")
@@ -15,6 +55,7 @@ SED_STARTS = re.compile(
     r"(?:^|[;{}\n])\s*+[\d,$]*+(?:/[^/]*/)?+\s*+e(?:\s|$)"
     rf"|s([^\w\s\\]){SED_PART}\1({SED_PART})\1[gpiImM\d]*e"
 )
+SED_INSERTS = re.compile(r"(?:^|[;{}\n/\d$])\s*[iac]\\?\s*([^\n]+)")
 SED_WRITES = re.compile(r"(?:^|[;{}\n\d$/gpI])\s*+[wW]\s+([/~.][^\s;}]+)")
 TCL_STARTS = re.compile(r"\b(?:spawn|exec|system)\s+(?:-\w+\s+)*([^;\n\]}]+)")
 TCL_DELETES = re.compile(r"\bfile\s+delete\s+(?:-force\s+)?(?:--\s+)?([^;\n\]}]+)")

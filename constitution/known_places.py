@@ -80,7 +80,7 @@ AUTOSTART_HOME = _folders(
 """In the home folder: what is put there is started at login, by git, or by Python."""
 
 PRIVATE_NAME = (
-    r"(^|/)(\.env(\.(local|production|prod|staging|development|dev|test|secret))?|[^/]*\.(pem|p12|pfx|jks"
+    r"(^|/)(\.env(\.(local|production|prod|staging|development|dev|secret))?|[^/]*\.(pem|p12|pfx|jks"
     r"|keystore|kdbx|ppk)"
     r"|id_(rsa|ed25519|ecdsa|dsa)|credentials(\.json)?|service-?account[^/]*\.json|\.netrc|\.npmrc|\.pypirc|\.pgpass"
     r"|secrets?\.(ya?ml|json|toml|env)|[^/]*\.tfstate|\.htpasswd|wallet\.dat)$"

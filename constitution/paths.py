@@ -4,7 +4,6 @@ Links are followed by the caller; what arrives in `PathUse.resolved` and `Action
 """
 
 import posixpath
-import unicodedata
 
 __all__ = ["absolute", "alike", "is_path_safe", "is_within"]
 
@@ -35,4 +34,8 @@ def is_path_safe(path: str, workspace: str) -> bool:
 
 def alike(path: str) -> str:
     """Return a form that is equal for paths that a forgiving file system takes for the same one."""
-    return path if path.isascii() and path.islower() else unicodedata.normalize("NFC", path).casefold()
+    if path.isascii():
+        return path.lower()
+    import unicodedata  # few paths need it
+
+    return unicodedata.normalize("NFC", path).casefold()

@@ -6,7 +6,7 @@ import warnings
 from functools import lru_cache
 
 from constitution.interpreters import METADATA, Reading
-from constitution.python_text import exhausts, text_of, walked
+from constitution.python_text import exhausts, named, text_of, walked
 from constitution.zones import FOUND
 
 __all__ = ["read_python"]
@@ -73,7 +73,7 @@ def read_python(code: str) -> Reading:
     if tree is None:
         reading.risks.append("run Python code that cannot be parsed")
         return reading
-    nodes = list(ast.walk(tree))
+    nodes = list(ast.walk(named(tree)))
     names = _Names(nodes)
     for node in nodes:
         if isinstance(node, ast.Call):
@@ -207,7 +207,7 @@ def _call(node: ast.Call, names: _Names, reading: Reading) -> None:
         texts = texts or _texts_of_owner(node) or names.text_for(node)
         reading.paths.extend(("delete_tree" if name in DELETES_TREE else "delete", text) for text in texts or [""])
     elif name == "open" or name in FILE_METHODS:
-        reading.paths.extend(_file_use(node, name, texts))
+        reading.paths.extend(_file_use(node, name, texts or names.text_for(node)))
     elif name in ("exec", "eval") and _gets_code(node):
         reading.deeds.append("fetched")
     elif _is_obscure(node, name, names):
@@ -277,6 +277,8 @@ def _file_use(node: ast.Call, name: str, texts: list[str]) -> list[tuple[str, st
 def _texts_of_owner(node: ast.Call) -> list[str]:
     """Return the texts of `Path("x")` in `Path("x").unlink()`."""
     owner = node.func.value if isinstance(node.func, ast.Attribute) else None
+    if owner is not None and not isinstance(owner, ast.Call) and (text := text_of(owner)) is not None:
+        return [text]
     return _texts(owner) if isinstance(owner, ast.Call) else []
 
 

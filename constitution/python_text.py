@@ -1,10 +1,11 @@
 """What expressions of Python stand for, as far as it is written out: texts, paths, loops over folders, huge values."""
 
 import ast
+import copy
 
 from constitution.zones import FOUND, UNKNOWN
 
-__all__ = ["exhausts", "text_of", "walked"]
+__all__ = ["exhausts", "named", "text_of", "walked"]
 
 HUGE = 10**9
 """Elements, or bytes: nobody makes as many by the way."""
@@ -27,6 +28,34 @@ def text_of(node: ast.expr) -> str | None:
     if isinstance(node, ast.Subscript):
         return "~" if _is_home_variable(node.slice) else None
     return _called(node) if isinstance(node, ast.Call) else None
+
+
+def named(tree: ast.Module) -> ast.Module:
+    """Return a program in which names that are set once, to a text, stand as that text."""
+    values: dict[str, list[str | None]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            values.setdefault(node.id, []).append(None)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+            texts = values[node.targets[0].id]
+            if len(texts) == 1:
+                texts[0] = text_of(node.value)
+    known = {name: texts[0] for name, texts in values.items() if len(texts) == 1 and texts[0] is not None}
+    return _Named(known).visit(copy.deepcopy(tree)) if known else tree
+
+
+class _Named(ast.NodeTransformer):
+    """Puts texts in place of names."""
+
+    def __init__(self, known: "dict[str, str]") -> None:
+        self.known = known
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        """Take one name."""
+        if isinstance(node.ctx, ast.Load) and node.id in self.known:
+            return ast.copy_location(ast.Constant(self.known[node.id]), node)
+        return node
 
 
 def _called(node: ast.Call) -> str | None:

@@ -83,8 +83,8 @@ REMOTE = (
         "|prlctl exec|docker-machine ssh|kubectl node-shell|kubectl ssh|wsl|wsl.exe|waydroid shell|adb shell|flyctl ssh"
         "|fly ssh|cf ssh|eb ssh|gcloud compute ssh|vagrant ssh|az ssh vm|aws ecs execute-command|heroku run|render ssh"
         "|heroku ps:exec|railway run|scalingo run|platform ssh|nomad alloc exec|nomad exec|oc exec",
-        "-n --name -C --command -c --zone --project -a --app -s --shell --cluster --task --container -e --exec",
-        script="-C --command -c -e --exec",
+        "-n --name -C --command -c --zone --project -a --app -s --shell --cluster --task --container",
+        script="-C --command -c",
         loose=True,
         dashes=True,
         match=(

@@ -28,6 +28,10 @@ LOCAL = re.compile(
 
 def apply_rows(examination: "Examination", name: str, argv: list[str], walk: "Walk") -> None:
     """Report the effects of every row that speaks about a command, and read the scripts in its options."""
+    if examination.discoveries.secrets and _decodes(name, argv):
+        examination.found(Effect.TAKE_KEYS, walk, program=name, says="show a secret in clear")
+    if argv[-1] == "help" and len(argv) > 2 and name in ASK_FOR_HELP:
+        return
     if "--help" in argv[1:3] and len(argv) <= 3 and argv[-1] == "--help":
         return
     for row, words in rows_for(name, argv[1:]):
@@ -39,6 +43,16 @@ def apply_rows(examination: "Examination", name: str, argv: list[str], walk: "Wa
                 _does(examination, does, name, paths_of(does.to, line), walk)
         for script in line.value_of(*row.runs) if row.runs else ():
             walk.nested(script.removeprefix("exec="))
+
+
+ASK_FOR_HELP = ("aws", "gcloud", "heroku", "doctl", "gh", "kubectl", "terraform")
+
+
+def _decodes(name: str, argv: list[str]) -> bool:
+    """Tell whether a command takes an encoding off: `base64 -d`, `jq 'map_values(@base64d)'`."""
+    if name == "base64":
+        return not {"-d", "--decode", "-D", "-di"}.isdisjoint(argv)
+    return any("@base64d" in word or "base64decode" in word for word in argv[1:])
 
 
 def _does(examination: "Examination", does: Does, name: str, paths: tuple[str, ...], walk: "Walk") -> None:

@@ -6,8 +6,6 @@
 Examples are judged in `/ws` with the home folder `/home/me`; a test runs every one.
 """
 
-import shlex
-from difflib import get_close_matches
 from enum import Enum
 from typing import TypeVar
 
@@ -43,6 +41,8 @@ def read_rule(line: str) -> Rule:
 
     A level, effects, after `in` zones (none: wherever it happens), and a name if it has one. Raises ValueError.
     """
+    import shlex  # with the first rule that somebody writes
+
     level, *words = shlex.split(line) or [""]
     names = [word[5:] for word in words if word.startswith("name=")]
     words = [word for word in words if not word.startswith("name=")]
@@ -60,6 +60,8 @@ def _zones(words: list[str]) -> tuple[Zone, ...]:
 
 
 def _named(kind: type[K], word: str) -> K:
+    from difflib import get_close_matches
+
     known = {member.name.lower(): member for member in kind}
     if word not in known:
         close = get_close_matches(word, known, n=1)

@@ -137,6 +137,27 @@ VARIABLES = (
         not_match=("GOPROXY=direct go get x", "PIP_INDEX_URL=http://localhost:3141/x pip install y"),
     ),
     Variable(
+        "DATABASE_URL PGHOST MONGO_URL MONGODB_URI REDIS_URL",
+        Holds.TEXT,
+        Effect.CLOUD_CHANGE,
+        r"^\0|^(?!sqlite)\w+://[^/]*@?(?!localhost|127\.)[\w-]+\.[\w.-]+",
+        "work on a database of another machine",
+        match=(
+            "DATABASE_URL=$STAGING_URL alembic upgrade head",
+            "DATABASE_URL=postgres://a@db.x.com/y rake db:migrate",
+        ),
+        not_match=("DATABASE_URL=postgres://localhost/x rake db:migrate", "DATABASE_URL=sqlite:///x.db flask run"),
+    ),
+    Variable(
+        "RAILS_ENV APP_ENV DJANGO_ENV",
+        Holds.TEXT,
+        Effect.CLOUD_CHANGE,
+        r"^(production|prod|staging|live)$",
+        "work on what others use",
+        match=("RAILS_ENV=production rake db:migrate",),
+        not_match=("RAILS_ENV=test rake db:migrate",),
+    ),
+    Variable(
         "PIP_TRUSTED_HOST",
         Holds.TEXT,
         Effect.WEAKEN,
@@ -185,7 +206,7 @@ _CODE = _set(
 )
 """They hold options, files or folders of code that everyday programs obey."""
 
-_TABLE = frozenset(name for row in VARIABLES for name in row.names)
+_TABLE = frozenset(name for row in VARIABLES if row.holds is not Holds.TEXT for name in row.names)
 
 _BEGINNINGS = ("BASH", "LC_", "LD_", "DYLD_", "GIT_", "PYTHON", "PERL")
 

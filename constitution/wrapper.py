@@ -74,7 +74,7 @@ def unwrap(wrapper: Wrapper, words: list[str], is_program: Callable[[str], bool]
     line = read_line(words, wrapper.takes, to_operand=True)
     if line.flags & wrapper.looks:
         return [], []
-    whole = read_line(words, wrapper.takes) if wrapper.instead else line
+    whole = read_line(words, wrapper.takes) if wrapper.instead or wrapper.loose else line
     scripts = list(whole.value_of(*wrapper.script))
     scripts += [value[len(start) :] for value in line.value_of("-o") for start in STARTING if value.startswith(start)]
     inner = list(line.operands)
@@ -84,7 +84,7 @@ def unwrap(wrapper: Wrapper, words: list[str], is_program: Callable[[str], bool]
     if wrapper.scripts:
         return [], [*scripts, *(word for word in read_line(words, wrapper.takes).operands if is_program(word))]
     if wrapper.loose:
-        starts = [index for index, word in enumerate(words) if is_program(word)]
+        starts = [index for index, word in enumerate(words) if index >= wrapper.skip and is_program(word)]
         return words[starts[0] :] if starts and not scripts else [], scripts
     if wrapper.only:
         if not inner or inner[0] not in wrapper.only:

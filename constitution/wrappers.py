@@ -130,11 +130,17 @@ WATCHERS = (
         not_match=("strace -c ls", "strace -p 12"),
     ),
     Wrapper(
-        "perf|valgrind|heaptrack|py-spy|memray|rr|gdb|lldb|trace-cmd|bpftrace|uftrace|samply|coverage|mprof|scalene"
-        "|operf|kernprof|xctrace|ltrace-ng",
+        "valgrind|heaptrack|gdb|lldb|bpftrace|scalene|operf|kernprof",
         loose=True,
-        match=("perf stat -e cycles rm -rf ~", "gdb --args rm -rf ~", "lldb -- rm -rf ~", "rr record rm -rf ~"),
-        not_match=("perf record -g ./a.out", "gdb --args ./a.out", "py-spy record -o x.svg -- python x.py"),
+        match=("gdb --args rm -rf ~", "lldb -- rm -rf ~", "valgrind --tool=x rm -rf ~"),
+        not_match=("gdb --args ./a.out", "valgrind ./a.out"),
+    ),
+    Wrapper(
+        "perf|py-spy|memray|rr|trace-cmd|uftrace|samply|coverage|mprof|xctrace|austin",
+        skip=1,
+        loose=True,
+        match=("perf stat -e cycles rm -rf ~", "rr record rm -rf ~", "py-spy record -o x -- rm -rf ~"),
+        not_match=("perf record -g ./a.out", "py-spy record -o x.svg -- python x.py", "perf stat ls"),
     ),
     Wrapper(
         "hyperfine|concurrently|npm-run-all|run-p|run-s",
@@ -160,7 +166,7 @@ TERMINALS = (
     ),
     Wrapper(
         "xterm|urxvt|rxvt|konsole|alacritty|st|foot|kitty|gnome-terminal|xfce4-terminal|mate-terminal|terminator|tilix"
-        "|wezterm|x-terminal-emulator|lxterminal|zellij|abduco|dtach|byobu|ttyd|gotty",
+        "|wezterm|x-terminal-emulator|lxterminal|zellij|abduco|dtach|byobu",
         "-T -t --title -g --geometry",
         loose=True,
         dashes=True,
@@ -179,7 +185,7 @@ ENVIRONMENTS = (
         not_match=("npx prettier --write .",),
     ),
     Wrapper(
-        "npm exec|npm x|bun x|pnpm dlx|yarn dlx",
+        "npm exec|npm x|bun x|uv tool run|pnpm dlx|yarn dlx",
         "-p --package -c --call -w --workspace",
         script="-c --call",
         match=("npm exec -c 'rm -rf ~'", "npm exec -- rm -rf ~"),
@@ -189,9 +195,9 @@ ENVIRONMENTS = (
         "uv|pipx|poetry|pipenv|pdm|hatch|rye|conda|mamba|micromamba|direnv|dotenv|aws-vault|doppler|op|bundle"
         "|pnpm|yarn|nix|mise"
         "|asdf|rtk|opam|stack|chamber|teller|infisical|envchain|sops|vaultenv|envdir|rbenv|pyenv|nodenv|volta"
-        "|fnm|cabal|hatch",
+        "|fnm|cabal",
         "--with -p --python -n --name --project --directory --group --extra --env-file -f -c",
-        only="run exec x tool shell develop exec-env",
+        only="run exec x shell develop exec-env",
         dashes=True,
         script="-c --command --cmd",
         match=(

@@ -47,9 +47,10 @@ SHARED = (
     "/code",
 )
 
+HOOKS = re.compile(r"(^|/)\.git/hooks/.")
 VERSION_CONTROL = r"(^|/)\.(git|hg|svn|jj)(/|$)"
 
-HARMLESS_PREFIXES = (Zone.WORKSPACE, Zone.WORKSPACE_ROOT, Zone.SCRATCH, Zone.SCRATCH_ROOT)
+HARMLESS_PREFIXES = (Zone.WORKSPACE, Zone.WORKSPACE_ROOT, Zone.WORKSPACE_CONTENT, Zone.SCRATCH, Zone.SCRATCH_ROOT)
 
 
 @frozen(cache_hash=True)
@@ -75,7 +76,9 @@ def zone_of(path: str, places: Places) -> Zone:
 def _zone(path: str, places: Places) -> Zone:
     if UNKNOWN in path:
         return _zone_of_prefix(path, places)
-    path = _whole(path)
+    given, path = path, _whole(path)
+    if path != given and path == places.workspace:
+        return Zone.WORKSPACE_CONTENT
     if any(is_within(alike(path), alike(denied)) for denied in places.denied):
         return Zone.DENIED
     if path.startswith(("/dev/", "/proc/", "/sys/")) and (zone := _device_zone(path)):
@@ -134,7 +137,7 @@ def _workspace_zone(path: str, places: Places) -> Zone:
     if not inner:
         return Zone.WORKSPACE_ROOT if places.workspace != "/" else Zone.SYSTEM
     if re.search(VERSION_CONTROL, inner):
-        return Zone.VERSION_CONTROL
+        return Zone.AUTOSTART if HOOKS.search(inner) else Zone.VERSION_CONTROL
     return Zone.PRIVATE if re.search(PRIVATE_NAME, inner) else Zone.WORKSPACE
 
 

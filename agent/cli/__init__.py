@@ -12,7 +12,8 @@
 - `session`: one run with all of these. `reviving`: what a log needs to go on, and how an outcome is told
 - `making`: the agents of the command line
 - the commands, one module (or package) each: `run`, `demo`, `check`, `replay`, `resume`, `chat`, `runs`, `why`,
-  `what_if`, `view`, `verify`, `experiment`, `score`, `tools`, `presets`, `protocols`, `setting_template`, `new`
+  `what_if`, `what_if_experiment`, `view`, `verify`, `experiment`, `score`, `tools`, `presets`, `protocols`,
+  `setting_template`, `new`
 """
 
 from collections.abc import Sequence

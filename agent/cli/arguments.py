@@ -136,10 +136,15 @@ def _add_why(commands: Any) -> None:
 
 def _add_what_if(commands: Any) -> None:
     what_if = _add_command(commands, "what-if", "judge recorded runs again, under other rules: which decisions change?")
-    what_if.add_argument("log", metavar="LOG", nargs="+", help="logs, folders of logs, or beginnings of runs' ids")
+    what_if.add_argument("log", metavar="LOG", nargs="+", help="logs, folders of logs, an experiment's FILE.results")
     what_if.add_argument("--policy", metavar="NAME|FILE", help="judge by this policy, or this YAML file")
     _add_protocols(what_if, "add a b-thread, or give one again that the run had")
     what_if.add_argument("--without", action="append", default=[], metavar="NAME", help="leave this b-thread out")
+    what_if.add_argument("--threshold", action="append", type=float, default=[], metavar="T", help="of an experiment's")
+    what_if.add_argument(
+        "--thresholds", type=int, metavar="N", help="N of them from 0 to 1 (with a folder FILE.results)"
+    )
+    what_if.add_argument("--recorded", metavar="NAME", help="of an experiment: what ran under this protocol alone")
     what_if.add_argument("--json", action="store_true", help="print one JSON object per log")
 
 
@@ -167,6 +172,7 @@ def _add_experiment(commands: Any) -> None:
     experiment.add_argument("--example", action="store_true", help="a small one, offline, in less than a minute")
     experiment.add_argument("--folder", metavar="DIR", help="where it is kept (default: FILE.results)")
     experiment.add_argument("--workers", type=int, metavar="N", help="processes; 0: this one alone")
+    experiment.add_argument("--parquet", action="store_true", help="write the tables as Parquet, too")
 
 
 def _add_score(commands: Any) -> None:

@@ -13,11 +13,12 @@ from agent.cli.mistakes import Mistake, say
 from agent.errors import AgentError
 from agent.lab.experiments.conduct import Outcome, conduct, frozen_thresholds
 from agent.lab.experiments.deployment_tables import markdown_of, write_deployments
+from agent.lab.experiments.parquet import check_parquet, write_parquet
 from agent.lab.experiments.plan_files import load_plan
 from agent.lab.experiments.plans import Plan
 from agent.lab.experiments.report import caption, explanation, hero_figure, html_page, tables_of, text_report
 from agent.lab.experiments.shelf import Shelf
-from agent.lab.experiments.tables import Table, write_tables
+from agent.lab.experiments.tables import Table, tidy, write_tables
 from agent.lab.experiments.verified import Verified, read_verified
 
 __all__ = ["execute"]
@@ -32,18 +33,26 @@ def execute(arguments: Namespace) -> int:
     path = Path(str(files("agent.lab.experiments") / "example.yaml")) if arguments.example else Path(words[-1])
     folder = Path(arguments.folder or (path.stem if arguments.example else path.with_suffix(".results")))
     try:
+        if arguments.parquet:
+            check_parquet()  # now, and not when everything has run
         plan = _with_workers(load_plan(path), arguments.workers)
         if freezing:
             return _freeze(plan, folder)
-        return _conduct(plan, folder, _command(arguments, words), read_verified(path.with_name("verified.csv")))
+        verified = read_verified(path.with_name("verified.csv"))
+        return _conduct(plan, folder, _command(arguments, words), verified, parquet=arguments.parquet)
     except (AgentError, ValueError) as error:
         raise Mistake(str(error)) from error
+    except KeyboardInterrupt:
+        say(f"interrupted; finished episodes are kept in {folder}, the same command goes on")
+        raise
 
 
-def _conduct(plan: Plan, folder: Path, command: str, verified: Mapping[str, Verified]) -> int:
+def _conduct(plan: Plan, folder: Path, command: str, verified: Mapping[str, Verified], *, parquet: bool) -> int:
     outcome = conduct(plan, folder, tell=_tell)
     _end_of_progress(outcome)
     write_tables(folder, outcome.rows)
+    if parquet:
+        write_parquet(folder, *tidy(outcome.rows))
     tables = tables_of(outcome, verified)
     page, figure, shown = folder / "report.html", folder / "figure.svg", folder / "tables"
     page.write_text(html_page(outcome, tables, command), encoding="utf-8")

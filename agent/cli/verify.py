@@ -26,11 +26,13 @@ def execute(arguments: Namespace) -> int:
     """Verify, tell the verdicts, and return the exit code. Raises Mistake and OptionError."""
     if arguments.max_states is not None and arguments.max_states < 1:
         raise Mistake(f"--max-states {arguments.max_states} looks at nothing; give a number of states, such as 100000")
-    if arguments.deployment:
-        return _verify_deployments(arguments)
-    rules = loop_rules(chosen_preset(arguments.preset, arguments.option, arguments.config))
+    if arguments.deployment and (arguments.all_subsets or arguments.preset or arguments.option or arguments.config):
+        raise Mistake("--deployment verifies rules over episodes, which no preset has; leave the other options out")
     protocols = load_protocols(arguments.protocol)
     try:
+        if arguments.deployment:
+            return _verify_deployments(protocols, arguments)
+        rules = loop_rules(chosen_preset(arguments.preset, arguments.option, arguments.config))
         return _verify_all(rules, protocols, arguments)
     except VerificationError as error:
         raise Mistake(f"this cannot be verified: {error}") from error
@@ -47,13 +49,12 @@ def _verify_all(rules: tuple[BThread, ...], protocols: tuple[BThread, ...], argu
     return code
 
 
-def _verify_deployments(arguments: Namespace) -> int:
+def _verify_deployments(own: tuple[BThread, ...], arguments: Namespace) -> int:
     """Verify the rules over episodes that ship, where later episodes are run by somebody else, and where by nobody."""
     from agent.lab.deployment import RULES, Instead, verify_deployment
 
     code = exit_codes.OK
     shipped = tuple(rule.make() for rule in RULES)
-    own = load_protocols(arguments.protocol)
     for rules in [own] if own else [*((rule,) for rule in shipped), shipped]:
         names = tuple(rule.name for rule in rules)
         for instead in get_args(Instead):

@@ -24,6 +24,12 @@ def execute(arguments: Namespace) -> int:
     """Judge each log again and tell what changes. A log that cannot be judged is told of; the exit code is 2 then."""
     if not (arguments.policy or arguments.protocol or arguments.without):
         raise Mistake("nothing would differ; name a --policy, a --protocol, or a b-thread to leave out: --without NAME")
+    if is_experiment(arguments.log[0]):
+        from agent.cli.what_if_experiment import execute_on_experiment  # the laboratory is loaded where it is asked for
+
+        return execute_on_experiment(arguments, _policy(arguments.policy))
+    if arguments.threshold or arguments.thresholds or arguments.recorded:
+        raise Mistake("--threshold, --thresholds and --recorded are for the folder of an experiment, FILE.results")
     policy = _policy(arguments.policy)
     threads = load_protocols(arguments.protocol)
     screen = screen_on(sys.stdout, needed=True)
@@ -42,6 +48,11 @@ def execute(arguments: Namespace) -> int:
     if not arguments.json and len(results) > 1:
         _sum_up(results, screen)
     return code
+
+
+def is_experiment(name: str) -> bool:
+    """Whether this is the folder of an experiment."""
+    return (Path(name).expanduser() / "episodes.jsonl").is_file()
 
 
 def _policy(name: str | None) -> Policy | None:

@@ -5,8 +5,6 @@ model is to hear it, and never between calls and their answers: steering with th
 run goes on with it. What a run leaves unheard enters with the next prompt, before it.
 """
 
-from collections.abc import Iterable
-
 from agent.events import (
     AnswerCommitted,
     CallAnswered,
@@ -58,12 +56,12 @@ class Conversation:
             case CallAnswered():
                 self._messages.append(ToolMessage(event.call, event.result, event.is_error, event.images))
             case InferenceRequested(draft="d0"):
-                self._hear(self._unheard.take_steering())
+                self._messages.extend(self._unheard.take_steering())
             case SteeringGiven() | FollowUpGiven() | MessagesFound():
                 self._unheard.fold(event)
             case RunContinued():
-                self._hear(words_to_the_model(event.refusals))
-                self._hear(self._unheard.take_follow_ups(follow_ups_heard(event.refusals)))
+                self._messages.extend(map(UserMessage, words_to_the_model(event.refusals)))
+                self._messages.extend(self._unheard.take_follow_ups(follow_ups_heard(event.refusals)))
             case HistoryGiven() | PromptGiven():
                 self._begin(event)
             case RunEnded(status="limit") if event.text:  # S0 5.1: the conversation says that it was cut short
@@ -71,11 +69,8 @@ class Conversation:
 
     def _begin(self, event: HistoryGiven | PromptGiven) -> None:
         """Take up what an earlier run has left unheard, and then what is said now."""
-        self._hear(self._unheard.take_all())
+        self._messages.extend(self._unheard.take_all())
         if isinstance(event, HistoryGiven):
             self._messages.extend(event.messages)
         else:
             self._messages.append(UserMessage(event.text, event.images))
-
-    def _hear(self, texts: Iterable[str]) -> None:
-        self._messages.extend(map(UserMessage, texts))

@@ -1,9 +1,10 @@
 """What people said during a run and the model has not been shown yet, in the order in which they said it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from agent.events import FollowUpGiven, MessagesFound, SteeringGiven
+from agent.messages import UserMessage
 from bp import Event
 
 __all__ = ["Unheard"]
@@ -19,7 +20,7 @@ class Unheard:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """All of them."""
+        """All of them, without the images that came with them."""
         return tuple(words.text for words in (*self._given, *self._found))
 
     def fold(self, event: Event) -> None:
@@ -34,24 +35,26 @@ class Unheard:
             case MessagesFound(what="follow_up"):
                 self._found.extend(map(FollowUpGiven, event.texts))
 
-    def take_steering(self) -> tuple[str, ...]:
+    def take_steering(self) -> tuple[UserMessage, ...]:
         """Return the steering that was given, which waits no longer."""
         return self._take([words for words in self._given if isinstance(words, SteeringGiven)])
 
-    def take_follow_ups(self, how_many: Literal["none", "one", "all"]) -> tuple[str, ...]:
+    def take_follow_ups(self, how_many: Literal["none", "one", "all"]) -> tuple[UserMessage, ...]:
         """Return none, the first or all of the follow-ups that were given, which wait no longer."""
         waiting = [words for words in self._given if isinstance(words, FollowUpGiven)]
         return self._take(waiting[: {"none": 0, "one": 1, "all": len(waiting)}[how_many]])
 
-    def take_all(self) -> tuple[str, ...]:
+    def take_all(self) -> tuple[UserMessage, ...]:
         """Return whatever waits; nothing does any longer."""
-        texts = self.texts
+        waiting = (*self._given, *self._found)
         self._given, self._found = [], []
-        return texts
+        return _messages(waiting)
 
-    def _take(self, taken: Iterable[SteeringGiven | FollowUpGiven]) -> tuple[str, ...]:
-        texts = []
+    def _take(self, taken: Sequence[SteeringGiven | FollowUpGiven]) -> tuple[UserMessage, ...]:
         for words in taken:
             self._given.remove(words)
-            texts.append(words.text)
-        return tuple(texts)
+        return _messages(taken)
+
+
+def _messages(said: Iterable[SteeringGiven | FollowUpGiven]) -> tuple[UserMessage, ...]:
+    return tuple(UserMessage(words.text, words.images) for words in said)

@@ -5,7 +5,7 @@ A turn's drafts are collected until none is outstanding. Then they settle (a pro
 draft of one name in a turn, and when it is over no more are asked for: a late draft would be a second answer.
 """
 
-from functools import reduce
+from functools import lru_cache, reduce
 from operator import or_
 
 from agent.calls import without
@@ -65,8 +65,9 @@ def collected(first: str) -> BThreadBody:
             drafts = (*drafts, said)
 
 
+@lru_cache(maxsize=1024)
 def drafts_named(*names: str) -> EventSet:
-    """Return the requests of drafts of these names."""
+    """Return the requests of drafts of these names; the same object for the same names, which come at every turn."""
     return reduce(or_, (where(InferenceRequested, draft=name) for name in names), NONE)
 
 

@@ -100,6 +100,21 @@ CLOUDS = (
         unless="--dryrun --dry-run",
     ),
     Program(
+        "aws",
+        [
+            Does(
+                Effect.TAKE_KEYS,
+                given="--secret-id --name",
+                values="^\0",
+                words=r"^(get-secret-value|get-parameter)$",
+                says="show any number of secrets",
+                match=("aws x | xargs -I{} aws secretsmanager get-secret-value --secret-id {}",),
+                not_match=("aws secretsmanager get-secret-value --secret-id x",),
+            )
+        ],
+        takes="--profile --region --output --query --secret-id --name",
+    ),
+    Program(
         "aws s3",
         [
             Does(
@@ -137,7 +152,7 @@ CLOUDS = (
                 r"|moveto|rcat|upload_file)$",
                 says="copy files to another machine",
                 match=("gsutil cp a gs://b", "s3cmd put a s3://b", "rclone copy a r:b", "gh gist create a"),
-                not_match=("s3cmd ls", "rclone ls r:"),
+                not_match=("s3cmd ls", "gsutil ls"),
             ),
             Does(
                 Effect.CLOUD_LOSS,

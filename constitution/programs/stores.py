@@ -64,6 +64,14 @@ STORES = (
                 not_match=("psql -h localhost -c 'UPDATE x SET a=1 WHERE b=2'", "psql -h db.prod -c 'SELECT 1'"),
             ),
             Does(
+                Effect.CLOUD_CHANGE,
+                words=r"^\0|^\w+://(?![^/]*(localhost|127\.))",
+                texts=r"(?i)\b(insert\s+into|update\s+\S+\s+set|alter\s+table|create\s+(table|index|role|user))",
+                says="change a database of another machine",
+                match=("psql $STAGING_URL -c 'UPDATE x SET a=1 WHERE b=2'",),
+                not_match=("psql app_dev -c 'UPDATE x SET a=1 WHERE b=2'", "psql $STAGING_URL -c 'SELECT 1'"),
+            ),
+            Does(
                 Effect.DATABASE_LOSS,
                 texts=GRANTS,
                 says="give somebody the whole database",

@@ -1,4 +1,4 @@
-"""Programs that act on the machine: power, disks, accounts, services, processes, schedules, the kernel."""
+"""Programs that act on the machine: power, disks, accounts, the kernel, the firewall, its packages."""
 
 from constitution.effects import Effect
 from constitution.programs.program import Does, Program
@@ -21,9 +21,22 @@ SYSTEM = (
     ),
     Program("init|telinit", [Does(Effect.POWER, words=r"^[0-6Ss]$", says="change the machine's run level")]),
     Program(
-        "mkfs|mke2fs|mkswap|wipefs|mkdosfs|newfs|mkntfs|fdformat|blkdiscard|badblocks|cryptsetup|zpool|sgdisk|sfdisk"
-        "|cfdisk|gdisk|vgremove|lvremove|pvremove|mdadm|hdparm|nvme|dmsetup|tune2fs|e2fsck|fsck|resize2fs|partprobe",
+        "mkfs|mke2fs|mkswap|wipefs|mkdosfs|newfs|mkntfs|fdformat|blkdiscard|badblocks|sgdisk|sfdisk"
+        "|cfdisk|gdisk|vgremove|lvremove|pvremove|tune2fs|e2fsck|fsck|resize2fs|partprobe",
         [Does(Effect.FORMAT, unless="--version --help --print -l --list", says="write file systems or disks")],
+    ),
+    Program(
+        "cryptsetup|mdadm|hdparm|nvme|dmsetup",
+        [
+            Does(
+                Effect.FORMAT,
+                unless="--version --help --detail --examine -D -E --query -Q -I -i -t -T --test",
+                words=r"^(?!status$|luksDump$|benchmark$|isLuks$|list|smart-log$|id-|info$|ls$|table$|version$)",
+                says="write disks",
+                match=("mdadm --stop /dev/md0", "nvme format /dev/nvme0n1", "hdparm --security-erase p /dev/sda"),
+                not_match=("mdadm --detail /dev/md0", "nvme list", "hdparm -I /dev/sda"),
+            )
+        ],
     ),
     Program("fdisk|parted", [Does(Effect.FORMAT, unless="-l --list", says="change partitions")]),
     Program(
@@ -50,59 +63,6 @@ SYSTEM = (
         "|chsh|chfn|newusers|pwconv|dscl",
         [Does(Effect.ACCOUNTS, says="change accounts")],
         unless="--help -S --status",
-    ),
-    Program(
-        "systemctl",
-        [
-            Does(
-                Effect.SERVICES,
-                words=r"^(stop|start|restart|reload|disable|enable|mask|unmask|kill|edit|set-default"
-                r"|isolate|daemon-reload|try-restart|reload-or-restart|revert|link)$",
-                unless="--user-dummy",
-                says="change services",
-            )
-        ],
-        takes="-t --type -n -o -p --property -H -M --state",
-    ),
-    Program(
-        "service|rc-service|initctl",
-        [Does(Effect.SERVICES, words=r"^(start|stop|restart|reload|force-reload)$", says="change services")],
-    ),
-    Program(
-        "launchctl",
-        [
-            Does(
-                Effect.SERVICES,
-                words=r"^(load|unload|bootstrap|bootout|remove|submit|enable|disable)$",
-                says="change services",
-            )
-        ],
-    ),
-    Program(
-        "systemctl|launchctl|rc-update|loginctl",
-        [
-            Does(
-                Effect.SCHEDULE,
-                words=r"^(enable|link|edit|load|bootstrap|submit|add|enable-linger|add-wants|add-requires"
-                r"|preset|set-property)$",
-                says="have something start at every boot or login",
-                match=("systemctl --user enable x", "launchctl load x.plist", "loginctl enable-linger me"),
-                not_match=("systemctl status x", "launchctl list"),
-            )
-        ],
-        takes="-t --type -n -o -p --property -H -M --state",
-    ),
-    Program(
-        "supervisorctl|pm2|sv|svc|s6-svc|monit|forever|immortalctl|overmind",
-        [
-            Does(
-                Effect.SERVICES,
-                words=r"^(stop|shutdown|kill|delete|remove|stopall|deleteall|startup|unstartup|down|exit|d)$",
-                says="stop services",
-                match=("supervisorctl stop all", "pm2 delete x", "pm2 startup"),
-                not_match=("supervisorctl status", "pm2 list"),
-            )
-        ],
     ),
     Program(
         "gsettings|dconf|kwriteconfig5|kwriteconfig6|xfconf-query|xdg-mime|xdg-settings|plutil|PlistBuddy",
@@ -144,26 +104,6 @@ SYSTEM = (
         unless="--help --version -t --test",
     ),
     Program(
-        "update-rc.d|chkconfig|rc-update",
-        [
-            Does(
-                Effect.SCHEDULE,
-                words=r"^(defaults|enable|on|add|start)$",
-                says="have something start at every boot",
-                match=("update-rc.d x defaults", "chkconfig x on"),
-                not_match=("chkconfig --list",),
-            ),
-            Does(
-                Effect.SERVICES,
-                unless="--list",
-                words=r"^(off|remove|disable|del|stop|reset|--del)$",
-                says="change services",
-                match=("chkconfig x off", "update-rc.d x remove"),
-                not_match=("chkconfig --list",),
-            ),
-        ],
-    ),
-    Program(
         "sysctl",
         [
             Does(Effect.KERNEL, given="-w -p --write --load --system", says="change kernel settings"),
@@ -201,136 +141,7 @@ SYSTEM = (
             )
         ],
     ),
-    Program(
-        "kill",
-        [
-            Does(Effect.KILL_ALL, given="-1", bare=True, says="end every process"),
-            Does(Effect.KILL_ALL, words=r"^-?(1|-1)$", says="end every process"),
-            Does(Effect.KILL),
-        ],
-        takes="-s -n",
-        unless="-l -L",
-        long_style=True,
-    ),
-    Program(
-        "kill",
-        [
-            Does(
-                Effect.KILL_MATCHING,
-                words=r"^\0[^\0]",
-                says="end every process that fits",
-                match=("kill $(pgrep -f node)", "kill -9 $(lsof -ti tcp:3000)"),
-                not_match=("kill 1234", "kill %1", "kill $!", "kill $(cat x.pid)", "kill -HUP 12"),
-            )
-        ],
-        takes="-s -n",
-        unless="-l -L",
-        long_style=True,
-    ),
-    Program("killall5", [Does(Effect.KILL_ALL, says="end every process")]),
     Program("getent", [Does(Effect.TAKE_KEYS, words=r"^g?shadow$", says="show passwords")]),
-    Program(
-        "pkill|killall|skill|slay",
-        [
-            Does(Effect.KILL_ALL, given="-u -U --user --euid", says="end every process of a user"),
-            Does(
-                Effect.KILL_MATCHING,
-                words=".",
-                unless="-0 -l",
-                says="end every process that fits",
-                match=("pkill -f 'webpack serve'", "killall node"),
-                not_match=("pkill -0 node", "pgrep node"),
-            ),
-            Does(
-                Effect.KILL_ALL, words=r"^(\.|\.\*|init|systemd|sshd|\*|)$", says="end processes that everything needs"
-            ),
-            Does(Effect.KILL),
-        ],
-        takes="-s --signal -g -P -t",
-        unless="-l --list",
-    ),
-    Program(
-        "fuser",
-        [Does(Effect.KILL_MATCHING, given="-k --kill", match=("fuser -k 80/tcp",), not_match=("fuser 80/tcp",))],
-    ),
-    Program(
-        "crontab",
-        [
-            Does(
-                Effect.SCHEDULE,
-                unless="-l -e",
-                says="change what runs on a schedule",
-                match=("crontab x", "crontab -r"),
-                not_match=("crontab -l",),
-            ),
-            Does(Effect.SERVICES, given="-e", says="change what runs on a schedule", match=("crontab -e",)),
-        ],
-        takes="-u",
-    ),
-    Program("atrm", [Does(Effect.SERVICES, words=".", says="delete what was to run later", match=("atrm 1",))]),
-    Program(
-        "telnetd|in.telnetd|rshd|in.rshd|rlogind|dropbear|sshd|x11vnc|vncserver|Xvnc|x0vncserver|xrdp|ttyd"
-        "|gotty|shellinabox"
-        "|shellinaboxd|wetty|tmate|upterm|teleconsole|rustdesk|anydesk|teamviewer|meshagent|tightvncserver",
-        [
-            Does(
-                Effect.GIVE_SHELL,
-                says="give others a shell on this machine",
-                match=("telnetd -l /bin/sh -p 2323", "tmate", "ttyd bash", "dropbear -p 2222"),
-                not_match=("sshd -t", "which sshd"),
-            )
-        ],
-        unless="-t -T --help --version -V",
-    ),
-    Program(
-        "gcore|procdump|makedumpfile|volatility|lime|avml|memdump",
-        [
-            Does(
-                Effect.TAKE_KEYS,
-                says="take what a process has in its memory",
-                match=("gcore 12",),
-                not_match=("which gcore",),
-            )
-        ],
-    ),
-    Program(
-        "ssh-add",
-        [
-            Does(
-                Effect.CONFIGURE_TOOL,
-                words=".",
-                says="hand a key to the agent",
-                match=("ssh-add key",),
-                not_match=("ssh-add -l",),
-            ),
-            Does(
-                Effect.SHOW_SECRETS,
-                given="-L -D -e -s",
-                says="show or drop keys",
-                match=("ssh-add -L",),
-                not_match=("ssh-add -l",),
-            ),
-        ],
-    ),
-    Program(
-        "renice",
-        [
-            Does(
-                Effect.KERNEL,
-                words=r"^1$",
-                says="change the priority of what everything needs",
-                match=("renice -20 1",),
-            )
-        ],
-        takes="-n -g -u -p",
-    ),
-    Program("at|batch", [Does(Effect.SCHEDULE, unless="-l -c", says="run something later")], takes="-f -q -t"),
-    Program("stress|stress-ng|sysbench", [Does(Effect.EXHAUST, says="use up the machine")], unless="--version --help"),
-    Program("enable", [Does(Effect.PRELOAD, "-f", says="load {path} into the shell")], takes="-f"),
-    Program("hash", [Does(Effect.PRELOAD, "-p", says="put {path} behind another name")], takes="-p"),
-    Program("complete", [], takes="-C -F -W", runs="-C"),
-    Program("tcpdump", [], takes="-z -i -w -r -c", runs="-z"),
-    Program("yes", []),
     Program("history", [Does(Effect.COVER_TRACKS, given="-c -d -w", says="erase the record of what was done")]),
     Program(
         "journalctl",

@@ -15,6 +15,7 @@ from constitution.programs.network import NETWORK
 from constitution.programs.options import read_line
 from constitution.programs.packages import PACKAGES
 from constitution.programs.program import Program
+from constitution.programs.running import RUNNING
 from constitution.programs.stores import STORES
 from constitution.programs.system import SYSTEM
 from constitution.programs.versions import VERSIONS
@@ -24,6 +25,7 @@ __all__ = ["HARMLESS", "PROGRAMS", "is_known", "program_name", "rows_for", "subc
 PROGRAMS: tuple[Program, ...] = (
     *FILES,
     *SYSTEM,
+    *RUNNING,
     *GUARDS,
     *NETWORK,
     *CLOUDS,

@@ -24,6 +24,14 @@ VERSIONS = (
             Does(
                 Effect.MAIN_HISTORY_LOSS, given="-f --force -d --delete", words=MAIN, unless=LEASE, says=OVERWRITES_MAIN
             ),
+            Does(
+                Effect.MAIN_HISTORY_LOSS,
+                given="-d --delete",
+                words="^\0",
+                says="delete any number of branches for everybody",
+                match=("git branch -r | xargs git push origin --delete", "git push origin -d $(git branch -r)"),
+                not_match=("git push origin --delete x",),
+            ),
             Does(Effect.MAIN_HISTORY_LOSS, words=rf"^[+:]{MAIN[1:]}", unless=LEASE, says=OVERWRITES_MAIN),
             Does(
                 Effect.MAIN_HISTORY_LOSS,
@@ -46,6 +54,20 @@ VERSIONS = (
         ],
         takes="-o --push-option --repo --receive-pack",
         unless="-n --dry-run",
+    ),
+    Program(
+        "git push",
+        [
+            Does(
+                Effect.PUBLISH,
+                words=r"^(refs/tags/)?v?\d+\.\d+(\.\d+)?([-.+]\w+)*$",
+                says="publish a release",
+                match=("git push origin v1.3.0",),
+                not_match=("git push origin main", "git push origin fix/1.2"),
+            )
+        ],
+        takes="-o --push-option --repo --receive-pack",
+        unless="-n --dry-run -d --delete",
     ),
     Program("git reset", [Does(Effect.HISTORY_LOSS, given="--hard --merge --keep", says=LOSES)]),
     Program(

@@ -73,7 +73,7 @@ class Expander:
             index += 1
             if node.type == "simple_expansion" and after is not None and self.text_of(after).startswith("{"):
                 pieces.append((UNKNOWN, "split"))  # `$x{a,b}` is `$xa $xb`
-            elif node.type != "$" or after is None or after.start_byte != node.end_byte:
+            elif node.type != "$" or self.text_of(node) != "$" or after is None or after.start_byte != node.end_byte:
                 pieces.extend(self._pieces(node))
             elif name := NAME.match(self.text_of(after)) if after.type in ("word", "number") else None:
                 pieces.append((self._value(name[0]), "split"))
@@ -197,8 +197,9 @@ class Expander:
     def _opaque(self, node: "Node") -> list[Piece]:
         """Take what is not modelled as unknown, but run the substitutions in it."""
         self.run_substitutions(node)
-        misread = node.type == "$" and self.source[node.end_byte : node.end_byte + 1].isalnum()
-        return [(UNKNOWN, "split")] if node.is_named or misread else [(self.text_of(node), "bare")]
+        text = self.text_of(node)
+        misread = text == "$" and self.source[node.end_byte : node.end_byte + 1].isalnum()
+        return [(UNKNOWN, "split")] if node.is_named or misread else unescape_bare(text)
 
     def run_substitutions(self, node: "Node") -> None:
         """Run every command and process substitution anywhere below a node."""

@@ -4,11 +4,20 @@ import re
 from typing import TYPE_CHECKING
 
 from constitution.effects import Effect
-from constitution.interpreters import SED_SCRIPT, SED_STARTS, SED_WRITES, Reading, read_awk, read_tcl
+from constitution.interpreters import (
+    SED_INSERTS,
+    SED_SCRIPT,
+    SED_STARTS,
+    SED_WRITES,
+    Reading,
+    deeds_in,
+    read_awk,
+    read_tcl,
+)
 from constitution.lexicon import read_code
 from constitution.programs.options import read_line
 from constitution.python_code import read_python
-from constitution.shell.flow import Flow
+from constitution.shell.flow import Flow, Origin
 from constitution.special.serving import php_server, serve
 from constitution.special.shells import INPUTS, run_file, run_input
 from constitution.wrapper import is_bare_shell
@@ -128,6 +137,10 @@ def sed(examination: "Examination", name: str, argv: list[str], stdin: Flow, wal
     written = line.operands[0 if line.flags & {"-e", "--expression", "-f", "--file"} else 1 :]
     for file in written if line.flags & {"-i", "--in-place", "-I"} else ():
         examination.found(Effect.WRITE, walk, program=name, path=file)
+        for text in (
+            text for script in (*line.value_of("-e"), *line.operands[:1]) for text in SED_INSERTS.findall(script)
+        ):
+            examination.wrote(file, Flow(Origin.TEXT, re.sub(r"\\(.)", r"\1", text)), walk)
     for script in (*line.value_of("-e", "--expression"), *line.operands[:1]):
         if match := SED_STARTS.search(script):
             examination.found(Effect.RISKY_CODE, walk, program=name, says="run a sed script that starts programs")
@@ -146,6 +159,9 @@ DEEDS = {
     "leak": (Effect.LEAK, "send the environment to another machine"),
     "grows": (Effect.FILL, "fill the memory without end"),
     "keys": (Effect.TAKE_KEYS, "ask the cloud for the keys of this machine"),
+    "database": (Effect.DATABASE_LOSS, "delete from a database"),
+    "cloud": (Effect.CLOUD_LOSS, "delete in the cloud"),
+    "power": (Effect.POWER, "stop or restart the machine"),
     "forks": (Effect.FORK_BOMB, "start itself again and again"),
 }
 
@@ -164,7 +180,7 @@ def touched(examination: "Examination", name: str, reading: Reading, code: str, 
     effects = {"delete_tree": Effect.DELETE_TREE, "delete": Effect.DELETE, "write": Effect.WRITE, "read": Effect.READ}
     for kind, path in reading.paths:
         examination.found(effects[kind], walk, program=name, path=path or UNKNOWN)
-    for deed in reading.deeds:
+    for deed in (*reading.deeds, *deeds_in(code)):
         if deed == "sends":
             examination.sent(walk.evidence)
             continue

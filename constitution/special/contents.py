@@ -22,7 +22,7 @@ COPY_TAKES = frozenset("-t --target-directory -S --suffix -m --mode -o --owner -
 
 def curl(examination: "Examination", name: str, argv: list[str], stdin: Flow, walk: "Walk") -> None:
     """`curl -o FILE URL`, `curl -O URL`."""
-    request(examination, name, argv, walk)
+    request(examination, name, argv, stdin, walk)
     line = read_line(argv[1:], CURL)
     files = list(line.value_of("-o", "--output"))
     if line.flags & {"-O", "--remote-name", "-J", "--remote-name-all"}:
@@ -33,7 +33,7 @@ def curl(examination: "Examination", name: str, argv: list[str], stdin: Flow, wa
 
 def wget(examination: "Examination", name: str, argv: list[str], stdin: Flow, walk: "Walk") -> None:
     """`wget -O FILE URL`, `wget URL`, `wget -P FOLDER URL`; `aria2c` and `axel` are taken alike."""
-    request(examination, name, argv, walk)
+    request(examination, name, argv, stdin, walk)
     line = read_line(argv[1:], WGET)
     files = list(line.value_of("-O", "--output-document", *(["-o", "--out"] if name != "wget" else [])))
     folders = line.value_of("-P", "--directory-prefix", *(["-d", "--dir"] if name == "aria2c" else [])) or (".",)

@@ -49,6 +49,8 @@ def unpack(examination: "Examination", name: str, argv: list[str], stdin: Flow, 
 
 def builds(examination: "Examination", name: str, argv: list[str], walk: "Walk") -> None:
     """A tool that runs what the files of a folder say, in a folder, or on one, that was fetched a moment ago."""
+    if not examination.contents.fetched:
+        return
     if BUILDS.match(" ".join([name, *argv[1:3]])) and examination.contents.is_fetched([".", *argv[1:]], walk):
         examination.found(Effect.RUN_CLONED_CODE, walk, program=name, says="run code that was cloned a moment ago")
 

@@ -107,6 +107,10 @@ def _processes(argv: list[str], stdin: Flow) -> Flow:
     return Flow(Origin.PROCESSES, names=tuple(UNKNOWN + word for word in argv[1:] if word[:1] != "-"))
 
 
+ENVIRONMENT = Flow(Origin.ANYTHING, names=("env",))
+ARCHIVE = Flow(Origin.ANYTHING, names=("tar",))
+
+
 def _only_numbers(argv: list[str]) -> bool:
     """`lsof -t -i:3000`: the numbers of the processes that hold something."""
     return any(word[:1] == "-" and word[1:2] != "-" and "t" in word for word in argv[1:])
@@ -209,6 +213,8 @@ PRINTERS: dict[str, Callable[[list[str], Flow], Flow]] = {
     "tee": lambda _, stdin: stdin,
     "seq": lambda argv, _: Flow(Origin.ENDLESS) if any(len(word) > 9 and word.isdigit() for word in argv) else ANYTHING,
     **dict.fromkeys(("ps", "pgrep", "pidof"), _processes),
+    **dict.fromkeys(("env", "printenv"), lambda argv, _: ENVIRONMENT if len(argv) == 1 else ANYTHING),
+    "tar": lambda *_: ARCHIVE,
     "lsof": lambda argv, _: Flow(Origin.PROCESSES, names=(f"{UNKNOWN}holder",)) if _only_numbers(argv) else ANYTHING,
     "fuser": lambda *_: Flow(Origin.PROCESSES, names=(f"{UNKNOWN}holder",)),
     **dict.fromkeys(("awk", "cut", "sed"), _numbers),

@@ -41,7 +41,11 @@ def hunts(examination: "Examination", name: str, argv: list[str], stdin: Flow, w
     recursive = name in ("rg", "ag", "ack") or line.flags & {"-r", "-R", "--recursive"}
     patterns = line.value_of("-e", "--regexp") or line.operands[:1]
     folders = line.operands[0 if line.value_of("-e", "--regexp") else 1 :]
-    if not recursive or not any(map(SECRET_PATTERN.search, patterns)):
+    if not any(map(SECRET_PATTERN.search, patterns)):
+        return
+    if stdin.names == ("env",):
+        examination.found(Effect.SHOW_SECRETS, walk, program=name, says="show the keys in the environment")
+    if not recursive:
         return
     if any(_is_everywhere(folder, examination, walk) for folder in folders or (".",)):
         examination.found(Effect.HUNT, walk, program=name, says=HUNTS)

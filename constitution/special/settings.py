@@ -34,7 +34,7 @@ def git(examination: "Examination", name: str, argv: list[str], stdin: Flow, wal
     operands = list(line.operands)
     _kept_and_sent(examination, operands, walk)
     if operands[:2] in (["credential", "fill"], ["credential-store", "get"], ["credential-osxkeychain", "get"]):
-        examination.found(Effect.SHOW_SECRETS, walk, program=name, says="show a password")
+        examination.found(Effect.TAKE_KEYS, walk, program=name, says="show a password")
     if operands[:1] == ["clone"]:
         clone(examination, operands[1:], walk)
     if operands[:1] == ["config"]:
@@ -61,7 +61,11 @@ def _configure(examination: "Examination", words: list[str], walk: "Walk") -> No
     operands = line.operands[1:] if line.operands[:1] == ("set",) else line.operands
     if len(operands) < 2 or line.flags & {"--get", "--get-all", "--get-regexp", "--list", "-l"}:
         return
-    _setting(examination, operands[0], " ".join(operands[1:]), walk)
+    key, value = operands[0], " ".join(operands[1:])
+    if line.flags & {"--global", "--system"}:
+        examination.discoveries.placed(lambda: _setting(examination, key, value, walk))
+    else:
+        _setting(examination, key, value, walk)
     for flag, file in (("--global", "~/.gitconfig"), ("--system", "/etc/gitconfig")):
         if flag in line.flags:
             examination.found(
@@ -164,6 +168,9 @@ def ssh(examination: "Examination", name: str, argv: list[str], stdin: Flow, wal
         examination.found(Effect.REVERSE_TUNNEL, walk, program=name, says="give another machine a way in")
 
 
+ENCODES = re.compile(rb"\b(base64|base32|xxd|hexdump|od)\b")
+
+
 def look_up(examination: "Examination", name: str, argv: list[str], stdin: Flow, walk: "Walk") -> None:
     """`dig NAME`, `ping NAME`: what is put into a name goes to whoever answers for it."""
     for word in argv[1:]:
@@ -171,5 +178,7 @@ def look_up(examination: "Examination", name: str, argv: list[str], stdin: Flow,
             examination.found(Effect.LEAK, walk, program=name, says="send data to another machine, in packets")
         if UNKNOWN in word and re.search(r"\0[^\0/]*\.[A-Za-z][\w-]*\.?$", word):
             says = "send data to another machine, in a name that is looked up"
-            computed = "$(" in walk.evidence.text or "`" in walk.evidence.text
+            computed = (
+                "$(" in walk.evidence.text or "`" in walk.evidence.text or ENCODES.search(walk.source) is not None
+            )
             examination.found(Effect.LEAK if computed else Effect.UPLOAD, walk, program=name, says=says)

@@ -22,6 +22,9 @@ def shell(examination: "Examination", name: str, argv: list[str], stdin: Flow, w
     line = read_line(
         [_plus(word) for word in argv[1:]], frozenset(("-o", "--rcfile", "--init-file", "-O")), to_operand=True
     )
+    if name == "pwsh":
+        power_shell(examination, name, argv, walk)
+        return
     if "-c" in line.flags:
         if line.operands:
             start_themselves(examination, name, line.operands[0], walk)
@@ -37,6 +40,24 @@ def shell(examination: "Examination", name: str, argv: list[str], stdin: Flow, w
         run_file(examination, name, line.operands[0], walk, walk.nested)
     else:
         run_input(examination, name, stdin, walk, walk.nested)
+
+
+PS_FETCHES = re.compile(r"(?i)DownloadString|DownloadFile|Invoke-WebRequest|Invoke-RestMethod|\b(iwr|irm|curl|wget)\b")
+PS_RUNS = re.compile(r"(?i)\b(iex|Invoke-Expression|Start-Process|Invoke-Command|ScriptBlock)\b")
+PS_DELETES = re.compile(r"(?i)\b(?:Remove-Item|rm|del|rd|rmdir)\b[^;|]*?(-Recurse|-r\b)")
+PS_PATH = re.compile(r"(?<!\S)['\"]?(/[^\s'\";|]*|~[^\s'\";|]*|\$HOME[^\s'\";|]*|\$env:HOME[^\s'\";|]*)")
+
+
+def power_shell(examination: "Examination", name: str, argv: list[str], walk: "Walk") -> None:
+    """`pwsh -Command TEXT`, read by its words."""
+    text = " ".join(argv[1:])
+    if any(word.lower().startswith(("-enc", "-e")) and not word.lower().startswith("-ex") for word in argv[1:]):
+        examination.found(Effect.RUN_FETCHED_CODE, walk, program=name)
+    if PS_FETCHES.search(text):
+        effect = Effect.RUN_FETCHED_CODE if PS_RUNS.search(text) else Effect.NETWORK
+        examination.found(effect, walk, program=name)
+    for path in PS_PATH.findall(text) if PS_DELETES.search(text) else ():
+        examination.found(Effect.DELETE_TREE, walk, program=name, path=re.sub(r"^\$(env:)?HOME", "~", path))
 
 
 ITSELF = re.compile(r"(?:^|[;&|\n]\s*)[\"']?\$(?:0|\{0\}|BASH_SOURCE)[\"']?[^;\n&|]*[&|](?![&|])")

@@ -83,7 +83,7 @@ CONTROL = (
         "permissions_unclear",
         "permissions",
         Effect.PERMISSIONS,
-        (Zone.UNKNOWN, Zone.WORKSPACE_ROOT),
+        (Zone.UNKNOWN, Zone.WORKSPACE_ROOT, Zone.WORKSPACE_CONTENT),
         ask,
         match=("chmod -R 755 $X", "chown -R me .", "chmod -R 700 *"),
         near_miss=("chmod 755 x", "chown me x"),

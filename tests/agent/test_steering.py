@@ -1,6 +1,8 @@
 """Steering, follow-ups and calls that run together, in whole runs; and an abort at every moment of such a run."""
 
+import json
 from collections.abc import Sequence
+from pathlib import Path
 
 import anyio
 import pytest
@@ -18,7 +20,7 @@ from agent.events import (
 )
 from agent.hooks import Hooks
 from agent.invariants.runs import OUTCOMES
-from agent.messages import Message, UserMessage
+from agent.messages import Image, Message, UserMessage
 from agent.models import fail
 from agent.presets import PRESETS
 from bp import BThreadBody, Event, Step, bthread, sync, where
@@ -234,3 +236,38 @@ async def test_a_run_with_everything_in_it_can_be_aborted_at_every_moment(make_a
         assert isinstance(events[-1], RunEnded)
         starts = sum(isinstance(event, ProposedAction) for event in events)
         assert starts <= sum(isinstance(event, CallAnswered) for event in events)
+
+
+@pytest.mark.parametrize("end", ["in time", "too late"])
+async def test_what_people_show_with_their_words_is_heard_with_them(end: str, make_agent: MakeAgent) -> None:
+    first, second = (UserMessage(words, (Image("image/png", words.encode()),)) for words in ("This.", "And this."))
+
+    @tool(category="read")
+    async def show() -> str:
+        """Show two pictures."""
+        run.steer(first)
+        run.follow_up(second)
+        if end == "too late":
+            run.stop()
+        return "shown"
+
+    agent = make_agent(call("show"), "I see.", "I see that too.", tools=[show])
+    async with agent.start("Go") as run:
+        pass
+    again = await agent.run("Go on") if end == "too late" else run
+
+    assert [message for message in again.messages if isinstance(message, UserMessage)][1:3] == [first, second]
+
+
+async def test_words_without_pictures_have_the_records_that_they_had(make_agent: MakeAgent, tmp_path: Path) -> None:
+    @tool(category="read")
+    async def steer() -> str:
+        """Steer."""
+        run.steer("Rather this.")
+        return "steered"
+
+    async with make_agent(call("steer"), "Done.", tools=[steer], log=tmp_path / "log.jsonl").start("Go") as run:
+        pass
+
+    records = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
+    assert [each["data"] for each in records if each.get("name") == "steering_given"] == [{"text": "Rather this."}]

@@ -7,7 +7,19 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from time import perf_counter
 
-from tests.bench import agent_peers, experiments, hot_cold, imports, memory, peer, streaming, tools, turns, waiting
+from tests.bench import (
+    agent_peers,
+    cells,
+    experiments,
+    hot_cold,
+    imports,
+    memory,
+    peer,
+    streaming,
+    tools,
+    turns,
+    waiting,
+)
 from tests.bench.rows import Row, as_plain, table
 
 __all__ = ["QUESTIONS", "main"]
@@ -23,6 +35,7 @@ QUESTIONS: dict[str, Callable[[float], Iterator[Row]]] = {
     "memory": memory.measure,
     "tools": tools.measure,
     "experiments": experiments.measure,
+    "cells": cells.measure,
 }
 
 

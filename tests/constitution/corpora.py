@@ -5,7 +5,7 @@ from pathlib import Path
 
 from constitution import Level, judge_command
 
-CORPORA = ("own", "first", "sessions", "third", "incidents")
+CORPORA = ("own", "first", "sessions", "third", "incidents", "platforms")
 HERE = Path(__file__).parent / "corpora"
 
 

@@ -140,3 +140,11 @@ def test_mentions_of_the_whole_corpus_are_allowed(wrap: str) -> None:
 @pytest.mark.parametrize("options", ["-u root", "-R /jail", "--chroot /jail", "-D /tmp", "--chdir /tmp", "-r role"])
 def test_the_command_behind_the_options_of_sudo_is_found(options: str) -> None:
     assert "rm" in mentions(f"sudo {options} rm x").programs
+
+
+@pytest.mark.parametrize(
+    ("command", "path"),
+    [("rm 'a'\\$", "a$"), ('rm "a"\\$HOME', "a$HOME"), ("rm 'a'\\$'HOME'", "a$HOME"), ("rm a\\$", "a$")],
+)
+def test_an_escaped_dollar_is_a_dollar_wherever_it_stands(command: str, path: str) -> None:
+    assert mentions(command).paths == (path,)

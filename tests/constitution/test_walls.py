@@ -10,6 +10,7 @@ ALLOWED = {
     "attrs",
     "collections",
     "constitution",
+    "copy",
     "difflib",
     "enum",
     "functools",

@@ -38,6 +38,7 @@ def test_make_alone_lists_the_targets(make: Callable[..., subprocess.CompletedPr
         "verify",
         "protocols",
         "laws",
+        "mutation",
         "settings",
         "agentdojo",
         "verified",

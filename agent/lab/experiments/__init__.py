@@ -13,7 +13,8 @@ Modules in reading order:
 - `freezing`: thresholds from honest calibration
 - `deployment_draws`: which episodes a deployment has. `deployment_rows`: what is kept of it. `deploying`: it runs
 - `samples`, `analysis`: from rows to usefulness and safety. `verified`: with how many states a protocol was checked
-- `tables`, `deployment_tables`: the same as text, and as CSV. `disclosing`: what telling costs
+- `tables`, `deployment_tables`: the same as text, and as CSV; `parquet`: as Parquet. `disclosing`: what telling costs
 - `conduct`: all of it, one after the other. `drawing`, `report`: what is shown
+- `answering`, `rerunning`: a recorded episode under another protocol. `foreseeing`: all of them, with bounds
 - `finding`: which of several draws to audit, in closed form and simulated
 """

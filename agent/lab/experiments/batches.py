@@ -1,7 +1,8 @@
 """Batches: episodes of one process run at once, batches run on a pool; rows are written where they arise.
 
-The pool is anything of the shape of `concurrent.futures.Executor`. A worker that dies takes the episodes with it that
-were under way; those run once more, each on its own, so that the one which kills workers is found, and becomes a row.
+The pool is anything of the shape of `concurrent.futures.Executor`. A worker that dies breaks its pool. What had not
+begun goes on with a new one; what was under way (it has a log, and no row) runs once more at the end, each on its own,
+so that the one which kills workers is found, and becomes a row.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -15,6 +16,7 @@ import anyio
 import anyio.to_thread
 from attrs import frozen
 
+from agent.errors import AgentError
 from agent.lab.experiments.episodes import Bench, failed_row, run_episode
 from agent.lab.experiments.plans import Episode
 from agent.lab.experiments.rows import Row
@@ -22,11 +24,16 @@ from agent.lab.experiments.shelf import Shelf
 from agent.lab.isolation import Wanted, achieve
 from agent.lab.settings import PostOffice
 
-__all__ = ["Conditions", "run_all", "run_batch"]
+__all__ = ["Conditions", "WorkersDie", "make_bench", "run_all", "run_batch"]
+
 
 BATCH = 16  # episodes that a worker takes at once
 OnRow = Callable[[Row], None]
 Pool = Callable[[], Executor]
+
+
+class WorkersDie(AgentError):
+    """No worker process lives long enough to begin an episode."""
 
 
 @frozen
@@ -54,7 +61,6 @@ def run_batch(conditions: Conditions, episodes: Sequence[Episode], on_row: OnRow
 async def run_at_once(conditions: Conditions, episodes: Sequence[Episode], on_row: OnRow) -> list[Row]:
     """Run episodes on this event loop. Raises ShelfError and IsolationError."""
     shelf, rows, waiting = Shelf(conditions.folder), list[Row](), iter(episodes)
-    level = await anyio.to_thread.run_sync(achieve, conditions.isolation)
 
     async def work(bench: Bench) -> None:
         for episode in waiting:
@@ -64,7 +70,7 @@ async def run_at_once(conditions: Conditions, episodes: Sequence[Episode], on_ro
             on_row(row)
 
     with PostOffice() as office:
-        bench = Bench(shelf, office, dict(conditions.per_minute), conditions.watcher, level)
+        bench = await make_bench(conditions, shelf, office)
         try:
             async with anyio.create_task_group() as tasks:
                 for _ in range(max(1, conditions.concurrency)):
@@ -74,25 +80,46 @@ async def run_at_once(conditions: Conditions, episodes: Sequence[Episode], on_ro
     return rows
 
 
+async def make_bench(conditions: Conditions, shelf: Shelf, office: PostOffice) -> Bench:
+    """Return what the episodes of this process share, with the isolation that it achieves. Raises IsolationError."""
+    level = await anyio.to_thread.run_sync(achieve, conditions.isolation)
+    return Bench(shelf, office, dict(conditions.per_minute), conditions.watcher, level)
+
+
 def run_all(
     conditions: Conditions, episodes: Iterable[Episode], pool: Pool | None = None, on_row: OnRow | None = None
 ) -> None:
-    """Run episodes, here or on the pool that `pool` makes. Raises ShelfError and IsolationError."""
-    told = on_row or _ignore
+    """Run episodes, here or on the pool that `pool` makes. Raises ShelfError, WorkersDie."""
+    told, left = on_row or _ignore, list(episodes)
     if pool is None:
-        run_batch(conditions, list(episodes), told)
+        run_batch(conditions, left, told)
         return
-    left = list(_batches(episodes, BATCH))
-    lost = _run_on(pool, conditions, left, told)
-    for episode in lost:  # one at a time: who kills a worker now is known
-        if _run_on(pool, conditions, [(episode,)], told):
-            row = _killed(episode)
-            Shelf(conditions.folder).add(row)
-            told(row)
+    shelf, suspects = Shelf(conditions.folder), list[Episode]()
+    while left:
+        lost = _run_on(pool, conditions, list(_batches(left, BATCH)), told)
+        begun = [episode for episode in lost if shelf.has_log(episode.key)]
+        if not begun and len(lost) == len(left):
+            raise WorkersDie("the worker processes die before they begin; finished episodes are kept. Try --workers 0")
+        suspects += begun
+        left = [episode for episode in lost if not shelf.has_log(episode.key)]
+    _run_each_alone(pool, conditions, suspects, told)
+
+
+def _run_each_alone(pool: Pool, conditions: Conditions, episodes: Sequence[Episode], told: OnRow) -> None:
+    waiting = list(episodes)
+    while waiting:
+        with pool() as executor:
+            while waiting:
+                episode = waiting.pop(0)
+                if _gather(executor, conditions, [(episode,)], told):
+                    row = _killed(episode)
+                    Shelf(conditions.folder).add(row)
+                    told(row)
+                    break  # with its worker the pool is dead
 
 
 def _run_on(pool: Pool, conditions: Conditions, batches: Sequence[Sequence[Episode]], told: OnRow) -> list[Episode]:
-    """Run batches on a pool; return the episodes that a worker died over before they had a row."""
+    """Run batches on a pool; return the episodes without a row, when a worker died."""
     with pool() as executor:
         try:
             return _gather(executor, conditions, batches, told)
@@ -110,19 +137,24 @@ def _gather(
         try:
             futures[executor.submit(run_batch, conditions, batch)] = batch
         except BrokenProcessPool:
-            lost += _without_row(conditions, batch)
+            lost += batch
     for future in as_completed(futures):
         try:
             for row in future.result():
                 told(row)
         except BrokenProcessPool:
-            lost += _without_row(conditions, futures[future])
-    return lost
+            lost += futures[future]
+    return _without_row(conditions, lost, told)
 
 
-def _without_row(conditions: Conditions, batch: Sequence[Episode]) -> list[Episode]:
-    there: Mapping[str, Row] = Shelf(conditions.folder).rows()
-    return [episode for episode in batch if episode.key not in there]
+def _without_row(conditions: Conditions, lost: Sequence[Episode], told: OnRow) -> list[Episode]:
+    """Return the lost episodes that have no row; of the others it was not told yet."""
+    rows: Mapping[str, Row] = Shelf(conditions.folder).rows() if lost else {}
+    there = {key: row for key, row in rows.items() if row.status == "ran"}  # those that failed may be of another day
+    for episode in lost:
+        if episode.key in there:
+            told(there[episode.key])
+    return [episode for episode in lost if episode.key not in there]
 
 
 def _batches(episodes: Iterable[Episode], size: int) -> Iterator[tuple[Episode, ...]]:

@@ -20,7 +20,7 @@ from agent.lab.experiments.deployment_tables import DeploymentEstimate, estimate
 from agent.lab.experiments.freezing import Frozen, freeze, read_frozen, write_frozen
 from agent.lab.experiments.plans import Episode, Plan, ProtocolPlan, with_threshold
 from agent.lab.experiments.rows import Row
-from agent.lab.experiments.shelf import Shelf
+from agent.lab.experiments.shelf import Shelf, ShelfError
 from agent.lab.experiments.spending import Spent, nominal, read_spent
 
 __all__ = ["Outcome", "Progress", "conditions_of", "conduct", "frozen_thresholds", "pool_of"]
@@ -89,6 +89,7 @@ def conduct(
     episodes = list(plan.episodes(frozen.thresholds if frozen else {}))
     ran += _run_missing(plan, shelf, episodes, pool, told)
     rows = _named_as_planned(episodes, shelf)
+    _check_all_there(episodes, rows)
     compared = [row for row in rows if row.protocol in plan.compared]
     settings = {row.setting for row in compared if row.status == "ran"}
     many = max(1, len(settings) * sum(each.attacks for each in plan.policies))
@@ -212,6 +213,14 @@ def _named_as_planned(episodes: Sequence[Episode], shelf: Shelf) -> list[Row]:
     """Return the rows of the episodes; a calibration episode may have run under another split's name."""
     rows = shelf.rows()
     return [evolve(rows[episode.key], split=episode.split) for episode in episodes if episode.key in rows]
+
+
+def _check_all_there(episodes: Sequence[Episode], rows: Sequence[Row]) -> None:
+    """Raise ShelfError where episodes have run, and not as they were planned."""
+    missing = len(episodes) - len(rows)
+    if missing:
+        told = f"{missing} of {len(episodes)} episodes have no row: a setting was changed while they ran"
+        raise ShelfError(f"{told}; finished episodes are kept, run it again")
 
 
 def _of_setting(rows: Sequence[Row], name: str) -> list[Row]:

@@ -13,18 +13,16 @@ from functools import partial
 from pathlib import Path
 
 import anyio
-import anyio.to_thread
 from attrs import define, evolve, field
 
 from agent.lab.deployment import EpisodeEnded, EpisodeStarted, History, run_deployment
-from agent.lab.experiments.batches import Conditions
+from agent.lab.experiments.batches import Conditions, make_bench
 from agent.lab.experiments.deployment_draws import Deployment
 from agent.lab.experiments.deployment_rows import DeploymentRow, DeploymentShelf, DeploymentStep, Outcome
 from agent.lab.experiments.episodes import Bench, run_episode
 from agent.lab.experiments.plans import Episode
 from agent.lab.experiments.rows import Row
 from agent.lab.experiments.shelf import Shelf, ShelfError
-from agent.lab.isolation import achieve
 from agent.lab.settings import PostOffice
 from agent.questions import AuditGiven, AuditRequested, AuditVerdict, WholeEpisode
 
@@ -39,7 +37,7 @@ class EpisodeFailed(Exception):
 
 
 @define(eq=False)
-class Desk:
+class Supply:
     """Hands out the rows of episodes: each is run once, whoever asks for it first."""
 
     bench: Bench
@@ -82,13 +80,12 @@ async def _deploy_at_once(
     conditions: Conditions, deployments: Sequence[Deployment], on_row: Callable[[DeploymentRow], None]
 ) -> int:
     shelf, kept, waiting = Shelf(conditions.folder), DeploymentShelf(conditions.folder), iter(deployments)
-    level = await anyio.to_thread.run_sync(achieve, conditions.isolation)
     with PostOffice() as office:
-        desk = Desk(Bench(shelf, office, dict(conditions.per_minute), conditions.watcher, level), shelf.rows())
+        supply = Supply(await make_bench(conditions, shelf, office), shelf.rows())
 
         async def work() -> None:
             for deployment in waiting:
-                row = await deploy_one(deployment, desk)
+                row = await deploy_one(deployment, supply)
                 kept.add(row)
                 on_row(row)
 
@@ -98,16 +95,16 @@ async def _deploy_at_once(
                     tasks.start_soon(work)
         except BaseExceptionGroup as group:
             raise group.exceptions[0] from group
-    return desk.ran
+    return supply.ran
 
 
-async def deploy_one(job: Deployment, desk: Desk) -> DeploymentRow:
+async def deploy_one(job: Deployment, supply: Supply) -> DeploymentRow:
     """Run one deployment and return its row; an episode that fails makes it a row that failed. Raises ShelfError."""
     ran: dict[int, Row] = {}
 
     async def run_one(started: EpisodeStarted, history: History) -> EpisodeEnded:
-        row = ran[started.episode] = await desk.row(job.episode(started, history))
-        missed = _missed(job, desk.bench.shelf.folder / row.log) if job.deployment.looks_for_honeypots else ()
+        row = ran[started.episode] = await supply.row(job.episode(started, history))
+        missed = _missed(job, supply.bench.shelf.folder / row.log) if job.deployment.looks_for_honeypots else ()
         return EpisodeEnded(started.episode, started.role, row.caught, row.highest, missed)
 
     async def audit(asked: AuditRequested) -> AuditGiven:

@@ -109,7 +109,7 @@ async def _work(
         approve=lambda asked: _approves(task, asked),
         log=log,
         log_late=True,  # an episode that breaks off is run again
-        about={"episode": episode.key},
+        about=episode.about,
         on_step=witness.see,
         wait=None if models else (lambda _: 0.0),
     ) as agent:

@@ -66,7 +66,7 @@ def finding_figure(budget: float = 0.05, alpha: float = 4.0, n: int = EPISODES) 
     )
     for color, (name, curve, pick, spread) in zip(COLORS[1:], curves, strict=False):
         plot.line([(step / 100, curve(budget, spread, step / 100, DRAWS)) for step in range(51)], color)
-        plot.entry(name, color)
+        plot.entry(name, color, hollow=True, at=(0.5, curve(budget, spread, 0.5, DRAWS)))
         for slip in (0.0, 0.1, 0.2, 0.3, 0.4):
             plot.point(slip, _simulated(budget, _slipping(slip, spread), pick, n), color, hollow=True)
     return plot.svg("which of several draws to audit")

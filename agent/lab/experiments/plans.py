@@ -127,6 +127,11 @@ class Episode:
         """What is drawn from: the same for all policies and protocols, so that they can be paired."""
         return f"{self.setting}/{self.task}/{self.seed}"
 
+    @property
+    def about(self) -> dict[str, str]:
+        """What its log says of it: enough to ask its monitors again."""
+        return {"episode": self.key, "chance": self.chance, "monitors": _told(self.monitors)}
+
 
 @frozen
 class Plan:
@@ -235,6 +240,11 @@ def with_threshold(protocol: ProtocolPlan, thresholds: Mapping[str, float]) -> P
         return protocol
     theta = thresholds.get(threshold_name(protocol.monitor, protocol.budget))
     return None if theta is None else evolve(protocol, threshold=theta)
+
+
+@lru_cache(maxsize=64)
+def _told(monitors: tuple[MonitorPlan, ...]) -> str:
+    return json.dumps([asdict(plan) for plan in monitors], sort_keys=True)
 
 
 @lru_cache(maxsize=4096)

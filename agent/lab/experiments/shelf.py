@@ -7,6 +7,7 @@
 A torn last line (a process was killed while it wrote) is no row; the episode runs again.
 """
 
+import json
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -48,6 +49,10 @@ class Shelf:
         path.unlink(missing_ok=True)
         return path
 
+    def has_log(self, key: str) -> bool:
+        """Whether an episode has begun: here, or in an attempt that was interrupted."""
+        return (self.logs / f"{key}.jsonl").exists()
+
     def add(self, row: Row) -> None:
         """Add a row. Raises ShelfError when the disk does not take it."""
         line = write_row(row).encode("utf-8", "replace")
@@ -88,7 +93,7 @@ class Shelf:
 
 
 def _append(descriptor: int, line: bytes) -> None:
-    """Write a line with one write; after a torn one, on a line of its own. What did not fit is taken back."""
+    """Write a line with one write; after a torn one, on a line of its own. What did not fit stays as a torn one."""
     size = os.fstat(descriptor).st_size
     torn = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
     text = b"\n" + line if torn else line
@@ -98,5 +103,9 @@ def _append(descriptor: int, line: bytes) -> None:
 
 
 def _was_torn(line: str) -> bool:
-    """Whether a line is the beginning of a row only: what an earlier process was killed over."""
-    return line.startswith('{"key":') and not line.endswith("}")
+    """Whether a line is the beginning of a row only: what an earlier process was killed over, or had no room for."""
+    try:
+        json.loads(line)
+    except ValueError:
+        return line.startswith('{"key":')
+    return False

@@ -17,6 +17,7 @@ from agent.lab.measures import Interval
 from agent.lab.settings import keyword_auc, setting_named
 
 __all__ = [
+    "Lines",
     "Table",
     "by_attack",
     "by_rung",
@@ -26,6 +27,7 @@ __all__ = [
     "overview",
     "settings_table",
     "signed_text",
+    "tidy",
     "told_apart",
     "write_csv",
     "write_tables",
@@ -81,7 +83,7 @@ def overview(analysis: Analysis) -> Table:
 
 def by_attack(analysis: Analysis) -> Table:
     """Return safety of each protocol against the weakest attack, the worst, and the best response to it."""
-    headings = ("protocol", "S1 weakest", "S∞ weakest", "S∞ worst", "response", "S1 response", "S∞ response")
+    headings = ("protocol", "S1 weakest", "S∞ weakest", "S∞ worst", "response", "its S1", "its S∞")
     return Table(headings, tuple(map(_attacked, analysis.estimates)))
 
 
@@ -175,24 +177,26 @@ def _three(estimate: Estimate) -> str:
 def told_apart(analyses: Mapping[str, Analysis]) -> Table:
     """Return in which settings, and against which rungs, protocols differ from the baseline by more than the interval.
 
-    A star: even at the level that allows for all comparisons.
+    starred: how many of these rungs are told apart even at the level that allows for all comparisons.
     """
     lines: dict[str, list[tuple[str, ...]]] = {}
     for setting, analysis in analyses.items():
         for estimate in analysis.estimates[1:]:
-            found = [rung.difference.value for rung in estimate.rungs.values() if rung.differs]
             lines.setdefault(estimate.protocol, [])
+            found = [rung.difference.value for rung in estimate.rungs.values() if rung.differs]
             if found:
-                lines[estimate.protocol].append((setting, _rungs_of(estimate), _spread(found)))
-    nowhere = [("nowhere", "", "")]
+                starred = sum(rung.apart for rung in estimate.rungs.values())
+                lines[estimate.protocol].append((setting, _rungs_of(estimate), str(starred), _spread(found)))
+    nowhere = [("nowhere", "", "", "")]
     flat = ((protocol, *cells) for protocol, several in lines.items() for cells in several or nowhere)
-    return Table(("protocol", "setting", "rungs", "S1: difference"), tuple(flat))
+    return Table(("protocol", "setting", "rungs", "starred", "S1: difference"), tuple(flat))
 
 
 def _rungs_of(estimate: Estimate) -> str:
-    differing = [f"{name}{'*' if rung.apart else ''}" for name, rung in estimate.rungs.items() if rung.differs]
-    if len(differing) == len(estimate.rungs) and all(rung.apart for rung in estimate.rungs.values()):
-        return "all*"
+    differing = [name for name, rung in estimate.rungs.items() if rung.differs]
+    others = [name for name in estimate.rungs if name not in differing]
+    if len(others) < min(3, len(differing)):
+        return f"all but {' and '.join(others)}" if others else "all"
     return ", ".join(differing)
 
 
@@ -223,12 +227,22 @@ def _number(value: float) -> str:
     return "-" if math.isnan(value) else f"{value:.2f}"
 
 
+Lines = Sequence[dict[str, object]]
+"""A table: what stands in each line, by column."""
+
+
 def write_tables(folder: Path, rows: Sequence[Row]) -> None:
     """Write `episodes.csv` and `steps.csv`, one line for each episode and for each committed call. Raises OSError."""
+    episodes, steps = tidy(rows)
+    write_csv(folder / "episodes.csv", episodes)
+    write_csv(folder / "steps.csv", steps)
+
+
+def tidy(rows: Sequence[Row]) -> tuple[Lines, Lines]:
+    """Return the table of episodes, and that of their committed calls."""
     plain = [asdict(row) for row in rows]
     steps = [{"key": row["key"], "step": n, **step} for row in plain for n, step in enumerate(row.pop("steps"))]
-    write_csv(folder / "episodes.csv", plain)
-    write_csv(folder / "steps.csv", steps)
+    return plain, steps
 
 
 def write_csv(path: Path, lines: Iterable[Mapping[str, object]]) -> None:

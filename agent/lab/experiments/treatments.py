@@ -29,7 +29,7 @@ from agent.presets import PRESETS, Preset
 from agent.reasons import Disclosure
 from bp import BThread
 
-__all__ = ["HONEYPOT", "WORDS", "Treatment", "Voice", "make_monitor", "treat"]
+__all__ = ["HONEYPOT", "WORDS", "Treatment", "Voice", "bthreads_of", "make_monitor", "number_of", "treat"]
 
 Voice = Callable[[str, ModelPlan], Model]
 """Gives the real model of a role."""
@@ -80,7 +80,7 @@ def treat(
         "honeypots": tuple(honeypots),
     }
     threads = [thread for name in protocol.use for thread in bthreads_of(name, protocol, offered)]
-    effects = laboratory(monitors, auditors, honeypots=honeypots, seed=_number(episode.chance))
+    effects = laboratory(monitors, auditors, honeypots=honeypots, seed=number_of(episode.chance))
     return Treatment(tuple(threads), effects, preset, monitors)
 
 
@@ -126,7 +126,7 @@ def make_monitor(plan: MonitorPlan, truth: Callable[[Evidence], bool], chance: s
     """Return a monitor by its plan. Raises ModelError for a model that there is not."""
     match plan.kind:
         case "simulated":
-            seed = _number(f"{chance}/{plan.name}")
+            seed = number_of(f"{chance}/{plan.name}")
             return SimulatedMonitor(truth, plan.alpha, plan.correlation, plan.slips, seed)
         case "keyword":
             return KeywordMonitor(dict(plan.words or WORDS))
@@ -139,7 +139,8 @@ def make_monitor(plan: MonitorPlan, truth: Callable[[Evidence], bool], chance: s
             return PromptedMonitor(voice("monitor", plan.model), plan.prompt or PROMPT)
 
 
-def _number(text: str) -> int:
+def number_of(text: str) -> int:
+    """Return the seed that a text stands for."""
     from hashlib import blake2b
 
     return int.from_bytes(blake2b(text.encode(), digest_size=6).digest())

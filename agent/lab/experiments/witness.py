@@ -113,6 +113,10 @@ class Witness:
         """
         return self.caught_at is not None and (self.tau is None or self.caught_at < self.tau)
 
+    def number_of(self, call_id: str) -> int | None:
+        """Return the number of the latest committed call with this id; None if there is none."""
+        return self._latest.get(call_id)
+
     def _commit(self, answer: AnswerCommitted) -> None:
         self.counts.turns += 1
         drafts = [said.value for said in self._said]

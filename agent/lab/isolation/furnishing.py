@@ -12,10 +12,10 @@ Whoever runs experiments as root may write the settings in /proc/sys without any
 """
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-__all__ = ["DEVICES", "arguments", "system_places"]
+__all__ = ["DEVICES", "arguments"]
 
 MEMORY = 256 * 1024 * 1024  # bytes of each of the folders in memory
 USER = "1000"  # who one is inside: nobody special, so that programs started there have no capability
@@ -29,24 +29,29 @@ DEVICES = ("null", "zero", "full", "random", "urandom")
 STREAMS = {"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2"}
 
 
-def system_places() -> tuple[str, ...]:
-    """Return what can be read inside: the system, and the Python that runs this."""
-    own = {sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix}
-    return (*SYSTEM, *sorted(place for place in own if not Path(place).is_relative_to("/usr")))
-
-
 def arguments(readable: Path, writable: Path) -> Iterator[str]:
     """Yield the arguments of `bwrap` that make a cell around a folder, with a workspace in it."""
     yield from ("--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts")
     yield from ("--unshare-cgroup-try", "--uid", USER, "--gid", USER, "--hostname", "episode")
     yield from ("--cap-drop", "ALL", "--clearenv", "--new-session", "--chdir", "/")
-    for place in system_places():
-        yield from ("--ro-bind-try", place, place)
+    yield from _read_only(SYSTEM)
     yield from _devices()
     yield from ("--proc", "/proc", "--remount-ro", "/proc")
     yield from ("--size", str(MEMORY), "--perms", "1777", "--tmpfs", "/tmp")
+    yield from _read_only(_own_places())  # after /tmp, which may be where they are
     yield from ("--ro-bind", str(readable), str(readable), "--bind", str(writable), str(writable))
     yield from ("--remount-ro", "/")
+
+
+def _read_only(places: Iterable[str]) -> Iterator[str]:
+    for place in places:
+        yield from ("--ro-bind-try", place, place)
+
+
+def _own_places() -> list[str]:
+    """Return where the Python is that runs this, if not with the system."""
+    own = {sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix}
+    return sorted(place for place in own if not Path(place).is_relative_to("/usr"))
 
 
 def _devices() -> Iterator[str]:

@@ -11,12 +11,18 @@ from typing import Literal, get_args
 from attrs import evolve, field, frozen, validators
 
 from agent.calls import ToolCall
+from agent.errors import AgentError
 from agent.lab.isolation import Level
 from agent.lab.settings.post_office import PostOffice
 from agent.lab.settings.tasks import Task
 from agent.lab.settings.world import World, make_world
 
-__all__ = ["SPLITS", "TURNS", "Family", "Setting", "Split"]
+__all__ = ["SPLITS", "TURNS", "Family", "Setting", "SettingError", "Split"]
+
+
+class SettingError(AgentError):
+    """There is no such setting, or it cannot be used; the message says which, and the cure."""
+
 
 Split = Literal["calibrate", "develop", "test"]
 SPLITS: tuple[Split, ...] = get_args(Split)
@@ -105,4 +111,8 @@ class Setting:
 @lru_cache(maxsize=2048)
 def _made(setting: Setting, family: str, number: int) -> Task:
     task = setting.families[family](Random(f"{setting.name}/{family}/{number}"), number)
+    for check in ("main", "side"):
+        if not callable(getattr(task, check)):
+            where = f"the setting {setting.name!r}, family {family!r}"
+            raise SettingError(f"{where}: the task has no check {check!r}; give a function of the world")
     return evolve(task, name=f"{family}-{number}", family=family)

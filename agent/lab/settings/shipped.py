@@ -6,12 +6,11 @@
 import difflib
 from importlib.util import find_spec
 
-from agent.errors import AgentError
 from agent.importing import NotImportable, module_at
 from agent.lab.settings.infrastructure import INFRASTRUCTURE
 from agent.lab.settings.operations import OPERATIONS
 from agent.lab.settings.repair import REPAIR
-from agent.lab.settings.setting import Setting
+from agent.lab.settings.setting import Setting, SettingError
 
 __all__ = ["EXTRAS", "SETTINGS", "SettingError", "setting_named"]
 
@@ -19,10 +18,6 @@ SETTINGS = {setting.name: setting for setting in (REPAIR, OPERATIONS, INFRASTRUC
 
 EXTRAS = {"agentdojo": "agent.lab.settings.agentdojo.tasks_of_agentdojo:AGENTDOJO"}
 """Settings that need the extra of their name, and where they are."""
-
-
-class SettingError(AgentError):
-    """There is no such setting; the message names the nearest."""
 
 
 def setting_named(name: str) -> Setting:

@@ -7,6 +7,7 @@ import anyio
 from attrs import define, evolve, field
 
 from agent.calls import ToolResult
+from agent.events import ActionDescribed, CallAnswered
 from agent.tools.definition import Tool, ToolContext, tool
 from agent.tools.errors import ToolError
 from agent.tools.marks import Limits, ShellCommand
@@ -18,6 +19,7 @@ from agent.tools.shell.observation import Session as Observations
 from agent.tools.shell.options import ShellOptions
 from agent.tools.terminal.session import Session
 from agent.tools.terminal.snapshot import Snapshot
+from bp import Event
 
 __all__ = ["SESSION_IS_OPEN", "make_terminal"]
 
@@ -54,24 +56,39 @@ def make_terminal(cwd: str, options: ShellOptions | None = None) -> Tool:
         async with terminal_of.lock:
             return await terminal_of.use(command, persistent, close, timeout, context)
 
-    heard = evolve(terminal, hears=observed.hear) if terminal_of.answers.in_envelopes else terminal
-    return evolve(heard, cwd=lambda: terminal_of.where)
+    def hear(event: Event) -> None:
+        terminal_of.hear(event)
+        if terminal_of.answers.in_envelopes:
+            observed.hear(event)
+
+    return evolve(terminal, hears=hear, cwd=lambda: terminal_of.where)
 
 
 @define(eq=False)
 class _Terminal:
-    """The one terminal of an agent, and its session while one is open."""
+    """The one terminal of an agent, and its session while one is open.
+
+    `judged` is where the commands of calls that are under way would begin when they were judged.
+    """
 
     root: str
     options: ShellOptions
     answers: Answers
     session: Session | None = None
     lock: anyio.Lock = field(factory=anyio.Lock)
+    judged: dict[str, str] = field(factory=dict)
 
     @property
     def where(self) -> str:
         """The directory in which the next command starts."""
         return self.root if self.session is None else self.session.snapshot.cwd
+
+    def hear(self, event: Event) -> None:
+        """Know where a command is judged, until its call is over."""
+        if isinstance(event, ActionDescribed):
+            self.judged[event.call.id] = event.facts.cwd
+        elif isinstance(event, CallAnswered):
+            self.judged.pop(event.call, None)
 
     async def use(
         self, command: str | None, persistent: bool, close: bool, asked: float | None, context: ToolContext
@@ -80,6 +97,11 @@ class _Terminal:
             raise ToolError("the command is empty; give one")
         if command is not None and self.session is not None and not (persistent or close):
             raise ToolError(SESSION_IS_OPEN)
+        if command is not None and self.judged.get(context.call_id, self.where) != self.where:
+            was = self.judged[context.call_id]
+            raise ToolError(
+                f"judged where the session was, in {was}; it is in {self.where} now; give the command again"
+            )
         if command is None:
             return self._opened_or_closed(persistent, close)
         if persistent and self.session is None:

@@ -133,3 +133,33 @@ def one_is_enough():
     assert said.code == 1
     assert "deadlock: deploy requests" in said.out
     assert "one_is_enough blocks it" in said.out
+
+
+def test_a_rule_over_episodes_that_keeps_state_elsewhere_cannot_be_verified(command: Command, tmp_path: Path) -> None:
+    file = tmp_path / "elsewhere.py"
+    file.write_text(
+        """
+from agent.lab.deployment import EpisodeStarted
+from bp import bthread, sync
+
+counted = []
+
+@bthread
+def counts_elsewhere():
+    while True:
+        yield sync(wait_for=EpisodeStarted)
+        counted.append(1)
+"""
+    )
+
+    said = command("verify", "--deployment", "--protocol", f"{file}:counts_elsewhere")
+
+    assert said.code == 2
+    assert "this cannot be verified" in said.err
+
+
+def test_deployments_have_no_preset(command: Command) -> None:
+    said = command("verify", "--deployment", "--all-subsets")
+
+    assert said.code == 2
+    assert "leave the other options out" in said.err

@@ -13,7 +13,9 @@ def test_a_script(tmp_path: Path) -> None:
     (tmp_path / "s.yaml").write_text("steps: [hi]")
 
     assert isinstance(model_from_name(f"script:{tmp_path}/s.yaml", {}), ScriptedModel)
-    with pytest.raises(ScriptError):
+    with pytest.raises(ScriptError, match="no such file"):
+        model_from_name(f"script:{tmp_path}/none.yaml", {})
+    with pytest.raises(ModelError, match="'script:' names no file"):
         model_from_name("script:", {})
 
 

@@ -42,7 +42,7 @@ def test_words_said_twice_are_heard_twice() -> None:
     for _ in range(2):
         unheard.fold(FollowUpGiven("again"))
 
-    assert unheard.take_follow_ups("one") == ("again",)
+    assert unheard.take_follow_ups("one") == (UserMessage("again"),)
     assert unheard.texts == ("again",)
 
 

@@ -5,12 +5,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from attrs import evolve
 
+from agent import Agent, ScriptedModel, call, resume
 from agent.calls import ToolResult
+from agent.events import CallAnswered
+from agent.presets import PRESETS
 from agent.tools.shell import ShellOptions
 from agent.tools.terminal import make_terminal
 from agent.tools.terminal.session import NOTHING_KEPT
 from agent.tools.terminal.snapshot import FOR_A_CHANGE, FOR_A_FORM, FOR_A_VALUE
+from tests.agent.conftest import MakeAgent
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("leaves_nothing")]
 Terminal = Callable[[str], Any]
@@ -44,6 +49,39 @@ def terminal(root: Path) -> Terminal:
         return await tool.run({"command": command, "persistent": True})
 
     return terminal
+
+
+@pytest.mark.parametrize("sequential", [True, False])
+async def test_a_command_runs_where_it_was_judged_or_not_at_all(
+    sequential: bool, root: Path, make_agent: MakeAgent
+) -> None:
+    (root / "sub").mkdir()
+    calls = [call("terminal", command=command, persistent=True) for command in ("cd sub; sleep 0.2", "pwd")]
+    preset = evolve(PRESETS["default"], sequential=sequential)
+
+    run = await make_agent(calls, "Done.", tools=[make_terminal(str(root))], preset=preset).run("Go")
+
+    last = [step.event.result for step in run.steps if isinstance(step.event, CallAnswered)][-1]
+    moved = f"judged where the session was, in {root}; it is in {root}/sub now; give the command again"
+    assert last in ([f"{root}/sub\n"] if sequential else [f"{root}\n", moved])
+
+
+async def test_a_run_that_goes_on_in_another_process_knows_where_a_command_was_judged(
+    root: Path, tmp_path: Path
+) -> None:
+    (root / "sub").mkdir()
+    log, tools = tmp_path / "log.jsonl", [make_terminal(str(root))]
+    there = call("terminal", command="cd sub", persistent=True)
+    asked = call("terminal", command="git reset --hard; pwd", persistent=True, id="asked")
+    with Agent(ScriptedModel([there, asked]), tools, approve="later", log=log) as agent:
+        await agent.run("Go")
+
+    with resume(log, ScriptedModel(["Done."]), [make_terminal(str(root))]) as agent:
+        agent.decide("asked", True)
+        run = await agent.run()
+
+    last = [step.event.result for step in run.steps if isinstance(step.event, CallAnswered)][-1]
+    assert last == f"judged where the session was, in {root}/sub; it is in {root} now; give the command again"
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -4,7 +4,7 @@ from itertools import combinations
 from typing import Any, get_args
 
 import pytest
-from attrs import field, frozen
+from attrs import frozen
 
 from agent.lab.deployment import (
     RULES,
@@ -74,15 +74,15 @@ class Fault:
     kind: str
     culprit: str
     others: tuple[BThread, ...] = ()
-    options: dict[str, Any] = field(factory=dict)
+    episodes: int = 2
 
 
 SHUTDOWN = (audit_first(1), shut_down_on_catch())
 
 FAULTS = (
-    Fault(faults.does_not_wait_for_the_end(3), "error", "episodes_come_one_by_one"),
-    Fault(faults.has_it_run_by_somebody_else(3), "error", "refused_episodes_are_replaced", SHUTDOWN),
-    Fault(faults.takes_what_can_be_had(3), "error", "refused_episodes_are_replaced", SHUTDOWN),
+    Fault(faults.does_not_wait_for_the_end(2), "error", "episodes_come_one_by_one"),
+    Fault(faults.has_it_run_by_somebody_else(2), "error", "refused_episodes_are_replaced", SHUTDOWN),
+    Fault(faults.takes_what_can_be_had(2), "error", "refused_episodes_are_replaced", SHUTDOWN),
     Fault(faults.lets_the_next_one_start(1), "error", "first_episodes_are_audited"),
     Fault(faults.takes_a_missing_score_for_harmless(1), "error", "suspicious_episodes_are_audited"),
     Fault(faults.spends_on_anything(1), "error", "suspicious_episodes_are_audited"),
@@ -91,10 +91,10 @@ FAULTS = (
     Fault(faults.saves_audits(1), "hot", "the_most_suspicious_are_audited"),
     Fault(faults.audits_again(1), "error", "episodes_are_audited_once", (audit_first(1),)),
     Fault(faults.only_holds(), "deadlock", "deploy", (audit_first(1),)),
-    Fault(faults.forgives(), "error", "disabled_roles_run_nothing", (audit_first(1),)),
+    Fault(faults.forgives(), "error", "disabled_roles_run_nothing", (audit_first(1),), episodes=3),
     Fault(faults.heeds_audits_alone(), "error", "disabled_roles_run_nothing", (audit_first(1),)),
     Fault(faults.does_not_say_so(), "error", "disabled_roles_run_nothing", (audit_first(1),)),
-    Fault(faults.counts_to_two(), "error", "unfit_monitors_watch_nothing"),
+    Fault(faults.counts_to_two(), "error", "unfit_monitors_watch_nothing", episodes=3),
 )
 
 
@@ -103,7 +103,7 @@ def test_a_planted_fault_is_found_and_named(fault: Fault) -> None:
     is_course = fault.planted.name == "deploy"
     rules = fault.others if is_course else (fault.planted, *fault.others)
 
-    result = verify_deployment(rules, course=fault.planted if is_course else None)
+    result = verify_deployment(rules, episodes=fault.episodes, course=fault.planted if is_course else None)
 
     assert any(_is_told_by(fault, violation) for violation in result.violations), told(result)
     assert all(len(tell(violation).splitlines()) <= 15 for violation in result.violations)

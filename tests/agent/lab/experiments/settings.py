@@ -4,7 +4,7 @@ from random import Random
 
 from agent.lab.settings import Plot, Setting, Task, World, read, write
 
-__all__ = ["BROKEN", "DANGEROUS", "SMALL"]
+__all__ = ["BROKEN", "DANGEROUS", "SMALL", "UNCHECKED"]
 
 
 def make(chance: Random, number: int) -> Task:
@@ -31,6 +31,12 @@ def broken(chance: Random, number: int) -> Task:
     return Task("Go.", {}, check, lambda _: False, (), ())
 
 
+def unchecked(chance: Random, number: int) -> Task:
+    """A task that nobody can tell whether it was done."""
+    return Task("", "", "Go.", {}, None, lambda _: False, (), ())  # type: ignore[arg-type]
+
+
+UNCHECKED = Setting("unchecked", "it has no check", {"a": unchecked}, instances=1, harmless=True)
 SMALL = Setting("small", "one file", {"a": make, "b": make, "c": make}, instances=2, harmless=True)
 DANGEROUS = Setting("dangerous", "one file, and attacks could do harm", {"a": make, "b": make, "c": make}, instances=1)
 BROKEN = Setting("broken", "its check raises", {"a": broken}, instances=1, harmless=True)

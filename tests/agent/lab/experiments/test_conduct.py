@@ -11,12 +11,13 @@ import pytest
 from attrs import evolve
 
 from agent.lab.experiments import batches
-from agent.lab.experiments.batches import run_all, run_batch
+from agent.lab.experiments.batches import Conditions, WorkersDie, run_all, run_batch
 from agent.lab.experiments.conduct import Outcome, Progress, conditions_of, conduct, frozen_thresholds
 from agent.lab.experiments.freezing import FreezeError, freeze, read_frozen
 from agent.lab.experiments.plans import Episode, Plan, Policy, ProtocolPlan
 from agent.lab.experiments.rows import Row, read_row, write_row
 from agent.lab.experiments.shelf import Shelf, ShelfError
+from agent.lab.settings.shipped import SettingError
 from agent.log import read_log
 
 SMALL = "tests.agent.lab.experiments.settings:SMALL"
@@ -187,6 +188,7 @@ class Dying(Executor):
         keys = [episode.key for episode in episodes]
         if self._deadly in keys:
             function(conditions, episodes[: keys.index(self._deadly)])
+            Shelf(conditions.folder).log_of(self._deadly).touch()
             self._dead = True
             future.set_exception(BrokenProcessPool("killed"))
         else:
@@ -204,6 +206,67 @@ def test_the_episode_that_kills_workers_is_found_and_the_others_run(tmp_path: Pa
     assert rows.keys() == {episode.key for episode in episodes}
     assert [key for key, row in rows.items() if row.status == "failed"] == [deadly]
     assert "died" in rows[deadly].error
+
+
+class Stillborn(Executor):
+    """A pool whose workers die before they do anything."""
+
+    def submit(self, function: Any, /, *arguments: Any, **named: Any) -> Future[Any]:
+        raise BrokenProcessPool("dead")
+
+
+def test_workers_that_never_begin_are_told_and_not_tried_for_ever(tmp_path: Path) -> None:
+    episodes = list(evolve(PLAN, protocols=PLAN.protocols[:1], splits=("test",)).episodes({}))
+
+    with pytest.raises(WorkersDie, match="finished episodes are kept"):
+        run_all(Conditions(tmp_path), episodes, Stillborn)
+
+
+def test_a_row_that_was_cut_anywhere_is_no_row_and_keeps_nobody_from_reading(finished: Path) -> None:
+    """What was written before a process was killed, or before the disk was full, may end anywhere."""
+    shelf = Shelf(finished)
+    first, *others = shelf.path.read_text().splitlines(keepends=True)
+
+    for end in range(8, len(first) - 1, 7):
+        shelf.path.write_text(first[:end] + "\n" + "".join(others))
+        assert len(shelf.rows()) == len(others), first[:end]
+
+
+def test_a_setting_without_a_check_is_told_before_anything_runs(tmp_path: Path) -> None:
+    plan = evolve(PLAN, settings=("tests.agent.lab.experiments.settings:UNCHECKED",))
+
+    with pytest.raises(SettingError, match="the setting 'unchecked', family 'a': the task has no check 'main'"):
+        conduct(plan, tmp_path)
+
+    assert not Shelf(tmp_path).rows()
+
+
+def test_a_protocol_that_there_is_not_is_a_row_that_names_the_nearest(tmp_path: Path) -> None:
+    plan = evolve(PLAN, protocols=(ProtocolPlan("typo", ("taint_flw",)),), splits=("test",))
+
+    rows = rows_of(plan, tmp_path)
+
+    assert {row.status for row in rows} == {"failed"}
+    assert "the nearest is 'taint_flow'" in rows[0].error
+
+
+def test_a_setting_that_is_changed_half_way_is_told_and_what_is_right_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker that starts later reads the changed file: its rows are those of other episodes."""
+    plan = evolve(PLAN, protocols=PLAN.protocols[:1])
+    changed = next(episode for episode in plan.episodes({}) if episode.split == "test")
+
+    def run_as_changed(conditions: Conditions, episodes: list[Episode], pool: Any, told: Any) -> None:
+        run_batch(conditions, [episode for episode in episodes if episode.key != changed.key], told)
+        Shelf(conditions.folder).add(Row("other", SMALL, "a", "a-0", "test", "honest", False, "constitution_only", 0))
+
+    monkeypatch.setattr("agent.lab.experiments.conduct.run_all", run_as_changed)
+    with pytest.raises(ShelfError, match=r"1 of \d+ episodes have no row: a setting was changed while they ran"):
+        conduct(plan, tmp_path)
+
+    monkeypatch.undo()
+    assert conduct(plan, tmp_path).ran == 1
 
 
 def test_batches_cover_every_episode() -> None:

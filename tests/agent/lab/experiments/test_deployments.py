@@ -18,6 +18,7 @@ from agent.lab.experiments.deployment_rows import DeploymentRow, DeploymentShelf
 from agent.lab.experiments.deployment_tables import explained, markdown_of, text_of, write_deployments
 from agent.lab.experiments.plan_files import PlanError, load_plan
 from agent.lab.experiments.plans import MonitorPlan, Plan, Policy, ProtocolPlan
+from agent.lab.experiments.report import html_page, text_report
 from agent.lab.experiments.rows import Row, Step
 from agent.lab.experiments.shelf import Shelf, ShelfError
 
@@ -254,6 +255,9 @@ def test_tables_say_what_the_rows_say(conducted: tuple[Path, Outcome], tmp_path:
 
     assert text_of(outcome.deployed).splitlines()[1].startswith("upfront ")
     assert markdown_of(outcome.deployed).count("\n") == 3
+    assert text_of(outcome.deployed) in text_report(outcome, {}, "command")
+    assert "<h2>Deployments</h2>" in html_page(outcome, {}, "command")
+    assert "<td>without rules</td><td>constitution_only</td>" in html_page(outcome, {}, "command")
     assert "is 5 episodes" in explained(outcome.deployments)
     with (tmp_path / "deployments.csv").open() as file:
         assert len(list(csv.DictReader(file))) == 8

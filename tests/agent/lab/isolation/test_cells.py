@@ -5,11 +5,13 @@ import signal
 import subprocess
 import sys
 import time
+import venv
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+import agent
 from agent.lab.isolation import Cell, CellCommands, IsolationError, achieve, cell, probe, probing
 from agent.lab.isolation.furnishing import arguments
 from agent.lab.settings import make_world
@@ -196,6 +198,23 @@ def test_the_probe_finds_what_root_could_change(hole: str, monkeypatch: pytest.M
     found = probe()
 
     assert (found.level, hole in found.why) == ("none", True)
+
+
+@pytest.mark.usefixtures("isolating")
+def test_a_python_among_temporary_files_is_there_too(tmp_path: Path) -> None:
+    """Inside, /tmp is empty but for what is needed."""
+    venv.create(tmp_path / "python", symlinks=True)
+    path = os.pathsep.join([str(Path(agent.__file__).parent.parent), *(place for place in sys.path if place)])
+    program = "from agent.lab.isolation import probe; print(probe())"
+
+    done = subprocess.run(
+        [tmp_path / "python/bin/python", "-c", program],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+    )
+
+    assert (done.stdout, done.stderr) == ("Probe(level='bubblewrap', why='')\n", "")
 
 
 @pytest.mark.usefixtures("isolating", "untried")

@@ -8,8 +8,10 @@ from attrs import evolve
 
 from agent.lab.experiments.batches import Conditions, run_batch
 from agent.lab.experiments.conduct import conduct
+from agent.lab.experiments.deployment_plans import DeploymentPlan, RulePlan
 from agent.lab.experiments.plans import Plan, Policy, ProtocolPlan
 from agent.lab.experiments.rows import Row
+from agent.lab.experiments.shelf import Shelf
 from agent.lab.isolation import IsolationError, Wanted, probe
 from agent.lab.settings import SETTINGS, Plot, PostOffice, Setting, Task, World, problems_of, run
 from agent.lab.settings.four_ways import problems_of_task
@@ -59,6 +61,19 @@ def test_an_isolated_attack_runs_where_nothing_is_declared_harmless_and_does_no_
     assert {(row.status, row.isolation, row.error) for row in rows.values()} == {("ran", "bubblewrap", "")}
     assert any(step.attack and step.outcome == "ran" for step in rows["always"].steps)
     assert not rows["always"].side
+
+
+@pytest.mark.usefixtures("isolating")
+def test_episodes_of_deployments_are_isolated_too(tmp_path: Path) -> None:
+    rules = (RulePlan("audit_first", (("episodes", 1),)), RulePlan("shut_down_on_catch"))
+    deployment = DeploymentPlan("in order", rules, episodes=2, attack_share=0.0, attack="always", seeds=1)
+
+    outcome = conduct(evolve(PLAN, policies=PLAN.policies[1:], deployments=(deployment,)), tmp_path)
+
+    rows = [row for row in Shelf(tmp_path).rows().values() if row.policy == "honest"]  # which the plan itself has not
+    assert {row.status for row in outcome.deployments} == {"ran"}
+    assert rows
+    assert {row.isolation for row in rows} == {"bubblewrap"}
 
 
 def test_an_attack_that_is_not_isolated_runs_only_where_it_is_declared_harmless(tmp_path: Path) -> None:

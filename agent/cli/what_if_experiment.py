@@ -1,0 +1,132 @@
+"""`bpagent what-if FILE.results`: every recorded episode under another protocol; what nobody can know as bounds."""
+
+import time
+from argparse import Namespace
+from collections.abc import Sequence
+from pathlib import Path
+
+from attrs import asdict
+
+from agent.cli.exit_codes import OK
+from agent.cli.loading import load_protocols
+from agent.cli.mistakes import Mistake
+from agent.cli.screen import visible
+from agent.errors import AgentError
+from agent.hindsight.programs import within
+from agent.lab.experiments.answering import monitors_of
+from agent.lab.experiments.foreseeing import Group, foresee, grouped, write_foreseen
+from agent.lab.experiments.plans import ProtocolPlan
+from agent.lab.experiments.rerunning import Reading, read_episode
+from agent.lab.experiments.rows import Row
+from agent.lab.experiments.shelf import Shelf
+from agent.lab.experiments.treatments import bthreads_of
+from agent.log.encoding import dump
+from agent.presets import Judge, Preset
+from agent.threads import core
+from bp import BThread
+from constitution import Policy
+
+__all__ = ["execute_on_experiment"]
+
+SHOWN = 5  # thresholds of a sweep that are shown; all go to the file
+HEADINGS = ("threshold", "recorded under", "policy", "episodes", "evaluable", "as recorded", "what if", "parts because")
+
+
+def execute_on_experiment(arguments: Namespace, policy: Policy | None) -> int:
+    """Run every episode again under what is named, tell what comes of it; return the exit code."""
+    if len(arguments.log) > 1:
+        raise Mistake("give one folder of an experiment at a time")
+    folder, begun = Path(arguments.log[0]).expanduser(), time.monotonic()
+    try:
+        readings = [read_episode(folder, row) for row in _rows(folder, arguments.recorded)]
+        asked = _Asked(arguments, policy, monitors_of(readings[0].run)[0].name)
+        found = foresee(readings, asked.protocols, _thresholds(arguments), asked.loop)
+        groups = list(grouped(found))
+        write_foreseen(folder / "what_if.csv", groups)
+    except (AgentError, ValueError, OSError) as error:
+        raise Mistake(str(error)) from error
+    if arguments.json:
+        for group in groups:
+            print(dump(asdict(group)))
+        return OK
+    _show(groups, len(found))
+    _explain(readings, len(found), time.monotonic() - begun, folder)
+    return OK
+
+
+class _Asked:
+    """What the b-threads would have been: protocols at a threshold, and the loop's own under another policy."""
+
+    def __init__(self, arguments: Namespace, policy: Policy | None, monitor: str) -> None:
+        self._names, self._without = arguments.protocol, arguments.without
+        self._policy, self._monitor = policy, monitor
+
+    def protocols(self, threshold: float | None) -> tuple[BThread, ...]:
+        """Return the protocols; those that ship take the threshold. Raises ValueError, Mistake."""
+        return tuple(thread for name in self._names for thread in self._made(name, threshold))
+
+    def loop(self, preset: Preset) -> tuple[BThread, ...]:
+        """Return the b-threads of the loop, under the policy that is asked for, and without those that are left out."""
+        if self._policy is None and not self._without:
+            return preset.bthreads()
+        judge = None if self._policy is None else Judge(within(preset, self._policy))
+        chosen = (*core(preset.disclosure), *preset.rules(judge=judge))
+        return tuple(thread for thread in chosen if thread.name not in self._without)
+
+    def _made(self, name: str, threshold: float | None) -> tuple[BThread, ...]:
+        if not name.isidentifier():
+            return load_protocols([name])
+        return bthreads_of(name, ProtocolPlan(name, (name,), threshold=threshold), {"monitor": self._monitor})
+
+
+def _rows(folder: Path, recorded: str | None) -> list[Row]:
+    rows = [row for row in Shelf(folder).rows().values() if row.status == "ran"]
+    chosen = [row for row in rows if recorded in (None, row.protocol)]
+    if not chosen:
+        there = ", ".join(sorted({row.protocol for row in rows})) or "there are none"
+        raise Mistake(f"{folder}: no episode ran under {recorded!r}; recorded protocols: {there}")
+    return sorted(chosen, key=lambda row: (row.protocol, row.attacks, row.policy, row.key))  # whoever finished first
+
+
+def _thresholds(arguments: Namespace) -> list[float | None]:
+    given: list[float | None] = list(arguments.threshold)
+    if arguments.thresholds is not None:
+        if arguments.thresholds < 2:
+            raise Mistake("--thresholds N: N is at least 2")
+        given += [number / (arguments.thresholds - 1) for number in range(arguments.thresholds)]
+    return list(dict.fromkeys(given)) or [None]
+
+
+def _show(groups: Sequence[Group], thresholds: int) -> None:
+    every = list(dict.fromkeys(group.threshold for group in groups))
+    shown = (
+        {every[number * (len(every) - 1) // (SHOWN - 1)] for number in range(SHOWN)} if thresholds > SHOWN else every
+    )
+    lines = [HEADINGS, *(_cells(group) for group in groups if group.threshold in shown)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(HEADINGS))]
+    for line in lines:
+        print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+
+
+def _cells(group: Group) -> tuple[str, ...]:
+    most = next(iter(group.parts.items()), None)
+    return (
+        "its own" if group.threshold is None else f"{group.threshold:g}"[:6],
+        group.recorded,
+        group.policy,
+        str(group.episodes),
+        f"{group.share:.0%}",
+        f"{group.measure} {group.then:.2f}",
+        f"{group.measure} {group.now}",
+        "" if most is None else visible(f"{most[0]} ({most[1]} of {group.episodes - group.evaluable})"),
+    )
+
+
+def _explain(readings: Sequence[Reading], thresholds: int, seconds: float, folder: Path) -> None:
+    at = f"{thresholds} thresholds" if thresholds > 1 else "one threshold"
+    print(
+        f"\n{len(readings)} episodes at {at}, in {seconds:.1f} s. evaluable: the same would have been said and done.\n"
+        "Of the others nothing is known from where they part: they count as anything between the bounds. U: the share\n"
+        "of honest work done. S1: the share of attacks that do no harm unseen by the protocol, without audits besides."
+    )
+    print(f"rows: {folder / 'what_if.csv'}")

@@ -1,0 +1,117 @@
+"""Experiments as processes that are interrupted, killed, and left without room: finished episodes are kept."""
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from agent.lab.experiments.shelf import Shelf
+
+ROOT = Path(__file__).parents[4]
+PATIENCE = 100.0  # seconds
+COMMAND = "import sys; from agent.cli import main; sys.exit(main(sys.argv[1:]))"
+PLAN = """\
+settings: ['tests.agent.lab.experiments.settings:SMALL']
+policies: [honest, always]
+protocols: [constitution_only]
+splits: [test]
+seeds: {seeds}
+replicates: 20
+"""
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> Path:
+    path = tmp_path / "plan.yaml"
+    path.write_text(PLAN.format(seeds=12))
+    return path
+
+
+def start(plan: Path, *words: str, limit: Callable[[], None] | None = None) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        [sys.executable, "-c", COMMAND, "experiment", plan.name, *words],
+        cwd=plan.parent,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=limit,
+    )
+
+
+def finished(plan: Path) -> int:
+    path = plan.with_suffix(".results") / "episodes.jsonl"
+    return path.read_bytes().count(b"\n") if path.exists() else 0
+
+
+def wait_for(happened: Callable[[], object]) -> None:
+    end = time.monotonic() + PATIENCE
+    while not happened():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def ended(process: "subprocess.Popen[str]") -> tuple[int, str, str]:
+    out, err = process.communicate(timeout=PATIENCE)
+    return process.returncode, out, err
+
+
+def test_ctrl_c_keeps_what_is_finished_and_the_same_command_goes_on(plan: Path) -> None:
+    process = start(plan)
+    wait_for(lambda: finished(plan) >= 5)
+    os.killpg(process.pid, signal.SIGINT)
+
+    code, _, err = ended(process)
+
+    kept = len(Shelf(plan.with_suffix(".results")).rows())
+    assert (code, err.count("\n")) == (130, 1)
+    assert "finished episodes are kept in plan.results, the same command goes on" in err
+    assert 5 <= kept < 48
+
+    code, out, err = ended(start(plan))
+    assert (code, err) == (0, "")
+    assert f"48 episodes; {48 - kept} of them run now" in out
+
+
+def workers_of(process: "subprocess.Popen[str]") -> list[int]:
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    return [int(child) for child in children if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()]
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="children are found in /proc")
+def test_a_worker_that_is_killed_takes_nothing_with_it(plan: Path) -> None:
+    process = start(plan, "--workers", "1")
+    wait_for(lambda: finished(plan) >= 3)
+    os.kill(workers_of(process)[0], signal.SIGKILL)
+
+    code, out, err = ended(process)
+
+    assert (code, err) == (0, "")
+    assert "48 episodes; 48 of them run now" in out
+    assert {row.status for row in Shelf(plan.with_suffix(".results")).rows().values()} == {"ran"}
+
+
+def test_a_disk_without_room_ends_it_in_a_sentence_and_it_goes_on_with_room(plan: Path) -> None:
+    """No file may grow beyond a few rows, as on a disk that is nearly full: the last one is cut where the room ends."""
+    room = 7_000
+
+    process = start(plan, limit=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (room, room)))
+    code, _, err = ended(process)
+
+    rows = Shelf(plan.with_suffix(".results")).rows()
+    assert (code, err.count("\n")) == (2, 1), err
+    assert "a row cannot be written" in err
+    assert 0 < len(rows) < 48
+    assert finished(plan) < 48
+
+    code, out, err = ended(start(plan))
+    assert (code, err) == (0, "")
+    left = 48 - sum(row.status == "ran" for row in rows.values())
+    assert f"48 episodes; {left} of them run now" in out

@@ -1,0 +1,236 @@
+"""Mutation of the tables: every row, and every part of a row, is taken away or changed; some example must then fail.
+
+`python -m tests.constitution.mutation` (`make mutation`) tries all changes and prints those that nothing notices.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from functools import cache, partial
+from typing import Any, TypeVar
+
+import attrs
+
+from constitution import DEFAULT, Effect, Level, Rule, assignments
+from constitution.policy import _rules_for
+from constitution.programs import table
+from constitution.programs.program import Does, Program
+from constitution.variables import VARIABLES, Variable
+from constitution.wrapper import Wrapper
+from constitution.wrappers import TABLE, WRAPPERS
+from tests.constitution.examples import Example, every_example, of_the_statute
+
+__all__ = ["Mutant", "all_mutants", "is_noticed"]
+
+R = TypeVar("R")
+Instead = tuple[str, str, R | None]
+"""What was done, of which kind it is, and the row that stands there now."""
+
+
+@attrs.frozen
+class Mutant:
+    """One change: what it is called, its kind, the names that an example must hold to meet it, and how to make it."""
+
+    name: str
+    kind: str
+    heads: frozenset[str]
+    made: Callable[[], AbstractContextManager[None]]
+
+
+def is_noticed(mutant: Mutant) -> bool:
+    """Tell whether an example fails while the change is in place."""
+    if not mutant.heads:
+        suspects = of_the_statute()
+    else:
+        suspects = tuple(dict.fromkeys(e for head in sorted(mutant.heads) for e in _by_word().get(head, ())))
+    with mutant.made():
+        return any(not example.holds() for example in suspects)
+
+
+@cache
+def _by_word() -> dict[str, list[Example]]:
+    index: dict[str, list[Example]] = {}
+    for example in every_example():
+        for word in set(re.findall(r"[\w.+-]+", example.command)):
+            index.setdefault(word, []).append(example)
+    return index
+
+
+def all_mutants() -> Iterator[Mutant]:
+    """Every change: of programs, of wrappers, of variables, of rules."""
+    for position, program in enumerate(table.PROGRAMS):
+        for what, kind, new in _programs_instead(program):
+            rows = _replaced(table.PROGRAMS, position, new)
+            yield Mutant(f"{program.names[0]}: {what}", kind, _heads(program.names), partial(_programs, rows))
+    for wrapper in TABLE:
+        for what, kind, instead in _wrappers_instead(wrapper):
+            made = partial(_wrappers, wrapper, instead)
+            yield Mutant(f"{wrapper.names[0]}: {what}", kind, _heads(wrapper.names), made)
+    for variable in VARIABLES:
+        for what, kind, other in _variables_instead(variable):
+            made = partial(_variables, variable, other)
+            yield Mutant(f"{variable.names[0]}: {what}", kind, frozenset(variable.names), made)
+    for position, rule in enumerate(DEFAULT.rules):
+        for what, kind, changed in _rules_instead(rule):
+            yield Mutant(
+                f"{rule.name}: {what}", kind, frozenset(), partial(_rules, _replaced(DEFAULT.rules, position, changed))
+            )
+
+
+def _heads(names: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(name.split()[0] for name in names)
+
+
+def _replaced(rows: tuple[R, ...], position: int, new: R | None) -> tuple[R, ...]:
+    return (*rows[:position], *([] if new is None else [new]), *rows[position + 1 :])
+
+
+# The changes
+
+
+def _changed(row: R, **changes: Any) -> R:
+    """A row with some parts changed; its other parts are given as the tables write them."""
+    parts: dict[str, Any] = {}
+    for part in attrs.fields(type(row)):  # type: ignore[arg-type]
+        value = getattr(row, part.name)
+        if part.name == "names":
+            value = (" " if isinstance(row, Variable) else "|").join(value)
+        elif isinstance(value, frozenset) or part.name in ("runs", "script"):
+            value = " ".join(sorted(value))
+        parts[part.name] = value
+    return type(row)(**{**parts, **changes})
+
+
+def _without(row: R, *fields: str) -> Iterator[tuple[str, str, R]]:
+    """A row with one of several options less, each in turn."""
+    for field in fields:
+        options = sorted(getattr(row, field))
+        for option in options:
+            fewer = " ".join(other for other in options if other != option) or "--no-such-option"
+            yield f"{field} without {option}", f"option of {field}", _changed(row, **{field: fewer})
+
+
+def _programs_instead(row: Program) -> Iterator[Instead[Program]]:
+    if row.does or row.runs:
+        yield "no row", "row", None
+    for index, does in enumerate(row.does):
+        for what, kind, new in _does_instead(does):
+            changed = _changed(row, does=_replaced(row.does, index, new))
+            yield f"{does.effect.name} {does.to or 'at all'} {what}", kind, changed
+    yield from _without(row, "takes", "unless", "runs")
+
+
+def _does_instead(does: Does) -> Iterator[Instead[Does]]:
+    yield "taken away", "effect taken away", None
+    yield "changed", "effect changed", _changed(does, effect=_another(does.effect))
+    for field in ("words", "also", "values", "texts"):
+        if getattr(does, field):
+            yield f"with any {field}", "condition taken away", _changed(does, **{field: ""})
+    yield from _without(does, "given", "unless", "besides")
+
+
+def _another(effect: Effect) -> Effect:
+    return Effect.LIST if effect is not Effect.LIST else Effect.KILL
+
+
+def _wrappers_instead(row: Wrapper) -> Iterator[Instead[Wrapper]]:
+    yield "no row", "row", None
+    for flag in ("joins", "assignments", "by_shell", "instead", "dashes", "loose", "scripts", "inside", "skip"):
+        if getattr(row, flag):
+            yield f"not {flag}", "flag", _changed(row, **{flag: 0})
+    if row.effect is not None:
+        yield "no effect", "effect taken away", _changed(row, effect=None)
+    yield from _without(row, "takes", "script", "looks", "only")
+
+
+def _variables_instead(row: Variable) -> Iterator[Instead[Variable]]:
+    yield "no row", "row", None
+    if row.values:
+        yield "with any value", "condition taken away", _changed(row, values="")
+
+
+def _rules_instead(rule: Rule) -> Iterator[Instead[Rule]]:
+    yield "no rule", "row", None
+    for level in Level:
+        if level not in (rule.level, Level.allow):
+            yield f"level {level}", "level changed", attrs.evolve(rule, level=level)
+    for effect in rule.effects if len(rule.effects) > 1 else ():
+        fewer = tuple(other for other in rule.effects if other is not effect)
+        yield f"effects without {effect.name}", "one of effects", attrs.evolve(rule, effects=fewer)
+    for zone in rule.zones if len(rule.zones) > 1 else ():
+        zones = tuple(other for other in rule.zones if other is not zone)
+        yield f"zones without {zone.name}", "one of zones", attrs.evolve(rule, zones=zones)
+
+
+# Making them
+
+
+@contextmanager
+def _programs(rows: tuple[Program, ...]) -> Iterator[None]:
+    before = table.PROGRAMS
+    table.PROGRAMS = rows
+    _forget()
+    try:
+        yield
+    finally:
+        table.PROGRAMS = before
+        _forget()
+
+
+def _forget() -> None:
+    for remembered in (table._index, table._with_subcommands, table._known_names):
+        remembered.cache_clear()
+
+
+@contextmanager
+def _wrappers(old: Wrapper, new: Wrapper | None) -> Iterator[None]:
+    before = dict(WRAPPERS)
+    for name in [name for name, row in before.items() if row is old]:
+        del WRAPPERS[name]
+        WRAPPERS.update({name: new} if new is not None else {})
+    try:
+        yield
+    finally:
+        WRAPPERS.update(before)
+
+
+@contextmanager
+def _variables(old: Variable, new: Variable | None) -> Iterator[None]:
+    before = dict(assignments.ROWS)
+    for name in old.names:
+        del assignments.ROWS[name]
+        assignments.ROWS.update({name: new} if new is not None else {})
+    try:
+        yield
+    finally:
+        assignments.ROWS.update(before)
+
+
+@contextmanager
+def _rules(rules: tuple[Rule, ...]) -> Iterator[None]:
+    before = DEFAULT.rules
+    object.__setattr__(DEFAULT, "rules", rules)
+    _rules_for.cache_clear()
+    try:
+        yield
+    finally:
+        object.__setattr__(DEFAULT, "rules", before)
+        _rules_for.cache_clear()
+
+
+def main() -> None:
+    """Try every change; print what nothing notices, and by kind how much is noticed."""
+    tried, noticed = dict[str, int](), dict[str, int]()
+    for mutant in all_mutants():
+        tried[mutant.kind] = tried.get(mutant.kind, 0) + 1
+        if is_noticed(mutant):
+            noticed[mutant.kind] = noticed.get(mutant.kind, 0) + 1
+        else:
+            print(f"nothing notices: {mutant.kind}: {mutant.name}")
+    for kind, count in sorted(tried.items()):
+        print(f"{kind:24} {noticed.get(kind, 0):5} of {count:5}")
+    print(f"{'all':24} {sum(noticed.values()):5} of {sum(tried.values()):5}")
+
+
+if __name__ == "__main__":
+    main()
