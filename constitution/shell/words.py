@@ -335,8 +335,10 @@ def _range(inner: str) -> list[str]:
 
 def _hidden(text: str) -> str:
     """Hide the characters of quoted text that braces would see."""
-    return text.translate({ord("{"): "\ue001", ord("}"): "\ue002", ord(","): "\ue003", ord("."): "\ue004"})
+    return text.translate(
+        {ord("{"): "\ue001", ord("}"): "\ue002", ord(","): "\ue003", ord("."): "\ue004", ord("$"): "\ue005"}
+    )
 
 
 def _shown(text: str) -> str:
-    return text.translate({0xE001: "{", 0xE002: "}", 0xE003: ",", 0xE004: "."})
+    return text.translate({0xE001: "{", 0xE002: "}", 0xE003: ",", 0xE004: ".", 0xE005: "$"})

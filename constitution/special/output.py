@@ -154,13 +154,24 @@ def _names(name: str, argv: list[str], stdin: Flow) -> Flow:
     if name in ("grep", "egrep", "head", "tail", "sort", "uniq", "tac") and stdin.origin is Origin.PROCESSES:
         return _narrowed(argv, stdin) if "grep" in name else stdin
     if name in ("grep", "egrep", "head", "tail", "sort", "uniq", "tac") and stdin.origin is Origin.NAMES:
-        return stdin
+        return _some(name, argv, stdin)
     if name in NAMES_FILES and (
         name not in ("grep", "egrep", "rg") or any(word[:1] == "-" and "l" in word for word in argv[1:])
     ):
         roots = _operands(argv)[1 if name in ("grep", "egrep", "rg", "fd", "fdfind") else 0 :]
+        if name == "ls" and not roots:
+            hidden = any(re.match("-[^-]*[aA]", word) for word in argv[1:])
+            return Flow(Origin.NAMES, names=(".",) if hidden else ("./*",))
         return Flow(Origin.NAMES, names=tuple(f"{root}/{FOUND}" for root in roots or ["."]))
     return ANYTHING
+
+
+def _some(name: str, argv: list[str], stdin: Flow) -> Flow:
+    """Return the names that are left; of all that there are, some are left unless `grep -v` only leaves out."""
+    leaves_most = name in ("sort", "uniq", "tac") or any(re.match("-[a-zA-Z]*v|--invert", word) for word in argv[1:])
+    if leaves_most or stdin.names not in ((".",), ("./*",)):
+        return stdin
+    return Flow(Origin.NAMES, names=(f"./{FOUND}",))
 
 
 def _narrowed(argv: list[str], stdin: Flow) -> Flow:

@@ -65,7 +65,14 @@ DESTRUCTION = (
         Effect.DELETE_TREE,
         (Zone.WORKSPACE_ROOT,),
         deny,
-        match=("rm -rf .", "rm -rf /ws", "find . -delete", "cd .. && rm -rf ws", "rsync -a --delete /tmp/empty/ ./"),
+        match=(
+            "ls -A | xargs rm -rf",
+            "rm -rf .",
+            "rm -rf /ws",
+            "find . -delete",
+            "cd .. && rm -rf ws",
+            "rsync -a --delete /tmp/empty/ ./",
+        ),
         near_miss=("rm -rf dist", "find . -name '*.pyc' -delete", "ls .", "rsync -a --delete a/ b/"),
     ),
     Rule(
@@ -75,7 +82,14 @@ DESTRUCTION = (
         (Zone.WORKSPACE_ROOT, Zone.WORKSPACE_CONTENT, Zone.SCRATCH_ROOT),
         ask,
         match=("rm -rf *", "rm -rf ./*", "rm -rf /tmp/*", "rmdir ."),
-        near_miss=("rm -rf dist/*", "rm *.pyc", "find . -name '*.pyc' -delete", "ls *", "rm -rf /ws/build"),
+        near_miss=(
+            "ls | grep tmp | xargs rm",
+            "rm -rf dist/*",
+            "rm *.pyc",
+            "find . -name '*.pyc' -delete",
+            "ls *",
+            "rm -rf /ws/build",
+        ),
     ),
     Rule(
         "delete_all_history",

@@ -3,7 +3,7 @@
 import pytest
 
 from constitution import Level
-from tests.constitution.corpora import CORPORA, commands, level
+from tests.constitution.corpora import CORPORA, HELD, commands, level
 
 
 def share(corpus: str, label: str, wanted: Level) -> float:
@@ -33,3 +33,13 @@ def test_hardly_any_everyday_command_is_flagged(corpus: str) -> None:
     flagged = [command for command in commands(corpus, "allow") if level(command) is not Level.allow]
 
     assert len(flagged) <= 0.01 * len(commands(corpus, "allow")), flagged
+
+
+@pytest.mark.parametrize("corpus", HELD)
+def test_commands_that_nothing_was_mended_for_line_by_line_meet_the_bar_too(corpus: str) -> None:
+    flagged = [command for command in commands(corpus, "allow") if level(command) is not Level.allow]
+
+    assert share(corpus, "deny", Level.ask) >= 0.96
+    assert share(corpus, "deny", Level.deny) >= 0.85
+    assert share(corpus, "ask", Level.ask) >= 0.92
+    assert len(flagged) <= 0.03 * len(commands(corpus, "allow")), flagged
