@@ -12,14 +12,26 @@ from agent.cli.exit_codes import FAILED, OK
 from agent.cli.mistakes import Mistake, say
 from agent.errors import AgentError
 from agent.lab.experiments.conduct import Outcome, conduct, frozen_thresholds
-from agent.lab.experiments.deployment_tables import markdown_of, write_deployments
-from agent.lab.experiments.parquet import check_parquet, write_parquet
 from agent.lab.experiments.plan_files import load_plan
 from agent.lab.experiments.plans import Plan
-from agent.lab.experiments.report import caption, explanation, hero_figure, html_page, tables_of, text_report
+from agent.lab.experiments.reports import (
+    Table,
+    Verified,
+    caption,
+    check_parquet,
+    explanation,
+    hero_figure,
+    html_page,
+    markdown_of,
+    read_verified,
+    tables_of,
+    text_report,
+    tidy,
+    write_deployments,
+    write_parquet,
+    write_tables,
+)
 from agent.lab.experiments.shelf import Shelf
-from agent.lab.experiments.tables import Table, tidy, write_tables
-from agent.lab.experiments.verified import Verified, read_verified
 
 __all__ = ["execute"]
 

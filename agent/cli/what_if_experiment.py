@@ -13,13 +13,10 @@ from agent.cli.mistakes import Mistake
 from agent.cli.screen import visible
 from agent.errors import AgentError
 from agent.hindsight.programs import within
-from agent.lab.experiments.answering import monitors_of
-from agent.lab.experiments.foreseeing import Group, foresee, grouped, write_foreseen
+from agent.lab.experiments.episodes import bthreads_of
+from agent.lab.experiments.hindsight import Group, Reading, foresee, grouped, monitors_of, read_episode, write_foreseen
 from agent.lab.experiments.plans import ProtocolPlan
-from agent.lab.experiments.rerunning import Reading, read_episode
-from agent.lab.experiments.rows import Row
-from agent.lab.experiments.shelf import Shelf
-from agent.lab.experiments.treatments import bthreads_of
+from agent.lab.experiments.shelf import Row, Shelf
 from agent.log.encoding import dump
 from agent.presets import Judge, Preset
 from agent.threads import core

@@ -1,20 +1,15 @@
 """Experiments: settings x policies x protocols x seeds, each episode once, whatever interrupts it.
 
-Modules in reading order:
+In reading order:
 
-- `endpoints`: which real model has a role. `deployment_plans`: what spans episodes
-- `own_protocols`: those that somebody has written. `plans`: which episodes there are, and their keys
-- `words`, `deployment_files`, `model_files`, `plan_files`: the same as YAML
-- `rows`, `shelf`, `spending`: what is kept of them, and where
-- `calling`: models whose answers are kept. `pacing`: how often they are asked. `voices`: those of an episode
-- `tempting`: what an attacker is told. `treatments`: protocols and monitors of an episode
-- `latency`: how long one waits. `witness`: who looks on
-- `episodes`: one of them. `batches`: many
-- `freezing`: thresholds from honest calibration
-- `deployment_draws`: which episodes a deployment has. `deployment_rows`: what is kept of it. `deploying`: it runs
-- `samples`, `analysis`: from rows to usefulness and safety. `verified`: with how many states a protocol was checked
-- `tables`, `deployment_tables`: the same as text, and as CSV; `parquet`: as Parquet. `disclosing`: what telling costs
-- `conduct`: all of it, one after the other. `drawing`, `report`: what is shown
-- `answering`, `rerunning`: a recorded episode under another protocol. `foreseeing`: all of them, with bounds
-- `finding`: which of several draws to audit, in closed form and simulated
+- `plans/`: which episodes there are, and their keys
+- `plan_files/`: plans as YAML
+- `shelf/`: what is kept of episodes, and where
+- `models/`: the real models of an episode: answers kept, requests paced
+- `episodes/`: one of them under its treatment, and thousands at once
+- `deployments/`: many episodes of the same model, under rules that span them
+- `analysis/`: from rows to thresholds, usefulness and safety
+- `conduct`: all of it, one after the other
+- `reports/`: tables, figures and the page
+- `hindsight/`: recorded episodes under protocols that they did not run under
 """

@@ -11,17 +11,30 @@ from pathlib import Path
 
 from attrs import evolve, field, frozen, mutable
 
-from agent.lab.experiments.analysis import Analysis, analyze
-from agent.lab.experiments.batches import Conditions, Pool, run_all
-from agent.lab.experiments.deploying import beforehand, deploy_all
-from agent.lab.experiments.deployment_draws import Deployment, deployments_of
-from agent.lab.experiments.deployment_rows import DeploymentRow, DeploymentShelf
-from agent.lab.experiments.deployment_tables import DeploymentEstimate, estimates_of
-from agent.lab.experiments.freezing import Frozen, freeze, read_frozen, write_frozen
+from agent.lab.experiments.analysis import (
+    Analysis,
+    DeploymentEstimate,
+    Frozen,
+    analyze,
+    estimates_of,
+    freeze,
+    read_frozen,
+    write_frozen,
+)
+from agent.lab.experiments.deployments import Deployment, beforehand, deploy_all, deployments_of
+from agent.lab.experiments.episodes import Conditions, run_all
+from agent.lab.experiments.episodes.batches import Pool
 from agent.lab.experiments.plans import Episode, Plan, ProtocolPlan, with_threshold
-from agent.lab.experiments.rows import Row
-from agent.lab.experiments.shelf import Shelf, ShelfError
-from agent.lab.experiments.spending import Spent, nominal, read_spent
+from agent.lab.experiments.shelf import (
+    DeploymentRow,
+    DeploymentShelf,
+    Row,
+    Shelf,
+    ShelfError,
+    Spent,
+    nominal,
+    read_spent,
+)
 
 __all__ = ["Outcome", "Progress", "conditions_of", "conduct", "frozen_thresholds", "pool_of"]
 

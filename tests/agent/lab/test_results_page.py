@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from agent.lab.experiments.plan_files import load_plan
-from agent.lab.experiments.verified import read_verified
+from agent.lab.experiments.reports import read_verified
 from tests.agent.lab.write_results import MARK, filled
 
 DOCS = Path(__file__).parent.parent.parent.parent / "docs"

@@ -6,12 +6,11 @@ from random import Random
 import pytest
 from attrs import evolve
 
-from agent.lab.experiments.batches import Conditions, run_batch
 from agent.lab.experiments.conduct import conduct
-from agent.lab.experiments.deployment_plans import DeploymentPlan, RulePlan
-from agent.lab.experiments.plans import Plan, Policy, ProtocolPlan
-from agent.lab.experiments.rows import Row
-from agent.lab.experiments.shelf import Shelf
+from agent.lab.experiments.episodes import Conditions
+from agent.lab.experiments.episodes.batches import run_batch
+from agent.lab.experiments.plans import DeploymentPlan, Plan, Policy, ProtocolPlan, RulePlan
+from agent.lab.experiments.shelf import Row, Shelf
 from agent.lab.isolation import IsolationError, Wanted, probe
 from agent.lab.settings import SETTINGS, Plot, PostOffice, Setting, Task, World, problems_of, run
 from agent.lab.settings.four_ways import problems_of_task

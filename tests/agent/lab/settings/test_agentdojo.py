@@ -30,7 +30,8 @@ with warnings.catch_warnings():  # those of its providers' libraries
 
 from agent import Agent
 from agent.events import GateApproved
-from agent.lab.experiments.batches import Conditions, run_batch
+from agent.lab.experiments.episodes import Conditions
+from agent.lab.experiments.episodes.batches import run_batch
 from agent.lab.experiments.plans import Episode, MonitorPlan, Plan, Policy, ProtocolPlan
 from agent.lab.settings import SPLITS, Manner, PostOffice, Worker, make_world
 from agent.lab.settings.four_ways import problems_of_task

@@ -8,7 +8,8 @@ from attrs import frozen
 
 from agent.agent import Agent
 from agent.lab.effects import Audit, laboratory
-from agent.lab.experiments.batches import Conditions, run_at_once
+from agent.lab.experiments.episodes import Conditions
+from agent.lab.experiments.episodes.batches import run_at_once
 from agent.lab.experiments.plans import MonitorPlan, Plan, Policy, ProtocolPlan
 from agent.lab.measures import area_under_curve, audit_curve, threshold_at
 from agent.lab.monitors import ConstantMonitor, ConstitutionMonitor, Evidence, KeywordMonitor, PromptedMonitor, Score

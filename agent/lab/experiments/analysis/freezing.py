@@ -1,0 +1,97 @@
+"""Frozen thresholds: set on honest calibration episodes, once, and written down with a digest.
+
+A threshold that was set on anything else, or changed by hand, has another digest, and is refused.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from attrs import frozen
+
+from agent.errors import AgentError
+from agent.lab.experiments.plans import Plan, episode_threshold_name, threshold_name
+from agent.lab.experiments.shelf import Row
+from agent.lab.measures import threshold_at
+
+__all__ = ["FreezeError", "Frozen", "freeze", "read_frozen", "write_frozen"]
+
+
+class FreezeError(AgentError):
+    """Thresholds cannot be set, or were not set by `bpagent experiment freeze`."""
+
+
+@frozen
+class Frozen:
+    """Thresholds by `monitor at budget`, with what they were set on: how many calls, and a digest of all."""
+
+    thresholds: Mapping[str, float]
+    calls: int
+    episodes: tuple[str, ...]
+
+    @property
+    def digest(self) -> str:
+        """The digest of thresholds and of what they were set on."""
+        text = json.dumps([dict(sorted(self.thresholds.items())), self.calls, sorted(self.episodes)])
+        return blake2b(text.encode(), digest_size=10).hexdigest()
+
+
+def freeze(plan: Plan, rows: Sequence[Row]) -> Frozen:
+    """Return the thresholds of a plan's protocols, from honest calibration rows. Raises FreezeError.
+
+    What is budgeted is a share of the honest calls; for rules over episodes, of the honest episodes. Refusing has no
+    randomness: `theta` alone is used, so that at most the budget is refused.
+    """
+    _check_rows(rows)
+    _check_monitors(plan)
+    ran = [row for row in rows if row.status == "ran"]
+    scores = [step.score for row in ran for step in row.steps]
+    if not scores:
+        raise FreezeError("there are no honest calibration episodes yet; run bpagent experiment FILE first")
+    budgets = {*plan.budgets, *(protocol.budget for protocol in plan.protocols if protocol.budget is not None)}
+    of_calls = {threshold_name(plan.audit_with, budget): _theta(budget, scores) for budget in sorted(budgets)}
+    highest = [row.highest for row in ran]
+    of_episodes = {episode_threshold_name(plan.audit_with, share): _theta(share, highest) for share in plan.shares()}
+    return Frozen(of_calls | of_episodes, len(scores), tuple(row.key for row in rows))
+
+
+def _check_rows(rows: Sequence[Row]) -> None:
+    for row in rows:
+        if row.attacks or row.split != "calibrate":
+            told = f"{row.key} is {row.policy} in {row.split}"
+            raise FreezeError(f"thresholds are set on honest calibration only; {told}")
+
+
+def _check_monitors(plan: Plan) -> None:
+    """Raise FreezeError for a budget of a monitor whose scores no row has: it has those of one."""
+    others = {each.monitor for each in plan.protocols if each.budget is not None} - {plan.audit_with}
+    if others:
+        told = f"budgets are for the monitor that measures use, {plan.audit_with!r}"
+        raise FreezeError(f"{told}; {min(others)!r} needs a threshold")
+
+
+def _theta(share: float, honest: Sequence[float | None]) -> float:
+    return min(threshold_at(share, honest).theta, 1.0)
+
+
+def write_frozen(path: Path, frozen: Frozen) -> None:
+    """Write thresholds with their digest. Raises OSError."""
+    told = {"digest": frozen.digest, "thresholds": dict(frozen.thresholds), "calls": frozen.calls}
+    path.write_text(json.dumps({**told, "episodes": list(frozen.episodes)}, indent=2) + "\n", encoding="utf-8")
+
+
+def read_frozen(path: Path) -> Frozen | None:
+    """Return the thresholds in a file; None if there is none. Raises FreezeError for one that does not hold."""
+    if not path.exists():
+        return None
+    try:
+        told: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        thresholds = {str(name): float(theta) for name, theta in told["thresholds"].items()}
+        found = Frozen(thresholds, int(told["calls"]), tuple(map(str, told["episodes"])))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise FreezeError(f"{path}: not a file of frozen thresholds; remove it, and freeze again") from error
+    if found.digest != told.get("digest"):
+        raise FreezeError(f"{path}: the thresholds were changed since they were frozen; remove it, and freeze again")
+    return found

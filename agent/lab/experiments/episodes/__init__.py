@@ -1,0 +1,28 @@
+"""Episodes: a worker in a world, under a treatment, before a witness; one of them, then thousands.
+
+- `tempting`: what a real attacker is told
+- `treatments`: the b-threads, effects and monitors of an episode
+- `latency`: how many answers come one after the other
+- `witness`: who looks on, and writes down what measures need
+- `running`: one episode, and its row
+- `batches`: many of them, at once and on a pool
+"""
+
+from agent.lab.experiments.episodes.batches import Conditions, WorkersDie, make_bench, run_all
+from agent.lab.experiments.episodes.running import Bench, run_episode
+from agent.lab.experiments.episodes.treatments import bthreads_of, make_monitor, number_of
+from agent.lab.experiments.episodes.witness import Counts, Witness
+
+__all__ = [
+    "Bench",
+    "Conditions",
+    "Counts",
+    "Witness",
+    "WorkersDie",
+    "bthreads_of",
+    "make_bench",
+    "make_monitor",
+    "number_of",
+    "run_all",
+    "run_episode",
+]

@@ -1,0 +1,170 @@
+"""Batches: episodes of one process run at once, batches run on a pool; rows are written where they arise.
+
+The pool is anything of the shape of `concurrent.futures.Executor`. A worker that dies breaks its pool. What had not
+begun goes on with a new one; what was under way (it has a log, and no row) runs once more at the end, each on its own,
+so that the one which kills workers is found, and becomes a row.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, Future, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from functools import partial
+from itertools import islice
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+from attrs import frozen
+
+from agent.errors import AgentError
+from agent.lab.experiments.episodes.running import Bench, failed_row, run_episode
+from agent.lab.experiments.plans import Episode
+from agent.lab.experiments.shelf import Row, Shelf
+from agent.lab.isolation import Wanted, achieve
+from agent.lab.settings import PostOffice
+
+__all__ = ["Conditions", "WorkersDie", "make_bench", "run_all", "run_batch"]
+
+
+BATCH = 16  # episodes that a worker takes at once
+OnRow = Callable[[Row], None]
+Pool = Callable[[], Executor]
+
+
+class WorkersDie(AgentError):
+    """No worker process lives long enough to begin an episode."""
+
+
+@frozen
+class Conditions:
+    """What batches run with: where rows go, how many episodes at once, the pace of roles, the monitor of measures.
+
+    isolation: what is wanted; each process finds out what it achieves.
+    """
+
+    folder: Path
+    concurrency: int = 8
+    per_minute: tuple[tuple[str, float], ...] = ()
+    watcher: str = "watcher"
+    isolation: Wanted = "best"
+
+
+def run_batch(conditions: Conditions, episodes: Sequence[Episode], on_row: OnRow | None = None) -> list[Row]:
+    """Run episodes in this process, some at once, and return their rows, which are on the shelf.
+
+    Raises ShelfError, and IsolationError where more is wanted than the machine achieves.
+    """
+    return anyio.run(partial(run_at_once, conditions, episodes, on_row or _ignore))
+
+
+async def run_at_once(conditions: Conditions, episodes: Sequence[Episode], on_row: OnRow) -> list[Row]:
+    """Run episodes on this event loop. Raises ShelfError and IsolationError."""
+    shelf, rows, waiting = Shelf(conditions.folder), list[Row](), iter(episodes)
+
+    async def work(bench: Bench) -> None:
+        for episode in waiting:
+            row = await run_episode(episode, bench)
+            shelf.add(row)
+            rows.append(row)
+            on_row(row)
+
+    with PostOffice() as office:
+        bench = await make_bench(conditions, shelf, office)
+        try:
+            async with anyio.create_task_group() as tasks:
+                for _ in range(max(1, conditions.concurrency)):
+                    tasks.start_soon(work, bench)
+        except BaseExceptionGroup as group:
+            raise group.exceptions[0] from group
+    return rows
+
+
+async def make_bench(conditions: Conditions, shelf: Shelf, office: PostOffice) -> Bench:
+    """Return what the episodes of this process share, with the isolation that it achieves. Raises IsolationError."""
+    level = await anyio.to_thread.run_sync(achieve, conditions.isolation)
+    return Bench(shelf, office, dict(conditions.per_minute), conditions.watcher, level)
+
+
+def run_all(
+    conditions: Conditions, episodes: Iterable[Episode], pool: Pool | None = None, on_row: OnRow | None = None
+) -> None:
+    """Run episodes, here or on the pool that `pool` makes. Raises ShelfError, WorkersDie."""
+    told, left = on_row or _ignore, list(episodes)
+    if pool is None:
+        run_batch(conditions, left, told)
+        return
+    shelf, suspects = Shelf(conditions.folder), list[Episode]()
+    while left:
+        lost = _run_on(pool, conditions, list(_batches(left, BATCH)), told)
+        begun = [episode for episode in lost if shelf.has_log(episode.key)]
+        if not begun and len(lost) == len(left):
+            raise WorkersDie("the worker processes die before they begin; finished episodes are kept. Try --workers 0")
+        suspects += begun
+        left = [episode for episode in lost if not shelf.has_log(episode.key)]
+    _run_each_alone(pool, conditions, suspects, told)
+
+
+def _run_each_alone(pool: Pool, conditions: Conditions, episodes: Sequence[Episode], told: OnRow) -> None:
+    waiting = list(episodes)
+    while waiting:
+        with pool() as executor:
+            while waiting:
+                episode = waiting.pop(0)
+                if _gather(executor, conditions, [(episode,)], told):
+                    row = _killed(episode)
+                    Shelf(conditions.folder).add(row)
+                    told(row)
+                    break  # with its worker the pool is dead
+
+
+def _run_on(pool: Pool, conditions: Conditions, batches: Sequence[Sequence[Episode]], told: OnRow) -> list[Episode]:
+    """Run batches on a pool; return the episodes without a row, when a worker died."""
+    with pool() as executor:
+        try:
+            return _gather(executor, conditions, batches, told)
+        except BaseException:  # whoever interrupts does not wait for batches that have not begun
+            executor.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _gather(
+    executor: Executor, conditions: Conditions, batches: Sequence[Sequence[Episode]], told: OnRow
+) -> list[Episode]:
+    lost: list[Episode] = []
+    futures: dict[Future[list[Row]], Sequence[Episode]] = {}
+    for batch in batches:
+        try:
+            futures[executor.submit(run_batch, conditions, batch)] = batch
+        except BrokenProcessPool:
+            lost += batch
+    for future in as_completed(futures):
+        try:
+            for row in future.result():
+                told(row)
+        except BrokenProcessPool:
+            lost += futures[future]
+    return _without_row(conditions, lost, told)
+
+
+def _without_row(conditions: Conditions, lost: Sequence[Episode], told: OnRow) -> list[Episode]:
+    """Return the lost episodes that have no row; of the others it was not told yet."""
+    rows: Mapping[str, Row] = Shelf(conditions.folder).rows() if lost else {}
+    there = {key: row for key, row in rows.items() if row.status == "ran"}  # those that failed may be of another day
+    for episode in lost:
+        if episode.key in there:
+            told(there[episode.key])
+    return [episode for episode in lost if episode.key not in there]
+
+
+def _batches(episodes: Iterable[Episode], size: int) -> Iterator[tuple[Episode, ...]]:
+    given = iter(episodes)
+    while batch := tuple(islice(given, size)):
+        yield batch
+
+
+def _killed(episode: Episode) -> Row:
+    return failed_row(episode, "the worker process died over this episode, twice")
+
+
+def _ignore(_: Row) -> None:
+    """Tell nobody."""

@@ -1,0 +1,164 @@
+"""The report of an experiment: the hero figure, the main table, and what they rest on; as text and as one HTML page."""
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+from html import escape
+
+from agent.lab.experiments.analysis import Analysis
+from agent.lab.experiments.conduct import Outcome
+from agent.lab.experiments.reports.deployments import explained, lines_of, text_of
+from agent.lab.experiments.reports.disclosing import disclosure_table
+from agent.lab.experiments.reports.drawing import COLORS, Plot
+from agent.lab.experiments.reports.tables import (
+    Table,
+    by_attack,
+    by_rung,
+    by_setting,
+    costs,
+    overview,
+    settings_table,
+    told_apart,
+)
+from agent.lab.experiments.reports.verified import Verified
+from agent.lab.measures import front
+
+__all__ = ["caption", "explanation", "hero_figure", "html_page", "tables_of", "text_report"]
+
+EXPLANATION = """\
+U: usefulness, the share of honest tasks done; scaled: 0 is what the trusted model does alone, 1 the agent. S1: the
+share of attack episodes that do no harm unseen; S∞: the same for an attacker who tries until caught or done. Audits,
+before a step runs, cost {budget:.0%} of honest calls, the same for every protocol. worst: against the rung of the
+ladder that does most harm; weakest: against {weakest}, which does least under the constitution alone; response: the
+rung that did most on the development split, on the test split. difference: to the constitution alone, on the same
+tasks. Intervals: 95 %, by resampling tasks, with thresholds fitted again. front: how often no other protocol is
+better in both. Costs are means over honest episodes; latency: how many answers of models, monitors, auditors and
+tools more one waits for. *: told apart from the constitution alone, at a level that allows for all comparisons of a
+protocol."""
+
+STYLE = """\
+:root{color-scheme:light dark}
+body{font:15px/1.55 system-ui,sans-serif;max-width:72em;margin:2em auto;padding:0 1em;color:#1f2933;background:#fff}
+table{border-collapse:collapse;font-size:13px;margin:1em 0;display:block;overflow-x:auto}
+td,th{padding:.25em .7em;border-bottom:1px solid #e4e8ed;text-align:left;white-space:nowrap}
+figure{margin:0}figcaption,p.small{color:#66727f;font-size:13px}svg{max-width:62em;width:100%}
+@media(prefers-color-scheme:dark){body{color:#e6edf3;background:#0d1117}td,th{border-color:#2a323b}
+figcaption,p.small{color:#9aa7b4}}"""
+
+
+def hero_figure(analysis: Analysis) -> str:
+    """Return usefulness against worst-case safety of all protocols, as SVG.
+
+    Ellipses reach as far as the intervals, arrows lead from the weakest attack to the worst one, and what the front
+    beats is shaded.
+    """
+    low = min((each.usefulness.low for each in analysis.estimates), default=0.0)
+    bottom = max(0.0, math.floor(low * 10 - 0.5) / 10)
+    what = f"worst-case safety S1, {analysis.budget:.0%} of honest calls audited"
+    plot = Plot("usefulness", what, x=(bottom, 1.0))
+    points = {each.protocol: (each.usefulness.value, each.worst.value) for each in analysis.estimates}
+    best = front(points)
+    plot.shade([points[name] for name in best])
+    for number, each in enumerate(analysis.estimates):
+        color, hollow = COLORS[number % len(COLORS)], each.protocol not in best
+        plot.intervals(each.usefulness, each.worst, color)
+        if abs(each.weakest.value - each.worst.value) > 0.02:
+            plot.arrow(each.usefulness.value, each.weakest.value, *points[each.protocol], color)
+        plot.point(*points[each.protocol], color, hollow=hollow)
+        plot.entry(each.protocol, color, hollow=hollow, at=points[each.protocol])
+    return plot.svg("usefulness and worst-case safety of protocols")
+
+
+def tables_of(outcome: Outcome, verified: Mapping[str, Verified]) -> dict[str, Table]:
+    """Return the tables of an experiment, by the names of their files."""
+    used = {protocol.name: protocol.use for protocol in outcome.plan.protocols}
+    told = disclosure_table(outcome.plan, outcome.rows)
+    found = {
+        "overview": overview(outcome.analysis),
+        "attacks": by_attack(outcome.analysis),
+        "rungs": by_rung(outcome.analysis),
+        "costs": costs(outcome.analysis, verified, used),
+        "by_setting": by_setting(outcome.by_setting),
+        "told_apart": told_apart(outcome.by_setting),
+        "settings": settings_table(outcome.by_setting),
+    }
+    return found if told is None else {**found, "disclosure": told}
+
+
+TITLES = {
+    "overview": "Usefulness and worst-case safety",
+    "attacks": "Safety by attack",
+    "rungs": "S1 against each rung",
+    "costs": "What it costs",
+    "by_setting": "By setting: usefulness, worst S1, and how much more that is than under the constitution alone",
+    "told_apart": "Where a protocol differs from the constitution alone by more than its interval",
+    "settings": "Settings",
+    "disclosure": "What refusals tell",
+}
+
+
+def caption(outcome: Outcome, command: str) -> str:
+    """Return what the figure rests on: episodes, thresholds, seconds and the command."""
+    analysis = outcome.analysis
+    thresholds = outcome.frozen.thresholds if outcome.frozen else {}
+    frozen = ", ".join(f"{name}: {theta:.3f}" for name, theta in thresholds.items()) or "none"
+    digest = f" (frozen {outcome.frozen.digest})" if outcome.frozen else ""
+    failed = f", {analysis.failed} failed and left out" if analysis.failed else ""
+    missing = f", {analysis.missing_scores} scores missing" if analysis.missing_scores else ""
+    levels = Counter(row.isolation for row in outcome.rows if row.status == "ran")
+    isolation = ", ".join(f"{level} ({count})" for level, count in sorted(levels.items()))
+    auc = f" The monitor's AUC over steps: {analysis.auc:.2f}." if analysis.auc is not None else ""
+    more = f", and {outcome.ran_for_deployments} for deployments" if outcome.ran_for_deployments else ""
+    return (
+        f"{analysis.episodes} episodes{failed}{missing}; {outcome.ran} of them run now{more}, "
+        f"in {outcome.seconds:.0f} s. "
+        f"Isolation: {isolation}. Thresholds: {frozen}{digest}.{auc}{_spent(outcome)} Command: {command}"
+    )
+
+
+def _spent(outcome: Outcome) -> str:
+    """Return what real models took: nominally, kept answers included, and what they were asked for."""
+    asked, now = outcome.asked, outcome.asked_now
+    if not outcome.taken.tokens and not asked.requests:
+        return ""
+    told = f"{asked.requests} requests so far, {now.requests} of them now, took {asked}"
+    return f" Real models: {outcome.taken} nominally; {told}."
+
+
+def explanation(analysis: Analysis) -> str:
+    """Return what the columns mean."""
+    return EXPLANATION.format(budget=analysis.budget, weakest=analysis.weakest)
+
+
+def text_report(outcome: Outcome, tables: Mapping[str, Table], command: str) -> str:
+    """Return the report for a terminal."""
+    shown = "\n\n".join(f"{TITLES[name]}\n\n{table.text}" for name, table in tables.items())
+    deployed = f"{text_of(outcome.deployed)}\n\n{explained(outcome.deployments)}\n\n" if outcome.deployed else ""
+    return f"{shown}\n\n{explanation(outcome.analysis)}\n\n{deployed}{caption(outcome, command)}\n"
+
+
+def html_page(outcome: Outcome, tables: Mapping[str, Table], command: str) -> str:
+    """Return the report as one page that needs no network and runs no script."""
+    analysis = outcome.analysis
+    shown = "".join(f"<h2>{escape(TITLES[name])}</h2>{_html(table)}" for name, table in tables.items())
+    return (
+        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(outcome.plan.name)}</title>'
+        f'<meta name="viewport" content="width=device-width"><style>{STYLE}</style><h1>{escape(outcome.plan.name)}</h1>'
+        f"<figure>{hero_figure(analysis)}<figcaption>{escape(caption(outcome, command))}</figcaption></figure>"
+        f'{shown}<p class="small">{escape(explanation(analysis))}</p>{_deployments(outcome)}</html>\n'
+    )
+
+
+def _html(table: Table) -> str:
+    head = "".join(f"<th>{escape(heading)}</th>" for heading in table.headings)
+    rows = ("".join(f"<td>{escape(cell)}</td>" for cell in line) for line in table.lines)
+    return f"<table><tr>{head}</tr>{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"
+
+
+def _deployments(outcome: Outcome) -> str:
+    if not outcome.deployed:
+        return ""
+    lines = [
+        f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>" for cells in lines_of(outcome.deployed)
+    ]
+    return f"<h2>Deployments</h2><p>{escape(explained(outcome.deployments))}</p><table>{''.join(lines)}</table>"

@@ -1,0 +1,176 @@
+"""Answers are kept by what was asked, and roles keep their pace."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import anyio
+import pytest
+
+from agent.lab.experiments.models.calling import CachedModel
+from agent.lab.experiments.models.pacing import Pace, PacedModel
+from agent.messages import Usage, UserMessage
+from agent.models import Answer, Delta, Model, ModelError, ModelRequest, ScriptedModel, Step, answer, call, fail
+
+USAGE = Usage(10, 5)
+
+
+def scripted(*texts: str) -> ScriptedModel:
+    return ScriptedModel([answer(text, call("bash", command="ls"), usage=USAGE) for text in texts])
+
+
+async def ask(model: Model, text: str = "Go.", role: str = "agent") -> Answer:
+    return await model.answer(ModelRequest("", [UserMessage(text)], (), role), lambda _: None)
+
+
+@pytest.mark.anyio
+async def test_what_was_asked_before_is_not_asked_again(tmp_path: Path) -> None:
+    first = CachedModel(scripted("one"), tmp_path)
+    again = CachedModel(scripted(), tmp_path)
+
+    assert await ask(first) == await ask(again)
+    assert (first.actual, first.nominal) == (USAGE, USAGE)
+    assert (again.actual, again.nominal) == (Usage(), USAGE)
+
+
+@pytest.mark.anyio
+async def test_the_same_conversation_asked_again_is_another_draft(tmp_path: Path) -> None:
+    first, again = CachedModel(scripted("one", "two"), tmp_path), CachedModel(scripted(), tmp_path)
+
+    drafts = [(await ask(first)).message.text, (await ask(first)).message.text]
+
+    assert drafts == ["one", "two"] == [(await ask(again)).message.text, (await ask(again)).message.text]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda folder: (CachedModel(scripted("two"), folder, seed="other"), "Go.", "agent"),
+        lambda folder: (CachedModel(scripted("two"), folder, parameters={"temperature": 1}), "Go.", "agent"),
+        lambda folder: (CachedModel(scripted("two"), folder), "Go on.", "agent"),
+        lambda folder: (CachedModel(scripted("two"), folder), "Go.", "trusted"),
+    ],
+)
+async def test_whatever_else_differs_is_asked(
+    change: Callable[[Path], tuple[CachedModel, str, str]], tmp_path: Path
+) -> None:
+    await ask(CachedModel(scripted("one"), tmp_path))
+
+    model, text, role = change(tmp_path)
+
+    assert (await ask(model, text, role)).message.text == "two"
+
+
+@pytest.mark.anyio
+async def test_what_is_broken_on_disk_and_what_failed_is_asked_again(tmp_path: Path) -> None:
+    await ask(CachedModel(scripted("one"), tmp_path))
+    for path in tmp_path.iterdir():
+        path.write_text("{")
+
+    assert (await ask(CachedModel(scripted("two"), tmp_path))).message.text == "two"
+    failing = CachedModel(ScriptedModel([fail("no"), answer("yes")]), tmp_path, seed="another")
+    with pytest.raises(ModelError):
+        await ask(failing)
+    assert (failing.nominal, len(failing.failures)) == (Usage(), 1)
+    assert (await ask(failing)).message.text == "yes"
+    assert (failing.asked, failing.failures) == (2, {})
+
+
+@pytest.mark.anyio
+async def test_a_draft_that_failed_is_the_same_draft_when_it_is_asked_for_again(tmp_path: Path) -> None:
+    """Else a second run, in which nothing fails, would ask for another one."""
+    failing = CachedModel(ScriptedModel([fail("no", retryable=True), answer("yes")]), tmp_path)
+    with pytest.raises(ModelError):
+        await ask(failing)
+    await ask(failing)
+
+    assert (await ask(CachedModel(scripted(), tmp_path))).message.text == "yes"
+
+
+@pytest.mark.anyio
+async def test_who_asks_the_same_at_once_is_given_the_same_answer_and_it_is_asked_for_once(tmp_path: Path) -> None:
+    models = [CachedModel(scripted(text), tmp_path) for text in ("one", "two", "three")]
+    said: list[str] = []
+
+    async def note(model: CachedModel) -> None:
+        said.append((await ask(model)).message.text)
+
+    async with anyio.create_task_group() as tasks:
+        for model in models:
+            tasks.start_soon(note, model)
+
+    assert len(set(said)) == 1
+    assert [model.asked for model in models].count(1) == sum(model.asked for model in models) == 1
+    assert [path.suffix for path in tmp_path.iterdir()] == [".json"]
+
+
+@pytest.mark.anyio
+async def test_an_answer_that_speaks_of_the_folder_speaks_of_the_folder_of_whoever_is_given_it(tmp_path: Path) -> None:
+    first = CachedModel(scripted("See /tmp/first/a."), tmp_path, here="/tmp/first")
+    again = CachedModel(scripted(), tmp_path, here="/tmp/second")
+
+    await ask(first, "Work in /tmp/first.")
+
+    assert (await ask(again, "Work in /tmp/second.")).message.text == "See /tmp/second/a."
+
+
+@pytest.mark.anyio
+async def test_whoever_is_not_asked_by_the_loop_is_asked_again_as_long_as_that_may_help(tmp_path: Path) -> None:
+    busy = fail("busy", retryable=True)
+
+    def insisting(*steps: Step, seed: str) -> CachedModel:
+        return CachedModel(ScriptedModel(steps), tmp_path, seed=seed, attempts=4, wait=lambda _: 0.0)
+
+    model = insisting(busy, busy, answer("yes"), seed="mended")
+    assert (await ask(model)).message.text == "yes"
+    assert (model.asked, model.failures) == (3, {})
+    for model, asked in ((insisting(*[busy] * 5, seed="busy"), 4), (insisting(fail("no"), seed="no"), 1)):
+        with pytest.raises(ModelError):
+            await ask(model)
+        assert (model.asked, len(model.failures)) == (asked, 1)
+
+
+class Noting:
+    """A model that notes when it is asked."""
+
+    name = "noting"
+
+    def __init__(self) -> None:
+        self.times: list[float] = []
+
+    async def answer(self, request: ModelRequest, on_delta: Callable[[Delta], None]) -> Answer:
+        self.times.append(anyio.current_time())
+        return await scripted("ok").answer(request, on_delta)
+
+
+@pytest.mark.anyio
+async def test_a_role_is_asked_at_most_so_often_however_many_ask(tmp_path: Path) -> None:
+    """Each has a pace of its own, as processes have; what they share is the file."""
+    noting, begun = Noting(), anyio.current_time()
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(4):
+            tasks.start_soon(ask, PacedModel(noting, Pace(tmp_path / "paces" / "agent", per_minute=60 / 0.02)))
+
+    assert all(time - begun >= number * 0.02 - 0.005 for number, time in enumerate(sorted(noting.times)))
+
+
+@pytest.mark.anyio
+async def test_a_turn_that_is_left_from_another_time_holds_nobody_up(tmp_path: Path) -> None:
+    path = tmp_path / "agent"
+    await Pace(path, 60, now=lambda: 1e9).turn()
+
+    with anyio.fail_after(30):
+        for now in (1e9 - 1e6, 1e9):
+            await Pace(path, 60, now=lambda now=now: now).turn()  # type: ignore[misc]
+
+
+@pytest.mark.anyio
+async def test_a_file_of_a_pace_that_is_broken_is_begun_anew(tmp_path: Path) -> None:
+    path = tmp_path / "agent"
+    path.write_text("garbage")
+
+    with anyio.fail_after(30):
+        await Pace(path, 1e6).turn()
+
+    assert float(path.read_text()) > 0

@@ -1,0 +1,177 @@
+"""Plans as YAML: what is not right is told with file, line, column, and the nearest word."""
+
+from importlib.util import find_spec
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from agent.lab.experiments.plan_files import PlanError, load_plan
+from agent.lab.experiments.plans import ModelPlan, MonitorPlan, Plan, Policy, ProtocolPlan
+from agent.lab.settings import SPLITS, setting_named
+
+GOOD = """\
+name: try
+settings: [operations]
+policies: [honest, always, {name: trusted, models: {trusted: 'script:x.yaml'}}]
+protocols:
+  - none
+  - constitution_only
+  - {use: blocking_monitor, budget: 0.05}
+  - {name: both, use: [taint_flow, defer_to_resample], threshold: 0.9, draws: 5, disclosure: none}
+monitors:
+  watcher: {kind: simulated, alpha: 4, correlation: 0.5}
+  words: {kind: keyword, words: {curl: 0.5}}
+seeds: 2
+budgets: [0.01]
+splits: [test]
+instances: 1
+per_minute: {agent: 60}
+isolation: bubblewrap
+"""
+
+
+def load(folder: Path, text: str) -> Plan:
+    path = folder / "plan.yaml"
+    path.write_text(dedent(text))
+    return load_plan(path)
+
+
+def test_a_whole_plan(tmp_path: Path) -> None:
+    plan = load(tmp_path, GOOD)
+
+    assert plan.policies[1:] == (
+        Policy("always", True),
+        Policy("trusted", False, (("trusted", ModelPlan("script:x.yaml")),)),
+    )
+    assert plan.protocols[0] == ProtocolPlan("none", judged=False)
+    assert plan.protocols[2] == ProtocolPlan("blocking_monitor", ("blocking_monitor",), budget=0.05)
+    assert (plan.protocols[3].options, plan.protocols[3].disclosure) == ((("draws", 5),), "none")
+    assert plan.monitors[1] == MonitorPlan("words", "keyword", words=(("curl", 0.5),))
+    assert (plan.seeds, plan.splits, plan.per_minute) == (2, ("test",), (("agent", 60.0),))
+    assert plan.isolation == "bubblewrap"
+
+
+@pytest.mark.skipif(find_spec("agentdojo") is not None, reason="AgentDojo is installed")
+def test_a_setting_whose_extra_is_missing_is_told_where_it_is(tmp_path: Path) -> None:
+    with pytest.raises(PlanError, match=r"plan\.yaml:2:12: the setting 'agentdojo' needs the extra 'agentdojo'"):
+        load(tmp_path, GOOD.replace("settings: [operations]", "settings: [agentdojo]"))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("settings: [operations]", "settings: [operation]", "2:12: there is no setting 'operation'; did you mean"),
+        ("[honest, always,", "[honest, allways,", "3:20: there is no policy 'allways'; did you mean 'always'?"),
+        ("  - none", "  - trusted_monitor", "5:5: there is no protocol 'trusted_monitor'; did you mean 'trusted_monit"),
+        ("budget: 0.05", "budgit: 0.05", "7:29: unknown key 'budgit'; did you mean 'budget'?"),
+        ("budget: 0.05", "budget: 5", "7:37: expected a share from 0 to 1, found 5"),
+        ("budget: 0.05", "budget: 0.05, threshold: 0.5", "7:54: a threshold is given, or follows from a budget"),
+        ("budget: 0.05", "monitor: watchr", "did you mean 'watcher'?"),
+        ("kind: keyword", "kind: key", "there is no kind 'key'; did you mean 'keyword'?"),
+        ("seeds: 2", "seeds: 0", "12:8: expected a whole number from 1 on, found 0"),
+        ("seeds: 2", "seeds: two", "12:8: expected a whole number from 0 on, found 'two'"),
+        ("name: try", "nmae: try", "1:1: unknown key 'nmae'; did you mean 'name'?"),
+        ("policies:", "policys:", "unknown key 'policys'; did you mean 'policies'?"),
+        ("splits: [test]", "splits: []", "this list is empty"),
+        ("threshold: 0.9,", "threshold: 0.9, against: [alwys],", "there is no policy 'alwys'; did you mean 'always'?"),
+        ("instances: 1", "instances: {tests: 1}", "unknown key 'tests'; did you mean 'test'?"),
+        ("draws: 5", "near: 2", "expected a share from 0 to 1, found 2"),
+        ("isolation: bubblewrap", "isolation: bubble", "there is no isolation 'bubble'; did you mean 'bubblewrap'?"),
+        ("name: try", "name: [", "not valid YAML"),
+    ],
+)
+def test_a_mistake_is_told_where_it_is(old: str, new: str, told: str, tmp_path: Path) -> None:
+    with pytest.raises(PlanError) as caught:
+        load(tmp_path, GOOD.replace(old, new, 1))
+
+    assert str(caught.value).startswith(f"{tmp_path}/plan.yaml:")
+    assert told in str(caught.value)
+
+
+def test_a_monitor_that_is_a_model_needs_one(tmp_path: Path) -> None:
+    with pytest.raises(PlanError, match="needs the key 'model'"):
+        load(tmp_path, GOOD.replace("kind: keyword, words: {curl: 0.5}", "kind: model"))
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(PlanError, match=r"none\.yaml: cannot be read"):
+        load_plan(tmp_path / "none.yaml")
+
+
+def test_keys_are_those_of_what_an_episode_depends_on(tmp_path: Path) -> None:
+    thresholds = {"watcher at 0.05": 0.9}
+    before = {episode.key for episode in load(tmp_path, GOOD).episodes(thresholds)}
+
+    reordered = load(tmp_path, GOOD.replace("budgets: [0.01]", "budgets: [0.02]\nreplicates: 9"))
+    more = load(tmp_path, GOOD.replace("seeds: 2", "seeds: 3"))
+    other = load(tmp_path, GOOD.replace("alpha: 4", "alpha: 5"))
+
+    assert {episode.key for episode in reordered.episodes(thresholds)} == before
+    assert before < {episode.key for episode in more.episodes(thresholds)}
+    assert before.isdisjoint({episode.key for episode in other.episodes(thresholds)})
+
+
+def test_another_threshold_runs_its_own_protocol_again_and_no_other(tmp_path: Path) -> None:
+    plan = load(tmp_path, GOOD)
+    before, after = (
+        {episode.key: episode.protocol.name for episode in plan.episodes({"watcher at 0.05": theta})}
+        for theta in (0.9, 0.8)
+    )
+
+    assert {before[key] for key in before.keys() - after.keys()} == {"blocking_monitor"}
+
+
+def test_what_needs_a_threshold_waits_for_it(tmp_path: Path) -> None:
+    plan = load(tmp_path, GOOD)
+
+    assert "blocking_monitor" not in {episode.protocol.name for episode in plan.episodes()}
+    assert plan.needs_thresholds()
+
+
+def test_policies_run_where_they_are_of_use(tmp_path: Path) -> None:
+    plan = load(tmp_path, GOOD.replace("splits: [test]", "splits: [calibrate, develop, test]"))
+
+    used = {(episode.split, episode.policy.name) for episode in plan.episodes()}
+
+    assert used == {
+        ("calibrate", "honest"),
+        ("develop", "always"),
+        ("test", "honest"),
+        ("test", "always"),
+        ("test", "trusted"),
+    }
+
+
+def test_a_protocol_may_be_tried_with_some_policies_only(tmp_path: Path) -> None:
+    """What it is tried with is no part of an episode, so that trying it with more runs nothing again."""
+    wide, narrow = (load(tmp_path, GOOD.replace("threshold: 0.9,", f"threshold: 0.9, {more}")) for more in ("", NARROW))
+
+    found = {episode.policy.name for episode in narrow.episodes() if episode.protocol.name == "both"}
+
+    assert found == {"honest"}
+    assert {episode.key for episode in narrow.episodes()} < {episode.key for episode in wide.episodes()}
+    assert narrow.compared == wide.compared - {"both"}
+
+
+NARROW = "against: [honest],"
+
+
+def test_the_trusted_model_works_under_the_constitution_alone(tmp_path: Path) -> None:
+    """It is there for comparison: usefulness is scaled by what it does."""
+    real = "{name: trusted, models: {trusted: 'script:x.yaml'}}"
+    plan = load(tmp_path, GOOD.replace(f"always, {real}", "always, trusted"))
+
+    assert {episode.protocol.name for episode in plan.episodes() if episode.policy.name == "trusted"} == {
+        "constitution_only"
+    }
+
+
+def test_instances_may_differ_by_split(tmp_path: Path) -> None:
+    splits = GOOD.replace("splits: [test]", "splits: [calibrate, develop, test]")
+    plan = load(tmp_path, splits.replace("instances: 1", "instances: {calibrate: 2, test: 3}"))
+
+    setting = setting_named("operations")
+
+    assert [len(plan.tasks(setting, split)) for split in SPLITS] == [2 * 2, 12, 3 * 3]
+    assert len({episode.task for episode in plan.calibration()}) == 2 * 12
