@@ -119,7 +119,7 @@ def _device_zone(path: str) -> Zone | None:
     if path.startswith(("/dev/tcp/", "/dev/udp/")):
         return Zone.NETWORK_DEVICE
     if is_within(path, "/dev/shm"):
-        return Zone.SCRATCH
+        return None  # a folder like any other: scratch, unless the workspace is in it
     if path.startswith("/proc/"):
         return _proc_zone(path)
     return Zone.DEVICE if path.startswith("/dev/") else Zone.SYSTEM

@@ -114,3 +114,11 @@ def test_policies_are_found_by_name() -> None:
 def test_a_program_started_without_a_shell_is_judged_alike() -> None:
     assert judge(Action("t", "write", "/ws", argv=("rm", "-rf", "/"))).level is Level.deny
     assert judge(Action("t", "write", "/ws", argv=("echo", "$(rm -rf /)", "; rm -rf /"))).allowed
+
+
+@pytest.mark.parametrize("workspace", ["/home/me/ws", "/tmp/ws", "/dev/shm/ws"])
+@pytest.mark.parametrize(
+    ("command", "level"), [("cat .env", Level.ask), ("rm -rf .", Level.deny), ("echo x > a", Level.allow)]
+)
+def test_a_workspace_is_one_wherever_it_lies(workspace: str, command: str, level: Level) -> None:
+    assert judge_command(command, workspace, home="/home/me").level is level
