@@ -172,11 +172,11 @@ def test_any_action_gets_a_verdict(argv: list[str], paths: list[str], workspace:
     ids=lambda text: text[:12],
 )
 def test_hostile_text_is_judged_in_bounded_time(text: str) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
 
     judge_command(text, "/ws", home="/home/me")
 
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
 
 
 @pytest.mark.parametrize(

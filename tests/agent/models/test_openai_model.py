@@ -311,7 +311,7 @@ async def test_cancellation_closes_the_connection_at_once(server: Any) -> None:
         tasks.cancel_scope.cancel()
         started = time.monotonic()
 
-    assert time.monotonic() - started < 1
+    assert time.monotonic() - started < 5
     assert await anyio.to_thread.run_sync(server.gone.wait, 5)
     assert seen == [Delta("hi")]
 

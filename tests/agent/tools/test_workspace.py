@@ -199,7 +199,7 @@ def test_fifos_sockets_and_devices_are_refused_without_waiting(
             write(workspace, path, "")
     with pytest.raises(PathRefused, match="is a device"):
         read(Workspace("/", denied=()), "/dev/zero")
-    assert time.monotonic() - begun < 1
+    assert time.monotonic() - begun < 5
 
 
 def test_what_is_not_there_is_named(workspace: Workspace, root: Path) -> None:
