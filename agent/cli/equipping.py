@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["auditors_named", "effects_for", "models_of_roles", "monitors_named"]
 
 SHIPPED = ("constitution", "constant", "model")
+BESIDES = "constitution, constant:0.2, model:MODEL, "
 """Kinds of monitors that need no file."""
 
 
@@ -57,7 +58,7 @@ def _auditor(what: str, environ: Mapping[str, str]) -> "Auditor":
 
     if what.partition(":")[0] in SHIPPED:
         return MonitoringAuditor(_monitor(what, environ, "--auditor"))
-    found: Any = imported(f"--auditor {what!r}", what)
+    found: Any = imported(f"--auditor {what!r}", what, what="auditor", besides=BESIDES)
     if callable(getattr(found, "audit", None)):
         auditor: Auditor = found
         return auditor
@@ -83,7 +84,8 @@ def _monitor(what: str, environ: Mapping[str, str], option: str = "--monitor") -
             return ConstantMonitor(_score(rest, option))
         case "model":
             return PromptedMonitor(model_from_name(rest, environ))
-    return _own_monitor(f"{option} {what!r}", imported(f"{option} {what!r}", what))
+    found = imported(f"{option} {what!r}", what, what="monitor", besides=BESIDES)
+    return _own_monitor(f"{option} {what!r}", found)
 
 
 def _own_monitor(option: str, found: Any) -> "Monitor":

@@ -46,11 +46,14 @@ def _shipped(name: str) -> tuple[BThread, ...]:
         raise Mistake(f"--protocol {name!r}: {error}; your own: FILE.py:NAME") from error
 
 
-def imported(option: str, name: str) -> Any:
-    """Return what `FILE.py:NAME` or `module:NAME` names. Raises Mistake, which begins with `option`."""
+def imported(option: str, name: str, *, what: str = "b-thread", besides: str = "") -> Any:
+    """Return what `FILE.py:NAME` or `module:NAME` names. Raises Mistake, which begins with `option`.
+
+    what: what it should be. besides: what else could have been written.
+    """
     where, _, attribute = name.rpartition(":")
     if not where or not attribute:
-        raise Mistake(f"{option} names no b-thread; write FILE.py:NAME or module:NAME")
+        raise Mistake(f"{option} names no {what}; write {besides}FILE.py:NAME or module:NAME")
     module = _module(option, where)
     if not hasattr(module, attribute):
         raise Mistake(f"{option}: {where} has no {attribute!r}; b-threads in it: {_bthreads_in(module)}")

@@ -28,6 +28,8 @@ def execute(arguments: Namespace) -> int:
         raise Mistake(f"--max-states {arguments.max_states} looks at nothing; give a number of states, such as 100000")
     if arguments.deployment and (arguments.all_subsets or arguments.preset or arguments.option or arguments.config):
         raise Mistake("--deployment verifies rules over episodes, which no preset has; leave the other options out")
+    if arguments.deployment and (unknown := next(filter(str.isidentifier, arguments.protocol), "")):
+        raise Mistake(f"--protocol {unknown!r}: --deployment has its own rules; one of yours is FILE.py:NAME")
     protocols = load_protocols(arguments.protocol)
     try:
         if arguments.deployment:

@@ -23,7 +23,9 @@ __all__ = ["execute"]
 def execute(arguments: Namespace) -> int:
     """Judge each log again and tell what changes. A log that cannot be judged is told of; the exit code is 2 then."""
     if not (arguments.policy or arguments.protocol or arguments.without):
-        raise Mistake("nothing would differ; name a --policy, a --protocol, or a b-thread to leave out: --without NAME")
+        missing = "; thresholds are those of a --protocol" if arguments.threshold or arguments.thresholds else ""
+        told = "name a --policy, a --protocol, or a b-thread to leave out: --without NAME"
+        raise Mistake(f"nothing would differ; {told}{missing}")
     if is_experiment(arguments.log[0]):
         from agent.cli.what_if_experiment import execute_on_experiment  # the laboratory is loaded where it is asked for
 

@@ -163,3 +163,10 @@ def test_deployments_have_no_preset(command: Command) -> None:
 
     assert said.code == 2
     assert "leave the other options out" in said.err
+
+
+def test_rules_over_episodes_are_no_protocols_of_a_run(command: Command) -> None:
+    said = command("verify", "--deployment", "--protocol", "blocking_monitor")
+
+    assert said.code == 2
+    assert "--deployment has its own rules; one of yours is FILE.py:NAME" in said.err

@@ -68,6 +68,7 @@ def test_another_policy_and_a_rule_left_out(results: Path, capsys: pytest.Captur
         (["--protocol", "taint_flow", "--recorded", "x"], "no episode ran under 'x'; recorded protocols: constitution"),
         (["--protocol", "taint_flow", "--thresholds", "1"], "N is at least 2"),
         ([], "nothing would differ"),
+        (["--thresholds", "5"], "thresholds are those of a --protocol"),
     ],
 )
 def test_what_cannot_be_asked_is_told(

@@ -42,6 +42,7 @@ from bp import BThread, BThreadBody, bthread, start, sync, where
 from tests.agent.conftest import MakeAgent
 from tests.agent.lab.protocol_programs import rules_named
 from tests.agent.lab.test_policies import KNOWN, READ, SEND, TOOLS
+from tests.agent.lab.test_verification_of_policies import no_end_without
 
 ABORTED, STOPPED = rules_named("abort_on_request"), rules_named("abort_on_request", "stop_on_request")
 
@@ -236,27 +237,12 @@ def nothing_goes_on_after(what: str, after: str) -> BThreadBody:
             begun = broken = False
 
 
-@bthread
-def no_completion_without(what: str, after: str) -> BThreadBody:
-    """No run completes, and none goes on at its end, in which `after` was approved and `what` has not ended well."""
-    owed = False
-    while True:
-        said = yield sync(wait_for=GateApproved | ToolFinished | RunEnded)
-        if isinstance(said, RunEnded):
-            assert not owed or said.status != "completed", f"completed without {what}"
-            owed = False
-        elif isinstance(said, GateApproved):
-            owed = owed or said.call.tool == after
-        elif said.call.tool == what and not said.is_error:
-            owed = False
-
-
 KEPT = {
     "ask": (only_after("second", "first", otherwise="ask"), nothing_unasked_before("second", "first")),
     "stop": (never("second", after="first", otherwise="stop"), nothing_goes_on_after("second", "first")),
     "stop at the end": (
         eventually("second", after="first", otherwise="stop"),
-        no_completion_without("second", "first"),
+        no_end_without("second", "first"),
     ),
 }
 

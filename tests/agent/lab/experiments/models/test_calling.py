@@ -164,6 +164,8 @@ async def test_a_turn_that_is_left_from_another_time_holds_nobody_up(tmp_path: P
         for now in (1e9 - 1e6, 1e9):
             await Pace(path, 60, now=lambda now=now: now).turn()  # type: ignore[misc]
 
+    assert float(path.read_text()) >= 1e9
+
 
 @pytest.mark.anyio
 async def test_a_file_of_a_pace_that_is_broken_is_begun_anew(tmp_path: Path) -> None:
