@@ -11,6 +11,7 @@ import pytest
 from agent.calls import ToolCall, ToolResult
 from agent.effects.description import describe
 from agent.tools import ToolContext, Workspace
+from agent.tools.environment import ALLOWED_VARIABLES
 from agent.tools.shell import ShellOptions
 from agent.tools.terminal import make_terminal
 from agent.tools.terminal.session import NOTHING_KEPT
@@ -60,6 +61,15 @@ async def test_a_session_keeps_its_directory_and_plain_variables(terminal: Termi
     text = await kept(terminal, 'pwd; echo "[$X]" "[$Y]" "[${Z-none}]" "$N"; bash -c \'echo [$X][$Y]\'; cd - ')
 
     assert text == f"{root}/sub\n[a  b] [c\nd] [] it's \"\n[][c d]\n{root}\n"
+
+
+async def test_a_session_starts_from_a_bare_environment(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ALLOWED_VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+
+    for command in ("X=1", "export TERM=vt100; unset LANG"):
+        assert await kept(terminal, command) == "(no output)"
+    assert await kept(terminal, "echo $X $TERM $SHELL; ls -d /") == "1 vt100 /bin/sh\n/\n"
 
 
 async def test_options_functions_and_aliases_hold_for_one_command(terminal: Terminal) -> None:
