@@ -22,7 +22,7 @@ from constitution.special.shells import run_input
 from constitution.special.table import SPECIAL
 from constitution.strangers import stranger
 from constitution.verdict import Evidence
-from constitution.wrapper import SHELLS, Wrapper, unwrap
+from constitution.wrapper import SHELLS, Wrapper, is_bare_shell, unwrap
 from constitution.wrappers import SUBCOMMANDS, WRAPPERS
 from constitution.zones import FETCHED, UNKNOWN, resolve
 
@@ -181,6 +181,9 @@ class Examination:
             flow = walk.nested(script, stdin)
         if not inner or inner[0].startswith("-"):
             return flow
+        if wrapper.typed and stdin.origin is Origin.NOTHING and is_bare_shell(" ".join(inner)):
+            says = "start a shell in which anything can be typed"
+            self.found(Effect.ESCAPE_SHELL, walk, program="the command", says=says)
         if wrapper.joins:
             return walk.nested(" ".join(inner), stdin)
         if " " in inner[0]:

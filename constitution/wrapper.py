@@ -46,6 +46,7 @@ class Wrapper:
     dashes: bool = False  # the command begins behind `--`, where there is one
     loose: bool = False  # it has many options: the command begins at the first word that names a program
     scripts: bool = False  # every operand is shell text
+    typed: bool = False  # a shell alone in it is one in which anything can be typed
     inside: bool = False  # the command runs in a throw-away container: paths are not those of this machine
     effect: Effect | None = None
     says: str = ""
@@ -57,7 +58,7 @@ SHELLS = frozenset(
     ["sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "fish", "rbash", "csh", "tcsh", "oksh", "yash", "pwsh"]
 )
 
-BARE_SHELL = re.compile(rf"^\s*(?:exec\s+)?(?:/\S*/)?({'|'.join(sorted(SHELLS))})(?:\s+-[ipl]+)?\s*$")
+BARE_SHELL = re.compile(rf"^\s*(?:exec\s+)?(?:/\S*/)?({'|'.join(sorted(SHELLS))})(?:\s+-[ipl]+)?\s*(?:#.*)?$")
 
 
 def is_bare_shell(text: str) -> bool:

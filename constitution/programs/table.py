@@ -11,6 +11,7 @@ from constitution.programs.development import DEVELOPMENT
 from constitution.programs.files import FILES
 from constitution.programs.guards import GUARDS
 from constitution.programs.harmless import HARMLESS
+from constitution.programs.keepers import KEEPERS
 from constitution.programs.network import NETWORK
 from constitution.programs.options import read_line
 from constitution.programs.packages import PACKAGES
@@ -31,6 +32,7 @@ PROGRAMS: tuple[Program, ...] = (
     *CLOUDS,
     *CLUSTERS,
     *STORES,
+    *KEEPERS,
     *VERSIONS,
     *PACKAGES,
     *DEVELOPMENT,
