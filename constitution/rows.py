@@ -9,6 +9,7 @@ from constitution.programs.options import read_line
 from constitution.programs.program import Does, paths_of
 from constitution.programs.table import rows_for
 from constitution.shell.flow import Origin
+from constitution.wrapper import is_bare_shell
 from constitution.zones import UNKNOWN
 
 if TYPE_CHECKING:
@@ -42,10 +43,16 @@ def apply_rows(examination: "Examination", name: str, argv: list[str], walk: "Wa
             if does.applies(line):
                 _does(examination, does, name, paths_of(does.to, line), walk)
         for script in line.value_of(*row.runs) if row.runs else ():
-            walk.nested(script.removeprefix("exec="))
+            _runs(examination, name, script.removeprefix("exec="), walk)
 
 
 ASK_FOR_HELP = ("aws", "gcloud", "heroku", "doctl", "gh", "kubectl", "terraform")
+
+
+def _runs(examination: "Examination", name: str, script: str, walk: "Walk") -> None:
+    if is_bare_shell(script):
+        examination.found(Effect.ESCAPE_SHELL, walk, program=name, says="start a shell in which anything can be typed")
+    walk.nested(script)
 
 
 def _decodes(name: str, argv: list[str]) -> bool:

@@ -14,7 +14,7 @@ from attrs import field, frozen
 from constitution.effects import Effect
 from constitution.programs.options import read_line
 
-__all__ = ["SHELLS", "Wrapper", "is_bare_shell", "unwrap"]
+__all__ = ["SHELLS", "Wrapper", "commands_of_ssh", "is_bare_shell", "unwrap"]
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -70,6 +70,11 @@ STARTING = ("ProxyCommand=", "LocalCommand=", "KnownHostsCommand=", "LocalComman
 """Options of ssh that run a command here."""
 
 
+def commands_of_ssh(options: tuple[str, ...]) -> list[str]:
+    """Return the commands that options of ssh run here."""
+    return [value[len(start) :] for value in options for start in STARTING if value.startswith(start)]
+
+
 def unwrap(wrapper: Wrapper, words: list[str], is_program: Callable[[str], bool]) -> tuple[list[str], list[str]]:
     """Return the command inside (empty when there is none) and the scripts in option values."""
     line = read_line(words, wrapper.takes, to_operand=True)
@@ -77,7 +82,7 @@ def unwrap(wrapper: Wrapper, words: list[str], is_program: Callable[[str], bool]
         return [], []
     whole = read_line(words, wrapper.takes) if wrapper.instead or wrapper.loose else line
     scripts = list(whole.value_of(*wrapper.script))
-    scripts += [value[len(start) :] for value in line.value_of("-o") for start in STARTING if value.startswith(start)]
+    scripts += commands_of_ssh(line.value_of("-o"))
     inner = list(line.operands)
     if wrapper.dashes and "--" in words:
         inner = words[words.index("--") + 1 :]

@@ -217,7 +217,14 @@ WATCHERS = (
 
 TERMINALS = (
     Wrapper(
-        "script", "-c --command -t -o -m -T -I -O -B -E", script="-c --command", match=("script -qc 'rm -rf ~' x",)
+        "script",
+        "-c --command -t -o -m -T -I -O -B -E",
+        skip=1,
+        script="-c --command",
+        instead=True,
+        typed=True,
+        match=("script -qc 'rm -rf ~' x", "script -q x -c /bin/sh", "script -q x rm -rf ~"),
+        not_match=("script -qc ls x",),
     ),
     Wrapper(
         "xterm|urxvt|rxvt|konsole|alacritty|st|foot|kitty|gnome-terminal|xfce4-terminal|mate-terminal|terminator|tilix"

@@ -7,6 +7,7 @@ from constitution.effects import Effect
 from constitution.programs.options import read_line
 from constitution.shell.flow import Flow
 from constitution.special.fetched import clone
+from constitution.wrapper import is_bare_shell
 from constitution.zones import UNKNOWN, is_private
 
 if TYPE_CHECKING:
@@ -106,6 +107,9 @@ def database(examination: "Examination", name: str, argv: list[str], stdin: Flow
     r"""`psql -c '\! CMD'`, `sqlite3 x '.shell CMD'`, `mysql -e 'system CMD'`, and the same in their input."""
     for word in [*argv[1:], *stdin.text.splitlines()]:
         if match := ESCAPES.search(word):
+            if is_bare_shell(match[1]):
+                says = "start a shell in which anything can be typed"
+                examination.found(Effect.ESCAPE_SHELL, walk, program=name, says=says)
             walk.nested(match[1])
         for script in PROGRAMS.findall(word):
             walk.nested(script.replace("''", "'"))
