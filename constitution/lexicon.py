@@ -60,6 +60,7 @@ HOME = re.compile(
 FORKS = re.compile(
     r"\b(pcntl_)?fork\b[\s()]*(while|until|for)\b|\b(while|loop|until|for)\b[^;]{0,40}\b(pcntl_)?fork\b"
     r"|\bfork\(\s*__filename|\b(spawn|fork|execFile)\(\s*process\.(argv\[[01]\]|execPath)"
+    r"|\bwhile\s*\(\s*(?:true|1)\s*\)(?:(?!await|break|return).){0,60}\b(?:spawn|fork|exec|execFile)\("
     r"|\b(while|loop|for)\b[^;]{0,30}(os\.execute|system|spawn|exec)\b[^;\n]{0,60}&\s*['\"]"
 )
 GROWS = re.compile(

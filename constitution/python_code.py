@@ -6,7 +6,7 @@ import warnings
 from functools import lru_cache
 
 from constitution.interpreters import METADATA, Reading
-from constitution.python_text import exhausts, named, text_of, walked
+from constitution.python_text import exhausts, multiplies, named, text_of, walked
 from constitution.zones import FOUND
 
 __all__ = ["read_python"]
@@ -92,7 +92,7 @@ def read_python(code: str) -> Reading:
 
 def _deeds(node: ast.AST) -> list[str]:
     """Return what a node alone does to the machine."""
-    if isinstance(node, ast.While | ast.ListComp | ast.GeneratorExp) and _forks(node):
+    if isinstance(node, ast.While | ast.ListComp | ast.GeneratorExp) and (_forks(node) or multiplies(node)):
         return ["forks"]
     if isinstance(node, ast.Constant) and METADATA.search(str(node.value)):
         return ["keys"]
