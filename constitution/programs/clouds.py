@@ -40,7 +40,7 @@ CLOUDS = (
             Does(
                 Effect.CLOUD_LOSS,
                 words=r"^(rm|rb|(delete|terminate|remove|purge|deregister|destroy|release|revoke|detach"
-                r"|schedule-key|empty"
+                r"|schedule-key|empty|leave|close-account"
                 r"|cancel|disassociate|deactivate)-.*|destroy|nuke)$",
                 says=DELETES,
                 match=(
@@ -64,6 +64,14 @@ CLOUDS = (
                 says="switch off what guards the cloud",
                 match=("aws cloudtrail stop-logging --name x", "aws guardduty delete-detector x"),
                 not_match=("aws cloudtrail lookup-events",),
+            ),
+            Does(
+                Effect.CLOUD_EXPOSURE,
+                words=r"^modify-(db-)?(cluster-)?(snapshot|image)-attribute$",
+                texts=r"(?i)^add$|^Add=|^\[?\{?\"?Add",
+                says=OPENS,
+                match=("aws ec2 modify-snapshot-attribute --snapshot-id s --operation-type add --user-ids 1",),
+                not_match=("aws ec2 modify-snapshot-attribute --operation-type remove --user-ids 1",),
             ),
             Does(
                 Effect.CLOUD_EXPOSURE,
@@ -94,7 +102,7 @@ CLOUDS = (
                 not_match=("aws sts get-caller-identity",),
             ),
         ],
-        takes="--profile --region --output --query --policy-arn --cidr --acl --policy --ip-permissions",
+        takes="--profile --region --output --query --operation-type --launch-permission --policy-arn --cidr --acl --policy --ip-permissions",
         unless="--dryrun --dry-run",
     ),
     Program(

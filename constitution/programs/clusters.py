@@ -54,6 +54,14 @@ CLUSTERS = (
                 match=("kubectl replace --force -f x",),
             ),
             Does(
+                Effect.CLOUD_LOSS,
+                words="^scale$",
+                given="--all",
+                says="stop whatever runs in the cluster",
+                match=("kubectl scale deploy --all --replicas=0",),
+                not_match=("kubectl scale deploy x --replicas=3", "kubectl get pods --all"),
+            ),
+            Does(
                 Effect.CLOUD_EXPOSURE,
                 texts=rf"{EXPOSES}|hostPID|hostNetwork|\"privileged\":\s*true",
                 says=OPENS,

@@ -137,7 +137,19 @@ FILES = (
         takes="-t --target-directory -S --suffix",
     ),
     Program(
-        "mkdir|mkfifo|touch|mknod", [Does(Effect.WRITE, "operands")], takes="-m --mode -d --date -t -r --reference"
+        "mkdir|mkfifo|touch|mknod",
+        [
+            Does(Effect.WRITE, "operands"),
+            Does(
+                Effect.COVER_TRACKS,
+                given="-r --reference",
+                values=r"^/(usr/|s?bin/|etc/|lib)",
+                says="make a file look as old as one of the system",
+                match=("touch -r /bin/ls x", "touch --reference=/etc/passwd x"),
+                not_match=("touch -r a b",),
+            ),
+        ],
+        takes="-m --mode -d --date -t -r --reference",
     ),
     Program("tee|sponge", [Does(Effect.WRITE, "operands")]),
     Program(

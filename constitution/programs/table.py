@@ -17,6 +17,7 @@ from constitution.programs.options import read_line
 from constitution.programs.packages import PACKAGES
 from constitution.programs.program import Program
 from constitution.programs.running import RUNNING
+from constitution.programs.schedulers import SCHEDULERS
 from constitution.programs.stores import STORES
 from constitution.programs.system import SYSTEM
 from constitution.programs.versions import VERSIONS
@@ -31,6 +32,7 @@ PROGRAMS: tuple[Program, ...] = (
     *NETWORK,
     *CLOUDS,
     *CLUSTERS,
+    *SCHEDULERS,
     *STORES,
     *KEEPERS,
     *VERSIONS,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from constitution.effects import Effect
 from constitution.programs.options import read_line
 from constitution.shell.flow import Flow
-from constitution.special.fetched import clone
+from constitution.special.fetched import CLONE_TAKES, clone
 from constitution.wrapper import is_bare_shell
 from constitution.zones import UNKNOWN, is_private
 
@@ -36,7 +36,13 @@ def git(examination: "Examination", name: str, argv: list[str], stdin: Flow, wal
     _kept_and_sent(examination, operands, walk)
     if operands[:2] in (["credential", "fill"], ["credential-store", "get"], ["credential-osxkeychain", "get"]):
         examination.found(Effect.TAKE_KEYS, walk, program=name, says="show a password")
+    for word in operands[1:]:
+        if word.startswith("ext::"):
+            walk.nested(word.removeprefix("ext::").replace("% ", " "))
     if operands[:1] == ["clone"]:
+        for setting in read_line(operands[1:], CLONE_TAKES).value_of("-c", "--config"):
+            key, _, value = setting.partition("=")
+            _setting(examination, key, value, walk)
         clone(examination, operands[1:], walk)
     if operands[:1] == ["config"]:
         _configure(examination, operands[1:], walk)
