@@ -22,15 +22,13 @@ ADDRESSED = frozenset({Effect.NETWORK, Effect.UPLOAD})
 """What these name are addresses, not paths."""
 
 LOCAL = re.compile(
-    r"^:\d*(/|$)|^(\w+://)?([^/@]*@)?(localhost|127\.\d+\.\d+\.\d+|\[?::1\]?|0\.0\.0\.0|[\w.-]+\.(localhost"
+    r"^:\d*(/|$)|^file:|^(\w+://)?([^/@]*@)?(localhost|127\.\d+\.\d+\.\d+|\[?::1\]?|0\.0\.0\.0|[\w.-]+\.(localhost"
     r"|local|test))(:\d+)?(/|$|\?)"
 )
 
 
 def apply_rows(examination: "Examination", name: str, argv: list[str], walk: "Walk") -> None:
     """Report the effects of every row that speaks about a command, and read the scripts in its options."""
-    if examination.discoveries.secrets and _decodes(name, argv):
-        examination.found(Effect.TAKE_KEYS, walk, program=name, says="show a secret in clear")
     if argv[-1] == "help" and len(argv) > 2 and name in ASK_FOR_HELP:
         return
     if "--help" in argv[1:3] and len(argv) <= 3 and argv[-1] == "--help":
@@ -53,13 +51,6 @@ def _runs(examination: "Examination", name: str, script: str, walk: "Walk") -> N
     if is_bare_shell(script):
         examination.found(Effect.ESCAPE_SHELL, walk, program=name, says="start a shell in which anything can be typed")
     walk.nested(script)
-
-
-def _decodes(name: str, argv: list[str]) -> bool:
-    """Tell whether a command takes an encoding off: `base64 -d`, `jq 'map_values(@base64d)'`."""
-    if name == "base64":
-        return not {"-d", "--decode", "-D", "-di"}.isdisjoint(argv)
-    return any("@base64d" in word or "base64decode" in word for word in argv[1:])
 
 
 def _does(examination: "Examination", does: Does, name: str, paths: tuple[str, ...], walk: "Walk") -> None:

@@ -17,10 +17,11 @@ PRIVILEGE = (
         "sudo|gsudo|sudoedit|please",
         SUDO,
         assignments=True,
+        looks="-V --version",
         effect=Effect.PRIVILEGE,
         says=AS_ADMINISTRATOR,
-        match=("sudo ls", "sudo -u me A=b ls"),
-        not_match=("echo sudo",),
+        match=("sudo ls", "sudo -u me A=b ls", "sudo -l"),
+        not_match=("echo sudo", "sudo --version", "sudo -V"),
     ),
     Wrapper("doas|dzdo|run0", "-u -C", effect=Effect.PRIVILEGE, says=AS_ADMINISTRATOR, match=("doas ls", "run0 ls")),
     Wrapper(

@@ -102,7 +102,7 @@ CLOUDS = (
                 not_match=("aws sts get-caller-identity",),
             ),
         ],
-        takes="--profile --region --output --query --operation-type --launch-permission --policy-arn --cidr --acl --policy --ip-permissions",
+        takes="--profile --region --output --query --policy-arn --cidr --acl --policy --ip-permissions",
         unless="--dryrun --dry-run",
     ),
     Program(
@@ -278,6 +278,18 @@ CLOUDS = (
         ],
         takes=CLOUD_TAKES,
         unless="--dry-run --help -h",
+    ),
+    Program(
+        "vercel|now",
+        [
+            Does(
+                Effect.CLOUD_CHANGE,
+                given="--prod",
+                says="change what others use",
+                match=("vercel --prod", "now --prod"),
+                not_match=("vercel ls", "vercel dev"),
+            )
+        ],
     ),
     Program(
         "gh|glab|hub|tea",

@@ -74,9 +74,16 @@ FILES = (
         [
             Does(
                 Effect.READ,
-                "-in -inkey -i",
-                match=("openssl rsa -in ~/.ssh/id_rsa",),
+                "-inkey -i",
+                match=("openssl pkeyutl -inkey ~/.ssh/id_rsa", "age -d -i ~/.ssh/id_rsa x.age"),
                 not_match=("openssl rand -hex 8",),
+            ),
+            Does(
+                Effect.READ,
+                "-in",
+                first=r"^(?!(x509|verify|crl|req|asn1parse|ts|dgst)$)",
+                match=("openssl rsa -in ~/.ssh/id_rsa", "openssl pkcs12 -in x.p12"),
+                not_match=("openssl x509 -in ~/.ssh/x.pem -noout -text", "openssl rand -hex 8"),
             ),
             Does(Effect.WRITE, "-out -o", match=("openssl rand -out ~/x 8",), not_match=("openssl version",)),
         ],

@@ -33,6 +33,19 @@ KEEPERS = (
         takes="-a -w -s -k --vault --account --session",
     ),
     Program(
+        "vault|bao",
+        [
+            Does(
+                Effect.CLOUD_CHANGE,
+                words=r"^(write|put|patch|enable|tune|move)$",
+                says="change what a store of secrets holds",
+                match=("vault write secret/x a=b", "vault kv put secret/x a=b", "vault auth enable github"),
+                not_match=("vault status", "vault path-help sys"),
+            )
+        ],
+        long_style=True,
+    ),
+    Program(
         "doppler secrets|infisical secrets",
         [
             Does(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from constitution.effects import Effect
 from constitution.programs.options import read_line
 from constitution.shell.flow import Flow
-from constitution.wrapper import commands_of_ssh
+from constitution.wrapper import commands_of_ssh, is_bare_shell
 from constitution.zones import UNKNOWN
 
 if TYPE_CHECKING:
@@ -61,6 +61,9 @@ def file_client(examination: "Examination", name: str, argv: list[str], stdin: F
     texts = [stdin.text, *re.split(r"[;\n]|(?<=\s)-c\s|(?<=\s)-e\s", words)]
     for text in texts:
         for command in STARTS.findall(text):
+            if is_bare_shell(command):
+                says = "start a shell in which anything can be typed"
+                examination.found(Effect.ESCAPE_SHELL, walk, program=name, says=says)
             walk.nested(command)
         for match in SENDS.finditer(text):
             for file in match[1].replace("'", " ").replace('"', " ").split()[:8]:
