@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import anyio
-from attrs import asdict, evolve, frozen
+from attrs import evolve, frozen
 
 from agent.lab.monitors import Monitor, Score, checked
 from agent.lab.sidecars.finished import FinishedLog, Occasion, read_finished
@@ -107,7 +107,7 @@ async def _score_with(log: FinishedLog, sidecar: Sidecar, name: str, monitor: Mo
             except ModelError as error:
                 scored = evolve(scored, failures=(*scored.failures, f"{occasion.call.id}: {error}"))
                 continue
-            known = evolve(wanted, value=score.value, rationale=score.rationale, usage=asdict(score.usage))
+            known = evolve(wanted, value=score.value, rationale=score.rationale, usage=score.usage)
             sidecar.add(known)
             scored = evolve(scored, asked=scored.asked + 1)
         if isinstance(known, KeptScore):

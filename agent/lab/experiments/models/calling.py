@@ -17,15 +17,15 @@ from contextlib import asynccontextmanager
 from hashlib import blake2b
 from itertools import count
 from pathlib import Path
-from typing import Any
 
 import anyio
 from attrs import asdict
 
+from agent.conversion import parsed
 from agent.effects import Measure
 from agent.effects.backoff import seconds_before
 from agent.events import BackoffStarted
-from agent.messages import AssistantMessage, ReasoningItem, RequestedCall, Usage
+from agent.messages import Usage
 from agent.models import Answer, Delta, Model, ModelError, ModelRequest
 from agent.models.prices import Price
 
@@ -169,13 +169,8 @@ def _plain(request: ModelRequest, here: str) -> list[object]:
 def _read(path: Path, here: str) -> Answer | None:
     """Return a kept answer; None where there is none that is whole."""
     try:
-        kept: dict[str, Any] = json.loads(path.read_text(encoding="utf-8").replace(HERE, here))
-        said = kept["message"]
-        calls = tuple(RequestedCall(**call) for call in said["calls"])
-        items = tuple(ReasoningItem(**item) for item in said["reasoning_items"])
-        message = AssistantMessage(said["text"], calls, said["reasoning"], items)
-        return Answer(message, kept["stop_reason"], Usage(**kept["usage"]))
-    except (OSError, ValueError, KeyError, TypeError):
+        return parsed(path.read_text(encoding="utf-8").replace(HERE, here), Answer, "answer")
+    except (OSError, ValueError):
         return None
 
 
