@@ -240,7 +240,7 @@ def test_a_protocol_that_there_is_not_is_a_row_that_names_the_nearest(tmp_path: 
     rows = rows_of(plan, tmp_path)
 
     assert {row.status for row in rows} == {"failed"}
-    assert "the nearest is 'taint_flow'" in rows[0].error
+    assert "did you mean 'taint_flow'" in rows[0].error
 
 
 def test_a_setting_that_is_changed_half_way_is_told_and_what_is_right_is_kept(
