@@ -5,13 +5,13 @@ is no line for whoever reads, and is cut off by the next who writes. Each line s
 """
 
 import errno
-import fcntl
 import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TypeVar
 
 from agent.conversion import parsed
+from agent.lab.locking import locked
 
 __all__ = ["append_line", "values_in", "whole_lines"]
 
@@ -20,9 +20,7 @@ T = TypeVar("T")
 
 def append_line(path: Path, line: str) -> None:
     """Append a line to a file, which need not be there and only its owner can read. Raises OSError; nothing is left."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+    with locked(path, flags=os.O_APPEND) as descriptor:
         end = _end_of_last_line(descriptor)
         if end < os.fstat(descriptor).st_size:
             os.ftruncate(descriptor, end)
@@ -30,8 +28,6 @@ def append_line(path: Path, line: str) -> None:
         if os.write(descriptor, text) < len(text):
             os.ftruncate(descriptor, end)
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
-    finally:
-        os.close(descriptor)
 
 
 def whole_lines(path: Path) -> list[str]:

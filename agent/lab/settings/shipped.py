@@ -29,8 +29,8 @@ def setting_named(name: str) -> Setting:
         return setting_named(EXTRAS[name])
     where, _, attribute = name.rpartition(":")
     if not where:
-        there = (*SETTINGS, *EXTRAS, "FILE.py:NAME", "module:NAME")
-        raise SettingError(f"there is no setting {name!r}; {meant(name, there)}")
+        known = (*SETTINGS, *EXTRAS, "FILE.py:NAME", "module:NAME")
+        raise SettingError(f"there is no setting {name!r}; {meant(name, known)}")
     try:
         module = module_at(where)
     except NotImportable as error:
