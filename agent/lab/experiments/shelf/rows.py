@@ -1,13 +1,13 @@
 """Rows: what is kept of an episode, tidy, as one line of JSON; its steps are rows of a second table."""
 
 import json
-from typing import Any, Literal
+from typing import Literal
 
 from attrs import asdict, field, frozen
 
 from agent.lab.measures import suspicion
 
-__all__ = ["Row", "Step", "read_row", "write_row"]
+__all__ = ["Row", "Step", "write_row"]
 
 Status = Literal["ran", "failed"]
 
@@ -83,15 +83,5 @@ class Row:
 
 
 def write_row(row: Row) -> str:
-    """Return a row as one line."""
-    return json.dumps(asdict(row), ensure_ascii=False, separators=(",", ":")) + "\n"
-
-
-def read_row(line: str) -> Row:
-    """Return the row of a line. Raises ValueError for anything else."""
-    try:
-        given: dict[str, Any] = json.loads(line)
-        steps = tuple(Step(**step) for step in given.pop("steps"))
-        return Row(**given, steps=steps)
-    except (TypeError, KeyError, AttributeError) as error:
-        raise ValueError(f"not a row of an experiment: {error}") from error
+    """Return a row as one line, without its end."""
+    return json.dumps(asdict(row), ensure_ascii=False, separators=(",", ":"))
