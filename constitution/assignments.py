@@ -4,6 +4,7 @@ import re
 from typing import TYPE_CHECKING
 
 from constitution.effects import Effect
+from constitution.spoken import names_production
 from constitution.variables import FUNCTIONS, PROMPTS, VARIABLES, Holds, Variable
 from constitution.zones import UNKNOWN
 
@@ -38,6 +39,8 @@ def assigned(examination: "Examination", name: str, values: tuple[str, ...], wal
     """Take an assignment to a variable; some make other programs run what they hold."""
     row = ROWS.get(name)
     for value in values:
+        if names_production(name, value):
+            examination.discoveries.production = True
         if row is not None:
             _by_row(examination, row, name, value, walk)
         if script := _script_in(name, value):
@@ -61,6 +64,8 @@ def _by_row(examination: "Examination", row: Variable, name: str, value: str, wa
 
 
 def _loaded(examination: "Examination", name: str, value: str, walk: "Walk") -> None:
+    if name == "ENV" and value.isidentifier():
+        return  # a name such as `production`, which programs read; shells look for a file
     says = f"make programs load {value.replace(UNKNOWN, '…')} ({name})"
     examination.found(Effect.PRELOAD, walk, program="the command", path=value, says=says)
 

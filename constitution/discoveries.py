@@ -40,6 +40,7 @@ class Discoveries:
         self.resolved = resolved
         self.findings: dict[Finding, None] = {}
         self.words: dict[str, None] = {}  # every path that was asked about
+        self.production = False  # a variable says that programs work on what people use
         self.placing = False  # what is read is put where it runs at every start
         self.inside = False  # a container that is thrown away: only what gets out of it counts
         self.invoking: tuple[str, ...] = ()  # the command of the call itself that is being examined

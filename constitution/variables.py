@@ -160,15 +160,6 @@ VARIABLES = (
         not_match=("DATABASE_URL=postgres://localhost/x rake db:migrate", "DATABASE_URL=sqlite:///x.db flask run"),
     ),
     Variable(
-        "RAILS_ENV APP_ENV DJANGO_ENV",
-        Holds.TEXT,
-        Effect.CLOUD_CHANGE,
-        r"^(production|prod|staging|live)$",
-        "work on what others use",
-        match=("RAILS_ENV=production rake db:migrate",),
-        not_match=("RAILS_ENV=test rake db:migrate",),
-    ),
-    Variable(
         "PIP_TRUSTED_HOST",
         Holds.TEXT,
         Effect.WEAKEN,

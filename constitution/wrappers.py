@@ -287,6 +287,21 @@ ENVIRONMENTS = (
         match=("cross-env A=b rm -rf ~",),
         not_match=("cross-env NODE_ENV=test jest",),
     ),
+    Wrapper(
+        "pixi|devbox|flox|devenv|pkgx|guix",
+        "-e --environment --manifest-path -p --frozen -c",
+        only="run exec activate shell",
+        script="-c",
+        match=("pixi run rm -rf ~", "devbox run -- rm -rf ~"),
+        not_match=("pixi run test",),
+    ),
+    Wrapper(
+        "srun|mpirun|mpiexec|mpiexec.hydra|orterun|prun|aprun|jsrun|torchrun|accelerate|deepspeed|horovodrun|ibrun"
+        "|flux run",
+        loose=True,
+        match=("srun -N 1 psql -c 'DROP TABLE x'", "mpirun -np 4 dropdb x"),
+        not_match=("srun -N 1 hostname", "mpirun -np 4 ./a.out", "torchrun --nproc_per_node 2 train.py"),
+    ),
     Wrapper("uvx", "--with --from -p --python --spec", match=("uvx rm -rf ~",), not_match=("uvx ruff check .",)),
 )
 

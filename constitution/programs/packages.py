@@ -160,22 +160,6 @@ PACKAGES = (
         "--find-links -n --name --prefix --root",
     ),
     Program(
-        "npm|pnpm|yarn|bun|make|gmake|just|task|rake|bundle|mix|gradle|gradlew|mvn|mvnw|cap|fab|invoke|inv|nox|doit"
-        "|ant|composer|wp"
-        "|npm run|turbo|nx|hexo|gatsby|mike|mkdocs|gh-pages|capistrano|deployer|dep|ember",
-        [
-            Does(
-                Effect.PUBLISH,
-                words=r"^(deploy|gh-deploy|gh-pages|publish|ship)([:_-].*)?$",
-                unless="--dry-run -n --check",
-                says="publish or deploy",
-                match=("npm run deploy", "make deploy", "mkdocs gh-deploy", "make publish"),
-                not_match=("make build", "npm run build", "make -n deploy"),
-            )
-        ],
-        takes="-C -f -j -w --workspace --filter --prefix",
-    ),
-    Program(
         "docker login|podman login|npm login|npm adduser|yarn login|pnpm login|gcloud auth|az login|gh auth"
         "|glab auth|heroku login"
         "|vercel login|netlify login|fly auth|firebase login|aws configure|aws sso|cargo login|wrangler login"
@@ -204,8 +188,8 @@ PACKAGES = (
     Program(
         "twine upload|gem push|cargo publish|cargo yank|cargo login|poetry publish|uv publish|hatch publish|flit "
         "publish|mvn deploy|docker push"
-        "|podman push|helm push|vsce publish|npm-publish|goreleaser",
-        [Does(Effect.PUBLISH, unless="--dry-run -n", says="publish")],
+        "|podman push|helm push|vsce publish|npm-publish",
+        [Does(Effect.PUBLISH, unless="--dry-run", says="publish")],
     ),
     Program(
         "cargo install",

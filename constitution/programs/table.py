@@ -4,18 +4,24 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
+from constitution.programs.clients import CLIENTS
 from constitution.programs.clouds import CLOUDS
 from constitution.programs.clusters import CLUSTERS
 from constitution.programs.containers import CONTAINERS
 from constitution.programs.development import DEVELOPMENT
+from constitution.programs.fetching import FETCHING
 from constitution.programs.files import FILES
 from constitution.programs.guards import GUARDS
 from constitution.programs.harmless import HARMLESS
 from constitution.programs.keepers import KEEPERS
+from constitution.programs.messages import MESSAGES
 from constitution.programs.network import NETWORK
 from constitution.programs.options import read_line
 from constitution.programs.packages import PACKAGES
+from constitution.programs.pipelines import PIPELINES
+from constitution.programs.preferences import PREFERENCES
 from constitution.programs.program import Program
+from constitution.programs.publishing import PUBLISHING
 from constitution.programs.running import RUNNING
 from constitution.programs.schedulers import SCHEDULERS
 from constitution.programs.stores import STORES
@@ -39,6 +45,12 @@ PROGRAMS: tuple[Program, ...] = (
     *PACKAGES,
     *DEVELOPMENT,
     *CONTAINERS,
+    *PUBLISHING,
+    *FETCHING,
+    *MESSAGES,
+    *PIPELINES,
+    *PREFERENCES,
+    *CLIENTS,
 )
 
 VERSIONED = re.compile(r"(?:[-.]?\d+(?:\.\d+)*|\.exe)$")

@@ -13,7 +13,8 @@ from constitution.special.builtins import (
     set_arguments,
     trap,
 )
-from constitution.special.code import INLINE, awk, interpreter, python, sed
+from constitution.special.code import INLINE, awk, interpreter, sed
+from constitution.special.consoles import batch, client, console, php_console, python_console
 from constitution.special.contents import copy, curl, tee, wget
 from constitution.special.editors import editor, emacs, pager, screen, tmux
 from constitution.special.exhaustion import copy_blocks, into_memory, sized
@@ -22,7 +23,7 @@ from constitution.special.later import at, cmake, crontab, make
 from constitution.special.search import fd, find, parallel, tar, xargs
 from constitution.special.sending import copy_over_ssh, file_client, talk
 from constitution.special.serving import hunts, locate, serve
-from constitution.special.settings import aws, database, git, look_up, npm, ssh
+from constitution.special.settings import aws, git, look_up, npm, ssh
 from constitution.special.shells import shell, source
 
 if TYPE_CHECKING:
@@ -33,12 +34,17 @@ __all__ = ["SPECIAL"]
 
 Special = Callable[["Examination", str, list[str], Flow, "Walk"], None]
 
+CLIENTS = (
+    *("psql", "mysql", "mariadb", "sqlite3", "duckdb", "sqlplus", "clickhouse-client", "clickhouse", "spark-sql", "bq"),
+    *("trino", "snowsql", "cockroach", "cqlsh", "beeline", "hive", "mongosh", "mongo", "cypher-shell", "usql"),
+)
+
 SPECIAL: dict[str, Special] = {
     "sh": shell,
     "source": source,
     ".": source,
-    "python": python,
-    "pypy": python,
+    "python": python_console,
+    "pypy": python_console,
     "find": find,
     "gfind": find,
     "fd": fd,
@@ -89,11 +95,14 @@ SPECIAL: dict[str, Special] = {
     "npm": npm,
     "aws": aws,
     **dict.fromkeys(("ssh", "autossh"), ssh),
-    **dict.fromkeys(("psql", "mysql", "mariadb", "sqlite3", "duckdb"), database),
+    **dict.fromkeys(CLIENTS, client),
+    **dict.fromkeys(("rails", "ipython", "mix", "iex", "flask", "manage.py", "artisan", "jupyter"), console),
+    **dict.fromkeys(("sbatch", "qsub", "bsub", "salloc", "condor_submit"), batch),
     **dict.fromkeys(("dig", "nslookup", "host", "ping", "ping6", "drill", "whois", "getent"), look_up),
     "awk": awk,
     "gawk": awk,
     "mawk": awk,
     "nawk": awk,
     **{name: interpreter for name in INLINE if "awk" not in name},
+    "php": php_console,
 }

@@ -53,7 +53,7 @@ def test_the_workspace_policy_lets_mentions_of_its_words_pass(command: str) -> N
 
 
 def test_an_admin_tool_is_asked_about_under_the_workspace_policy() -> None:
-    action = Action("deploy_app", "admin", "/ws", argv=("deploy", "--env", "prod"))
+    action = Action("deploy_app", "admin", "/ws", argv=("arrange", "--site", "x"))
 
     assert judge(action, WORKSPACE).level is Level.ask
     assert judge(action, WORKSPACE).rule == "admin_needs_approval"
