@@ -10,16 +10,16 @@ Nothing here does I/O. Reading order:
   simple command, wherever it stands). `written`: files that a command writes and runs.
 - `programs/`: `options`, `program` (what a row says), the tables `files`, `system`, `running`, `guards`, `network`,
   `clouds`, `clusters`, `schedulers`, `stores`, `keepers`, `versions`, `packages`, `development`, `containers`,
-  `publishing`, `fetching`, `messages`, `pipelines`, `preferences`, `clients`, `harmless`, and `table` (finding a row).
-  `spoken`: what words speak of. `wrapper`, `remote_wrappers`, `wrappers`: programs that run programs.
+  `publishing`, `fetching`, `messages`, `pipelines`, `queues`, `preferences`, `clients`, `harmless`, and `table`
+  (finding a row). `spoken`: what words speak of. `wrapper`, `remote_wrappers`, `wrappers`: programs that run programs.
   `interpreters`, `python_text`, `python_code`, `lexicon`: inline code. `variables`: those that change what commands
   do.
 - `special/`: forms that no table can say: `exhaustion`, `fetched`, `serving`, `sending`, `search`, `output`,
   `builtins`, `shells`, `code`, `editors`, `contents`, `later`, `settings`, `consoles`, and their
   `table`.
 - `phrases` (how an effect is said), `discoveries` (what was found), `file_contents` (files that a command makes),
-  `rows` (applying the tables), `strangers` (programs without rows), `outward` (laws about words), `assignments`,
-  `examination`: one simple command becomes findings.
+  `rows` (applying the tables), `strangers` (programs without rows), `subjects`, `outward` (laws about words),
+  `assignments`, `examination`: one simple command becomes findings.
 - `judgement`: findings become a verdict.
 - `granting`: what a person has to say so that something is allowed.
 - `checks`, `mentioned`: single questions about an action or a command.

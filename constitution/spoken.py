@@ -4,7 +4,6 @@ import re
 from functools import lru_cache
 
 __all__ = [
-    "LOOKS",
     "PRODUCTION",
     "acts",
     "destroys",
@@ -13,6 +12,7 @@ __all__ = [
     "names_production",
     "parts",
     "publishes",
+    "stays",
     "task_of",
 ]
 
@@ -26,7 +26,7 @@ PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 PUBLISHES = _set(
     """
     publish republish unpublish deploy redeploy undeploy upload submit promote trigger ship rollout backfill push
-    distribute broadcast release
+    distribute broadcast release apply dispatch reconcile
     """
 )
 """Verbs by which programs hand something to others, or set something off elsewhere."""
@@ -35,24 +35,33 @@ MODEST = _set(
     """
     local dry draft notes note test tests spec check checks build builds lint pre prepare package pack bundle assemble
     compile install generate make plan preview validate verify diff list status log logs config changelog version docs
-    snapshot simulate mock dev watch clean info help minify lock format types
+    snapshot simulate mock dev watch clean info help minify lock format types assets gen
     """
 )
 """Parts of a word that say that all of it stays here: `publish-local`, `build-release`, `release-notes`."""
+
+MODEST_BEHIND = _set(
+    "local dry draft notes note check checks test tests spec config list status log logs preview plan diff changelog"
+    " candidate simulate mock dev help info"
+)
+"""Those that say so behind a verb too: `publish-package-version` does publish."""
+
+INFRASTRUCTURE = _set("tf terraform tofu helm k8s kube kubectl kubernetes infra ansible aws gcp azure pulumi cdk")
 
 LOOKS = _set(
     """
     list ls show status get describe view log logs diff plan preview validate lint check test help history info inspect
     search find render template doctor version whoami watch tail wait emulate dev serve explain verify notes lanes
-    schema types runs ps images stats query
+    schema types runs ps images stats query tag
     """
 )
 """Words behind or before which a verb is only asked about: `rollout status`, `list release`."""
 
-STAYS = LOOKS | _set(
+STAYS = (LOOKS - _set("schema types runs search find render")) | _set(
     """
     build compile precompile assets package synth lint typecheck routes install collectstatic cache config dump
-    autoload generate docs clean bundle pull init fmt format env ci logs dry current outputs output start worker
+    autoload generate docs clean bundle pull init fmt format env ci logs dry current outputs output start worker tests
+    spec
     """
 )
 """Words with which work that names production touches nothing of it."""
@@ -63,16 +72,16 @@ ACTS = _set(
     loaddata restore restart exec execute invoke backfill rollback reset drop set put push scale update patch create
     delete remove flush fresh refresh reindex createsuperuser changepassword send select use switch activate
     wipe truncate purge destroy promote stop enable disable grant revoke rotate run repair baseline tinker operation
-    snapshot evolve commit replace move copy sql
+    snapshot evolve commit replace move copy sql c edit runscript
     """
 )
 """Words that do something to what they name."""
 
 DESTROYS = _set("drop reset flush wipe fresh refresh truncate purge destroy delete downgrade clean sqlflush nuke erase")
 PRODUCTION = _set("prod production staging prd stg preprod preproduction")
-FETCHES = _set("download dl")
+FETCHES = _set("download downloader dl")
 
-WORD = re.compile(r"^[@+:]?[A-Za-z][\w:.+@-]*$")
+WORD = re.compile(r"^[@+:_]*\.?[A-Za-z][\w:.+@-]*$")
 FILE = re.compile(
     r"\.(py|sh|js|ts|mjs|md|rst|ya?ml|json|toml|tgz|zip|txt|tar|gz|whl|apk|aab|ipa|html|css|go|rs|rb|php|java|lock|cfg"
     r"|ini|conf|sql|csv|ipynb|log|xml|deb|rpm|c|h|cpp|tf|tfvars|exs?|feature|com|org|net|io|dev|app)$"
@@ -96,15 +105,18 @@ def publishes(word: str) -> bool:
     if not WORD.match(word) or FILE.search(word):
         return False
     said = parts(word)
-    if MODEST.intersection(said) or not PUBLISHES.intersection(said):
+    at = next((index for index, part in enumerate(said) if part in PUBLISHES), None)
+    if at is None:
+        return not INFRASTRUCTURE.isdisjoint(said) and not {"upgrade", "destroy", "rollback"}.isdisjoint(said)
+    behind = MODEST if said[at] == "release" else MODEST_BEHIND
+    if not MODEST.isdisjoint(said[:at]) or not behind.isdisjoint(said[at + 1 :]):
         return False
-    others = PUBLISHES.intersection(said) - {"release"}
-    return bool(others) or "release" in (said[0], said[-1])
+    return said[at] != "release" or at in (0, len(said) - 1) or not PUBLISHES.isdisjoint(said[at + 1 :])
 
 
 def fetches(word: str) -> bool:
     """Tell whether a word in the place of a verb means that something comes from elsewhere."""
-    return bool(WORD.match(word)) and not FETCHES.isdisjoint(parts(word)[:1])
+    return bool(WORD.match(word)) and not FETCHES.isdisjoint((*parts(word)[:1], *parts(word)[-1:]))
 
 
 def looks(word: str) -> bool:
@@ -118,9 +130,14 @@ def acts(words: list[str]) -> bool:
     return not said.isdisjoint(ACTS) and said.isdisjoint(STAYS)
 
 
+def stays(words: list[str]) -> bool:
+    """Tell whether one of the words says that all of it stays here."""
+    return any(not STAYS.isdisjoint(parts(word)) for word in words)
+
+
 def destroys(words: list[str]) -> bool:
     """Tell whether one of the words loses what it names."""
-    return any(not DESTROYS.isdisjoint(parts(word)) for word in words)
+    return any(not DESTROYS.isdisjoint(parts(word)) or word == "db:schema:load" for word in words)
 
 
 def task_of(path: str) -> str:

@@ -4,6 +4,6 @@
 `running` (processes, services, schedules), `guards` (what guards a machine, and what attacks one), `network`,
 `clouds`, `clusters`, `schedulers` (jobs), `stores` (databases, backups, secrets), `keepers` (who shows keys),
 `versions` (version control), `packages`, `development`, `containers`, `publishing`, `fetching`, `messages`,
-`pipelines` (work elsewhere), `preferences` (settings for every project), `clients` (of databases), `harmless`; and
-`table`, which finds the rows of a program.
+`pipelines` (work elsewhere), `queues`, `preferences` (settings for every project), `clients` (of databases),
+`harmless`; and `table`, which finds the rows of a program.
 """

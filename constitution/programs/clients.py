@@ -29,6 +29,21 @@ TAKES = (
 
 CLIENTS = (
     Program(
+        "redis-cli|valkey-cli",
+        [
+            Does(
+                Effect.CLOUD_CHANGE,
+                given="-h -u",
+                values=r"^(?!localhost|127\.|::1|redis$|redis://(localhost|127\.|redis[:/]))",
+                words=r"(?i)^([mhp]?set\w*|[lrsz](push|add|rem|pop)\w*|incr\w*|decr\w*|expire\w*|rename|append|publish|xadd)$",
+                says="change a database of another machine",
+                match=("redis-cli -h cache.example.com SET x y",),
+                not_match=("redis-cli -h localhost SET x y", "redis-cli -h cache.example.com GET x"),
+            )
+        ],
+        takes="-h -p -n -a -u",
+    ),
+    Program(
         "spark-sql|snow|databricks|ksql|athenacli|vsql|ysqlsh|hdbsql|sql|exaplus|nzsql|pyspark|spark-shell|flink-sql"
         "|dbt|steampipe|sqlite-utils|osm2pgsql|mdb-sql|sqlline|phoenix-sqlline|questdb|supabase|neonctl|pscale|turso",
         [

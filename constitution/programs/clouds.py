@@ -88,7 +88,7 @@ CLOUDS = (
                 Effect.CLOUD_CHANGE,
                 words=r"^((create|put|update|modify|attach|run|stop|reboot|start|authorize|restore|register"
                 r"|enable|import"
-                r"|add|set|associate|send|reset|replace|invoke|execute)-.*|cp|mv|sync|invoke|deploy|publish)$",
+                r"|add|set|associate|send|reset|replace|invoke|execute)-.*|cp|mv|sync|invoke)$",
                 says=CHANGES,
                 match=("aws s3 cp a s3://b", "aws iam create-user x", "aws ssm send-command --parameters x"),
                 not_match=("aws iam list-users",),
@@ -277,7 +277,7 @@ CLOUDS = (
             ),
         ],
         takes=CLOUD_TAKES,
-        unless="--dry-run --help -h",
+        unless="--dry-run --help -h --local",
     ),
     Program(
         "vercel|now",

@@ -146,19 +146,7 @@ CONTAINERS = (
         [],
         takes="-f --file -H --host -c --context -p --project-name --profile --filter --format",
     ),
-    Program(
-        "docker buildx|docker build|podman build|docker buildx build|buildah bud|ko build",
-        [
-            Does(
-                Effect.PUBLISH,
-                given="--push",
-                says="publish an image",
-                match=("docker buildx build -t ghcr.io/a/b:1 --push .",),
-                not_match=("docker buildx build -t b .",),
-            )
-        ],
-        takes="-t --tag -f --file --platform --target --build-arg --cache-from --cache-to -o --output --builder",
-    ),
+    Program("buildah bud|ko build"),
     Program(
         "docker run|docker create|docker exec|podman run|podman exec|podman create|nerdctl run|docker container run"
         "|docker compose run|docker-compose run|docker compose exec|docker-compose exec|finch run|nerdctl exec"

@@ -9,6 +9,20 @@ FETCHES = "take something from another machine"
 
 FETCHING = (
     Program(
+        "locust|artillery|k6",
+        [
+            Does(
+                Effect.NETWORK,
+                given="-H --host --target -t --out",
+                values=r"^https?://(?!localhost|127\.|\[::1\]|0\.0\.0\.0)|^cloud$",
+                says="put load on another machine",
+                match=("locust --headless -H https://example.com", "k6 run --out cloud x.js"),
+                not_match=("locust -H http://localhost:8000",),
+            ),
+        ],
+        takes="-u -r -H --host --target --out -o -t",
+    ),
+    Program(
         "yt-dlp|youtube-dl|gallery-dl|gdown|ollama pull|gh release download|gh run download|glab release download"
         "|annie|lux|you-get|spotdl|streamlink|wormhole receive|croc receive|axel|aria2c|megadl|mega-get|zenodo_get"
         "|fasterq-dump|prefetch|fastq-dump|ncbi-genome-download|esearch|efetch|instaloader|httrack|monolith|curlie"

@@ -25,7 +25,7 @@ MESSAGES = (
     ),
     Program(
         "telegram-send|zulip-send|apprise|ntfy|notify|wall|gotify|pushover|mosquitto_pub|twurl|mattermost"
-        "|gammu-smsd-inject|amqp-publish|hey|vegeta|wrk|ab|locust-remote|k6 cloud|artillery run-fargate|siege",
+        "|gammu-smsd-inject|amqp-publish|k6 cloud",
         [
             Does(
                 Effect.PUBLISH,

@@ -120,7 +120,7 @@ PACKAGES = (
         [
             Does(
                 Effect.PUBLISH,
-                words=r"^(publish|unpublish|deprecate|owner|token|adduser|login|dist-tag)$",
+                first=r"^(publish|unpublish|deprecate|owner|token|adduser|login|dist-tag)$",
                 unless="--dry-run",
                 says="change what is published",
             ),

@@ -1,11 +1,11 @@
-"""Programs that set off, stop or change work elsewhere: orchestrators, build services, queues."""
+"""Programs that set off, stop or change work elsewhere: orchestrators, build services."""
 
 from constitution.effects import Effect
 from constitution.programs.program import Does, Program
 
 __all__ = ["PIPELINES"]
 
-SETS_OFF, JOBS = "set off or change work elsewhere", "add, change or end jobs that many share"
+SETS_OFF = "set off or change work elsewhere"
 HELP = "--help -h --dry-run --version"
 
 ORCHESTRATORS = (
@@ -40,6 +40,54 @@ ORCHESTRATORS = (
             ),
         ],
         takes="-n --namespace -c -j -m -w -f --profile -p -t --target",
+    ),
+    Program(
+        "dbt",
+        [
+            Does(
+                Effect.CLOUD_CHANGE,
+                given="-t --target --profile",
+                values=r"(?i)(^|[^a-z])(prod|production|staging|live)([^a-z]|$)",
+                words=r"^(run|build|seed|snapshot|clone|retry|run-operation)$",
+                says="work on what people use",
+                match=("dbt build -t production", "dbt seed --target prod"),
+                not_match=("dbt run --target dev", "dbt compile --target prod"),
+            ),
+            Does(
+                Effect.CLOUD_CHANGE,
+                words="^cloud$",
+                also="^(run|trigger|create|update|cancel)$",
+                says=SETS_OFF,
+                match=("dbt cloud job run --job-id 1",),
+                not_match=("dbt cloud job list",),
+            ),
+        ],
+        takes="-t --target --profile -s --select -m",
+    ),
+    Program(
+        "php|artisan",
+        [
+            Does(
+                Effect.CLOUD_CHANGE,
+                words=r"^(migrate(:\w+)?|db:seed)$",
+                given="--force",
+                says="work on what people use",
+                match=("php artisan migrate --force",),
+                not_match=("php artisan migrate", "php artisan test --force"),
+            )
+        ],
+    ),
+    Program(
+        "databricks|dbfs|snow|hdfs",
+        [
+            Does(
+                Effect.CLOUD_LOSS,
+                words="^rm$",
+                says="delete what others use",
+                match=("databricks fs rm -r dbfs:/x",),
+                not_match=("databricks fs ls dbfs:/",),
+            )
+        ],
     ),
     Program(
         "airflow db",
@@ -90,6 +138,130 @@ ORCHESTRATORS = (
                 match=("ray down x.yaml", "sky down -a"),
                 not_match=("ray stop", "sky queue"),
             ),
+        ],
+    ),
+)
+
+CLOUDS_SET_OFF = (
+    Program(
+        "gcloud scheduler|gcloud dataflow|gcloud composer|gcloud workflows|gcloud functions|gcloud transfer|gcloud ai"
+        "|gcloud dataproc|gcloud batch|gcloud tasks|gcloud run jobs|gcloud builds triggers|az vm|az acr|az ml|az aks"
+        "|az functionapp|az webapp|az containerapp|az synapse|az datafactory|az batch|az container|az logic"
+        "|az automation"
+        "|gcloud data-fusion|gcloud spanner|gcloud sql|oci compute|oci functions|doctl compute|ibmcloud fn|ibmcloud ce",
+        [
+            Does(
+                Effect.CLOUD_CHANGE,
+                words=r"^(run|cancel|execute|invoke|call|drain|start|build|run-command|create-run|stop|reset|submit|failover"
+                r"|import|restore\S*|simulate-eviction|power-cycle|reboot|deallocate|redeploy|actions|clone|patch|task)$",
+                unless=HELP,
+                says=SETS_OFF,
+                match=("gcloud scheduler jobs run x", "gcloud dataflow jobs cancel x", "az acr build -t x ."),
+                not_match=("gcloud scheduler jobs list", "az vm list", "gcloud dataflow jobs describe x"),
+            )
+        ],
+        takes="--project --region --zone -g -n --name --location",
+    ),
+    Program(
+        "docker service|docker stack|docker swarm|docker node",
+        [
+            Does(
+                Effect.CLOUD_CHANGE,
+                words=r"^(update|scale|rollback|create|init|join|leave|up|promote|demote|unlock|ca)$",
+                says="change what runs on many machines",
+                match=("docker service update --image x:2 web", "docker service scale web=0", "docker swarm init"),
+                not_match=("docker service ls", "docker stack ps x", "docker node ls"),
+            )
+        ],
+    ),
+    Program(
+        "flink|hadoop|oozie|storm|wandb|clearml-task|mlflow|sagemaker|istioctl|rabbitmqadmin|newrelic|linkerd"
+        "|cilium|tea|hub|consul-template|drush|railway|wrangler|gh repo|launchctl|drizzle-kit",
+        [
+            Does(
+                Effect.CLOUD_CHANGE,
+                first=r"^(run|run-application|jar|savepoint|sweep|launch|train|install|upgrade|uninstall|kill|rebalance"
+                r"|declare|fork|rename|sync|kickstart|bootstrap|updb|cim|sql:sync|sql-sync|rsync|cim|config:import)$",
+                unless="--help -h --version --experiment-name --backend",
+                says=SETS_OFF,
+                match=("flink run -d x.jar", "hadoop jar x.jar", "wandb sweep x.yaml", "drush updb -y"),
+                not_match=("flink list", "drush status", "gh repo view"),
+            ),
+            Does(
+                Effect.CLOUD_CHANGE,
+                given="-run --set --remote -rerun",
+                unless="--help -h --local --dry-run",
+                says=SETS_OFF,
+                match=("oozie job -run -config x", "railway variables --set A=b", "wrangler d1 execute x --remote"),
+                not_match=("railway variables", "wrangler d1 execute x --local"),
+            ),
+            Does(
+                Effect.CLOUD_CHANGE,
+                words=r"^@(?!self$|local|dev)",
+                says="work on what people use",
+                match=("drush @prod cr",),
+                not_match=("drush @self cr",),
+            ),
+        ],
+        long_style=True,
+        takes="-config -oozie -c -n --name",
+        not_match=("mlflow ui", "wandb status"),
+    ),
+    Program(
+        "yarn application|yarn app|mapred job|hadoop job",
+        [
+            Does(
+                Effect.CLOUD_CHANGE,
+                given="-kill -movetoqueue -changeQueue -stop -kill-task -fail-task -set-priority",
+                says=SETS_OFF,
+                match=("yarn application -kill application_1", "mapred job -kill job_1"),
+                not_match=("yarn application -list", "mapred job -status job_1"),
+            )
+        ],
+        long_style=True,
+    ),
+    Program(
+        "aws",
+        [
+            Does(
+                Effect.CLOUD_LOSS,
+                words="^batch-(delete|disassociate|stop|disable)",
+                says="delete in the cloud",
+                match=("aws ecr batch-delete-image --repository-name x",),
+                not_match=("aws ecr batch-get-image --repository-name x",),
+            ),
+            Does(
+                Effect.CLOUD_CHANGE,
+                words=r"^(cancel|abort|pause|resume|retry|redrive|rerun|rollback|submit|batch-(put|write|update))-",
+                says="change the cloud",
+                match=("aws dynamodb batch-write-item --request-items x", "aws batch submit-job --job-name x"),
+                not_match=("aws batch list-jobs",),
+            ),
+        ],
+    ),
+    Program(
+        "wp",
+        [
+            Does(
+                Effect.DATABASE_RESET,
+                words="^(search-replace|reset|drop|import|clean|empty)$",
+                unless="--dry-run",
+                says="change every row",
+                match=("wp search-replace a b --all-tables", "wp db import x.sql"),
+                not_match=("wp search-replace a b --dry-run", "wp plugin list"),
+            )
+        ],
+    ),
+    Program(
+        "nixos-rebuild|home-manager|darwin-rebuild|nh os|nh home|guix system|guix home",
+        [
+            Does(
+                Effect.SERVICES,
+                words=r"^(switch|boot|test|activate|rollback|reconfigure|init|expire-generations|remove-generations)$",
+                says="change the machine",
+                match=("nixos-rebuild switch", "home-manager switch"),
+                not_match=("nixos-rebuild build", "home-manager generations"),
+            )
         ],
     ),
 )
@@ -185,108 +357,4 @@ BUILD_SERVICES = (
     ),
 )
 
-QUEUES = (
-    Program(
-        "packer",
-        [
-            Does(
-                Effect.CLOUD_CHANGE,
-                words="^build$",
-                unless=HELP,
-                says="make an image in the cloud",
-                match=("packer build x.pkr.hcl",),
-                not_match=("packer validate x.pkr.hcl", "packer fmt ."),
-            )
-        ],
-    ),
-    Program(
-        "qalter|qhold|qrls|qmove|qsig|qmod|qconf|qresub|qrerun|bstop|bresume|bmod|bswitch|brequeue|btop|bbot"
-        "|condor_hold|condor_release|condor_qedit|condor_vacate|condor_drain|oarhold|oarresume|mjobctl|strigger",
-        [
-            Does(
-                Effect.CLOUD_CHANGE,
-                unless="--help -h --version -sql",
-                says=JOBS,
-                match=("qalter -l x 1", "bstop 1", "condor_hold me"),
-                not_match=("qstat", "bjobs", "qhold --help"),
-            )
-        ],
-    ),
-    Program(
-        "sbatch|qsub|bsub|condor_submit|msub|oarsub",
-        [
-            Does(
-                Effect.CLOUD_CHANGE,
-                given="-a --array --wrap -J",
-                values=r"^\d+-\d{2,}|\[\d+-\d{2,}|^\d+(-\d+)?:|\s",
-                unless="--help -h --test-only",
-                says=JOBS,
-                match=("sbatch --array=0-999 x.sh", "sbatch --wrap='python x.py'", "bsub -J 'x[1-500]' ./y"),
-                not_match=("sbatch x.sh", "sbatch --array=0-3 x.sh", "bsub -J x ./y"),
-            )
-        ],
-        takes="-a --array --wrap -J",
-    ),
-    Program(
-        "qconf",
-        [
-            Does(
-                Effect.CLOUD_LOSS,
-                given="-dq -dm -du -dp -de -dh -ks -ke -km",
-                says="take accounts or queues from others",
-                match=("qconf -dq all.q",),
-                not_match=("qconf -sql",),
-            )
-        ],
-        long_style=True,
-    ),
-    Program(
-        "celery|rq|sidekiqctl|resque|dramatiq|huey|faktory|bull|bullmq|arq|zmq|nats|rabbitmqadmin|rabbitmqctl|kafkactl"
-        "|pulsar-client|pulsar-admin|kaf|rpk|hermes|beanstalkd-cli|sqs|nsqadmin|to_nsq|solace|kcctl",
-        [
-            Does(
-                Effect.CLOUD_CHANGE,
-                words=r"^(control|empty|requeue|suspend|resume|stop|quiet|pub|publish|request|req|produce|purge|revoke"
-                r"|shutdown|terminate|cancel|retry|drain|flush|migrate|move|delete|add|edit|reset|skip|unload|kv|restart"
-                r"|graph-reset|rate_limit)$",
-                unless="--help -h --version",
-                says=JOBS,
-                match=("celery -A app control shutdown", "celery -A app purge -f", "rq empty default", "nats pub x y"),
-                not_match=("celery -A app worker", "rq info", "celery -A app inspect active"),
-            )
-        ],
-        takes="-A --app -b --broker -l --loglevel -Q -c -u --url -s --server -q",
-        not_match=("celery -A app worker -l info", "rq worker high"),
-    ),
-    Program(
-        "kafka-console-producer|kafka-console-producer.sh|kafka-avro-console-producer|kafka-producer-perf-test"
-        "|kafka-reassign-partitions|kafka-reassign-partitions.sh|kafka-leader-election|kafka-acls|kafka-acls.sh|redis-benchmark"
-        "|kafka-mirror-maker|pgbench|amqp-publish|stomp-send|rdkafka-producer",
-        [
-            Does(
-                Effect.CLOUD_CHANGE,
-                unless="--help -h --version --list --verify --generate",
-                says="change what others read",
-                match=("kafka-console-producer --topic x --bootstrap-server b:9092",),
-                not_match=("kafka-acls --list", "kafka-console-consumer --topic x"),
-            )
-        ],
-        long_style=True,
-    ),
-    Program(
-        "kcat|kafkacat|kafka-topics|kafka-topics.sh|kafka-configs|kafka-configs.sh",
-        [
-            Does(
-                Effect.CLOUD_CHANGE,
-                given="-P --alter --create --add-config",
-                unless="--help",
-                says="change what others read",
-                match=("kcat -P -t x -b b:9092", "kafka-topics --alter --topic x --partitions 3"),
-                not_match=("kcat -C -t x -b b:9092", "kafka-topics --list"),
-            )
-        ],
-        takes="-t -b --topic --bootstrap-server",
-    ),
-)
-
-PIPELINES = (*ORCHESTRATORS, *BUILD_SERVICES, *QUEUES)
+PIPELINES = (*ORCHESTRATORS, *CLOUDS_SET_OFF, *BUILD_SERVICES)

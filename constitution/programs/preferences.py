@@ -164,8 +164,7 @@ PREFERENCES = (
         "|opam repository|dart pub token|dotnet workload|gh alias|gh extension|glab alias|gh config|glab config"
         "|az config|minikube config|docker plugin|mise settings|pulumi plugin|rustup override|git maintenance"
         "|kubectl krew|mix hex.organization|mix hex.repo|mix hex.user|mix hex.owner|hex user|pyenv install"
-        "|luarocks config|code tunnel|systemctl set-environment"
-        "|launchctl setenv|launchctl config|vault token",
+        "|luarocks config|code tunnel|systemctl set-environment|vault token",
         [
             Does(
                 Effect.CONFIGURE_TOOL,
@@ -178,6 +177,51 @@ PREFERENCES = (
             )
         ],
         takes="--configfile -f",
+    ),
+    Program(
+        "systemctl set-environment|systemctl unset-environment|launchctl setenv|launchctl unsetenv|launchctl config",
+        [
+            Does(
+                Effect.CONFIGURE_TOOL,
+                words=".",
+                says="change what every program is given",
+                match=("launchctl setenv A b", "systemctl set-environment A=b"),
+                not_match=("launchctl getenv A",),
+            )
+        ],
+    ),
+    Program(
+        "conda install|conda update|conda remove|mamba install|mamba update|conda upgrade",
+        [
+            Does(
+                Effect.PACKAGES,
+                given="-n --name",
+                values="^(base|root)$",
+                says=TOOLS,
+                match=("conda install -n base numpy",),
+                not_match=("conda install -n dev numpy",),
+            ),
+            Does(
+                Effect.PACKAGES,
+                given="--all",
+                says=TOOLS,
+                match=("conda update --all",),
+                not_match=("conda update numpy",),
+            ),
+        ],
+        takes="-n --name -c --channel -p --prefix",
+    ),
+    Program(
+        "oc project|kubens|kubectl ns|kubectl ctx",
+        [
+            Does(
+                Effect.CONFIGURE_TOOL,
+                words=r"(?<![a-z])(prod|production|staging|live)(?![a-z])",
+                says="make later commands work elsewhere",
+                match=("kubens production", "oc project prod"),
+                not_match=("kubens dev", "kubens"),
+            )
+        ],
     ),
     Program(
         "go env",

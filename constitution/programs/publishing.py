@@ -36,11 +36,11 @@ REGISTRIES = (
     ),
     Program(
         "crane|regctl|oras|skopeo|imgpkg|gcrane|wasm-to-oci|cosign|notation|podman manifest|buildah manifest"
-        "|docker manifest|docker trust",
+        "|docker manifest|docker trust|docker buildx imagetools",
         [
             Does(
                 Effect.PUBLISH,
-                words=r"^(push|copy|cp|sync|append|mutate|tag|attach|sign|attest|import|mod|put|clean|index|rebase)$",
+                words=r"^(push|copy|cp|sync|append|mutate|tag|attach|sign|attest|import|mod|put|clean|index|rebase|create)$",
                 unless="--help -h",
                 says="change what a registry holds",
                 match=("crane copy a b", "oras push r/x:1 f", "skopeo copy docker://a docker://b", "cosign sign r/x"),
@@ -166,7 +166,7 @@ STORES_AND_SITES = (
                 Effect.PUBLISH,
                 given="--prod --prebuilt --target",
                 unless="--help -h",
-                words=r"^(?!build$|pull$|dev$|env$)|^$",
+                words=r"^(?!build$|pull$|dev$|env$|ls$|list$|inspect$|logs$)|^$",
                 says=PUBLISHES,
                 match=("vercel dist --prod",),
                 not_match=("vercel build --prod", "vercel pull --environment=production"),
@@ -216,13 +216,6 @@ STORES_AND_SITES = (
                 match=("clasp push", "sentry-cli releases finalize 1", "web-ext sign", "bit export", "eas update"),
                 not_match=("clasp status", "sentry-cli info", "web-ext lint", "eas build --local"),
             ),
-            Does(
-                Effect.PUBLISH,
-                given="--auto-submit --auto-submit-with-profile",
-                says="hand an application to a store",
-                match=("eas build --auto-submit",),
-                not_match=("eas build --local",),
-            ),
         ],
         takes="-m --message -p --platform -o --org -t -e",
     ),
@@ -252,7 +245,7 @@ STORES_AND_SITES = (
             ),
             Does(
                 Effect.PUBLISH,
-                words=r"^(\+?refs/tags/.*|tag)$",
+                words=r"(^|:)\+?refs/tags/|^tag$",
                 says="publish a release",
                 match=("git push origin refs/tags/v1", "git push origin tag x"),
                 not_match=("git push origin topic",),
@@ -271,7 +264,9 @@ STORES_AND_SITES = (
         unless="-n --dry-run",
     ),
     Program(
-        "git send-email|git svn dcommit|git p4 submit|p4 submit|cvs commit|npm-publish|b4 send|patman send",
+        "git send-email|git svn dcommit|git p4 submit|p4 submit|cvs commit|b4 send|patman send|dput|dupload"
+        "|osc commit|osc submitrequest|copr-cli build|fedpkg update|fedpkg push|brew bump-formula-pr|bower register"
+        "|jf rt|jfrog rt|gh attestation|ansible-pull|shorebird patch|ncftpput|gbp push",
         [
             Does(
                 Effect.PUBLISH,
@@ -288,7 +283,8 @@ TASKS = (
     Program(
         "make|gmake|just|task|rake|gradle|gradlew|mvn|mvnw|cap|fab|invoke|inv|nox|doit|ant|wp|hexo|gatsby|mike|mkdocs"
         "|capistrano|deployer|dep|ember|turbo|nx|lerna|composer|bundle|mix|mage|bazel|bazelisk|pants|dagger|earthly|rush"
-        "|grunt|gulp|poe|thor|manage.py|artisan"
+        "|grunt|gulp|poe|thor|manage.py|artisan|torchrun"
+        "|accelerate|deepspeed|horovodrun"
     ),
 )
 """What runs tasks of a project: see `outward`."""

@@ -22,6 +22,7 @@ from constitution.programs.pipelines import PIPELINES
 from constitution.programs.preferences import PREFERENCES
 from constitution.programs.program import Program
 from constitution.programs.publishing import PUBLISHING
+from constitution.programs.queues import QUEUES
 from constitution.programs.running import RUNNING
 from constitution.programs.schedulers import SCHEDULERS
 from constitution.programs.stores import STORES
@@ -49,6 +50,7 @@ PROGRAMS: tuple[Program, ...] = (
     *FETCHING,
     *MESSAGES,
     *PIPELINES,
+    *QUEUES,
     *PREFERENCES,
     *CLIENTS,
 )

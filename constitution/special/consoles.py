@@ -10,16 +10,16 @@ from constitution.python_code import read_python
 from constitution.shell.flow import Flow, Origin
 from constitution.special.code import interpreter, python, touched
 from constitution.special.settings import database
-from constitution.special.shells import run_file, run_input
+from constitution.special.shells import INPUTS, run_file, run_input
 
 if TYPE_CHECKING:
     from constitution.examination import Examination
     from constitution.shell.walk import Walk
 
-__all__ = ["batch", "client", "console", "php_console", "python_console"]
+__all__ = ["batch", "client", "console", "gradle", "php_console", "python_console"]
 
 LOSES = re.compile(
-    r"\.(destroy_all|delete_all)\b|\.objects\.(all\(\)|filter\([^)]*\))?\.?(_raw_)?delete\(|::truncate\(|::query\(\)->delete\("
+    r"\.(destroy_all|delete_all|deleteDir|deleteTree)\b|\.objects\.(all\(\)|filter\([^)]*\))?\.?(_raw_)?delete\(|::truncate\(|::query\(\)->delete\("
     r"|->truncate\(|\.(all|where)\([^)]*\)->delete\(|DB::(statement|delete)\(|Repo\.delete_all\b|\bdrop_all\(|\.drop_table\b"
     r"|::all\(\)->each->delete|\.all\(\)\.delete\(|\.each\(&:(destroy|delete)\)|deleteMany\(\s*\)|\bdrop_database\b"
     r"|connection\.execute\([\"'](?i:drop|truncate|delete)|\.flush_all\(|\.flushdb\(|\bSchema::drop|\.query\.delete\(\)"
@@ -35,7 +35,9 @@ CHANGES = re.compile(
 )
 """What changes what an application holds, or makes it act."""
 
-MAGIC = re.compile(r"(?m)(?:^|[;\n]\s*)!+\s*(.+)|%%?(?:sh|bash|system|sx)\s+(.+)")
+MAGIC = re.compile(
+    r"(?m)(?:^|[;\n]\s*)!+\s*(.+)|%%?(?:sh|bash|system|sx)\s+(.+)|get_ipython\(\)\.(?:system|getoutput)\(['\"](.+)['\"]\)"
+)
 TAKES = frozenset(["-e", "--environment", "-c", "--command", "--eval", "--execute", "-S", "-x", "--settings", "-r"])
 
 
@@ -96,6 +98,12 @@ def _behind(
 def client(examination: "Examination", name: str, argv: list[str], stdin: Flow, walk: "Walk") -> None:
     """A client of a database, with statements in its words or in its input."""
     database(examination, name, argv, stdin, walk)
+    if stdin.origin not in (Origin.NOTHING, Origin.TEXT) and (
+        any(map(ELSEWHERE.search, argv[1:]))
+        or any(map(REMOTE.match, read_line(argv[1:], HOSTS).value_of("-h", "--host")))
+    ):
+        says = "change a database of another machine"
+        examination.found(Effect.CLOUD_CHANGE, walk, program=name, says=says)
     files_in(examination, name, argv, stdin, walk)
 
 
@@ -114,6 +122,26 @@ def batch(examination: "Examination", name: str, argv: list[str], stdin: Flow, w
         run_input(examination, name, stdin, walk, walk.nested)
 
 
+ELSEWHERE = re.compile(
+    r"^\0|(?<![A-Za-z])(?:prod|production|staging|PROD|PRODUCTION|STAGING)(?![A-Za-z])"
+    r"|^\w+://(?:[^/@]*@)?(?!localhost|127\.|db[:/])[\w-]+\."
+)
+
+
+HOSTS = frozenset(["-h", "--host", "-u", "-p", "-P", "-U", "-d"])
+REMOTE = re.compile(r"(?!localhost$|127\.|::1$|db$|/)[\w-]+(\.[\w-]+)+$")
+
+
+def gradle(examination: "Examination", name: str, argv: list[str], stdin: Flow, walk: "Walk") -> None:
+    """`gradle -I /dev/stdin`: code that a build runs first."""
+    files = read_line(argv[1:], frozenset(["-I", "--init-script", "-b", "--build-file"])).value_of(
+        "-I", "--init-script"
+    )
+    if INPUTS_SET.intersection(files):
+        run_input(examination, name, stdin, walk, lambda text: in_framework(examination, name, text, walk))
+
+
+INPUTS_SET = frozenset(INPUTS)
 BATCH_TAKES = frozenset(
     """
     --wrap -p --partition -n -N -J --job-name -o --output -e --error -t --time -A --account -q -l -R -M -W -c --mem

@@ -14,7 +14,7 @@ from constitution.special.builtins import (
     trap,
 )
 from constitution.special.code import INLINE, awk, interpreter, sed
-from constitution.special.consoles import batch, client, console, php_console, python_console
+from constitution.special.consoles import batch, client, console, gradle, php_console, python_console
 from constitution.special.contents import copy, curl, tee, wget
 from constitution.special.editors import editor, emacs, pager, screen, tmux
 from constitution.special.exhaustion import copy_blocks, into_memory, sized
@@ -97,6 +97,7 @@ SPECIAL: dict[str, Special] = {
     **dict.fromkeys(("ssh", "autossh"), ssh),
     **dict.fromkeys(CLIENTS, client),
     **dict.fromkeys(("rails", "ipython", "mix", "iex", "flask", "manage.py", "artisan", "jupyter"), console),
+    **dict.fromkeys(("gradle", "gradlew"), gradle),
     **dict.fromkeys(("sbatch", "qsub", "bsub", "salloc", "condor_submit"), batch),
     **dict.fromkeys(("dig", "nslookup", "host", "ping", "ping6", "drill", "whois", "getent"), look_up),
     "awk": awk,
