@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from constitution.shell.walk import Walk
 
-__all__ = ["assign", "assignment_values", "command", "redirected", "unset"]
+__all__ = ["assign", "assignment_values", "command", "content", "redirected", "unset"]
 
 
 def command(walk: "Walk", node: "Node", stdin: Flow, extra: list[str] | tuple[str, ...] = ()) -> Flow:
@@ -50,6 +50,11 @@ def _argv(walk: "Walk", node: "Node", expander: Expander, stdin: Flow) -> tuple[
             end = child.end_byte
     argv.extend(expander.joined(group))
     return argv, stdin
+
+
+def content(walk: "Walk", node: "Node", stdin: Flow) -> Flow:
+    """`$(< FILE)`: a redirection alone in a substitution prints the file."""
+    return redirect(walk, node, NOTHING)
 
 
 def assign(walk: "Walk", node: "Node", stdin: Flow) -> Flow:
