@@ -59,6 +59,8 @@ def content(walk: "Walk", node: "Node", stdin: Flow) -> Flow:
 
 def assign(walk: "Walk", node: "Node", stdin: Flow) -> Flow:
     """Set the variables of `a=b`, `declare a=b`, `export a=b`; what else is declared stays as it is."""
+    if node.type == "declaration_command" and all(child.type == "word" for child in node.named_children):
+        return walk.simple(node, [walk.text_of(child) for child in node.children], stdin)
     for child in [node] if node.type == "variable_assignment" else node.named_children:
         if child.type == "variable_assignment":
             _set(walk, child)
