@@ -22,7 +22,7 @@ from agent.log import RecordedRun, read_log
 from agent.messages import Message, ToolMessage
 from agent.models import ScriptedModel
 from agent.presets import Preset
-from agent.questions import AuditGiven, ChanceDrawn, ScoreGiven
+from agent.questions import AuditGiven, ChanceDrawn, LedgerGiven, ScoreGiven
 from agent.rebuilding import recorded_preset
 from agent.verification.environment import loop_effects
 from bp import BProgram, BProgramError, BThread, Event, Step
@@ -30,7 +30,7 @@ from bp.runner import Effect
 
 __all__ = ["Reading", "Rerun", "read_episode", "rerun"]
 
-ANSWERS = (ScoreGiven, AuditGiven, ChanceDrawn)
+ANSWERS = (ScoreGiven, AuditGiven, ChanceDrawn, LedgerGiven)
 """What is not taken from the log but asked again."""
 
 
