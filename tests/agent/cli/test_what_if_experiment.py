@@ -87,7 +87,7 @@ def test_other_processes_say_the_same(results: Path, capsys: pytest.CaptureFixtu
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["--protocol", "blockin_monitor"], "the nearest is 'blocking_monitor'"),
+        (["--protocol", "blockin_monitor"], "did you mean 'blocking_monitor'"),
         (["--protocol", "taint_flow", "--recorded", "x"], "no episode ran under 'x'; recorded protocols: constitution"),
         (["--protocol", "taint_flow", "--thresholds", "1"], "N is at least 2"),
         ([], "nothing would differ"),

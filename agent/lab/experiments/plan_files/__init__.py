@@ -3,6 +3,7 @@
 - `words`: words and numbers
 - `options`: which options a protocol takes
 - `deployments`: the section `deployments` of a plan
+- `limits`: what an episode may take of the machine
 - `models`: real models, and what a plan needs where its agent is one
 - `plan`: a whole file
 """

@@ -20,6 +20,7 @@ from attrs import evolve, frozen
 
 from agent.errors import AgentError
 from agent.lab.experiments.plan_files.deployments import read_deployments
+from agent.lab.experiments.plan_files.limits import LIMITS, read_limits
 from agent.lab.experiments.plan_files.models import check_needs, read_model, read_models, read_policy, with_models
 from agent.lab.experiments.plan_files.options import check_options
 from agent.lab.experiments.plan_files.words import at_least_one, known, several, share
@@ -35,7 +36,7 @@ __all__ = ["PlanError", "load_plan"]
 
 KEYS = (
     "name", "settings", "policies", "protocols", "monitors", "seeds", "splits", "instances", "audit_with", "budgets",
-    "replicates", "workers", "concurrency", "per_minute", "deployments", "isolation", "models",
+    "replicates", "workers", "concurrency", "per_minute", "deployments", "isolation", "limits", "models",
 )  # fmt: skip
 OPTIONS = ("draws", "limit", "buckets", "runs", "audits")
 PROTOCOL_KEYS = ("name", "use", "monitor", "budget", "threshold", "disclosure", "against", "auditor", "near", *OPTIONS)
@@ -107,6 +108,7 @@ def _with_numbers(plan: Plan, node: Node, monitors: tuple[MonitorPlan, ...]) -> 
         "audit_with": lambda given: known(given, [each.name for each in monitors], "monitor"),
         "per_minute": _paces,
         "isolation": lambda given: known(given, LEVELS, "isolation"),
+        "limits": lambda given: read_limits(given.mapping(*LIMITS)),
     }
     given = {key: (found, read) for key, read in readers.items() if (found := node.get(key)) is not None}
     return evolve(plan, **{key: read(found) for key, (found, read) in given.items()})

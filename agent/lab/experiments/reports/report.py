@@ -111,6 +111,8 @@ def caption(outcome: Outcome, command: str) -> str:
     missing = f", {analysis.missing_scores} scores missing" if analysis.missing_scores else ""
     levels = Counter(row.isolation for row in outcome.rows if row.status == "ran")
     isolation = ", ".join(f"{level} ({count})" for level, count in sorted(levels.items()))
+    met = sum(bool(row.exceeded) for row in outcome.rows)
+    isolation += f"; {met} met with a limit of their cell" if met else ""
     auc = f" The monitor's AUC over steps: {analysis.auc:.2f}." if analysis.auc is not None else ""
     more = f", and {outcome.ran_for_deployments} for deployments" if outcome.ran_for_deployments else ""
     return (
