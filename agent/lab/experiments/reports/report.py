@@ -105,7 +105,9 @@ def caption(outcome: Outcome, command: str) -> str:
     """Return what the figure rests on: episodes, thresholds, seconds and the command."""
     analysis = outcome.analysis
     thresholds = outcome.frozen.thresholds if outcome.frozen else {}
-    frozen = ", ".join(f"{name}: {theta:.3f}" for name, theta in thresholds.items()) or "none"
+    realized = outcome.frozen.realized if outcome.frozen else {}
+    spent = {name: f" (spends {realized[name]:.1%})" if name in realized else "" for name in thresholds}
+    frozen = ", ".join(f"{name}: {theta:.3f}{spent[name]}" for name, theta in thresholds.items()) or "none"
     digest = f" (frozen {outcome.frozen.digest})" if outcome.frozen else ""
     failed = f", {analysis.failed} failed and left out" if analysis.failed else ""
     missing = f", {analysis.missing_scores} scores missing" if analysis.missing_scores else ""
