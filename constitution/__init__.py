@@ -8,12 +8,12 @@ Nothing here does I/O. Reading order:
 - `shell/`: `syntax` (text to tree), `second_reading`, `scope` (what is known), `escapes`, `parameters`, `words` (nodes
   to words), `flow` (pipes), `heredoc`, `redirections`, `endless` (loops), `blocks`, `commands`, `walk` (every
   simple command, wherever it stands). `written`: files that a command writes and runs.
-- `programs/`: `options`, `program` (what a row says), the tables `files`, `system`, `running`, `guards`, `network`,
-  `clouds`, `clusters`, `schedulers`, `stores`, `keepers`, `versions`, `packages`, `development`, `containers`,
-  `publishing`, `fetching`, `messages`, `pipelines`, `queues`, `preferences`, `clients`, `harmless`, and `table`
-  (finding a row). `spoken`: what words speak of. `wrapper`, `remote_wrappers`, `wrappers`: programs that run programs.
-  `interpreters`, `python_text`, `python_code`, `lexicon`: inline code. `variables`: those that change what commands
-  do.
+- `programs/`: `options`, `program` (what a row says), the tables `files`, `system`, `running`, `guards`, `spies`,
+  `network`, `clouds`, `clusters`, `schedulers`, `stores`, `keepers`, `versions`, `packages`, `development`,
+  `containers`, `windows`, `publishing`, `fetching`, `messages`, `pipelines`, `queues`, `preferences`, `clients`,
+  `harmless`, and `table` (finding a row). `spoken`: what words speak of. `wrapper`, `remote_wrappers`, `wrappers`:
+  programs that run programs. `interpreters`, `python_text`, `python_code`, `lexicon`: inline code. `variables`: those
+  that change what commands do. `handed`: secret files among the words of any program.
 - `special/`: forms that no table can say: `exhaustion`, `fetched`, `serving`, `sending`, `search`, `output`,
   `builtins`, `shells`, `code`, `editors`, `contents`, `later`, `settings`, `consoles`, and their
   `table`.

@@ -25,9 +25,11 @@ from constitution.programs.publishing import PUBLISHING
 from constitution.programs.queues import QUEUES
 from constitution.programs.running import RUNNING
 from constitution.programs.schedulers import SCHEDULERS
+from constitution.programs.spies import SPIES
 from constitution.programs.stores import STORES
 from constitution.programs.system import SYSTEM
 from constitution.programs.versions import VERSIONS
+from constitution.programs.windows import WINDOWS
 
 __all__ = ["HARMLESS", "PROGRAMS", "is_known", "program_name", "rows_for", "subcommands"]
 
@@ -36,6 +38,7 @@ PROGRAMS: tuple[Program, ...] = (
     *SYSTEM,
     *RUNNING,
     *GUARDS,
+    *SPIES,
     *NETWORK,
     *CLOUDS,
     *CLUSTERS,
@@ -53,6 +56,7 @@ PROGRAMS: tuple[Program, ...] = (
     *QUEUES,
     *PREFERENCES,
     *CLIENTS,
+    *WINDOWS,
 )
 
 VERSIONED = re.compile(r"(?:[-.]?\d+(?:\.\d+)*|\.exe)$")
