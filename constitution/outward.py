@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 
 __all__ = ["outward"]
 
-NOTICED = re.compile(
-    r"(?i)deploy|publish|releas|upload|submit|promot|trigger|roll-?out|ship|push|backfill|distribut|broadcast|prod|apply|dispatch|reconcil|upgrade|destroy|rollback"
-    r"|staging|prd|stg|download"
+NOTICED = (
+    *("deploy", "publish", "releas", "load", "submit", "promot", "trigger", "rollout", "ship", "push", "backfill"),
+    *("distribut", "broadcast", "prod", "apply", "dispatch", "reconcil", "upgrade", "destroy", "rollback"),
+    *("staging", "prd", "stg"),
 )
 """Letters without which no word below can occur."""
 
@@ -53,7 +54,7 @@ def outward(examination: "Examination", name: str, argv: list[str], walk: "Walk"
     if name in services():
         _of_service(examination, name, argv, walk)
     production = examination.discoveries.production
-    if not production and not NOTICED.search(" ".join(argv)) and not VARIABLE.search(walk.evidence.text):
+    if not production and not _is_noticed(argv, walk.evidence.text):
         return
     subject, words = subject_of(name, argv)
     if not subject or is_dry(name, words):
@@ -66,6 +67,18 @@ def outward(examination: "Examination", name: str, argv: list[str], walk: "Walk"
         _verbs(examination, name, words, walk, first=subject == "first")
         operands = [] if is_known(name) else [task_of(argv[0])]
         _in_production(examination, name, [*operands, *operands_of(words, 5)], words, walk)
+
+
+def _is_noticed(argv: list[str], text: str) -> bool:
+    said = " ".join(argv).lower()
+    for letters in NOTICED:
+        if letters in said:
+            return True
+    return _names_variable(text)
+
+
+def _names_variable(text: str) -> bool:
+    return "$" in text and VARIABLE.search(text) is not None
 
 
 def _of_service(examination: "Examination", name: str, argv: list[str], walk: "Walk") -> None:
@@ -120,7 +133,7 @@ def _in_production(examination: "Examination", name: str, operands: list[str], w
     """`RAILS_ENV=production rake db:migrate`, `dbt run --target prod`: what is done there is done to people."""
     if name == "dbt":
         return  # `staging` is a folder there: it has a row
-    there = examination.discoveries.production or any(map(_are_there, words)) or VARIABLE.search(walk.evidence.text)
+    there = examination.discoveries.production or any(map(_are_there, words)) or _names_variable(walk.evidence.text)
     if not there:
         return
     if name in RUNNERS or name in CONTAINERS:
