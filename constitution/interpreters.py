@@ -41,9 +41,18 @@ DECODED_CODE = re.compile(
 )
 
 
+HUBS = re.compile(
+    r"\.?(?:upload_folder|upload_file|upload_large_folder|push_to_hub|create_repo|upload_fileobj|put_object|log_artifact)\("
+)
+"""Calls that hand files to others, by the names that libraries give them."""
+
+DOWNLOADS = re.compile(r"\b(?:nltk\.download|snapshot_download|hf_hub_download|spacy\.cli\.download|gdown\.download)\(")
+
+
 def deeds_in(code: str) -> list[str]:
     """Return what calls and statements within inline code lose, whatever its language."""
     kinds = (("database", STATEMENTS), ("cloud", CLOUD_CALLS), ("power", POWER_CALLS), ("fetched", DECODED_CODE))
+    kinds = (*kinds, ("publish", HUBS), ("network", DOWNLOADS))
     return [deed for deed, words in kinds if words.search(code)]
 
 

@@ -116,7 +116,7 @@ def verb_in(words: list[str]) -> bool:
             return False
         if publishes(word):
             return word not in NOUNS or not any(map(looks, operands[index + 1 : index + 2]))
-    return any(map(OPTION.match, words))
+    return any(map(OPTION.match, words)) and "run" not in operands  # `docker run --publish 80:80`
 
 
 def _script(examination: "Examination", words: list[str], walk: "Walk") -> None:
@@ -124,6 +124,8 @@ def _script(examination: "Examination", words: list[str], walk: "Walk") -> None:
     task, name = task_of(words[0]), words[0].rpartition("/")[2]
     if publishes(task) or verb_in(words[1:]):
         examination.found(Effect.PUBLISH, walk, program=name, says=SENDS)
+    elif any(map(fetches, [task, *operands_of(words[1:], 1)])):
+        examination.found(Effect.NETWORK, walk, program=name, says=TAKES)
     if any(map(_are_there, words[1:])) and not stays([task, *operands_of(words[1:], 3)]) and task not in SERVES:
         examination.found(Effect.CLOUD_CHANGE, walk, program=name, says="work on what people use")
     _in_production(examination, name, [task, *operands_of(words[1:], 5)], words, walk)

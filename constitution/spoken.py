@@ -35,7 +35,7 @@ MODEST = _set(
     """
     local dry draft notes note test tests spec check checks build builds lint pre prepare package pack bundle assemble
     compile install generate make plan preview validate verify diff list status log logs config changelog version docs
-    snapshot simulate mock dev watch clean info help minify lock format types assets gen
+    snapshot simulate mock dev watch clean info help minify lock format types gen
     """
 )
 """Parts of a word that say that all of it stays here: `publish-local`, `build-release`, `release-notes`."""
@@ -68,7 +68,8 @@ STAYS = (LOOKS - _set("schema types runs search find render")) | _set(
 
 ACTS = _set(
     """
-    migrate migrations migration upgrade downgrade up down seed runner console shell dbshell apply sync import load
+    migrate migrations migration upgrade downgrade up down seed runner console shell seeds dbshell apply sync import
+    load
     loaddata restore restart exec execute invoke backfill rollback reset drop set put push scale update patch create
     delete remove flush fresh refresh reindex createsuperuser changepassword send select use switch activate
     wipe truncate purge destroy promote stop enable disable grant revoke rotate run repair baseline tinker operation
@@ -78,6 +79,7 @@ ACTS = _set(
 """Words that do something to what they name."""
 
 DESTROYS = _set("drop reset flush wipe fresh refresh truncate purge destroy delete downgrade clean sqlflush nuke erase")
+SETTINGS = _set("config env")
 PRODUCTION = _set("prod production staging prd stg preprod preproduction")
 FETCHES = _set("download downloader dl")
 
@@ -102,7 +104,7 @@ def parts(word: str) -> tuple[str, ...]:
 @lru_cache(maxsize=1024)
 def publishes(word: str) -> bool:
     """Tell whether a word in the place of a verb, or of a task, means that others get something."""
-    if not WORD.match(word) or FILE.search(word):
+    if not WORD.match(word) or FILE.search(word) or word == "assets.deploy":
         return False
     said = parts(word)
     at = next((index for index, part in enumerate(said) if part in PUBLISHES), None)
@@ -127,6 +129,8 @@ def looks(word: str) -> bool:
 def acts(words: list[str]) -> bool:
     """Tell whether words do something to what they name, and none of them says that all of it stays here."""
     said = {part for word in words for part in parts(word)}
+    if "set" in words:
+        said -= SETTINGS
     return not said.isdisjoint(ACTS) and said.isdisjoint(STAYS)
 
 

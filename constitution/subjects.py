@@ -65,18 +65,19 @@ FRAMEWORKS = _set("alembic django-admin flask celery rails artisan manage.py")
 
 DRY = _set(
     """
-    --dry-run --dryrun --dry -dryRun --DryRun --help -h --version --check --list --what-if --whatif --noop --no-push
+    --dry-run --dryrun --dry -dryRun --DryRun --check --list --what-if --whatif --noop --no-push
     --snapshot --skip-publish --preview --simulate --validate-only --just-print --recon --print --syntax-check
     --list-tasks --no-op --pretend --dry_run --test-only --plan --diff --printshellcmds --sql
     """
 )
+ASKS = _set("--help -h --version help")
 DRY_RUNNERS = _set("make gmake just task rake mage ant snakemake")
 VALUED = _set(
     """
     -m -k -f -n -c -e -t -p -o -g -s -i -l -r -x -w -C -j -a -P --name --message --grep --filter --tag --title --config
     --file --project --branch --namespace --prefix --workspace --cwd --directory --output --region --format --app
     --url --host --token --user --org --registry --kubeconfig --context --profile --manifest-path --queue --label
-    --settings --configuration --select --models --exclude --tests
+    --settings --configuration --env-file --select --models --exclude --tests
     --env --environment --target --stage --scope --remote --to --from --image --key --value --role --id --type
     """
 )
@@ -116,7 +117,8 @@ def _of_interpreter(name: str, argv: list[str]) -> tuple[Subject, list[str]]:
 @cache
 def _talkers() -> frozenset[str]:
     """Return the programs that talk to services, or that work on what a project has elsewhere."""
-    rows = (*CLOUDS, *CLUSTERS, *STORES, *PACKAGES, *DEVELOPMENT[:-1], *CONTAINERS, *PREFERENCES, *CLIENTS, *PUBLISHING)
+    rows = (*CLOUDS, *CLUSTERS, *STORES, *PACKAGES, *DEVELOPMENT[:-1], *CONTAINERS, *PREFERENCES, *CLIENTS)
+    rows = (*rows, *PUBLISHING, *PIPELINES, *QUEUES, *FETCHING, *MESSAGES)
     heads = {name.split()[0] for row in rows for name in row.names}
     return (services() | heads | FRAMEWORKS) - SILENT
 
@@ -138,6 +140,8 @@ def services() -> frozenset[str]:
 
 def is_dry(name: str, words: list[str]) -> bool:
     """Tell whether a command only says what it would do."""
+    if words[-1:] and words[-1] in ASKS:
+        return True
     if any(word.partition("=")[0] in DRY and not word.endswith(("=false", "=none")) for word in words):
         return True
     return name in DRY_RUNNERS and any(word in ("-n", "-T", "-l") for word in words)

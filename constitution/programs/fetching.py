@@ -28,12 +28,13 @@ FETCHING = (
         "|fasterq-dump|prefetch|fastq-dump|ncbi-genome-download|esearch|efetch|instaloader|httrack|monolith|curlie"
         "|transmission-cli|transmission-remote|deluge-console|rtorrent|webtorrent|degit|tiged|giget|svn export"
         "|svn checkout|svn co|datalad get|datalad install|datasets download|cookiecutter|copier copy"
-        "|nix-prefetch-url|go-getter|s3fs|ollama run|llm install|gpt4all|spacy download|conan download",
+        "|nix-prefetch-url|git annex get|lms get|go-getter|s3fs|ollama run|llm install|gpt4all|spacy download"
+        "|conan download",
         [
             Does(
                 Effect.NETWORK,
                 words=".",
-                unless="--help -h --version --list-formats -F --simulate -s --dump-json",
+                unless="--help -h --version --list-formats -F --simulate --dump-json",
                 says=FETCHES,
                 match=("yt-dlp https://x.com/y", "gdown 1", "ollama pull x", "ncbi-genome-download bacteria"),
                 not_match=("yt-dlp --version", "ollama list", "yt-dlp -F https://x.com/y"),

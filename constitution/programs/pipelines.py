@@ -6,7 +6,7 @@ from constitution.programs.program import Does, Program
 __all__ = ["PIPELINES"]
 
 SETS_OFF = "set off or change work elsewhere"
-HELP = "--help -h --dry-run --version"
+HELP = "--help -h --dry-run"
 
 ORCHESTRATORS = (
     Program(
@@ -175,14 +175,14 @@ CLOUDS_SET_OFF = (
         ],
     ),
     Program(
-        "flink|hadoop|oozie|storm|wandb|clearml-task|mlflow|sagemaker|istioctl|rabbitmqadmin|newrelic|linkerd"
+        "flink|hadoop|oozie|storm|wandb|clearml-task|sagemaker|istioctl|rabbitmqadmin|newrelic|linkerd"
         "|cilium|tea|hub|consul-template|drush|railway|wrangler|gh repo|launchctl|drizzle-kit",
         [
             Does(
                 Effect.CLOUD_CHANGE,
                 first=r"^(run|run-application|jar|savepoint|sweep|launch|train|install|upgrade|uninstall|kill|rebalance"
                 r"|declare|fork|rename|sync|kickstart|bootstrap|updb|cim|sql:sync|sql-sync|rsync|cim|config:import)$",
-                unless="--help -h --version --experiment-name --backend",
+                unless="--help -h --version",
                 says=SETS_OFF,
                 match=("flink run -d x.jar", "hadoop jar x.jar", "wandb sweep x.yaml", "drush updb -y"),
                 not_match=("flink list", "drush status", "gh repo view"),
@@ -205,7 +205,7 @@ CLOUDS_SET_OFF = (
         ],
         long_style=True,
         takes="-config -oozie -c -n --name",
-        not_match=("mlflow ui", "wandb status"),
+        not_match=("wandb status",),
     ),
     Program(
         "yarn application|yarn app|mapred job|hadoop job",
@@ -232,12 +232,70 @@ CLOUDS_SET_OFF = (
             ),
             Does(
                 Effect.CLOUD_CHANGE,
-                words=r"^(cancel|abort|pause|resume|retry|redrive|rerun|rollback|submit|batch-(put|write|update))-",
+                words=r"^((cancel|abort|pause|resume|retry|redrive|rerun|rollback|submit|batch-(put|write|update))-.*|website)$",
                 says="change the cloud",
                 match=("aws dynamodb batch-write-item --request-items x", "aws batch submit-job --job-name x"),
                 not_match=("aws batch list-jobs",),
             ),
         ],
+    ),
+    Program(
+        "mlflow",
+        [
+            Does(
+                Effect.CLOUD_CHANGE,
+                given="-b --backend",
+                values="^(databricks|kubernetes|sagemaker)",
+                says=SETS_OFF,
+                match=("mlflow run . --backend databricks",),
+                not_match=("mlflow run .", "mlflow run . --backend local"),
+            ),
+            Does(
+                Effect.NETWORK,
+                first="^run$",
+                words=r"^(https?://|git@|git\+)",
+                says="take a program from another machine",
+                match=("mlflow run https://github.com/x/y",),
+                not_match=("mlflow run .",),
+            ),
+        ],
+        takes="-b --backend -P -e",
+    ),
+    Program(
+        "cf|oc|sst|amplify|sam|spin|jenkins-jobs|netlify|firebase|rabbitmqctl|dagster-cloud|spinnaker|glab schedule"
+        "|glab variable|gh ruleset|nix copy|cachix|attic",
+        [
+            Does(
+                Effect.CLOUD_CHANGE,
+                words=r"^(restage|start-build|new-app|new-project|import|checkout|sync|execute|stop_app|start_app|reset|set"
+                r"|\w+:(import|set|clone)|cups|bind-service|set-env|unset-env|map-route|run|update|push|create)$",
+                unless=f"{HELP} --local",
+                says=SETS_OFF,
+                match=("cf restage x", "oc start-build x", "sst secret set X y", "glab schedule run 1"),
+                not_match=("cf apps", "oc get pods", "sst dev", "glab variable list"),
+            ),
+            Does(
+                Effect.PUBLISH,
+                given="--to",
+                says="copy files to another machine",
+                match=("nix copy --to s3://x ./result",),
+                not_match=("nix copy --from s3://x ./result",),
+            ),
+        ],
+    ),
+    Program(
+        "mvn|mvnw",
+        [
+            Does(
+                Effect.PUBLISH,
+                words=r"^(release:(prepare|branch|rollback)|site:deploy|scm:\w+|versions:commit-remote)$",
+                unless="-DdryRun=true -DdryRun",
+                says="publish",
+                match=("mvn -B release:prepare", "mvn release:branch"),
+                not_match=("mvn release:clean", "mvn verify"),
+            )
+        ],
+        long_style=True,
     ),
     Program(
         "wp",

@@ -23,6 +23,26 @@ REGISTRIES = (
         ],
     ),
     Program(
+        "gem owner|cargo owner|npm access|npm team|npm hook|npm org|yarn npm|pnpm owner|npm star|singularity|apptainer",
+        [
+            Does(
+                Effect.PUBLISH,
+                words=r"^(public|private|restricted|grant|revoke|create|destroy|add|rm|set|tag|publish|push|sign|edit)$",
+                unless="--help -h",
+                says="change what is published, or who may",
+                match=("npm access public x", "npm team add a:b c", "yarn npm tag add x@1 y", "apptainer push x.sif y"),
+                not_match=("npm access list packages", "yarn npm info x", "apptainer inspect x.sif"),
+            ),
+            Does(
+                Effect.PUBLISH,
+                given="-a --add -r --remove",
+                says="change who may publish",
+                match=("gem owner --add a@b.c x", "cargo owner --add me x"),
+                not_match=("cargo owner --list x",),
+            ),
+        ],
+    ),
+    Program(
         "cargo release",
         [
             Does(

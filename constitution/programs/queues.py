@@ -50,6 +50,19 @@ QUEUES = (
         takes="-a --array --wrap -J",
     ),
     Program(
+        "bkill|qdel|oardel",
+        [
+            Does(
+                Effect.CLOUD_CHANGE,
+                given="-J -m -g -P -app --sql",
+                says=JOBS,
+                match=("bkill -J train",),
+                not_match=("bkill 12",),
+            )
+        ],
+        long_style=True,
+    ),
+    Program(
         "qconf",
         [
             Does(

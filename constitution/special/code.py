@@ -164,6 +164,7 @@ DEEDS = {
     "keys": (Effect.TAKE_KEYS, "ask the cloud for the keys of this machine"),
     "database": (Effect.DATABASE_LOSS, "delete from a database"),
     "cloud": (Effect.CLOUD_LOSS, "delete in the cloud"),
+    "publish": (Effect.PUBLISH, "hand files to others"),
     "power": (Effect.POWER, "stop or restart the machine"),
     "forks": (Effect.FORK_BOMB, "start itself again and again"),
 }

@@ -28,10 +28,10 @@ LOSES = re.compile(
 """What loses a whole table in the languages of frameworks."""
 
 CHANGES = re.compile(
-    r"\.(update_all|update_columns?|update!?|save!?|create!?|destroy!?|delete|insert_all|bulk_create|bulk_update|upsert"
+    r"\.(update_all|update_columns?|update!?|save!?|create!?|destroy!?|delete|\w+!|insert_all|bulk_create|bulk_update|upsert"
     r"|increment!|touch_all|enqueue|perform_(later|now|async)|deliver_(now|later)|delay|apply_async|send_mail|send\w*"
     r"|invalidate|set_password|clear)\b\s*\(?|->(save|update|create|delete|forceDelete|notify|dispatch)\(|::(create|update"
-    r"|insert|dispatch|send|destroy)\(|Repo\.(update|insert|delete)\w*|\bcall_command\("
+    r"|insert|dispatch|send|destroy)\(|Repo\.(update|insert|delete)\w*|&:\w+!|\bsend_mail\(|\bcall_command\("
 )
 """What changes what an application holds, or makes it act."""
 
