@@ -11,8 +11,8 @@ from agent.cli.mistakes import Mistake
 from agent.cli.screen import Screen, Tone, screen_on, visible
 from agent.cli.setup import existing_folder
 from agent.effects.description import describe
-from agent.log.encoding import dump, plain
 from agent.hindsight import PolicyError, load_policy
+from agent.log.encoding import dump, plain
 from agent.presets import read_user_rules
 from agent.tools import Workspace, workspace_tools
 from agent.tools.toolbox import Toolbox
