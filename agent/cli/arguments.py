@@ -115,7 +115,9 @@ def _add_check(commands: Any) -> None:
     check.add_argument("shell_command", nargs="?", metavar="COMMAND", help="a shell command; - reads standard input")
     check.add_argument("--file", metavar="FILE", help="a file of commands, one per line; - is standard input")
     check.add_argument("--workspace", default=".", metavar="DIR", help="where it would run (default: here)")
-    check.add_argument("--policy", default="default", metavar="NAME", help="which policy (default: default)")
+    check.add_argument(
+        "--policy", default="default", metavar="NAME|FILE", help="a policy, or a YAML file that changes one"
+    )
     check.add_argument("--rule", action="append", default=[], metavar="ROW", help='a row more: "deny upload network"')
     check.add_argument("--json", action="store_true", help="print one JSON object per command")
 

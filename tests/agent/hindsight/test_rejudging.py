@@ -216,6 +216,8 @@ def test_a_policy_file_changes_rows_of_one_that_ships(tmp_path: Path) -> None:
         ("base: defualt\n", "mine.yaml:1:7: "),
         ("levels: {}\n", "base"),
         ("base: default\nlevels: {lose_wrok: deny}\n", "lose_work"),
+        ("base: default\nrules: [allow upload]\n", "mine.yaml:2:9: 'allow upload': rules of a policy can only raise"),
+        ("base: default\nrules: deny upload\n", "mine.yaml:2:8: "),
         ("base: default\nlevels: {lose_work: never}\n", "mine.yaml:2:21: "),
         ("base: default\nbounded: maybe\n", "mine.yaml:2:10: "),
         ("base: [\n", "not valid YAML"),
