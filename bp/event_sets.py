@@ -194,7 +194,9 @@ class Intersection(EventSet):
     def _rows(self) -> tuple[Selector, ...]:
         narrowest = min(map(selectors, self.members), key=_breadth)
         test = partial(_all_contain, self.members)  # no method: kept here, it would make a circle
-        return tuple(Selector(row.kind, test=test) if row.fields == () else row._replace(test=test) for row in narrowest)
+        return tuple(
+            Selector(row.kind, test=test) if row.fields == () else row._replace(test=test) for row in narrowest
+        )
 
     def __repr__(self) -> str:
         return "(" + " & ".join(_shown(member) for member in self.members) + ")"
