@@ -31,7 +31,8 @@ class Measure:
         usage = answer.usage
         if self.estimates and not usage.tokens:
             usage = estimated(request, answer, shown)
-        return evolve(answer, usage=usage if self.price is None else self.price.of(usage))
+        usage = usage if self.price is None else self.price.of(usage)
+        return answer if usage is answer.usage else evolve(answer, usage=usage)
 
 
 @frozen
