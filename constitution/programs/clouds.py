@@ -96,7 +96,7 @@ CLOUDS = (
                 not_match=("aws sts get-caller-identity",),
             ),
         ],
-        takes="--profile --region --output --query --policy-arn --cidr --acl --policy --ip-permissions",
+        takes="--profile --region --output --query",
         unless="--dryrun --dry-run",
     ),
     Program(
@@ -112,7 +112,7 @@ CLOUDS = (
                 not_match=("aws secretsmanager get-secret-value --secret-id x",),
             )
         ],
-        takes="--profile --region --output --query --secret-id --name",
+        takes="--secret-id --name",
     ),
     Program(
         "aws s3",
@@ -145,7 +145,7 @@ CLOUDS = (
                 match=("gsutil cp .env gs://b", "gh gist create .env", "rclone copy .env r:b"),
                 not_match=("gsutil ls gs://b",),
             ),
-            Does(Effect.READ, "-f --file", match=("az storage blob upload -f .env -n x",)),
+            Does(Effect.READ, "--file", match=("az storage blob upload --file=.env -n x",)),
             Does(
                 Effect.UPLOAD,
                 words=r"^(cp|mv|rsync|put|copy|upload|sync|create|upload-file|upload-batch|mirror|copyto"
@@ -169,7 +169,6 @@ CLOUDS = (
                 not_match=("gsutil rsync a gs://b",),
             ),
         ],
-        takes="-f --file -n --name -c --container-name -o -h",
         unless="--dry-run",
     ),
     Program(
@@ -307,7 +306,6 @@ CLOUDS = (
                 not_match=("heroku ps",),
             )
         ],
-        takes="-a --app",
     ),
     Program(
         "gh|glab|hub|tea",
@@ -361,7 +359,7 @@ CLOUDS = (
             ),
             Does(Effect.SHOW_SECRETS, given="--show-token", says=SHOWS, match=("gh auth status --show-token",)),
         ],
-        takes="-R --repo -t --title -b --body -F --body-file -X --method -f --field --input --raw-field -q --jq -L "
+        takes="-R --repo -t --title -b -F --body-file -X --method -f --field --input --raw-field -q --jq -L "
         "--label --visibility",
     ),
     Program(
@@ -376,6 +374,5 @@ CLOUDS = (
                 not_match=("gh release list",),
             )
         ],
-        takes="-R --repo",
     ),
 )

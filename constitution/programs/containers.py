@@ -145,7 +145,7 @@ CONTAINERS = (
     Program(
         "docker|podman|nerdctl|buildah|docker-compose|finch",
         [],
-        takes="-f --file -H --host -c --context -p --project-name --profile --filter --format",
+        takes="-H --host -c --context -l --log-level --config",
     ),
     Program(
         "docker buildx|docker build|podman build|docker buildx build|buildah bud|ko build",
@@ -158,7 +158,6 @@ CONTAINERS = (
                 not_match=("docker buildx build -t b .",),
             )
         ],
-        takes="-t --tag -f --file --platform --target --build-arg --cache-from --cache-to -o --output --builder",
     ),
     Program(
         "docker run|docker create|docker exec|podman run|podman exec|podman create|nerdctl run|docker container run"
@@ -168,7 +167,7 @@ CONTAINERS = (
         [
             Does(
                 Effect.CONTAINER_ESCAPE,
-                given="--privileged --device --volumes-from-host",
+                given="--privileged --device",
                 says=MACHINE,
                 match=("docker run --privileged x", "docker exec --privileged x sh", "docker run --device /dev/sda x"),
                 not_match=("docker run x",),
@@ -219,11 +218,7 @@ CONTAINERS = (
                 not_match=("docker run --network none x",),
             ),
         ],
-        takes="-v --volume --mount -e --env -w --workdir -u --user -p --publish --name --network --net --pid"
-        " --uts --cgroupns "
-        "--ipc --userns --entrypoint --env-file -l --label --platform --cpus -m --memory --gpus --cap-add"
-        " --cap-drop --device "
-        "--security-opt",
+        takes="-v --volume --mount --pid --ipc --userns --uts --cgroupns --network --cap-add --security-opt",
     ),
     Program(
         "docker inspect|podman inspect|docker container inspect",
