@@ -266,7 +266,19 @@ GUARDS = (
         unless="--help --version",
     ),
     Program(
-        "nmap|masscan|zmap|rustscan|tcpdump|tshark|dumpcap|wireshark|ngrep|arp-scan|netdiscover|dnsrecon"
+        "masscan|zmap|zgrab|zgrab2",
+        [
+            Does(
+                Effect.ATTACK,
+                words=".",
+                says="probe whole networks",
+                match=("masscan 10.0.0.0/8 -p 22", "zmap -p 80 10.0.0.0/8"),
+                not_match=("masscan --version",),
+            )
+        ],
+    ),
+    Program(
+        "nmap|rustscan|tcpdump|tshark|dumpcap|wireshark|ngrep|arp-scan|netdiscover|dnsrecon"
         "|dnsenum|fierce|amass|subfinder"
         "|theHarvester|whatweb|nuclei|nbtscan|onesixtyone|snmpwalk|ldapsearch",
         [
@@ -275,7 +287,7 @@ GUARDS = (
                 words=".",
                 unless="-r --read-file",
                 says="probe machines or networks",
-                match=("nmap 10.0.0.0/8", "masscan 10.0.0.0/8", "ldapsearch -h x"),
+                match=("nmap 10.0.0.0/8", "ldapsearch -h x"),
                 not_match=("nmap --version",),
             ),
             Does(

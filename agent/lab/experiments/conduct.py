@@ -89,18 +89,18 @@ class Progress:
 
 
 def conduct(
-    plan: Plan, folder: Path, *, pool: Pool | None = None, tell: Callable[[str], None] | None = None
+    plan: Plan, folder: Path, *, pool: Pool | None = None, tell: Callable[[str], None] = lambda _: None
 ) -> Outcome:
     """Run what is left of an experiment and analyze it.
 
     `pool`: makes the executor; by default as the plan says. Raises ShelfError, FreezeError, IsolationError, ValueError.
     """
-    begun, shelf, told = time.monotonic(), Shelf(folder), tell or _ignore
+    begun, shelf = time.monotonic(), Shelf(folder)
     pool, asked_before = pool or pool_of(plan), read_spent(folder)
-    ran = _run_missing(plan, shelf, list(plan.calibration()), pool, told) if plan.needs_thresholds() else 0
+    ran = _run_missing(plan, shelf, list(plan.calibration()), pool, tell) if plan.needs_thresholds() else 0
     frozen = frozen_thresholds(plan, shelf)
     episodes = list(plan.episodes(frozen.thresholds if frozen else {}))
-    ran += _run_missing(plan, shelf, episodes, pool, told)
+    ran += _run_missing(plan, shelf, episodes, pool, tell)
     rows = _named_as_planned(episodes, shelf)
     _check_all_there(episodes, rows)
     compared = [row for row in rows if row.protocol in plan.compared]
@@ -108,7 +108,7 @@ def conduct(
     many = max(1, len(settings) * sum(each.attacks for each in plan.policies))
     figures = partial(analyze, budget=plan.budgets[0], replicates=plan.replicates, comparisons=many)
     jobs = list(deployments_of(_with_thresholds(plan, frozen), _protocols(plan, frozen)))
-    deployed, more = _deploy(plan, shelf, jobs, pool, told)
+    deployed, more = _deploy(plan, shelf, jobs, pool, tell)
     estimates = estimates_of(deployed, _without_rules(jobs, deployed), replicates=plan.replicates)
     whole, asked = figures(compared), read_spent(folder)
     return Outcome(
@@ -241,7 +241,3 @@ def _of_setting(rows: Sequence[Row], name: str) -> list[Row]:
     there = [row for row in rows if row.setting == name]
     with_calibration = any(row.split == "calibrate" for row in there)
     return [row for row in rows if row.setting == name or (with_calibration and row.split == "calibrate")]
-
-
-def _ignore(_: str) -> None:
-    """Tell nobody."""

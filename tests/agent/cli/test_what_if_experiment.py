@@ -64,7 +64,7 @@ def test_another_policy_and_a_rule_left_out(results: Path, capsys: pytest.Captur
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["--protocol", "blockin_monitor"], "the nearest is 'blocking_monitor'"),
+        (["--protocol", "blockin_monitor"], "did you mean 'blocking_monitor'"),
         (["--protocol", "taint_flow", "--recorded", "x"], "no episode ran under 'x'; recorded protocols: constitution"),
         (["--protocol", "taint_flow", "--thresholds", "1"], "N is at least 2"),
         ([], "nothing would differ"),

@@ -7,10 +7,10 @@ import json
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
 
-from attrs import frozen
+from attrs import asdict, frozen
 
+from agent.conversion import parsed
 from agent.errors import AgentError
 from agent.lab.experiments.plans import Plan, episode_threshold_name, threshold_name
 from agent.lab.experiments.shelf import Row
@@ -76,22 +76,32 @@ def _theta(share: float, honest: Sequence[float | None]) -> float:
     return min(threshold_at(share, honest).theta, 1.0)
 
 
+@frozen
+class Kept:
+    """Thresholds as they stand in a file, with the digest that they had."""
+
+    digest: str
+    thresholds: Mapping[str, float]
+    calls: int
+    episodes: tuple[str, ...]
+
+
 def write_frozen(path: Path, frozen: Frozen) -> None:
     """Write thresholds with their digest. Raises OSError."""
-    told = {"digest": frozen.digest, "thresholds": dict(frozen.thresholds), "calls": frozen.calls}
-    path.write_text(json.dumps({**told, "episodes": list(frozen.episodes)}, indent=2) + "\n", encoding="utf-8")
+    kept = Kept(frozen.digest, dict(frozen.thresholds), frozen.calls, frozen.episodes)
+    path.write_text(json.dumps(asdict(kept), indent=2) + "\n", encoding="utf-8")
 
 
 def read_frozen(path: Path) -> Frozen | None:
     """Return the thresholds in a file; None if there is none. Raises FreezeError for one that does not hold."""
-    if not path.exists():
-        return None
     try:
-        told: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        thresholds = {str(name): float(theta) for name, theta in told["thresholds"].items()}
-        found = Frozen(thresholds, int(told["calls"]), tuple(map(str, told["episodes"])))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise FreezeError(f"{path}: not a file of frozen thresholds; remove it, and freeze again") from error
-    if found.digest != told.get("digest"):
+        kept = parsed(path.read_text(encoding="utf-8"), Kept, "file")
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        told = f"{path}: not a file of frozen thresholds: {error}"
+        raise FreezeError(f"{told}; remove it, and freeze again") from error
+    found = Frozen(kept.thresholds, kept.calls, kept.episodes)
+    if found.digest != kept.digest:
         raise FreezeError(f"{path}: the thresholds were changed since they were frozen; remove it, and freeze again")
     return found

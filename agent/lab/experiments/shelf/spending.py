@@ -9,8 +9,9 @@ from pathlib import Path
 
 from attrs import asdict, frozen
 
+from agent.lab.experiments.shelf.episodes import ShelfError
 from agent.lab.experiments.shelf.rows import Row
-from agent.lab.lines import append_line, whole_lines
+from agent.lab.lines import append_line, values_in
 from agent.messages import Usage
 
 __all__ = ["Spent", "nominal", "note_spent", "read_spent"]
@@ -46,6 +47,16 @@ def nominal(rows: Iterable[Row]) -> Spent:
     return sum((Spent(0, row.model_tokens, row.cost) for row in rows), Spent())
 
 
+@frozen
+class Noted:
+    """What one episode asked for, once."""
+
+    episode: str
+    requests: int
+    tokens: int
+    cost: float | None
+
+
 def note_spent(folder: Path, episode: str, spent: Spent) -> None:
     """Write down what an episode asked for. Raises OSError."""
     if spent.requests:
@@ -53,17 +64,12 @@ def note_spent(folder: Path, episode: str, spent: Spent) -> None:
 
 
 def read_spent(folder: Path) -> Spent:
-    """Return what was asked for in all runs; a torn line counts nothing."""
+    """Return what was asked for in all runs; a torn line counts nothing. Raises ShelfError for what says nothing."""
+    path = folder / "asked.jsonl"
     try:
-        lines = whole_lines(folder / "asked.jsonl")
-    except OSError:
-        return Spent()
-    return sum(map(_read, lines), Spent())
-
-
-def _read(line: str) -> Spent:
-    try:
-        said = json.loads(line)
-        return Spent(int(said["requests"]), int(said["tokens"]), said["cost"])
-    except (ValueError, KeyError, TypeError):
-        return Spent()
+        noted = list(values_in(path, Noted, "note of what was asked for"))
+    except ValueError as error:
+        raise ShelfError(f"{error}; correct the line, or remove it") from error
+    except OSError as error:
+        raise ShelfError(f"{path}: cannot be read: {error.strerror}") from error
+    return sum((Spent(each.requests, each.tokens, each.cost) for each in noted), Spent())
