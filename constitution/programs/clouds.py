@@ -109,7 +109,7 @@ CLOUDS = (
                 not_match=("aws sts get-caller-identity",),
             ),
         ],
-        takes="--profile --region --output --query --policy-arn --cidr --acl --policy --ip-permissions",
+        takes="--profile --region --output --query",
         unless="--dryrun --dry-run",
     ),
     Program(
@@ -143,7 +143,7 @@ CLOUDS = (
                 match=("gsutil cp .env gs://b", "gh gist create .env", "rclone copy .env r:b"),
                 not_match=("gsutil ls gs://b",),
             ),
-            Does(Effect.READ, "-f --file", match=("az storage blob upload -f .env -n x",)),
+            Does(Effect.READ, "--file", match=("az storage blob upload --file=.env -n x",)),
             Does(
                 Effect.UPLOAD,
                 words=r"^(cp|mv|rsync|put|copy|upload|sync|create|upload-file|upload-batch|mirror|copyto"
@@ -167,7 +167,6 @@ CLOUDS = (
                 not_match=("gsutil rsync a gs://b",),
             ),
         ],
-        takes="-f --file -n --name -c --container-name -o -h",
         unless="--dry-run",
     ),
     Program(
@@ -342,7 +341,7 @@ CLOUDS = (
                 not_match=("gh repo view",),
             ),
         ],
-        takes="-R --repo -t --title -b --body -F --body-file -X --method -f --field --input --raw-field -q --jq -L "
+        takes="-R --repo -t --title -b -F --body-file -X --method -f --field --input --raw-field -q --jq -L "
         "--label --visibility",
     ),
     Program(
@@ -357,6 +356,5 @@ CLOUDS = (
                 not_match=("gh release list",),
             )
         ],
-        takes="-R --repo",
     ),
 )

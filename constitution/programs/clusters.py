@@ -113,7 +113,7 @@ CLUSTERS = (
     ),
     Program(
         "ansible",
-        takes="-a --args -m --module-name -i -u -e -l -f",
+        takes="-a --args",
         runs="-a --args",
         match=("ansible all -m shell -a 'rm -rf /'",),
         not_match=("ansible all --list-hosts",),

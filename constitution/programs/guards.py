@@ -24,6 +24,15 @@ STOPS = r"^(stop|disable|mask|kill|revert|off|unload|bootout|remove|force-stop|d
 SWITCHES_OFF = "switch off what guards or records the machine"
 TRUSTS = "make the machine trust somebody else"
 
+LOADS = Does(
+    Effect.NETWORK,
+    "operands",
+    words=r"://",
+    says="load another machine",
+    match=("ab -n 1000000 https://x.com/", "wrk -t12 https://x.com", "siege -q https://x.com/"),
+    not_match=("wrk -t2 http://localhost:80/", "ab -n 10 http://127.0.0.1/"),
+)
+
 GUARDS = (
     Program(
         "systemctl|service|rc-service|initctl|launchctl|rc-update|update-rc.d|chkconfig|sv|s6-svc|svc|sc"
@@ -69,7 +78,6 @@ GUARDS = (
                 not_match=("auditctl -l", "auditctl -s"),
             )
         ],
-        takes="-e",
     ),
     Program(
         "setenforce|aa-disable|aa-teardown|aa-complain|apparmor_parser|setsebool|semanage|semodule|audit2allow"
@@ -127,7 +135,6 @@ GUARDS = (
                 not_match=("log show",),
             ),
         ],
-        takes="-u",
     ),
     Program(
         "apt-key|add-apt-repository|apt-add-repository|rpmkeys|pacman-key|update-ca-certificates|update-ca-trust|trust"
@@ -269,7 +276,6 @@ GUARDS = (
                 not_match=("masscan --version",),
             )
         ],
-        takes="-p",
     ),
     Program(
         "nmap|rustscan|tcpdump|tshark|dumpcap|wireshark|ngrep|arp-scan|netdiscover|dnsrecon"
@@ -292,22 +298,13 @@ GUARDS = (
                 not_match=("tcpdump --version",),
             ),
         ],
-        takes="-i -w -r -c -z",
     ),
+    Program("ab", [LOADS], takes="-n -c -t -H -A -T -b -p -s -u -v"),
+    Program("hey|boom|oha", [LOADS], takes="-n -c -t -d -H -z -q -m -A -T -a"),
     Program(
-        "ab|wrk|wrk2|hey|vegeta|siege|boom|k6|bombardier|autocannon|oha|jmeter|tsung|h2load|slowhttptest"
-        "|loadtest|drill-load|gatling",
-        [
-            Does(
-                Effect.NETWORK,
-                "operands",
-                words=r"://",
-                says="load another machine",
-                match=("ab -n 1000000 https://x.com/", "wrk -t12 https://x.com"),
-                not_match=("wrk -t2 http://localhost:80/", "ab -n 10 http://127.0.0.1/"),
-            )
-        ],
-        takes="-n -c -t -d -H -z -q",
+        "wrk|wrk2|vegeta|siege|k6|bombardier|autocannon|jmeter|tsung|h2load|slowhttptest|loadtest|drill-load|gatling",
+        [LOADS],
+        takes="-n -c -t -d -H -m",
     ),
     Program(
         "softwareupdate",

@@ -6,17 +6,38 @@ from constitution.programs.program import Does, Program
 __all__ = ["NETWORK"]
 
 CURL_TAKES = (
-    "-o --output -H --header -X --request -d --data --data-binary --data-raw --data-urlencode -F --form -u "
+    "-o -H --header -X --request -d --data-binary --data-raw --data-urlencode -F --form -u "
     "--user -A -e -b -c "
     "-T --upload-file -m --max-time --connect-timeout --retry -w --write-out -x --proxy --cacert --cert --key "
     "-K --config -D "
-    "--dump-header -O2 --resolve --interface --limit-rate -r --range -t -C --url --json --oauth2-bearer -E "
-    "--output-dir -z --cookie-jar --cookie"
+    "--dump-header --resolve --interface --limit-rate -r --range -t -C --json --oauth2-bearer -E "
+    "--output-dir -z --cookie-jar"
 )
 WGET_TAKES = (
     "-O --output-document -o --output-file -P --directory-prefix -U -t -T -Q -w -i --input-file --header "
     "--post-data --post-file "
     "-a -e -l -A -R -D --user --password --method --body-data --body-file"
+)
+
+FETCHES = (
+    Does(Effect.WRITE, "-O --output-document -P --directory-prefix -o --output-file --output --out -d --dir"),
+    Does(Effect.NETWORK, "operands"),
+)
+SENDS = (
+    Does(Effect.READ, "--post-file --body-file -i"),
+    Does(
+        Effect.UPLOAD,
+        "operands",
+        given="--post-data --post-file --body-data --body-file",
+        says="send data to another machine",
+    ),
+)
+ELSEWHERE = r"^[^/\s]+:|^\w+://"
+MIRRORS = "--delete --delete-before --delete-after --delete-during --delete-excluded --del"
+COPIES = (
+    Does(Effect.UPLOAD, words=ELSEWHERE, unless="-n --dry-run", says="copy files between machines"),
+    Does(Effect.READ, "but_last"),
+    Does(Effect.WRITE, "last", unless="-n --dry-run"),
 )
 
 NETWORK = (
@@ -58,40 +79,26 @@ NETWORK = (
         ],
         takes="--unix-socket",
     ),
-    Program(
-        "wget|aria2c|axel",
-        [
-            Does(Effect.WRITE, "-O --output-document -P --directory-prefix -o --output-file"),
-            Does(Effect.READ, "--post-file --body-file -i"),
-            Does(
-                Effect.UPLOAD,
-                "operands",
-                given="--post-data --post-file --body-data --body-file",
-                says="send data to another machine",
-            ),
-            Does(Effect.NETWORK, "operands"),
-        ],
-        takes=WGET_TAKES,
-    ),
+    Program("wget", [*FETCHES, *SENDS], takes=WGET_TAKES),
+    Program("aria2c", FETCHES, takes="-o --out -d --dir -x -s -j -k -i --input-file -l --log -U --header"),
+    Program("axel", FETCHES, takes="-o --output -n --num-connections -s --max-speed -U -H -T"),
     Program(
         "http|https|xh|lynx|w3m|links|httpie|grpcurl|websocat",
         [Does(Effect.NETWORK, "address")],
         takes="-a --auth -o --output",
     ),
+    Program("ssh-copy-id", [Does(Effect.UPLOAD, "operands", says="copy files between machines")], takes="-i -p -o -F"),
+    Program("lftp", [], takes="-e", runs="-e"),
+    Program("scp|ncftpput", COPIES, takes="-P -i -o -F -c -S -l -J -D -X"),
     Program(
-        "ssh-copy-id|lftp",
-        [Does(Effect.UPLOAD, "operands", says="copy files between machines")],
-        takes="-b -i -P -p -o -c -e -u -F",
-        runs="-e",
-    ),
-    Program(
-        "scp|rsync|rclone|ncftpput",
+        "rsync|rclone",
         [
-            Does(Effect.UPLOAD, words=r"^[^/\s]+:|^\w+://", unless="-n --dry-run", says="copy files between machines"),
+            *COPIES,
+            Does(Effect.DELETE, "but_last", given="--remove-source-files"),
             Does(
                 Effect.CLOUD_LOSS,
-                given="--delete --delete-before --delete-after --delete-during --delete-excluded --del",
-                words=r"^[^/\s]+:|^\w+://",
+                given=MIRRORS,
+                words=ELSEWHERE,
                 unless="-n --dry-run",
                 says="delete what another machine has and this one has not",
                 match=("rsync -a --delete x host:y",),
@@ -100,31 +107,32 @@ NETWORK = (
             Does(
                 Effect.DELETE_TREE,
                 "last",
-                given="--delete --delete-before --delete-after --delete-during --delete-excluded --del",
+                given=MIRRORS,
                 unless="-n --dry-run",
                 says="delete what the copy does not have in {path}",
                 match=("rsync -a --delete x/ /srv/www/",),
                 not_match=("rsync -an --delete x/ /srv/www/",),
             ),
-            Does(Effect.DELETE, "but_last", given="--remove-source-files"),
-            Does(Effect.READ, "but_last"),
-            Does(Effect.WRITE, "last", unless="-n --dry-run"),
         ],
-        takes="-e --rsh -P -i -o -F -c -S --exclude --include --filter --exclude-from --include-from "
-        "--files-from --port "
-        "--bwlimit --rsync-path --backup-dir --suffix --link-dest --compare-dest -T --temp-dir --partial-dir "
-        "--log-file",
+        takes="-e --rsh -f --filter --exclude-from --include-from --files-from --port --bwlimit --rsync-path "
+        "--backup-dir --suffix --link-dest --compare-dest -T --temp-dir --partial-dir --log-file",
         runs="-e --rsh --rsync-path",
     ),
     Program(
-        "nc|ncat|netcat|socat|telnet|ztcp",
+        "nc|ncat|netcat|telnet|ztcp",
         [
             Does(Effect.GIVE_SHELL, given="-e -c --exec --sh-exec", says="give another machine a shell"),
-            Does(Effect.GIVE_SHELL, words=r"(?i)\b(exec|system):", says="give another machine a shell"),
             Does(Effect.LISTEN, given="-l --listen", says="listen for other machines"),
             Does(Effect.NETWORK, "first", unless="-l --listen"),
         ],
         takes="-p -w -q -s -e -c --exec --sh-exec -i -x -X",
+    ),
+    Program(
+        "socat",
+        [
+            Does(Effect.GIVE_SHELL, words=r"(?i)\b(exec|system):", says="give another machine a shell"),
+            Does(Effect.NETWORK, "first"),
+        ],
     ),
     Program(
         "mail|mailx|sendmail|mutt|msmtp|swaks|s-nail|neomutt|ssmtp",
@@ -132,7 +140,7 @@ NETWORK = (
             Does(Effect.UPLOAD, words=".", says="send mail", match=("mail a@b.com",), not_match=("mail",)),
             Does(Effect.READ, "-a -A --attach", match=("mutt -a .env -- a@b.com", "swaks --attach .env --to a@b.com")),
         ],
-        takes="-s -a -c -b -r -A --attach --to --from",
+        takes="-a -A --attach",
     ),
     Program(
         "ngrok|bore|chisel|frpc|inlets|rathole|pagekite|localhost.run|serveo",
@@ -181,7 +189,7 @@ NETWORK = (
         takes="-a -b",
     ),
     Program("dig|nslookup|host|ping|traceroute|whois|ping6|mtr", []),
-    Program("ssh-keygen", [Does(Effect.WRITE, "-f")], takes="-f -t -b -C -N -P -I -n -V -z -O", unless="-l -y -F -B"),
+    Program("ssh-keygen", [Does(Effect.WRITE, "-f")], takes="-f", unless="-l -y -F -B"),
     Program(
         "ssh-keygen",
         [
@@ -193,6 +201,5 @@ NETWORK = (
                 not_match=("ssh-keygen -lf x.pub", "ssh-keygen -t ed25519 -f ./key"),
             )
         ],
-        takes="-f -t -b -C -N -P -I -n -V -z -O",
     ),
 )

@@ -141,7 +141,7 @@ PACKAGES = (
             Does(Effect.FOREIGN_PACKAGES, words=r"^(https?://|git\+|git://|ssh://)", says="install from an address"),
             Does(Effect.FOREIGN_PACKAGES, given="--registry", says="install from an address"),
         ],
-        takes="--prefix --registry -w --workspace -C --filter --cwd --tag",
+        takes="--prefix --workspace -C --filter --cwd --tag",
     ),
     Program(
         "pip|pip3|uv pip|pipx",
@@ -164,8 +164,7 @@ PACKAGES = (
             ),
             Does(Effect.WRITE, "-t --target --prefix --root"),
         ],
-        takes="-r --requirement -c --constraint -i --index-url --extra-index-url -t --target --trusted-host -f "
-        "--find-links -n --name --prefix --root",
+        takes="-t --target --prefix --root",
     ),
     Program(
         "npm|pnpm|yarn|bun|make|gmake|just|task|rake|bundle|mix|gradle|gradlew|mvn|mvnw|cap|fab|invoke|inv|nox|doit"
@@ -181,7 +180,7 @@ PACKAGES = (
                 not_match=("make build", "npm run build", "make -n deploy"),
             )
         ],
-        takes="-C -f -j -w --workspace --filter --prefix",
+        takes="-C --workspace --filter --prefix",
     ),
     Program(
         "docker login|podman login|npm login|npm adduser|yarn login|pnpm login|gcloud auth|az login|gh auth"
@@ -224,7 +223,7 @@ PACKAGES = (
         [
             Does(Effect.RUN_FETCHED_CODE, words=ADDRESS, says="run a program from an address"),
         ],
-        takes="-p --package --from --with --spec -c --call",
     ),
+    Program("npm", [], takes="-w"),  # to pnpm it is a flag
     Program("go install|go get|gem install", []),
 )

@@ -13,11 +13,9 @@ RUNNING = (
                 Effect.SERVICES,
                 words=r"^(stop|start|restart|reload|disable|enable|mask|unmask|kill|edit|set-default"
                 r"|isolate|daemon-reload|try-restart|reload-or-restart|revert|link)$",
-                unless="--user-dummy",
                 says="change services",
             )
         ],
-        takes="-t --type -n -o -p --property -H -M --state",
     ),
     Program(
         "service|rc-service|initctl",
@@ -45,7 +43,6 @@ RUNNING = (
                 not_match=("systemctl status x", "launchctl list"),
             )
         ],
-        takes="-t --type -n -o -p --property -H -M --state",
     ),
     Program(
         "supervisorctl|pm2|sv|svc|s6-svc|monit|forever|immortalctl|overmind",
@@ -92,21 +89,13 @@ RUNNING = (
                 not_match=("kill $(cat server.pid)", "kill $!"),
             ),
             Does(Effect.KILL),
-        ],
-        takes="-s -n",
-        unless="-l -L",
-        long_style=True,
-    ),
-    Program(
-        "kill",
-        [
             Does(
                 Effect.KILL_MATCHING,
                 words=r"^\0[^\0]",
                 says="end every process that fits",
                 match=("kill $(pgrep -f node)", "kill -9 $(lsof -ti tcp:3000)"),
                 not_match=("kill 1234", "kill %1", "kill $!", "kill $(cat x.pid)", "kill -HUP 12"),
-            )
+            ),
         ],
         takes="-s -n",
         unless="-l -L",
@@ -130,7 +119,7 @@ RUNNING = (
             ),
             Does(Effect.KILL),
         ],
-        takes="-s --signal -g -P -t",
+        takes="-s --signal -P",
         unless="-l --list",
     ),
     Program(
@@ -206,9 +195,9 @@ RUNNING = (
                 match=("renice -20 1",),
             )
         ],
-        takes="-n -g -u -p",
+        takes="-n --priority",
     ),
-    Program("at|batch", [Does(Effect.SCHEDULE, unless="-l -c", says="run something later")], takes="-f -q -t"),
+    Program("at|batch", [Does(Effect.SCHEDULE, unless="-l -c", says="run something later")], takes="-f -q"),
     Program(
         "screen",
         [
@@ -235,7 +224,7 @@ RUNNING = (
     Program("stress|stress-ng|sysbench", [Does(Effect.EXHAUST, says="use up the machine")], unless="--version --help"),
     Program("enable", [Does(Effect.PRELOAD, "-f", says="load {path} into the shell")], takes="-f"),
     Program("hash", [Does(Effect.PRELOAD, "-p", says="put {path} behind another name")], takes="-p"),
-    Program("complete", [], takes="-C -F -W", runs="-C"),
-    Program("tcpdump", [], takes="-z -i -w -r -c", runs="-z"),
+    Program("complete", [], takes="-C", runs="-C"),
+    Program("tcpdump", [], takes="-z", runs="-z"),
     Program("yes", []),
 )

@@ -79,8 +79,7 @@ STORES = (
                 not_match=("psql -c 'SELECT * FROM grants'",),
             ),
         ],
-        takes="-h -U -p -P -d --host --port --user --username --dbname -u -a -n -c --command -e --execute -q"
-        " --query --eval -f",
+        takes="-h -U -P -d --host --port --username --dbname -u -c --command",  # -p is a flag to mysql
     ),
     Program(
         "redis-cli|valkey-cli|iredis|influx|bq",
@@ -93,7 +92,7 @@ STORES = (
                 not_match=("redis-cli GET x", "redis-cli --scan"),
             )
         ],
-        takes="-h -p -n -a",
+        takes="-h",
     ),
     Program(
         "sqlite3|duckdb",
@@ -104,7 +103,6 @@ STORES = (
     Program(
         "dropdb|dropuser|pg_resetwal|pg_dropcluster|mongodrop",
         [Does(Effect.DATABASE_LOSS, words=r".", says="delete a database", match=("dropdb x", "pg_resetwal -f /x"))],
-        takes="-h -U -p -u",
     ),
     Program(
         "mysqladmin|mariadb-admin",
@@ -117,7 +115,6 @@ STORES = (
                 not_match=("mysqladmin status", "mysqladmin ping"),
             )
         ],
-        takes="-h -u -P",
     ),
     Program(
         "pg_ctl|pg_ctlcluster",
@@ -130,7 +127,6 @@ STORES = (
                 not_match=("pg_ctl status",),
             )
         ],
-        takes="-D -m",
     ),
     Program(
         "pg_restore|mongorestore",
@@ -163,7 +159,7 @@ STORES = (
                 not_match=("kafka-topics --list",),
             ),
         ],
-        takes="--topic --bootstrap-server --zookeeper",
+        takes="--topic",
         long_style=True,
     ),
     Program(
@@ -202,7 +198,7 @@ STORES = (
                 not_match=("timeshift --list",),
             ),
         ],
-        takes="-r --repo -p --password-file",
+        takes="-r",
     ),
     Program(
         "zfs|zpool|btrfs|bcachefs|lvm|stratis|vdo|xfs_admin|xfs_repair|mdadm|multipath",
@@ -222,7 +218,6 @@ STORES = (
                 not_match=("zfs list", "btrfs filesystem usage /", "zpool status"),
             )
         ],
-        takes="-o -O -t",
     ),
     Program(
         "op|vault|bao|pass|bw|lpass|security|secret-tool|gopass|chamber|doppler|keyring|infisical|sops"
@@ -247,7 +242,6 @@ STORES = (
             ),
         ],
         long_style=True,
-        takes="-format",
     ),
     Program(
         "security|secret-tool|ksecretpass|kwallet-query|mimipenguin|lazagne|hashdump",
@@ -260,7 +254,6 @@ STORES = (
                 not_match=("security list-keychains",),
             )
         ],
-        takes="-s -a -w",
     ),
     Program(
         "gpg|gpg2",
@@ -290,6 +283,5 @@ STORES = (
                 not_match=("gpg --list-secret-keys",),
             ),
         ],
-        takes="-r -o --output -u",
     ),
 )

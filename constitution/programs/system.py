@@ -10,7 +10,16 @@ ESSENTIAL = (
     r"^(kernel.*|linux-image.*|libc6?|glibc|musl|systemd|sudo|python3?|bash|coreutils|openssh-server|apt|dpkg|rpm|dnf"
     r"|yum|init|util-linux|grub.*|network-manager|initramfs-tools)$"
 )
-LOSES_SYSTEM = "remove what the system cannot do without"
+LOSES_SYSTEM, CHANGES = "remove what the system cannot do without", "change the system's packages"
+LOST = Does(Effect.PACKAGES_LOSS, also=REMOVES, words=ESSENTIAL, says=LOSES_SYSTEM)
+REMOVED = Does(Effect.PACKAGES_LOSS, given="--purge -P -r --remove -e --erase -R", words=ESSENTIAL, says=LOSES_SYSTEM)
+CHANGED = Does(
+    Effect.PACKAGES,
+    words=r"^(install|remove|purge|autoremove|erase|uninstall|upgrade|dist-upgrade|full-upgrade|update"
+    r"|reinstall|add|del|downgrade|tap|untap|clean|delete|services|link|unlink|pin|refresh|switch"
+    r"|cleanup|autoclean)$",
+    says=CHANGES,
+)
 
 SYSTEM = (
     Program("shutdown", [Does(Effect.POWER, unless="-c", says="shut the machine down")], unless="--show"),
@@ -225,7 +234,6 @@ SYSTEM = (
     Program(
         "journalctl",
         [Does(Effect.COVER_TRACKS, given="--vacuum-size --vacuum-time --vacuum-files --rotate", says="erase logs")],
-        takes="-u --unit -n --lines -S --since -U --until -o --output -p -t -b",
     ),
     Program("logrotate|wevtutil", [Does(Effect.COVER_TRACKS, words=".", says="change logs")]),
     Program(
@@ -235,9 +243,7 @@ SYSTEM = (
             Does(Effect.KERNEL, given="-w --systohc --set", says="change the clock"),
         ],
     ),
-    Program(
-        "date", [Does(Effect.KERNEL, given="-s --set", says="change the clock")], takes="-d --date -f -r -s --set -I"
-    ),
+    Program("date", [Does(Effect.KERNEL, given="-s --set", says="change the clock")], takes="-d --date -I"),
     Program(
         "defaults|scutil|spctl|csrutil|nvram|networksetup|tccutil",
         [
@@ -279,35 +285,37 @@ SYSTEM = (
     ),
     Program(
         "pacman|yay|paru",
-        [Does(Effect.PACKAGES, given="-S -R -U --sync --remove --upgrade", says="change the system's packages")],
-        unless="-Q --query -F",
+        [Does(Effect.PACKAGES, given="-S -R -U --sync --remove --upgrade", says=CHANGES)],
     ),
+    Program("pacman", [REMOVED]),
+    Program("apt|apt-get|aptitude", [LOST, CHANGED], takes="-o -c -t", unless="--dry-run -s --simulate"),
+    Program("dnf|yum|zypper|apk", [LOST], unless="--dry-run -s --simulate"),
+    Program("brew|snap|port|emerge|flatpak|dnf|yum|zypper|apk", [CHANGED], unless="--dry-run -s --simulate"),
     Program(
-        "apt|apt-get|dnf|yum|zypper|dpkg|rpm|aptitude|apk|pacman",
-        [
-            Does(Effect.PACKAGES_LOSS, also=REMOVES, words=ESSENTIAL, says=LOSES_SYSTEM),
-            Does(Effect.PACKAGES_LOSS, given="--purge -P -r -e --erase -R", words=ESSENTIAL, says=LOSES_SYSTEM),
-        ],
-        takes="-o -c -t",
-        unless="--dry-run -s --simulate -l -L -q -Q",
-    ),
-    Program(
-        "apt|apt-get|dnf|yum|zypper|apk|brew|snap|port|emerge|aptitude|dpkg|rpm|nix-env|flatpak",
+        "nix-env",
         [
             Does(
                 Effect.PACKAGES,
-                words=r"^(install|remove|purge|autoremove|erase|uninstall|upgrade|dist-upgrade|full-upgrade|update"
-                r"|reinstall|add|del|downgrade|tap|untap|clean|delete|services|link|unlink|pin|refresh|switch"
-                r"|cleanup|autoclean)$",
-                says="change the system's packages",
-            ),
-            Does(
-                Effect.PACKAGES,
-                given="-S -R -U -i -e --install --remove --purge -P -r",
-                says="change the system's packages",
+                given="-i --install -e --uninstall -u --upgrade -S --switch-profile",
+                says=CHANGES,
+                match=("nix-env -i x",),
+                not_match=("nix-env -q x",),
             ),
         ],
-        takes="-o -c -t",
-        unless="--dry-run -s --simulate -l -L -q -Q",
+        unless="--dry-run",
+    ),
+    Program(
+        "dpkg|rpm",
+        [
+            REMOVED,
+            Does(
+                Effect.PACKAGES,
+                given="-i --install -r --remove -P --purge -U --upgrade -F --freshen -e --erase --reinstall --unpack",
+                says=CHANGES,
+                match=("dpkg -i x.deb", "rpm -Uvh x.rpm"),
+                not_match=("dpkg -l", "dpkg -S /bin/ls", "rpm -qa", "rpm -qi x"),
+            ),
+        ],
+        unless="--dry-run --simulate --no-act --test -q --query",
     ),
 )

@@ -82,7 +82,7 @@ VERSIONS = (
                 not_match=("git clean -n ~",),
             ),
         ],
-        takes="-e --exclude",
+        takes="-e",
         unless="-n --dry-run",
     ),
     Program(
@@ -91,7 +91,7 @@ VERSIONS = (
             Does(Effect.HISTORY_LOSS, given="-f --force", says=LOSES),
             Does(Effect.HISTORY_LOSS, words=r"^(\.|:/|\*)$", says=LOSES),
         ],
-        takes="-b -B --orphan",
+        takes="-b -B",
     ),
     Program(
         "git restore",
@@ -99,12 +99,12 @@ VERSIONS = (
             Does(Effect.HISTORY_LOSS, words=r"^(\.|:/|\*)$", unless="--staged -S", says=LOSES),
             Does(Effect.HISTORY_LOSS, words=r"^(\.|:/|\*)$", given="--worktree -W", says=LOSES),
         ],
-        takes="-s --source",
+        takes="-s",
     ),
     Program(
         "git switch",
         [Does(Effect.HISTORY_LOSS, given="-f --force --discard-changes -C --force-create", says=LOSES)],
-        takes="-c -C",
+        takes="-c",
     ),
     Program(
         "git branch",
@@ -112,7 +112,7 @@ VERSIONS = (
             Does(Effect.HISTORY_LOSS, given="-D", says=REWRITES),
             Does(Effect.HISTORY_LOSS, given="-f --force", says=REWRITES),
         ],
-        takes="-u --set-upstream-to --contains --merged --format --sort",
+        takes="-u --sort",
     ),
     Program("git tag", [Does(Effect.HISTORY_LOSS, given="-d --delete -f --force", says=REWRITES)], takes="-m -F -u"),
     Program(
@@ -137,13 +137,13 @@ VERSIONS = (
     Program(
         "git filter-branch|git filter-repo|git update-ref|git replace|git prune|git symbolic-ref",
         [Does(Effect.HISTORY_LOSS, says=REWRITES)],
-        takes="--path --msg-filter --tree-filter --index-filter --env-filter --commit-filter",
+        takes="--msg-filter --tree-filter --index-filter --env-filter --commit-filter",
         runs="--msg-filter --tree-filter --index-filter --env-filter --commit-filter",
     ),
     Program("git gc", [Does(Effect.HISTORY_LOSS, given="--prune", says=REWRITES)]),
-    Program("git rebase", [], takes="-x --exec --onto -s -X", runs="-x --exec"),
-    Program("git difftool|git mergetool", [], takes="-x --extcmd -t --tool", runs="-x --extcmd"),
-    Program("git grep", [], takes="-O --open-files-in-pager -e -f -A -B -C", runs="-O --open-files-in-pager"),
+    Program("git rebase", [], takes="-x --exec", runs="-x --exec"),
+    Program("git difftool|git mergetool", [], takes="-x --extcmd", runs="-x --extcmd"),
+    Program("git grep", [], takes="-O -e", runs="-O --open-files-in-pager"),
     Program("git rm", [Does(Effect.DELETE, "operands", unless="--cached -n --dry-run")]),
     Program("git clone|git fetch|git pull", [Does(Effect.RISKY_CODE, words="^ext::", says="start another program")]),
     Program("git mv", []),
@@ -163,12 +163,12 @@ VERSIONS = (
                 says="make git run something else",
             )
         ],
-        takes="-f --file --type",
+        takes="-f",
     ),
     Program(
         "git remote", [Does(Effect.CONFIGURE_TOOL, words=r"^(set-url|remove|rm)$", says="change where git pushes to")]
     ),
-    Program("git archive", [Does(Effect.WRITE, "-o --output")], takes="-o --output --format --prefix --remote"),
+    Program("git archive", [Does(Effect.WRITE, "-o --output")], takes="-o --output"),
     Program(
         "git clone", [Does(Effect.WRITE, "rest")], takes="-b --branch --depth -o --origin -c --config --reference -j"
     ),
@@ -183,7 +183,7 @@ VERSIONS = (
                 says="make git run something else",
             )
         ],
-        takes="-C -c --git-dir --work-tree --namespace --exec-path --config-env",
+        takes="-C -c --git-dir --work-tree --namespace --config-env",
     ),
     Program(
         "hg|svn|jj|bzr|fossil",
