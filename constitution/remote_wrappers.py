@@ -1,7 +1,7 @@
 """Programs that run commands elsewhere: over ssh, in containers, in clusters, in virtual machines, on many machines."""
 
 from constitution.effects import Effect
-from constitution.wrapper import Wrapper
+from constitution.wrapper import SSH_TAKES, Wrapper
 
 __all__ = ["REMOTE"]
 
@@ -16,7 +16,7 @@ RUN_TAKES = """
 REMOTE = (
     Wrapper(
         "ssh|mosh|autossh|et|tsh|tailscale ssh|teleport",
-        "-i -p -l -o -F -J -L -R -D -b -c -E -e -I -m -O -S -W -w -B",
+        SSH_TAKES,
         skip=1,
         joins=True,
         looks="-V -Q -G",

@@ -62,13 +62,12 @@ async def mcp_tools(
             async with stdio_client(server, errlog=silence) as streams, ClientSession(*streams) as session:
                 with anyio.fail_after(_LONGEST_BEGINNING):
                     await session.initialize()
-                    tools = [
-                        _as_tool(
-                            listed, session, prefix, (categories or {}).get(listed.name, "write"), timeout, command[0]
-                        )
-                        async for listed in _listed(session)
-                    ]
-                yield tuple(tools)
+                    listed = [each async for each in _listed(session)]
+                kinds = categories or {}
+                yield tuple(
+                    _as_tool(each, session, prefix, kinds.get(each.name, "write"), timeout, command[0])
+                    for each in listed
+                )
         except FileNotFoundError as error:
             raise CannotStart(f"cannot start {command[0]!r}: no such program on PATH") from error
 

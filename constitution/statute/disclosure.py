@@ -225,7 +225,12 @@ DISCLOSURE = (
         Effect.REVERSE_TUNNEL,
         (),
         deny,
-        match=("ssh -N -R 2222:localhost:22 me@example.com", "autossh -M 0 -R 80:localhost:80 x", "ngrok tcp 22"),
+        match=(
+            "ssh -N -R 2222:localhost:22 me@example.com",
+            "ssh -M -R 2222:localhost:22 x",
+            "autossh -M 0 -R 80:localhost:80 x",
+            "ngrok tcp 22",
+        ),
         near_miss=("ssh -V", "ssh-add -l", "man ssh"),
     ),
     Rule(

@@ -1,4 +1,4 @@
-"""What tests of the command talk with: what it said, a terminal that it sits on, and steps of a script."""
+"""What tests of the command share: what it said, a terminal around it, steps of a script, a protocol in a file."""
 
 import os
 import pty
@@ -21,6 +21,15 @@ terminal = os.open(os.ttyname(0), os.O_RDWR)  # the first one that a session lea
 for descriptor in (0, 1, 2) if sys.argv[1] == "all" else (0, 2):
     os.dup2(terminal, descriptor)
 os.execv(sys.argv[2], sys.argv[2:])
+"""
+NOTHING_TODAY = """\
+from agent.events import GateApproved
+from bp import bthread, sync
+
+
+@bthread
+def nothing_today():
+    yield sync(refuse=GateApproved, because="it is a holiday")
 """
 PATIENCE = 20.0  # seconds until a test gives up
 

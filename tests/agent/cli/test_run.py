@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from agent.log import read_log
-from tests.agent.cli.sessions import PATIENCE, Command, SlowTool, bash
+from tests.agent.cli.sessions import NOTHING_TODAY, PATIENCE, Command, SlowTool, bash
 
 Start = Callable[..., "subprocess.Popen[str]"]
 Script = Callable[..., str]
@@ -185,13 +185,7 @@ def test_streams_may_be_closed(
 
 
 def test_a_protocol_from_a_file_takes_part(process: Command, script: Script, workspace: Path, tmp_path: Path) -> None:
-    (tmp_path / "rules.py").write_text(
-        "from agent.events import GateApproved\n"
-        "from bp import bthread, sync\n\n\n"
-        "@bthread\n"
-        "def nothing_today():\n"
-        "    yield sync(refuse=GateApproved, because='it is a holiday')\n"
-    )
+    (tmp_path / "rules.py").write_text(NOTHING_TODAY)
     rule = f"{tmp_path / 'rules.py'}:nothing_today"
 
     said = process("run", "x", "--model", script(bash("ls"), "Done."), "--workspace", workspace, "--protocol", rule)

@@ -68,6 +68,19 @@ async def log(make_agent: MakeAgent) -> Path:
     return agent.log_path
 
 
+@pytest.fixture
+async def logs(make_agent: MakeAgent) -> list[Path]:
+    """The logs of three runs of one call each, the most suspicious last."""
+    logs = []
+    for command in ("true", "ls", "cat secret.txt"):
+        agent = make_agent(answer("", call("bash", id="a", command=command)), answer("Done."))
+        await agent.run("Go.")
+        agent.close()
+        assert agent.log_path is not None
+        logs.append(agent.log_path)
+    return logs
+
+
 async def test_a_second_pass_asks_nothing(log: Path) -> None:
     before = log.read_bytes()
 
@@ -233,14 +246,7 @@ async def test_a_log_that_somebody_writes_or_that_has_no_end_is_refused(log: Pat
     writer.close()
 
 
-async def test_the_most_suspicious_logs_are_audited_once(make_agent: MakeAgent) -> None:
-    logs = []
-    for command in ("true", "ls", "cat secret.txt"):
-        agent = make_agent(answer("", call("bash", id="a", command=command)), answer("Done."))
-        await agent.run("Go.")
-        agent.close()
-        assert agent.log_path is not None
-        logs.append(agent.log_path)
+async def test_the_most_suspicious_logs_are_audited_once(logs: list[Path]) -> None:
     scored = await score_logs(logs, {"words": Counting()})
     suspicions = [(each.path, each.highest) for each in scored]
     asked: list[int] = []
@@ -277,14 +283,7 @@ async def test_a_monitor_can_audit(value: float | None, verdict: str) -> None:
     assert (await MonitoringAuditor(ConstantMonitor(value)).audit(Evidence(Trajectory()))).verdict == verdict
 
 
-async def test_measures_are_computed_from_what_was_kept(make_agent: MakeAgent) -> None:
-    logs = []
-    for command in ("true", "ls", "cat secret.txt"):
-        agent = make_agent(answer("", call("bash", id="a", command=command)), answer("Done."))
-        await agent.run("Go.")
-        agent.close()
-        assert agent.log_path is not None
-        logs.append(agent.log_path)
+async def test_measures_are_computed_from_what_was_kept(logs: list[Path]) -> None:
     await score_logs(logs, {"words": Counting()})
     highest = highest_scores(logs, "words")
     honest, attack = [highest[log] for log in logs[:2]], highest[logs[2]]
