@@ -3,14 +3,20 @@
 import inspect
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+
+from attrs import fields, has
 
 from agent.cli.mistakes import say
 from bp import BThread
 
-__all__ = ["tell_what_is_lacking"]
+if TYPE_CHECKING:
+    from agent.lab.policies import Match
 
-SHIPPED = "agent.lab.protocols"
+__all__ = ["tell_unknown_tools", "tell_what_is_lacking"]
+
+SHIPPED, POLICIES = "agent.lab.protocols", "agent.lab.policies"
 COMES_OF_IT = {
     "monitor": "every score is missing, which counts as most suspicious",
     "auditor": "no audit finds anything",
@@ -60,3 +66,29 @@ def _roles(thread: BThread) -> Sequence[str]:
 
 def _named(pairs: Iterable[str]) -> set[str]:
     return {pair.partition("=")[0].strip() for pair in pairs}
+
+
+def tell_unknown_tools(threads: Sequence[BThread], tools: Iterable[str]) -> None:
+    """Say which tools temporal policies speak of that there are not: such a policy holds of nothing."""
+    policies = [thread for thread in threads if str(thread.function.__module__).startswith(POLICIES)]
+    if not policies:
+        return
+    known = sorted(tools)
+    named = {name: thread.name for thread in policies for match in _matches(thread.args) for name in match.tools}
+    for name, policy in named.items():
+        if name not in known:
+            near = get_close_matches(name, known, n=1)
+            cure = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(known) or 'none'}"
+            say(f"the policy {policy!r} speaks of a tool {name!r}, and there is none; {cure}")
+
+
+def _matches(value: Any) -> "Iterator[Match]":
+    from agent.lab.policies.matching import Match
+
+    if isinstance(value, Match):
+        yield value
+    elif isinstance(value, tuple):
+        for each in value:
+            yield from _matches(each)
+    elif has(type(value)):
+        yield from _matches(tuple(getattr(value, field.name) for field in fields(type(value))))
