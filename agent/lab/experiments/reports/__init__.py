@@ -11,7 +11,7 @@
 """
 
 from agent.lab.experiments.reports.deployments import markdown_of, write_deployments
-from agent.lab.experiments.reports.finding import by_least, by_most, tie
+from agent.lab.experiments.reports.finding import tie
 from agent.lab.experiments.reports.parquet import ParquetError, check_parquet, write_parquet
 from agent.lab.experiments.reports.report import caption, explanation, hero_figure, html_page, tables_of, text_report
 from agent.lab.experiments.reports.tables import Table, tidy, write_tables
@@ -21,8 +21,6 @@ __all__ = [
     "ParquetError",
     "Table",
     "Verified",
-    "by_least",
-    "by_most",
     "caption",
     "check_parquet",
     "explanation",
