@@ -22,7 +22,16 @@ from agent.errors import AgentError
 from agent.lab.experiments.plan_files.deployments import read_deployments
 from agent.lab.experiments.plan_files.models import check_needs, read_model, read_models, read_policy, with_models
 from agent.lab.experiments.plan_files.words import at_least_one, known, several, share
-from agent.lab.experiments.plans import MonitorPlan, Plan, Policy, ProtocolPlan, entry_of, is_own, short_name
+from agent.lab.experiments.plans import (
+    MonitorPlan,
+    Plan,
+    Policy,
+    ProtocolPlan,
+    check_taken,
+    entry_of,
+    is_own,
+    short_name,
+)
 from agent.lab.experiments.plans.plan import MonitorKind
 from agent.lab.isolation import LEVELS
 from agent.lab.protocols import PROTOCOLS
@@ -141,8 +150,8 @@ def _protocol(node: Node, named: Named) -> ProtocolPlan:
     node.mapping(*PROTOCOL_KEYS)
     given = node.required("use")
     use = (_entry(given),) if isinstance(given.value, str) else several(given, _entry)
-    plain = ProtocolPlan("+".join(map(short_name, use)), use, options=tuple(_options(node)))
-    return evolve(plain, **dict(_choices(node, named)))
+    plain = ProtocolPlan("+".join(map(short_name, use)), use, options=tuple(_options(node, use)))
+    return evolve(plain, **dict(_choices(node, use, named)))
 
 
 def _entry(node: Node, names: Sequence[str] = NAMES[1:]) -> str:
@@ -155,7 +164,7 @@ def _entry(node: Node, names: Sequence[str] = NAMES[1:]) -> str:
         raise node.wrong(str(error)) from error
 
 
-def _choices(node: Node, named: Named) -> Iterator[tuple[str, Any]]:
+def _choices(node: Node, use: Sequence[str], named: Named) -> Iterator[tuple[str, Any]]:
     if (name := node.get("name")) is not None:
         yield "name", name.text()
     if (monitor := node.get("monitor")) is not None:
@@ -168,19 +177,30 @@ def _choices(node: Node, named: Named) -> Iterator[tuple[str, Any]]:
     if budget is not None and threshold is not None:
         raise threshold.wrong("a threshold is given, or follows from a budget; leave one of them out")
     if budget is not None:
-        yield "budget", share(budget)
+        yield "budget", _taken(budget, use, "threshold", share)
     if threshold is not None:
-        yield "threshold", share(threshold)
+        yield "threshold", _taken(threshold, use, "threshold", share)
 
 
-def _options(node: Node) -> Iterator[tuple[str, Any]]:
+def _options(node: Node, use: Sequence[str]) -> Iterator[tuple[str, Any]]:
     for key in OPTIONS:
         if (found := node.get(key)) is not None:
-            yield ("budget" if key == "audits" else key), at_least_one(found)
+            name = "budget" if key == "audits" else key
+            yield name, _taken(found, use, name, at_least_one)
     if (near := node.get("near")) is not None:
-        yield "near", share(near)
+        yield "near", _taken(near, use, "near", share)
     if (auditor := node.get("auditor")) is not None:
-        yield "auditor", auditor.text()
+        yield "auditor", _taken(auditor, use, "auditor", Node.text)
+
+
+def _taken(node: Node, use: Sequence[str], name: str, read: Callable[[Node], Any]) -> Any:
+    """Return what a node says of a parameter that one of the protocols has."""
+    value = read(node)
+    try:
+        check_taken(use, name)
+    except ValueError as error:
+        raise node.wrong(str(error)) from error
+    return value
 
 
 def _monitors(node: Node | None) -> Iterator[MonitorPlan]:

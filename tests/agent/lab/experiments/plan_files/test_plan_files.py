@@ -77,6 +77,18 @@ def test_a_setting_whose_extra_is_missing_is_told_where_it_is(tmp_path: Path) ->
         ("threshold: 0.9,", "threshold: 0.9, against: [alwys],", "there is no policy 'alwys'; did you mean 'always'?"),
         ("instances: 1", "instances: {tests: 1}", "unknown key 'tests'; did you mean 'test'?"),
         ("draws: 5", "near: 2", "expected a share from 0 to 1, found 2"),
+        ("draws: 5", "limit: 2", "'limit' is nothing that taint_flow or defer_to_resample takes; there are: auditor,"),
+        (
+            "draws: 5",
+            "runs: 2, monitor: watcher",
+            "'runs' is nothing that taint_flow or defer_to_resample takes; there are: auditor, ",
+        ),
+        (
+            "  - none",
+            "  - {use: taint_flow, budget: 0.1}",
+            "5:31: 'threshold' is nothing that taint_flow takes; there are: none",
+        ),
+        ("  - none", "  - {use: [taint_flow, panel], runs: 3}", "there is no protocol 'panel'"),
         ("isolation: bubblewrap", "isolation: bubble", "there is no isolation 'bubble'; did you mean 'bubblewrap'?"),
         ("name: try", "name: [", "not valid YAML"),
     ],
