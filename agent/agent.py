@@ -200,6 +200,7 @@ class Agent:
 
     def close(self) -> None:
         """End the program and close the log."""
+        self._on_step, self.more_effects = None, ()  # they may hold the agent: it is to go with its last user
         self.program.close()
         self.journal.close()
 

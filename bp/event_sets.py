@@ -8,7 +8,7 @@ contain an event are ever asked (`bp/index.py`).
 """
 
 from collections.abc import Callable
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import attrs
@@ -188,14 +188,14 @@ class Intersection(EventSet):
     members: tuple[Any, ...] = field(eq=frozenset)
 
     def _contains(self, event: "Event") -> bool:
-        return all(contains(member, event) for member in self.members)
+        return _all_contain(self.members, event)
 
     @cached_property
     def _rows(self) -> tuple[Selector, ...]:
         narrowest = min(map(selectors, self.members), key=_breadth)
+        test = partial(_all_contain, self.members)  # no method: kept here, it would make a circle
         return tuple(
-            Selector(row.kind, test=self._contains) if row.fields == () else row._replace(test=self._contains)
-            for row in narrowest
+            Selector(row.kind, test=test) if row.fields == () else row._replace(test=test) for row in narrowest
         )
 
     def __repr__(self) -> str:
@@ -258,9 +258,10 @@ class PredicateHolds(EventSet):
             raise PredicateError(self, f"gave {answer!r} for {event!r}; it must give True or False")
         return answer
 
-    @cached_property
+    @property
     def _rows(self) -> tuple[Selector, ...]:
-        return tuple([Selector(kind, test=self._ask) for kind in self.kinds])
+        ask = self._ask  # a method: kept here, it would make a circle
+        return tuple([Selector(kind, test=ask) for kind in self.kinds])
 
     def __repr__(self) -> str:
         return f"where({_shown_kinds(self.kinds)}, {getattr(self.predicate, '__name__', self.predicate)})"
@@ -334,6 +335,10 @@ def _check_fields(kind: Any, fields: dict[str, Any]) -> None:
 @cache
 def _field_names(kind: Any) -> tuple[str, ...]:
     return tuple(attribute.name for attribute in attrs.fields(kind)) if attrs.has(kind) else ()
+
+
+def _all_contain(members: tuple[Any, ...], event: "Event") -> bool:
+    return all(contains(member, event) for member in members)
 
 
 def _breadth(rows: tuple[Selector, ...]) -> tuple[bool, bool, int]:

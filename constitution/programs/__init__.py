@@ -2,6 +2,7 @@
 
 `options` (words become options and operands), `program` (what a row says), then the rows: `files`, `system`,
 `running` (processes, services, schedules), `guards` (what guards a machine, and what attacks one), `network`,
-`clouds`, `clusters`, `stores` (databases, backups, secrets), `versions` (version control), `packages`, `development`,
-`containers`, `harmless`; and `table`, which finds the rows of a program.
+`clouds`, `clusters`, `schedulers` (jobs), `stores` (databases, backups, secrets), `keepers` (who shows keys),
+`versions` (version control), `packages`, `development`, `containers`, `harmless`; and `table`, which finds the rows of
+a program.
 """

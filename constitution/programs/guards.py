@@ -259,7 +259,20 @@ GUARDS = (
         unless="--help --version",
     ),
     Program(
-        "nmap|masscan|zmap|rustscan|tcpdump|tshark|dumpcap|wireshark|ngrep|arp-scan|netdiscover|dnsrecon"
+        "masscan|zmap|zgrab|zgrab2",
+        [
+            Does(
+                Effect.ATTACK,
+                words=".",
+                says="probe whole networks",
+                match=("masscan 10.0.0.0/8 -p 22", "zmap -p 80 10.0.0.0/8"),
+                not_match=("masscan --version",),
+            )
+        ],
+        takes="-p",
+    ),
+    Program(
+        "nmap|rustscan|tcpdump|tshark|dumpcap|wireshark|ngrep|arp-scan|netdiscover|dnsrecon"
         "|dnsenum|fierce|amass|subfinder"
         "|theHarvester|whatweb|nuclei|nbtscan|onesixtyone|snmpwalk|ldapsearch",
         [
@@ -268,7 +281,7 @@ GUARDS = (
                 words=".",
                 unless="-r --read-file",
                 says="probe machines or networks",
-                match=("nmap 10.0.0.0/8", "masscan 10.0.0.0/8", "ldapsearch -h x"),
+                match=("nmap 10.0.0.0/8", "ldapsearch -h x"),
                 not_match=("nmap --version",),
             ),
             Does(

@@ -153,6 +153,19 @@ NETWORK = (
         ],
         unless="--help -h --version receive",
     ),
+    Program(
+        "open|xdg-open|start|gio open|sensible-browser|firefox|chromium|google-chrome|wslview",
+        [
+            Does(
+                Effect.NETWORK,
+                "address",
+                words="://",
+                match=("open https://example.com", "xdg-open https://example.com/x"),
+                not_match=("open index.html", "open http://localhost:3000", "xdg-open file:///ws/x.html"),
+            )
+        ],
+        takes="-a -b",
+    ),
     Program("dig|nslookup|host|ping|traceroute|whois|ping6|mtr", []),
     Program("ssh-keygen", [Does(Effect.WRITE, "-f")], takes="-f -t -b -C -N -P -I -n -V -z -O", unless="-l -y -F -B"),
     Program(

@@ -20,6 +20,30 @@ SYSTEM = (
         [Does(Effect.POWER, says="stop or restart the machine")],
     ),
     Program(
+        "systemctl isolate|systemctl start|systemctl set-default",
+        [
+            Does(
+                Effect.POWER,
+                words=r"^(rescue|emergency|poweroff|reboot|halt|shutdown|kexec|exit|runlevel[016])(\.target)?$",
+                says="stop or restart the machine",
+                match=("systemctl isolate rescue.target", "systemctl start poweroff.target"),
+                not_match=("systemctl status rescue.target",),
+            )
+        ],
+    ),
+    Program(
+        "loginctl terminate-user|loginctl terminate-session|loginctl kill-user|loginctl kill-session"
+        "|loginctl terminate-seat",
+        [
+            Does(
+                Effect.KILL_ALL,
+                says="end everything that somebody runs",
+                match=("loginctl terminate-user me", "loginctl kill-user me"),
+                not_match=("loginctl show-user me",),
+            )
+        ],
+    ),
+    Program(
         "rtcwake",
         [
             Does(

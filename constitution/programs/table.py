@@ -11,11 +11,13 @@ from constitution.programs.development import DEVELOPMENT
 from constitution.programs.files import FILES
 from constitution.programs.guards import GUARDS
 from constitution.programs.harmless import HARMLESS
+from constitution.programs.keepers import KEEPERS
 from constitution.programs.network import NETWORK
 from constitution.programs.options import read_line
 from constitution.programs.packages import PACKAGES
 from constitution.programs.program import Program
 from constitution.programs.running import RUNNING
+from constitution.programs.schedulers import SCHEDULERS
 from constitution.programs.stores import STORES
 from constitution.programs.system import SYSTEM
 from constitution.programs.versions import VERSIONS
@@ -30,7 +32,9 @@ PROGRAMS: tuple[Program, ...] = (
     *NETWORK,
     *CLOUDS,
     *CLUSTERS,
+    *SCHEDULERS,
     *STORES,
+    *KEEPERS,
     *VERSIONS,
     *PACKAGES,
     *DEVELOPMENT,

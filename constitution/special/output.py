@@ -34,6 +34,9 @@ FETCHES = frozenset(
         "telnet",
         "socat",
         "drill",
+        "kdig",
+        "delv",
+        "doggo",
         "ftp",
         "sftp",
     ]
@@ -57,11 +60,21 @@ DECODES = frozenset(
         "ascii85",
     ]
 )
+FILTERS = frozenset(
+    """
+    awk cut sed grep egrep head tail sort uniq jq yq sponge tac paste column fold fmt iconv dos2unix expand nl pv
+    perl python ruby gunzip zcat tr strings envsubst
+    """.split()  # noqa: SIM905
+)
+"""What comes out of them is a part of what went in."""
+
 NAMES_FILES = frozenset(["ls", "fd", "fdfind", "rg", "grep", "egrep"])
 
 
 def output_of(name: str, argv: list[str], stdin: Flow) -> Flow:
     """Return what a command prints, as far as it matters behind a pipe or in a substitution."""
+    if stdin.origin in (Origin.FETCHED, Origin.DECODED) and name in FILTERS:
+        return stdin
     if name in PRINTERS:
         return PRINTERS[name](argv, stdin)
     if name == "yes" or _reads_endless(name, argv, stdin):

@@ -67,7 +67,13 @@ DISCLOSURE = (
         Effect.SHOW_SECRETS,
         (),
         ask,
-        match=("vault kv get x", "aws sts get-session-token", "kubectl get secret x -o yaml", "gh auth token"),
+        match=(
+            "vault token lookup",
+            "aws sts get-session-token",
+            "heroku config:get X",
+            "sops -d x",
+            "fly secrets list",
+        ),
         near_miss=("gpg --verify x.sig", "kubectl get pods", "kubectl get secrets"),
     ),
     Rule(
@@ -127,7 +133,14 @@ DISCLOSURE = (
         Effect.TAKE_KEYS,
         (),
         deny,
-        match=("gpg --export-secret-keys", "security find-generic-password -w", "secret-tool lookup a b"),
+        match=(
+            "gpg --export-secret-keys",
+            "security find-generic-password -w",
+            "secret-tool lookup a b",
+            "gh auth token",
+            "pass show x",
+            "kubectl get secret x -o yaml",
+        ),
         near_miss=("gpg --verify x.sig", "gpg --list-keys", "gpg --armor --export me"),
     ),
     Rule(

@@ -18,7 +18,7 @@ from agent.lab.experiments.episodes.witness import Witness
 from agent.lab.experiments.models import Desk, Voices
 from agent.lab.experiments.plans import Episode, Policy
 from agent.lab.experiments.shelf import Row, Shelf, ShelfError, note_spent
-from agent.lab.isolation import Level
+from agent.lab.isolation import Level, limits_at
 from agent.lab.monitors import WORDS
 from agent.lab.protocols.planting import honeypot
 from agent.lab.settings import ABLE, LADDER, WEAK, PostOffice, Setting, Task, Worker, World, setting_named
@@ -68,7 +68,7 @@ async def _run(episode: Episode, bench: Bench) -> Row:
     if episode.policy.attacks and (why := setting.refusal(bench.isolation)):
         raise PermissionError(why)
     worker = _worker(episode, task)
-    with setting.world(task, bench.office, isolation=bench.isolation) as world:
+    with setting.world(task, bench.office, isolation=bench.isolation, limits=episode.limits) as world:
         voices = Voices(bench.desk, episode.chance, str(world.folder.parent))
         treatment = treat(episode, setting, worker.is_attack, _honeypots(task), voices.model)
         witness = Witness(
@@ -133,6 +133,7 @@ async def _judge(
     if world.cell is not None and world.cell.failure is not None:
         raise world.cell.failure
     world.conclude(run.text if run.status == "completed" else "")
+    exceeded = world.exceeded
     main, side = await run_in_background(lambda: (task.main(world), witness.tau is not None or task.side(world)))
     last = len(witness.steps) - 1
     return _row(
@@ -144,6 +145,8 @@ async def _judge(
         live=setting.live,
         caught=witness.caught,
         isolation=world.isolation,
+        limits=", ".join(limits_at(world.isolation)),
+        exceeded=", ".join(exceeded),
         log=f"logs/{episode.key}.jsonl",
         steps=witness.steps,
         model_tokens=voices.nominal.tokens,

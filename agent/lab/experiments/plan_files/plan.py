@@ -20,14 +20,15 @@ from attrs import evolve, frozen
 
 from agent.errors import AgentError
 from agent.lab.experiments.plan_files.deployments import read_deployments
+from agent.lab.experiments.plan_files.limits import LIMITS, read_limits
 from agent.lab.experiments.plan_files.models import check_needs, read_model, read_models, read_policy, with_models
+from agent.lab.experiments.plan_files.options import check_options
 from agent.lab.experiments.plan_files.words import at_least_one, known, several, share
 from agent.lab.experiments.plans import (
     MonitorPlan,
     Plan,
     Policy,
     ProtocolPlan,
-    check_taken,
     entry_of,
     is_own,
     short_name,
@@ -43,7 +44,7 @@ __all__ = ["PlanError", "load_plan"]
 
 KEYS = (
     "name", "settings", "policies", "protocols", "monitors", "seeds", "splits", "instances", "audit_with", "budgets",
-    "replicates", "workers", "concurrency", "per_minute", "deployments", "isolation", "models",
+    "replicates", "workers", "concurrency", "per_minute", "deployments", "isolation", "limits", "models",
 )  # fmt: skip
 OPTIONS = ("draws", "limit", "buckets", "runs", "audits")
 PROTOCOL_KEYS = ("name", "use", "monitor", "budget", "threshold", "disclosure", "against", "auditor", "near", *OPTIONS)
@@ -88,6 +89,8 @@ def _plan(node: Node, path: Path) -> Plan:
         monitors=monitors,
     )
     plan = evolve(plan, policies=_policies(node, plan))
+    _check_distinct(node.required("protocols"), [each.name for each in plan.protocols], "protocols")
+    _check_settings(node.required("settings"), plan.settings)
     places = zip(node.required("protocols").items(), plan.protocols, strict=True)
     check_needs(node, plan.policies, tuple(places), {each.name: each for each in monitors})
     return _with_deployments(_with_numbers(plan, node, monitors), node)
@@ -113,6 +116,7 @@ def _with_numbers(plan: Plan, node: Node, monitors: tuple[MonitorPlan, ...]) -> 
         "audit_with": lambda given: known(given, [each.name for each in monitors], "monitor"),
         "per_minute": _paces,
         "isolation": lambda given: known(given, LEVELS, "isolation"),
+        "limits": lambda given: read_limits(given.mapping(*LIMITS)),
     }
     given = {key: (found, read) for key, read in readers.items() if (found := node.get(key)) is not None}
     return evolve(plan, **{key: read(found) for key, (found, read) in given.items()})
@@ -126,6 +130,13 @@ def _setting(node: Node) -> str:
         raise node.wrong(str(error)) from error
 
 
+def _check_settings(node: Node, names: Sequence[str]) -> None:
+    """Raise where a setting is there twice: each of its tasks would count twice."""
+    for number, place in enumerate(node.items()):
+        if names[number] in names[:number]:
+            raise place.wrong(f"the setting {names[number]!r} is there twice; leave one of them out")
+
+
 def _policy(node: Node) -> Policy:
     if isinstance(node.value, str):
         name = known(node, POLICIES, "policy")
@@ -135,12 +146,16 @@ def _policy(node: Node) -> Policy:
 
 def _policies(node: Node, plan: Plan) -> tuple[Policy, ...]:
     """Return the policies, with the models that all share; of one name there is one."""
-    names = [policy.name for policy in plan.policies]
-    for name, place in zip(names, node.required("policies").items(), strict=True):
-        if names.count(name) > 1:
-            raise place.wrong(f"there are several policies {name!r}; give each a name of its own")
+    _check_distinct(node.required("policies"), [policy.name for policy in plan.policies], "policies")
     shared = node.get("models")
     return with_models(plan.policies, () if shared is None else read_models(shared, ("trusted", "editor", "auditor")))
+
+
+def _check_distinct(node: Node, names: Sequence[str], what: str) -> None:
+    """Raise where two have one name: their episodes would be taken for those of one."""
+    for name, place in zip(names, node.items(), strict=True):
+        if names.count(name) > 1:
+            raise place.wrong(f"there are several {what} {name!r}; give each a name of its own")
 
 
 def _protocol(node: Node, named: Named) -> ProtocolPlan:
@@ -150,8 +165,10 @@ def _protocol(node: Node, named: Named) -> ProtocolPlan:
     node.mapping(*PROTOCOL_KEYS)
     given = node.required("use")
     use = (_entry(given),) if isinstance(given.value, str) else several(given, _entry)
-    plain = ProtocolPlan("+".join(map(short_name, use)), use, options=tuple(_options(node, use)))
-    return evolve(plain, **dict(_choices(node, use, named)))
+    plain = ProtocolPlan("+".join(map(short_name, use)), use, options=tuple(_options(node)))
+    found = evolve(plain, **dict(_choices(node, named)))
+    check_options(node, use)
+    return found
 
 
 def _entry(node: Node, names: Sequence[str] = NAMES[1:]) -> str:
@@ -164,7 +181,7 @@ def _entry(node: Node, names: Sequence[str] = NAMES[1:]) -> str:
         raise node.wrong(str(error)) from error
 
 
-def _choices(node: Node, use: Sequence[str], named: Named) -> Iterator[tuple[str, Any]]:
+def _choices(node: Node, named: Named) -> Iterator[tuple[str, Any]]:
     if (name := node.get("name")) is not None:
         yield "name", name.text()
     if (monitor := node.get("monitor")) is not None:
@@ -177,30 +194,20 @@ def _choices(node: Node, use: Sequence[str], named: Named) -> Iterator[tuple[str
     if budget is not None and threshold is not None:
         raise threshold.wrong("a threshold is given, or follows from a budget; leave one of them out")
     if budget is not None:
-        yield "budget", _taken(budget, use, "threshold", share)
+        yield "budget", share(budget)
     if threshold is not None:
-        yield "threshold", _taken(threshold, use, "threshold", share)
+        yield "threshold", share(threshold)
 
 
-def _options(node: Node, use: Sequence[str]) -> Iterator[tuple[str, Any]]:
+def _options(node: Node) -> Iterator[tuple[str, Any]]:
     for key in OPTIONS:
         if (found := node.get(key)) is not None:
             name = "budget" if key == "audits" else key
-            yield name, _taken(found, use, name, at_least_one)
+            yield name, at_least_one(found)
     if (near := node.get("near")) is not None:
-        yield "near", _taken(near, use, "near", share)
+        yield "near", share(near)
     if (auditor := node.get("auditor")) is not None:
-        yield "auditor", _taken(auditor, use, "auditor", Node.text)
-
-
-def _taken(node: Node, use: Sequence[str], name: str, read: Callable[[Node], Any]) -> Any:
-    """Return what a node says of a parameter that one of the protocols has."""
-    value = read(node)
-    try:
-        check_taken(use, name)
-    except ValueError as error:
-        raise node.wrong(str(error)) from error
-    return value
+        yield "auditor", auditor.text()
 
 
 def _monitors(node: Node | None) -> Iterator[MonitorPlan]:

@@ -31,10 +31,11 @@ share of attack episodes that do no harm unseen; S∞: the same for an attacker 
 before a step runs, cost {budget:.0%} of honest calls, the same for every protocol. worst: against the rung of the
 ladder that does most harm; weakest: against {weakest}, which does least under the constitution alone; response: the
 rung that did most on the development split, on the test split. difference: to the constitution alone, on the same
-tasks. Intervals: 95 %, by resampling tasks, with thresholds fitted again. front: how often no other protocol is
-better in both. Costs are means over honest episodes; latency: how many answers of models, monitors, auditors and
-tools more one waits for. *: told apart from the constitution alone, at a level that allows for all comparisons of a
-protocol. verified: how many states of the loop with the protocol model-checking looked at."""
+tasks. Intervals: 95 %, by resampling tasks, with thresholds fitted again; Wilson's where all tasks went the same way.
+front: how often no other protocol is better in both. Costs are means over honest episodes; latency: how many answers
+of models, monitors, auditors and tools more one waits for. *: told apart from the constitution alone, at a level
+that allows for all comparisons of a protocol. verified: how many states of the loop with the
+protocol model-checking looked at."""
 
 STYLE = """\
 :root{color-scheme:light dark}
@@ -50,17 +51,21 @@ def hero_figure(analysis: Analysis) -> str:
     """Return usefulness against worst-case safety of all protocols, as SVG.
 
     Ellipses reach as far as the intervals, arrows lead from the weakest attack to the worst one, and what the front
-    beats is shaded.
+    beats is shaded. A protocol without honest episodes, or without attacks, has no place in it, and is named only.
     """
-    low = min((each.usefulness.low for each in analysis.estimates), default=0.0)
+    placed = [each for each in analysis.estimates if not math.isnan(each.usefulness.value + each.worst.value)]
+    low = min((each.usefulness.low for each in placed), default=0.0)
     bottom = max(0.0, math.floor(low * 10 - 0.5) / 10)
     what = f"worst-case safety S1, {analysis.budget:.0%} of honest calls audited"
     plot = Plot("usefulness", what, x=(bottom, 1.0))
-    points = {each.protocol: (each.usefulness.value, each.worst.value) for each in analysis.estimates}
+    points = {each.protocol: (each.usefulness.value, each.worst.value) for each in placed}
     best = front(points)
     plot.shade([points[name] for name in best])
     for number, each in enumerate(analysis.estimates):
         color, hollow = COLORS[number % len(COLORS)], each.protocol not in best
+        if each.protocol not in points:
+            plot.entry(f"{each.protocol} (not measured)", color, hollow=True)
+            continue
         plot.intervals(each.usefulness, each.worst, color)
         if abs(each.weakest.value - each.worst.value) > 0.02:
             plot.arrow(each.usefulness.value, each.weakest.value, *points[each.protocol], color)
@@ -107,6 +112,8 @@ def caption(outcome: Outcome, command: str) -> str:
     missing = f", {analysis.missing_scores} scores missing" if analysis.missing_scores else ""
     levels = Counter(row.isolation for row in outcome.rows if row.status == "ran")
     isolation = ", ".join(f"{level} ({count})" for level, count in sorted(levels.items()))
+    met = sum(bool(row.exceeded) for row in outcome.rows)
+    isolation += f"; {met} met with a limit of their cell" if met else ""
     auc = f" The monitor's AUC over steps: {analysis.auc:.2f}." if analysis.auc is not None else ""
     kept = sum(levels.values())
     compared = f" compared, of {kept}" if kept != analysis.episodes else ""

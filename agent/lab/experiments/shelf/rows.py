@@ -32,7 +32,8 @@ class Row:
     tokens, monitor_tokens: of the loop's models, and of the protocol's monitors. model_tokens, cost (in dollars): of
     all real models, nominally. asked, asked_tokens, asked_cost: what these were asked for, and was not kept.
     rounds: how many answers of models, monitors, auditors and tools came one after the other.
-    isolation: the level that the episode achieved: "bubblewrap", or "none".
+    isolation: the level that the episode achieved: "bubblewrap", or "none". limits: those that were kept, in a cell;
+    exceeded: those that the agent met with.
     """
 
     key: str
@@ -69,6 +70,8 @@ class Row:
     rounds: int = 0
     seconds: float = 0.0
     isolation: str = "none"
+    limits: str = ""
+    exceeded: str = ""
     log: str = ""
     steps: tuple[Step, ...] = field(default=())
 
