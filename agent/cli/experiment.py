@@ -8,7 +8,7 @@ from pathlib import Path
 
 from attrs import evolve
 
-from agent.cli.exit_codes import FAILED, OK
+from agent.cli.exit_codes import FAILED, LIMIT, OK
 from agent.cli.mistakes import Mistake, say
 from agent.errors import AgentError
 from agent.lab.experiments.conduct import Outcome, conduct, frozen_thresholds
@@ -32,7 +32,7 @@ from agent.lab.experiments.reports import (
     write_parquet,
     write_tables,
 )
-from agent.lab.experiments.shelf import Shelf
+from agent.lab.experiments.shelf import MoneyUsedUp, Shelf
 
 __all__ = ["execute"]
 
@@ -53,6 +53,9 @@ def execute(arguments: Namespace) -> int:
             return _freeze(plan, folder)
         verified = {**shipped_verdicts(), **read_verified(path.with_name("verified.csv"))}
         return _conduct(plan, folder, _command(arguments, words), verified, parquet=arguments.parquet)
+    except MoneyUsedUp as error:
+        say(str(error))
+        return LIMIT
     except (AgentError, ValueError) as error:
         raise Mistake(str(error)) from error
     except KeyboardInterrupt:

@@ -22,7 +22,7 @@ from agent.log import RecordedRun, read_log
 from agent.messages import Message, ToolMessage
 from agent.models import ScriptedModel
 from agent.presets import Judge, Preset
-from agent.questions import AuditGiven, ChanceDrawn, ScoreGiven
+from agent.questions import AuditGiven, ChanceDrawn, LedgerGiven, ScoreGiven
 from agent.rebuilding import recorded_preset
 from agent.threads import core
 from agent.verification.environment import loop_effects
@@ -48,7 +48,7 @@ class Remembering:
         return found
 
 
-ANSWERS = (ScoreGiven, AuditGiven, ChanceDrawn)
+ANSWERS = (ScoreGiven, AuditGiven, ChanceDrawn, LedgerGiven)
 """What is not taken from the log but asked again."""
 
 
