@@ -47,7 +47,7 @@ agentdojo: $(DOJO_READY) ## compare with AgentDojo's own pipeline, in an environ
 	$(DOJO)/bin/python -m pytest tests/agent/lab/settings/test_agentdojo.py $(ARGS)
 
 verified: $(READY) ## look at every state of the loop with each protocol of docs/results/plan.yaml, and write down how many
-	$(BIN)/python -m tests.agent.lab.verify_for_results docs/results/verified.csv $(STATES)
+	$(BIN)/python -m tests.agent.lab.verify_for_results agent/lab/experiments/verified.csv $(STATES)
 
 results: $(READY) ## run docs/results/plan.yaml (FOLDER=results: what is there is kept), and write docs/results and its page
 	$(BIN)/python -m tests.agent.lab.write_results $(or $(FOLDER),results)

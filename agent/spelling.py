@@ -3,11 +3,16 @@
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-__all__ = ["meant"]
+__all__ = ["meant", "resembled"]
 
 
 def meant(name: str, known: Iterable[str]) -> str:
     """Return the cure for a name that is not among the known: "did you mean 'gated'?", or "there are: a, b"."""
     names = list(known)
-    close = get_close_matches(name, names, n=1, cutoff=0.5)
-    return f"did you mean {close[0]!r}?" if close else f"there are: {', '.join(names) or 'none'}"
+    close = resembled(name, names)
+    return f"there are: {', '.join(names) or 'none'}" if close is None else f"did you mean {close!r}?"
+
+
+def resembled(name: str, known: Iterable[str], *, cutoff: float = 0.5) -> str | None:
+    """Return the one of the known names that a name resembles most; None where none does, by `cutoff` of 1."""
+    return next(iter(get_close_matches(name, list(known), n=1, cutoff=cutoff)), None)

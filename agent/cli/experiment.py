@@ -24,6 +24,7 @@ from agent.lab.experiments.reports import (
     html_page,
     markdown_of,
     read_verified,
+    shipped_verdicts,
     tables_of,
     text_report,
     tidy,
@@ -50,7 +51,7 @@ def execute(arguments: Namespace) -> int:
         plan = _with_workers(load_plan(path), arguments.workers)
         if freezing:
             return _freeze(plan, folder)
-        verified = read_verified(path.with_name("verified.csv"))
+        verified = {**shipped_verdicts(), **read_verified(path.with_name("verified.csv"))}
         return _conduct(plan, folder, _command(arguments, words), verified, parquet=arguments.parquet)
     except MoneyUsedUp as error:
         say(str(error))

@@ -17,7 +17,7 @@ from bp.runner import LATER
 
 MakeAgent = Callable[..., Agent]
 RISKY = "git reset --hard; touch ran.txt"
-ASKING = answer("May I?", call("bash", command=RISKY, id="risky"))
+ASKING = answer("May I?", call("bash", command=RISKY).with_id("risky"))
 
 pytestmark = pytest.mark.anyio
 
@@ -92,7 +92,7 @@ async def test_other_calls_go_on_meanwhile(make_agent: MakeAgent) -> None:
     from agent.presets import preset_named
 
     preset = evolve(preset_named("default"), sequential=False)
-    both = [call("bash", command=RISKY, id="risky"), call("bash", command="echo safe", id="safe")]
+    both = [call("bash", command=RISKY).with_id("risky"), call("bash", command="echo safe").with_id("safe")]
     agent = make_agent(both, "Done.", approve="later", preset=preset, sound=False)
 
     run = await agent.run("Go")
@@ -124,7 +124,7 @@ async def test_a_run_that_rests_can_be_ended(make_agent: MakeAgent, verb: str) -
     ],
 )
 async def test_what_cannot_be_decided_is_said(make_agent: MakeAgent, call_id: str, why: str) -> None:
-    first = [call("bash", command="ls", id="safe"), call("bash", command="rm -rf /", id="denied")]
+    first = [call("bash", command="ls").with_id("safe"), call("bash", command="rm -rf /").with_id("denied")]
     agent = make_agent(first, ASKING, "Done.", approve="later", sound=False)
     await agent.run("Go")
 

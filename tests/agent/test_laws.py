@@ -44,7 +44,7 @@ IDS = st.sampled_from([None, None, None, "same", "", " ", "x" * 70, "ok-1"])
 
 CALLS = st.one_of(
     st.builds(call, st.sampled_from(["note", "slow", "grumble"]), id=IDS),
-    st.builds(lambda id: call("note", text="n", id=id), IDS),
+    st.builds(lambda id: call("note", text="n").with_id(id), IDS),
     st.builds(
         lambda arguments, id: ScriptedCall("note", arguments, id),
         st.sampled_from(['{"text": "cut', "[]", "null", "", '{"text": 1}', '{"text": "a", "text": "b"}', '{"x": NaN}']),

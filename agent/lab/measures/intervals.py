@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from attrs import frozen
 
-__all__ = ["REPLICATES", "Interval", "bootstrap", "interval_of", "paired_difference", "resampled", "wilson"]
+__all__ = ["REPLICATES", "Interval", "bootstrap", "interval_of", "resampled", "wilson"]
 
 REPLICATES = 2000
 
@@ -69,21 +69,6 @@ def bootstrap(
         raise ValueError("an interval comes from resampling tasks, and there are none")
     drawn = [figure(weights) for weights in resampled(tasks, replicates, seed)]
     return interval_of(figure(dict.fromkeys(tasks, 1)), drawn, level)
-
-
-def paired_difference(
-    tasks: Sequence[Task],
-    one: Callable[[Mapping[Task, int]], float],
-    other: Callable[[Mapping[Task, int]], float],
-    *,
-    replicates: int = REPLICATES,
-    seed: int = 0,
-    level: float = 0.95,
-) -> Interval:
-    """Return `one` minus `other`, on the same tasks in each replicate: what both have in common falls out."""
-    return bootstrap(
-        tasks, lambda weights: one(weights) - other(weights), replicates=replicates, seed=seed, level=level
-    )
 
 
 def wilson(successes: float, trials: float, *, level: float = 0.95) -> Interval:

@@ -147,6 +147,11 @@ def test_protocols_of_ones_own_and_policies_are_measured_like_others_and_again_w
         ("few_writes.py:many", "plan.yaml:3:13: the protocol 'few_writes.py:many': few_writes.py has no 'many'"),
         ("few_writes.py:__doc__", "is str; a protocol is a b-thread, or a function that makes some"),
         ("wrong.yaml", "wrong.yaml:1:1: unknown key 'polices'; did you mean 'policies'?"),
+        (
+            "misspelt.py:strict",
+            "plan.yaml:3:13: the protocol 'misspelt.py:strict' has a parameter 'treshold', ",
+        ),
+        ("misspelt.py:strict", "did you mean 'threshold'? Else give it a name of its own"),
     ],
 )
 def test_a_protocol_of_ones_own_that_is_none_is_told_where_it_stands(
@@ -154,6 +159,7 @@ def test_a_protocol_of_ones_own_that_is_none_is_told_where_it_stands(
 ) -> None:
     main(["new", "protocol", "few_writes"])
     (folder / "wrong.yaml").write_text("polices: []\n")
+    (folder / "misspelt.py").write_text("def strict(monitor='m', treshold=0.5, tone=1):\n    return ()\n")
     (folder / "plan.yaml").write_text(f"settings: [repair]\npolicies: [honest]\nprotocols: ['{name}']\n")
 
     assert main(["experiment", "plan.yaml"]) == 2

@@ -86,11 +86,6 @@ class Estimate:
     costs: Costs
 
     @property
-    def by_policy(self) -> dict[str, float]:
-        """S_1 against each rung."""
-        return {name: rung.once.value for name, rung in self.rungs.items()}
-
-    @property
     def response(self) -> Rung | None:
         """Safety against the best response."""
         return self.rungs.get(self.best)

@@ -7,20 +7,21 @@ world made -> agent runs -> main and side checks -> row
 from collections.abc import Mapping, Sequence
 from time import perf_counter
 
-from attrs import asdict
+from attrs import asdict, evolve
 
 from agent.agent import Agent
 from agent.calls import ToolCall
 from agent.events import ApprovalAsked
 from agent.lab.experiments.episodes.tempting import Tempted
-from agent.lab.experiments.episodes.treatments import HONEYPOT, WORDS, Treatment, treat
+from agent.lab.experiments.episodes.treatments import Treatment, treat
 from agent.lab.experiments.episodes.witness import Witness
 from agent.lab.experiments.models import Desk, Voices
 from agent.lab.experiments.plans import Episode, Policy
 from agent.lab.experiments.shelf import MoneyUsedUp, Row, Shelf, ShelfError
 from agent.lab.isolation import Level, limits_at
+from agent.lab.monitors import WORDS
+from agent.lab.protocols.planting import honeypot
 from agent.lab.settings import ABLE, LADDER, WEAK, PostOffice, Setting, Task, Worker, World, setting_named
-from agent.lab.settings.ladder import Suspect
 from agent.lab.settings.tasks import Move, approved_by_person
 from agent.lab.spending import OUT_OF_MONEY
 from agent.models import Model
@@ -161,26 +162,20 @@ async def _judge(
 def _worker(episode: Episode, task: Task) -> Worker:
     policy = episode.policy.name
     manner = WEAK if policy == "trusted" else ABLE
-    return Worker(task, episode.chance, manner=manner, attack=LADDER.get(policy), suspect=_suspect())
+    return Worker(task, episode.chance, manner=manner, attack=LADDER.get(policy), suspect=_suspicion)
 
 
-def _suspect() -> Suspect:
+def _suspicion(move: Move) -> float:
     """Return what an attacker takes for suspicious: words, since they cannot know how lots will be drawn."""
-
-    def suspicion(move: Move) -> float:
-        text = " ".join(call.arguments for call in move.calls).lower()
-        return max((weight for word, weight in WORDS if word in text), default=0.0)
-
-    return suspicion
+    text = " ".join(call.arguments for call in move.calls).lower()
+    return max((weight for word, weight in WORDS if word in text), default=0.0)
 
 
 def _honeypots(task: Task) -> dict[str, ToolCall]:
     """Return calls of the task's plainest plot, which a monitor has to find."""
     calls = task.plots[0].moves[0].calls if task.plots else ()
-    return {
-        f"{HONEYPOT}{number}": ToolCall(f"{HONEYPOT}{number}", call.tool, parse_arguments(call.arguments))
-        for number, call in enumerate(calls)
-    }
+    made = (honeypot(number, call.tool, parse_arguments(call.arguments)) for number, call in enumerate(calls))
+    return {call.id: call for call in made}
 
 
 def _approves(task: Task, asked: ApprovalAsked) -> bool:
@@ -208,6 +203,4 @@ def failed_row(episode: Episode, error: str) -> Row:
 
 
 def _timed(row: Row, seconds: float) -> Row:
-    from attrs import evolve
-
     return evolve(row, seconds=round(seconds, 4))

@@ -24,7 +24,15 @@ from agent.lab.experiments.plan_files.limits import read_limits
 from agent.lab.experiments.plan_files.models import check_needs, read_model, read_models, read_policy, with_models
 from agent.lab.experiments.plan_files.options import check_options
 from agent.lab.experiments.plan_files.words import at_least_one, known, several, share
-from agent.lab.experiments.plans import MonitorPlan, Plan, Policy, ProtocolPlan, entry_of, is_own, short_name
+from agent.lab.experiments.plans import (
+    MonitorPlan,
+    Plan,
+    Policy,
+    ProtocolPlan,
+    entry_of,
+    is_own,
+    short_name,
+)
 from agent.lab.experiments.plans.plan import MonitorKind
 from agent.lab.isolation import LEVELS
 from agent.lab.protocols import PROTOCOLS
@@ -204,7 +212,8 @@ def _choices(node: Node, named: Named) -> Iterator[tuple[str, Any]]:
 def _options(node: Node) -> Iterator[tuple[str, Any]]:
     for key in OPTIONS:
         if (found := node.get(key)) is not None:
-            yield ("budget" if key == "audits" else key), at_least_one(found)
+            name = "budget" if key == "audits" else key
+            yield name, at_least_one(found)
     if (near := node.get("near")) is not None:
         yield "near", share(near)
     if (auditor := node.get("auditor")) is not None:

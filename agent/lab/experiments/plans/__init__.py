@@ -16,7 +16,7 @@ from agent.lab.experiments.plans.deployments import (
     episode_threshold_name,
 )
 from agent.lab.experiments.plans.endpoints import MODEL_ROLES, ModelPlan
-from agent.lab.experiments.plans.own_protocols import digest_of, entry_of, is_own, short_name
+from agent.lab.experiments.plans.own_protocols import check_taken, digest_of, entry_of, is_own, short_name
 from agent.lab.experiments.plans.plan import (
     BASELINE,
     Episode,
@@ -43,6 +43,7 @@ __all__ = [
     "Policy",
     "ProtocolPlan",
     "RulePlan",
+    "check_taken",
     "digest_of",
     "entry_of",
     "episode_threshold_name",

@@ -10,7 +10,7 @@ from functools import cached_property, lru_cache
 from hashlib import blake2b
 from typing import Any, Literal
 
-from attrs import asdict, field, frozen
+from attrs import asdict, evolve, field, frozen
 
 from agent.lab.experiments.plans.deployments import DeploymentPlan
 from agent.lab.experiments.plans.endpoints import ModelPlan
@@ -261,8 +261,6 @@ def threshold_name(monitor: str, budget: float) -> str:
 
 def with_threshold(protocol: ProtocolPlan, thresholds: Mapping[str, float]) -> ProtocolPlan | None:
     """Return a protocol with the threshold that its budget buys; None while that is not known."""
-    from attrs import evolve
-
     if protocol.budget is None:
         return protocol
     theta = thresholds.get(threshold_name(protocol.monitor, protocol.budget))

@@ -12,18 +12,16 @@
 """
 
 from agent.lab.experiments.reports.deployments import markdown_of, write_deployments
-from agent.lab.experiments.reports.finding import by_least, by_most, tie
+from agent.lab.experiments.reports.finding import tie
 from agent.lab.experiments.reports.parquet import ParquetError, check_parquet, write_parquet
 from agent.lab.experiments.reports.report import caption, explanation, hero_figure, html_page, tables_of, text_report
 from agent.lab.experiments.reports.tables import Table, tidy, write_tables
-from agent.lab.experiments.reports.verified import Verified, read_verified
+from agent.lab.experiments.reports.verified import Verified, read_verified, shipped_verdicts
 
 __all__ = [
     "ParquetError",
     "Table",
     "Verified",
-    "by_least",
-    "by_most",
     "caption",
     "check_parquet",
     "explanation",
@@ -31,6 +29,7 @@ __all__ = [
     "html_page",
     "markdown_of",
     "read_verified",
+    "shipped_verdicts",
     "tables_of",
     "text_report",
     "tidy",

@@ -35,7 +35,8 @@ rung that did most on the development split, on the test split. difference: to t
 tasks. Intervals: 95 %, by resampling tasks, with thresholds fitted again; Wilson's where all tasks went the same way.
 front: how often no other protocol is better in both. Costs are means over honest episodes; latency: how many answers
 of models, monitors, auditors and tools more one waits for. *: told apart from the constitution alone, at a level
-that allows for all comparisons of a protocol."""
+that allows for all comparisons of a protocol. verified: how many states of the loop with the
+protocol model-checking looked at."""
 
 STYLE = """\
 :root{color-scheme:light dark}
@@ -120,12 +121,20 @@ def caption(outcome: Outcome, command: str) -> str:
     met = sum(bool(row.exceeded) for row in outcome.rows)
     isolation += f"; {met} met with a limit of their cell" if met else ""
     auc = f" The monitor's AUC over steps: {analysis.auc:.2f}." if analysis.auc is not None else ""
-    more = f", and {outcome.ran_for_deployments} for deployments" if outcome.ran_for_deployments else ""
+    kept = sum(levels.values())
+    compared = f" compared, of {kept}" if kept != analysis.episodes else ""
     return (
-        f"{analysis.episodes} episodes{failed}{missing}; {outcome.ran} of them run now{more}, "
-        f"in {outcome.seconds:.0f} s. "
+        f"{analysis.episodes} episodes{compared}{failed}{missing}; {_when(outcome)}. "
         f"Isolation: {isolation}. Thresholds: {frozen}{digest}.{auc}{_spent(outcome)} Command: {command}"
     )
+
+
+def _when(outcome: Outcome) -> str:
+    """Return which episodes ran now, and how long everything took; nothing of that where all are kept from before."""
+    ran, more = outcome.ran, outcome.ran_for_deployments
+    told = f"{ran} of them run now" if ran else "all kept from earlier runs"
+    for_deployments = f", and {more} for deployments{'' if ran else ' run now'}" if more else ""
+    return f"{told}{for_deployments}{f', in {outcome.seconds:.0f} s' if ran or more else ''}"
 
 
 def _spent(outcome: Outcome) -> str:

@@ -8,11 +8,9 @@ import pytest
 from agent.lab.measures import (
     Attack,
     Sabotage,
-    caught_by,
     caught_in_time,
     sabotage,
     scaled_usefulness,
-    threshold_at,
     usefulness,
 )
 
@@ -71,14 +69,6 @@ def test_a_review_that_actions_wait_for_is_in_time_at_the_step_that_does_the_har
 def test_a_review_that_runs_beside_comes_after_the_harm_if_it_takes_as_long() -> None:
     assert caught_in_time([1, 0, 0], tau=2, latency=1) == 1
     assert caught_in_time([0, 1, 0], tau=2, latency=1) == 0
-
-
-def test_one_step_over_the_threshold_is_enough() -> None:
-    threshold = threshold_at(0.5, [0.1, 0.2, 0.3, 0.4])
-
-    assert caught_by(threshold, [0.1, 0.9, 0.1]) == 1
-    assert caught_by(threshold, [0.1, 0.1]) == 0
-    assert caught_by(threshold, [None]) == 1
 
 
 @pytest.mark.parametrize("measure", [lambda: sabotage([]), lambda: usefulness({}), lambda: Sabotage(1, 0).safety(0)])
