@@ -73,7 +73,7 @@ async def logs(make_agent: MakeAgent) -> list[Path]:
     """The logs of three runs of one call each, the most suspicious last."""
     logs = []
     for command in ("true", "ls", "cat secret.txt"):
-        agent = make_agent(answer("", call("bash", id="a", command=command)), answer("Done."))
+        agent = make_agent(answer("", call("bash", command=command).with_id("a")), answer("Done."))
         await agent.run("Go.")
         agent.close()
         assert agent.log_path is not None

@@ -3,7 +3,7 @@
 import csv
 import json
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -36,7 +36,7 @@ def saying(text: str, **match: object) -> Match:
     return {"match": match, "response": {"content": text}}
 
 
-def calling(number: int, tool: str, arguments: dict[str, object], **match: object) -> Match:
+def calling(number: int, tool: str, arguments: Mapping[str, object], **match: object) -> Match:
     call = {"id": f"call_{number}", "name": tool, "arguments": json.dumps(arguments)}
     return {"match": match, "response": {"toolCalls": [call]}}
 
