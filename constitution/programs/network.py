@@ -10,7 +10,7 @@ CURL_TAKES = (
     "--user -A -e -b -c "
     "-T --upload-file -m --max-time --connect-timeout --retry -w --write-out -x --proxy --cacert --cert --key "
     "-K --config -D "
-    "--dump-header --resolve --interface --limit-rate -r --range -t -C --json --oauth2-bearer -E "
+    "--dump-header --resolve --interface --limit-rate -r --range -t -C --unix-socket --abstract-unix-socket --json --oauth2-bearer -E "
     "--output-dir -z --cookie-jar"
 )
 WGET_TAKES = (
@@ -62,6 +62,14 @@ NETWORK = (
             Does(Effect.READ, "@ -d --data --data-binary --data-urlencode -F --form --json"),
             Does(Effect.NETWORK, "operands"),
             Does(Effect.NETWORK, "--url"),
+            Does(
+                Effect.CONTAINER_ESCAPE,
+                given="--unix-socket --abstract-unix-socket",
+                values=r"(docker|containerd|podman|crio)[\w.-]*\.sock",
+                says="talk to what runs all containers",
+                match=("curl --unix-socket /var/run/docker.sock http://x/containers/json",),
+                not_match=("curl --unix-socket ./app.sock http://localhost/x",),
+            ),
         ],
         takes=CURL_TAKES,
     ),
