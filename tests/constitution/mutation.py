@@ -51,7 +51,8 @@ def is_noticed(mutant: Mutant) -> bool:
 def _by_word() -> dict[str, list[Example]]:
     index: dict[str, list[Example]] = {}
     for example in every_example():
-        for word in set(re.findall(r"[\w.+-]+", example.command)):
+        words = set(re.findall(r"[\w.+-]+", example.command))
+        for word in words | {word.partition(".")[0] for word in words}:  # a row for `mkfs` speaks of `mkfs.ext4`
             index.setdefault(word, []).append(example)
     return index
 
