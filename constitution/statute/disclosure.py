@@ -21,7 +21,6 @@ DISCLOSURE = (
             Effect.DELETE_TREE,
             Effect.EXECUTE,
             Effect.PERMISSIONS,
-            Effect.UNKNOWN_PROGRAM,
         ),
         (Zone.DENIED,),
         deny,
