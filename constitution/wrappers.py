@@ -87,7 +87,7 @@ IN_THE_SHELL = (
     Wrapper(
         "command", looks="-v -V", by_shell=True, match=("command -p rm -rf ~",), not_match=("command -v rm -rf ~",)
     ),
-    Wrapper("exec", "-a", by_shell=True, match=("exec -a ls rm -rf ~",), not_match=("exec ls",)),
+    Wrapper("exec", "-a", match=("exec -a ls rm -rf ~",), not_match=("exec ls",)),
     Wrapper("time", "-f --format -o --output", by_shell=True, match=("\\time -f x rm -rf ~",), not_match=("time ls",)),
     Wrapper("gtime", "-f --format -o --output", match=("gtime -o x rm -rf ~",)),
     Wrapper("eval", joins=True, match=("eval rm -rf '~'",), not_match=("eval ls",)),
@@ -214,7 +214,7 @@ WATCHERS = (
     ),
     Wrapper(
         "strace",
-        "-o -e -p -s -E -u -P -a -I -O -S -X -b",
+        "-o -e -p --pid -s -E -u -P -a -I -O -S -X -b",
         typed=True,
         match=("strace -f -o x rm -rf ~", "strace -o x /bin/sh"),
         not_match=("strace -c ls", "strace -p 12", "strace sh x.sh"),

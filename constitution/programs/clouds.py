@@ -161,7 +161,7 @@ CLOUDS = (
             ),
             Does(
                 Effect.CLOUD_LOSS,
-                given="-d --delete --delete-destination --remove --delete-removed",
+                given="-d --remove",
                 says=DELETES,
                 match=("gsutil rsync -d a gs://b",),
                 not_match=("gsutil rsync a gs://b",),
@@ -198,7 +198,7 @@ CLOUDS = (
             ),
             Does(
                 Effect.CLOUD_LOSS,
-                given="-purge --purge --remove-all-storage --delete",
+                given="--purge --remove-all-storage --delete",
                 says=DELETES,
                 match=("nomad job stop -purge web",),
                 not_match=("nomad status",),
@@ -212,7 +212,7 @@ CLOUDS = (
         [
             Does(
                 Effect.CLOUD_LOSS,
-                given="-purge -recurse -force",
+                given="-purge -force",
                 words=r"^(stop|delete|destroy|leave|force-leave|disable|remove)$",
                 says=DELETES,
                 match=("nomad job stop -purge web",),
@@ -269,7 +269,6 @@ CLOUDS = (
             Does(
                 Effect.SHOW_SECRETS,
                 words=r"^(token|config:get|secrets?|secret:.*|get-credentials|list-keys|keys|show-connection-string)$",
-                also=r"^(auth|account|secrets?|token|config:get|keys|get-credentials|list-keys|storage)$",
                 says=SHOWS,
                 match=("fly secrets list", "heroku config:get X", "gcloud container clusters get-credentials x"),
                 not_match=("gcloud compute instances list",),

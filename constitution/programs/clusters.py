@@ -90,7 +90,6 @@ CLUSTERS = (
                     "kubectl exec -it p -- sh",
                 ),
                 not_match=("kubectl port-forward svc/x 80", "kubectl rollout status deploy/x", "kubectl logs x"),
-                unless="--dry-run",
             ),
             Does(Effect.READ, "rest", words="^cp$", match=("kubectl cp .env p:/x",), not_match=("kubectl get pods",)),
         ],

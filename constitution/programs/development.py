@@ -43,7 +43,6 @@ DEVELOPMENT = (
                 ),
             )
         ],
-        takes="-c --command --execute -e --environment --settings",
     ),
     Program(
         "python|php",

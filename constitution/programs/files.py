@@ -14,7 +14,7 @@ READERS = (
 )
 
 SEARCHES = (
-    Does(Effect.READ, "rest", unless="-e --regexp -f --file"),
+    Does(Effect.READ, "rest"),
     Does(Effect.READ, "operands", given="-e --regexp -f --file"),
     Does(Effect.READ, "-f --file"),
 )
@@ -49,7 +49,7 @@ FILES = (
     Program(
         "sed|gsed",
         [
-            Does(Effect.READ, "rest", unless="-e -f --expression --file -i --in-place"),
+            Does(Effect.READ, "rest", unless="-i --in-place"),
             Does(Effect.READ, "operands", given="-e --expression -f --file", unless="-i --in-place"),
         ],
         takes="-e -f -l --expression --line-length",
@@ -126,7 +126,7 @@ FILES = (
     Program(
         "mv|gmv",
         [
-            Does(Effect.DELETE, "but_last", unless="-t --target-directory", says="move {path} away"),
+            Does(Effect.DELETE, "but_last", says="move {path} away"),
             Does(Effect.WRITE, "last"),
             Does(Effect.DELETE, "operands", given="-t --target-directory", says="move {path} away"),
             Does(Effect.WRITE, "-t --target-directory"),
@@ -136,7 +136,7 @@ FILES = (
     Program(
         "cp|gcp|install|ditto",
         [
-            Does(Effect.READ, "but_last", unless="-t --target-directory"),
+            Does(Effect.READ, "but_last"),
             Does(Effect.WRITE, "last"),
             Does(Effect.READ_TREE, "but_last", given="-r -R --recursive -a --archive"),
             Does(Effect.READ, "operands", given="-t --target-directory"),
@@ -283,7 +283,7 @@ FILES = (
                 words=r"^(0?[4267][0-7]{3}|[ugoa]*[+=][rwxX]*s[rwxX]*)$",
                 says="make {path} run as its owner",
             ),
-            Does(Effect.PERMISSIONS, "rest", unless="--reference"),
+            Does(Effect.PERMISSIONS, "rest"),
             Does(
                 Effect.PERMISSIONS,
                 "operands",

@@ -86,7 +86,7 @@ GUARDS = (
         [
             Does(
                 Effect.DISARM,
-                unless="-l --list --status status list -h",
+                unless="-l --list",
                 words=r"^(?!status$|list$|get$|version$|show$|isRunning$|ping$)",
                 says=SWITCHES_OFF,
                 match=("setenforce 0", "aa-complain /usr/sbin/x", "fail2ban-client stop", "csrutil disable"),
@@ -94,9 +94,9 @@ GUARDS = (
             ),
             Does(
                 Effect.DISARM,
-                given="-R --master-disable -d --remove -r",
+                given="--master-disable",
                 says=SWITCHES_OFF,
-                match=("apparmor_parser -R x", "spctl --master-disable"),
+                match=("spctl --master-disable",),
                 not_match=("spctl --status",),
             ),
         ],
@@ -110,8 +110,7 @@ GUARDS = (
             Does(
                 Effect.DISARM,
                 says="change what guards a Windows machine",
-                unless="/?",
-                words=r".|^$",
+                words=".",
                 match=("netsh advfirewall set allprofiles state off", "Set-MpPreference x"),
                 not_match=("echo netsh",),
             )
@@ -122,7 +121,7 @@ GUARDS = (
         [
             Does(
                 Effect.COVER_TRACKS,
-                given="--clear-all -C --clear --erase --reset --flush-logs",
+                given="--clear-all -C --erase --reset --flush-logs",
                 says="erase the record of what was done",
                 match=("dmesg -C", "dmesg --clear", "lastlog --clear -u me", "faillock --user me --reset"),
                 not_match=("dmesg -T", "dmesg | tail"),
@@ -138,12 +137,12 @@ GUARDS = (
     ),
     Program(
         "apt-key|add-apt-repository|apt-add-repository|rpmkeys|pacman-key|update-ca-certificates|update-ca-trust|trust"
-        "|certutil|zypper addrepo|dnf config-manager|yum-config-manager|brew tap|keytool",
+        "|certutil|zypper addrepo|dnf config-manager|yum-config-manager|brew tap",
         [
             Does(
                 Effect.TRUST,
-                unless="--help -L --list -list -l --list-keys --finger",
-                words=r"^(?!list$|finger$)|^$",
+                unless="-L --list -l --list-keys --finger",
+                words=r"^(?!list$|finger$)",
                 says=TRUSTS,
                 match=("apt-key add x.gpg", "add-apt-repository ppa:x/y", "trust anchor x.crt", "certutil -A -i x"),
                 not_match=("apt-key list", "trust list"),
@@ -151,9 +150,21 @@ GUARDS = (
         ],
     ),
     Program(
+        "keytool",
+        [
+            Does(
+                Effect.TRUST,
+                given="-import -importcert -importkeystore -importpass -genkeypair -delete -gencert",
+                says=TRUSTS,
+                match=("keytool -import -alias x -file y",),
+                not_match=("keytool -list -keystore x",),
+            )
+        ],
+        long_style=True,
+    ),
+    Program(
         "update-ca-certificates|update-ca-trust",
         [Does(Effect.TRUST, says=TRUSTS, match=("update-ca-certificates",), not_match=("ls /usr",))],
-        unless="--help",
     ),
     Program(
         "security",
@@ -198,7 +209,7 @@ GUARDS = (
         [
             Does(
                 Effect.KERNEL,
-                given="--install --set --remove --config --remove-all --auto",
+                given="--install --set --config --remove-all --auto",
                 says="put another program behind a name, for everybody",
                 match=("update-alternatives --install /usr/bin/python python /tmp/x 1", "alternatives --set java /x"),
                 not_match=("update-alternatives --list java", "update-alternatives --display java"),
@@ -233,15 +244,14 @@ GUARDS = (
         [
             Does(
                 Effect.FIREWALL,
-                given="-s --set -setwebproxy",
-                words=".",
+                given="--set -setwebproxy -setsecurewebproxy -setsocksfirewallproxy -setautoproxyurl -setdnsservers"
+                " -setmanual -setdhcp -setairportnetwork -setairportpower -setnetworkserviceenabled",
                 says="change the network",
                 match=("networksetup -setwebproxy Wi-Fi x 80",),
-                not_match=("networksetup -listallhardwareports",),
+                not_match=("networksetup -listallhardwareports", "networksetup -getwebproxy Wi-Fi"),
             )
         ],
-        long_style=False,
-        unless="-l -g",
+        long_style=True,
     ),
     Program(
         "hydra|medusa|ncrack|patator|sqlmap|nikto|msfconsole|msfvenom|msfdb|ettercap|arpspoof|bettercap"
@@ -263,7 +273,7 @@ GUARDS = (
                 not_match=("grep hydra x", "which john"),
             )
         ],
-        unless="--help --version",
+        unless="--version",
     ),
     Program(
         "masscan|zmap|zgrab|zgrab2",

@@ -11,6 +11,7 @@ CURL_TAKES = (
     "-T --upload-file -m --max-time --connect-timeout --retry -w --write-out -x --proxy --cacert --cert --key "
     "-K --config -D "
     "--dump-header --resolve --interface --limit-rate -r --range -t -C --json --oauth2-bearer -E "
+    "--unix-socket --abstract-unix-socket "
     "--output-dir -z --cookie-jar"
 )
 WGET_TAKES = (
@@ -33,11 +34,11 @@ SENDS = (
     ),
 )
 ELSEWHERE = r"^[^/\s]+:|^\w+://"
-MIRRORS = "--delete --delete-before --delete-after --delete-during --delete-excluded --del"
+MIRRORS = "--delete-before --delete-after --delete-during --delete-excluded"  # and what is short for them
 COPIES = (
-    Does(Effect.UPLOAD, words=ELSEWHERE, unless="-n --dry-run", says="copy files between machines"),
+    Does(Effect.UPLOAD, words=ELSEWHERE, says="copy files between machines"),
     Does(Effect.READ, "but_last"),
-    Does(Effect.WRITE, "last", unless="-n --dry-run"),
+    Does(Effect.WRITE, "last"),
 )
 
 NETWORK = (
@@ -49,7 +50,7 @@ NETWORK = (
             Does(
                 Effect.UPLOAD,
                 "operands",
-                given="-d --data --data-binary --data-raw --data-urlencode -F --form -T --upload-file --json",
+                given="-d --data-binary --data-raw --data-urlencode -F --form -T --upload-file --json",
                 says="send data to another machine",
             ),
             Does(
@@ -62,12 +63,6 @@ NETWORK = (
             Does(Effect.READ, "@ -d --data --data-binary --data-urlencode -F --form --json"),
             Does(Effect.NETWORK, "operands"),
             Does(Effect.NETWORK, "--url"),
-        ],
-        takes=CURL_TAKES,
-    ),
-    Program(
-        "curl",
-        [
             Does(
                 Effect.CONTAINER_ESCAPE,
                 given="--unix-socket --abstract-unix-socket",
@@ -75,9 +70,9 @@ NETWORK = (
                 says="talk to what runs all containers",
                 match=("curl --unix-socket /var/run/docker.sock http://x/containers/json",),
                 not_match=("curl --unix-socket ./app.sock http://localhost/x",),
-            )
+            ),
         ],
-        takes="--unix-socket",
+        takes=CURL_TAKES,
     ),
     Program("wget", [*FETCHES, *SENDS], takes=WGET_TAKES),
     Program("aria2c", FETCHES, takes="-o --out -d --dir -x -s -j -k -i --input-file -l --log -U --header"),
@@ -93,7 +88,9 @@ NETWORK = (
     Program(
         "rsync|rclone",
         [
-            *COPIES,
+            Does(Effect.UPLOAD, words=ELSEWHERE, unless="-n --dry-run", says="copy files between machines"),
+            Does(Effect.READ, "but_last"),
+            Does(Effect.WRITE, "last", unless="-n --dry-run"),
             Does(Effect.DELETE, "but_last", given="--remove-source-files"),
             Does(
                 Effect.CLOUD_LOSS,
@@ -157,7 +154,6 @@ NETWORK = (
     Program(
         "ngrok|cloudflared|localtunnel|lt|bore|frpc|chisel",
         [Does(Effect.LISTEN, says="open this machine to others")],
-        unless="version",
     ),
     Program(
         "pastebinit|wgetpaste|gist|croc|wormhole|magic-wormhole|ffsend|transfer|transfer.sh|onionshare-cli"
@@ -173,7 +169,7 @@ NETWORK = (
                 not_match=("pastebinit --help",),
             ),
         ],
-        unless="--help -h --version receive",
+        unless="-h --version",
     ),
     Program(
         "open|xdg-open|start|gio open|sensible-browser|firefox|chromium|google-chrome|wslview",

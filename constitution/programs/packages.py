@@ -31,7 +31,6 @@ PACKAGES = (
                 words=r"(?i)registry|script-shell|index-url|proxy|init-module|cafile|^ca$|prefix|node-options"
                 r"|trusted-host|^--add$"
                 r"|channels|mirror|shell|goproxy|repositories",
-                unless="get list delete ls",
                 says="make a package manager ask somebody else, or run something else",
                 match=("npm config set registry http://x.com", "pip config set global.trusted-host x.com"),
                 not_match=("npm config get registry", "npm config list", "go env GOPROXY"),
@@ -192,7 +191,6 @@ PACKAGES = (
         [
             Does(
                 Effect.CONFIGURE_TOOL,
-                unless="--help -h",
                 words=r"^(?!list$|status$|print-|get$|token$|whoami$)|^$",
                 says="sign in somewhere, or out",
                 match=("gh auth login", "aws configure set region x", "gcloud auth login"),
@@ -201,7 +199,6 @@ PACKAGES = (
             Does(
                 Effect.CONFIGURE_TOOL,
                 bare=True,
-                unless="--help -h",
                 says="sign in somewhere, or out",
                 match=("docker login", "npm login", "az login", "aws configure"),
                 not_match=("docker ps",),

@@ -68,7 +68,6 @@ RUNNING = (
             ),
             Does(
                 Effect.SERVICES,
-                unless="--list",
                 words=r"^(off|remove|disable|del|stop|reset|--del)$",
                 says="change services",
                 match=("chkconfig x off", "update-rc.d x remove"),
@@ -109,7 +108,7 @@ RUNNING = (
             Does(
                 Effect.KILL_MATCHING,
                 words=".",
-                unless="-0 -l",
+                unless="-0",
                 says="end every process that fits",
                 match=("pkill -f 'webpack serve'", "killall node"),
                 not_match=("pkill -0 node", "pgrep node"),
@@ -153,7 +152,7 @@ RUNNING = (
                 not_match=("sshd -t", "which sshd"),
             )
         ],
-        unless="-t -T --help --version -V",
+        unless="-t -T --version -V",
     ),
     Program(
         "gcore|procdump|makedumpfile|volatility|lime|avml|memdump",
@@ -178,7 +177,7 @@ RUNNING = (
             ),
             Does(
                 Effect.SHOW_SECRETS,
-                given="-L -D -e -s",
+                given="-L -D -e",
                 says="show or drop keys",
                 match=("ssh-add -L",),
                 not_match=("ssh-add -l",),
@@ -221,7 +220,7 @@ RUNNING = (
             )
         ],
     ),
-    Program("stress|stress-ng|sysbench", [Does(Effect.EXHAUST, says="use up the machine")], unless="--version --help"),
+    Program("stress|stress-ng|sysbench", [Does(Effect.EXHAUST, says="use up the machine")], unless="--version"),
     Program("enable", [Does(Effect.PRELOAD, "-f", says="load {path} into the shell")], takes="-f"),
     Program("hash", [Does(Effect.PRELOAD, "-p", says="put {path} behind another name")], takes="-p"),
     Program("complete", [], takes="-C", runs="-C"),

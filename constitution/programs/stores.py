@@ -153,7 +153,7 @@ STORES = (
             ),
             Does(
                 Effect.DATABASE_LOSS,
-                given="--delete --reset-offsets --delete-offsets --delete-config",
+                given="--reset-offsets --delete-offsets --delete-config",
                 says=LOSES,
                 match=("kafka-topics --delete --topic x",),
                 not_match=("kafka-topics --list",),
@@ -191,7 +191,7 @@ STORES = (
             ),
             Does(
                 Effect.CLOUD_LOSS,
-                given="--delete --delete-all --prune --remove-older-than --remove-source-files",
+                given="--delete-all --prune --remove-older-than",
                 unless="--dry-run -n",
                 says="delete backups",
                 match=("timeshift --delete-all", "rdiff-backup --remove-older-than 1D x"),
@@ -260,7 +260,7 @@ STORES = (
         [
             Does(
                 Effect.CONFIGURE_TOOL,
-                given="--import --delete-keys --delete-key --edit-key --sign-key --lsign-key --generate-key"
+                given="--delete-keys --edit-key --sign-key --lsign-key --generate-key"
                 " --gen-key --recv-keys"
                 " --quick-generate-key --full-generate-key --import-ownertrust --send-keys --keyserver",
                 says="change whom gpg knows",
@@ -269,15 +269,15 @@ STORES = (
             ),
             Does(
                 Effect.TAKE_KEYS,
-                given="--export-secret-keys --export-secret-subkeys --export-secret-key --export-ssh-key",
-                unless="--export",
+                given="--export-secret-keys --export-secret-subkeys --export-ssh-key",
+                unless="--export",  # which would be read as short for the others
                 says="show secret keys",
                 match=("gpg --export-secret-keys",),
                 not_match=("gpg --export me",),
             ),
             Does(
                 Effect.TAKE_KEYS,
-                given="--delete-secret-keys --delete-secret-key --delete-secret-and-public-key",
+                given="--delete-secret-keys --delete-secret-and-public-key",
                 says="delete secret keys",
                 match=("gpg --delete-secret-keys me",),
                 not_match=("gpg --list-secret-keys",),

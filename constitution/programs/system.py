@@ -12,7 +12,12 @@ ESSENTIAL = (
 )
 LOSES_SYSTEM, CHANGES = "remove what the system cannot do without", "change the system's packages"
 LOST = Does(Effect.PACKAGES_LOSS, also=REMOVES, words=ESSENTIAL, says=LOSES_SYSTEM)
-REMOVED = Does(Effect.PACKAGES_LOSS, given="--purge -P -r --remove -e --erase -R", words=ESSENTIAL, says=LOSES_SYSTEM)
+
+
+def _lost(given: str) -> Does:
+    return Does(Effect.PACKAGES_LOSS, given=given, words=ESSENTIAL, says=LOSES_SYSTEM)
+
+
 CHANGED = Does(
     Effect.PACKAGES,
     words=r"^(install|remove|purge|autoremove|erase|uninstall|upgrade|dist-upgrade|full-upgrade|update"
@@ -62,7 +67,7 @@ SYSTEM = (
                 not_match=("rtcwake -l", "rtcwake --version"),
             )
         ],
-        unless="-l --list-modes -V --version -h --help",
+        unless="-l --list-modes -V --version -h",
     ),
     Program(
         "ipmitool|ipmi-chassis-control|racadm|ipmipower",
@@ -103,7 +108,7 @@ SYSTEM = (
         [
             Does(
                 Effect.FORMAT,
-                unless="--version --help --print -l --list",
+                unless="--print -l --list",
                 words=r"^(?!(/tmp/|\./)?([\w-]+/)*[\w.-]+\.(img|iso|raw|qcow2|ext4)$)",
                 says="write file systems or disks",
                 match=("mkfs.ext4 /dev/sda1", "mkfs -t ext4 x", "wipefs -a /dev/sda"),
@@ -116,7 +121,7 @@ SYSTEM = (
         [
             Does(
                 Effect.FORMAT,
-                unless="--version --help --detail --examine -D -E --query -Q -I -i -t -T --test",
+                unless="--detail --examine -D -E --query -Q -I -i -t -T",
                 words=r"^(?!status$|luksDump$|benchmark$|isLuks$|list|smart-log$|id-|info$|ls$|table$|version$)",
                 says="write disks",
                 match=("mdadm --stop /dev/md0", "nvme format /dev/nvme0n1", "hdparm --security-erase p /dev/sda"),
@@ -148,7 +153,7 @@ SYSTEM = (
         "useradd|adduser|userdel|deluser|usermod|groupadd|groupdel|groupmod|passwd|chpasswd|gpasswd|visudo|vipw|vigr"
         "|chsh|chfn|newusers|pwconv|dscl",
         [Does(Effect.ACCOUNTS, says="change accounts")],
-        unless="--help -S --status",
+        unless="-S --status",
     ),
     Program(
         "gsettings|dconf|kwriteconfig5|kwriteconfig6|xfconf-query|xdg-mime|xdg-settings|plutil|PlistBuddy",
@@ -187,7 +192,7 @@ SYSTEM = (
                 not_match=("lvs",),
             )
         ],
-        unless="--help --version -t --test",
+        unless="--version -t --test",
     ),
     Program(
         "sysctl",
@@ -210,7 +215,7 @@ SYSTEM = (
         [
             Does(
                 Effect.FIREWALL,
-                given="-F -X -P -A -D -I --flush -d -e -f --add-port --add-service --remove-port --remove-service"
+                given="-F -X --flush -d -e --add-port --add-service --remove-port --remove-service"
                 " --panic-on --reload --set-default-zone --add-rich-rule",
                 says="change the firewall",
             )
@@ -281,13 +286,11 @@ SYSTEM = (
                 not_match=("mknod x p",),
             )
         ],
-        takes="-m --mode",
     ),
     Program(
         "pacman|yay|paru",
-        [Does(Effect.PACKAGES, given="-S -R -U --sync --remove --upgrade", says=CHANGES)],
+        [_lost("-R --remove"), Does(Effect.PACKAGES, given="-S -R -U --sync --remove --upgrade", says=CHANGES)],
     ),
-    Program("pacman", [REMOVED]),
     Program("apt|apt-get|aptitude", [LOST, CHANGED], takes="-o -c -t", unless="--dry-run -s --simulate"),
     Program("dnf|yum|zypper|apk", [LOST], unless="--dry-run -s --simulate"),
     Program("brew|snap|port|emerge|flatpak|dnf|yum|zypper|apk", [CHANGED], unless="--dry-run -s --simulate"),
@@ -307,7 +310,7 @@ SYSTEM = (
     Program(
         "dpkg|rpm",
         [
-            REMOVED,
+            _lost("-P --purge -r --remove -e --erase"),
             Does(
                 Effect.PACKAGES,
                 given="-i --install -r --remove -P --purge -U --upgrade -F --freshen -e --erase --reinstall --unpack",

@@ -18,12 +18,10 @@ VERSIONS = (
         [
             Does(
                 Effect.SHARED_HISTORY_LOSS,
-                given="-f --force --force-with-lease --force-if-includes --mirror -d --delete --prune",
+                given="-f --force-with-lease --force-if-includes --mirror -d --delete --prune",
                 says="overwrite or delete what others see",
             ),
-            Does(
-                Effect.MAIN_HISTORY_LOSS, given="-f --force -d --delete", words=MAIN, unless=LEASE, says=OVERWRITES_MAIN
-            ),
+            Does(Effect.MAIN_HISTORY_LOSS, given="-f --force -d --delete", words=MAIN, says=OVERWRITES_MAIN),
             Does(
                 Effect.MAIN_HISTORY_LOSS,
                 given="-d --delete",
@@ -45,7 +43,6 @@ VERSIONS = (
                 Effect.MAIN_HISTORY_LOSS,
                 given="-f --force",
                 besides="--all --tags --branches",
-                unless=LEASE,
                 says=OVERWRITES_MAIN,
                 match=("git push --force --all", "git push origin -f --tags"),
                 not_match=("git push --all",),
@@ -103,7 +100,7 @@ VERSIONS = (
     ),
     Program(
         "git switch",
-        [Does(Effect.HISTORY_LOSS, given="-f --force --discard-changes -C --force-create", says=LOSES)],
+        [Does(Effect.HISTORY_LOSS, given="-f --discard-changes -C --force-create", says=LOSES)],
         takes="-c",
     ),
     Program(
@@ -127,7 +124,7 @@ VERSIONS = (
             Does(
                 Effect.HISTORY_GONE,
                 words=r"^expire$",
-                given="--all --expire --expire-unreachable",
+                given="--all --expire-unreachable",
                 says="make git forget what could be brought back",
                 match=("git reflog expire --expire=now --all",),
                 not_match=("git reflog show --all",),

@@ -1,7 +1,8 @@
 """Every example of the tables, with the check that it has to pass: beside the rows, in `rows.tsv`, in the rules.
 
 In `rows.tsv` and `options.tsv` stands before a tab what a command has to be: an effect that it has, `-EFFECT` for one
-that it has not, `gated` or `allowed`. `⟨-a|-b⟩` in a command stands for several commands, one with each.
+that it has not, `gated` or `allowed`; in `zones.tsv` the rule that speaks, and what it says. `⟨-a|-b⟩` in a command
+stands for several commands, one with each.
 """
 
 import re
@@ -19,7 +20,16 @@ from constitution.wrapper import Wrapper
 from constitution.wrappers import TABLE
 from tests.constitution.corpora import CORPORA, commands
 
-__all__ = ["Example", "effects_of", "every_example", "of_options", "of_rows", "of_the_statute", "written_down"]
+__all__ = [
+    "Example",
+    "effects_of",
+    "every_example",
+    "of_options",
+    "of_rows",
+    "of_the_statute",
+    "of_zones",
+    "written_down",
+]
 
 
 @attrs.frozen
@@ -58,6 +68,12 @@ def of_options() -> tuple[tuple[Example, ...], ...]:
     return tuple(_lines("options.tsv"))
 
 
+@cache
+def of_zones() -> tuple[tuple[Example, ...], ...]:
+    """The examples of `zones.tsv`, those of a line together."""
+    return tuple(_lines("zones.tsv"))
+
+
 def _lines(name: str) -> Iterator[tuple[Example, ...]]:
     for line in (Path(__file__).parent / name).read_text(encoding="utf-8").splitlines():
         if line and not line.startswith("#"):
@@ -89,10 +105,10 @@ def of_rows() -> tuple[Example, ...]:
 
 @cache
 def of_the_statute() -> tuple[Example, ...]:
-    """The examples of the rules."""
+    """The examples of the rules, and those of `zones.tsv`."""
     found = [Example(command, f"{rule.name} {rule.level}") for rule in DEFAULT.rules for command in rule.match]
     found += [Example(command, "allowed") for rule in DEFAULT.rules for command in rule.near_miss]
-    return tuple(found)
+    return (*found, *(example for line in of_zones() for example in line))
 
 
 @cache

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.constitution.examples import Example, of_options, of_rows, written_down
+from tests.constitution.examples import Example, of_options, of_rows, of_zones, written_down
 
 
 @pytest.mark.parametrize("example", of_rows(), ids=str)
@@ -17,4 +17,9 @@ def test_the_tables_say_what_is_written_down(example: Example) -> None:
 
 @pytest.mark.parametrize("line", of_options(), ids=lambda line: str(line[0]))
 def test_an_option_is_read_as_the_program_reads_it(line: tuple[Example, ...]) -> None:
+    assert [example for example in line if not example.holds()] == []
+
+
+@pytest.mark.parametrize("line", of_zones(), ids=lambda line: line[0].said)
+def test_a_rule_speaks_in_every_place_that_it_names(line: tuple[Example, ...]) -> None:
     assert [example for example in line if not example.holds()] == []
