@@ -171,7 +171,7 @@ class Runner:
     def is_resting(self) -> bool:
         """True when nothing is under way but what comes `LATER`, and there is some."""
         working = self._working
-        return bool(working) and not self._inbox and all([flight.is_later for flight in working])
+        return bool(working) and not self._inbox and all(flight.is_later for flight in working)
 
     @property
     def _working(self) -> list[Flight]:
@@ -239,7 +239,7 @@ class Runner:
 
     async def _news(self) -> None:
         """Wait for an external event, as long as one may come; raise what went wrong meanwhile."""
-        while not self._inbox and self._failure is None and not all([flight.is_later for flight in self._working]):
+        while not self._inbox and self._failure is None and not all(flight.is_later for flight in self._working):
             self._wake = anyio.Event()
             await self._wake.wait()
         if self._failure is not None:

@@ -9,7 +9,6 @@
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import nullcontext
 from functools import cached_property
 from typing import Any, overload
 
@@ -126,7 +125,7 @@ class Tool:
         if problems:
             return ToolResult("invalid arguments: " + "; ".join(problems), is_error=True)
         try:
-            with nullcontext() if self.timeout is None else anyio.move_on_after(self.timeout):
+            with anyio.move_on_after(self.timeout):
                 returned = await self.function(context or ToolContext(), **self.shape.build(arguments))
                 return self._result(returned)
         except (Exception, SystemExit) as error:
