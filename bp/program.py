@@ -112,14 +112,7 @@ class BProgram:
             self._check_usable()
         if self._stepping:
             raise BProgramError("the program is taking a step already; run it from outside its b-threads")
-        self._stepping = True  # as `_guarded` does, written out: most steps are taken here
-        try:
-            return self._step()
-        except BaseException as error:
-            self._fail(error)
-            raise
-        finally:
-            self._stepping = False
+        return self._guarded(self._step)
 
     def _guarded(self, step: Callable[[], T]) -> T:
         self._stepping = True

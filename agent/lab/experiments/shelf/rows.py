@@ -81,7 +81,9 @@ class Row:
 
 def write_row(row: Row) -> str:
     """Return a row as one line."""
-    return json.dumps(asdict(row), ensure_ascii=False, separators=(",", ":")) + "\n"
+    fields = asdict(row, recurse=False)  # all are plain but the steps, and theirs are
+    fields["steps"] = [asdict(step, recurse=False) for step in row.steps]
+    return json.dumps(fields, ensure_ascii=False, separators=(",", ":")) + "\n"
 
 
 def read_row(line: str) -> Row:

@@ -15,7 +15,6 @@ from agent.lab.experiments.shelf import Shelf
 
 ROOT = Path(__file__).parents[4]
 PATIENCE = 100.0  # seconds
-SEEDS, EPISODES = 24, 96  # so many that nobody interrupts too late
 COMMAND = "import sys; from agent.cli import main; sys.exit(main(sys.argv[1:]))"
 PLAN = """\
 settings: ['tests.agent.lab.experiments.settings:SMALL']
@@ -30,7 +29,7 @@ replicates: 20
 @pytest.fixture
 def plan(tmp_path: Path) -> Path:
     path = tmp_path / "plan.yaml"
-    path.write_text(PLAN.format(seeds=SEEDS))
+    path.write_text(PLAN.format(seeds=12))
     return path
 
 
@@ -74,11 +73,11 @@ def test_ctrl_c_keeps_what_is_finished_and_the_same_command_goes_on(plan: Path) 
     kept = len(Shelf(plan.with_suffix(".results")).rows())
     assert (code, err.count("\n")) == (130, 1)
     assert "finished episodes are kept in plan.results, the same command goes on" in err
-    assert 5 <= kept < EPISODES
+    assert 5 <= kept < 48
 
     code, out, err = ended(start(plan))
     assert (code, err) == (0, "")
-    assert f"{EPISODES} episodes; {EPISODES - kept} of them run now" in out
+    assert f"48 episodes; {48 - kept} of them run now" in out
 
 
 def workers_of(process: "subprocess.Popen[str]") -> list[int]:
@@ -95,8 +94,29 @@ def test_a_worker_that_is_killed_takes_nothing_with_it(plan: Path) -> None:
     code, out, err = ended(process)
 
     assert (code, err) == (0, "")
-    assert f"{EPISODES} episodes; {EPISODES} of them run now" in out
+    assert "48 episodes; 48 of them run now" in out
     assert {row.status for row in Shelf(plan.with_suffix(".results")).rows().values()} == {"ran"}
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="children are found in /proc")
+def test_workers_end_with_a_command_that_is_killed(plan: Path) -> None:
+    process = start(plan, "--workers", "1")
+    wait_for(lambda: finished(plan) >= 1)
+    workers = workers_of(process)
+    assert workers
+
+    process.kill()
+    process.communicate(timeout=PATIENCE)
+
+    wait_for(lambda: not any(map(is_alive, workers)))
+
+
+def is_alive(process: int) -> bool:
+    """Whether a process runs; one that ended and that nobody waited for does not."""
+    try:
+        return b"Z" not in Path(f"/proc/{process}/stat").read_bytes().rpartition(b")")[2].split()[:1]
+    except FileNotFoundError:
+        return False
 
 
 def test_a_disk_without_room_ends_it_in_a_sentence_and_it_goes_on_with_room(plan: Path) -> None:
@@ -109,10 +129,10 @@ def test_a_disk_without_room_ends_it_in_a_sentence_and_it_goes_on_with_room(plan
     rows = Shelf(plan.with_suffix(".results")).rows()
     assert (code, err.count("\n")) == (2, 1), err
     assert "a row cannot be written" in err
-    assert 0 < len(rows) < EPISODES
-    assert finished(plan) < EPISODES
+    assert 0 < len(rows) < 48
+    assert finished(plan) < 48
 
     code, out, err = ended(start(plan))
     assert (code, err) == (0, "")
-    left = EPISODES - sum(row.status == "ran" for row in rows.values())
-    assert f"{EPISODES} episodes; {left} of them run now" in out
+    left = 48 - sum(row.status == "ran" for row in rows.values())
+    assert f"48 episodes; {left} of them run now" in out
