@@ -6,6 +6,7 @@
 - `deployments`: the tables of deployments
 - `disclosing`: what telling costs
 - `drawing`: plots as SVG
+- `luring`: what AgentDojo reports
 - `report`: text and page
 - `finding`: which of several draws to audit, in closed form and simulated
 """
