@@ -101,7 +101,7 @@ def _freeze(plan: Plan, folder: Path) -> int:
     if frozen is None:
         raise Mistake("no protocol of this experiment has a budget, so there is nothing to freeze")
     for name, theta in frozen.thresholds.items():
-        print(f"{name}: {theta:.4f}")
+        print(f"{name}: {theta:.4f}, which {frozen.realized[name]:.1%} are above")
     print(f"frozen on {frozen.calls} honest calls of {len(frozen.episodes)} calibration episodes: {frozen.digest}")
     return OK
 

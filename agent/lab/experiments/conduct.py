@@ -24,6 +24,7 @@ from agent.lab.experiments.analysis import (
 from agent.lab.experiments.deployments import Deployment, beforehand, deploy_all, deployments_of
 from agent.lab.experiments.episodes import Conditions, run_all
 from agent.lab.experiments.episodes.batches import Pool
+from agent.lab.experiments.leaving import leave_with_the_parent
 from agent.lab.experiments.plans import Episode, Plan, ProtocolPlan, with_threshold
 from agent.lab.experiments.shelf import (
     DeploymentRow,
@@ -213,7 +214,8 @@ def pool_of(plan: Plan) -> Pool | None:
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context
 
-    return lambda: ProcessPoolExecutor(plan.workers, mp_context=get_context("spawn"))
+    context = get_context("spawn")
+    return lambda: ProcessPoolExecutor(plan.workers, mp_context=context, initializer=leave_with_the_parent)
 
 
 def _run_missing(

@@ -46,7 +46,7 @@ from tests.outside.model_server import ModelServer, Reply, Request, call, callin
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
-PATIENT = evolve(PRESETS["default"], doom_loop=None)
+PATIENT = evolve(PRESETS["default"], doom_loop=None, max_iterations=40)
 STEADY = Manner(mistakes=0, noise=0, alarming=0)
 PAIRS_TRIED = 60
 """As many as take a minute; every fourth or so."""
