@@ -7,6 +7,7 @@
 - `auditing`: other budgets for audits
 - `disclosing`: what telling costs
 - `drawing`: plots as SVG
+- `luring`: what AgentDojo reports
 - `report`: text and page
 - `finding`: which of several draws to audit, in closed form and simulated
 """
