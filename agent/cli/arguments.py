@@ -65,7 +65,7 @@ def _add_run(commands: Any) -> None:
         "--approvals",
         choices=("now", "later"),
         default="now",
-        help="later: when a person has to decide, the run rests and leaves with 5; bpagent resume goes on",
+        help="later: when a person has to decide, the run rests and exits with 5; bpagent resume goes on",
     )
     run.add_argument("--json", action="store_true", help="print the records of the log as they happen")
 
