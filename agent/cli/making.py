@@ -12,7 +12,7 @@ from agent.cli.loading import load_protocols
 from agent.cli.reviving import model_of, nameable, secrets_of
 from agent.cli.serving import McpServer, joined, servers_of
 from agent.cli.session import Maker
-from agent.cli.setup import chosen_preset, delegating, existing_folder, tools_of
+from agent.cli.setup import chosen_preset, existing_folder, tools_of
 from agent.effects import Approver, Watcher
 from agent.log import RecordedRun
 from agent.models import model_from_name
@@ -45,7 +45,7 @@ def new_agent(arguments: Namespace, *, later: bool = False) -> tuple[Preset, Mak
     def make(approver: Approver, on_step: OnStep, on_text: Watcher | None, more: tuple[Tool, ...] = ()) -> Agent:
         return Agent(
             model,
-            joined((*tools_of(preset, workspace), *delegating(preset, workspace, model, log, approver, secrets)), more),
+            joined(tools_of(preset, workspace, model, log, approver, secrets), more),
             preset=preset,
             threads=threads,
             approve="later" if later else approver,
@@ -72,11 +72,10 @@ def agent_of_log(arguments: Namespace, recorded: RecordedRun, *, later: bool = F
     secrets = secrets_of(recorded.header.get("secrets") or (), os.environ)
 
     def make(approver: Approver, on_step: OnStep, on_text: Watcher | None, more: tuple[Tool, ...] = ()) -> Agent:
-        own = tools_of(preset, workspace)
         return resume(
             recorded.path,
             model,
-            joined((*own, *delegating(preset, workspace, model, recorded.path, approver, secrets)), more),
+            joined(tools_of(preset, workspace, model, recorded.path, approver, secrets), more),
             threads=threads,
             approve="later" if later else approver,
             secrets=secrets,
