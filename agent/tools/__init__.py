@@ -6,7 +6,7 @@ Reading order:
 - from a function to a schema and a check: `expressions`, `automata` (patterns in linear time), `marks`, `shapes`,
   `structures`, `annotations`, `signature`
 - opening files within bounds: `boundary`, `descent`, `opening`, `workspace`
-- a tool as a value: `background`, `definition`. `names`: the one that was meant
+- a tool as a value: `background`, `definition`. `names`: what is said of one that is not there
 - long texts: `output`, `cutting`, `spilling`, `retention`
 - commands and their processes: `descendants`, `adoption`, `child`, `process`, `environment`
 - the tools that ship: `shell/`, `terminal/`, `files/`, `search/`, `file_tools`, `todo`, `web/`, `objective`
@@ -19,7 +19,7 @@ from agent.tools.definition import Tool, ToolContext, tool
 from agent.tools.environment import tool_environment
 from agent.tools.errors import CannotStart, PathRefused, ToolError
 from agent.tools.marks import Limits, Path, ShellCommand, Touch, Url
-from agent.tools.names import explain_unknown, nearest
+from agent.tools.names import explain_unknown
 from agent.tools.objective import complete, objective_tools, pursue_objective
 from agent.tools.opening import Entry
 from agent.tools.process import Finished, run_process
@@ -41,7 +41,6 @@ __all__ = [
     "Workspace",
     "complete",
     "explain_unknown",
-    "nearest",
     "objective_tools",
     "pursue_objective",
     "run_process",
