@@ -10,7 +10,7 @@ BIN := .venv/bin
 READY := .venv/ready
 DOJO := .venv-agentdojo
 DOJO_READY := $(DOJO)/ready
-PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+INSTALL := -m pip --disable-pip-version-check --quiet install --constraint constraints.txt
 
 .PHONY: help demo test lint verify protocols laws mutation settings agentdojo verified results bench clean
 
@@ -68,15 +68,14 @@ $(READY): pyproject.toml constraints.txt
 		"install one, or name it: make PYTHON=/path/to/python" >&2; exit 1; }
 	@echo "Setting up .venv with $$("$(PYTHON)" --version), about half a minute ..."
 	@"$(PYTHON)" -m venv --clear .venv
-	@$(PIP) install --upgrade --constraint constraints.txt pip hatchling
-	@$(PIP) install --constraint constraints.txt --no-build-isolation --editable . --group dev
+	@$(BIN)/python $(INSTALL) --upgrade pip hatchling
+	@$(BIN)/python $(INSTALL) --no-build-isolation --editable . --group dev
 	@touch $@
 
 # AgentDojo brings the libraries of every provider along (290 MB), so it is not in the environment of the tests.
 $(DOJO_READY): $(READY)
 	@echo "Setting up $(DOJO), about a minute ..."
 	@$(BIN)/python -m venv --clear $(DOJO)
-	@$(DOJO)/bin/python -m pip --disable-pip-version-check --quiet install --upgrade --constraint constraints.txt pip hatchling
-	@$(DOJO)/bin/python -m pip --disable-pip-version-check --quiet install --constraint constraints.txt \
-		--no-build-isolation --editable '.[agentdojo]' --group dev
+	@$(DOJO)/bin/python $(INSTALL) --upgrade pip hatchling
+	@$(DOJO)/bin/python $(INSTALL) --no-build-isolation --editable '.[agentdojo]' --group dev
 	@touch $@

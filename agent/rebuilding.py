@@ -81,7 +81,7 @@ def _recorded_bthreads(run: RecordedRun) -> list[Mapping[str, Any]]:
 
 
 def recorded_bthread(run: RecordedRun, entry: Mapping[str, Any], threads: Sequence[BThread]) -> BThread:
-    """Return the b-thread that `entry` names: one of `threads`, or one that ships."""
+    """Return the b-thread that `entry` names: one of `threads`, or one that ships. Raises RebuildError for others."""
     given = [bthread for bthread in threads if named(bthread) == entry]
     found = given[0] if given else _shipped(entry)
     if found is None:

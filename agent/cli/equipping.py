@@ -24,8 +24,10 @@ if TYPE_CHECKING:
 __all__ = ["auditors_named", "effects_for", "models_of_roles", "monitors_named"]
 
 SHIPPED = ("constitution", "constant", "model")
-BESIDES = "constitution, constant:0.2, model:MODEL, "
 """Kinds of monitors that need no file."""
+
+BESIDES = "constitution, constant:0.2, model:MODEL, "
+"""The same, as a person writes them."""
 
 
 def models_of_roles(named: Iterable[str], environ: Mapping[str, str]) -> dict[str, Model]:

@@ -38,7 +38,7 @@ __all__ = ["execute"]
 
 
 def execute(arguments: Namespace) -> int:
-    """Run the experiment of a file, or freeze its thresholds; return the exit code."""
+    """Run the experiment of a file, or freeze its thresholds; return the exit code. Raises Mistake for wrong input."""
     words = list(arguments.file)
     freezing = words[:1] == ["freeze"] and len(words) == 2
     if arguments.example == bool(words) or len(words) > 1 + freezing:

@@ -21,7 +21,10 @@ __all__ = ["execute"]
 
 
 def execute(arguments: Namespace) -> int:
-    """Judge each log again and tell what changes. A log that cannot be judged is told of; the exit code is 2 then."""
+    """Judge each log again, print what changes, and return the exit code: 2 when a log could not be judged.
+
+    Raises Mistake for wrong input.
+    """
     if not (arguments.policy or arguments.protocol or arguments.without):
         missing = "; thresholds are those of a --protocol" if arguments.threshold or arguments.thresholds else ""
         cure = "name a --policy, a --protocol, or a b-thread to leave out: --without NAME"

@@ -1,5 +1,6 @@
-"""What tests of the command share: what it said, a terminal around it, steps of a script, a protocol in a file."""
+"""What tests of the command share: what it said, a terminal around it, steps of a script, the records of a log."""
 
+import json
 import os
 import pty
 import select
@@ -9,6 +10,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from attrs import define, field, frozen
@@ -106,6 +108,16 @@ def terminal_with(argv: tuple[object, ...], *, out: str, variables: dict[str, st
 
 def environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(ROOT)}
+
+
+def records(log: Path) -> list[dict[str, Any]]:
+    """The records of a log, without its header."""
+    return [json.loads(line) for line in log.read_text().splitlines()][1:]
+
+
+def answers_in(log: Path) -> list[str]:
+    """What the calls of a log were answered with."""
+    return [record["data"]["result"] for record in records(log) if record["name"] == "call_answered"]
 
 
 def bash(command: str, say: str = "") -> dict[str, object]:

@@ -6,19 +6,14 @@ import resource
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from agent.log import read_log
-from tests.agent.cli.sessions import NOTHING_TODAY, PATIENCE, Command, SlowTool, bash
+from tests.agent.cli.sessions import NOTHING_TODAY, PATIENCE, Command, SlowTool, bash, records
 
 Start = Callable[..., "subprocess.Popen[str]"]
 Script = Callable[..., str]
-
-
-def records(log: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in log.read_text().splitlines()][1:]
 
 
 def test_standard_output_is_the_final_text_and_nothing_else(

@@ -13,7 +13,7 @@ from agent.importing import NotImportable, module_at
 from agent.lab.policies import PolicyError, read_policies
 from agent.lab.protocols import Cost, Entry, entry_named
 from agent.lab.protocols.catalogue import LEFT_OPEN, OFFERED
-from agent.spelling import meant, resembled
+from agent.spelling import meant, nearest
 from bp import BThread
 
 __all__ = ["check_taken", "digest_of", "entry_of", "is_own", "short_name"]
@@ -54,10 +54,10 @@ def _check_spelling(entry: Entry) -> None:
     """Raise ValueError for a parameter that would be given nothing because of how it is spelled."""
     known = (*OFFERED, *LEFT_OPEN)
     for name in sorted(entry.takes - set(known)):
-        near = resembled(name, known, cutoff=0.8)
-        if near is not None:
+        near = nearest(name, known, most=1, cutoff=0.8)
+        if near:
             told = f"the protocol {entry.name!r} has a parameter {name!r}, which no experiment gives it"
-            raise ValueError(f"{told}; did you mean {near!r}? Else give it a name of its own")
+            raise ValueError(f"{told}; did you mean {near[0]!r}? Else give it a name of its own")
 
 
 def digest_of(name: str) -> str:
