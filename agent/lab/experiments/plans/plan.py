@@ -34,7 +34,7 @@ __all__ = [
 FORMAT = 2
 """Counts changes of what an episode does that its configuration does not show."""
 
-NO_DIFFERENCE = ("split", "against")
+NO_DIFFERENCE = ("split", "against", "timeout")
 """What an episode does not depend on."""
 
 UNLESS_USUAL = {"isolation": "best", "limits": Limits()}

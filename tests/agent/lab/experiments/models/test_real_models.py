@@ -15,7 +15,7 @@ from agent.lab.experiments.plans import ModelPlan, Plan
 from agent.log import read_log
 from agent.questions import ScoreRequested
 from tests.agent.lab.experiments.minds import Mind, role_of, texts_of
-from tests.outside.model_server import ModelServer, Reply, Request, call, calling, refusing, saying
+from tests.outside.model_server import ModelServer, Pause, Reply, Request, Stream, call, calling, refusing, saying
 
 HEAD = """\
 settings: ['tests.agent.lab.experiments.settings:SMALL']
@@ -265,6 +265,35 @@ def test_an_episode_without_its_model_is_left_out_counted_and_tried_again(
     assert (mended.ran, mended.analysis.failed) == (1, 0)
 
 
+def test_a_server_that_hangs_is_given_up_and_asked_again(server: ModelServer, tmp_path: Path) -> None:
+    mind, pauses = Mind(), [Pause()]
+
+    def hanging_once(request: Request) -> Reply:
+        reply = mind(request)
+        if not any(pause.reached.is_set() for pause in pauses):
+            assert isinstance(reply, Stream)
+            return evolve(reply, pause=pauses[0])
+        return reply
+
+    server.think = hanging_once
+    text = HONEST.replace("{agent: big}", "{agent: {model: big, timeout: 1}}")
+    outcome = conduct(plan_of(tmp_path, text), tmp_path / "kept")
+    pauses[0].over.set()
+
+    assert [row.status for row in outcome.rows] == ["ran"]
+    assert pauses[0].reached.is_set()
+    assert outcome.rows[0].asked == len(server.requests)
+
+
+def test_how_long_a_server_may_hang_makes_no_other_episode(tmp_path: Path) -> None:
+    first, other = (
+        {episode.key for episode in plan_of(tmp_path, HONEST.replace("agent: big", f"agent: {said}")).episodes()}
+        for said in ("{model: big}", "{model: big, timeout: 5}")
+    )
+
+    assert first == other
+
+
 def test_a_key_that_is_wrong_is_no_failure_of_the_agent(server: ModelServer, tmp_path: Path) -> None:
     server.think = lambda _: refusing(401)
 
@@ -379,6 +408,12 @@ REAL = "policies: [{name: real, models: {agent: big}, attacks: true}]"
             "the address of the server is given twice",
         ),
         ("policies: [{name: honest, models: {agent: {model: m, price: cheap}}}]", "[none]", "", "a price is INPUT/OUT"),
+        (
+            "policies: [{name: honest, models: {agent: {model: m, timeout: 0}}}]",
+            "[none]",
+            "",
+            "of seconds above 0",
+        ),
         ("policies: [{name: honest, models: {agent: m}, turns: 0}]", "[none]", "", "whole number from 1 on, found 0"),
         ("policies: [honest]", "[none]", "models: {agent: m}", "unknown key 'agent'"),
         ("policies: [honest]", "[none]", "per_minute: {agent: 0}", "expected how often in a minute, found 0"),
