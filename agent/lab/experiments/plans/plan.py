@@ -43,6 +43,9 @@ UNLESS_USUAL = {"isolation": "best", "limits": Limits()}
 BASELINE = "constitution_only"
 """The protocol that every other one is compared with."""
 
+Pooling = Literal["processes", "ray"]
+"""Where workers are."""
+
 MonitorKind = Literal["simulated", "keyword", "constitution", "constant", "model"]
 
 
@@ -160,6 +163,7 @@ class Plan:
     budgets: tuple[float, ...] = (0.01, 0.05)
     replicates: int = 2000
     workers: int = 0
+    pool: Pooling = "processes"
     concurrency: int = 8
     per_minute: tuple[tuple[str, float], ...] = field(default=())
     deployments: tuple[DeploymentPlan, ...] = ()
