@@ -44,11 +44,10 @@ REAL = "policies: [{name: real, models: {agent: big}, attacks: true}]"
 def test_a_plan_that_cannot_be_is_told_where_it_is_wrong(
     policies: str, protocols: str, more: str, told: str, tmp_path: Path
 ) -> None:
-    text = f"settings: [operations]\n{policies}\nprotocols: {protocols}\n{more}\n"
+    path = tmp_path / "plan.yaml"
+    path.write_text(f"settings: [operations]\n{policies}\nprotocols: {protocols}\n{more}\n")
 
     with pytest.raises(PlanError) as caught:
-        path = tmp_path / "plan.yaml"
-        path.write_text(text)
         load_plan(path)
 
     assert str(caught.value).startswith(f"{tmp_path}/plan.yaml:")
