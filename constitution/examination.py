@@ -10,6 +10,7 @@ from constitution.assignments import assigned, given
 from constitution.discoveries import Discoveries
 from constitution.effects import Effect
 from constitution.file_contents import FileContents
+from constitution.handed import handed
 from constitution.programs.options import read_line
 from constitution.programs.table import is_known, program_name, subcommands
 from constitution.rows import apply_rows
@@ -198,6 +199,7 @@ class Examination:
         apply_rows(self, name, argv, walk)
         builds(self, name, argv, walk)
         installs(self, name, argv, walk)
+        handed(self, name, argv, walk)
         if not is_known(name) and name not in SPECIALS:
             stranger(self, name, argv, walk)
 

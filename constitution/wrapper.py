@@ -55,7 +55,23 @@ class Wrapper:
 
 
 SHELLS = frozenset(
-    ["sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "fish", "rbash", "csh", "tcsh", "oksh", "yash", "pwsh"]
+    [
+        "sh",
+        "bash",
+        "dash",
+        "zsh",
+        "ksh",
+        "mksh",
+        "ash",
+        "fish",
+        "rbash",
+        "csh",
+        "tcsh",
+        "oksh",
+        "yash",
+        "pwsh",
+        "powershell",
+    ]
 )
 
 BARE_SHELL = re.compile(rf"^\s*(?:exec\s+)?(?:/\S*/)?({'|'.join(sorted(SHELLS))})(?:\s+-[ipl]+)?\s*(?:#.*)?$")

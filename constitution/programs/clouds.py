@@ -85,6 +85,13 @@ CLOUDS = (
                 not_match=("aws iam list-users", "aws ec2 authorize-security-group-ingress --cidr 10.0.0.0/8"),
             ),
             Does(
+                Effect.CLOUD_EXPOSURE,
+                given="--publicly-accessible",
+                says=OPENS,
+                match=("aws rds modify-db-instance --db-instance-identifier x --publicly-accessible",),
+                not_match=("aws rds modify-db-instance --no-publicly-accessible",),
+            ),
+            Does(
                 Effect.CLOUD_CHANGE,
                 words=r"^((create|put|update|modify|attach|run|stop|reboot|start|authorize|restore|register"
                 r"|enable|import"

@@ -225,6 +225,46 @@ CONTAINERS = (
         "--security-opt",
     ),
     Program(
+        "lxc config device|incus config device|lxc profile device",
+        [
+            Does(
+                Effect.CONTAINER_ESCAPE,
+                words=r"^(source|path)=/(etc|root|home|usr|boot|dev|proc|sys)?(/|$)",
+                also="^add$",
+                says=MACHINE,
+                match=("lxc config device add c1 host disk source=/ path=/mnt",),
+                not_match=("lxc config device add c1 www disk source=./www path=/srv", "lxc config device list c1"),
+            )
+        ],
+    ),
+    Program(
+        "crictl rm|crictl rmp|crictl stopp|crictl rmi|ctr containers delete|ctr tasks kill|ctr images rm",
+        [
+            Does(
+                Effect.CONTAINER_DATA_LOSS,
+                words="^\0",
+                says="delete whatever there is in containers",
+                match=("crictl rm $(crictl ps -aq)", "ctr containers delete $(ctr c ls -q)"),
+                not_match=("crictl ps",),
+            ),
+            Does(
+                Effect.CONTAINER_DATA_LOSS,
+                given="-a --all --prune",
+                says="delete whatever there is in containers",
+                match=("crictl rmp -fa", "crictl rm --all", "crictl rmi --prune"),
+                not_match=("crictl ps -a",),
+            ),
+            Does(
+                Effect.CONTAINER_LOSS,
+                words=".",
+                says=DELETES,
+                match=("crictl rm x", "ctr images rm x"),
+                not_match=("crictl ps", "ctr images ls"),
+            ),
+        ],
+    ),
+    Program("ctr", [], takes="-n --namespace -a --address"),
+    Program(
         "docker inspect|podman inspect|docker container inspect",
         [
             Does(
@@ -247,7 +287,14 @@ CONTAINERS = (
                 words=r"^[^:]+$",
                 match=("docker cp .env x:/y",),
                 not_match=("docker cp -h",),
-            )
+            ),
+            Does(
+                Effect.WRITE,
+                "last",
+                first=r"^[^/.]+:",
+                match=("docker cp web:/x /usr/local/bin/x",),
+                not_match=("docker cp x.conf web:/etc/x",),
+            ),
         ],
     ),
     Program(

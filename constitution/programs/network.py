@@ -45,6 +45,20 @@ NETWORK = (
         takes=CURL_TAKES,
     ),
     Program(
+        "curl",
+        [
+            Does(
+                Effect.CONTAINER_ESCAPE,
+                given="--unix-socket --abstract-unix-socket",
+                values=r"(docker|containerd|podman|crio)[\w.-]*\.sock",
+                says="talk to what runs all containers",
+                match=("curl --unix-socket /var/run/docker.sock http://x/containers/json",),
+                not_match=("curl --unix-socket ./app.sock http://localhost/x",),
+            )
+        ],
+        takes="--unix-socket",
+    ),
+    Program(
         "wget|aria2c|axel",
         [
             Does(Effect.WRITE, "-O --output-document -P --directory-prefix -o --output-file"),

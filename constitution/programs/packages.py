@@ -38,6 +38,14 @@ PACKAGES = (
                 also=r"^(set|add|--add|edit|--set|-w)$|=",
             ),
             Does(
+                Effect.FOREIGN_PACKAGES,
+                given="-a --add",
+                texts="://",
+                says="make a package manager ask somebody else",
+                match=("gem sources --add http://x.com", "gem sources -a http://x.com"),
+                not_match=("gem sources --list", "gem sources --remove http://x.com"),
+            ),
+            Does(
                 Effect.WEAKEN,
                 words=r"(?i)strict-ssl|sslverify|trusted-host|secure-http|disable-tls",
                 also=r"(?i)^(false|0|no|set)$|=false$",

@@ -84,6 +84,13 @@ RUNNING = (
         [
             Does(Effect.KILL_ALL, given="-1", bare=True, says="end every process"),
             Does(Effect.KILL_ALL, words=r"^-?(1|-1)$", says="end every process"),
+            Does(
+                Effect.KILL_ALL,
+                words=r"^\0(init|systemd|launchd|sshd|dockerd|containerd|ssh-agent|gpg-agent|dbus-daemon)$",
+                says="end processes that everything needs",
+                match=("kill -STOP $(pgrep sshd)", "kill $(pidof systemd)"),
+                not_match=("kill $(cat server.pid)", "kill $!"),
+            ),
             Does(Effect.KILL),
         ],
         takes="-s -n",

@@ -95,7 +95,12 @@ STORES = (
         ],
         takes="-h -p -n -a",
     ),
-    Program("sqlite3|duckdb", [Does(Effect.READ, "first")], takes="-cmd -init -separator", long_style=True),
+    Program(
+        "sqlite3|duckdb",
+        [Does(Effect.READ, "first", match=("sqlite3 wallet.dat .dump",))],
+        takes="-cmd -init -separator",
+        long_style=True,
+    ),
     Program(
         "dropdb|dropuser|pg_resetwal|pg_dropcluster|mongodrop",
         [Does(Effect.DATABASE_LOSS, words=r".", says="delete a database", match=("dropdb x", "pg_resetwal -f /x"))],

@@ -18,9 +18,11 @@ from constitution.programs.packages import PACKAGES
 from constitution.programs.program import Program
 from constitution.programs.running import RUNNING
 from constitution.programs.schedulers import SCHEDULERS
+from constitution.programs.spies import SPIES
 from constitution.programs.stores import STORES
 from constitution.programs.system import SYSTEM
 from constitution.programs.versions import VERSIONS
+from constitution.programs.windows import WINDOWS
 
 __all__ = ["HARMLESS", "PROGRAMS", "is_known", "program_name", "rows_for", "subcommands"]
 
@@ -29,6 +31,7 @@ PROGRAMS: tuple[Program, ...] = (
     *SYSTEM,
     *RUNNING,
     *GUARDS,
+    *SPIES,
     *NETWORK,
     *CLOUDS,
     *CLUSTERS,
@@ -39,6 +42,7 @@ PROGRAMS: tuple[Program, ...] = (
     *PACKAGES,
     *DEVELOPMENT,
     *CONTAINERS,
+    *WINDOWS,
 )
 
 VERSIONED = re.compile(r"(?:[-.]?\d+(?:\.\d+)*|\.exe)$")

@@ -4,6 +4,7 @@ import re
 from typing import TYPE_CHECKING
 
 from constitution.effects import Effect
+from constitution.handed import handed_in_code
 from constitution.interpreters import (
     SED_INSERTS,
     SED_SCRIPT,
@@ -188,5 +189,6 @@ def touched(examination: "Examination", name: str, reading: Reading, code: str, 
             continue
         effect, says = DEEDS[deed]
         examination.found(effect, walk, program=name, says=says)
+    handed_in_code(examination, name, code, walk)
     for risk in reading.risks:
         examination.found(Effect.RISKY_CODE, walk, program=name, says=risk)

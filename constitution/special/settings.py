@@ -4,6 +4,7 @@ import re
 from typing import TYPE_CHECKING
 
 from constitution.effects import Effect
+from constitution.handed import handed_in_code
 from constitution.programs.options import read_line
 from constitution.shell.flow import Flow
 from constitution.special.fetched import CLONE_TAKES, clone
@@ -117,6 +118,7 @@ def database(examination: "Examination", name: str, argv: list[str], stdin: Flow
                 says = "start a shell in which anything can be typed"
                 examination.found(Effect.ESCAPE_SHELL, walk, program=name, says=says)
             walk.nested(match[1])
+        handed_in_code(examination, name, word, walk)
         for script in PROGRAMS.findall(word):
             walk.nested(script.replace("''", "'"))
     if stdin.text:
