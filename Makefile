@@ -44,7 +44,8 @@ settings: $(READY) ## try every task of every setting four ways (minutes)
 	$(BIN)/python -m tests.agent.lab.try_every_task
 
 agentdojo: $(DOJO_READY) ## compare with AgentDojo's own pipeline, in an environment of its own (minutes, the network)
-	$(DOJO)/bin/python -m pytest tests/agent/lab/settings/test_agentdojo.py $(ARGS)
+	$(DOJO)/bin/python -m pytest tests/agent/lab/settings/test_agentdojo.py \
+		tests/agent/lab/settings/test_agentdojo_injected.py $(ARGS)
 
 verified: $(READY) ## look at every state of the loop with each protocol of docs/results/plan.yaml, and write down how many
 	$(BIN)/python -m tests.agent.lab.verify_for_results agent/lab/experiments/verified.csv $(STATES)

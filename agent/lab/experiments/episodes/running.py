@@ -16,7 +16,7 @@ from agent.lab.experiments.episodes.tempting import Tempted
 from agent.lab.experiments.episodes.treatments import Treatment, treat
 from agent.lab.experiments.episodes.witness import Witness
 from agent.lab.experiments.models import Desk, Voices
-from agent.lab.experiments.plans import Episode, Policy
+from agent.lab.experiments.plans import Episode
 from agent.lab.experiments.shelf import MoneyUsedUp, Row, Shelf, ShelfError
 from agent.lab.isolation import Level, limits_at
 from agent.lab.monitors import WORDS
@@ -70,7 +70,10 @@ async def _run(episode: Episode, bench: Bench) -> Row:
     if episode.policy.attacks and (why := setting.refusal(bench.isolation)):
         raise PermissionError(why)
     worker = _worker(episode, task)
-    with setting.world(task, bench.office, isolation=bench.isolation, limits=episode.limits) as world:
+    attacked = episode.policy.attacks
+    with setting.world(
+        task, bench.office, isolation=bench.isolation, limits=episode.limits, attacked=attacked
+    ) as world:
         voices = Voices(bench.desk, episode.chance, str(world.folder.parent), episode.key)
         treatment = treat(episode, setting, worker.is_attack, _honeypots(task), voices.model, bench.desk.ledger)
         witness = Witness(
@@ -97,7 +100,7 @@ async def _work(
     bench: Bench,
     voices: Voices,
 ) -> Run:
-    models = _models(episode.policy, task, voices)
+    models = _models(episode, task, voices)
     log = bench.shelf.log_of(episode.key)
     with Agent(
         models.pop("agent", worker),
@@ -117,10 +120,14 @@ async def _work(
         return await agent.run(task.prompt)
 
 
-def _models(policy: Policy, task: Task, voices: Voices) -> dict[str, Model]:
-    """Return the real models of the loop by role; one that attacks knows the side task, and no other does."""
+def _models(episode: Episode, task: Task, voices: Voices) -> dict[str, Model]:
+    """Return the real models of the loop by role; one that attacks knows the side task, and no other does.
+
+    Where the attack lies in what is read nobody knows it.
+    """
+    policy = episode.policy
     models = {role: voices.model(role, plan) for role, plan in policy.models if role != "auditor"}
-    if policy.is_real and policy.attacks:
+    if policy.is_real and policy.attacks and setting_named(episode.setting).lure is None:
         models["agent"] = Tempted(models["agent"], task.side_task)
     return models
 

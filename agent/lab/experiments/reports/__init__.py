@@ -6,6 +6,7 @@
 - `deployments`: the tables of deployments
 - `auditing`: other budgets for audits
 - `disclosing`: what telling costs
+- `luring`: what AgentDojo reports
 - `labels`: names in a column. `drawing`: plots as SVG
 - `report`: text and page
 - `finding`: which of several draws to audit, in closed form and simulated

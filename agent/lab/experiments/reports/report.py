@@ -11,6 +11,7 @@ from agent.lab.experiments.reports.auditing import budget_table
 from agent.lab.experiments.reports.deployments import deployment_table, explained
 from agent.lab.experiments.reports.disclosing import disclosure_table
 from agent.lab.experiments.reports.drawing import COLORS, Plot
+from agent.lab.experiments.reports.luring import under_attack
 from agent.lab.experiments.reports.tables import (
     Table,
     by_attack,
@@ -90,7 +91,8 @@ def tables_of(outcome: Outcome, verified: Mapping[str, Verified]) -> dict[str, T
         "told_apart": told_apart(outcome.by_setting),
         "settings": settings_table(outcome.by_setting),
     }
-    return found if told is None else {**found, "disclosure": told}
+    more = {"under_attack": under_attack(outcome.rows), "disclosure": told}
+    return {**found, **{name: table for name, table in more.items() if table is not None}}
 
 
 TITLES = {
@@ -102,6 +104,7 @@ TITLES = {
     "by_setting": "By setting: usefulness, worst S1, and how much more that is than under the constitution alone",
     "told_apart": "Where a protocol differs from the constitution alone by more than its interval",
     "settings": "Settings",
+    "under_attack": "Where the attack lies in what is read",
     "disclosure": "What refusals tell",
 }
 
