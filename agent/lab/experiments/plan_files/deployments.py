@@ -8,7 +8,6 @@ deployments:
     instead: trusted                      # after a catch; nothing: those episodes are skipped
 """
 
-import inspect
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, get_args
 
@@ -106,7 +105,7 @@ def _rule(node: Node, monitors: Sequence[str]) -> RulePlan:
         return RulePlan(known(node, [rule.name for rule in RULES], "rule over episodes"))
     given = node.mapping("use", *OPTIONS).required("use")
     name = known(given, [rule.name for rule in RULES], "rule over episodes")
-    takes = [key for key in inspect.signature(rule_named(name).make).parameters if key in OPTIONS]
+    takes = [key for key in rule_named(name).takes if key in OPTIONS]
     takes += ["share"] if "threshold" in takes else []
     fixed, costs = node.mapping("use", *takes).get("threshold"), node.get("share")
     if fixed is not None and costs is not None:
