@@ -13,7 +13,7 @@ from typing import Any, get_args
 
 from agent.lab.deployment import RULES, Instead, rule_named
 from agent.lab.experiments.plan_files.words import at_least_one, known, several, share
-from agent.lab.experiments.plans import HONEYPOTS_FROM, Attacker, DeploymentPlan, How, Policy, ProtocolPlan, RulePlan
+from agent.lab.experiments.plans import HONEYPOTS_FROM, Attacker, DeploymentPlan, Policy, ProtocolPlan, RulePlan, Timing
 from agent.models.yaml_nodes import Node
 
 __all__ = ["read_deployments"]
@@ -60,7 +60,7 @@ def _deployment(
         "trusted": lambda given: known(given, names, "policy"),
         "instead": lambda given: known(given, get_args(Instead), "choice"),
         "attacker": lambda given: known(given, get_args(Attacker), "attacker"),
-        "how": lambda given: known(given, get_args(How), "way"),
+        "how": lambda given: known(given, get_args(Timing), "way"),
         "protocols": lambda given: several(
             given, lambda item: known(item, [each.name for each in protocols], "protocol")
         ),
