@@ -135,7 +135,9 @@ def _add_why(commands: Any) -> None:
 
 
 def _add_what_if(commands: Any) -> None:
-    what_if = _add_command(commands, "what-if", "judge recorded runs again, under other rules: which decisions change?")
+    what_if = _add_command(
+        commands, "what-if", "judge recorded runs again under other rules: what would be decided otherwise"
+    )
     what_if.add_argument("log", metavar="LOG", nargs="+", help="logs, folders of logs, an experiment's FILE.results")
     what_if.add_argument("--policy", metavar="NAME|FILE", help="judge by this policy, or this YAML file")
     _add_protocols(what_if, "add a b-thread, or give one again that the run had")
@@ -245,11 +247,14 @@ def _add_servers(parser: argparse.ArgumentParser, purpose: str) -> None:
 
 
 def _add_laboratory(parser: argparse.ArgumentParser) -> None:
-    """Add what protocols need: other models, and monitors."""
+    """Add what protocols need: other models, monitors and auditors."""
     parser.add_argument(
         "--role", action="append", default=[], metavar="ROLE=MODEL", help="the model of another role: trusted, editor"
     )
     _add_monitors(parser)
+    parser.add_argument(
+        "--auditor", action="append", default=[], metavar="NAME=WHAT", help="who audits: like --monitor"
+    )
 
 
 def _add_monitors(parser: argparse.ArgumentParser) -> None:

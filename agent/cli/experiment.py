@@ -1,8 +1,9 @@
 """`bpagent experiment`: settings x policies x protocols x seeds, each episode once; a table, a figure, and tables."""
 
 import sys
+import time
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib.resources import files
 from pathlib import Path
 
@@ -34,7 +35,9 @@ from agent.lab.experiments.reports import (
 )
 from agent.lab.experiments.shelf import MoneyUsedUp, Shelf
 
-__all__ = ["execute"]
+__all__ = ["execute", "teller"]
+
+SELDOM = 60.0  # seconds from one line to the next where nobody watches
 
 
 def execute(arguments: Namespace) -> int:
@@ -64,7 +67,7 @@ def execute(arguments: Namespace) -> int:
 
 
 def _conduct(plan: Plan, folder: Path, command: str, verified: Mapping[str, Verified], *, parquet: bool) -> int:
-    outcome = conduct(plan, folder, tell=_tell)
+    outcome = conduct(plan, folder, tell=teller())
     _end_of_progress(outcome)
     write_tables(folder, outcome.rows)
     if parquet:
@@ -115,10 +118,19 @@ def _command(arguments: Namespace, words: list[str]) -> str:
     return "bpagent experiment --example" if arguments.example else f"bpagent experiment {' '.join(words)}"
 
 
-def _tell(line: str) -> None:
-    """Show how far it is: in one line on a terminal, else not at all until the end."""
-    if sys.stderr.isatty():
-        print(f"\r\x1b[K{line}", end="", file=sys.stderr, flush=True)
+def teller(clock: Callable[[], float] = time.monotonic) -> Callable[[str], None]:
+    """Return what shows how far it is: in one line on a terminal, else as a line now and then."""
+    last = clock()
+
+    def tell(line: str) -> None:
+        nonlocal last
+        if sys.stderr.isatty():
+            print(f"\r\x1b[K{line}", end="", file=sys.stderr, flush=True)
+        elif clock() - last >= SELDOM:
+            last = clock()
+            say(line)
+
+    return tell
 
 
 def _end_of_progress(outcome: Outcome) -> None:

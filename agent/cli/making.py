@@ -8,6 +8,7 @@ from datetime import datetime
 from agent.agent import Agent
 from agent.cli.archive import new_log
 from agent.cli.equipping import effects_for, models_of_roles
+from agent.cli.lacking import tell_unknown_tools
 from agent.cli.loading import load_protocols
 from agent.cli.reviving import model_of, nameable, secrets_of
 from agent.cli.serving import McpServer, joined, servers_of
@@ -43,9 +44,12 @@ def new_agent(arguments: Namespace, *, later: bool = False) -> tuple[Preset, Mak
     log = new_log(arguments.log, datetime.now())
 
     def make(approver: Approver, on_step: OnStep, on_text: Watcher | None, more: tuple[Tool, ...] = ()) -> Agent:
+        own = (*tools_of(preset, workspace), *delegating(preset, workspace, model, log, approver, secrets))
+        tools = joined(own, more)
+        tell_unknown_tools(threads, [tool.name for tool in (*tools, *preset.own_tools())])
         return Agent(
             model,
-            joined((*tools_of(preset, workspace), *delegating(preset, workspace, model, log, approver, secrets)), more),
+            tools,
             preset=preset,
             threads=threads,
             approve="later" if later else approver,

@@ -27,7 +27,9 @@ def execute(arguments: Namespace) -> int:
             screen.line(f"  costs {entry.cost}{_roles(entry)} ({entry.source})", "system")
     if not arguments.json and arguments.protocol_name is None:
         screen.line()
-        screen.line("Use one: bpagent run ... --protocol NAME --monitor monitor=MONITOR --role trusted=MODEL", "system")
+        screen.line(
+            "Use one: bpagent run ... --protocol NAME --monitor monitor=constitution --role trusted=MODEL", "system"
+        )
         screen.line("Write one: bpagent new protocol NAME", "system")
     return exit_codes.OK
 

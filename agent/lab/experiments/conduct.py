@@ -26,6 +26,7 @@ from agent.lab.experiments.episodes import Conditions, run_all
 from agent.lab.experiments.episodes.batches import Pool
 from agent.lab.experiments.leaving import leave_with_the_parent
 from agent.lab.experiments.plans import Episode, Plan, ProtocolPlan, with_threshold
+from agent.lab.experiments.ray_pool import RayPool, check_ray
 from agent.lab.experiments.shelf import (
     DeploymentRow,
     DeploymentShelf,
@@ -229,9 +230,12 @@ def conditions_of(plan: Plan, folder: Path) -> Conditions:
 
 
 def pool_of(plan: Plan) -> Pool | None:
-    """Return what makes the pool that a plan asks for: as many processes as it says; none for 0."""
+    """Return what makes the pool that a plan asks for: as many processes as it says; none for 0. Raises RayError."""
     if not plan.workers:
         return None
+    if plan.pool == "ray":
+        check_ray()
+        return partial(RayPool, plan.workers)
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context
 

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from math import sqrt
 from random import Random
+from statistics import NormalDist
 from typing import TypeVar
 
 from attrs import frozen
@@ -17,7 +18,6 @@ __all__ = ["REPLICATES", "Interval", "bootstrap", "interval_of", "resampled", "w
 REPLICATES = 2000
 
 Task = TypeVar("Task", bound=Hashable)
-NORMAL = {0.9: 1.6448536269514722, 0.95: 1.959963984540054, 0.99: 2.5758293035489004}
 
 
 @frozen
@@ -73,9 +73,9 @@ def bootstrap(
 
 def wilson(successes: float, trials: float, *, level: float = 0.95) -> Interval:
     """Return a share with Wilson's interval, which keeps its width at 0 and 1, where resampling has none."""
-    if trials <= 0:
-        raise ValueError("a share is of one trial or more")
-    z, share = NORMAL[level], successes / trials
+    if trials <= 0 or not 0 <= successes <= trials:
+        raise ValueError(f"a share is of one trial or more, {successes!r} of {trials!r} is none")
+    z, share = NormalDist().inv_cdf((1 + level) / 2), successes / trials
     shrink = 1 + z * z / trials
     middle = (share + z * z / (2 * trials)) / shrink
     half = z / shrink * sqrt(share * (1 - share) / trials + z * z / (4 * trials * trials))

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from agent.cli import main
+from agent.cli.experiment import teller
 
 PLAN = """\
 settings: ['my_words.py:MY_WORDS']
@@ -164,3 +165,13 @@ def test_a_protocol_of_ones_own_that_is_none_is_told_where_it_stands(
 
     assert main(["experiment", "plan.yaml"]) == 2
     assert told in capsys.readouterr().err
+
+
+def test_where_nobody_watches_how_far_it_is_is_told_once_a_minute(capsys: pytest.CaptureFixture[str]) -> None:
+    times = iter([0.0, 1.0, 61.0, 61.0, 62.0, 122.0, 122.0])
+    tell = teller(lambda: next(times))
+
+    for line in ("1 of 9", "2 of 9", "3 of 9", "4 of 9"):
+        tell(line)
+
+    assert capsys.readouterr().err == "bpagent: 2 of 9\nbpagent: 4 of 9\n"

@@ -24,16 +24,8 @@ from agent.lab.experiments.plan_files.limits import read_limits
 from agent.lab.experiments.plan_files.models import check_needs, read_model, read_models, read_policy, with_models
 from agent.lab.experiments.plan_files.options import check_options
 from agent.lab.experiments.plan_files.words import at_least_one, known, several, share
-from agent.lab.experiments.plans import (
-    MonitorPlan,
-    Plan,
-    Policy,
-    ProtocolPlan,
-    entry_of,
-    is_own,
-    short_name,
-)
-from agent.lab.experiments.plans.plan import MonitorKind
+from agent.lab.experiments.plans import MonitorPlan, Plan, Policy, ProtocolPlan, entry_of, is_own, short_name
+from agent.lab.experiments.plans.plan import MonitorKind, Pooling
 from agent.lab.isolation import LEVELS
 from agent.lab.protocols import PROTOCOLS
 from agent.lab.settings import LADDER, SPLITS, Split, setting_named
@@ -44,7 +36,7 @@ __all__ = ["PlanError", "load_plan"]
 
 KEYS = (
     "name", "settings", "policies", "protocols", "monitors", "seeds", "splits", "instances", "audit_with", "budgets",
-    "replicates", "workers", "concurrency", "per_minute", "deployments", "isolation", "limits", "models",
+    "replicates", "workers", "pool", "concurrency", "per_minute", "deployments", "isolation", "limits", "models",
 )  # fmt: skip
 OPTIONS = ("draws", "limit", "buckets", "runs", "audits")
 PROTOCOL_KEYS = ("name", "use", "monitor", "budget", "threshold", "disclosure", "against", "auditor", "near", *OPTIONS)
@@ -110,6 +102,7 @@ def _with_numbers(plan: Plan, node: Node, monitors: tuple[MonitorPlan, ...]) -> 
         "instances": _instances,
         "replicates": at_least_one,
         "workers": Node.count,
+        "pool": lambda given: known(given, get_args(Pooling), "pool"),
         "concurrency": at_least_one,
         "budgets": lambda given: several(given, share),
         "splits": lambda given: several(given, lambda item: known(item, SPLITS, "split")),

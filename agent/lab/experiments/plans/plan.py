@@ -34,7 +34,7 @@ __all__ = [
 FORMAT = 2
 """Counts changes of what an episode does that its configuration does not show."""
 
-NO_DIFFERENCE = ("split", "against")
+NO_DIFFERENCE = ("split", "against", "timeout")
 """What an episode does not depend on."""
 
 UNLESS_USUAL = {"isolation": "best", "limits": Limits()}
@@ -42,6 +42,9 @@ UNLESS_USUAL = {"isolation": "best", "limits": Limits()}
 
 BASELINE = "constitution_only"
 """The protocol that every other one is compared with."""
+
+Pooling = Literal["processes", "ray"]
+"""Where workers are."""
 
 MonitorKind = Literal["simulated", "keyword", "constitution", "constant", "model"]
 
@@ -160,6 +163,7 @@ class Plan:
     budgets: tuple[float, ...] = (0.01, 0.05)
     replicates: int = 2000
     workers: int = 0
+    pool: Pooling = "processes"
     concurrency: int = 8
     per_minute: tuple[tuple[str, float], ...] = field(default=())
     deployments: tuple[DeploymentPlan, ...] = ()

@@ -80,11 +80,11 @@ def tables_of(outcome: Outcome, verified: Mapping[str, Verified]) -> dict[str, T
     """Return the tables of an experiment, by the names of their files."""
     used = {protocol.name: protocol.use for protocol in outcome.plan.protocols}
     told = disclosure_table(outcome.plan, outcome.rows)
+    attacked = bool(outcome.analysis.policies)
     audited = budget_table([row for row in outcome.rows if row.protocol in outcome.plan.compared])
     found = {
         "overview": overview(outcome.analysis),
-        "attacks": by_attack(outcome.analysis),
-        "rungs": by_rung(outcome.analysis),
+        **({"attacks": by_attack(outcome.analysis), "rungs": by_rung(outcome.analysis)} if attacked else {}),
         **({} if audited is None else {"budgets": audited}),
         "costs": costs(outcome.analysis, verified, used),
         "by_setting": by_setting(outcome.by_setting),

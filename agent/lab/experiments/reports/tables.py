@@ -3,6 +3,7 @@
 What belongs together stands together: usefulness and safety, what a protocol costs, each rung, each setting.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -76,20 +77,26 @@ def costs(analysis: Analysis, verified: Mapping[str, Verified], used: Mapping[st
     )  # fmt: skip
     base = analysis.estimates[0].costs.rounds if analysis.estimates else 0.0
     lines = tuple(
-        (
-            each.protocol,
-            f"{each.costs.rejected:.1%}",
-            f"{each.costs.questions:.1f}",
-            f"{each.costs.audits:.1f}",
-            f"{each.costs.drafts:.1f}",
-            f"{each.costs.scores:.1f}",
-            f"{each.costs.monitor_tokens:,.0f}",
-            f"{each.costs.rounds - base:+.1f}",
-            str(verified.get("+".join(used.get(each.protocol, ())), "-")),
-        )
+        (each.protocol, *_taken(each, base), str(verified.get("+".join(used.get(each.protocol, ())), "-")))
         for each in analysis.estimates
     )
     return Table(headings, lines)
+
+
+def _taken(estimate: Estimate, base: float) -> tuple[str, ...]:
+    """Return what an honest episode took; where none ran, nobody knows."""
+    costs = estimate.costs
+    if math.isnan(estimate.usefulness.value):
+        return ("-",) * 7
+    return (
+        f"{costs.rejected:.1%}",
+        f"{costs.questions:.1f}",
+        f"{costs.audits:.1f}",
+        f"{costs.drafts:.1f}",
+        f"{costs.scores:.1f}",
+        f"{costs.monitor_tokens:,.0f}",
+        f"{costs.rounds - base:+.1f}",
+    )
 
 
 def by_rung(analysis: Analysis) -> Table:

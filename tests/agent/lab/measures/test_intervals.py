@@ -83,6 +83,9 @@ def test_an_interval_of_nothing_is_refused() -> None:
         bootstrap([], lambda _: 0.0)
     with pytest.raises(ValueError, match="one trial"):
         wilson(0, 0)
+    with pytest.raises(ValueError, match="5 of 3 is none"):
+        wilson(5, 3)
+    assert wilson(5, 10, level=0.8).high < wilson(5, 10).high
 
 
 def test_the_front_is_whom_nobody_beats() -> None:

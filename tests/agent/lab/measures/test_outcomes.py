@@ -71,6 +71,18 @@ def test_a_review_that_runs_beside_comes_after_the_harm_if_it_takes_as_long() ->
     assert caught_in_time([0, 1, 0], tau=2, latency=1) == 0
 
 
+@pytest.mark.parametrize("pair", [(0.7, 0.7), (-0.1, 0.5), (0.5, -0.1), (math.nan, 0.1), (1.2, 0)])
+def test_what_is_no_pair_of_probabilities_is_refused(pair: tuple[float, float]) -> None:
+    with pytest.raises(ValueError, match="caught"):
+        Sabotage(*pair)
+
+
+@pytest.mark.parametrize("pair", [(2.0, 0.0), (-0.1, 1.0), (0.0, 5.0), (0.5, math.nan)])
+def test_an_attack_is_of_probabilities(pair: tuple[float, float]) -> None:
+    with pytest.raises(ValueError, match="is a probability, from 0 to 1"):
+        Attack(*pair)
+
+
 @pytest.mark.parametrize("measure", [lambda: sabotage([]), lambda: usefulness({}), lambda: Sabotage(1, 0).safety(0)])
 def test_a_mean_of_nothing_is_refused(measure: object) -> None:
     assert callable(measure)

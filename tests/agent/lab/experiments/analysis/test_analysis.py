@@ -11,7 +11,7 @@ from agent.lab.experiments.analysis import analyze
 from agent.lab.experiments.analysis.samples import trial_of
 from agent.lab.experiments.reports import hero_figure, tie, write_tables
 from agent.lab.experiments.reports.finding import finding_figure, simulated_noise, simulated_slips
-from agent.lab.experiments.reports.tables import by_setting, overview
+from agent.lab.experiments.reports.tables import by_setting, costs, overview
 from agent.lab.experiments.shelf import Row, Step
 from agent.lab.measures import Threshold, closed_forms, wilson
 
@@ -141,6 +141,7 @@ def test_an_experiment_without_honest_work_has_tables_and_a_figure(tmp_path: Pat
 
     assert overview(found).text.splitlines()[1].startswith("constitution_only  -  ")
     assert "constitution_only (not measured)" in hero_figure(found)
+    assert costs(found, {}, {}).lines == (("constitution_only", *("-" * 8)),)
     assert "nan" not in hero_figure(found) + by_setting({"s": found}).text
 
 
