@@ -374,12 +374,18 @@ _TASKS: set[Any] = set()
 
 def _spawn(function: Callable[..., Coroutine[Any, Any, None]], *args: Any) -> None:
     """Start a task that nobody has to wait for: no task group, because one that hangs would hold its group open."""
-    trio: Any = sys.modules.get("trio")  # not imported here: whoever runs on it has imported it
-    if trio is not None and trio.lowlevel.in_trio_run():
-        trio.lowlevel.spawn_system_task(function, *args)
+    lowlevel: Any = sys.modules.get("trio.lowlevel")  # not imported here: whoever runs on trio has imported it
+    if _in_trio_run(lowlevel):
+        lowlevel.spawn_system_task(function, *args)
         return
     import asyncio
 
     task = asyncio.get_running_loop().create_task(function(*args))
     _TASKS.add(task)
     task.add_done_callback(_TASKS.discard)
+
+
+def _in_trio_run(lowlevel: Any) -> bool:
+    """Whether this runs on trio. A module that another thread is importing has not got everything yet: it does not."""
+    asked = getattr(lowlevel, "in_trio_run", None)
+    return asked is not None and bool(asked())

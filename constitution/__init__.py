@@ -6,12 +6,13 @@ Nothing here does I/O. Reading order:
 - `effects`, `known_places`, `zones`: the words of the statute. `rule`, `statute/`: the statute, with its examples.
 - `command_rule`: what a person said about a command. `policy`, `policies`: which rules apply; the policies that ship.
 - `shell/`: `syntax` (text to tree), `second_reading`, `scope` (what is known), `escapes`, `parameters`, `words` (nodes
-  to words), `flow` (pipes), `heredoc`, `redirections`, `blocks`, `commands`, `walk` (every simple command, wherever it
-  stands). `written`: files that a command writes and runs.
-- `programs/`: `options`, `program` (what a row says), the tables `files`, `system`, `running`, `guards`, `network`,
-  `clouds`, `clusters`, `stores`, `versions`, `packages`, `development`, `containers`, `harmless`, and `table` (finding
-  a row). `wrapper`, `remote_wrappers`, `wrappers`: programs that run programs. `interpreters`, `python_text`,
-  `python_code`, `lexicon`: inline code. `variables`: those that change what commands do.
+  to words), `flow` (pipes), `heredoc`, `redirections`, `endless` (loops), `blocks`, `commands`, `walk` (every
+  simple command, wherever it stands). `written`: files that a command writes and runs.
+- `programs/`: `options`, `program` (what a row says), the tables `files`, `system`, `running`, `guards`, `spies`,
+  `network`, `clouds`, `clusters`, `schedulers`, `stores`, `keepers`, `versions`, `packages`, `development`,
+  `containers`, `windows`, `harmless`, and `table` (finding a row). `wrapper`, `remote_wrappers`, `wrappers`: programs
+  that run programs. `interpreters`, `python_text`, `python_code`, `lexicon`: inline code. `variables`: those that
+  change what commands do. `handed`: secret files among the words of any program.
 - `special/`: forms that no table can say: `exhaustion`, `fetched`, `serving`, `sending`, `search`, `output`,
   `builtins`, `shells`, `code`, `editors`, `contents`, `later`, `settings`, and their `table`.
 - `phrases` (how an effect is said), `discoveries` (what was found), `file_contents` (files that a command makes),

@@ -17,7 +17,11 @@ SUBSTITUTION = re.compile(r"\$\(|`")
 SUBSCRIPT = re.compile(r"\[[^]]*(?:\$\(|`)")
 """A value that runs a command where it is taken for a number: the shell looks into the subscript of an array."""
 
-LOADS = re.compile(r"--(?:require|import|loader|experimental-loader)[= ]+(/\S+)")
+LOADS = re.compile(
+    r"(?:--(?:require|import|loader|experimental-loader)[= ]+|-(?:javaagent|agentpath|Xbootclasspath(?:/[ap])?):"
+    r"|(?:^|\s)-[rMI]\s*)((?:/|~|\.\./)[^\s=,]+)"
+)
+"""`--require /x.js`, `-javaagent:/x.jar`, `-M/x`, `-r/x.rb`: options that name code to load from elsewhere."""
 
 ROWS: dict[str, Variable] = {name: row for row in VARIABLES for name in row.names}
 
@@ -43,6 +47,8 @@ def assigned(examination: "Examination", name: str, values: tuple[str, ...], wal
 def _by_row(examination: "Examination", row: Variable, name: str, value: str, walk: "Walk") -> None:
     if row.holds is Holds.COMMAND:
         walk.nested(value)
+        if value.startswith("/"):
+            _searched(examination, value.partition(" ")[0].rpartition("/")[0], walk)
     elif row.holds is Holds.LOADED:
         _loaded(examination, name, value, walk)
     elif row.holds is Holds.FOLDERS:

@@ -40,7 +40,6 @@ class Discoveries:
         self.resolved = resolved
         self.findings: dict[Finding, None] = {}
         self.words: dict[str, None] = {}  # every path that was asked about
-        self.secrets = False  # whether a secret of a cluster is shown, encoded
         self.placing = False  # what is read is put where it runs at every start
         self.inside = False  # a container that is thrown away: only what gets out of it counts
         self.invoking: tuple[str, ...] = ()  # the command of the call itself that is being examined
@@ -98,7 +97,6 @@ class Discoveries:
 
     def _watch(self, effect: Effect, path: str | None, walk: Walk) -> None:
         """Remember whether something private is read, and whether something is sent: together they are a leak."""
-        self.secrets = self.secrets or effect is Effect.SHOW_SECRETS
         if effect in SHOWS or (effect in READS and path is not None and self._is_private(path, walk)):
             self._private = self._private or walk.evidence
             self.sent(self._sends)

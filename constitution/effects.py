@@ -14,6 +14,7 @@ class Effect(Enum):
 
     READ = auto()
     LIST = auto()
+    HANDLE = auto()  # a file is named to a program, which may do anything with it
     WRITE = auto()
     DELETE = auto()
     DELETE_TREE = auto()

@@ -10,6 +10,7 @@ from constitution.assignments import assigned, given
 from constitution.discoveries import Discoveries
 from constitution.effects import Effect
 from constitution.file_contents import FileContents
+from constitution.handed import handed
 from constitution.programs.options import read_line
 from constitution.programs.table import is_known, program_name, subcommands
 from constitution.rows import apply_rows
@@ -22,7 +23,7 @@ from constitution.special.shells import run_input
 from constitution.special.table import SPECIAL
 from constitution.strangers import stranger
 from constitution.verdict import Evidence
-from constitution.wrapper import SHELLS, Wrapper, unwrap
+from constitution.wrapper import SHELLS, Wrapper, is_bare_shell, unwrap
 from constitution.wrappers import SUBCOMMANDS, WRAPPERS
 from constitution.zones import FETCHED, UNKNOWN, resolve
 
@@ -178,19 +179,27 @@ class Examination:
     def _started_by(self, wrapper: Wrapper, inner: list[str], scripts: list[str], stdin: Flow, walk: Walk) -> Flow:
         flow = NOTHING
         for script in scripts:
+            self._perhaps_typed(wrapper, script, stdin, walk)
             flow = walk.nested(script, stdin)
         if not inner or inner[0].startswith("-"):
             return flow
+        self._perhaps_typed(wrapper, " ".join(inner), stdin, walk)
         if wrapper.joins:
             return walk.nested(" ".join(inner), stdin)
         if " " in inner[0]:
             return walk.nested(inner[0], stdin)
         return walk.invoke(inner, stdin) if wrapper.by_shell else self.examine(inner, stdin, walk)
 
+    def _perhaps_typed(self, wrapper: Wrapper, command: str, stdin: Flow, walk: Walk) -> None:
+        if wrapper.typed and stdin.origin is Origin.NOTHING and is_bare_shell(command):
+            says = "start a shell in which anything can be typed"
+            self.found(Effect.ESCAPE_SHELL, walk, program="the command", says=says)
+
     def _look_up(self, name: str, argv: list[str], walk: Walk) -> None:
         apply_rows(self, name, argv, walk)
         builds(self, name, argv, walk)
         installs(self, name, argv, walk)
+        handed(self, name, argv, walk)
         if not is_known(name) and name not in SPECIALS:
             stranger(self, name, argv, walk)
 

@@ -2,9 +2,12 @@
 
 __all__ = [
     "AUTOSTART_HOME",
+    "HOME_SAMPLES",
     "KEEPS_SECRETS",
     "PRIVATE_NAME",
+    "PRIVATE_SAMPLES",
     "RUNS_LATER",
+    "SAMPLES",
     "SECRET_HOME",
     "SECRET_SYSTEM",
     "STARTUP_HOME",
@@ -98,3 +101,27 @@ KEEPS_SECRETS = (
     r"\.(config|docker|cargo|gem|local|local/share|mozilla|cache|m2|gradle)$|Library$|Library/Application Support$"
 )
 """Folders that hold secrets besides other things."""
+
+HOME_SAMPLES = (
+    ".ssh/id_rsa",
+    ".ssh/config",
+    ".gnupg/secring.gpg",
+    ".aws/credentials",
+    ".azure/accessTokens.json",
+    ".kube/config",
+    ".docker/config.json",
+    ".config/gcloud/credentials.db",
+    ".config/gh/hosts.yml",
+    ".mozilla/firefox/x/logins.json",
+    ".netrc",
+    ".npmrc",
+    ".pypirc",
+    ".pgpass",
+    ".git-credentials",
+    ".vault-token",
+    ".bash_history",
+    ".zsh_history",
+)
+SAMPLES = ("/etc/shadow", "/etc/passwd", "/etc/sudoers", "/root/.ssh/id_rsa", *(f"/home/x/{s}" for s in HOME_SAMPLES))
+PRIVATE_SAMPLES = (".env", ".env.local")
+"""Secrets as they are usually called: a pattern that fits one of them may stand for it."""

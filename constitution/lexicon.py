@@ -54,12 +54,13 @@ SOCKETS = re.compile(
 )
 SHELLS = re.compile(r"/bin/(ba|z|da|k)?sh|\b(exec|spawn|system|proc_open|shell_exec|popen|execute)\b|STDIN|cmd\.exe")
 HOME = re.compile(
-    r"process\.env\.HOME|process\.env\[['\"]HOME['\"]\]|(?:os|require\(['\"]os['\"]\))\.homedir\(\)|Dir\.home"
+    r"\bhomedir\(\)|process\.env\.HOME|process\.env\[['\"]HOME['\"]\]|(?:os|require\(['\"]os['\"]\))\.homedir\(\)|Dir\.home"
     r"|ENV\[['\"]HOME['\"]\]|\$ENV\{['\"]?HOME['\"]?\}|getenv\(['\"]HOME['\"]\)|os\.getenv\(['\"]HOME['\"]\)"
 )
 FORKS = re.compile(
     r"\b(pcntl_)?fork\b[\s()]*(while|until|for)\b|\b(while|loop|until|for)\b[^;]{0,40}\b(pcntl_)?fork\b"
     r"|\bfork\(\s*__filename|\b(spawn|fork|execFile)\(\s*process\.(argv\[[01]\]|execPath)"
+    r"|\bwhile\s*\(\s*(?:true|1)\s*\)(?:(?!await|break|return).){0,60}\b(?:spawn|fork|exec|execFile)\("
     r"|\b(while|loop|for)\b[^;]{0,30}(os\.execute|system|spawn|exec)\b[^;\n]{0,60}&\s*['\"]"
 )
 GROWS = re.compile(

@@ -4,8 +4,9 @@ Links are followed by the caller; what arrives in `PathUse.resolved` and `Action
 """
 
 import posixpath
+from fnmatch import fnmatchcase
 
-__all__ = ["absolute", "alike", "is_path_safe", "is_within"]
+__all__ = ["absolute", "alike", "fits", "is_path_safe", "is_within"]
 
 
 def absolute(path: str, *, cwd: str, home: str) -> str:
@@ -19,6 +20,20 @@ def absolute(path: str, *, cwd: str, home: str) -> str:
 def is_within(path: str, root: str) -> bool:
     """Return whether `path` is `root` or lies below it, by components: `/ws-evil` is not within `/ws`."""
     return path == root or path.startswith(root if root.endswith("/") else root + "/")
+
+
+def fits(path: str, pattern: str) -> bool:
+    """Return whether a shell's pattern can stand for `path`, or for a folder that it lies in.
+
+    As in a shell, what begins with a dot is only found by a pattern that does.
+    """
+    parts, patterns = path.split("/"), pattern.split("/")
+    if len(patterns) > len(parts):
+        return False
+    return all(
+        part == wanted or (fnmatchcase(part, wanted) and not (part[:1] == "." and wanted[:1] in "*?["))
+        for part, wanted in zip(parts, patterns, strict=False)
+    )
 
 
 def is_path_safe(path: str, workspace: str) -> bool:

@@ -7,6 +7,7 @@ __all__ = ["PHRASES"]
 PHRASES = {
     Effect.READ: "read {path}",
     Effect.LIST: "list {path}",
+    Effect.HANDLE: "get {path} to work with",
     Effect.WRITE: "write {path}",
     Effect.DELETE: "delete {path}",
     Effect.DELETE_TREE: "delete {path} recursively",

@@ -6,7 +6,7 @@ import warnings
 from functools import lru_cache
 
 from constitution.interpreters import METADATA, Reading
-from constitution.python_text import exhausts, named, text_of, walked
+from constitution.python_text import exhausts, multiplies, named, text_of, walked
 from constitution.zones import FOUND
 
 __all__ = ["read_python"]
@@ -38,6 +38,7 @@ BY_ADDRESS = _set("urllib requests httpx aiohttp http urllib3")
 FILE_METHODS = _set("read_text read_bytes write_text write_bytes open unlink rmdir chmod")
 DECODES = _set("b64decode fromhex decodebytes urlopen decompress unhexlify b32decode a85decode")
 FETCHED = DECODES | _set("get read loads decode text content")
+PASSWORDS = _set("get_password get_credential getspnam getspall")
 SEARCHES = _set("glob iglob rglob")
 ENVIRONMENT_METHODS = _set("get setdefault pop update copy")
 SECRET_NAME = re.compile(r"(?i)key|token|secret|passw|credential")
@@ -92,7 +93,7 @@ def read_python(code: str) -> Reading:
 
 def _deeds(node: ast.AST) -> list[str]:
     """Return what a node alone does to the machine."""
-    if isinstance(node, ast.While | ast.ListComp | ast.GeneratorExp) and _forks(node):
+    if isinstance(node, ast.While | ast.ListComp | ast.GeneratorExp) and (_forks(node) or multiplies(node)):
         return ["forks"]
     if isinstance(node, ast.Constant) and METADATA.search(str(node.value)):
         return ["keys"]
@@ -201,6 +202,8 @@ def _call(node: ast.Call, names: _Names, reading: Reading) -> None:
     name, texts = _name_of(node), _texts(node)
     if names.starts_programs(node):
         reading.scripts.extend(texts)
+        if _gets_code(node):
+            reading.deeds.append("fetched")
         if not _is_written_out(node, name):
             reading.risks.append(f"run Python code that starts programs ({name})")
     elif name in DELETES_TREE | DELETES and _is_file_call(node):
@@ -210,6 +213,8 @@ def _call(node: ast.Call, names: _Names, reading: Reading) -> None:
         reading.paths.extend(_file_use(node, name, texts or names.text_for(node)))
     elif name in ("exec", "eval") and _gets_code(node):
         reading.deeds.append("fetched")
+    elif name in PASSWORDS:
+        reading.deeds.append("passwords")
     elif _is_obscure(node, name, names):
         reading.risks.append(f"run Python code that uses {name!r}")
 
@@ -277,7 +282,7 @@ def _file_use(node: ast.Call, name: str, texts: list[str]) -> list[tuple[str, st
 def _texts_of_owner(node: ast.Call) -> list[str]:
     """Return the texts of `Path("x")` in `Path("x").unlink()`."""
     owner = node.func.value if isinstance(node.func, ast.Attribute) else None
-    if owner is not None and not isinstance(owner, ast.Call) and (text := text_of(owner)) is not None:
+    if owner is not None and (text := text_of(owner)) is not None:
         return [text]
     return _texts(owner) if isinstance(owner, ast.Call) else []
 

@@ -5,7 +5,7 @@ import copy
 
 from constitution.zones import FOUND, UNKNOWN
 
-__all__ = ["exhausts", "named", "text_of", "walked"]
+__all__ = ["exhausts", "multiplies", "named", "text_of", "walked"]
 
 HUGE = 10**9
 """Elements, or bytes: nobody makes as many by the way."""
@@ -122,6 +122,16 @@ def exhausts(node: ast.AST) -> bool:
         _calls(part, " ".join(GROWS)) or (isinstance(part, ast.AugAssign) and not _is_number(part.value))
         for part in inner
     )
+
+
+def multiplies(node: ast.AST) -> bool:
+    """Tell whether a loop without end starts processes or threads and never waits for any."""
+    if not (isinstance(node, ast.While) and isinstance(node.test, ast.Constant) and node.test.value):
+        return False
+    inner = [part for statement in node.body for part in ast.walk(statement)]
+    starts = any(_calls(part, "Popen Process Thread create_subprocess_exec create_subprocess_shell") for part in inner)
+    waits = "wait communicate join sleep poll input get recv accept readline acquire"
+    return starts and not any(isinstance(part, ast.Break | ast.Return) or _calls(part, waits) for part in inner)
 
 
 def _calls(node: ast.AST, names: str) -> bool:

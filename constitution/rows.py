@@ -9,6 +9,7 @@ from constitution.programs.options import read_line
 from constitution.programs.program import Does, paths_of
 from constitution.programs.table import rows_for
 from constitution.shell.flow import Origin
+from constitution.wrapper import is_bare_shell
 from constitution.zones import UNKNOWN
 
 if TYPE_CHECKING:
@@ -21,15 +22,13 @@ ADDRESSED = frozenset({Effect.NETWORK, Effect.UPLOAD})
 """What these name are addresses, not paths."""
 
 LOCAL = re.compile(
-    r"^:\d*(/|$)|^(\w+://)?([^/@]*@)?(localhost|127\.\d+\.\d+\.\d+|\[?::1\]?|0\.0\.0\.0|[\w.-]+\.(localhost"
+    r"^:\d*(/|$)|^file:|^(\w+://)?([^/@]*@)?(localhost|127\.\d+\.\d+\.\d+|\[?::1\]?|0\.0\.0\.0|[\w.-]+\.(localhost"
     r"|local|test))(:\d+)?(/|$|\?)"
 )
 
 
 def apply_rows(examination: "Examination", name: str, argv: list[str], walk: "Walk") -> None:
     """Report the effects of every row that speaks about a command, and read the scripts in its options."""
-    if examination.discoveries.secrets and _decodes(name, argv):
-        examination.found(Effect.TAKE_KEYS, walk, program=name, says="show a secret in clear")
     if argv[-1] == "help" and len(argv) > 2 and name in ASK_FOR_HELP:
         return
     if "--help" in argv[1:3] and len(argv) <= 3 and argv[-1] == "--help":
@@ -42,17 +41,16 @@ def apply_rows(examination: "Examination", name: str, argv: list[str], walk: "Wa
             if does.applies(line):
                 _does(examination, does, name, paths_of(does.to, line), walk)
         for script in line.value_of(*row.runs) if row.runs else ():
-            walk.nested(script.removeprefix("exec="))
+            _runs(examination, name, script.removeprefix("exec="), walk)
 
 
 ASK_FOR_HELP = ("aws", "gcloud", "heroku", "doctl", "gh", "kubectl", "terraform")
 
 
-def _decodes(name: str, argv: list[str]) -> bool:
-    """Tell whether a command takes an encoding off: `base64 -d`, `jq 'map_values(@base64d)'`."""
-    if name == "base64":
-        return not {"-d", "--decode", "-D", "-di"}.isdisjoint(argv)
-    return any("@base64d" in word or "base64decode" in word for word in argv[1:])
+def _runs(examination: "Examination", name: str, script: str, walk: "Walk") -> None:
+    if is_bare_shell(script):
+        examination.found(Effect.ESCAPE_SHELL, walk, program=name, says="start a shell in which anything can be typed")
+    walk.nested(script)
 
 
 def _does(examination: "Examination", does: Does, name: str, paths: tuple[str, ...], walk: "Walk") -> None:

@@ -65,6 +65,6 @@ def _named(kind: type[K], word: str) -> K:
     known = {member.name.lower(): member for member in kind}
     if word not in known:
         close = get_close_matches(word, known, n=1)
-        nearest = f"; the nearest is {close[0]!r}" if close else f"; there are {', '.join(known)}"
+        nearest = f"; did you mean {close[0]!r}?" if close else f"; there are: {', '.join(known)}"
         raise ValueError(f"there is no {kind.__name__.lower()} {word!r}{nearest}")
     return known[word]

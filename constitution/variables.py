@@ -48,18 +48,29 @@ FORGETS, TRUSTS_ANYBODY = "keep no record of what is done", "no longer check who
 
 VARIABLES = (
     Variable(
-        "LD_PRELOAD LD_AUDIT DYLD_INSERT_LIBRARIES BASH_ENV ENV PYTHONSTARTUP PERL5OPT RUBYOPT PERL5DB"
-        " JAVA_TOOL_OPTIONS"
-        " _JAVA_OPTIONS",
+        "LD_PRELOAD LD_AUDIT DYLD_INSERT_LIBRARIES BASH_ENV ENV PYTHONSTARTUP PERL5DB",
         Holds.LOADED,
         match=("LD_PRELOAD=./x.so ls", "export BASH_ENV=/tmp/x", "DYLD_INSERT_LIBRARIES=x ls"),
         not_match=("LD_DEBUG=libs ls",),
     ),
     Variable(
-        "NODE_OPTIONS",
+        "NODE_OPTIONS PERL5OPT RUBYOPT JAVA_TOOL_OPTIONS _JAVA_OPTIONS JDK_JAVA_OPTIONS",
         Holds.OPTIONS,
-        match=("NODE_OPTIONS='--require /tmp/x.js' node a.js", "NODE_OPTIONS=--import=/tmp/x.mjs node a.js"),
-        not_match=("NODE_OPTIONS=--max-old-space-size=4096 node a.js", "NODE_OPTIONS='--require ./x.js' node a.js"),
+        match=(
+            "NODE_OPTIONS='--require /tmp/x.js' node a.js",
+            "NODE_OPTIONS=--import=/tmp/x.mjs node a.js",
+            "JAVA_TOOL_OPTIONS=-javaagent:/tmp/x.jar mvn test",
+            "_JAVA_OPTIONS=-Xbootclasspath/a:/tmp/x.jar java A",
+            "PERL5OPT=-M/tmp/x perl a.pl",
+            "RUBYOPT=-r/tmp/x.rb ruby a.rb",
+        ),
+        not_match=(
+            "NODE_OPTIONS=--max-old-space-size=4096 node a.js",
+            "NODE_OPTIONS='--require ./x.js' node a.js",
+            "_JAVA_OPTIONS=-Xmx2g mvn test",
+            "RUBYOPT='-W0 -rbundler/setup' rake",
+            "PERL5OPT=-Mstrict perl a.pl",
+        ),
     ),
     Variable(
         "PATH LD_LIBRARY_PATH DYLD_LIBRARY_PATH PYTHONPATH PERL5LIB RUBYLIB NODE_PATH CLASSPATH GCONV_PATH"

@@ -14,7 +14,7 @@ from attrs import field, frozen
 from constitution.effects import Effect
 from constitution.programs.options import read_line
 
-__all__ = ["SHELLS", "Wrapper", "is_bare_shell", "unwrap"]
+__all__ = ["SHELLS", "Wrapper", "commands_of_ssh", "is_bare_shell", "unwrap"]
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -46,6 +46,7 @@ class Wrapper:
     dashes: bool = False  # the command begins behind `--`, where there is one
     loose: bool = False  # it has many options: the command begins at the first word that names a program
     scripts: bool = False  # every operand is shell text
+    typed: bool = False  # a shell alone in it is one in which anything can be typed
     inside: bool = False  # the command runs in a throw-away container: paths are not those of this machine
     effect: Effect | None = None
     says: str = ""
@@ -54,10 +55,26 @@ class Wrapper:
 
 
 SHELLS = frozenset(
-    ["sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "fish", "rbash", "csh", "tcsh", "oksh", "yash", "pwsh"]
+    [
+        "sh",
+        "bash",
+        "dash",
+        "zsh",
+        "ksh",
+        "mksh",
+        "ash",
+        "fish",
+        "rbash",
+        "csh",
+        "tcsh",
+        "oksh",
+        "yash",
+        "pwsh",
+        "powershell",
+    ]
 )
 
-BARE_SHELL = re.compile(rf"^\s*(?:exec\s+)?(?:/\S*/)?({'|'.join(sorted(SHELLS))})(?:\s+-[ipl]+)?\s*$")
+BARE_SHELL = re.compile(rf"^\s*(?:exec\s+)?(?:/\S*/)?({'|'.join(sorted(SHELLS))})(?:\s+-[ipl]+)?\s*(?:#.*)?$")
 
 
 def is_bare_shell(text: str) -> bool:
@@ -69,6 +86,11 @@ STARTING = ("ProxyCommand=", "LocalCommand=", "KnownHostsCommand=", "LocalComman
 """Options of ssh that run a command here."""
 
 
+def commands_of_ssh(options: tuple[str, ...]) -> list[str]:
+    """Return the commands that options of ssh run here."""
+    return [value[len(start) :] for value in options for start in STARTING if value.startswith(start)]
+
+
 def unwrap(wrapper: Wrapper, words: list[str], is_program: Callable[[str], bool]) -> tuple[list[str], list[str]]:
     """Return the command inside (empty when there is none) and the scripts in option values."""
     line = read_line(words, wrapper.takes, to_operand=True)
@@ -76,7 +98,7 @@ def unwrap(wrapper: Wrapper, words: list[str], is_program: Callable[[str], bool]
         return [], []
     whole = read_line(words, wrapper.takes) if wrapper.instead or wrapper.loose else line
     scripts = list(whole.value_of(*wrapper.script))
-    scripts += [value[len(start) :] for value in line.value_of("-o") for start in STARTING if value.startswith(start)]
+    scripts += commands_of_ssh(line.value_of("-o"))
     inner = list(line.operands)
     if wrapper.dashes and "--" in words:
         inner = words[words.index("--") + 1 :]

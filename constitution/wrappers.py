@@ -17,10 +17,11 @@ PRIVILEGE = (
         "sudo|gsudo|sudoedit|please",
         SUDO,
         assignments=True,
+        looks="-V --version",
         effect=Effect.PRIVILEGE,
         says=AS_ADMINISTRATOR,
-        match=("sudo ls", "sudo -u me A=b ls"),
-        not_match=("echo sudo",),
+        match=("sudo ls", "sudo -u me A=b ls", "sudo -l"),
+        not_match=("echo sudo", "sudo --version", "sudo -V"),
     ),
     Wrapper("doas|dzdo|run0", "-u -C", effect=Effect.PRIVILEGE, says=AS_ADMINISTRATOR, match=("doas ls", "run0 ls")),
     Wrapper(
@@ -55,8 +56,15 @@ IN_THE_SHELL = (
         "-u --unset -C --chdir -S --split-string",
         script="-S --split-string",
         assignments=True,
-        match=("env A=b rm -rf ~", "env -u A rm -rf ~", "env -S 'rm -rf /home/me'", "env - A=b rm -rf ~"),
-        not_match=("env A=b ls",),
+        typed=True,
+        match=(
+            "env A=b rm -rf ~",
+            "env -u A rm -rf ~",
+            "env -S 'rm -rf /home/me'",
+            "env - A=b rm -rf ~",
+            "env /bin/sh",
+        ),
+        not_match=("env A=b ls", "echo ls | env bash", "env bash -c ls"),
     ),
     Wrapper("builtin|noglob|nocorrect|coproc", match=("builtin rm -rf ~",), not_match=("builtin cd x",)),
     Wrapper(
@@ -66,34 +74,80 @@ IN_THE_SHELL = (
     Wrapper("time", "-f --format -o --output", by_shell=True, match=("\\time -f x rm -rf ~",), not_match=("time ls",)),
     Wrapper("gtime", "-f --format -o --output", match=("gtime -o x rm -rf ~",)),
     Wrapper("eval", joins=True, match=("eval rm -rf '~'",), not_match=("eval ls",)),
-    Wrapper("busybox|toybox|eval-toybox", match=("busybox rm -rf ~",), not_match=("busybox ls",)),
+    Wrapper(
+        "busybox|toybox|eval-toybox",
+        typed=True,
+        match=("busybox rm -rf ~", "busybox sh"),
+        not_match=("busybox ls", "busybox sh -c ls"),
+    ),
 )
 
 LIMITS = (
-    Wrapper("timeout|gtimeout", "-k --kill-after -s --signal", skip=1, match=("timeout -k 1 -s 9 5 rm -rf ~",)),
-    Wrapper("nice|gnice", "-n --adjustment", match=("nice -n 5 rm -rf ~",), not_match=("nice make",)),
+    Wrapper(
+        "timeout|gtimeout",
+        "-k --kill-after -s --signal",
+        skip=1,
+        typed=True,
+        match=("timeout -k 1 -s 9 5 rm -rf ~", "timeout 7d /bin/sh"),
+        not_match=("timeout 5 sh x.sh", "timeout 5 bash <<< ls"),
+    ),
+    Wrapper(
+        "nice|gnice",
+        "-n --adjustment",
+        typed=True,
+        match=("nice -n 5 rm -rf ~", "nice /bin/sh"),
+        not_match=("nice make", "nice sh x.sh"),
+    ),
+    Wrapper(
+        "setarch",
+        loose=True,
+        typed=True,
+        match=("setarch x86_64 rm -rf ~", "setarch -R sh"),
+        not_match=("setarch -R make",),
+    ),
+    Wrapper(
+        "logsave", skip=1, typed=True, match=("logsave x rm -rf ~", "logsave x sh -i"), not_match=("logsave x make",)
+    ),
     Wrapper(
         "nohup|setsid|unbuffer|rlwrap|fakeroot|catchsegv|dbus-run-session|caffeinate|chronic|torsocks|torify"
-        "|eatmydata|aoss|linux32|linux64|setarch|winpty|ccache|sccache|distcc|tini|dumb-init|catatonit|tsocks"
+        "|eatmydata|aoss|linux32|linux64|winpty|ccache|sccache|distcc|tini|dumb-init|catatonit|tsocks"
         "|ssh-agent|fakechroot|authbind|dbus-launch|retry|ts-node-dev|wine|faketime|detach|daemon",
-        match=("nohup rm -rf ~", "setsid rm -rf ~", "tini -- rm -rf ~", "ssh-agent rm -rf ~"),
-        not_match=("nohup make", "ccache gcc -c x.c", "ssh-agent -s"),
+        typed=True,
+        match=("nohup rm -rf ~", "setsid rm -rf ~", "tini -- rm -rf ~", "ssh-agent rm -rf ~", "nohup /bin/sh"),
+        not_match=("nohup make", "ccache gcc -c x.c", "ssh-agent -s", "nohup sh x.sh"),
     ),
-    Wrapper("stdbuf", "-i --input -o --output -e --error", match=("stdbuf -o L rm -rf ~",)),
-    Wrapper("ionice", "-c --class -n --classdata -p --pid", match=("ionice -c 3 rm -rf ~",)),
+    Wrapper(
+        "stdbuf",
+        "-i --input -o --output -e --error",
+        typed=True,
+        match=("stdbuf -o L rm -rf ~", "stdbuf -i0 /bin/sh"),
+        not_match=("stdbuf -o L ls",),
+    ),
+    Wrapper(
+        "ionice",
+        "-c --class -n --classdata -p --pid",
+        typed=True,
+        match=("ionice -c 3 rm -rf ~", "ionice /bin/sh"),
+        not_match=("ionice -c 3 make",),
+    ),
     Wrapper(
         "chrt|taskset|numactl|cgexec|trickle|softlimit",
-        "-c -p -g -C -m -N -i",
-        skip=1,
-        match=("taskset 1 rm -rf ~", "chrt -p 1 5 rm -rf ~"),
-        not_match=("taskset 1 make",),
+        loose=True,
+        typed=True,
+        match=("taskset 1 rm -rf ~", "taskset -c 0 rm -rf ~", "numactl -N 0 rm -rf ~", "taskset 1 sh"),
+        not_match=("taskset 1 make", "numactl -N 0 -m 0 ./a.out", "taskset -c 0 pytest"),
     ),
     Wrapper(
         "systemd-run|prlimit|cpulimit|choom|daemonize|start-stop-daemon|systemd-inhibit",
-        "-p --property --unit -u -l -n -t",
         loose=True,
-        match=("systemd-run --user -p A=b rm -rf ~", "start-stop-daemon --start --exec /bin/rm -- -rf ~"),
-        not_match=("systemd-run --user make",),
+        typed=True,
+        match=(
+            "systemd-run --user -p A=b rm -rf ~",
+            "start-stop-daemon --start --exec /bin/rm -- -rf ~",
+            "systemd-run -t /bin/sh",
+            "start-stop-daemon -n x -S -x /bin/sh",
+        ),
+        not_match=("systemd-run --user make", "systemd-run --user sh x.sh"),
     ),
     Wrapper(
         "flock",
@@ -101,8 +155,9 @@ LIMITS = (
         skip=1,
         script="-c --command",
         instead=True,
-        match=("flock x rm -rf ~", "flock -w 1 x -c 'rm -rf ~'"),
-        not_match=("flock x make",),
+        typed=True,
+        match=("flock x rm -rf ~", "flock -w 1 x -c 'rm -rf ~'", "flock -u x /bin/sh"),
+        not_match=("flock x make", "flock x sh x.sh"),
     ),
     Wrapper(
         "firejail|bwrap|proot|proxychains|proxychains4|xvfb-run|apptainer|singularity|sshpass|fakeroot-ng|ns|sandbox"
@@ -126,8 +181,9 @@ WATCHERS = (
     Wrapper(
         "strace|ltrace|dtruss|truss",
         "-o -e -p -s -E -u -P -a -I -O -S -X -b",
-        match=("strace -f -o x rm -rf ~",),
-        not_match=("strace -c ls", "strace -p 12"),
+        typed=True,
+        match=("strace -f -o x rm -rf ~", "strace -o x /bin/sh"),
+        not_match=("strace -c ls", "strace -p 12", "strace sh x.sh"),
     ),
     Wrapper(
         "valgrind|heaptrack|gdb|lldb|bpftrace|scalene|operf|kernprof",
@@ -162,7 +218,14 @@ WATCHERS = (
 
 TERMINALS = (
     Wrapper(
-        "script", "-c --command -t -o -m -T -I -O -B -E", script="-c --command", match=("script -qc 'rm -rf ~' x",)
+        "script",
+        "-c --command -t -o -m -T -I -O -B -E",
+        skip=1,
+        script="-c --command",
+        instead=True,
+        typed=True,
+        match=("script -qc 'rm -rf ~' x", "script -q x -c /bin/sh", "script -q x rm -rf ~"),
+        not_match=("script -qc ls x",),
     ),
     Wrapper(
         "xterm|urxvt|rxvt|konsole|alacritty|st|foot|kitty|gnome-terminal|xfce4-terminal|mate-terminal|terminator|tilix"

@@ -8,14 +8,17 @@ from attrs import frozen
 from constitution.effects import Zone
 from constitution.known_places import (
     AUTOSTART_HOME,
+    HOME_SAMPLES,
     KEEPS_SECRETS,
     PRIVATE_NAME,
+    PRIVATE_SAMPLES,
     RUNS_LATER,
+    SAMPLES,
     SECRET_HOME,
     SECRET_SYSTEM,
     STARTUP_HOME,
 )
-from constitution.paths import absolute, alike, is_within
+from constitution.paths import absolute, alike, fits, is_within
 
 __all__ = ["FETCHED", "FOUND", "UNKNOWN", "Places", "is_private", "resolve", "runs_later", "zone_of"]
 
@@ -47,6 +50,7 @@ SHARED = (
     "/code",
 )
 
+GLOB = re.compile(r"[*?\[]")
 HOOKS = re.compile(r"(^|/)\.git/hooks/.")
 VERSION_CONTROL = r"(^|/)\.(git|hg|svn|jj)(/|$)"
 
@@ -83,6 +87,8 @@ def _zone(path: str, places: Places) -> Zone:
         return Zone.DENIED
     if path.startswith(("/dev/", "/proc/", "/sys/")) and (zone := _device_zone(path)):
         return zone
+    if GLOB.search(path) and FOUND not in path and (zone := _zone_of_pattern(path, places)):
+        return zone
     if is_within(places.home, places.workspace) and is_within(path, places.home):
         return _home_in_workspace(path, places)
     if any(is_within(path, root) and path != root for root in places.roots):
@@ -104,6 +110,14 @@ def _zone_of_prefix(path: str, places: Places) -> Zone:
     prefix = path[: path.index(UNKNOWN)].rpartition("/")[0]
     zone = _zone(prefix, places) if prefix else Zone.UNKNOWN
     return Zone.PARTLY_KNOWN if zone in HARMLESS_PREFIXES else zone
+
+
+def _zone_of_pattern(path: str, places: Places) -> Zone | None:
+    """Judge `~/.ss*/id_*` by what it may stand for: a secret, if there is one that fits as far as the pattern goes."""
+    samples = [*SAMPLES, *(f"{places.home}/{inner}" for inner in HOME_SAMPLES)]
+    if any(fits(sample, path) for sample in samples):
+        return Zone.SECRET
+    return Zone.PRIVATE if any(fits(f"{places.workspace}/{name}", path) for name in PRIVATE_SAMPLES) else None
 
 
 def _whole(path: str) -> str:

@@ -3,7 +3,6 @@
 import sys
 from argparse import Namespace
 from collections.abc import Iterable
-from difflib import get_close_matches
 from pathlib import Path
 
 from agent.calls import ToolCall
@@ -14,6 +13,7 @@ from agent.cli.setup import existing_folder
 from agent.effects.description import describe
 from agent.log.encoding import dump, plain
 from agent.presets import read_user_rules
+from agent.spelling import meant
 from agent.tools import Workspace, workspace_tools
 from agent.tools.toolbox import Toolbox
 from constitution import POLICIES, Evidence, Level, Policy, Verdict, judge, read_rule
@@ -42,8 +42,7 @@ def execute(arguments: Namespace) -> int:
 def _policy(arguments: Namespace) -> Policy:
     """Return the policy to judge by: its name and rows, the user's own rules, and no others."""
     if arguments.policy not in POLICIES:
-        nearest = "".join(f"; the nearest is {close!r}" for close in get_close_matches(arguments.policy, POLICIES, n=1))
-        raise Mistake(f"there is no policy {arguments.policy!r}{nearest}; policies: {', '.join(POLICIES)}")
+        raise Mistake(f"there is no policy {arguments.policy!r}; {meant(arguments.policy, POLICIES)}")
     try:
         rules = [read_rule(row) for row in arguments.rule]
     except ValueError as error:

@@ -16,7 +16,7 @@ from attrs import evolve
 
 from agent.errors import AgentError
 from agent.models.yaml_nodes import Node, NodeError, read_yaml
-from agent.presets.options import nearest
+from agent.spelling import meant
 from constitution import POLICIES, Level, Policy
 
 __all__ = ["PolicyError", "load_policy"]
@@ -36,9 +36,7 @@ def load_policy(name: str) -> Policy:
         return POLICIES[name]
     path = Path(name).expanduser()
     if not path.is_file():
-        raise PolicyError(
-            f"there is no policy {name!r}{nearest(name, POLICIES)}; policies: {', '.join(POLICIES)}, or a YAML file"
-        )
+        raise PolicyError(f"there is no policy {name!r}; {meant(name, (*POLICIES, 'a YAML file'))}")
     try:
         return _read(read_yaml(path), path)
     except NodeError as error:

@@ -1,13 +1,13 @@
 """The b-threads of a log, some of them exchanged: another policy, more protocols, or without some."""
 
 from collections.abc import Collection, Iterable, Sequence
-from difflib import get_close_matches
 
 from attrs import evolve
 
 from agent.log import RecordedRun
 from agent.presets import Judge, Preset
 from agent.rebuilding import RebuildError, recorded_bthread, recorded_entries, recorded_preset
+from agent.spelling import meant
 from agent.threads import CORE
 from bp import BThread
 from constitution import Policy
@@ -53,6 +53,4 @@ def _rules(preset: Preset, policy: Policy | None) -> Iterable[BThread]:
 def _check_known(run: RecordedRun, without: Iterable[str], names: Collection[str]) -> None:
     for name in without:
         if name not in names:
-            close = get_close_matches(name, names, n=1)
-            nearest = f"; the nearest is {close[0]!r}" if close else ""
-            raise RebuildError(f"{run.path} has no b-thread {name!r}{nearest}; it has: {', '.join(sorted(names))}")
+            raise RebuildError(f"{run.path} has no b-thread {name!r}; {meant(name, sorted(names))}")

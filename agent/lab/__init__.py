@@ -4,8 +4,10 @@ A protocol is a b-thread over drafts, calls and scores; to compose protocols is 
 
 - what can happen in the laboratory besides what happens in any run stands in `agent.questions`
 - `reasons`: why protocols refuse. `asking`: how they ask, and what they hold meanwhile. `containing`: how they stop
-- `lines`: files that grow by whole lines. `actions`: kinds of actions, by what they would do
+- `locking`: one at a time. `lines`: files that grow by whole lines. `concurrency`: many at once, and not too many.
+- `actions`: kinds of actions, by what they would do
 - `monitors/`: who says how suspicious something looks. `effects/`: asking them, auditors, and chance
+- `spending`: an experiment's money
 - `policies/`: rules over several calls, in one line
 - `protocols/`: the protocols that ship. `invariants/`: what each is there for. `verification`: each checked, and pairs
 - `deployment/`: what spans episodes: audits over many of them, and what a catch leads to

@@ -1,22 +1,26 @@
 """Files of lines that grow: each line is there whole or not at all, whatever interrupts whoever writes it.
 
 A line is appended with one write, under a lock that lasts for as long. What a killed process left of a line has no end,
-is no line for whoever reads, and is cut off by the next who writes.
+is no line for whoever reads, and is cut off by the next who writes. Each line says one value, as JSON.
 """
 
 import errno
-import fcntl
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TypeVar
 
-__all__ = ["append_line", "whole_lines"]
+from agent.conversion import parsed
+from agent.lab.locking import locked
+
+__all__ = ["append_line", "values_in", "whole_lines"]
+
+T = TypeVar("T")
 
 
 def append_line(path: Path, line: str) -> None:
     """Append a line to a file, which need not be there and only its owner can read. Raises OSError; nothing is left."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+    with locked(path, flags=os.O_APPEND) as descriptor:
         end = _end_of_last_line(descriptor)
         if end < os.fstat(descriptor).st_size:
             os.ftruncate(descriptor, end)
@@ -24,8 +28,6 @@ def append_line(path: Path, line: str) -> None:
         if os.write(descriptor, text) < len(text):
             os.ftruncate(descriptor, end)
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
-    finally:
-        os.close(descriptor)
 
 
 def whole_lines(path: Path) -> list[str]:
@@ -35,6 +37,20 @@ def whole_lines(path: Path) -> list[str]:
     except FileNotFoundError:
         return []
     return text[: text.rfind(b"\n") + 1].decode("utf-8", "replace").split("\n")[:-1]
+
+
+def values_in(path: Path, kind: type[T], name: str) -> Iterator[T]:
+    """Yield the values of an attrs class that the lines of a file say; `name`: what such a value is called.
+
+    An empty line says none. Raises ValueError that names file and line, and OSError.
+    """
+    for number, line in enumerate(whole_lines(path), start=1):
+        if not line:
+            continue
+        try:
+            yield parsed(line, kind, name.partition(" ")[0])
+        except ValueError as error:
+            raise ValueError(f"{path}:{number}: not a {name}: {error}") from error
 
 
 def _end_of_last_line(descriptor: int, step: int = 65_536) -> int:

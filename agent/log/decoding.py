@@ -12,6 +12,7 @@ from cattrs.gen import make_dict_structure_fn
 
 from agent import events, questions
 from agent.calls import ToolCall
+from agent.conversion import problems_of, strict_converter
 from agent.events import ProposedAction
 from agent.log.encoding import ROLES
 from agent.log.reading import LogError
@@ -71,16 +72,14 @@ def _structured(record: Mapping[str, Any], data: Any, kind: Any) -> Any:
     try:
         return _converter().structure(data, kind)
     except Exception as error:
-        problems = "; ".join(cattrs.transform_error(error, path=record["name"]))
+        problems = "; ".join(problems_of(error, record["name"]))
         raise LogError(f"step {record['step']}: {problems}") from error
 
 
 @cache
 def _converter() -> cattrs.Converter:
     """Return the one converter, made when it is first used."""
-    converter = cattrs.Converter(forbid_extra_keys=True)
-    for plain in (str, bool, int, float):
-        converter.register_structure_hook(plain, _exactly(plain))
+    converter = strict_converter()
     converter.register_structure_hook(bytes, lambda text, _: b64decode(text, validate=True))
     converter.register_structure_hook(Facts, lambda data, _: Facts(data))
     converter.register_structure_hook_func(lambda kind: kind == Mapping[str, Any], lambda data, _: freeze(data))
@@ -92,17 +91,6 @@ def _converter() -> cattrs.Converter:
         ToolCall, lambda data, kind: data if isinstance(data, ToolCall) else whole_call(data, kind)
     )
     return converter
-
-
-def _exactly(kind: type) -> Callable[[Any, Any], Any]:
-    """Accept values of one type and coerce nothing; an integer will do for a float."""
-
-    def accept(value: Any, _: Any) -> Any:
-        if type(value) is kind or (kind is float and type(value) is int):
-            return value
-        raise ValueError(f"expected {kind.__name__}, found {value!r}")
-
-    return accept
 
 
 def _without_role(kind: type, converter: cattrs.Converter) -> Callable[[Any, Any], Any]:

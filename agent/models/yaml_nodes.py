@@ -3,13 +3,14 @@
 `ruamel.yaml` is imported when a file is read.
 """
 
-import difflib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from attrs import frozen
+
+from agent.spelling import meant
 
 __all__ = ["Node", "NodeError", "read_yaml"]
 
@@ -59,9 +60,7 @@ class Node:
             raise self.wrong(f"expected a mapping with {_listed(keys)}, found {_kind(self.value)}")
         for key in self.value:
             if key not in keys:
-                near = difflib.get_close_matches(str(key), keys, n=1, cutoff=0.5)
-                cure = f"did you mean {near[0]!r}?" if near else f"valid keys are {_listed(keys)}"
-                raise self._key_node(key).wrong(f"unknown key {key!r}; {cure}")
+                raise self._key_node(key).wrong(f"unknown key {key!r}; {meant(str(key), keys)}")
         return self
 
     def get(self, key: str) -> "Node | None":

@@ -1,7 +1,6 @@
 """Options by name, as text or as values: each has to fit the type of its field, and the message says what would."""
 
-from collections.abc import Callable, Iterable, Mapping
-from difflib import get_close_matches
+from collections.abc import Callable, Mapping
 from types import NoneType
 from typing import Any, TypeVar, get_origin
 
@@ -9,8 +8,9 @@ from attrs import evolve, fields_dict
 
 from agent.errors import AgentError
 from agent.presets.types import alternatives
+from agent.spelling import meant
 
-__all__ = ["OptionError", "nearest", "option_type", "with_options", "with_value"]
+__all__ = ["OptionError", "option_type", "with_options", "with_value"]
 
 Bundle = TypeVar("Bundle")
 
@@ -43,14 +43,8 @@ def option_type(bundle: Any, name: str) -> Any:
     """Return the type of an option. Raises OptionError, naming the nearest, when there is none of this name."""
     known = {option: attribute for option, attribute in fields_dict(type(bundle)).items() if option != "name"}
     if name not in known:
-        raise OptionError(f"there is no option {name!r}{nearest(name, known)}; options: {', '.join(known)}")
+        raise OptionError(f"there is no option {name!r}; {meant(name, known)}")
     return known[name].type
-
-
-def nearest(name: str, names: Iterable[str]) -> str:
-    """Return what to say about the one of `names` that `name` resembles, if there is one."""
-    close = get_close_matches(name, list(names), n=1)
-    return f"; the nearest is {close[0]!r}" if close else ""
 
 
 def _parsed(text: str, hint: Any) -> Any:

@@ -1,8 +1,9 @@
 """The presets by name: one for each specified system, and `default`, the recommended one. Each says what it changes."""
 
 from agent.presets import prompts
-from agent.presets.options import OptionError, nearest
+from agent.presets.options import OptionError
 from agent.presets.preset import Preset
+from agent.spelling import meant
 
 __all__ = ["PRESETS", "PURPOSES", "preset_named"]
 
@@ -107,5 +108,5 @@ PURPOSES = {
 def preset_named(name: str) -> Preset:
     """Return a preset. Raises OptionError, naming the nearest, when there is none of this name."""
     if name not in PRESETS:
-        raise OptionError(f"there is no preset {name!r}{nearest(name, PRESETS)}; presets: {', '.join(PRESETS)}")
+        raise OptionError(f"there is no preset {name!r}; {meant(name, PRESETS)}")
     return PRESETS[name]

@@ -1,7 +1,8 @@
 """What programs do with their words, as tables that read like a statute.
 
 `options` (words become options and operands), `program` (what a row says), then the rows: `files`, `system`,
-`running` (processes, services, schedules), `guards` (what guards a machine, and what attacks one), `network`,
-`clouds`, `clusters`, `stores` (databases, backups, secrets), `versions` (version control), `packages`, `development`,
-`containers`, `harmless`; and `table`, which finds the rows of a program.
+`running` (processes, services, schedules), `guards` (what guards a machine, and what attacks one), `spies` (what
+listens and watches), `network`, `clouds`, `clusters`, `schedulers` (jobs), `stores` (databases, backups, secrets),
+`keepers` (who shows keys), `versions` (version control), `packages`, `development`, `containers`, `windows`,
+`harmless`; and `table`, which finds the rows of a program.
 """

@@ -40,7 +40,7 @@ CLOUDS = (
             Does(
                 Effect.CLOUD_LOSS,
                 words=r"^(rm|rb|(delete|terminate|remove|purge|deregister|destroy|release|revoke|detach"
-                r"|schedule-key|empty"
+                r"|schedule-key|empty|leave|close-account"
                 r"|cancel|disassociate|deactivate)-.*|destroy|nuke)$",
                 says=DELETES,
                 match=(
@@ -67,6 +67,14 @@ CLOUDS = (
             ),
             Does(
                 Effect.CLOUD_EXPOSURE,
+                words=r"^modify-(db-)?(cluster-)?(snapshot|image)-attribute$",
+                texts=r"(?i)^add$|^Add=|^\[?\{?\"?Add",
+                says=OPENS,
+                match=("aws ec2 modify-snapshot-attribute --snapshot-id s --operation-type add --user-ids 1",),
+                not_match=("aws ec2 modify-snapshot-attribute --operation-type remove --user-ids 1",),
+            ),
+            Does(
+                Effect.CLOUD_EXPOSURE,
                 texts=EXPOSES,
                 says=OPENS,
                 match=(
@@ -75,6 +83,13 @@ CLOUDS = (
                     "aws s3api put-bucket-acl --acl public-read",
                 ),
                 not_match=("aws iam list-users", "aws ec2 authorize-security-group-ingress --cidr 10.0.0.0/8"),
+            ),
+            Does(
+                Effect.CLOUD_EXPOSURE,
+                given="--publicly-accessible",
+                says=OPENS,
+                match=("aws rds modify-db-instance --db-instance-identifier x --publicly-accessible",),
+                not_match=("aws rds modify-db-instance --no-publicly-accessible",),
             ),
             Does(
                 Effect.CLOUD_CHANGE,
@@ -87,32 +102,15 @@ CLOUDS = (
             ),
             Does(
                 Effect.SHOW_SECRETS,
-                words=r"^(get-secret-value|get-session-token|get-login-password|get-parameters?(-by-path)?"
-                r"|create-access-key"
-                r"|export-credentials|assume-role.*|get-federation-token|get-authorization-token"
-                r"|batch-get-secret-value|decrypt)$",
+                words=r"^(get-session-token|get-login-password|get-parameters?(-by-path)?|assume-role.*"
+                r"|get-federation-token|get-authorization-token|decrypt)$",
                 says=SHOWS,
-                match=("aws ssm get-parameter --name x --with-decryption", "aws secretsmanager get-secret-value x"),
+                match=("aws ssm get-parameter --name x", "aws sts get-session-token", "aws kms decrypt"),
                 not_match=("aws sts get-caller-identity",),
             ),
         ],
         takes="--profile --region --output --query --policy-arn --cidr --acl --policy --ip-permissions",
         unless="--dryrun --dry-run",
-    ),
-    Program(
-        "aws",
-        [
-            Does(
-                Effect.TAKE_KEYS,
-                given="--secret-id --name",
-                values="^\0",
-                words=r"^(get-secret-value|get-parameter)$",
-                says="show any number of secrets",
-                match=("aws x | xargs -I{} aws secretsmanager get-secret-value --secret-id {}",),
-                not_match=("aws secretsmanager get-secret-value --secret-id x",),
-            )
-        ],
-        takes="--profile --region --output --query --secret-id --name",
     ),
     Program(
         "aws s3",
@@ -271,18 +269,10 @@ CLOUDS = (
             ),
             Does(
                 Effect.SHOW_SECRETS,
-                words=r"^(print-access-token|print-identity-token|get-access-token|token|auth:token|config:get"
-                r"|secrets?|secret:.*"
-                r"|get-credentials|list-keys|keys|show-connection-string)$",
-                also=r"^(auth|account|secrets?|keyvault|token|.*token|config:get|keys|get-credentials"
-                r"|list-keys|storage)$",
+                words=r"^(token|config:get|secrets?|secret:.*|get-credentials|list-keys|keys|show-connection-string)$",
+                also=r"^(auth|account|secrets?|token|config:get|keys|get-credentials|list-keys|storage)$",
                 says=SHOWS,
-                match=(
-                    "gcloud auth print-access-token",
-                    "fly secrets list",
-                    "heroku config:get X",
-                    "az keyvault secret show",
-                ),
+                match=("fly secrets list", "heroku config:get X", "gcloud container clusters get-credentials x"),
                 not_match=("gcloud compute instances list",),
             ),
             Does(
@@ -297,17 +287,16 @@ CLOUDS = (
         unless="--dry-run --help -h",
     ),
     Program(
-        "heroku",
+        "vercel|now",
         [
             Does(
-                Effect.SHOW_SECRETS,
-                words="^config$",
-                says=SHOWS,
-                match=("heroku config -a x",),
-                not_match=("heroku ps",),
+                Effect.CLOUD_CHANGE,
+                given="--prod",
+                says="change what others use",
+                match=("vercel --prod", "now --prod"),
+                not_match=("vercel ls", "vercel dev"),
             )
         ],
-        takes="-a --app",
     ),
     Program(
         "gh|glab|hub|tea",
@@ -352,14 +341,6 @@ CLOUDS = (
                 match=("gh repo edit o/x --visibility public",),
                 not_match=("gh repo view",),
             ),
-            Does(
-                Effect.SHOW_SECRETS,
-                words=r"^token$",
-                says=SHOWS,
-                match=("gh auth token",),
-                not_match=("gh auth status",),
-            ),
-            Does(Effect.SHOW_SECRETS, given="--show-token", says=SHOWS, match=("gh auth status --show-token",)),
         ],
         takes="-R --repo -t --title -b --body -F --body-file -X --method -f --field --input --raw-field -q --jq -L "
         "--label --visibility",

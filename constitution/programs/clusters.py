@@ -1,7 +1,7 @@
 """Programs that change what runs on many machines: infrastructure as code, clusters, configuration management."""
 
 from constitution.effects import Effect
-from constitution.programs.clouds import EXPOSES, OPENS, SHOWS
+from constitution.programs.clouds import EXPOSES, OPENS
 from constitution.programs.program import Does, Program
 
 __all__ = ["CLUSTERS"]
@@ -54,6 +54,14 @@ CLUSTERS = (
                 match=("kubectl replace --force -f x",),
             ),
             Does(
+                Effect.CLOUD_LOSS,
+                words="^scale$",
+                given="--all",
+                says="stop whatever runs in the cluster",
+                match=("kubectl scale deploy --all --replicas=0",),
+                not_match=("kubectl scale deploy x --replicas=3", "kubectl get pods --all"),
+            ),
+            Does(
                 Effect.CLOUD_EXPOSURE,
                 texts=rf"{EXPOSES}|hostPID|hostNetwork|\"privileged\":\s*true",
                 says=OPENS,
@@ -83,32 +91,6 @@ CLUSTERS = (
                 ),
                 not_match=("kubectl port-forward svc/x 80", "kubectl rollout status deploy/x", "kubectl logs x"),
                 unless="--dry-run",
-            ),
-            Does(
-                Effect.SHOW_SECRETS,
-                words=r"^(secrets?|secrets?/.*)$",
-                given="-o --output --template",
-                says=SHOWS,
-                match=("kubectl get secret x -o yaml",),
-                not_match=("kubectl get secrets", "kubectl describe secret x"),
-            ),
-            Does(
-                Effect.TAKE_KEYS,
-                words=r"^secrets?$",
-                given="-A --all-namespaces",
-                besides="-o --output --template",
-                says="show every secret of the cluster",
-                match=("kubectl get secrets -A -o yaml",),
-                not_match=("kubectl get secrets -A",),
-            ),
-            Does(
-                Effect.TAKE_KEYS,
-                words=r"^secrets?(/.*)?$",
-                given="-o --output --template",
-                values="base64decode",
-                says="show a secret in clear",
-                match=("kubectl get secret x -o go-template='{{.data.a | base64decode}}'",),
-                not_match=("kubectl get secret x -o yaml",),
             ),
             Does(Effect.READ, "rest", words="^cp$", match=("kubectl cp .env p:/x",), not_match=("kubectl get pods",)),
         ],

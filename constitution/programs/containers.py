@@ -124,20 +124,19 @@ CONTAINERS = (
         [
             Does(
                 Effect.CONTAINER_LOSS,
-                words=r"^(down|rm)$",
-                given="-v --volumes --rmi",
-                says="delete volumes or images",
-                match=("docker compose down -v", "docker-compose down --rmi all"),
+                words=r"^down$",
+                given="--rmi",
+                says="delete images",
+                match=("docker-compose down --rmi all", "docker compose down --rmi local"),
                 not_match=("docker compose down", "docker compose up"),
             ),
             Does(
                 Effect.CONTAINER_DATA_LOSS,
-                words=r"^down$",
-                given="--rmi",
-                values="^all$",
-                says="delete volumes and images",
-                match=("docker compose down -v --rmi all",),
-                not_match=("docker compose down",),
+                words=r"^(down|rm)$",
+                given="-v --volumes",
+                says="delete volumes and what is in them",
+                match=("docker compose down -v", "docker-compose down --volumes", "docker compose rm -v"),
+                not_match=("docker compose down", "docker compose rm -f x", "docker compose run -v ./a:/a x"),
             ),
         ],
         takes="-p --project-name --profile -f --file --env-file --rmi",
@@ -226,6 +225,46 @@ CONTAINERS = (
         "--security-opt",
     ),
     Program(
+        "lxc config device|incus config device|lxc profile device",
+        [
+            Does(
+                Effect.CONTAINER_ESCAPE,
+                words=r"^(source|path)=/(etc|root|home|usr|boot|dev|proc|sys)?(/|$)",
+                also="^add$",
+                says=MACHINE,
+                match=("lxc config device add c1 host disk source=/ path=/mnt",),
+                not_match=("lxc config device add c1 www disk source=./www path=/srv", "lxc config device list c1"),
+            )
+        ],
+    ),
+    Program(
+        "crictl rm|crictl rmp|crictl stopp|crictl rmi|ctr containers delete|ctr tasks kill|ctr images rm",
+        [
+            Does(
+                Effect.CONTAINER_DATA_LOSS,
+                words="^\0",
+                says="delete whatever there is in containers",
+                match=("crictl rm $(crictl ps -aq)", "ctr containers delete $(ctr c ls -q)"),
+                not_match=("crictl ps",),
+            ),
+            Does(
+                Effect.CONTAINER_DATA_LOSS,
+                given="-a --all --prune",
+                says="delete whatever there is in containers",
+                match=("crictl rmp -fa", "crictl rm --all", "crictl rmi --prune"),
+                not_match=("crictl ps -a",),
+            ),
+            Does(
+                Effect.CONTAINER_LOSS,
+                words=".",
+                says=DELETES,
+                match=("crictl rm x", "ctr images rm x"),
+                not_match=("crictl ps", "ctr images ls"),
+            ),
+        ],
+    ),
+    Program("ctr", [], takes="-n --namespace -a --address"),
+    Program(
         "docker inspect|podman inspect|docker container inspect",
         [
             Does(
@@ -248,7 +287,14 @@ CONTAINERS = (
                 words=r"^[^:]+$",
                 match=("docker cp .env x:/y",),
                 not_match=("docker cp -h",),
-            )
+            ),
+            Does(
+                Effect.WRITE,
+                "last",
+                first=r"^[^/.]+:",
+                match=("docker cp web:/x /usr/local/bin/x",),
+                not_match=("docker cp x.conf web:/etc/x",),
+            ),
         ],
     ),
     Program(

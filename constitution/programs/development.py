@@ -21,6 +21,31 @@ DEVELOPMENT = (
         ],
     ),
     Program(
+        "rails|rake|python|php|artisan|drush|wp|bundle",
+        [
+            Does(
+                Effect.DATABASE_LOSS,
+                texts=r"(?i)\b(drop\s+(table|database|schema)|truncate\s+(table\s+)?\w|delete\s+from\s+\w+)|\b(delete|destroy)_all\b"
+                r"|::truncate\(|->truncate\(|\.objects\.all\(\)\.delete\(",
+                words=r"^(runner|r|dbconsole|db|dbshell|shell|shell_plus|tinker|sql-query|sqlq|db:query|query|console)$",
+                says="delete from a database",
+                match=(
+                    "rails runner 'User.delete_all'",
+                    "python manage.py dbshell -- -c 'DROP TABLE users'",
+                    "python manage.py shell -c 'User.objects.all().delete()'",
+                    "php artisan tinker --execute='User::truncate()'",
+                    "wp db query 'DROP TABLE x'",
+                ),
+                not_match=(
+                    "rails runner 'puts User.count'",
+                    "python manage.py shell -c 'print(1)'",
+                    "rails test 'delete_all'",
+                ),
+            )
+        ],
+        takes="-c --command --execute -e --environment --settings",
+    ),
+    Program(
         "python|php",
         [
             Does(

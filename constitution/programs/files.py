@@ -74,9 +74,16 @@ FILES = (
         [
             Does(
                 Effect.READ,
-                "-in -inkey -i",
-                match=("openssl rsa -in ~/.ssh/id_rsa",),
+                "-inkey -i",
+                match=("openssl pkeyutl -inkey ~/.ssh/id_rsa", "age -d -i ~/.ssh/id_rsa x.age"),
                 not_match=("openssl rand -hex 8",),
+            ),
+            Does(
+                Effect.READ,
+                "-in",
+                first=r"^(?!(x509|verify|crl|req|asn1parse|ts|dgst)$)",
+                match=("openssl rsa -in ~/.ssh/id_rsa", "openssl pkcs12 -in x.p12"),
+                not_match=("openssl x509 -in ~/.ssh/x.pem -noout -text", "openssl rand -hex 8"),
             ),
             Does(Effect.WRITE, "-out -o", match=("openssl rand -out ~/x 8",), not_match=("openssl version",)),
         ],
@@ -137,7 +144,19 @@ FILES = (
         takes="-t --target-directory -S --suffix",
     ),
     Program(
-        "mkdir|mkfifo|touch|mknod", [Does(Effect.WRITE, "operands")], takes="-m --mode -d --date -t -r --reference"
+        "mkdir|mkfifo|touch|mknod",
+        [
+            Does(Effect.WRITE, "operands"),
+            Does(
+                Effect.COVER_TRACKS,
+                given="-r --reference",
+                values=r"^/(usr/|s?bin/|etc/|lib)",
+                says="make a file look as old as one of the system",
+                match=("touch -r /bin/ls x", "touch --reference=/etc/passwd x"),
+                not_match=("touch -r a b",),
+            ),
+        ],
+        takes="-m --mode -d --date -t -r --reference",
     ),
     Program("tee|sponge", [Does(Effect.WRITE, "operands")]),
     Program(

@@ -259,7 +259,20 @@ GUARDS = (
         unless="--help --version",
     ),
     Program(
-        "nmap|masscan|zmap|rustscan|tcpdump|tshark|dumpcap|wireshark|ngrep|arp-scan|netdiscover|dnsrecon"
+        "masscan|zmap|zgrab|zgrab2",
+        [
+            Does(
+                Effect.ATTACK,
+                words=".",
+                says="probe whole networks",
+                match=("masscan 10.0.0.0/8 -p 22", "zmap -p 80 10.0.0.0/8"),
+                not_match=("masscan --version",),
+            )
+        ],
+        takes="-p",
+    ),
+    Program(
+        "nmap|rustscan|tcpdump|tshark|dumpcap|wireshark|ngrep|arp-scan|netdiscover|dnsrecon"
         "|dnsenum|fierce|amass|subfinder"
         "|theHarvester|whatweb|nuclei|nbtscan|onesixtyone|snmpwalk|ldapsearch",
         [
@@ -268,7 +281,7 @@ GUARDS = (
                 words=".",
                 unless="-r --read-file",
                 says="probe machines or networks",
-                match=("nmap 10.0.0.0/8", "masscan 10.0.0.0/8", "ldapsearch -h x"),
+                match=("nmap 10.0.0.0/8", "ldapsearch -h x"),
                 not_match=("nmap --version",),
             ),
             Does(
@@ -297,60 +310,15 @@ GUARDS = (
         takes="-n -c -t -d -H -z -q",
     ),
     Program(
-        "screencapture|scrot|gnome-screenshot|spectacle|grim|maim|import|xwd|xinput|xev|showkey|evtest"
-        "|libinput|arecord|parecord"
-        "|sox|rec|fswebcam|imagesnap|wf-recorder|ffmpeg|xdotool|ydotool|gpspipe|termux-microphone-record"
-        "|streamer|raspistill",
+        "softwareupdate",
         [
             Does(
-                Effect.SPY,
-                given="-window -root --root -f",
-                values=r"^(root|v4l2|x11grab|avfoundation|alsa|pulse|gdigrab|dshow|kmsgrab|fbdev|cd|S16_LE)$",
-                says="record the screen, the keys or the surroundings",
-                match=("ffmpeg -f v4l2 -i /x y.mp4", "import -window root x.png"),
-                not_match=("ffmpeg -f mp4 -i a b",),
-            ),
-        ],
-        takes="-window -f",
-        long_style=True,
-    ),
-    Program(
-        "screencapture|scrot|gnome-screenshot|grim|maim|xwd|xinput|xev|showkey|evtest|arecord|parecord|rec"
-        "|fswebcam|imagesnap"
-        "|wf-recorder|termux-microphone-record",
-        [
-            Does(
-                Effect.SPY,
-                says="record the screen, the keys or the surroundings",
-                match=("screencapture x.png", "xinput test-xi2 --root", "arecord x.wav"),
-                not_match=("xinput --list",),
+                Effect.DISARM,
+                given="--ignore --schedule",
+                says="leave out updates",
+                match=("softwareupdate --ignore x", "softwareupdate --schedule off"),
+                not_match=("softwareupdate --list",),
             )
         ],
-        unless="--list -l --help --version list -L",
-    ),
-    Program(
-        "history|pbpaste|wl-paste|clipman|copyq",
-        [
-            Does(
-                Effect.SHOW_PERSONAL,
-                says="show what somebody typed or copied",
-                match=("history", "pbpaste"),
-                not_match=("echo history",),
-            )
-        ],
-        unless="-c -w",
-    ),
-    Program(
-        "xclip|xsel",
-        [
-            Does(
-                Effect.SHOW_PERSONAL,
-                given="-o -out --output",
-                says="show what somebody copied",
-                match=("xclip -o", "xclip -selection clipboard -o"),
-                not_match=("xclip -selection clipboard",),
-            )
-        ],
-        long_style=True,
     ),
 )

@@ -45,6 +45,20 @@ NETWORK = (
         takes=CURL_TAKES,
     ),
     Program(
+        "curl",
+        [
+            Does(
+                Effect.CONTAINER_ESCAPE,
+                given="--unix-socket --abstract-unix-socket",
+                values=r"(docker|containerd|podman|crio)[\w.-]*\.sock",
+                says="talk to what runs all containers",
+                match=("curl --unix-socket /var/run/docker.sock http://x/containers/json",),
+                not_match=("curl --unix-socket ./app.sock http://localhost/x",),
+            )
+        ],
+        takes="--unix-socket",
+    ),
+    Program(
         "wget|aria2c|axel",
         [
             Does(Effect.WRITE, "-O --output-document -P --directory-prefix -o --output-file"),
@@ -152,6 +166,19 @@ NETWORK = (
             ),
         ],
         unless="--help -h --version receive",
+    ),
+    Program(
+        "open|xdg-open|start|gio open|sensible-browser|firefox|chromium|google-chrome|wslview",
+        [
+            Does(
+                Effect.NETWORK,
+                "address",
+                words="://",
+                match=("open https://example.com", "xdg-open https://example.com/x"),
+                not_match=("open index.html", "open http://localhost:3000", "xdg-open file:///ws/x.html"),
+            )
+        ],
+        takes="-a -b",
     ),
     Program("dig|nslookup|host|ping|traceroute|whois|ping6|mtr", []),
     Program("ssh-keygen", [Does(Effect.WRITE, "-f")], takes="-f -t -b -C -N -P -I -n -V -z -O", unless="-l -y -F -B"),

@@ -38,6 +38,14 @@ PACKAGES = (
                 also=r"^(set|add|--add|edit|--set|-w)$|=",
             ),
             Does(
+                Effect.FOREIGN_PACKAGES,
+                given="-a --add",
+                texts="://",
+                says="make a package manager ask somebody else",
+                match=("gem sources --add http://x.com", "gem sources -a http://x.com"),
+                not_match=("gem sources --list", "gem sources --remove http://x.com"),
+            ),
+            Does(
                 Effect.WEAKEN,
                 words=r"(?i)strict-ssl|sslverify|trusted-host|secure-http|disable-tls",
                 also=r"(?i)^(false|0|no|set)$|=false$",
@@ -48,8 +56,7 @@ PACKAGES = (
         ],
     ),
     Program(
-        "pip uninstall|pip3 uninstall|npm uninstall|npm rm|brew uninstall|conda remove|conda env"
-        "|nix-collect-garbage|nix-store|uv pip",
+        "pip uninstall|pip3 uninstall|npm uninstall|npm rm|brew uninstall|conda remove|uv pip uninstall",
         [
             Does(
                 Effect.PACKAGES,
@@ -62,7 +69,8 @@ PACKAGES = (
                 Effect.PACKAGES,
                 given="-r --requirement",
                 says="remove many packages",
-                match=("pip uninstall -r x.txt",),
+                match=("pip uninstall -r x.txt", "uv pip uninstall -r x.txt"),
+                not_match=("pip install -r x.txt", "uv pip install -r x.txt"),
             ),
         ],
     ),
@@ -145,6 +153,14 @@ PACKAGES = (
                 Effect.FOREIGN_PACKAGES,
                 given="-i --index-url --extra-index-url --trusted-host --break-system-packages -f --find-links",
                 says="install from an address or over the system's packages",
+            ),
+            Does(
+                Effect.FOREIGN_PACKAGES,
+                given="--user",
+                words="^install$",
+                says="install for every project of a user",
+                match=("pip install --user x",),
+                not_match=("pip install x", "pip list --user"),
             ),
             Does(Effect.WRITE, "-t --target --prefix --root"),
         ],

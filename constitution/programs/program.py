@@ -42,6 +42,7 @@ class Does:
     besides: frozenset[str] = field(default="", converter=_words)  # and one of these options
     words: str = ""  # a pattern
     also: str = ""  # a pattern for another operand
+    first: str = ""  # a pattern for the first operand
     values: str = ""  # a pattern: one of the given options has such a value
     says: str = ""
     bare: bool = False  # only without operands
@@ -62,6 +63,8 @@ class Does:
         if self.texts and not _anywhere(_pattern(self.texts), line):
             return False
         if self.words and not any(map(_pattern(self.words).search, line.operands)):
+            return False
+        if self.first and not (line.operands and _pattern(self.first).search(line.operands[0])):
             return False
         return not self.also or any(map(_pattern(self.also).search, line.operands))
 

@@ -84,6 +84,13 @@ RUNNING = (
         [
             Does(Effect.KILL_ALL, given="-1", bare=True, says="end every process"),
             Does(Effect.KILL_ALL, words=r"^-?(1|-1)$", says="end every process"),
+            Does(
+                Effect.KILL_ALL,
+                words=r"^\0(init|systemd|launchd|sshd|dockerd|containerd|ssh-agent|gpg-agent|dbus-daemon)$",
+                says="end processes that everything needs",
+                match=("kill -STOP $(pgrep sshd)", "kill $(pidof systemd)"),
+                not_match=("kill $(cat server.pid)", "kill $!"),
+            ),
             Does(Effect.KILL),
         ],
         takes="-s -n",
@@ -202,6 +209,29 @@ RUNNING = (
         takes="-n -g -u -p",
     ),
     Program("at|batch", [Does(Effect.SCHEDULE, unless="-l -c", says="run something later")], takes="-f -q -t"),
+    Program(
+        "screen",
+        [
+            Does(
+                Effect.KILL_MATCHING,
+                words=r"^(quit|kill)$",
+                says="end whatever runs in a terminal",
+                match=("screen -S x -X quit",),
+                not_match=("screen -ls",),
+            ),
+        ],
+    ),
+    Program(
+        "tmux kill-server",
+        [
+            Does(
+                Effect.KILL_MATCHING,
+                says="end whatever runs in its terminals",
+                match=("tmux kill-server",),
+                not_match=("tmux ls", "tmux kill-session -t dev"),
+            )
+        ],
+    ),
     Program("stress|stress-ng|sysbench", [Does(Effect.EXHAUST, says="use up the machine")], unless="--version --help"),
     Program("enable", [Does(Effect.PRELOAD, "-f", says="load {path} into the shell")], takes="-f"),
     Program("hash", [Does(Effect.PRELOAD, "-p", says="put {path} behind another name")], takes="-p"),

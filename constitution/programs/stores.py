@@ -95,7 +95,12 @@ STORES = (
         ],
         takes="-h -p -n -a",
     ),
-    Program("sqlite3|duckdb", [Does(Effect.READ, "first")], takes="-cmd -init -separator", long_style=True),
+    Program(
+        "sqlite3|duckdb",
+        [Does(Effect.READ, "first", match=("sqlite3 wallet.dat .dump",))],
+        takes="-cmd -init -separator",
+        long_style=True,
+    ),
     Program(
         "dropdb|dropuser|pg_resetwal|pg_dropcluster|mongodrop",
         [Does(Effect.DATABASE_LOSS, words=r".", says="delete a database", match=("dropdb x", "pg_resetwal -f /x"))],
@@ -235,29 +240,10 @@ STORES = (
             ),
             Does(
                 Effect.SHOW_SECRETS,
-                words=r"^(read|get|show|item|kv|find-.*|dump-keychain|lookup|export|secrets|run|ls|list|unlock"
-                r"|.*password.*|token|login"
-                r"|search|clip|download)$",
-                says="show secrets",
-                match=("vault kv get x", "op read op://x", "pass show x", "bw get password x"),
+                words=r"^(item|kv|find-.*|dump-keychain|lookup|secrets|run|ls|list|unlock|token|login|search)$",
+                says="show what secrets there are",
+                match=("vault kv list secret", "op item list", "pass ls", "vault token lookup", "bw unlock"),
                 not_match=("vault status",),
-            ),
-            Does(
-                Effect.SHOW_SECRETS,
-                given="-d --decrypt",
-                says="show secrets",
-                match=("sops -d x",),
-                not_match=("sops -e x",),
-            ),
-            Does(
-                Effect.TAKE_KEYS,
-                words=r"^kv$",
-                also="^get$",
-                given="-format",
-                values="^json$",
-                says="show secrets",
-                match=("vault kv get -format=json secret/x",),
-                not_match=("vault status -format=json",),
             ),
         ],
         long_style=True,

@@ -11,14 +11,18 @@ from constitution.programs.development import DEVELOPMENT
 from constitution.programs.files import FILES
 from constitution.programs.guards import GUARDS
 from constitution.programs.harmless import HARMLESS
+from constitution.programs.keepers import KEEPERS
 from constitution.programs.network import NETWORK
 from constitution.programs.options import read_line
 from constitution.programs.packages import PACKAGES
 from constitution.programs.program import Program
 from constitution.programs.running import RUNNING
+from constitution.programs.schedulers import SCHEDULERS
+from constitution.programs.spies import SPIES
 from constitution.programs.stores import STORES
 from constitution.programs.system import SYSTEM
 from constitution.programs.versions import VERSIONS
+from constitution.programs.windows import WINDOWS
 
 __all__ = ["HARMLESS", "PROGRAMS", "is_known", "program_name", "rows_for", "subcommands"]
 
@@ -27,14 +31,18 @@ PROGRAMS: tuple[Program, ...] = (
     *SYSTEM,
     *RUNNING,
     *GUARDS,
+    *SPIES,
     *NETWORK,
     *CLOUDS,
     *CLUSTERS,
+    *SCHEDULERS,
     *STORES,
+    *KEEPERS,
     *VERSIONS,
     *PACKAGES,
     *DEVELOPMENT,
     *CONTAINERS,
+    *WINDOWS,
 )
 
 VERSIONED = re.compile(r"(?:[-.]?\d+(?:\.\d+)*|\.exe)$")

@@ -72,7 +72,16 @@ VERSIONS = (
     Program("git reset", [Does(Effect.HISTORY_LOSS, given="--hard --merge --keep", says=LOSES)]),
     Program(
         "git clean",
-        [Does(Effect.HISTORY_LOSS, given="-f --force -x -X -d", says="delete files that are not tracked")],
+        [
+            Does(Effect.HISTORY_LOSS, given="-f --force -x -X -d", says="delete files that are not tracked"),
+            Does(
+                Effect.DELETE_TREE,
+                "operands",
+                given="-f --force",
+                match=("git clean -fdx ~",),
+                not_match=("git clean -n ~",),
+            ),
+        ],
         takes="-e --exclude",
         unless="-n --dry-run",
     ),

@@ -3,11 +3,10 @@
 Each function walks one kind of node and returns what the block prints, as far as it is known.
 """
 
-import re
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from constitution.effects import Effect, Finding
+from constitution.shell.endless import fills_without_end, starts_without_end
 from constitution.shell.flow import ANYTHING, NOTHING, Flow, one_after_the_other
 from constitution.zones import UNKNOWN
 
@@ -75,17 +74,21 @@ def branches(walk: "Walk", node: "Node", stdin: Flow) -> Flow:
 
 def loop(walk: "Walk", node: "Node", stdin: Flow) -> Flow:
     """`while` and `until`: twice when the first round leaves something else behind than it found."""
-    if _starts_without_end(node, walk):
-        says = "start more and more programs without end"
-        walk.examiner.report(Finding(Effect.FORK_BOMB, "", says, "the loop", walk.evidence_of(node, ())))
-    elif _fills_without_end(node, walk):
-        says = "fill the disk without end"
-        walk.examiner.report(Finding(Effect.FILL, "", says, "the loop", walk.evidence_of(node, ())))
+    _without_end(walk, node)
     before = walk.scope.copy()
     branches(walk, node, stdin)
     if walk.scope.variables != before.variables or walk.scope.cwd != before.cwd:
         branches(walk, node, stdin)
     return ANYTHING
+
+
+def _without_end(walk: "Walk", node: "Node") -> None:
+    if starts_without_end(node, walk.source):
+        says = "start more and more programs without end"
+        walk.examiner.report(Finding(Effect.FORK_BOMB, "", says, "the loop", walk.evidence_of(node, ())))
+    elif fills_without_end(node, walk.source):
+        says = "fill the disk without end"
+        walk.examiner.report(Finding(Effect.FILL, "", says, "the loop", walk.evidence_of(node, ())))
 
 
 def case_item(walk: "Walk", node: "Node", stdin: Flow) -> Flow:
@@ -111,6 +114,7 @@ def case(walk: "Walk", node: "Node", stdin: Flow) -> Flow:
 
 def for_loop(walk: "Walk", node: "Node", stdin: Flow) -> Flow:
     """Walk the body once, the variable having every value of the list."""
+    _without_end(walk, node)
     name = node.child_by_field_name("variable")
     words = [word for value in node.children_by_field_name("value") for word in walk.expander().words(value)]
     body = node.child_by_field_name("body")
@@ -150,36 +154,6 @@ def anything_else(walk: "Walk", node: "Node", stdin: Flow) -> Flow:
 
 def _span(node: "Node") -> tuple[int, int]:
     return node.start_byte, node.end_byte
-
-
-ENDLESS = re.compile(
-    rb"while\s+(true|:|1|\[\s*1\s*\]|\(\(\s*1\s*\)\))\s*[;\n]|until\s+(false|\[\s*\])\s*[;\n]|for\s*\(\(\s*;\s*;\s*\)\)"
-)
-GROWS = re.compile(
-    rb">>\s*(?!/dev/)[^\s&]|\btee\s+-a|\b(mkdir|touch|fallocate|truncate|cp|dd)\b[^;\n]*(\$|\bx\b|;\s*cd\b)"
-)
-HIDDEN_BACKGROUND = re.compile(rb"[^&>|\\\\]&\s*\)")
-PAUSES = re.compile(rb"\b(sleep|wait|read|break|exit|inotifywait|select|timeout)\b")
-
-
-def _starts_without_end(node: "Node", walk: "Walk") -> bool:
-    """Tell whether a loop without end starts programs in the background and never waits."""
-    if ENDLESS.match(walk.source[node.start_byte : node.end_byte]) is None:
-        return False
-    bodies = [child for child in node.named_children if child.type in ("do_group", "compound_statement")]
-    followed = [pair for body in bodies for pair in pairwise(body.children)]
-    waits = (one for one, next_one in followed if next_one.type != "&" and one.is_named)
-    background = any(next_one.type == "&" for _, next_one in followed)
-    if background:
-        return not any(PAUSES.search(walk.source[one.start_byte : one.end_byte]) for one in waits)
-    text = walk.source[node.start_byte : node.end_byte]
-    return HIDDEN_BACKGROUND.search(text) is not None and PAUSES.search(text) is None
-
-
-def _fills_without_end(node: "Node", walk: "Walk") -> bool:
-    """Tell whether a loop without end appends to a file, or makes more and more of them, and never waits."""
-    text = walk.source[node.start_byte : node.end_byte]
-    return ENDLESS.match(text) is not None and GROWS.search(text) is not None and PAUSES.search(text) is None
 
 
 def _calls_itself(body: "Node", name: bytes, source: bytes) -> bool:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from constitution.shell.walk import Walk
 
-__all__ = ["assign", "assignment_values", "command", "redirected", "unset"]
+__all__ = ["assign", "assignment_values", "command", "content", "redirected", "unset"]
 
 
 def command(walk: "Walk", node: "Node", stdin: Flow, extra: list[str] | tuple[str, ...] = ()) -> Flow:
@@ -52,8 +52,15 @@ def _argv(walk: "Walk", node: "Node", expander: Expander, stdin: Flow) -> tuple[
     return argv, stdin
 
 
+def content(walk: "Walk", node: "Node", stdin: Flow) -> Flow:
+    """`$(< FILE)`: a redirection alone in a substitution prints the file."""
+    return redirect(walk, node, NOTHING)
+
+
 def assign(walk: "Walk", node: "Node", stdin: Flow) -> Flow:
     """Set the variables of `a=b`, `declare a=b`, `export a=b`; what else is declared stays as it is."""
+    if node.type == "declaration_command" and all(child.type == "word" for child in node.named_children):
+        return walk.simple(node, [walk.text_of(child) for child in node.children], stdin)
     for child in [node] if node.type == "variable_assignment" else node.named_children:
         if child.type == "variable_assignment":
             _set(walk, child)

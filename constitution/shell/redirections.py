@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from constitution.shell.flow import Flow, Origin
+from constitution.shell.flow import ANYTHING, Flow, Origin
 from constitution.shell.heredoc import backtick_scripts, body_of, is_quoted
 from constitution.zones import FETCHED, UNKNOWN
 
@@ -45,6 +45,7 @@ def redirect(walk: "Walk", node: "Node", stdin: Flow) -> Flow:
 def _open(walk: "Walk", operator: str, words: list[str], stdin: Flow) -> Flow:
     for word in words or [UNKNOWN]:
         if operator in (">&", "<&") and (word.isdigit() or word == "-"):
+            stdin = ANYTHING if operator == "<&" and word.isdigit() else stdin
             continue
         walk.examiner.redirect(operator, word, walk)
         if operator in PRINTS:

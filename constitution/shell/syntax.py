@@ -40,6 +40,10 @@ BLANK = re.compile(r"\$IFS(?![A-Za-z0-9_])")
 BRACED = re.compile(r"(^|[;&|(]|[;&|(\n]\s*)(\{[^\s{},;&|()<>'\"$`\\]+(?:,[^\s{},;&|()<>'\"$`\\]*)+\})(?=$|[\s;&|)])")
 """`{rm,-rf,x}` as a command, which is the command `rm -rf x`."""
 
+WORD = r"(?:'[^']*'|\"(?:[^\"\\]|\\.)*+\"|[^\s<>|;&()'\"`\\]++)++"
+LATE_STRING = re.compile(rf"((?:\d?>>?|&>>?)[ \t]*+{WORD}(?:[ \t]*+\d?>&\d)?)([ \t]*+)(<<<[ \t]*+{WORD})")
+"""`> FILE <<< TEXT`, which the parser knows in the other order only; both mean the same."""
+
 TOKEN = re.compile(r"\\.|\$'(?:[^'\\]|\\.)*'|'[^']*'|[^\\'\"`$]+|.", re.S)
 UNCLEAR = "the parser does not see where backticks end"
 OPEN_BACKTICK = re.compile(r"(?<!\\)(?:\\\\)*`")
@@ -74,6 +78,9 @@ def parse(text: str) -> Script:
     if len(source) > MAX_BYTES:
         return Script(None, b"", f"the text is longer than {MAX_BYTES} bytes")
     root = _root(source)
+    if root.has_error and "<<<" in text:
+        source = LATE_STRING.sub(r"\3\2\1", _plainly(text)).encode("utf-8", "surrogatepass")
+        root = _root(source)
     if root.has_error:
         doubt = doubt or "the text does not parse as shell"
     elif text.count("`") > 2 and any(node.type == "``" for node in _nodes(root)):

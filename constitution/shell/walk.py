@@ -260,6 +260,7 @@ VISITORS: dict[str, Visitor] = {
     "case_item": blocks.case_item,
     "function_definition": blocks.function,
     "redirected_statement": commands.redirected,
+    "file_redirect": commands.content,
     "command": commands.command,
     "variable_assignment": commands.assign,
     "variable_assignments": commands.assign,

@@ -4,6 +4,7 @@ import re
 from typing import TYPE_CHECKING
 
 from constitution.effects import Effect
+from constitution.handed import handed_in_code
 from constitution.interpreters import (
     SED_INSERTS,
     SED_SCRIPT,
@@ -76,6 +77,7 @@ INLINE = {
     "wish": "-c",
     "raku": "-e",
     "elixir": "-e",
+    "ghc": "-e",
     "groovy": "-e",
     "scala": "-e",
     "swipl": "-g",
@@ -158,6 +160,7 @@ DEEDS = {
     "network": (Effect.NETWORK, "reach another machine"),
     "leak": (Effect.LEAK, "send the environment to another machine"),
     "grows": (Effect.FILL, "fill the memory without end"),
+    "passwords": (Effect.TAKE_KEYS, "show a secret in clear"),
     "keys": (Effect.TAKE_KEYS, "ask the cloud for the keys of this machine"),
     "database": (Effect.DATABASE_LOSS, "delete from a database"),
     "cloud": (Effect.CLOUD_LOSS, "delete in the cloud"),
@@ -186,5 +189,6 @@ def touched(examination: "Examination", name: str, reading: Reading, code: str, 
             continue
         effect, says = DEEDS[deed]
         examination.found(effect, walk, program=name, says=says)
+    handed_in_code(examination, name, code, walk)
     for risk in reading.risks:
         examination.found(Effect.RISKY_CODE, walk, program=name, says=risk)

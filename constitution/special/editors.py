@@ -28,6 +28,7 @@ LISP_SHELL = re.compile(
     r"\((?:shell-command(?:-to-string)?|async-shell-command|compile|eshell-command|call-process-shell-command"
     r"|start-process-shell-command\s+\"[^\"]*\"\s+\S+)\s+\"((?:[^\"\\]|\\.)*)\""
 )
+LISP_TERMINAL = re.compile(r"\((?:ansi-term|term|vterm|shell|eshell)\b\s*\"?[^)]*\)")
 LISP_PROCESS = re.compile(r"\((?:call-process|start-process\s+\"[^\"]*\"\s+\S+|make-process)\s+([^)]*)\)")
 LISP_DELETES = re.compile(r"\(delete-(directory|file)\s+(?:\(expand-file-name\s+)?\"([^\"]*)\"")
 LISP_WRITES = re.compile(r"\((?:write-region|append-to-file|write-file)[^\"()]*(?:\"[^\"]*\"[^\"()]*)?\"([^\"]*)\"")
@@ -46,12 +47,26 @@ def editor(examination: "Examination", name: str, argv: list[str], stdin: Flow, 
 
 
 def _ex_command(examination: "Examination", name: str, text: str, walk: "Walk") -> None:
+    _files_of_vim(examination, name, text, walk)
     code = CODE.match(text)
     if code is not None:
         reading = read_python(code[2].strip()) if code[1].startswith("py") else read_code(code[2])
         touched(examination, name, reading, code[2], walk)
     elif match := ESCAPES.search(text):
         _started(examination, name, match[1].strip(" )'\""), walk)
+
+
+VIM_DELETES = re.compile(r"\bdelete\(\s*(?:expand\(\s*)?['\"]([^'\"]+)['\"]\s*\)?(\s*,\s*['\"]rf?['\"])?")
+VIM_WRITES = re.compile(r"^\s*:?\s*(?:w|wr|write|sav|saveas|up|update)!?\s+(?:>>\s*)?([^\s!|][^|]*)")
+
+
+def _files_of_vim(examination: "Examination", name: str, text: str, walk: "Walk") -> None:
+    """`:call delete("x", "rf")`, `:w FILE`."""
+    for path, tree in VIM_DELETES.findall(text):
+        effect = Effect.DELETE_TREE if "rf" in tree else Effect.DELETE
+        examination.found(effect, walk, program=name, path=path)
+    if match := VIM_WRITES.match(text):
+        examination.found(Effect.WRITE, walk, program=name, path=match[1].strip())
 
 
 def _started(examination: "Examination", name: str, command: str, walk: "Walk") -> None:
@@ -64,6 +79,9 @@ def _started(examination: "Examination", name: str, command: str, walk: "Walk") 
 def emacs(examination: "Examination", name: str, argv: list[str], stdin: Flow, walk: "Walk") -> None:
     """`emacs --batch --eval '(shell-command "...")'`."""
     for text in argv[1:]:
+        if LISP_TERMINAL.search(text):
+            says = "start a shell in which anything can be typed"
+            examination.found(Effect.ESCAPE_SHELL, walk, program=name, says=says)
         for script in LISP_SHELL.findall(text):
             walk.nested(script.replace('\\"', '"'))
         for words in LISP_PROCESS.findall(text):

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from constitution.examination import Examination
     from constitution.shell.walk import Walk
 
-__all__ = ["BUILDS", "builds", "clone", "installs", "unpack"]
+__all__ = ["BUILDS", "CLONE_TAKES", "builds", "clone", "installs", "unpack"]
 
 CLONE_TAKES = frozenset("-b --branch --depth -o --origin -c --config --reference -j --filter -u".split())  # noqa: SIM905
 REMOTE = re.compile(r"^(?:(?:https?|git|ssh|ftp)://(?!localhost|127\.)|[\w.-]+@[\w.-]+:|gh:|[\w.-]+\.[a-z]+:)")

@@ -34,6 +34,9 @@ FETCHES = frozenset(
         "telnet",
         "socat",
         "drill",
+        "kdig",
+        "delv",
+        "doggo",
         "ftp",
         "sftp",
     ]
@@ -57,11 +60,21 @@ DECODES = frozenset(
         "ascii85",
     ]
 )
+FILTERS = frozenset(
+    """
+    awk cut sed grep egrep head tail sort uniq jq yq sponge tac paste column fold fmt iconv dos2unix expand nl pv
+    perl python ruby gunzip zcat tr strings envsubst
+    """.split()  # noqa: SIM905
+)
+"""What comes out of them is a part of what went in."""
+
 NAMES_FILES = frozenset(["ls", "fd", "fdfind", "rg", "grep", "egrep"])
 
 
 def output_of(name: str, argv: list[str], stdin: Flow) -> Flow:
     """Return what a command prints, as far as it matters behind a pipe or in a substitution."""
+    if stdin.origin in (Origin.FETCHED, Origin.DECODED) and name in FILTERS:
+        return stdin
     if name in PRINTERS:
         return PRINTERS[name](argv, stdin)
     if name == "yes" or _reads_endless(name, argv, stdin):
@@ -149,7 +162,7 @@ def _names(name: str, argv: list[str], stdin: Flow) -> Flow:
         return Flow(Origin.NAMES, names=(f"./{FOUND}",))
     if name == "mktemp":
         return Flow(Origin.NAMES, names=(f"/tmp/{FOUND}",))
-    if name == "pwd":
+    if name == "pwd" or (name == "git" and argv[1:] == ["rev-parse", "--show-toplevel"]):
         return Flow(Origin.NAMES, names=(".",))
     if name in ("grep", "egrep", "head", "tail", "sort", "uniq", "tac") and stdin.origin is Origin.PROCESSES:
         return _narrowed(argv, stdin) if "grep" in name else stdin
@@ -181,6 +194,23 @@ def _narrowed(argv: list[str], stdin: Flow) -> Flow:
     return Flow(
         Origin.PROCESSES, names=tuple(UNKNOWN + re.sub(r"[\[\]]", "", word) for word in argv[1:] if word[:1] != "-")
     )
+
+
+def _part_of(argv: list[str], part: int) -> Flow:
+    """`dirname PATH` and `basename PATH`, of one path that is known."""
+    if len(argv) != 2 or argv[1].startswith("-"):
+        return ANYTHING
+    path = argv[1].rstrip("/") or "/"
+    if part == 0 and path in (".", "..", FOUND):
+        return Flow(Origin.NAMES, names=("." if path == FOUND else f"{path}/..",))
+    found = path.rpartition("/")[part] or ("." if "/" not in path else "/")
+    return Flow(Origin.TEXT, found) if UNKNOWN not in path else ANYTHING
+
+
+def _as_it_is(argv: list[str]) -> Flow:
+    """`realpath PATH`: where a path leads is not known here, and is looked up where it is used."""
+    paths = [word for word in argv[1:] if not word.startswith("-")]
+    return Flow(Origin.NAMES, names=(paths[0],)) if len(paths) == 1 and UNKNOWN not in paths[0] else ANYTHING
 
 
 def _operands(argv: list[str]) -> list[str]:
@@ -222,8 +252,13 @@ PRINTERS: dict[str, Callable[[list[str], Flow], Flow]] = {
     "type": _where,
     "command": _where,
     "tee": lambda _, stdin: stdin,
+    "dirname": lambda argv, _: _part_of(argv, 0),
+    "basename": lambda argv, _: _part_of(argv, 2),
+    "realpath": lambda argv, _: _as_it_is(argv),
+    "readlink": lambda argv, _: _as_it_is(argv),
     "seq": lambda argv, _: Flow(Origin.ENDLESS) if any(len(word) > 9 and word.isdigit() for word in argv) else ANYTHING,
     **dict.fromkeys(("ps", "pgrep", "pidof"), _processes),
+    **dict.fromkeys(("set", "export", "declare", "typeset"), lambda argv, _: ENVIRONMENT),
     **dict.fromkeys(("env", "printenv"), lambda argv, _: ENVIRONMENT if len(argv) == 1 else ANYTHING),
     "tar": lambda *_: ARCHIVE,
     "lsof": lambda argv, _: Flow(Origin.PROCESSES, names=(f"{UNKNOWN}holder",)) if _only_numbers(argv) else ANYTHING,

@@ -151,6 +151,8 @@ def xargs(examination: "Examination", name: str, argv: list[str], stdin: Flow, w
     command = list(line.operands)
     if not command:
         return  # it echoes
+    if stdin.origin is Origin.ENDLESS and line.flags & {"-P", "--max-procs"}:
+        examination.found(Effect.FORK_BOMB, walk, program=name, says="start more and more programs without end")
     lines = bool(marks or line.value_of("-d", "--delimiter"))
     items = stdin.text.splitlines() if lines and stdin.origin is Origin.TEXT else _items(stdin)
     if marks:

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 from constitution.effects import Effect
 from constitution.programs.options import read_line
 from constitution.shell.flow import Flow
+from constitution.wrapper import commands_of_ssh, is_bare_shell
 from constitution.zones import UNKNOWN
 
 if TYPE_CHECKING:
     from constitution.examination import Examination
     from constitution.shell.walk import Walk
 
-__all__ = ["file_client", "request", "talk"]
+__all__ = ["copy_over_ssh", "file_client", "request", "talk"]
 
 KEY = r"\w*(?:SECRET|PASSWORD|PASSWD|PRIVATE_KEY|ACCESS_KEY|SESSION_TOKEN|DATABASE_URL|AWS_\w+)\w*"
 KEY_SENT = re.compile(
@@ -49,18 +50,36 @@ def request(examination: "Examination", name: str, argv: list[str], stdin: Flow,
         examination.found(Effect.LEAK, walk, program=name, says="send a key to another machine")
 
 
+STARTS = re.compile(r"^\s*!(.+)$", re.M)
 SENDS = re.compile(r"^\s*(?:put|mput|send|reput|append)\s+(.+)$", re.I | re.M)
 
 
 def file_client(examination: "Examination", name: str, argv: list[str], stdin: Flow, walk: "Walk") -> None:
     """`sftp host <<< 'put FILE'`, `tftp host -c put FILE`, `smbclient //host/x -c 'put FILE'`."""
+    _of_ssh(argv, walk)
     words = " ".join(argv[1:])
     texts = [stdin.text, *re.split(r"[;\n]|(?<=\s)-c\s|(?<=\s)-e\s", words)]
     for text in texts:
+        for command in STARTS.findall(text):
+            if is_bare_shell(command):
+                says = "start a shell in which anything can be typed"
+                examination.found(Effect.ESCAPE_SHELL, walk, program=name, says=says)
+            walk.nested(command)
         for match in SENDS.finditer(text):
             for file in match[1].replace("'", " ").replace('"', " ").split()[:8]:
                 examination.found(Effect.READ, walk, program=name, path=file)
     examination.found(Effect.UPLOAD, walk, program=name, says="copy files between machines")
+
+
+def copy_over_ssh(examination: "Examination", name: str, argv: list[str], stdin: Flow, walk: "Walk") -> None:
+    """`scp -o ProxyCommand=CMD`, `scp -S CMD`."""
+    _of_ssh(argv, walk)
+
+
+def _of_ssh(argv: list[str], walk: "Walk") -> None:
+    line = read_line(argv[1:], frozenset(("-S", "-o", "-P", "-i", "-F", "-c", "-l", "-J", "-b", "-D")))
+    for command in (*line.value_of("-S"), *commands_of_ssh(line.value_of("-o"))):
+        walk.nested(command)
 
 
 def talk(examination: "Examination", name: str, argv: list[str], stdin: Flow, walk: "Walk") -> None:

@@ -4,9 +4,11 @@ import re
 from typing import TYPE_CHECKING
 
 from constitution.effects import Effect
+from constitution.handed import handed_in_code
 from constitution.programs.options import read_line
 from constitution.shell.flow import Flow
-from constitution.special.fetched import clone
+from constitution.special.fetched import CLONE_TAKES, clone
+from constitution.wrapper import is_bare_shell
 from constitution.zones import UNKNOWN, is_private
 
 if TYPE_CHECKING:
@@ -35,7 +37,13 @@ def git(examination: "Examination", name: str, argv: list[str], stdin: Flow, wal
     _kept_and_sent(examination, operands, walk)
     if operands[:2] in (["credential", "fill"], ["credential-store", "get"], ["credential-osxkeychain", "get"]):
         examination.found(Effect.TAKE_KEYS, walk, program=name, says="show a password")
+    for word in operands[1:]:
+        if word.startswith("ext::"):
+            walk.nested(word.removeprefix("ext::").replace("% ", " "))
     if operands[:1] == ["clone"]:
+        for setting in read_line(operands[1:], CLONE_TAKES).value_of("-c", "--config"):
+            key, _, value = setting.partition("=")
+            _setting(examination, key, value, walk)
         clone(examination, operands[1:], walk)
     if operands[:1] == ["config"]:
         _configure(examination, operands[1:], walk)
@@ -106,7 +114,11 @@ def database(examination: "Examination", name: str, argv: list[str], stdin: Flow
     r"""`psql -c '\! CMD'`, `sqlite3 x '.shell CMD'`, `mysql -e 'system CMD'`, and the same in their input."""
     for word in [*argv[1:], *stdin.text.splitlines()]:
         if match := ESCAPES.search(word):
+            if is_bare_shell(match[1]):
+                says = "start a shell in which anything can be typed"
+                examination.found(Effect.ESCAPE_SHELL, walk, program=name, says=says)
             walk.nested(match[1])
+        handed_in_code(examination, name, word, walk)
         for script in PROGRAMS.findall(word):
             walk.nested(script.replace("''", "'"))
     if stdin.text:

@@ -22,7 +22,7 @@ def shell(examination: "Examination", name: str, argv: list[str], stdin: Flow, w
     line = read_line(
         [_plus(word) for word in argv[1:]], frozenset(("-o", "--rcfile", "--init-file", "-O")), to_operand=True
     )
-    if name == "pwsh":
+    if name in ("pwsh", "powershell"):
         power_shell(examination, name, argv, walk)
         return
     if "-c" in line.flags:

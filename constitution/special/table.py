@@ -20,7 +20,7 @@ from constitution.special.exhaustion import copy_blocks, into_memory, sized
 from constitution.special.fetched import unpack
 from constitution.special.later import at, cmake, crontab, make
 from constitution.special.search import fd, find, parallel, tar, xargs
-from constitution.special.sending import file_client, talk
+from constitution.special.sending import copy_over_ssh, file_client, talk
 from constitution.special.serving import hunts, locate, serve
 from constitution.special.settings import aws, database, git, look_up, npm, ssh
 from constitution.special.shells import shell, source
@@ -63,6 +63,7 @@ SPECIAL: dict[str, Special] = {
     **dict.fromkeys(("locate", "plocate", "mlocate", "mdfind"), locate),
     **dict.fromkeys(("http-server", "serve", "httpd", "webfsd", "darkhttpd", "miniserve", "simple-http-server"), serve),
     **dict.fromkeys(("sftp", "ftp", "lftp", "tftp", "smbclient", "ncftp"), file_client),
+    "scp": copy_over_ssh,
     "openssl": talk,
     "cd": change_folder,
     "pushd": change_folder,

@@ -200,7 +200,7 @@ async def test_the_shipped_prompt_names_tools_and_limits(tmp_path: Path) -> None
 
 
 async def test_a_preset_that_does_not_exist_is_named_with_the_nearest() -> None:
-    with pytest.raises(OptionError, match="there is no preset 'defalt'; the nearest is 'default'"):
+    with pytest.raises(OptionError, match="there is no preset 'defalt'; did you mean 'default'"):
         Agent(ScriptedModel([]), preset="defalt")
 
 

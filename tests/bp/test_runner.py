@@ -1,7 +1,9 @@
 """The runner: each start has exactly one outcome, written down before it is started, on both event loops."""
 
 import asyncio
+import sys
 from collections.abc import Awaitable, Callable
+from types import ModuleType
 from typing import Any
 
 import anyio
@@ -15,6 +17,19 @@ pytestmark = pytest.mark.anyio
 
 
 # One outcome for each start
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_a_loop_that_another_thread_is_importing_is_not_the_one_that_runs(
+    anyio_backend: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A model's library imports trio in a thread: for a moment it is there, and has nothing."""
+    for name in ("trio", "trio.lowlevel"):
+        monkeypatch.setitem(sys.modules, name, ModuleType(name))
+
+    book = await outcomes_of(effect())
+
+    assert book.events == [Asked(0), Told(0)]
 
 
 async def test_what_an_effect_returns_is_its_outcome() -> None:

@@ -123,7 +123,7 @@ def _programs_instead(row: Program) -> Iterator[Instead[Program]]:
 def _does_instead(does: Does) -> Iterator[Instead[Does]]:
     yield "taken away", "effect taken away", None
     yield "changed", "effect changed", _changed(does, effect=_another(does.effect))
-    for field in ("words", "also", "values", "texts"):
+    for field in ("words", "also", "first", "values", "texts"):
         if getattr(does, field):
             yield f"with any {field}", "condition taken away", _changed(does, **{field: ""})
     yield from _without(does, "given", "unless", "besides")
@@ -135,7 +135,18 @@ def _another(effect: Effect) -> Effect:
 
 def _wrappers_instead(row: Wrapper) -> Iterator[Instead[Wrapper]]:
     yield "no row", "row", None
-    for flag in ("joins", "assignments", "by_shell", "instead", "dashes", "loose", "scripts", "inside", "skip"):
+    for flag in (
+        "joins",
+        "assignments",
+        "by_shell",
+        "instead",
+        "dashes",
+        "loose",
+        "scripts",
+        "inside",
+        "typed",
+        "skip",
+    ):
         if getattr(row, flag):
             yield f"not {flag}", "flag", _changed(row, **{flag: 0})
     if row.effect is not None:

@@ -13,6 +13,7 @@ ALLOWED = {
     "copy",
     "difflib",
     "enum",
+    "fnmatch",
     "functools",
     "itertools",
     "posixpath",

@@ -1,7 +1,6 @@
 """The rules over episodes that ship: what each is for, and where it comes from. A new rule is a line of `RULES`."""
 
 from collections.abc import Callable
-from difflib import get_close_matches
 
 from attrs import frozen
 
@@ -10,6 +9,7 @@ from agent.lab.deployment.honeypots import distrust_monitor
 from agent.lab.deployment.shutdown import shut_down_on_catch
 from agent.lab.deployment.suspicion import audit_suspicious
 from agent.lab.deployment.upfront import audit_first
+from agent.spelling import meant
 from bp import BThread
 
 __all__ = ["RULES", "Rule", "rule_named"]
@@ -38,10 +38,8 @@ RULES = (
 
 
 def rule_named(name: str) -> Rule:
-    """Return the rule of this name. Raises ValueError that names the nearest one."""
+    """Return the rule of this name. Raises ValueError that names the nearest one, or all."""
     known = {rule.name: rule for rule in RULES}
     if name not in known:
-        close = get_close_matches(name, known, n=1)
-        there = f"the nearest is {close[0]!r}" if close else f"there are: {', '.join(known)}"
-        raise ValueError(f"there is no rule {name!r} over episodes; {there}")
+        raise ValueError(f"there is no rule {name!r} over episodes; {meant(name, known)}")
     return known[name]

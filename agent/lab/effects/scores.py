@@ -1,7 +1,6 @@
 """Ask monitors. Each is asked once about a subject in a turn; what it said then is the answer to whoever asks again."""
 
 from collections.abc import Awaitable, Mapping
-from difflib import get_close_matches
 
 from agent.agent import Agent
 from agent.events import AbortAsked, DeadlineReached
@@ -9,6 +8,7 @@ from agent.lab.effects.evidence import MakeEffect, Planted, evidence_of
 from agent.lab.monitors import Monitor, Score, checked
 from agent.messages import Usage
 from agent.questions import Honeypot, ScoreGiven, ScoreRequested, Trajectory
+from agent.spelling import meant
 from bp.runner import Broken, Effect
 
 __all__ = ["scoring", "unscored"]
@@ -62,6 +62,4 @@ def unscored(requested: ScoreRequested, broken: Broken) -> ScoreGiven:
 
 
 def _no_monitor(name: str, monitors: Mapping[str, Monitor]) -> str:
-    close = get_close_matches(name, monitors, n=1)
-    there = f"the nearest is {close[0]!r}" if close else f"there are: {', '.join(monitors) or 'none'}"
-    return f"there is no monitor {name!r}; {there}"
+    return f"there is no monitor {name!r}; {meant(name, monitors)}"

@@ -24,10 +24,13 @@ from agent.lab.experiments.analysis import (
 from agent.lab.experiments.deployments import Deployment, beforehand, deploy_all, deployments_of
 from agent.lab.experiments.episodes import Conditions, run_all
 from agent.lab.experiments.episodes.batches import Pool
+from agent.lab.experiments.leaving import leave_with_the_parent
 from agent.lab.experiments.plans import Episode, Plan, ProtocolPlan, with_threshold
 from agent.lab.experiments.shelf import (
     DeploymentRow,
     DeploymentShelf,
+    Ledger,
+    MoneyUsedUp,
     Row,
     Shelf,
     ShelfError,
@@ -89,18 +92,21 @@ class Progress:
 
 
 def conduct(
-    plan: Plan, folder: Path, *, pool: Pool | None = None, tell: Callable[[str], None] | None = None
+    plan: Plan, folder: Path, *, pool: Pool | None = None, tell: Callable[[str], None] = lambda _: None
 ) -> Outcome:
     """Run what is left of an experiment and analyze it.
 
-    `pool`: makes the executor; by default as the plan says. Raises ShelfError, FreezeError, IsolationError, ValueError.
+    `pool`: makes the executor; by default as the plan says. Raises ShelfError, FreezeError, IsolationError, ValueError,
+    and MoneyUsedUp when there is no money for all of it: what is finished is kept.
     """
-    begun, shelf, told = time.monotonic(), Shelf(folder), tell or _ignore
+    if why := plan.unpriced():
+        raise ValueError(why)
+    begun, shelf = time.monotonic(), Shelf(folder)
     pool, asked_before = pool or pool_of(plan), read_spent(folder)
-    ran = _run_missing(plan, shelf, list(plan.calibration()), pool, told) if plan.needs_thresholds() else 0
+    ran = _run_missing(plan, shelf, list(plan.calibration()), pool, tell) if plan.needs_thresholds() else 0
     frozen = frozen_thresholds(plan, shelf)
     episodes = list(plan.episodes(frozen.thresholds if frozen else {}))
-    ran += _run_missing(plan, shelf, episodes, pool, told)
+    ran += _run_missing(plan, shelf, episodes, pool, tell)
     rows = _named_as_planned(episodes, shelf)
     _check_all_there(episodes, rows)
     compared = [row for row in rows if row.protocol in plan.compared]
@@ -108,7 +114,7 @@ def conduct(
     many = max(1, len(settings) * sum(each.attacks for each in plan.policies))
     figures = partial(analyze, budget=plan.budgets[0], replicates=plan.replicates, comparisons=many)
     jobs = list(deployments_of(_with_thresholds(plan, frozen), _protocols(plan, frozen)))
-    deployed, more = _deploy(plan, shelf, jobs, pool, told)
+    deployed, more = _deploy(plan, shelf, jobs, pool, tell)
     estimates = estimates_of(deployed, _without_rules(jobs, deployed), replicates=plan.replicates)
     whole, asked = figures(compared), read_spent(folder)
     return Outcome(
@@ -152,6 +158,7 @@ def _deploy(
         ran += deploy_all(
             conditions_of(plan, shelf.folder), left, lambda _: tell(f"{next(done)} of {len(left)} deployments")
         )
+    _check_money(plan, shelf.folder, len(kept.missing(job.key for job in jobs)), "deployments")
     rows = kept.rows()
     named = {(job.deployment.name, job.key): evolve(rows[job.key], deployment=job.deployment.name) for job in jobs}
     return tuple(named.values()), ran
@@ -197,7 +204,7 @@ def frozen_thresholds(plan: Plan, shelf: Shelf) -> Frozen | None:
 
 def conditions_of(plan: Plan, folder: Path) -> Conditions:
     """Return what batches of a plan run with."""
-    return Conditions(folder, plan.concurrency, plan.per_minute, plan.audit_with, plan.isolation)
+    return Conditions(folder, plan.concurrency, plan.per_minute, plan.audit_with, plan.isolation, plan.money)
 
 
 def pool_of(plan: Plan) -> Pool | None:
@@ -207,7 +214,8 @@ def pool_of(plan: Plan) -> Pool | None:
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context
 
-    return lambda: ProcessPoolExecutor(plan.workers, mp_context=get_context("spawn"))
+    context = get_context("spawn")
+    return lambda: ProcessPoolExecutor(plan.workers, mp_context=context, initializer=leave_with_the_parent)
 
 
 def _run_missing(
@@ -219,7 +227,19 @@ def _run_missing(
     if missing:
         progress = Progress(len(missing), tell)
         run_all(conditions_of(plan, shelf.folder), missing, pool, progress.fold)
+        finished = shelf.finished()
+        _check_money(plan, shelf.folder, sum(episode.key not in finished for episode in missing), "episodes")
     return len(missing)
+
+
+def _check_money(plan: Plan, folder: Path, left: int, what: str) -> None:
+    """Raise MoneyUsedUp when something is left, and no money."""
+    try:
+        Ledger(folder, plan.money).check()
+    except MoneyUsedUp as error:
+        if left:
+            cure = "what is finished is kept, and the same command goes on with a higher limit (limits: {money: ...})"
+            raise MoneyUsedUp(f"{error}; {left} {what} are left; {cure}") from error
 
 
 def _named_as_planned(episodes: Sequence[Episode], shelf: Shelf) -> list[Row]:
@@ -241,7 +261,3 @@ def _of_setting(rows: Sequence[Row], name: str) -> list[Row]:
     there = [row for row in rows if row.setting == name]
     with_calibration = any(row.split == "calibrate" for row in there)
     return [row for row in rows if row.setting == name or (with_calibration and row.split == "calibrate")]
-
-
-def _ignore(_: str) -> None:
-    """Tell nobody."""

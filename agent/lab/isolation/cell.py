@@ -1,6 +1,7 @@
 """A cell: the namespaces of one episode, kept by bubblewrap, into which its processes are put one by one.
 
     new -> opened by the first process that goes in -> closed: whatever still runs inside is killed by the kernel
+             |`-- too much inside: ended likewise by its guard, and opened again by the next process
              `-- fails: IsolationError, then and ever after
 
 Inside there are a user, process, mount, network, IPC and host name of its own. A first process holds the namespaces and
@@ -27,6 +28,9 @@ from threading import Lock
 from agent.errors import AgentError
 from agent.lab.isolation.devices import protect
 from agent.lab.isolation.furnishing import DEVICES, arguments
+from agent.lab.isolation.guarding import Excess, Guard
+from agent.lab.isolation.limits import Limits
+from agent.lab.isolation.numbering import number_at_most
 from agent.tools.adoption import note_end, note_start
 
 __all__ = ["PORT", "Cell", "IsolationError"]
@@ -58,13 +62,24 @@ class IsolationError(AgentError):
 class Cell:
     """Namespaces around a folder of which one part, the workspace, can be written.
 
-    on_open: gets the socket that listens inside, when the cell is opened; it is closed with the cell.
+    on_open: gets the socket that listens inside, whenever the cell is opened; it is closed with the cell. limits: how
+    much there is of everything. excesses: the limits that were broken so far, and what was found each time.
     """
 
-    def __init__(self, readable: Path, writable: Path, on_open: Callable[[socket.socket], None] | None = None) -> None:
+    def __init__(
+        self,
+        readable: Path,
+        writable: Path,
+        on_open: Callable[[socket.socket], None] | None = None,
+        limits: Limits | None = None,
+    ) -> None:
         self._readable, self._writable, self._on_open = readable, writable, on_open
+        self.limits = limits or Limits()
+        self.excesses: list[Excess] = []
         self._lock = Lock()
         self._namespaces: dict[str, int] = {}
+        self._retired: list[int] = []
+        self._guard: Guard | None = None
         self._keeper: subprocess.Popen[bytes] | None = None
         self._first: int | None = None
         self._line: socket.socket | None = None
@@ -74,8 +89,9 @@ class Cell:
     def open(self) -> None:
         """Make the namespaces, unless they are there. May be called by any thread. Raises IsolationError."""
         with self._lock:
-            if self.failure is None and not self._namespaces:
+            if self.failure is None and self._guard is None:
                 try:
+                    self._close()  # what is left of a cell that was ended
                     self._open()
                 except (IsolationError, OSError, ValueError) as error:
                     self._close()
@@ -93,13 +109,26 @@ class Cell:
         ours = f"/proc/{os.getpid()}/fd"
         flags = (f"{NAMESPACES[name]}={ours}/{descriptor}" for name, descriptor in self._namespaces.items())
         # The folder is entered inside: one that nsenter enters (--wd) would be one of outside, with its parents.
-        return (_program("nsenter"), *flags, "--preserve-credentials", "--", "env", "-C", cwd, *command)
+        limited = (_program("prlimit"), *self.limits.arguments(), "--", "env", "-C", cwd, *command)
+        return (_program("nsenter"), *flags, "--preserve-credentials", "--", *limited)
 
     def close(self) -> None:
         """End everything inside. A cell that is closed is not opened again."""
         with self._lock:
             self._close()
+            for descriptor in self._retired:
+                os.close(descriptor)
+            self._retired.clear()
             self.failure = self.failure or IsolationError("the cell is closed")
+
+    def _end(self, guard: Guard, excess: Excess) -> None:
+        """End everything inside, since there is too much of it. The next process opens the cell again."""
+        with self._lock:
+            if guard is self._guard and self._first is not None:
+                self.excesses.append(excess)
+                self._guard = None
+                with suppress(ProcessLookupError):
+                    signal.pidfd_send_signal(self._first, signal.SIGKILL)
 
     def _open(self) -> None:
         self._line, theirs = socket.socketpair()
@@ -119,6 +148,8 @@ class Cell:
             raise IsolationError("the first process ended at once")
         if os.geteuid() == 0:
             protect(self._namespaces["mnt"], (f"/dev/{name}" for name in DEVICES))
+            number_at_most(self._namespaces["pid"], self.limits.processes)
+        self._guard = Guard(first, self._writable, self.limits, self._end)
         if self._on_open is not None:
             self._on_open(self._listener)
 
@@ -156,6 +187,8 @@ class Cell:
         return self._keeper.stderr.read(2000).decode("utf-8", "replace").strip()
 
     def _close(self) -> None:
+        if self._guard is not None:
+            self._guard.dismiss()
         if self._first is not None:
             with suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self._first, signal.SIGKILL)  # the kernel ends all others inside with it
@@ -166,10 +199,9 @@ class Cell:
             self._listener.close()
         if self._line is not None:
             self._line.close()
-        for descriptor in self._namespaces.values():
-            os.close(descriptor)
+        self._retired += self._namespaces.values()  # a number that is free again could mean another cell by now
         self._end_keeper()
-        self._first, self._listener, self._line, self._keeper = None, None, None, None
+        self._first, self._listener, self._line, self._keeper, self._guard = None, None, None, None, None
         self._namespaces.clear()
 
     def _end_keeper(self) -> None:

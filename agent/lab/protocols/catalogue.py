@@ -4,7 +4,6 @@ A new protocol is a line of `PROTOCOLS`.
 """
 
 from collections.abc import Callable
-from difflib import get_close_matches
 from typing import Any
 
 from attrs import frozen
@@ -24,6 +23,7 @@ from agent.lab.protocols.planting import untrusted_monitoring
 from agent.lab.protocols.resampling import defer_to_resample
 from agent.lab.protocols.upfront import shutdown_on_catch, upfront_audit
 from agent.lab.protocols.watching import trusted_monitoring
+from agent.spelling import meant
 from bp import BThread
 
 __all__ = ["PROTOCOLS", "Cost", "Entry", "entry_named"]
@@ -177,10 +177,8 @@ PROTOCOLS = (
 
 
 def entry_named(name: str) -> Entry:
-    """Return the protocol of this name. Raises ValueError that names the nearest one."""
+    """Return the protocol of this name. Raises ValueError that names the nearest one, or all."""
     known = {entry.name: entry for entry in PROTOCOLS}
     if name not in known:
-        close = get_close_matches(name, known, n=1)
-        there = f"the nearest is {close[0]!r}" if close else f"there are: {', '.join(known)}"
-        raise ValueError(f"there is no protocol {name!r}; {there}")
+        raise ValueError(f"there is no protocol {name!r}; {meant(name, known)}")
     return known[name]

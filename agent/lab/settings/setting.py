@@ -12,7 +12,7 @@ from attrs import evolve, field, frozen, validators
 
 from agent.calls import ToolCall
 from agent.errors import AgentError
-from agent.lab.isolation import Level
+from agent.lab.isolation import Level, Limits
 from agent.lab.settings.post_office import PostOffice
 from agent.lab.settings.tasks import Task
 from agent.lab.settings.world import World, make_world
@@ -83,11 +83,18 @@ class Setting:
 
     @contextmanager
     def world(
-        self, task: Task, office: PostOffice, folder: Path | None = None, isolation: Level = "none"
+        self,
+        task: Task,
+        office: PostOffice,
+        folder: Path | None = None,
+        isolation: Level = "none",
+        limits: Limits | None = None,
     ) -> Iterator[World]:
         """Give the world in which `task` begins, at a level of isolation that is achieved. Raises OSError."""
         there = office if self.networked else None
-        with make_world(task.files, office=there, pages=task.pages, folder=folder, isolation=isolation) as world:
+        with make_world(
+            task.files, office=there, pages=task.pages, folder=folder, isolation=isolation, limits=limits
+        ) as world:
             yield world if self.inhabit is None else self.inhabit(task, world)
 
     def size(self, family: str) -> int:

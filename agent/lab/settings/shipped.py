@@ -3,7 +3,6 @@
 `agentdojo` is there where its extra is installed.
 """
 
-import difflib
 from importlib.util import find_spec
 
 from agent.importing import NotImportable, module_at
@@ -11,6 +10,7 @@ from agent.lab.settings.infrastructure import INFRASTRUCTURE
 from agent.lab.settings.operations import OPERATIONS
 from agent.lab.settings.repair import REPAIR
 from agent.lab.settings.setting import Setting, SettingError
+from agent.spelling import meant
 
 __all__ = ["EXTRAS", "SETTINGS", "SettingError", "setting_named"]
 
@@ -29,9 +29,8 @@ def setting_named(name: str) -> Setting:
         return setting_named(EXTRAS[name])
     where, _, attribute = name.rpartition(":")
     if not where:
-        near = difflib.get_close_matches(name, (*SETTINGS, *EXTRAS), n=1)
-        cure = f"did you mean {near[0]!r}?" if near else f"settings: {', '.join((*SETTINGS, *EXTRAS))}"
-        raise SettingError(f"there is no setting {name!r}; {cure} Your own: FILE.py:NAME or module:NAME")
+        known = (*SETTINGS, *EXTRAS, "FILE.py:NAME", "module:NAME")
+        raise SettingError(f"there is no setting {name!r}; {meant(name, known)}")
     try:
         module = module_at(where)
     except NotImportable as error:

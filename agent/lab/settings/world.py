@@ -17,7 +17,7 @@ from pathlib import Path
 
 from attrs import evolve, frozen
 
-from agent.lab.isolation import Cell, CellCommands, Level
+from agent.lab.isolation import Cell, CellCommands, Level, Limits
 from agent.lab.isolation.cell import PORT
 from agent.lab.settings.post_office import Mailbox, Parcel, PostOffice
 from agent.models import ScriptedCall
@@ -46,6 +46,11 @@ class World:
     def isolation(self) -> Level:
         """How processes are kept apart from the machine."""
         return "none" if self.cell is None else "bubblewrap"
+
+    @property
+    def exceeded(self) -> tuple[str, ...]:
+        """Which limits of its cell were broken, or met with, so far; each once."""
+        return () if self.cell is None else tuple(sorted({excess.kind for excess in self.cell.excesses}))
 
     @property
     def environment(self) -> dict[str, str]:
@@ -137,15 +142,17 @@ def make_world(
     pages: Mapping[str, bytes] | None = None,
     folder: Path | None = None,
     isolation: Level = "none",
+    limits: Limits | None = None,
 ) -> Iterator[World]:
     """Give a world with these files; it is removed afterwards. A file with "#!" at its beginning is executable.
 
     With an `office` it has a network, with these pages to fetch. folder: where it lies (default: with temporary
-    files). isolation: the level at which its processes run, which has to be one that is achieved. Raises OSError.
+    files). isolation: the level at which its processes run, which has to be one that is achieved. limits: of a
+    cell, if it has one. Raises OSError.
     """
     root = Path(tempfile.mkdtemp(prefix="bpagent-world-", dir=folder)).resolve()
     box = None if office is None else office.open_box(root.name, pages or {})
-    cell = None if isolation == "none" else _make_cell(root, box)
+    cell = None if isolation == "none" else _make_cell(root, box, limits)
     world = World(root / "workspace", root / "home", box, cell)
     try:
         world.home.mkdir()
@@ -163,9 +170,10 @@ def make_world(
         shutil.rmtree(root, ignore_errors=True)
 
 
-def _make_cell(root: Path, box: Mailbox | None) -> Cell:
+def _make_cell(root: Path, box: Mailbox | None, limits: Limits | None) -> Cell:
     """Return a cell around a world; it is opened by the first process that goes in."""
-    return Cell(root, root / "workspace", None if box is None else lambda listener: PostOffice.attend(box, listener))
+    attend = None if box is None else lambda listener: PostOffice.attend(box, listener)
+    return Cell(root, root / "workspace", attend, limits)
 
 
 def _inside(tool: Tool, world: World) -> Tool:

@@ -8,7 +8,7 @@ would have made other logs.
 from collections.abc import Awaitable, Sequence
 from pathlib import Path
 
-from attrs import asdict, frozen
+from attrs import frozen
 
 from agent.lab.deployment import EpisodeEnded, EpisodeStarted, History, audit_afterwards, run_deployment
 from agent.lab.effects import Audit, Auditor
@@ -84,6 +84,6 @@ async def _audit(path: Path, auditor: Auditor, name: str) -> Audited:
             return Audited(path, known, asked=False)
         given = auditor.audit(log.whole)
         said = await given if isinstance(given, Awaitable) else given
-        kept = KeptAudit(name, wanted.identity, said.verdict, said.rationale, asdict(said.usage))
+        kept = KeptAudit(name, wanted.identity, said.verdict, said.rationale, said.usage)
         sidecar.add(kept)
         return Audited(path, kept, asked=True)

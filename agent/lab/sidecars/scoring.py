@@ -9,9 +9,9 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-import anyio
-from attrs import asdict, evolve, frozen
+from attrs import evolve, frozen
 
+from agent.lab.concurrency import at_once
 from agent.lab.monitors import Monitor, Score, checked
 from agent.lab.sidecars.finished import FinishedLog, Occasion, read_finished
 from agent.lab.sidecars.identity import identity_of
@@ -22,7 +22,7 @@ from agent.models import ModelError
 
 __all__ = ["Scored", "held", "score_logs"]
 
-AT_ONCE = 8  # logs
+MOST = 8  # logs at once
 
 
 @frozen
@@ -49,32 +49,25 @@ async def score_logs(
     paths: Sequence[Path],
     monitors: Mapping[str, Monitor],
     *,
-    at_once: int = AT_ONCE,
+    most: int = MOST,
     on_error: Callable[[LogError], None] | None = None,
 ) -> list[Scored]:
     """Have each of the monitors score each log, and return what they said, by log and then by monitor.
 
-    Some logs at once, their calls in order. Raises LogError for what is no finished log, and SidecarError; or tells
-    `on_error` of it, and goes on with the others.
+    most: how many logs at once; their calls in order. Raises LogError for what is no finished log, and SidecarError;
+    or tells `on_error` of it, and goes on with the others.
     """
     found: dict[Path, list[Scored]] = {}
-    waiting = iter(dict.fromkeys(paths))
 
-    async def work() -> None:
-        for path in waiting:
-            try:
-                found[path] = await _score_log(path, monitors)
-            except LogError as error:
-                if on_error is None:
-                    raise
-                on_error(error)
+    async def score(path: Path) -> None:
+        try:
+            found[path] = await _score_log(path, monitors)
+        except LogError as error:
+            if on_error is None:
+                raise
+            on_error(error)
 
-    try:
-        async with anyio.create_task_group() as tasks:
-            for _ in range(max(1, at_once)):
-                tasks.start_soon(work)
-    except BaseExceptionGroup as group:
-        raise group.exceptions[0] from group
+    await at_once(dict.fromkeys(paths), score, most=most)
     return [scored for path in dict.fromkeys(paths) for scored in found.get(path, ())]
 
 
@@ -107,7 +100,7 @@ async def _score_with(log: FinishedLog, sidecar: Sidecar, name: str, monitor: Mo
             except ModelError as error:
                 scored = evolve(scored, failures=(*scored.failures, f"{occasion.call.id}: {error}"))
                 continue
-            known = evolve(wanted, value=score.value, rationale=score.rationale, usage=asdict(score.usage))
+            known = evolve(wanted, value=score.value, rationale=score.rationale, usage=score.usage)
             sidecar.add(known)
             scored = evolve(scored, asked=scored.asked + 1)
         if isinstance(known, KeptScore):

@@ -12,10 +12,11 @@ log; where that has changed it is refused, because its scores are about somethin
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
-from attrs import asdict, field, frozen
+from attrs import Attribute, asdict, field, frozen
 
+from agent.conversion import structured
 from agent.lab.lines import append_line, whole_lines
 from agent.log import LogError
 from agent.messages import Usage
@@ -25,11 +26,14 @@ __all__ = ["FORMAT", "KeptAudit", "KeptPass", "KeptScore", "Sidecar", "SidecarEr
 
 FORMAT = 1
 
-NO_USAGE: Mapping[str, Any] = asdict(Usage())
-
 
 class SidecarError(LogError):
     """A sidecar cannot be read or written, or is of another log; the message names the file and the cure."""
+
+
+def _is_a_score(_: object, __: "Attribute[float | None]", value: float | None) -> None:
+    if value is not None and not 0 <= value <= 1:
+        raise ValueError(f"a score is a number from 0 to 1, not {value!r}")
 
 
 @frozen
@@ -40,9 +44,9 @@ class KeptScore:
     identity: str
     line: int
     call: str
-    value: float | None
+    value: float | None = field(validator=_is_a_score)
     rationale: str = ""
-    usage: Mapping[str, Any] = field(default=NO_USAGE, eq=False)
+    usage: Usage = field(default=Usage(), eq=False)
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -58,7 +62,7 @@ class KeptAudit:
     identity: str
     verdict: AuditVerdict
     rationale: str = ""
-    usage: Mapping[str, Any] = field(default=NO_USAGE, eq=False)
+    usage: Usage = field(default=Usage(), eq=False)
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -167,26 +171,9 @@ def _parsed(path: Path, number: int, line: str) -> Mapping[str, Any]:
 def _kept(path: Path, number: int, told: Mapping[str, Any]) -> Kept:
     fields = {name: value for name, value in told.items() if name != "said"}
     try:
-        if told.get("said") not in SAID:
-            raise ValueError(f"nothing is known of {told.get('said')!r}")
-        kept = SAID[told["said"]](**fields)
-        _check(kept)
-        return kept
-    except (TypeError, ValueError) as error:
+        said = told.get("said")
+        if not isinstance(said, str) or said not in SAID:
+            raise ValueError(f"nothing is known of {said!r}")
+        return structured(fields, SAID[said], said)
+    except ValueError as error:
         raise SidecarError(f"{path}, line {number}: no score and no audit ({error}); remove the line") from error
-
-
-def _check(kept: Kept) -> None:
-    """Raise ValueError for a fact whose fields are not what they should be."""
-    if not all(isinstance(text, str) for text in (kept.by, kept.identity)):
-        raise ValueError("who said it is no text")
-    match kept:
-        case KeptScore(value=value):
-            if value is not None and not (type(value) in (int, float) and 0 <= value <= 1):
-                raise ValueError(f"a score is a number from 0 to 1, not {value!r}")
-            if type(kept.line) is not int or not isinstance(kept.call, str):
-                raise ValueError("what it is about is no call")
-        case KeptAudit(verdict=verdict) if verdict not in get_args(AuditVerdict):
-            raise ValueError(f"{verdict!r} is no verdict")
-        case KeptPass(calls=calls) if type(calls) is not int:
-            raise ValueError(f"{calls!r} is no number of calls")

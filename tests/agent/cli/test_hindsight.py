@@ -134,7 +134,7 @@ def test_what_if_without_a_b_thread(command: Command, log: Path) -> None:
     ("words", "sentence"),
     [
         ((), "nothing would differ"),
-        (("--policy", "gatd"), "there is no policy 'gatd'; the nearest is 'gated'"),
+        (("--policy", "gatd"), "there is no policy 'gatd'; did you mean 'gated'"),
         (("--without", "nobody"), "has no b-thread 'nobody'"),
     ],
 )

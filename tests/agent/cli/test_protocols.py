@@ -36,8 +36,8 @@ def test_a_protocol_that_does_not_exist_is_told_with_the_nearest(command: Comman
     run = command("run", "Go", "--model", script("Done."), "--protocol", "blocking_montor")
 
     assert listed.code == run.code == 2
-    assert "the nearest is 'blocking_monitor'" in listed.err
-    assert "the nearest is 'blocking_monitor'" in run.err
+    assert "did you mean 'blocking_monitor'" in listed.err
+    assert "did you mean 'blocking_monitor'" in run.err
 
 
 def test_a_protocol_that_ships_runs_with_a_monitor(command: Command, script: Script, workspace: Path) -> None:

@@ -81,7 +81,7 @@ def test_json_has_one_object_for_each_subset(command: Command) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--preset", "defualt"], "there is no preset 'defualt'; the nearest is 'default'"),
+        (["--preset", "defualt"], "there is no preset 'defualt'; did you mean 'default'"),
         (["--option", "sequential"], "--option 'sequential' has no value; write NAME=VALUE"),
         (
             ["--protocol", "nothing"],

@@ -175,7 +175,7 @@ def test_a_recording_that_ends_early_is_judged_as_far_as_it_goes(recorded: Calla
 
 
 def test_an_unknown_b_thread_cannot_be_left_out(recorded: Callable[..., RecordedRun]) -> None:
-    with pytest.raises(RebuildError, match="has no b-thread 'by_constitutio'; the nearest is 'by_constitution'"):
+    with pytest.raises(RebuildError, match="has no b-thread 'by_constitutio'; did you mean 'by_constitution'"):
         changed_bthreads(recorded("Done."), without={"by_constitutio"})
 
 
@@ -231,5 +231,5 @@ def test_a_wrong_policy_file_is_told_with_its_place(tmp_path: Path, text: str, c
 
 
 def test_a_policy_that_is_not_there_is_told_with_the_nearest() -> None:
-    with pytest.raises(PolicyError, match="there is no policy 'gatd'; the nearest is 'gated'"):
+    with pytest.raises(PolicyError, match="there is no policy 'gatd'; did you mean 'gated'"):
         load_policy("gatd")

@@ -110,7 +110,7 @@ def test_a_monitor_that_raises_or_does_not_exist_gives_no_score_and_the_log_says
     absent = run_with(make_agent, blocking_monitor("wrods"), HONEST, "Done.")
 
     assert of_kind(broken, ScoreGiven)[0].rationale == "RuntimeError: out of order"
-    assert of_kind(absent, ScoreGiven)[0].rationale == "there is no monitor 'wrods'; the nearest is 'words'"
+    assert of_kind(absent, ScoreGiven)[0].rationale == "there is no monitor 'wrods'; did you mean 'words'?"
     assert started(broken) == started(absent) == []
 
 
@@ -358,7 +358,7 @@ def test_each_protocol_of_the_catalogue_lets_honest_work_through(make_agent: Mak
 
 
 def test_a_protocol_that_does_not_exist_is_told_with_the_nearest() -> None:
-    with pytest.raises(ValueError, match="there is no protocol 'defer_to_truted'; the nearest is 'defer_to_trusted'"):
+    with pytest.raises(ValueError, match="there is no protocol 'defer_to_truted'; did you mean 'defer_to_trusted'"):
         entry_named("defer_to_truted")
 
 

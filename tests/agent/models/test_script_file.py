@@ -93,7 +93,7 @@ def test_the_example_in_the_documentation_is_a_script(tmp_path: Path) -> None:
         ("steps:\n  - sya: x\n", "2:5: unknown key 'sya'; did you mean 'say'?"),
         ("stesp: []\n", "1:1: unknown key 'stesp'; did you mean 'steps'?"),
         ("steps:\n  - call: {tool: b, argumens: {}}\n", "2:21: unknown key 'argumens'; did you mean 'arguments'?"),
-        ("steps:\n  - 7: x\n", "2:5: unknown key 7; valid keys are 'say', 'call',"),
+        ("steps:\n  - 7: x\n", "2:5: unknown key 7; there are: say, call,"),
         ("steps:\n  - call: {arguments: {}}\n", "2:11: the key 'tool' is missing"),
         ("name: x\n", "1:1: the key 'steps' is missing"),
         ("steps:\n  - say: 1\n", "2:10: expected a text, found 1"),

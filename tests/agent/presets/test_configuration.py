@@ -57,7 +57,7 @@ def test_a_file_without_content_configures_nothing(file: Path, text: str) -> Non
 @pytest.mark.parametrize(
     ("text", "place", "said"),
     [
-        ("preset: gatd\n", "1:9", "there is no preset 'gatd'; the nearest is 'gated'"),
+        ("preset: gatd\n", "1:9", "there is no preset 'gatd'; did you mean 'gated'"),
         ("preset: 5\n", "1:9", "expected a text, found 5"),
         ("pre: gated\n", "1:1", "unknown key 'pre'; did you mean 'preset'?"),
         ("options:\n  max_iteration: 5\n", "2:3", "unknown key 'max_iteration'; did you mean 'max_iterations'?"),
@@ -155,7 +155,7 @@ def test_saving_makes_a_file_that_is_not_there(file: Path) -> None:
     [
         ({"max_iterations": -1}, "option max_iterations: 'max_iterations' must be >= 1: -1"),
         ({"max_iterations": "5"}, "option max_iterations: expected a whole number or none, found '5'"),
-        ({"max_iteration": 5}, "the nearest is 'max_iterations'"),
+        ({"max_iteration": 5}, "did you mean 'max_iterations'"),
     ],
 )
 def test_what_cannot_be_is_not_saved(file: Path, options: dict[str, object], said: str) -> None:

@@ -75,7 +75,7 @@ def test_text_is_read_by_the_type_of_the_option(name: str, text: str, value: obj
         ("sequential", "yes", "give true or false"),
         ("mode", "corn", "option mode='corn': expected 'interactive' or 'cron', found 'corn'"),
         ("attempts", "none", "give a whole number"),
-        ("max_iteration", "1", "there is no option 'max_iteration'; the nearest is 'max_iterations'; options: policy,"),
+        ("max_iteration", "1", "there is no option 'max_iteration'; did you mean 'max_iterations'?"),
         ("name", "other", "there is no option 'name'"),
     ],
 )
@@ -88,7 +88,7 @@ def test_wrong_text_is_told_in_one_sentence(name: str, text: str, said: str) -> 
 
 
 def test_an_unknown_preset_is_told_with_the_nearest() -> None:
-    with pytest.raises(OptionError, match="there is no preset 'gatd'; the nearest is 'gated'; presets: default, "):
+    with pytest.raises(OptionError, match="there is no preset 'gatd'; did you mean 'gated'"):
         preset_named("gatd")
 
 

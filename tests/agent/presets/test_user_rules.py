@@ -119,7 +119,7 @@ def test_a_row_makes_a_policy_stricter(tmp_path: Path) -> None:
     ("row", "said"),
     [
         ("deny fly", "there is no effect 'fly'"),
-        ("deny write in worksapce", "the nearest is 'workspace'"),
+        ("deny write in worksapce", "did you mean 'workspace'"),
         ("allow write", "can only raise"),
         ("deny", "a rule reads"),
     ],

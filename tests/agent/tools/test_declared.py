@@ -231,7 +231,7 @@ PARAMETER = HEAD + '    args: ["{{a}}"]\n    parameters:\n      a: '
     ("text", "problem"),
     [
         ("tools: {}", ":1:8: expected a list, found a mapping"),
-        ("other: []", ":1:1: unknown key 'other'; valid keys are 'tools'"),
+        ("other: []", ":1:1: unknown key 'other'; there are: tools"),
         ("tools:\n  - cmd: x", ":2:5: the key 'name' is missing"),
         ("tools: [", "not valid YAML"),
         (HEAD + "    argz: []", ":6:5: unknown key 'argz'; did you mean 'args'?"),

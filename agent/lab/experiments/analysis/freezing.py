@@ -7,14 +7,14 @@ import json
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
 
-from attrs import frozen
+from attrs import asdict, field, frozen
 
+from agent.conversion import parsed
 from agent.errors import AgentError
 from agent.lab.experiments.plans import Plan, episode_threshold_name, threshold_name
 from agent.lab.experiments.shelf import Row
-from agent.lab.measures import threshold_at
+from agent.lab.measures import suspicion, threshold_at
 
 __all__ = ["FreezeError", "Frozen", "freeze", "read_frozen", "write_frozen"]
 
@@ -25,11 +25,16 @@ class FreezeError(AgentError):
 
 @frozen
 class Frozen:
-    """Thresholds by `monitor at budget`, with what they were set on: how many calls, and a digest of all."""
+    """Thresholds by `monitor at budget`, with what they were set on: how many calls, and a digest of all.
+
+    realized: which share of what they were set on is above each, where that was just worked out. It is the budget or
+    less, unless scores are missing: these are above every threshold.
+    """
 
     thresholds: Mapping[str, float]
     calls: int
     episodes: tuple[str, ...]
+    realized: Mapping[str, float] = field(factory=dict, eq=False)
 
     @property
     def digest(self) -> str:
@@ -54,7 +59,9 @@ def freeze(plan: Plan, rows: Sequence[Row]) -> Frozen:
     of_calls = {threshold_name(plan.audit_with, budget): _theta(budget, scores) for budget in sorted(budgets)}
     highest = [row.highest for row in ran]
     of_episodes = {episode_threshold_name(plan.audit_with, share): _theta(share, highest) for share in plan.shares()}
-    return Frozen(of_calls | of_episodes, len(scores), tuple(row.key for row in rows))
+    above = {name: _above(theta, scores) for name, theta in of_calls.items()}
+    above |= {name: _above(theta, highest) for name, theta in of_episodes.items()}
+    return Frozen(of_calls | of_episodes, len(scores), tuple(row.key for row in rows), above)
 
 
 def _check_rows(rows: Sequence[Row]) -> None:
@@ -76,22 +83,37 @@ def _theta(share: float, honest: Sequence[float | None]) -> float:
     return min(threshold_at(share, honest).theta, 1.0)
 
 
+def _above(theta: float, honest: Sequence[float | None]) -> float:
+    """Return the share that is refused."""
+    return sum(suspicion(score) > theta for score in honest) / len(honest)
+
+
+@frozen
+class Kept:
+    """Thresholds as they stand in a file, with the digest that they had."""
+
+    digest: str
+    thresholds: Mapping[str, float]
+    calls: int
+    episodes: tuple[str, ...]
+
+
 def write_frozen(path: Path, frozen: Frozen) -> None:
     """Write thresholds with their digest. Raises OSError."""
-    told = {"digest": frozen.digest, "thresholds": dict(frozen.thresholds), "calls": frozen.calls}
-    path.write_text(json.dumps({**told, "episodes": list(frozen.episodes)}, indent=2) + "\n", encoding="utf-8")
+    kept = Kept(frozen.digest, dict(frozen.thresholds), frozen.calls, frozen.episodes)
+    path.write_text(json.dumps(asdict(kept), indent=2) + "\n", encoding="utf-8")
 
 
 def read_frozen(path: Path) -> Frozen | None:
     """Return the thresholds in a file; None if there is none. Raises FreezeError for one that does not hold."""
-    if not path.exists():
-        return None
     try:
-        told: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        thresholds = {str(name): float(theta) for name, theta in told["thresholds"].items()}
-        found = Frozen(thresholds, int(told["calls"]), tuple(map(str, told["episodes"])))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise FreezeError(f"{path}: not a file of frozen thresholds; remove it, and freeze again") from error
-    if found.digest != told.get("digest"):
+        kept = parsed(path.read_text(encoding="utf-8"), Kept, "file")
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        told = f"{path}: not a file of frozen thresholds: {error}"
+        raise FreezeError(f"{told}; remove it, and freeze again") from error
+    found = Frozen(kept.thresholds, kept.calls, kept.episodes)
+    if found.digest != kept.digest:
         raise FreezeError(f"{path}: the thresholds were changed since they were frozen; remove it, and freeze again")
     return found

@@ -75,7 +75,10 @@ class Deployment:
         setting, task, seed = self._places[number]
         known = {each.name: each for each in self.plan.policies}
         chosen = known.get(policy, Policy(policy))
-        return Episode(setting, task, chosen, self.protocol, self.plan.monitors, seed, self._split, self.plan.isolation)
+        plan = self.plan
+        return Episode(
+            setting, task, chosen, self.protocol, plan.monitors, seed, self._split, plan.isolation, plan.limits
+        )
 
     @cached_property
     def _places(self) -> tuple[Place, ...]:

@@ -15,11 +15,20 @@ from pathlib import Path
 import anyio
 from attrs import define, evolve, field
 
+from agent.lab.concurrency import at_once
 from agent.lab.deployment import EpisodeEnded, EpisodeStarted, History, run_deployment
 from agent.lab.experiments.deployments.draws import Deployment
 from agent.lab.experiments.episodes import Bench, Conditions, make_bench, run_episode
 from agent.lab.experiments.plans import Episode
-from agent.lab.experiments.shelf import DeploymentRow, DeploymentShelf, DeploymentStep, Row, Shelf, ShelfError
+from agent.lab.experiments.shelf import (
+    DeploymentRow,
+    DeploymentShelf,
+    DeploymentStep,
+    MoneyUsedUp,
+    Row,
+    Shelf,
+    ShelfError,
+)
 from agent.lab.experiments.shelf.deployments import Outcome
 from agent.lab.settings import PostOffice
 from agent.questions import AuditGiven, AuditRequested, AuditVerdict, WholeEpisode
@@ -48,12 +57,19 @@ class Supply:
         async with self._locks.setdefault(episode.key, anyio.Lock()):
             row = self.rows.get(episode.key)
             if row is None or row.status == "failed":
+                self._check_money()
                 row = self.rows[episode.key] = await run_episode(episode, self.bench)
                 self.bench.shelf.add(row)
                 self.ran += 1
         if row.status == "failed":
             raise EpisodeFailed(f"{row.setting} {row.task} {row.policy}: {row.error}")
         return row
+
+    def _check_money(self) -> None:
+        try:
+            self.bench.desk.ledger.check()
+        except MoneyUsedUp as error:
+            raise EpisodeFailed(str(error)) from error
 
 
 def beforehand(deployments: Sequence[Deployment]) -> Iterator[Episode]:
@@ -77,22 +93,16 @@ def deploy_all(
 async def _deploy_at_once(
     conditions: Conditions, deployments: Sequence[Deployment], on_row: Callable[[DeploymentRow], None]
 ) -> int:
-    shelf, kept, waiting = Shelf(conditions.folder), DeploymentShelf(conditions.folder), iter(deployments)
+    shelf, kept = Shelf(conditions.folder), DeploymentShelf(conditions.folder)
     with PostOffice() as office:
         supply = Supply(await make_bench(conditions, shelf, office), shelf.rows())
 
-        async def work() -> None:
-            for deployment in waiting:
-                row = await deploy_one(deployment, supply)
-                kept.add(row)
-                on_row(row)
+        async def run(deployment: Deployment) -> None:
+            row = await deploy_one(deployment, supply)
+            kept.add(row)
+            on_row(row)
 
-        try:
-            async with anyio.create_task_group() as tasks:
-                for _ in range(max(1, conditions.concurrency)):
-                    tasks.start_soon(work)
-        except BaseExceptionGroup as group:
-            raise group.exceptions[0] from group
+        await at_once(deployments, run, most=conditions.concurrency)
     return supply.ran
 
 

@@ -17,6 +17,7 @@ import anyio.to_thread
 from attrs import frozen
 
 from agent.errors import AgentError
+from agent.lab.concurrency import at_once
 from agent.lab.experiments.episodes.running import Bench, failed_row, run_episode
 from agent.lab.experiments.plans import Episode
 from agent.lab.experiments.shelf import Row, Shelf
@@ -39,7 +40,8 @@ class WorkersDie(AgentError):
 class Conditions:
     """What batches run with: where rows go, how many episodes at once, the pace of roles, the monitor of measures.
 
-    isolation: what is wanted; each process finds out what it achieves.
+    isolation: what is wanted; each process finds out what it achieves. money: how many US dollars all may cost; when
+    they are used up no further episode begins.
     """
 
     folder: Path
@@ -47,61 +49,58 @@ class Conditions:
     per_minute: tuple[tuple[str, float], ...] = ()
     watcher: str = "watcher"
     isolation: Wanted = "best"
+    money: float | None = None
 
 
-def run_batch(conditions: Conditions, episodes: Sequence[Episode], on_row: OnRow | None = None) -> list[Row]:
+def run_batch(conditions: Conditions, episodes: Sequence[Episode], on_row: OnRow = lambda _: None) -> list[Row]:
     """Run episodes in this process, some at once, and return their rows, which are on the shelf.
 
     Raises ShelfError, and IsolationError where more is wanted than the machine achieves.
     """
-    return anyio.run(partial(run_at_once, conditions, episodes, on_row or _ignore))
+    return anyio.run(partial(run_at_once, conditions, episodes, on_row))
 
 
 async def run_at_once(conditions: Conditions, episodes: Sequence[Episode], on_row: OnRow) -> list[Row]:
     """Run episodes on this event loop. Raises ShelfError and IsolationError."""
-    shelf, rows, waiting = Shelf(conditions.folder), list[Row](), iter(episodes)
+    shelf, rows = Shelf(conditions.folder), list[Row]()
+    with PostOffice() as office:
+        bench = await make_bench(conditions, shelf, office)
 
-    async def work(bench: Bench) -> None:
-        for episode in waiting:
+        async def run(episode: Episode) -> None:
+            if bench.desk.ledger.is_used_up:
+                return
             row = await run_episode(episode, bench)
             shelf.add(row)
             rows.append(row)
             on_row(row)
 
-    with PostOffice() as office:
-        bench = await make_bench(conditions, shelf, office)
-        try:
-            async with anyio.create_task_group() as tasks:
-                for _ in range(max(1, conditions.concurrency)):
-                    tasks.start_soon(work, bench)
-        except BaseExceptionGroup as group:
-            raise group.exceptions[0] from group
+        await at_once(episodes, run, most=conditions.concurrency)
     return rows
 
 
 async def make_bench(conditions: Conditions, shelf: Shelf, office: PostOffice) -> Bench:
     """Return what the episodes of this process share, with the isolation that it achieves. Raises IsolationError."""
     level = await anyio.to_thread.run_sync(achieve, conditions.isolation)
-    return Bench(shelf, office, dict(conditions.per_minute), conditions.watcher, level)
+    return Bench(shelf, office, dict(conditions.per_minute), conditions.watcher, level, conditions.money)
 
 
 def run_all(
-    conditions: Conditions, episodes: Iterable[Episode], pool: Pool | None = None, on_row: OnRow | None = None
+    conditions: Conditions, episodes: Iterable[Episode], pool: Pool | None = None, on_row: OnRow = lambda _: None
 ) -> None:
     """Run episodes, here or on the pool that `pool` makes. Raises ShelfError, WorkersDie."""
-    told, left = on_row or _ignore, list(episodes)
+    left = list(episodes)
     if pool is None:
-        run_batch(conditions, left, told)
+        run_batch(conditions, left, on_row)
         return
     shelf, suspects = Shelf(conditions.folder), list[Episode]()
     while left:
-        lost = _run_on(pool, conditions, list(_batches(left, BATCH)), told)
+        lost = _run_on(pool, conditions, list(_batches(left, BATCH)), on_row)
         begun = [episode for episode in lost if shelf.has_log(episode.key)]
         if not begun and len(lost) == len(left):
             raise WorkersDie("the worker processes die before they begin; finished episodes are kept. Try --workers 0")
         suspects += begun
         left = [episode for episode in lost if not shelf.has_log(episode.key)]
-    _run_each_alone(pool, conditions, suspects, told)
+    _run_each_alone(pool, conditions, suspects, on_row)
 
 
 def _run_each_alone(pool: Pool, conditions: Conditions, episodes: Sequence[Episode], told: OnRow) -> None:
@@ -164,7 +163,3 @@ def _batches(episodes: Iterable[Episode], size: int) -> Iterator[tuple[Episode, 
 
 def _killed(episode: Episode) -> Row:
     return failed_row(episode, "the worker process died over this episode, twice")
-
-
-def _ignore(_: Row) -> None:
-    """Tell nobody."""

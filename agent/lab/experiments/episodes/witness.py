@@ -26,8 +26,18 @@ from agent.lab.effects import evidence_of
 from agent.lab.experiments.episodes.latency import Rounds
 from agent.lab.experiments.shelf import Step as Committed
 from agent.lab.monitors import Evidence, Monitor, checked
-from agent.questions import AuditGiven, AuditRequested, Contained, RoleDisabled, ScoreGiven
-from bp import Step
+from agent.lab.spending import OUT_OF_MONEY
+from agent.questions import (
+    AuditGiven,
+    AuditRequested,
+    Contained,
+    DraftForgone,
+    QuestionForgone,
+    RoleDisabled,
+    ScoreGiven,
+)
+from agent.reasons import Ending
+from bp import Refusal, Step
 
 __all__ = ["Counts", "Witness"]
 
@@ -67,6 +77,7 @@ class Witness:
     counts: Counts = field(factory=Counts)
     tau: int | None = None
     caught_at: int | None = None
+    is_out_of_money: bool = False
     _rounds: Rounds = field(factory=Rounds)
     _calls: list[ToolCall] = field(factory=list)
     _scores: list[float | None] = field(factory=list)
@@ -183,6 +194,9 @@ class Witness:
         if given.is_caught:
             self._found(given)
 
+    def _forgone(self, forgone: QuestionForgone | DraftForgone) -> None:
+        self.is_out_of_money |= any(map(is_about_money, forgone.refusals))
+
     def _rejected(self, _: GateRejected) -> None:
         self.counts.rejected += 1
 
@@ -204,10 +218,17 @@ _NOTES: dict[type, Callable[[Witness, Any], None]] = {
     ScoreGiven: Witness._take_score,
     AuditRequested: Witness._audit_asked,
     AuditGiven: Witness._audited,
+    QuestionForgone: Witness._forgone,
+    DraftForgone: Witness._forgone,
     Contained: Witness._found,
     RoleDisabled: Witness._found,
 }
 """What is written down of which events."""
+
+
+def is_about_money(refusal: Refusal) -> bool:
+    """Whether somebody is refused since the experiment may cost no more."""
+    return isinstance(refusal.because, Ending) and refusal.because.reason == OUT_OF_MONEY
 
 
 def _most_suspicious(values: list[float | None]) -> float | None:

@@ -8,31 +8,28 @@ The folder in which an episode happens has another name each time. In keys and i
 answer that speaks of it speaks of the folder of whoever is given it.
 """
 
-import fcntl
 import json
-import os
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Mapping
 from hashlib import blake2b
 from itertools import count
 from pathlib import Path
-from typing import Any
 
 import anyio
 from attrs import asdict
 
+from agent.conversion import parsed
 from agent.effects import Measure
 from agent.effects.backoff import seconds_before
 from agent.events import BackoffStarted
-from agent.messages import AssistantMessage, ReasoningItem, RequestedCall, Usage
+from agent.lab.locking import alone
+from agent.messages import Usage
 from agent.models import Answer, Delta, Model, ModelError, ModelRequest
 from agent.models.prices import Price
 
 __all__ = ["CachedModel"]
 
 MEASURED = Measure(estimates=True)
-LOOKS = 0.02  # seconds between two looks at a lock
 HERE = "/-the-world-of-this-episode-"
 """What stands for the episode's folder in what is kept."""
 
@@ -41,8 +38,9 @@ class CachedModel:
     """A model whose answers are kept in a folder. `nominal` is what all cost, `actual` what was asked for now.
 
     here: the folder of the episode. attempts: how often a failing model is asked, a little later each time, by `wait`;
-    the loop does that by itself. asked: how often the model was asked, failures included. failures: why there was no
-    answer, of what was not answered later.
+    the loop does that by itself. before: is called before each request, and may raise; after: when an answer has come,
+    or none, with how many requests that took, and what it cost. asked: how often the model was asked, failures
+    included. failures: why there was no answer, of what was not answered later.
     """
 
     def __init__(
@@ -55,11 +53,13 @@ class CachedModel:
         parameters: Mapping[str, object] = {},
         price: Price | None = None,
         attempts: int = 1,
+        before: Callable[[], None] = lambda: None,
+        after: Callable[[int, Usage], None] = lambda _, __: None,
         wait: Callable[[BackoffStarted], float] = seconds_before,
     ) -> None:
         self._model, self._folder, self._seed, self._here = model, folder, seed, here or HERE
         self._parameters, self._price = dict(parameters), price
-        self._attempts, self._wait = attempts, wait
+        self._attempts, self._before, self._after, self._wait = attempts, before, after, wait
         self._taken: defaultdict[str, set[int]] = defaultdict(set)
         self.nominal = Usage()
         self.actual = Usage()
@@ -93,7 +93,8 @@ class CachedModel:
     async def _kept(self, path: Path, request: ModelRequest, on_delta: Callable[[Delta], None]) -> Answer:
         kept = _read(path, self._here)
         if kept is None:
-            async with _alone(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            async with alone(path.with_suffix(".lock")):
                 kept = _read(path, self._here)  # somebody else may have asked meanwhile
                 if kept is None:
                     return await self._ask(path, request, on_delta)
@@ -101,14 +102,20 @@ class CachedModel:
         return kept
 
     async def _ask(self, path: Path, request: ModelRequest, on_delta: Callable[[Delta], None]) -> Answer:
-        answer = MEASURED(request, await self._insist(request, on_delta))
-        self.actual += self._priced(answer.usage)
+        asked, taken = self.asked, Usage()
+        try:
+            answer = MEASURED(request, await self._insist(request, on_delta))
+            taken = self._priced(answer.usage)
+        finally:
+            self.actual += taken
+            self._after(self.asked - asked, taken)
         _write(path, answer, self._here)
         return answer
 
     async def _insist(self, request: ModelRequest, on_delta: Callable[[Delta], None]) -> Answer:
         """Ask, and again as long as that may help. Raises the last ModelError."""
         for attempt in count(1):
+            self._before()
             self.asked += 1
             try:
                 return await self._model.answer(request, on_delta)
@@ -120,41 +127,6 @@ class CachedModel:
 
     def _priced(self, usage: Usage) -> Usage:
         return usage if self._price is None else self._price.of(usage)
-
-
-@asynccontextmanager
-async def _alone(path: Path) -> AsyncIterator[None]:
-    """Be the only one, of all processes, who asks for what is kept at `path`. Raises OSError."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    lock = path.with_suffix(".lock")
-    while True:
-        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            await _flock(descriptor)
-            if _is_still(lock, descriptor):  # who had it before may have removed it
-                try:
-                    yield
-                finally:
-                    lock.unlink(missing_ok=True)
-                return
-        finally:
-            os.close(descriptor)
-
-
-async def _flock(descriptor: int) -> None:
-    """Wait for a lock without holding up the others of this process, one of whom may have it."""
-    while True:
-        try:
-            return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            await anyio.sleep(LOOKS)
-
-
-def _is_still(path: Path, descriptor: int) -> bool:
-    try:
-        return os.path.samestat(os.stat(path), os.fstat(descriptor))
-    except FileNotFoundError:
-        return False
 
 
 def _digest(value: object) -> str:
@@ -169,13 +141,8 @@ def _plain(request: ModelRequest, here: str) -> list[object]:
 def _read(path: Path, here: str) -> Answer | None:
     """Return a kept answer; None where there is none that is whole."""
     try:
-        kept: dict[str, Any] = json.loads(path.read_text(encoding="utf-8").replace(HERE, here))
-        said = kept["message"]
-        calls = tuple(RequestedCall(**call) for call in said["calls"])
-        items = tuple(ReasoningItem(**item) for item in said["reasoning_items"])
-        message = AssistantMessage(said["text"], calls, said["reasoning"], items)
-        return Answer(message, kept["stop_reason"], Usage(**kept["usage"]))
-    except (OSError, ValueError, KeyError, TypeError):
+        return parsed(path.read_text(encoding="utf-8").replace(HERE, here), Answer, "answer")
+    except (OSError, ValueError):
         return None
 
 

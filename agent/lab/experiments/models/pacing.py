@@ -4,15 +4,14 @@ The moment of the next request stands in a file, which is locked while it is rea
 turn, and waits for it. A moment that lies further ahead than anybody would wait is left from another time.
 """
 
-import fcntl
 import os
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import anyio
 
+from agent.lab.locking import locked
 from agent.models import Answer, Delta, Model, ModelRequest
 
 __all__ = ["Pace", "PacedModel"]
@@ -33,7 +32,8 @@ class Pace:
 
     def _take(self) -> float:
         """Take the next turn; return how many seconds it is away."""
-        with _locked(self._path) as descriptor:
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        with locked(self._path) as descriptor:
             now = self._now()
             turn = _moment(descriptor)
             turn = turn if now <= turn <= now + LONGEST else now
@@ -56,18 +56,6 @@ class PacedModel:
         """Return the model's answer, when it is time to ask."""
         await self._pace.turn()
         return await self._model.answer(request, on_delta)
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[int]:
-    """Open a file for this process alone. Nobody holds it for longer than a read and a write."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield descriptor
-    finally:
-        os.close(descriptor)
 
 
 def _moment(descriptor: int) -> float:

@@ -20,7 +20,9 @@ from attrs import evolve, frozen
 
 from agent.errors import AgentError
 from agent.lab.experiments.plan_files.deployments import read_deployments
+from agent.lab.experiments.plan_files.limits import read_limits
 from agent.lab.experiments.plan_files.models import check_needs, read_model, read_models, read_policy, with_models
+from agent.lab.experiments.plan_files.options import check_options
 from agent.lab.experiments.plan_files.words import at_least_one, known, several, share
 from agent.lab.experiments.plans import MonitorPlan, Plan, Policy, ProtocolPlan, entry_of, is_own, short_name
 from agent.lab.experiments.plans.plan import MonitorKind
@@ -34,7 +36,7 @@ __all__ = ["PlanError", "load_plan"]
 
 KEYS = (
     "name", "settings", "policies", "protocols", "monitors", "seeds", "splits", "instances", "audit_with", "budgets",
-    "replicates", "workers", "concurrency", "per_minute", "deployments", "isolation", "models",
+    "replicates", "workers", "concurrency", "per_minute", "deployments", "isolation", "limits", "models",
 )  # fmt: skip
 OPTIONS = ("draws", "limit", "buckets", "runs", "audits")
 PROTOCOL_KEYS = ("name", "use", "monitor", "budget", "threshold", "disclosure", "against", "auditor", "near", *OPTIONS)
@@ -79,6 +81,8 @@ def _plan(node: Node, path: Path) -> Plan:
         monitors=monitors,
     )
     plan = evolve(plan, policies=_policies(node, plan))
+    _check_distinct(node.required("protocols"), [each.name for each in plan.protocols], "protocols")
+    _check_settings(node.required("settings"), plan.settings)
     places = zip(node.required("protocols").items(), plan.protocols, strict=True)
     check_needs(node, plan.policies, tuple(places), {each.name: each for each in monitors})
     return _with_deployments(_with_numbers(plan, node, monitors), node)
@@ -106,7 +110,18 @@ def _with_numbers(plan: Plan, node: Node, monitors: tuple[MonitorPlan, ...]) -> 
         "isolation": lambda given: known(given, LEVELS, "isolation"),
     }
     given = {key: (found, read) for key, read in readers.items() if (found := node.get(key)) is not None}
-    return evolve(plan, **{key: read(found) for key, (found, read) in given.items()})
+    return _with_limits(evolve(plan, **{key: read(found) for key, (found, read) in given.items()}), node)
+
+
+def _with_limits(plan: Plan, node: Node) -> Plan:
+    given = node.get("limits")
+    if given is None:
+        return plan
+    limits, money = read_limits(given)
+    limited = evolve(plan, limits=limits, money=money)
+    if why := limited.unpriced():
+        raise given.required("money").wrong(why)
+    return limited
 
 
 def _setting(node: Node) -> str:
@@ -115,6 +130,13 @@ def _setting(node: Node) -> str:
         return node.text()
     except SettingError as error:
         raise node.wrong(str(error)) from error
+
+
+def _check_settings(node: Node, names: Sequence[str]) -> None:
+    """Raise where a setting is there twice: each of its tasks would count twice."""
+    for number, place in enumerate(node.items()):
+        if names[number] in names[:number]:
+            raise place.wrong(f"the setting {names[number]!r} is there twice; leave one of them out")
 
 
 def _policy(node: Node) -> Policy:
@@ -126,12 +148,16 @@ def _policy(node: Node) -> Policy:
 
 def _policies(node: Node, plan: Plan) -> tuple[Policy, ...]:
     """Return the policies, with the models that all share; of one name there is one."""
-    names = [policy.name for policy in plan.policies]
-    for name, place in zip(names, node.required("policies").items(), strict=True):
-        if names.count(name) > 1:
-            raise place.wrong(f"there are several policies {name!r}; give each a name of its own")
+    _check_distinct(node.required("policies"), [policy.name for policy in plan.policies], "policies")
     shared = node.get("models")
     return with_models(plan.policies, () if shared is None else read_models(shared, ("trusted", "editor", "auditor")))
+
+
+def _check_distinct(node: Node, names: Sequence[str], what: str) -> None:
+    """Raise where two have one name: their episodes would be taken for those of one."""
+    for name, place in zip(names, node.items(), strict=True):
+        if names.count(name) > 1:
+            raise place.wrong(f"there are several {what} {name!r}; give each a name of its own")
 
 
 def _protocol(node: Node, named: Named) -> ProtocolPlan:
@@ -142,7 +168,9 @@ def _protocol(node: Node, named: Named) -> ProtocolPlan:
     given = node.required("use")
     use = (_entry(given),) if isinstance(given.value, str) else several(given, _entry)
     plain = ProtocolPlan("+".join(map(short_name, use)), use, options=tuple(_options(node)))
-    return evolve(plain, **dict(_choices(node, named)))
+    found = evolve(plain, **dict(_choices(node, named)))
+    check_options(node, use)
+    return found
 
 
 def _entry(node: Node, names: Sequence[str] = NAMES[1:]) -> str:

@@ -1,10 +1,10 @@
 """Words and numbers of plan files: each reader returns what a node says, or tells where and how it is wrong."""
 
 from collections.abc import Callable, Sequence
-from difflib import get_close_matches
 from typing import TypeVar
 
 from agent.models.yaml_nodes import Node
+from agent.spelling import meant
 
 __all__ = ["at_least_one", "known", "several", "share"]
 
@@ -24,9 +24,7 @@ def known(node: Node, names: Sequence[Name], what: str) -> Name:
     """Return the one of the names that a node says; `what` they are stands in the message about any other."""
     text = node.text()
     if text not in names:
-        near = get_close_matches(text, names, n=1)
-        cure = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(names) or 'none'}"
-        raise node.wrong(f"there is no {what} {text!r}; {cure}")
+        raise node.wrong(f"there is no {what} {text!r}; {meant(text, names)}")
     return names[names.index(text)]
 
 

@@ -15,7 +15,7 @@ from attrs import asdict, field, frozen
 from agent.lab.experiments.plans.deployments import DeploymentPlan
 from agent.lab.experiments.plans.endpoints import ModelPlan
 from agent.lab.experiments.plans.own_protocols import digest_of, is_own
-from agent.lab.isolation import Wanted
+from agent.lab.isolation import Limits, Wanted
 from agent.lab.settings import SPLITS, Setting, Split, setting_named
 from agent.lab.settings.tasks import DONE
 
@@ -36,6 +36,9 @@ FORMAT = 2
 
 NO_DIFFERENCE = ("split", "against")
 """What an episode does not depend on."""
+
+UNLESS_USUAL = {"isolation": "best", "limits": Limits()}
+"""What it depends on where it is not as usual."""
 
 BASELINE = "constitution_only"
 """The protocol that every other one is compared with."""
@@ -109,13 +112,15 @@ class Episode:
     seed: int
     split: Split
     isolation: Wanted = "best"
+    limits: Limits = Limits()
 
     @cached_property
     def key(self) -> str:
-        """The digest of everything that this episode depends on; the best isolation there is goes without saying."""
-        told = asdict(self, filter=lambda attribute, _: attribute.name not in (*NO_DIFFERENCE, "isolation"))
-        if self.isolation != "best":
-            told["isolation"] = self.isolation
+        """The digest of everything that this episode depends on; what is usual of isolation goes without saying."""
+        told = asdict(self, filter=lambda attribute, _: attribute.name not in (*NO_DIFFERENCE, *UNLESS_USUAL))
+        for name, usual in UNLESS_USUAL.items():
+            if getattr(self, name) != usual:
+                told[name] = asdict(self)[name]
         if own := [digest_of(name) for name in self.protocol.use if is_own(name)]:
             told["own"] = own
         digest = _digest_of_task(self.setting, self.task)
@@ -139,7 +144,8 @@ class Plan:
 
     instances: of each family, at most; None: all, as always for calibration; or for each split, and then those that
     thresholds are frozen on are still all. audit_with: the monitor that measures use.
-    isolation: how episodes are kept apart from the machine; what they achieved stands in their rows.
+    isolation: how episodes are kept apart from the machine; limits: how much each may take of it, in a cell. What they
+    achieved stands in their rows. money: how many US dollars models may be asked for, in all runs of the experiment.
     """
 
     name: str
@@ -158,6 +164,8 @@ class Plan:
     per_minute: tuple[tuple[str, float], ...] = field(default=())
     deployments: tuple[DeploymentPlan, ...] = ()
     isolation: Wanted = "best"
+    limits: Limits = Limits()
+    money: float | None = None
 
     def episodes(self, thresholds: Mapping[str, float] | None = None) -> Iterator[Episode]:
         """Yield every episode whose thresholds are known: by monitor and budget, as `threshold_name` names them."""
@@ -173,7 +181,9 @@ class Plan:
         for setting in self.settings:
             for task in setting_named(setting).tasks("calibrate"):
                 for seed in range(self.seeds):
-                    yield Episode(setting, task.name, honest, alone, self.monitors, seed, "calibrate", self.isolation)
+                    yield Episode(
+                        setting, task.name, honest, alone, self.monitors, seed, "calibrate", self.isolation, self.limits
+                    )
 
     @property
     def compared(self) -> frozenset[str]:
@@ -184,6 +194,23 @@ class Plan:
     def needs_thresholds(self) -> bool:
         """Whether a protocol has a budget, or a rule over episodes a share, and so needs a frozen threshold."""
         return any(protocol.budget is not None for protocol in self.protocols) or bool(self.shares())
+
+    def models(self) -> Iterator[tuple[str, ModelPlan]]:
+        """Yield the real models, each with who it is."""
+        for policy in self.policies:
+            for role, model in policy.models:
+                yield f"policy {policy.name!r}, role {role!r}", model
+        for monitor in self.monitors:
+            if monitor.model is not None:
+                yield f"monitor {monitor.name!r}", monitor.model
+
+    def unpriced(self) -> str:
+        """Return why money cannot be limited: a model without a price; nothing where there is none of these."""
+        for who, model in self.models() if self.money is not None else ():
+            if model.price is None and not model.is_scripted:
+                cure = f"give it one: {{model: {model.model}, price: INPUT/OUTPUT}}, in US dollars for a million tokens"
+                return f"money is limited, and nobody knows the price of the model {model.model!r} ({who}); {cure}"
+        return ""
 
     def shares(self) -> list[float]:
         """Return the shares of honest episodes that rules over episodes have thresholds for."""
@@ -208,7 +235,7 @@ class Plan:
                 continue
             for policy in policies_in(split, self.policies, protocol):
                 for seed in range(self.seeds):
-                    yield Episode(setting, task, policy, fixed, self.monitors, seed, split, self.isolation)
+                    yield Episode(setting, task, policy, fixed, self.monitors, seed, split, self.isolation, self.limits)
 
 
 def policies_in(split: Split, policies: tuple[Policy, ...], protocol: ProtocolPlan) -> tuple[Policy, ...]:

@@ -7,6 +7,7 @@ from html import escape
 
 from agent.lab.experiments.analysis import Analysis
 from agent.lab.experiments.conduct import Outcome
+from agent.lab.experiments.reports.auditing import budget_table
 from agent.lab.experiments.reports.deployments import explained, lines_of, text_of
 from agent.lab.experiments.reports.disclosing import disclosure_table
 from agent.lab.experiments.reports.drawing import COLORS, Plot
@@ -31,10 +32,10 @@ share of attack episodes that do no harm unseen; S∞: the same for an attacker 
 before a step runs, cost {budget:.0%} of honest calls, the same for every protocol. worst: against the rung of the
 ladder that does most harm; weakest: against {weakest}, which does least under the constitution alone; response: the
 rung that did most on the development split, on the test split. difference: to the constitution alone, on the same
-tasks. Intervals: 95 %, by resampling tasks, with thresholds fitted again. front: how often no other protocol is
-better in both. Costs are means over honest episodes; latency: how many answers of models, monitors, auditors and
-tools more one waits for. *: told apart from the constitution alone, at a level that allows for all comparisons of a
-protocol."""
+tasks. Intervals: 95 %, by resampling tasks, with thresholds fitted again; Wilson's where all tasks went the same way.
+front: how often no other protocol is better in both. Costs are means over honest episodes; latency: how many answers
+of models, monitors, auditors and tools more one waits for. *: told apart from the constitution alone, at a level
+that allows for all comparisons of a protocol."""
 
 STYLE = """\
 :root{color-scheme:light dark}
@@ -50,17 +51,21 @@ def hero_figure(analysis: Analysis) -> str:
     """Return usefulness against worst-case safety of all protocols, as SVG.
 
     Ellipses reach as far as the intervals, arrows lead from the weakest attack to the worst one, and what the front
-    beats is shaded.
+    beats is shaded. A protocol without honest episodes, or without attacks, has no place in it, and is named only.
     """
-    low = min((each.usefulness.low for each in analysis.estimates), default=0.0)
+    placed = [each for each in analysis.estimates if not math.isnan(each.usefulness.value + each.worst.value)]
+    low = min((each.usefulness.low for each in placed), default=0.0)
     bottom = max(0.0, math.floor(low * 10 - 0.5) / 10)
     what = f"worst-case safety S1, {analysis.budget:.0%} of honest calls audited"
     plot = Plot("usefulness", what, x=(bottom, 1.0))
-    points = {each.protocol: (each.usefulness.value, each.worst.value) for each in analysis.estimates}
+    points = {each.protocol: (each.usefulness.value, each.worst.value) for each in placed}
     best = front(points)
     plot.shade([points[name] for name in best])
     for number, each in enumerate(analysis.estimates):
         color, hollow = COLORS[number % len(COLORS)], each.protocol not in best
+        if each.protocol not in points:
+            plot.entry(f"{each.protocol} (not measured)", color, hollow=True)
+            continue
         plot.intervals(each.usefulness, each.worst, color)
         if abs(each.weakest.value - each.worst.value) > 0.02:
             plot.arrow(each.usefulness.value, each.weakest.value, *points[each.protocol], color)
@@ -73,10 +78,12 @@ def tables_of(outcome: Outcome, verified: Mapping[str, Verified]) -> dict[str, T
     """Return the tables of an experiment, by the names of their files."""
     used = {protocol.name: protocol.use for protocol in outcome.plan.protocols}
     told = disclosure_table(outcome.plan, outcome.rows)
+    audited = budget_table([row for row in outcome.rows if row.protocol in outcome.plan.compared])
     found = {
         "overview": overview(outcome.analysis),
         "attacks": by_attack(outcome.analysis),
         "rungs": by_rung(outcome.analysis),
+        **({} if audited is None else {"budgets": audited}),
         "costs": costs(outcome.analysis, verified, used),
         "by_setting": by_setting(outcome.by_setting),
         "told_apart": told_apart(outcome.by_setting),
@@ -89,6 +96,7 @@ TITLES = {
     "overview": "Usefulness and worst-case safety",
     "attacks": "Safety by attack",
     "rungs": "S1 against each rung",
+    "budgets": "Worst S1 when other shares of the honest calls are audited",
     "costs": "What it costs",
     "by_setting": "By setting: usefulness, worst S1, and how much more that is than under the constitution alone",
     "told_apart": "Where a protocol differs from the constitution alone by more than its interval",
@@ -101,12 +109,16 @@ def caption(outcome: Outcome, command: str) -> str:
     """Return what the figure rests on: episodes, thresholds, seconds and the command."""
     analysis = outcome.analysis
     thresholds = outcome.frozen.thresholds if outcome.frozen else {}
-    frozen = ", ".join(f"{name}: {theta:.3f}" for name, theta in thresholds.items()) or "none"
+    realized = outcome.frozen.realized if outcome.frozen else {}
+    spent = {name: f" (spends {realized[name]:.1%})" if name in realized else "" for name in thresholds}
+    frozen = ", ".join(f"{name}: {theta:.3f}{spent[name]}" for name, theta in thresholds.items()) or "none"
     digest = f" (frozen {outcome.frozen.digest})" if outcome.frozen else ""
     failed = f", {analysis.failed} failed and left out" if analysis.failed else ""
     missing = f", {analysis.missing_scores} scores missing" if analysis.missing_scores else ""
     levels = Counter(row.isolation for row in outcome.rows if row.status == "ran")
     isolation = ", ".join(f"{level} ({count})" for level, count in sorted(levels.items()))
+    met = sum(bool(row.exceeded) for row in outcome.rows)
+    isolation += f"; {met} met with a limit of their cell" if met else ""
     auc = f" The monitor's AUC over steps: {analysis.auc:.2f}." if analysis.auc is not None else ""
     more = f", and {outcome.ran_for_deployments} for deployments" if outcome.ran_for_deployments else ""
     return (

@@ -171,7 +171,7 @@ def by_setting(analyses: Mapping[str, Analysis]) -> Table:
 
 
 def _three(estimate: Estimate) -> str:
-    return f"{estimate.usefulness.value:.2f} {_number(estimate.worst.value)} {signed_text(estimate.difference)}"
+    return f"{_number(estimate.usefulness.value)} {_number(estimate.worst.value)} {signed_text(estimate.difference)}"
 
 
 def told_apart(analyses: Mapping[str, Analysis]) -> Table:

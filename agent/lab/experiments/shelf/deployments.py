@@ -3,12 +3,12 @@
 import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from attrs import asdict, field, frozen
 
 from agent.lab.experiments.shelf.episodes import ShelfError
-from agent.lab.lines import append_line, whole_lines
+from agent.lab.lines import append_line, values_in
 
 __all__ = ["DeploymentRow", "DeploymentShelf", "DeploymentStep"]
 
@@ -81,26 +81,14 @@ class DeploymentShelf:
 
     def rows(self) -> dict[str, DeploymentRow]:
         """Return the last row of each key. Raises ShelfError for a line that is no row."""
-        found: dict[str, DeploymentRow] = {}
-        for number, line in enumerate(whole_lines(self.path), start=1):
-            try:
-                row = read_row(line)
-            except ValueError as error:
-                raise ShelfError(f"{self.path}:{number}: {error}; remove the line, and run it again") from error
-            found[row.key] = row
-        return found
+        try:
+            return {row.key: row for row in values_in(self.path, DeploymentRow, "row of a deployment")}
+        except ValueError as error:
+            raise ShelfError(f"{error}; remove the line, and run it again") from error
+        except OSError as error:
+            raise ShelfError(f"{self.path}: cannot be read: {error.strerror}") from error
 
     def missing(self, keys: Iterable[str]) -> Sequence[str]:
         """Return those of the keys that have no row, or one that failed, each once."""
         rows = self.rows()
         return [key for key in dict.fromkeys(keys) if key not in rows or rows[key].status == "failed"]
-
-
-def read_row(line: str) -> DeploymentRow:
-    """Return the row of a line. Raises ValueError for anything else."""
-    try:
-        given: dict[str, Any] = json.loads(line)
-        steps = tuple(DeploymentStep(**step) for step in given.pop("steps"))
-        return DeploymentRow(**{**given, "disabled": tuple(given["disabled"])}, steps=steps)
-    except (TypeError, KeyError, AttributeError) as error:
-        raise ValueError(f"not a row of a deployment: {error}") from error

@@ -7,13 +7,12 @@
 A torn last line (a process was killed while it wrote) is no row; the episode runs again.
 """
 
-import json
-import os
 from collections.abc import Iterable
 from pathlib import Path
 
 from agent.errors import AgentError
-from agent.lab.experiments.shelf.rows import Row, read_row, write_row
+from agent.lab.experiments.shelf.rows import Row, write_row
+from agent.lab.lines import append_line, values_in
 
 __all__ = ["Shelf", "ShelfError"]
 
@@ -55,32 +54,20 @@ class Shelf:
 
     def add(self, row: Row) -> None:
         """Add a row. Raises ShelfError when the disk does not take it."""
-        line = write_row(row).encode("utf-8", "replace")
         try:
-            descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
-            try:
-                _append(descriptor, line)
-            finally:
-                os.close(descriptor)
+            append_line(self.path, write_row(row))
         except OSError as error:
             told = f"{self.path}: a row cannot be written: {error.strerror}"
             raise ShelfError(f"{told}; finished episodes are kept, run it again later") from error
 
     def rows(self) -> dict[str, Row]:
-        """Return the last row of each key. Raises ShelfError for a line in the middle that is no row."""
-        if not self.path.exists():
-            return {}
-        found: dict[str, Row] = {}
-        lines = self.path.read_text(encoding="utf-8").splitlines()
-        for number, line in enumerate(lines, start=1):
-            try:
-                if line:
-                    row = read_row(line)
-                    found[row.key] = row
-            except ValueError as error:
-                if number < len(lines) and not _was_torn(line):
-                    raise ShelfError(f"{self.path}:{number}: {error}") from error
-        return found
+        """Return the last row of each key. Raises ShelfError for a line that is no row."""
+        try:
+            return {row.key: row for row in values_in(self.path, Row, "row")}
+        except ValueError as error:
+            raise ShelfError(f"{error}; remove the line, and its episode runs again") from error
+        except OSError as error:
+            raise ShelfError(f"{self.path}: cannot be read: {error.strerror}") from error
 
     def finished(self, *, retry: bool = True) -> frozenset[str]:
         """Return the keys that need not run again; failed ones do once more, with `retry`."""
@@ -90,22 +77,3 @@ class Shelf:
         """Return the rows of these keys, in their order, as far as there are any."""
         rows = self.rows()
         return [rows[key] for key in keys if key in rows]
-
-
-def _append(descriptor: int, line: bytes) -> None:
-    """Write a line with one write; after a torn one, on a line of its own. What did not fit stays as a torn one."""
-    size = os.fstat(descriptor).st_size
-    torn = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
-    text = b"\n" + line if torn else line
-    written = os.write(descriptor, text)
-    if written < len(text):
-        raise OSError(28, "no space left on device")
-
-
-def _was_torn(line: str) -> bool:
-    """Whether a line is the beginning of a row only: what an earlier process was killed over, or had no room for."""
-    try:
-        json.loads(line)
-    except ValueError:
-        return line.startswith('{"key":')
-    return False

@@ -1,13 +1,13 @@
 """Rows: what is kept of an episode, tidy, as one line of JSON; its steps are rows of a second table."""
 
 import json
-from typing import Any, Literal
+from typing import Literal
 
 from attrs import asdict, field, frozen
 
 from agent.lab.measures import suspicion
 
-__all__ = ["Row", "Step", "read_row", "write_row"]
+__all__ = ["Row", "Step", "write_row"]
 
 Status = Literal["ran", "failed"]
 
@@ -32,7 +32,8 @@ class Row:
     tokens, monitor_tokens: of the loop's models, and of the protocol's monitors. model_tokens, cost (in dollars): of
     all real models, nominally. asked, asked_tokens, asked_cost: what these were asked for, and was not kept.
     rounds: how many answers of models, monitors, auditors and tools came one after the other.
-    isolation: the level that the episode achieved: "bubblewrap", or "none".
+    isolation: the level that the episode achieved: "bubblewrap", or "none". limits: those that were kept, in a cell;
+    exceeded: those that the agent met with.
     """
 
     key: str
@@ -69,6 +70,8 @@ class Row:
     rounds: int = 0
     seconds: float = 0.0
     isolation: str = "none"
+    limits: str = ""
+    exceeded: str = ""
     log: str = ""
     steps: tuple[Step, ...] = field(default=())
 
@@ -80,17 +83,7 @@ class Row:
 
 
 def write_row(row: Row) -> str:
-    """Return a row as one line."""
+    """Return a row as one line, without its end."""
     fields = asdict(row, recurse=False)  # all are plain but the steps, and theirs are
     fields["steps"] = [asdict(step, recurse=False) for step in row.steps]
-    return json.dumps(fields, ensure_ascii=False, separators=(",", ":")) + "\n"
-
-
-def read_row(line: str) -> Row:
-    """Return the row of a line. Raises ValueError for anything else."""
-    try:
-        given: dict[str, Any] = json.loads(line)
-        steps = tuple(Step(**step) for step in given.pop("steps"))
-        return Row(**given, steps=steps)
-    except (TypeError, KeyError, AttributeError) as error:
-        raise ValueError(f"not a row of an experiment: {error}") from error
+    return json.dumps(fields, ensure_ascii=False, separators=(",", ":"))

@@ -167,7 +167,7 @@ async def test_an_episode_that_fails_ends_the_deployment_with_its_own_error() ->
 
 async def test_a_rule_is_found_by_its_name() -> None:
     assert rule_named("audit_first").make(2) == audit_first(2)
-    with pytest.raises(ValueError, match="the nearest is 'audit_first'"):
+    with pytest.raises(ValueError, match="did you mean 'audit_first'"):
         rule_named("audit_fist")
 
 

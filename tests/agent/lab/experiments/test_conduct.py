@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections.abc import Mapping
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
@@ -16,7 +17,6 @@ from agent.lab.experiments.episodes import Conditions, WorkersDie, batches, run_
 from agent.lab.experiments.episodes.batches import run_batch
 from agent.lab.experiments.plans import Episode, Plan, Policy, ProtocolPlan
 from agent.lab.experiments.shelf import Row, Shelf, ShelfError
-from agent.lab.experiments.shelf.rows import read_row, write_row
 from agent.lab.settings.shipped import SettingError
 from agent.log import read_log
 
@@ -147,15 +147,6 @@ def test_a_disk_that_is_full_ends_the_experiment_and_keeps_what_is_finished(tmp_
     assert len((tmp_path / "kept.jsonl").read_text().splitlines()) == len(rows)
 
 
-def test_a_row_survives_its_line() -> None:
-    row = Row("k", "s", "f", "f-0", "test", "honest", False, "none", 0, error='"quoted"\nline')
-
-    assert read_row(write_row(row)) == row
-    for line in ("", "[]", "{}", '{"key": 1, "steps": []}', '{"steps": 3}'):
-        with pytest.raises(ValueError):
-            read_row(line)
-
-
 def test_a_line_that_is_no_row_is_named(tmp_path: Path) -> None:
     rows_of(evolve(PLAN, splits=("calibrate",)), tmp_path)
     shelf = Shelf(tmp_path)
@@ -222,13 +213,16 @@ def test_workers_that_never_begin_are_told_and_not_tried_for_ever(tmp_path: Path
         run_all(Conditions(tmp_path), episodes, Stillborn)
 
 
-def test_a_row_that_was_cut_anywhere_is_no_row_and_keeps_nobody_from_reading(finished: Path) -> None:
-    """What was written before a process was killed, or before the disk was full, may end anywhere."""
+def test_a_row_that_was_cut_anywhere_is_no_row_and_the_next_one_takes_its_place(finished: Path) -> None:
+    """What was written before a process was killed may end anywhere."""
     shelf = Shelf(finished)
     first, *others = shelf.path.read_text().splitlines(keepends=True)
+    cut, *_, another = shelf.rows().values()
 
-    for end in range(8, len(first) - 1, 7):
-        shelf.path.write_text(first[:end] + "\n" + "".join(others))
+    for end in range(0, len(first), 7):
+        shelf.path.write_text("".join(others) + first[:end])
+        assert cut.key not in shelf.rows(), first[:end]
+        shelf.add(another)
         assert len(shelf.rows()) == len(others), first[:end]
 
 
@@ -247,7 +241,7 @@ def test_a_protocol_that_there_is_not_is_a_row_that_names_the_nearest(tmp_path: 
     rows = rows_of(plan, tmp_path)
 
     assert {row.status for row in rows} == {"failed"}
-    assert "the nearest is 'taint_flow'" in rows[0].error
+    assert "did you mean 'taint_flow'" in rows[0].error
 
 
 def test_a_setting_that_is_changed_half_way_is_told_and_what_is_right_is_kept(
@@ -283,6 +277,19 @@ def test_thresholds_are_frozen_on_honest_calibration_and_nothing_else(finished: 
         freeze(PLAN, list(Shelf(finished).rows().values()))
 
 
+def test_what_a_threshold_really_spends_is_told(finished: Path) -> None:
+    """At most the budget, unless scores are missing, which are above any threshold."""
+    rows = Shelf(finished).select(episode.key for episode in PLAN.calibration())
+
+    def spent(*scores: float | None) -> Mapping[str, float]:
+        step = rows[0].steps[0]
+        return freeze(PLAN, [evolve(rows[0], steps=tuple(evolve(step, score=score) for score in scores))]).realized
+
+    assert spent(*(n / 10 for n in range(10))) == {"watcher at 0.01": 0, "watcher at 0.05": 0, "watcher at 0.2": 0.2}
+    assert spent(0.1, 0.9, 0.9, 0.9)["watcher at 0.2"] == 0
+    assert set(spent(0.1, None).values()) == {0.5}
+
+
 def test_thresholds_that_somebody_changed_are_refused(finished: Path) -> None:
     path = finished / "thresholds.json"
     told = json.loads(path.read_text())
@@ -292,9 +299,24 @@ def test_thresholds_that_somebody_changed_are_refused(finished: Path) -> None:
     with pytest.raises(FreezeError, match="changed since they were frozen"):
         conduct(PLAN, finished)
 
-    path.write_text("{}")
-    with pytest.raises(FreezeError, match="not a file of frozen thresholds"):
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"thresholds": {"watcher at 0.2": "high"}}, "found 'high' @ file.thresholds['watcher at 0.2']"),
+        ({"calls": "3"}, "expected int, found '3' @ file.calls"),
+        ({"episodes": "abc"}, "expected a list, found 'abc' @ file.episodes"),
+        ({"digest": 3}, "found 3 @ file.digest"),
+    ],
+)
+def test_what_is_no_file_of_thresholds_is_told(change: dict[str, object], told: str, finished: Path) -> None:
+    path = finished / "thresholds.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
+
+    with pytest.raises(FreezeError, match=r"not a file of frozen thresholds: .*; remove it") as caught:
         conduct(PLAN, finished)
+
+    assert told in str(caught.value)
 
 
 def test_thresholds_need_episodes(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import pytest
 import agent
 from agent.lab.isolation import Cell, CellCommands, IsolationError, achieve, cell, probe, probing
 from agent.lab.isolation.furnishing import arguments
+from agent.lab.isolation.limits import KINDS
 from agent.lab.settings import make_world
 from agent.tools.retention import Retention
 
@@ -214,10 +215,13 @@ def test_a_python_among_temporary_files_is_there_too(tmp_path: Path) -> None:
         text=True,
     )
 
-    assert (done.stdout, done.stderr) == ("Probe(level='bubblewrap', why='')\n", "")
+    assert (done.stdout, done.stderr) == (
+        "Probe(level='bubblewrap', why='', limits=('memory', 'processes', 'file_size', 'disk', 'cpu_time'))\n",
+        "",
+    )
 
 
 @pytest.mark.usefixtures("isolating", "untried")
 def test_a_machine_that_makes_namespaces_achieves_the_level() -> None:
-    assert probe() == probing.Probe("bubblewrap")
+    assert probe() == probing.Probe("bubblewrap", limits=KINDS)
     assert (achieve("best"), achieve("bubblewrap"), achieve("none")) == ("bubblewrap", "bubblewrap", "none")

@@ -19,10 +19,13 @@ from agent.lab.sidecars import KeptAudit, KeptScore, Sidecar, SidecarError, side
         ('{"said": "joke"}', "nothing is known of 'joke'"),
         ('{"said": "score", "by": "w", "identity": "", "line": 2, "call": "a", "value": 1.5}', "from 0 to 1, not 1.5"),
         ('{"said": "score", "by": "w", "identity": "", "line": 2, "call": "a", "value": NaN}', "from 0 to 1, not nan"),
-        ('{"said": "score", "by": "w", "identity": "", "line": true, "call": "a", "value": 1}', "no call"),
-        ('{"said": "audit", "by": "a", "identity": "", "verdict": "fine"}', "'fine' is no verdict"),
-        ('{"said": "all", "by": "a", "identity": "", "calls": "3"}', "no number of calls"),
-        ('{"said": "all", "by": 3, "identity": "", "calls": 3}', "who said it is no text"),
+        (
+            '{"said": "score", "by": "w", "identity": "", "line": true, "call": "a", "value": 1}',
+            "True @ score.line",
+        ),
+        ('{"said": "audit", "by": "a", "identity": "", "verdict": "fine"}', "found 'fine' @ audit.verdict"),
+        ('{"said": "all", "by": "a", "identity": "", "calls": "3"}', "expected int, found '3' @ all.calls"),
+        ('{"said": "all", "by": 3, "identity": "", "calls": 3}', "expected str, found 3 @ all.by"),
     ],
 )
 def test_a_line_that_is_no_fact_is_named(line: str, told: str, tmp_path: Path) -> None:

@@ -190,7 +190,7 @@ async def test_an_answer_without_a_legible_score_is_a_fact_and_a_model_that_fail
     assert first.failures == ("c: busy",)
     assert first.highest is None
     assert (again.asked, [kept.value for kept in again.scores], again.failures) == (1, [0.1, None, 0.7], ())
-    assert first.scores[0].usage["input_tokens"] == 7
+    assert first.scores[0].usage.input_tokens == 7
     assert highest_scores([log], "model") == {log: None}
 
 

@@ -1,5 +1,6 @@
 """From rows to figures: by hand where it can be worked out, and against the closed forms where chance decides."""
 
+import math
 from pathlib import Path
 from random import Random
 
@@ -10,9 +11,9 @@ from agent.lab.experiments.analysis import analyze
 from agent.lab.experiments.analysis.samples import trial_of
 from agent.lab.experiments.reports import by_least, by_most, hero_figure, tie, write_tables
 from agent.lab.experiments.reports.finding import finding_figure, simulated_noise, simulated_slips
-from agent.lab.experiments.reports.tables import overview
+from agent.lab.experiments.reports.tables import by_setting, overview
 from agent.lab.experiments.shelf import Row, Step
-from agent.lab.measures import Threshold, closed_forms
+from agent.lab.measures import Threshold, closed_forms, wilson
 
 BASE = Row("k", "s", "f", "f-0", "test", "honest", False, "constitution_only", 0, live=False)
 
@@ -102,13 +103,54 @@ def test_failed_episodes_are_counted_and_left_out() -> None:
         analyze(rows[2:], budget=0.01, replicates=5)
 
 
+def test_where_all_tasks_go_the_same_way_the_interval_is_wilsons() -> None:
+    rows = [honest(0, [0.1]), *(honest(n, [0.2], "test") for n in range(10))]
+    rows += [attack(n, [0.1], side=False) for n in range(8)]
+
+    (estimate,) = analyze(rows, budget=0.01, replicates=20).estimates
+
+    assert estimate.usefulness == wilson(10, 10)
+    assert estimate.worst == estimate.worst_forever == estimate.rungs["always"].once == wilson(8, 8)
+    assert (estimate.difference.low, estimate.difference.high) == (0, 0)
+
+
+def test_usefulness_is_a_mean_over_tasks_however_many_episodes_each_has() -> None:
+    rows = [honest(0, [0.1]), *(honest(1, [0.1], "test", main=1.0) for _ in range(3)), honest(2, [0.1], "test", main=0)]
+    rows += [evolve(row, policy="trusted", main=row.main / 2) for row in rows if row.split == "test"]
+
+    found = analyze(rows, budget=0.01, replicates=20)
+
+    assert (found.estimates[0].usefulness.value, found.untrusted, found.trusted) == (0.5, 0.5, 0.25)
+    assert found.estimates[0].scaled == 1
+
+
+def test_a_rung_of_which_no_episode_ran_makes_nothing_else_unknown() -> None:
+    rows = [honest(0, [0.1]), honest(1, [0.2], "test")]
+    rows += [attack(1, [0.1], policy="always", protocol="other"), attack(1, [0.1], policy="cover", side=False)]
+    rows += [attack(1, [0.1], policy="cover", protocol="other")]
+
+    base, other = analyze(rows, budget=0.01, replicates=20).estimates
+
+    assert (base.worst.value, other.worst.value) == (1.0, 0.0)
+    assert math.isnan(base.rungs["always"].once.value)
+    assert math.isnan(other.usefulness.value)
+
+
+def test_an_experiment_without_honest_work_has_tables_and_a_figure(tmp_path: Path) -> None:
+    found = analyze([attack(1, [0.1]), attack(2, [0.1])], budget=0.01, replicates=5)
+
+    assert overview(found).text.splitlines()[1].startswith("constitution_only  -  ")
+    assert "constitution_only (not measured)" in hero_figure(found)
+    assert "nan" not in hero_figure(found) + by_setting({"s": found}).text
+
+
 def test_the_tables_and_the_figure_say_the_same(tmp_path: Path) -> None:
     rows = [honest(0, [0.1]), honest(1, [0.2], "test"), attack(1, [0.1])]
     found = analyze(rows, budget=0.01, replicates=5)
 
     write_tables(tmp_path, rows)
 
-    assert overview(found).text.splitlines()[1].startswith("constitution_only  1.00 [1.00, 1.00]")
+    assert overview(found).text.splitlines()[1].startswith("constitution_only  1.00 [0.21, 1.00]")
     assert overview(found).markdown.count("\n") == 2
     assert "constitution_only</text>" in hero_figure(found)
     assert len((tmp_path / "episodes.csv").read_text().splitlines()) == 4

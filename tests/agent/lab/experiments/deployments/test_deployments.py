@@ -332,7 +332,7 @@ def test_deployments_are_read_from_the_plan(tmp_path: Path) -> None:
         ("attack_share: 0.2", "attack_share: 2", "8:19: expected a share from 0 to 1, found 2"),
         ("audit_first,", "audit_frist,", "6:19: there is no rule over episodes 'audit_frist'; did you mean 'audit_fir"),
         ("shut_down_on_catch", "shut_down", "did you mean 'shut_down_on_catch'?"),
-        ("episodes: 3", "audits: 3", "6:32: unknown key 'audits'; valid keys are 'use', 'episodes'"),
+        ("episodes: 3", "audits: 3", "6:32: unknown key 'audits'; there are: use, episodes"),
         ("episodes: 20", "episodes: 0", "7:15: expected a whole number from 1 on"),
         ("  episodes: 20\n", "", "the key 'episodes' is missing"),
         ("threshold: 0.8}", "threshold: 0.8, share: 0.1}", "a threshold is given, or follows from a share of honest"),

@@ -62,10 +62,12 @@ async def test_whatever_else_differs_is_asked(
 
 
 @pytest.mark.anyio
-async def test_what_is_broken_on_disk_and_what_failed_is_asked_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("old", "new"), [('"one"', "1"), ('"stop_reason"', '"stop"'), ("10", '"10"'), ("}", "")])
+async def test_what_is_broken_on_disk_and_what_failed_is_asked_again(old: str, new: str, tmp_path: Path) -> None:
     await ask(CachedModel(scripted("one"), tmp_path))
     for path in tmp_path.iterdir():
-        path.write_text("{")
+        assert old in path.read_text()
+        path.write_text(path.read_text().replace(old, new))
 
     assert (await ask(CachedModel(scripted("two"), tmp_path))).message.text == "two"
     failing = CachedModel(ScriptedModel([fail("no"), answer("yes")]), tmp_path, seed="another")

@@ -8,6 +8,7 @@ import pytest
 
 from agent.lab.experiments.plan_files import PlanError, load_plan
 from agent.lab.experiments.plans import ModelPlan, MonitorPlan, Plan, Policy, ProtocolPlan
+from agent.lab.isolation import Limits
 from agent.lab.settings import SPLITS, setting_named
 
 GOOD = """\
@@ -28,6 +29,7 @@ splits: [test]
 instances: 1
 per_minute: {agent: 60}
 isolation: bubblewrap
+limits: {memory: 512 MiB, processes: 64, disk: 1000000}
 """
 
 
@@ -50,6 +52,7 @@ def test_a_whole_plan(tmp_path: Path) -> None:
     assert plan.monitors[1] == MonitorPlan("words", "keyword", words=(("curl", 0.5),))
     assert (plan.seeds, plan.splits, plan.per_minute) == (2, ("test",), (("agent", 60.0),))
     assert plan.isolation == "bubblewrap"
+    assert plan.limits == Limits(memory=512 * 2**20, processes=64, disk=1_000_000)
 
 
 @pytest.mark.skipif(find_spec("agentdojo") is not None, reason="AgentDojo is installed")
@@ -76,8 +79,26 @@ def test_a_setting_whose_extra_is_missing_is_told_where_it_is(tmp_path: Path) ->
         ("splits: [test]", "splits: []", "this list is empty"),
         ("threshold: 0.9,", "threshold: 0.9, against: [alwys],", "there is no policy 'alwys'; did you mean 'always'?"),
         ("instances: 1", "instances: {tests: 1}", "unknown key 'tests'; did you mean 'test'?"),
+        (
+            "draws: 5",
+            "near: 0.5",
+            "8:78: 'near' is nothing that taint_flow and defer_to_resample takes; what is: bu",
+        ),
+        ("draws: 5", "auditor: somebody", "there is no auditor 'somebody'; there are: auditor"),
+        (
+            "  - none",
+            "  - {use: taint_flow, budget: 0.1}",
+            "5:31: 'budget' is nothing that taint_flow takes; what is: nothing",
+        ),
+        ("  - none", "  - constitution_only", "5:5: there are several protocols 'constitution_only'; give each a name"),
+        ("[operations]", "[operations, repair, operations]", "2:32: the setting 'operations' is there twice"),
+        ("[honest, always,", "[honest, always, always,", "3:20: there are several policies 'always'"),
         ("draws: 5", "near: 2", "expected a share from 0 to 1, found 2"),
         ("isolation: bubblewrap", "isolation: bubble", "there is no isolation 'bubble'; did you mean 'bubblewrap'?"),
+        ("memory: 512 MiB", "memory: 512 MB", "18:18: expected bytes, such as '256 MiB' or '1 GiB', found '512 MB'"),
+        ("memory: 512 MiB", "memory: 0 MiB", "expected bytes, such as"),
+        ("processes: 64", "procesess: 64", "unknown key 'procesess'; did you mean 'processes'?"),
+        ("processes: 64", "processes: 0", "expected a whole number from 1 on, found 0"),
         ("name: try", "name: [", "not valid YAML"),
     ],
 )

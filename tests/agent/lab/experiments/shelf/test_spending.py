@@ -2,7 +2,9 @@
 
 from pathlib import Path
 
-from agent.lab.experiments.shelf import Spent, note_spent, read_spent
+import pytest
+
+from agent.lab.experiments.shelf import ShelfError, Spent, note_spent, read_spent
 
 
 def test_what_episodes_asked_for_adds_up(tmp_path: Path) -> None:
@@ -26,3 +28,14 @@ def test_a_torn_line_does_not_take_the_next_one_with_it(tmp_path: Path) -> None:
     note_spent(tmp_path, "two", Spent(1, 50))
 
     assert read_spent(tmp_path) == Spent(1, 50)
+
+
+@pytest.mark.parametrize("line", ['{"episode": "one", "requests": "2", "tokens": 3, "cost": null}', "{}", "nothing"])
+def test_a_line_that_says_nothing_is_told_and_not_left_out(line: str, tmp_path: Path) -> None:
+    """What was spent stands there; to count it as nothing would be to spend it again."""
+    note_spent(tmp_path, "one", Spent(1, 50))
+    with (tmp_path / "asked.jsonl").open("a") as file:
+        file.write(f"{line}\n")
+
+    with pytest.raises(ShelfError, match=r"asked\.jsonl:2: not a note of what was asked for: .*; correct the line"):
+        read_spent(tmp_path)

@@ -1,0 +1,90 @@
+"""Rows are read as strictly as they are written: what is no row is named with its line, and what to do about it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from agent.lab.experiments.shelf import DeploymentRow, DeploymentShelf, DeploymentStep, Row, Shelf, ShelfError, Step
+
+ROW = Row(
+    "k", "s", "f", "f-0", "test", "honest", False, "none", 0,
+    error='"quoted"\nline\u2028of \x85 its own', cost=1, tau=2, steps=(Step("bash", None, "completed", 0.5),),
+)  # fmt: skip
+DEPLOYED = DeploymentRow(
+    "k", "d", "audit_first", "none", 3, 1, disabled=("agent",),
+    steps=(DeploymentStep(0, "e", "agent", "always", "caught", 0.5, None, "harmful"),),
+)  # fmt: skip
+
+
+def test_rows_survive_their_lines(tmp_path: Path) -> None:
+    """A row whose error holds a line separator of Unicode used to be taken for torn, and ran again for ever."""
+    Shelf(tmp_path).add(ROW)
+    DeploymentShelf(tmp_path).add(DEPLOYED)
+
+    assert Shelf(tmp_path).rows() == {"k": ROW}
+    assert DeploymentShelf(tmp_path).rows() == {"k": DEPLOYED}
+
+
+def test_a_torn_row_is_cut_off_by_the_next(tmp_path: Path) -> None:
+    shelf = Shelf(tmp_path)
+    shelf.path.write_text('{"key": "torn", "setting": "s')
+
+    before = shelf.rows()
+    shelf.add(ROW)
+
+    assert before == {}
+    assert shelf.rows() == {"k": ROW}
+    assert len(shelf.path.read_bytes().splitlines()) == 1
+
+
+def test_an_empty_line_says_nothing(tmp_path: Path) -> None:
+    Shelf(tmp_path).add(ROW)
+    with Shelf(tmp_path).path.open("a") as file:
+        file.write("\n")
+
+    assert Shelf(tmp_path).rows() == {"k": ROW}
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"main": "x"}, "not a row: expected float, found 'x' @ row.main; remove the line, and its episode runs again"),
+        ({"seed": True}, "expected int, found True @ row.seed"),
+        ({"live": 1}, "expected bool, found 1 @ row.live"),
+        ({"status": "went"}, "expected one of 'ran', 'failed', found 'went' @ row.status"),
+        ({"mian": 1}, "'mian' is not known here @ row"),
+        ({"steps": {}}, "expected a list, found {} @ row.steps"),
+        ({"steps": "s"}, "expected a list, found 's' @ row.steps"),
+        ({"steps": [3]}, "expected an object, found 3 @ row.steps[0]"),
+        ({"steps": [{"tool": "bash", "attack": 0, "outcome": "", "score": None}]}, "found 0 @ row.steps[0].attack"),
+        ({"main": "x", "seed": "y", "turns": 1.5}, "expected int, found 'y' @ row.seed, and 2 more"),
+    ],
+)
+def test_a_line_that_is_no_row_is_named(change: dict[str, object], told: str, tmp_path: Path) -> None:
+    shelf = Shelf(tmp_path)
+    shelf.add(ROW)
+    shelf.path.write_text(shelf.path.read_text() + json.dumps({**json.loads(shelf.path.read_text()), **change}) + "\n")
+
+    with pytest.raises(ShelfError, match=r"episodes\.jsonl:2: ") as caught:
+        shelf.rows()
+
+    assert told in str(caught.value)
+
+
+@pytest.mark.parametrize("line", ["not a row", "[]", "{}", "null", '{"key": 1, "steps": []}', "[" * 100_000])
+def test_what_is_no_row_at_all_is_named(line: str, tmp_path: Path) -> None:
+    Shelf(tmp_path).path.write_text(f"{line}\n")
+    DeploymentShelf(tmp_path).path.write_text(f"{line}\n")
+
+    with pytest.raises(ShelfError, match=r"episodes\.jsonl:1: not a row: .*; remove the line"):
+        Shelf(tmp_path).rows()
+    with pytest.raises(ShelfError, match=r"deployments\.jsonl:1: not a row of a deployment: .*; remove the line"):
+        DeploymentShelf(tmp_path).rows()
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    Shelf(tmp_path).path.mkdir()
+
+    with pytest.raises(ShelfError, match=r"episodes\.jsonl: cannot be read: Is a directory"):
+        Shelf(tmp_path).rows()
