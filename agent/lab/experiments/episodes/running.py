@@ -100,7 +100,7 @@ async def _judge(stage: Stage, run: Run) -> Row:
         asked=stage.voices.asked.requests,
         asked_tokens=stage.voices.asked.tokens,
         asked_cost=stage.voices.asked.cost,
-        **asdict(witness.counts),
+        **asdict(witness.counts, recurse=False),
     )
 
 
