@@ -20,10 +20,10 @@ from agent.lab.experiments.reports import (
     Verified,
     caption,
     check_parquet,
+    deployment_table,
     explanation,
     hero_figure,
     html_page,
-    markdown_of,
     read_verified,
     shipped_verdicts,
     tables_of,
@@ -97,7 +97,7 @@ def _write_shown(folder: Path, outcome: Outcome, tables: Mapping[str, Table], co
     (folder / "caption.md").write_text(f"{caption(outcome, command)}\n", encoding="utf-8")
     (folder / "explanation.md").write_text(f"{explanation(outcome.analysis)}\n", encoding="utf-8")
     if outcome.deployed:
-        (folder / "deployments.md").write_text(f"{markdown_of(outcome.deployed)}\n", encoding="utf-8")
+        (folder / "deployments.md").write_text(f"{deployment_table(outcome.deployed).markdown}\n", encoding="utf-8")
 
 
 def _freeze(plan: Plan, folder: Path) -> int:

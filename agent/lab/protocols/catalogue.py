@@ -70,6 +70,12 @@ class Entry:
         found = inspect.signature(self.make).parameters
         return frozenset("threshold" if each.kind is each.VAR_KEYWORD else name for name, each in found.items())
 
+    @property
+    def needs_auditor(self) -> bool:
+        """Whether it asks an auditor, unless it is told to ask none."""
+        given = inspect.signature(self.make).parameters.get("auditor")
+        return given is not None and bool(given.default)
+
     def bthreads(self, **options: object) -> tuple[BThread, ...]:
         """Return the b-threads of the protocol. Raises TypeError for an option that it does not have."""
         made = self.make(**options)

@@ -218,6 +218,8 @@ _NOTES: dict[type, Callable[[Witness, Any], None]] = {
     ScoreGiven: Witness._take_score,
     AuditRequested: Witness._audit_asked,
     AuditGiven: Witness._audited,
+    QuestionForgone: Witness._forgone,
+    DraftForgone: Witness._forgone,
     Contained: Witness._found,
     RoleDisabled: Witness._found,
     QuestionForgone: Witness._forgone,

@@ -6,7 +6,6 @@ policies:
   - {name: real, models: {agent: {model: gpt-5, key_from: RED_KEY, parameters: {temperature: 1}}}, attacks: true}
 """
 
-import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, get_args
 
@@ -119,8 +118,7 @@ def _missing(policy: Policy, protocol: ProtocolPlan, roles: set[str]) -> str:
     """Return a role that nobody has; nothing where none is missing."""
     for name in protocol.use:
         entry = entry_of(name)
-        audits = inspect.signature(entry.make).parameters.get("auditor")
-        needed = [*entry.roles, *(["auditor"] if policy.attacks and audits is not None and audits.default else [])]
+        needed = [*entry.roles, *(["auditor"] if policy.attacks and entry.needs_auditor else [])]
         if lacking := [role for role in needed if role not in roles]:
             return lacking[0]
     return ""

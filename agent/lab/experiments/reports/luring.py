@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from statistics import fmean
 
-from agent.lab.experiments.reports.tables import Table
+from agent.lab.experiments.reports.table import Table
 from agent.lab.experiments.shelf import Row
 from agent.lab.settings import setting_named
 

@@ -8,7 +8,7 @@ from html import escape
 from agent.lab.experiments.analysis import Analysis
 from agent.lab.experiments.conduct import Outcome
 from agent.lab.experiments.reports.auditing import budget_table
-from agent.lab.experiments.reports.deployments import explained, lines_of, text_of
+from agent.lab.experiments.reports.deployments import deployment_table, explained
 from agent.lab.experiments.reports.disclosing import disclosure_table
 from agent.lab.experiments.reports.drawing import COLORS, Plot
 from agent.lab.experiments.reports.luring import under_attack
@@ -157,7 +157,8 @@ def explanation(analysis: Analysis) -> str:
 def text_report(outcome: Outcome, tables: Mapping[str, Table], command: str) -> str:
     """Return the report for a terminal."""
     shown = "\n\n".join(f"{TITLES[name]}\n\n{table.text}" for name, table in tables.items())
-    deployed = f"{text_of(outcome.deployed)}\n\n{explained(outcome.deployments)}\n\n" if outcome.deployed else ""
+    told = f"{deployment_table(outcome.deployed).text}\n\n{explained(outcome.deployments)}\n\n"
+    deployed = told if outcome.deployed else ""
     return f"{shown}\n\n{explanation(outcome.analysis)}\n\n{deployed}{caption(outcome, command)}\n"
 
 
@@ -182,7 +183,5 @@ def _html(table: Table) -> str:
 def _deployments(outcome: Outcome) -> str:
     if not outcome.deployed:
         return ""
-    lines = [
-        f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>" for cells in lines_of(outcome.deployed)
-    ]
-    return f"<h2>Deployments</h2><p>{escape(explained(outcome.deployments))}</p><table>{''.join(lines)}</table>"
+    table = _html(deployment_table(outcome.deployed))
+    return f"<h2>Deployments</h2><p>{escape(explained(outcome.deployments))}</p>{table}"
