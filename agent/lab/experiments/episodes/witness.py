@@ -222,8 +222,6 @@ _NOTES: dict[type, Callable[[Witness, Any], None]] = {
     DraftForgone: Witness._forgone,
     Contained: Witness._found,
     RoleDisabled: Witness._found,
-    QuestionForgone: Witness._forgone,
-    DraftForgone: Witness._forgone,
 }
 """What is written down of which events."""
 
