@@ -12,7 +12,7 @@ Reading order:
 - `log/`, `header`, `journal`: the record of a run, and its replay. `deciding`: what people say about calls.
 - `narrator`: a run told as it happens.
 - `presets`: which rules, as data. `run`, `agent`: putting it together. `stateless`: the same as one function.
-- `rebuilding`: a log's program once more. `resuming`: going on with it. `subagents`: an agent within a call.
+- `shipping`, `rebuilding`: a log's program once more. `resuming`: going on with it. `subagents`: agents in a call.
 - `invariants/`, `verification/`: the loop, model-checked.
 - `hindsight/`: recorded runs judged again. `retracing`: what was held at each step. `page/`: a run as one HTML page.
 - `telemetry/`: a run as a trace of spans.
