@@ -14,9 +14,10 @@ Reading order:
 - `presets`: which rules, as data. `run`, `agent`: putting it together. `stateless`: the same as one function.
 - `shipping`, `rebuilding`: a log's program once more. `resuming`: going on with it. `subagents`: agents in a call.
 - `invariants/`, `verification/`: the loop, model-checked.
-- `hindsight/`: recorded runs judged again. `retracing`: what was held at each step. `page/`: a run as one HTML page.
+- `hindsight/`: recorded runs judged again. `retracing`: what was held at each step.
 - `telemetry/`: a run as a trace of spans.
 - `lab/`: control protocols, and experiments with them.
+- `page/`: a run as one HTML page.
 - `testing`, `pytest_plugin`: tests of agents and b-threads. `cli/`: the command.
 """
 

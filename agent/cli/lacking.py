@@ -3,12 +3,12 @@
 import inspect
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Sequence
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from attrs import fields, has
 
 from agent.cli.mistakes import say
+from agent.spelling import meant
 from bp import BThread
 
 if TYPE_CHECKING:
@@ -77,9 +77,7 @@ def tell_unknown_tools(threads: Sequence[BThread], tools: Iterable[str]) -> None
     named = {name: thread.name for thread in policies for match in _matches(thread.args) for name in match.tools}
     for name, policy in named.items():
         if name not in known:
-            near = get_close_matches(name, known, n=1)
-            cure = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(known) or 'none'}"
-            say(f"the policy {policy!r} speaks of a tool {name!r}, and there is none; {cure}")
+            say(f"the policy {policy!r} speaks of a tool {name!r}, and there is none; {meant(name, known)}")
 
 
 def _matches(value: Any) -> "Iterator[Match]":

@@ -3,12 +3,12 @@
 import operator
 import re
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
 from typing import Any
 
 from attrs import field, frozen
 
 from agent.events import GateApproved
+from agent.spelling import meant
 from bp import freeze
 from constitution import Effect, Zone, deeds_of
 
@@ -119,9 +119,7 @@ def _members(kind: Any, words: str) -> tuple[Any, ...]:
     known = {member.name.lower(): member for member in kind}
     for word in words.split():
         if word not in known:
-            near = get_close_matches(word, known, n=1)
-            cure = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(known)}"
-            raise ValueError(f"there is no {kind.__name__.lower()} {word!r}; {cure}")
+            raise ValueError(f"there is no {kind.__name__.lower()} {word!r}; {meant(word, known)}")
     return tuple(known[word] for word in words.split())
 
 
