@@ -37,7 +37,7 @@ protocols: $(READY) ## look at every state of the loop with every protocol, ever
 laws: $(READY) ## play ten thousand random runs and check each (minutes)
 	$(BIN)/python -m tests.agent.play_many_scenes $(CASES)
 
-mutation: $(READY) ## take every part of the constitution's tables away, and see that an example fails (a minute)
+mutation: $(READY) ## take every part of the constitution's tables away, and see that an example fails (seconds)
 	$(BIN)/python -m tests.constitution.mutation
 
 settings: $(READY) ## try every task of every setting four ways (minutes)

@@ -172,7 +172,8 @@ FILES = (
     Program(
         "split",
         [Does(Effect.READ, "first"), Does(Effect.WRITE, "rest")],
-        takes="-b -l -n -a -C --bytes --lines --number --filter",
+        takes="-b -l -n -a -C -t --bytes --lines --line-bytes --number --suffix-length --additional-suffix --separator "
+        "--filter",
         runs="--filter",
     ),
     Program(

@@ -1,4 +1,4 @@
-"""Nothing in the tables is idle: whatever is taken away or changed, an example fails (`make mutation`: figures)."""
+"""Nothing in the tables is idle: whatever is taken away or changed, an example fails. `make mutation` counts."""
 
 from functools import cache
 
