@@ -30,7 +30,7 @@ from agent.cli.screen import Screen, screen_on
 from agent.cli.serving import McpServer, servers_of, servers_of_log, serving
 from agent.cli.session import Maker, Onlookers, introduction, listen, over, tell_failure
 from agent.cli.signals import HEARD, Interruption
-from agent.cli.standing import StandingAnswers
+from agent.cli.standing_answers import StandingAnswers
 from agent.errors import AgentError
 from agent.log import check_free, read_log
 from agent.messages import AssistantMessage, UserMessage

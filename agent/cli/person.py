@@ -9,7 +9,7 @@ from anyio.streams.memory import MemoryObjectSendStream
 
 from agent.calls import ToolCall
 from agent.cli.screen import Screen, visible
-from agent.cli.standing import StandingAnswers, says_always
+from agent.cli.standing_answers import StandingAnswers, says_always
 from agent.cli.telling import command_of
 from agent.events import ApprovalAsked
 
