@@ -167,7 +167,7 @@ class Chat:
         return line
 
     def _is_unknown(self, line: str) -> bool:
-        """Tell whether a person takes a line for a command to us, which there is not; say what there is."""
+        """Tell whether a line looks like a command to us that does not exist; then say what there is."""
         unknown = self._present and WORD.fullmatch(line.strip()) is not None
         if unknown:
             self._display.system(f"there is no {line.strip()}; {HOW}")

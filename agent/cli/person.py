@@ -82,7 +82,7 @@ class Person:
             self._otherwise(line)
 
     def leave(self) -> None:
-        """Take it that nothing will be typed any more: open and later questions are answered with no."""
+        """Note that nothing will be typed any more: open and later questions are answered with no."""
         self._gone = True
         if self._question is not None:
             self._question.close()
