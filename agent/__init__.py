@@ -5,7 +5,7 @@ Reading order:
 - `lazy`: names that are imported when they are used. `importing`: modules that a person names.
 - `messages`, `calls`: the conversation and tool calls as values. `events`: everything that can happen, and `questions`:
   what protocols ask besides.
-- `conversion`: JSON as values. `spelling`: what to say about a name that there is not. `errors`: what breaks a run off.
+- `conversion`: JSON as values. `spelling`: what to say about an unknown name. `errors`: what breaks a run off.
 - `reasons`: why b-threads refuse. `threads/`: the rules of the loop.
 - `models/`, `tools/`: the world. `hooks`: what a program around the loop may change.
 - `projections/`: what is remembered. `effects/`: what events start in the world.

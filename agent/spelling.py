@@ -1,4 +1,4 @@
-"""Spelling: what to say about a name that there is not: the one that was meant, or all that there are."""
+"""Spelling: what to say about an unknown name: the one that was meant, or all known ones."""
 
 from collections.abc import Iterable
 

@@ -204,7 +204,7 @@ def _checked(
 ) -> Sync:
     """Return a new statement. Raises TypeError for what cannot be said."""
     if (refuse is None) is not (because is None):
-        raise TypeError("refuse= and because= go together: who is refused is told why")
+        raise TypeError("refuse= and because= go together: give both, since who is refused is told why")
     if otherwise is not None and not callable(otherwise):
         raise TypeError(f"otherwise={otherwise!r}: give a function from the refusals to an event")
     return Sync(
@@ -261,7 +261,7 @@ def _frozen_because(because: Any) -> Any:
 
 
 def _lonely_otherwise() -> Otherwise:
-    raise TypeError("otherwise= without request=: it stands in for a refused request")
+    raise TypeError("otherwise= without request=: give the request for which it stands in when that is refused")
 
 
 def _no_flag(hot: Any) -> bool:

@@ -30,7 +30,7 @@ from agent.cli.screen import Screen, screen_on
 from agent.cli.serving import McpServer, servers_of, servers_of_log, serving
 from agent.cli.session import Maker, Onlookers, introduction, listen, over, tell_failure
 from agent.cli.signals import HEARD, Interruption
-from agent.cli.standing import StandingAnswers
+from agent.cli.standing_answers import StandingAnswers
 from agent.errors import AgentError
 from agent.log import check_free, read_log
 from agent.messages import AssistantMessage, UserMessage
@@ -167,7 +167,7 @@ class Chat:
         return line
 
     def _is_unknown(self, line: str) -> bool:
-        """Tell whether a person takes a line for a command to us, which there is not; say what there is."""
+        """Tell whether a line looks like a command to us that does not exist; then say what there is."""
         unknown = self._present and WORD.fullmatch(line.strip()) is not None
         if unknown:
             self._display.system(f"there is no {line.strip()}; {HOW}")

@@ -15,7 +15,7 @@ __all__ = ["execute"]
 
 
 def execute(arguments: Namespace) -> int:
-    """Show the protocols, or one of them. Raises Mistake when there is none of this name."""
+    """Show the protocols, or one of them. Raises Mistake for an unknown name."""
     entries = PROTOCOLS if arguments.protocol_name is None else (_named(arguments.protocol_name),)
     screen = screen_on(sys.stdout, needed=True)
     for entry in entries:

@@ -17,7 +17,7 @@ from agent.cli.progress import Progress
 from agent.cli.screen import Screen
 from agent.cli.serving import McpServer, serving
 from agent.cli.signals import HEARD, Interruption
-from agent.cli.standing import StandingAnswers
+from agent.cli.standing_answers import StandingAnswers
 from agent.effects import Approver, Watcher
 from agent.errors import AgentError
 from agent.journal import failure_record

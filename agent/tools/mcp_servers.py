@@ -55,7 +55,7 @@ async def mcp_tools(
     try:
         from mcp import ClientSession, StdioServerParameters, stdio_client
     except ImportError as error:
-        raise ToolError("MCP servers need the extra 'mcp', which is not installed") from error
+        raise ToolError("MCP servers need the extra 'mcp': pip install 'bpagent[mcp]'") from error
     server = StdioServerParameters(command=command[0], args=list(command[1:]), env=tool_environment(env), cwd=cwd)
     with open(os.devnull, "w") as silence:
         try:

@@ -1,4 +1,4 @@
-"""A name that there is not is answered with the one that was meant, or with all."""
+"""An unknown name is answered with the one that was meant, or with all."""
 
 import pytest
 
@@ -14,7 +14,7 @@ from agent.spelling import meant, nearest
         ("gated", {}, "there are: none"),
     ],
 )
-def test_a_name_that_there_is_not_has_a_cure(name: str, known: list[str], told: str) -> None:
+def test_an_unknown_name_has_a_cure(name: str, known: list[str], told: str) -> None:
     assert meant(name, known) == told
 
 
