@@ -248,6 +248,8 @@ def _no_request(found: Any) -> TypeError:
 
 
 def _event_set(value: Any) -> Any:
+    if type(value) is EventKind:
+        return value
     events = as_event_set(value)
     return None if events is NONE else events
 
