@@ -154,7 +154,7 @@ async def _judge(
         asked=voices.asked.requests,
         asked_tokens=voices.asked.tokens,
         asked_cost=voices.asked.cost,
-        **asdict(witness.counts),
+        **asdict(witness.counts, recurse=False),
     )
 
 
