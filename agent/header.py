@@ -2,7 +2,7 @@
 
 import platform
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from agent.log.encoding import FORMAT, plain
@@ -10,6 +10,7 @@ from bp import BThread
 
 if TYPE_CHECKING:
     from agent.agent import Agent
+    from agent.presets import Preset
 
 __all__ = ["make_header", "named"]
 
@@ -21,7 +22,7 @@ def make_header(agent: "Agent") -> dict[str, Any]:
     return {
         "format": FORMAT,
         "preset": agent.preset.name,
-        "configuration": plain(agent.preset.configuration()),
+        "configuration": _configuration(agent.preset),
         "seed": None,  # nothing is drawn: events are selected by priority and age
         "approvals": "later" if agent.approves_later else "now",
         "secrets": agent.redaction.names,
@@ -45,6 +46,12 @@ def named(bthread: BThread) -> dict[str, Any]:
         "function": f"{function.__module__}:{function.__qualname__}",
         "arguments": [str(argument) for argument in (*bthread.args, *bthread.kwargs.values())],
     }
+
+
+@lru_cache(maxsize=64)
+def _configuration(preset: "Preset") -> Any:
+    """Return the options as plain data; the agents of an experiment share their presets."""
+    return plain(preset.configuration())
 
 
 @cache
