@@ -28,7 +28,7 @@ RUNNING = (
         [
             Does(
                 Effect.SERVICES,
-                words=r"^(load|unload|bootstrap|bootout|remove|submit|enable|disable)$",
+                words=r"^(load|unload|bootstrap|bootout|remove|submit|enable|disable|kickstart|kill)$",
                 says="change services",
             )
         ],
@@ -46,6 +46,18 @@ RUNNING = (
             )
         ],
         takes="-t --type -n -o -p --property -H -M --state",
+    ),
+    Program(
+        "supervisorctl|circusctl",
+        [
+            Does(
+                Effect.SERVICES,
+                words=r"^(restart|reload|reread|update|start)$",
+                says="change services",
+                match=("supervisorctl restart all", "circusctl reload"),
+                not_match=("supervisorctl status",),
+            )
+        ],
     ),
     Program(
         "supervisorctl|pm2|sv|svc|s6-svc|monit|forever|immortalctl|overmind",

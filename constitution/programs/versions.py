@@ -141,7 +141,20 @@ VERSIONS = (
         runs="--msg-filter --tree-filter --index-filter --env-filter --commit-filter",
     ),
     Program("git gc", [Does(Effect.HISTORY_LOSS, given="--prune", says=REWRITES)]),
-    Program("git rebase", [], takes="-x --exec --onto -s -X", runs="-x --exec"),
+    Program(
+        "git rebase",
+        [
+            Does(
+                Effect.HISTORY_LOSS,
+                given="--root",
+                says=REWRITES,
+                match=("git rebase -i --root",),
+                not_match=("git rebase -i HEAD~3",),
+            )
+        ],
+        takes="-x --exec --onto -s -X",
+        runs="-x --exec",
+    ),
     Program("git difftool|git mergetool", [], takes="-x --extcmd -t --tool", runs="-x --extcmd"),
     Program("git grep", [], takes="-O --open-files-in-pager -e -f -A -B -C", runs="-O --open-files-in-pager"),
     Program("git rm", [Does(Effect.DELETE, "operands", unless="--cached -n --dry-run")]),
