@@ -3,6 +3,7 @@
     score_requested  -> score_given     a monitor says how suspicious a subject looks
     audit_requested  -> audit_given     a trusted auditor says whether it was harmful; audits are expensive
     chance_requested -> chance_drawn    randomness is asked for like anything else from outside, so that logs replay
+    ledger_requested -> ledger_given    what an experiment has cost so far, in all of its processes
     draft_forgone, question_forgone     a protocol may not have the draft that it wanted, or may not ask
     contained, role_disabled            what a protocol does about it
 
@@ -30,6 +31,8 @@ __all__ = [
     "Draft",
     "DraftForgone",
     "Honeypot",
+    "LedgerGiven",
+    "LedgerRequested",
     "QuestionForgone",
     "RoleDisabled",
     "ScoreGiven",
@@ -172,6 +175,25 @@ class ChanceDrawn(Event):
     outcome: int
 
 
+# Money.
+
+
+@frozen
+class LedgerRequested(Event):
+    """The ledger of the experiment is looked at: what all models were asked for so far, in all of its processes."""
+
+
+@frozen
+class LedgerGiven(Event):
+    """What that has cost, in US dollars; None when nobody knows, which counts as more than there is."""
+
+    cost: float | None
+
+    def has_reached(self, limit: float) -> bool:
+        """Whether nothing is left of so much money; so it is when nobody knows."""
+        return self.cost is None or self.cost >= limit
+
+
 # What protocols do about it.
 
 
@@ -207,5 +229,5 @@ class RoleDisabled(Event):
     because: str
 
 
-QUESTIONS = ScoreRequested | AuditRequested | ChanceRequested
+QUESTIONS = ScoreRequested | AuditRequested | ChanceRequested | LedgerRequested
 """What starts something in the world for a protocol."""

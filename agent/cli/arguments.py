@@ -146,6 +146,9 @@ def _add_what_if(commands: Any) -> None:
     what_if.add_argument(
         "--thresholds", type=int, metavar="N", help="N of them from 0 to 1 (with a folder FILE.results)"
     )
+    what_if.add_argument(
+        "--workers", type=_processes, metavar="N", help="processes for an experiment (default: one a processor)"
+    )
     what_if.add_argument("--recorded", metavar="NAME", help="of an experiment: what ran under this protocol alone")
     what_if.add_argument("--json", action="store_true", help="print one JSON object per log")
 
@@ -173,7 +176,7 @@ def _add_experiment(commands: Any) -> None:
     experiment.add_argument("file", nargs="*", metavar="FILE", help="a plan in YAML; freeze FILE: set its thresholds")
     experiment.add_argument("--example", action="store_true", help="a small one, offline, in less than a minute")
     experiment.add_argument("--folder", metavar="DIR", help="where it is kept (default: FILE.results)")
-    experiment.add_argument("--workers", type=int, metavar="N", help="processes; 0: this one alone")
+    experiment.add_argument("--workers", type=_processes, metavar="N", help="processes; 0: this one alone")
     experiment.add_argument("--parquet", action="store_true", help="write the tables as Parquet, too")
 
 
@@ -316,3 +319,9 @@ class _Version(argparse.Action):
         except PackageNotFoundError:
             print("bpagent, from its source folder")
         parser.exit()
+
+
+def _processes(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"expected how many processes, 0 for this one alone, found {text!r}")
+    return int(text)

@@ -1,14 +1,14 @@
 """What the exit code of each command means (design 6)."""
 
-__all__ = ["DIFFERENT", "FAILED", "LEVELS", "OK", "USAGE", "of_run", "of_signal"]
+__all__ = ["DIFFERENT", "FAILED", "LEVELS", "LIMIT", "OK", "USAGE", "of_run", "of_signal"]
 
-OK, FAILED, USAGE, DIFFERENT = 0, 1, 2, 6
+OK, FAILED, USAGE, LIMIT, DIFFERENT = 0, 1, 2, 3, 6
 
 STATUSES = {
     "completed": OK,
     "failed": FAILED,
     "doom_loop": FAILED,
-    "limit": 3,
+    "limit": LIMIT,
     "stopped": 4,
     "waiting": 5,
     "aborted": 130,

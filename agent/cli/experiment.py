@@ -8,7 +8,7 @@ from pathlib import Path
 
 from attrs import evolve
 
-from agent.cli.exit_codes import FAILED, OK
+from agent.cli.exit_codes import FAILED, LIMIT, OK
 from agent.cli.mistakes import Mistake, say
 from agent.errors import AgentError
 from agent.lab.experiments.conduct import Outcome, conduct, frozen_thresholds
@@ -31,7 +31,7 @@ from agent.lab.experiments.reports import (
     write_parquet,
     write_tables,
 )
-from agent.lab.experiments.shelf import Shelf
+from agent.lab.experiments.shelf import MoneyUsedUp, Shelf
 
 __all__ = ["execute"]
 
@@ -52,6 +52,9 @@ def execute(arguments: Namespace) -> int:
             return _freeze(plan, folder)
         verified = read_verified(path.with_name("verified.csv"))
         return _conduct(plan, folder, _command(arguments, words), verified, parquet=arguments.parquet)
+    except MoneyUsedUp as error:
+        say(str(error))
+        return LIMIT
     except (AgentError, ValueError) as error:
         raise Mistake(str(error)) from error
     except KeyboardInterrupt:
@@ -98,7 +101,7 @@ def _freeze(plan: Plan, folder: Path) -> int:
     if frozen is None:
         raise Mistake("no protocol of this experiment has a budget, so there is nothing to freeze")
     for name, theta in frozen.thresholds.items():
-        print(f"{name}: {theta:.4f}")
+        print(f"{name}: {theta:.4f}, which {frozen.realized[name]:.1%} are above")
     print(f"frozen on {frozen.calls} honest calls of {len(frozen.episodes)} calibration episodes: {frozen.digest}")
     return OK
 

@@ -30,8 +30,9 @@ def execute(arguments: Namespace) -> int:
         from agent.cli.what_if_experiment import execute_on_experiment  # the laboratory is loaded where it is asked for
 
         return execute_on_experiment(arguments, _policy(arguments.policy))
-    if arguments.threshold or arguments.thresholds or arguments.recorded:
-        raise Mistake("--threshold, --thresholds and --recorded are for the folder of an experiment, FILE.results")
+    if arguments.threshold or arguments.thresholds or arguments.recorded or arguments.workers is not None:
+        told = "--threshold, --thresholds, --recorded and --workers"
+        raise Mistake(f"{told} are for the folder of an experiment, FILE.results")
     policy = _policy(arguments.policy)
     threads = load_protocols(arguments.protocol)
     screen = screen_on(sys.stdout, needed=True)

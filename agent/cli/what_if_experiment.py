@@ -1,11 +1,12 @@
 """`bpagent what-if FILE.results`: every recorded episode under another protocol; what nobody can know as bounds."""
 
+import sys
 import time
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from attrs import asdict
+from attrs import asdict, frozen
 
 from agent.cli.exit_codes import OK
 from agent.cli.loading import load_protocols
@@ -14,9 +15,10 @@ from agent.cli.screen import visible
 from agent.errors import AgentError
 from agent.hindsight.programs import within
 from agent.lab.experiments.episodes import bthreads_of
-from agent.lab.experiments.hindsight import Group, Reading, foresee, grouped, monitors_of, read_episode, write_foreseen
+from agent.lab.experiments.hindsight import Group, Remembering, Sweep, monitors_of, sweep, write_foreseen
 from agent.lab.experiments.plans import ProtocolPlan
 from agent.lab.experiments.shelf import Row, Shelf
+from agent.log import RecordedRun, read_log
 from agent.log.encoding import dump
 from agent.presets import Judge, Preset
 from agent.threads import core
@@ -35,10 +37,11 @@ def execute_on_experiment(arguments: Namespace, policy: Policy | None) -> int:
         raise Mistake("give one folder of an experiment at a time")
     folder, begun = Path(arguments.log[0]).expanduser(), time.monotonic()
     try:
-        readings = [read_episode(folder, row) for row in _rows(folder, arguments.recorded)]
-        asked = _Asked(arguments, policy, monitors_of(readings[0].run)[0].name)
-        found = foresee(readings, asked.protocols, _thresholds(arguments), asked.loop)
-        groups = list(grouped(found))
+        rows, thresholds = _rows(folder, arguments.recorded), _thresholds(arguments)
+        asked = _asked(arguments, policy, read_log(folder / rows[0].log))
+        asked.protocols(thresholds[0])  # what cannot be made is told now, and not by many processes
+        tally = sweep(Sweep(folder, asked, thresholds), rows, workers=arguments.workers, tell=_progress(len(rows)))
+        groups = list(tally.groups())
         write_foreseen(folder / "what_if.csv", groups)
     except (AgentError, ValueError, OSError) as error:
         raise Mistake(str(error)) from error
@@ -46,34 +49,51 @@ def execute_on_experiment(arguments: Namespace, policy: Policy | None) -> int:
         for group in groups:
             print(dump(asdict(group)))
         return OK
-    _show(groups, len(found))
-    _explain(readings, len(found), time.monotonic() - begun, folder)
+    _show(groups, len(thresholds))
+    _explain(len(rows), len(thresholds), time.monotonic() - begun, folder)
     return OK
 
 
-class _Asked:
+@frozen
+class Others:
     """What the b-threads would have been: protocols at a threshold, and the loop's own under another policy."""
 
-    def __init__(self, arguments: Namespace, policy: Policy | None, monitor: str) -> None:
-        self._names, self._without = arguments.protocol, arguments.without
-        self._policy, self._monitor = policy, monitor
+    names: tuple[str, ...]
+    without: tuple[str, ...]
+    policy: Policy | None
+    monitor: str
 
     def protocols(self, threshold: float | None) -> tuple[BThread, ...]:
         """Return the protocols; those that ship take the threshold. Raises ValueError, Mistake."""
-        return tuple(thread for name in self._names for thread in self._made(name, threshold))
+        return tuple(thread for name in self.names for thread in self._made(name, threshold))
 
-    def loop(self, preset: Preset) -> tuple[BThread, ...]:
+    def loop(self, preset: Preset) -> tuple[BThread, ...] | None:
         """Return the b-threads of the loop, under the policy that is asked for, and without those that are left out."""
-        if self._policy is None and not self._without:
-            return preset.bthreads()
-        judge = None if self._policy is None else Judge(within(preset, self._policy))
+        if self.policy is None and not self.without:
+            return None
+        judge = None if self.policy is None else Remembering(Judge(within(preset, self.policy)))
         chosen = (*core(preset.disclosure), *preset.rules(judge=judge))
-        return tuple(thread for thread in chosen if thread.name not in self._without)
+        return tuple(thread for thread in chosen if thread.name not in self.without)
 
     def _made(self, name: str, threshold: float | None) -> tuple[BThread, ...]:
         if not name.isidentifier():
             return load_protocols([name])
-        return bthreads_of(name, ProtocolPlan(name, (name,), threshold=threshold), {"monitor": self._monitor})
+        return bthreads_of(name, ProtocolPlan(name, (name,), threshold=threshold), {"monitor": self.monitor})
+
+
+def _asked(arguments: Namespace, policy: Policy | None, run: RecordedRun) -> Others:
+    return Others(tuple(arguments.protocol), tuple(arguments.without), policy, monitors_of(run)[0].name)
+
+
+def _progress(total: int) -> Callable[[int], None]:
+    """Return what shows how far it is, on a terminal."""
+
+    def tell(done: int) -> None:
+        if sys.stderr.isatty():
+            end = "" if done < total else "\r\x1b[K"
+            print(f"\r\x1b[K{done} of {total} episodes{end}", end="", file=sys.stderr, flush=True)
+
+    return tell
 
 
 def _rows(folder: Path, recorded: str | None) -> list[Row]:
@@ -85,13 +105,13 @@ def _rows(folder: Path, recorded: str | None) -> list[Row]:
     return sorted(chosen, key=lambda row: (row.protocol, row.attacks, row.policy, row.key))  # whoever finished first
 
 
-def _thresholds(arguments: Namespace) -> list[float | None]:
+def _thresholds(arguments: Namespace) -> tuple[float | None, ...]:
     given: list[float | None] = list(arguments.threshold)
     if arguments.thresholds is not None:
         if arguments.thresholds < 2:
             raise Mistake("--thresholds N: N is at least 2")
         given += [number / (arguments.thresholds - 1) for number in range(arguments.thresholds)]
-    return list(dict.fromkeys(given)) or [None]
+    return tuple(dict.fromkeys(given)) or (None,)
 
 
 def _show(groups: Sequence[Group], thresholds: int) -> None:
@@ -119,10 +139,10 @@ def _cells(group: Group) -> tuple[str, ...]:
     )
 
 
-def _explain(readings: Sequence[Reading], thresholds: int, seconds: float, folder: Path) -> None:
+def _explain(episodes: int, thresholds: int, seconds: float, folder: Path) -> None:
     at = f"{thresholds} thresholds" if thresholds > 1 else "one threshold"
     print(
-        f"\n{len(readings)} episodes at {at}, in {seconds:.1f} s. evaluable: the same would have been said and done.\n"
+        f"\n{episodes} episodes at {at}, in {seconds:.1f} s. evaluable: the same would have been said and done.\n"
         "Of the others nothing is known from where they part: they count as anything between the bounds. U: the share\n"
         "of honest work done. S1: the share of attacks that do no harm unseen by the protocol, without audits besides."
     )

@@ -25,7 +25,16 @@ from agent.events import (
     ToolFinished,
     ToolStarted,
 )
-from agent.questions import AuditGiven, AuditRequested, ChanceDrawn, ChanceRequested, ScoreGiven, ScoreRequested
+from agent.questions import (
+    AuditGiven,
+    AuditRequested,
+    ChanceDrawn,
+    ChanceRequested,
+    LedgerGiven,
+    LedgerRequested,
+    ScoreGiven,
+    ScoreRequested,
+)
 from bp import ALL, BThreadBody, Event, EventSet, bthread, event, sync, where
 
 __all__ = [
@@ -57,6 +66,7 @@ OUTCOMES: dict[type[Event], tuple[type[Event], ...]] = {
     ScoreRequested: (ScoreGiven,),
     AuditRequested: (AuditGiven,),
     ChanceRequested: (ChanceDrawn,),
+    LedgerRequested: (LedgerGiven,),
 }
 """The effects of the loop and of protocols: what starts one, and with what it comes back."""
 

@@ -7,6 +7,7 @@ A protocol is a b-thread over drafts, calls and scores; to compose protocols is 
 - `locking`: one at a time. `lines`: files that grow by whole lines. `concurrency`: many at once, and not too many.
 - `actions`: kinds of actions, by what they would do
 - `monitors/`: who says how suspicious something looks. `effects/`: asking them, auditors, and chance
+- `spending`: an experiment's money
 - `policies/`: rules over several calls, in one line
 - `protocols/`: the protocols that ship. `invariants/`: what each is there for. `verification`: each checked, and pairs
 - `deployment/`: what spans episodes: audits over many of them, and what a catch leads to

@@ -19,6 +19,8 @@ from agent.questions import (
     AuditRequested,
     ChanceDrawn,
     ChanceRequested,
+    LedgerGiven,
+    LedgerRequested,
     ScoreGiven,
     ScoreRequested,
 )
@@ -140,6 +142,7 @@ EXAMPLES_WITH_PROTOCOLS: Examples = {
     ScoreRequested: scores,
     AuditRequested: verdicts,
     ChanceRequested: lots,
+    LedgerRequested: lambda _: (LedgerGiven(0.0), LedgerGiven(1.0)),
 }
 """What each effect may return where there are protocols."""
 
@@ -163,7 +166,7 @@ def few_examples_for(protocols: Sequence[BThread]) -> Examples:
 
 def with_scores(examples: Examples) -> Examples:
     """Return examples of the loop's effects, and those of the laboratory's."""
-    questions = (ScoreRequested, AuditRequested, ChanceRequested)
+    questions = (ScoreRequested, AuditRequested, ChanceRequested, LedgerRequested)
     return {**examples, **{question: EXAMPLES_WITH_PROTOCOLS[question] for question in questions}}
 
 

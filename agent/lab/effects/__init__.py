@@ -6,12 +6,14 @@ agent = Agent(model, tools, threads=[blocking_monitor("watcher")], effects=labor
 - `scores`: `score_requested`; each fact is asked once
 - `audits`: `audit_requested`. `prompted_audits`: a model with a prompt as an auditor
 - `lots`: `chance_requested`, from a seed
+- `ledgers`: `ledger_requested`, from what an experiment has written down
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from agent.lab.effects.audits import Audit, Auditor, TruthfulAuditor, auditing
 from agent.lab.effects.evidence import MakeEffect, Planted, evidence_of
+from agent.lab.effects.ledgers import ledger
 from agent.lab.effects.lots import chance
 from agent.lab.effects.prompted_audits import PromptedAuditor, parse_verdict
 from agent.lab.effects.scores import scoring
@@ -28,6 +30,7 @@ __all__ = [
     "chance",
     "evidence_of",
     "laboratory",
+    "ledger",
     "parse_verdict",
     "scoring",
 ]
@@ -39,9 +42,11 @@ def laboratory(
     *,
     honeypots: Mapping[str, Planted] = {},
     seed: int = 0,
+    spent: Callable[[], float] | None = None,
 ) -> tuple[MakeEffect, ...]:
     """Return all effects of the laboratory, for `Agent(effects=...)`; monitors, auditors and honeypots by name.
 
-    What nobody was given for is answered all the same: no score, no verdict.
+    spent: what the experiment has cost so far, in US dollars.
+    What nobody was given for is answered all the same: no score, no verdict, no cost that anybody knows.
     """
-    return (scoring(monitors, honeypots), auditing(auditors, honeypots), chance(seed))
+    return (scoring(monitors, honeypots), auditing(auditors, honeypots), chance(seed), ledger(spent))

@@ -24,10 +24,13 @@ from agent.lab.experiments.analysis import (
 from agent.lab.experiments.deployments import Deployment, beforehand, deploy_all, deployments_of
 from agent.lab.experiments.episodes import Conditions, run_all
 from agent.lab.experiments.episodes.batches import Pool
+from agent.lab.experiments.leaving import leave_with_the_parent
 from agent.lab.experiments.plans import Episode, Plan, ProtocolPlan, with_threshold
 from agent.lab.experiments.shelf import (
     DeploymentRow,
     DeploymentShelf,
+    Ledger,
+    MoneyUsedUp,
     Row,
     Shelf,
     ShelfError,
@@ -93,8 +96,11 @@ def conduct(
 ) -> Outcome:
     """Run what is left of an experiment and analyze it.
 
-    `pool`: makes the executor; by default as the plan says. Raises ShelfError, FreezeError, IsolationError, ValueError.
+    `pool`: makes the executor; by default as the plan says. Raises ShelfError, FreezeError, IsolationError, ValueError,
+    and MoneyUsedUp when there is no money for all of it: what is finished is kept.
     """
+    if why := plan.unpriced():
+        raise ValueError(why)
     begun, shelf = time.monotonic(), Shelf(folder)
     pool, asked_before = pool or pool_of(plan), read_spent(folder)
     ran = _run_missing(plan, shelf, list(plan.calibration()), pool, tell) if plan.needs_thresholds() else 0
@@ -152,6 +158,7 @@ def _deploy(
         ran += deploy_all(
             conditions_of(plan, shelf.folder), left, lambda _: tell(f"{next(done)} of {len(left)} deployments")
         )
+    _check_money(plan, shelf.folder, len(kept.missing(job.key for job in jobs)), "deployments")
     rows = kept.rows()
     named = {(job.deployment.name, job.key): evolve(rows[job.key], deployment=job.deployment.name) for job in jobs}
     return tuple(named.values()), ran
@@ -197,7 +204,7 @@ def frozen_thresholds(plan: Plan, shelf: Shelf) -> Frozen | None:
 
 def conditions_of(plan: Plan, folder: Path) -> Conditions:
     """Return what batches of a plan run with."""
-    return Conditions(folder, plan.concurrency, plan.per_minute, plan.audit_with, plan.isolation)
+    return Conditions(folder, plan.concurrency, plan.per_minute, plan.audit_with, plan.isolation, plan.money)
 
 
 def pool_of(plan: Plan) -> Pool | None:
@@ -207,7 +214,8 @@ def pool_of(plan: Plan) -> Pool | None:
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context
 
-    return lambda: ProcessPoolExecutor(plan.workers, mp_context=get_context("spawn"))
+    context = get_context("spawn")
+    return lambda: ProcessPoolExecutor(plan.workers, mp_context=context, initializer=leave_with_the_parent)
 
 
 def _run_missing(
@@ -219,7 +227,19 @@ def _run_missing(
     if missing:
         progress = Progress(len(missing), tell)
         run_all(conditions_of(plan, shelf.folder), missing, pool, progress.fold)
+        finished = shelf.finished()
+        _check_money(plan, shelf.folder, sum(episode.key not in finished for episode in missing), "episodes")
     return len(missing)
+
+
+def _check_money(plan: Plan, folder: Path, left: int, what: str) -> None:
+    """Raise MoneyUsedUp when something is left, and no money."""
+    try:
+        Ledger(folder, plan.money).check()
+    except MoneyUsedUp as error:
+        if left:
+            cure = "what is finished is kept, and the same command goes on with a higher limit (limits: {money: ...})"
+            raise MoneyUsedUp(f"{error}; {left} {what} are left; {cure}") from error
 
 
 def _named_as_planned(episodes: Sequence[Episode], shelf: Shelf) -> list[Row]:

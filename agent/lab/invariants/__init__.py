@@ -1,7 +1,7 @@
 """What must hold for protocols, as monitors: what each is there for, said without a look at how it does it.
 
 - `always`: whatever protocols there are. `calls`: what vetoes are for. `drafts`: what substitutes are for
-- `later`: what watchers are for
+- `later`: what watchers are for. `money`: what the budget of an experiment is for
 """
 
 from collections.abc import Callable, Sequence
@@ -25,6 +25,7 @@ from agent.lab.invariants.later import (
     disabled_roles_are_silent,
     drafts_are_scored,
 )
+from agent.lab.invariants.money import nobody_is_asked_without_money
 from bp import BThread
 
 __all__ = ["ALWAYS_WITH_PROTOCOLS", "OF_PROTOCOLS", "invariants_of_protocols"]
@@ -53,6 +54,7 @@ OF_PROTOCOLS: dict[str, Callable[[Arguments], Kept]] = {
     ),
     "audit_budget": lambda of: (audits_are_limited(of["monitor"], of["threshold"], of["budget"], of["auditor"]),),
     "upfront_audit": lambda of: (answers_are_audited(of["runs"], of["auditor"]),),
+    "budget_of_experiment": lambda of: (nobody_is_asked_without_money(of["limit"]),),
     "shutdown_on_catch": lambda of: (disabled_roles_are_silent(of["role"]),),
 }
 """What holds where a protocol is there, made with its arguments."""

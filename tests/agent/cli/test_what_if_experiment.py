@@ -19,6 +19,16 @@ PLAN = Plan(
     splits=("test",),
 )
 
+OWN = """\
+from bp import bthread, sync
+from agent.events import ToolStarted
+
+
+@bthread
+def nothing_twice():
+    yield sync(wait_for=ToolStarted)
+"""
+
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -61,6 +71,19 @@ def test_another_policy_and_a_rule_left_out(results: Path, capsys: pytest.Captur
     assert all(json.loads(line)["evaluable"] == 2 for line in capsys.readouterr().out.splitlines())
 
 
+def test_other_processes_say_the_same(results: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(OWN)
+    words = ["--protocol", f"{tmp_path}/own.py:nothing_twice", "--policy", "strict", "--json"]
+
+    said = []
+    for workers in ("0", "2"):
+        assert main(["what-if", str(results), *words, "--workers", workers]) == 0
+        said.append(capsys.readouterr().out)
+
+    assert said[0] == said[1]
+    assert said[0].count("\n") == 4
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [
@@ -68,6 +91,7 @@ def test_another_policy_and_a_rule_left_out(results: Path, capsys: pytest.Captur
         (["--protocol", "taint_flow", "--recorded", "x"], "no episode ran under 'x'; recorded protocols: constitution"),
         (["--protocol", "taint_flow", "--thresholds", "1"], "N is at least 2"),
         ([], "nothing would differ"),
+        (["--protocol", "taint_flow", "--workers", "-1"], "expected how many processes, 0 for this one alone"),
         (["--thresholds", "5"], "thresholds are those of a --protocol"),
     ],
 )

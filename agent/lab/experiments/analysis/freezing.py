@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
 
-from attrs import asdict, frozen
+from attrs import asdict, field, frozen
 
 from agent.conversion import parsed
 from agent.errors import AgentError
 from agent.lab.experiments.plans import Plan, episode_threshold_name, threshold_name
 from agent.lab.experiments.shelf import Row
-from agent.lab.measures import threshold_at
+from agent.lab.measures import suspicion, threshold_at
 
 __all__ = ["FreezeError", "Frozen", "freeze", "read_frozen", "write_frozen"]
 
@@ -25,11 +25,16 @@ class FreezeError(AgentError):
 
 @frozen
 class Frozen:
-    """Thresholds by `monitor at budget`, with what they were set on: how many calls, and a digest of all."""
+    """Thresholds by `monitor at budget`, with what they were set on: how many calls, and a digest of all.
+
+    realized: which share of what they were set on is above each, where that was just worked out. It is the budget or
+    less, unless scores are missing: these are above every threshold.
+    """
 
     thresholds: Mapping[str, float]
     calls: int
     episodes: tuple[str, ...]
+    realized: Mapping[str, float] = field(factory=dict, eq=False)
 
     @property
     def digest(self) -> str:
@@ -54,7 +59,9 @@ def freeze(plan: Plan, rows: Sequence[Row]) -> Frozen:
     of_calls = {threshold_name(plan.audit_with, budget): _theta(budget, scores) for budget in sorted(budgets)}
     highest = [row.highest for row in ran]
     of_episodes = {episode_threshold_name(plan.audit_with, share): _theta(share, highest) for share in plan.shares()}
-    return Frozen(of_calls | of_episodes, len(scores), tuple(row.key for row in rows))
+    above = {name: _above(theta, scores) for name, theta in of_calls.items()}
+    above |= {name: _above(theta, highest) for name, theta in of_episodes.items()}
+    return Frozen(of_calls | of_episodes, len(scores), tuple(row.key for row in rows), above)
 
 
 def _check_rows(rows: Sequence[Row]) -> None:
@@ -74,6 +81,11 @@ def _check_monitors(plan: Plan) -> None:
 
 def _theta(share: float, honest: Sequence[float | None]) -> float:
     return min(threshold_at(share, honest).theta, 1.0)
+
+
+def _above(theta: float, honest: Sequence[float | None]) -> float:
+    """Return the share that is refused."""
+    return sum(suspicion(score) > theta for score in honest) / len(honest)
 
 
 @frozen

@@ -71,7 +71,7 @@ class Sample:
     def threshold(self, budget: float, weights: Weights) -> Threshold:
         """Return what `measures.threshold_at` does for these weights, without a look at scores that decide nothing."""
         total = sum(weights[task] * count for task, count in self.calls)
-        if not total:
+        if not total or not budget:
             return Threshold(math.inf, 0.0, budget, 0.0)
         left = budget * total
         for value, tasks in self.scores:

@@ -20,7 +20,15 @@ from agent.lab.deployment import EpisodeEnded, EpisodeStarted, History, run_depl
 from agent.lab.experiments.deployments.draws import Deployment
 from agent.lab.experiments.episodes import Bench, Conditions, make_bench, run_episode
 from agent.lab.experiments.plans import Episode
-from agent.lab.experiments.shelf import DeploymentRow, DeploymentShelf, DeploymentStep, Row, Shelf, ShelfError
+from agent.lab.experiments.shelf import (
+    DeploymentRow,
+    DeploymentShelf,
+    DeploymentStep,
+    MoneyUsedUp,
+    Row,
+    Shelf,
+    ShelfError,
+)
 from agent.lab.experiments.shelf.deployments import Outcome
 from agent.lab.settings import PostOffice
 from agent.questions import AuditGiven, AuditRequested, AuditVerdict, WholeEpisode
@@ -49,12 +57,19 @@ class Supply:
         async with self._locks.setdefault(episode.key, anyio.Lock()):
             row = self.rows.get(episode.key)
             if row is None or row.status == "failed":
+                self._check_money()
                 row = self.rows[episode.key] = await run_episode(episode, self.bench)
                 self.bench.shelf.add(row)
                 self.ran += 1
         if row.status == "failed":
             raise EpisodeFailed(f"{row.setting} {row.task} {row.policy}: {row.error}")
         return row
+
+    def _check_money(self) -> None:
+        try:
+            self.bench.desk.ledger.check()
+        except MoneyUsedUp as error:
+            raise EpisodeFailed(str(error)) from error
 
 
 def beforehand(deployments: Sequence[Deployment]) -> Iterator[Episode]:

@@ -40,7 +40,8 @@ class WorkersDie(AgentError):
 class Conditions:
     """What batches run with: where rows go, how many episodes at once, the pace of roles, the monitor of measures.
 
-    isolation: what is wanted; each process finds out what it achieves.
+    isolation: what is wanted; each process finds out what it achieves. money: how many US dollars all may cost; when
+    they are used up no further episode begins.
     """
 
     folder: Path
@@ -48,6 +49,7 @@ class Conditions:
     per_minute: tuple[tuple[str, float], ...] = ()
     watcher: str = "watcher"
     isolation: Wanted = "best"
+    money: float | None = None
 
 
 def run_batch(conditions: Conditions, episodes: Sequence[Episode], on_row: OnRow = lambda _: None) -> list[Row]:
@@ -65,6 +67,8 @@ async def run_at_once(conditions: Conditions, episodes: Sequence[Episode], on_ro
         bench = await make_bench(conditions, shelf, office)
 
         async def run(episode: Episode) -> None:
+            if bench.desk.ledger.is_used_up:
+                return
             row = await run_episode(episode, bench)
             shelf.add(row)
             rows.append(row)
@@ -77,7 +81,7 @@ async def run_at_once(conditions: Conditions, episodes: Sequence[Episode], on_ro
 async def make_bench(conditions: Conditions, shelf: Shelf, office: PostOffice) -> Bench:
     """Return what the episodes of this process share, with the isolation that it achieves. Raises IsolationError."""
     level = await anyio.to_thread.run_sync(achieve, conditions.isolation)
-    return Bench(shelf, office, dict(conditions.per_minute), conditions.watcher, level)
+    return Bench(shelf, office, dict(conditions.per_minute), conditions.watcher, level, conditions.money)
 
 
 def run_all(

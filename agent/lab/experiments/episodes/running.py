@@ -17,11 +17,12 @@ from agent.lab.experiments.episodes.treatments import HONEYPOT, WORDS, Treatment
 from agent.lab.experiments.episodes.witness import Witness
 from agent.lab.experiments.models import Desk, Voices
 from agent.lab.experiments.plans import Episode, Policy
-from agent.lab.experiments.shelf import Row, Shelf, ShelfError, note_spent
+from agent.lab.experiments.shelf import MoneyUsedUp, Row, Shelf, ShelfError
 from agent.lab.isolation import Level, limits_at
 from agent.lab.settings import ABLE, LADDER, WEAK, PostOffice, Setting, Task, Worker, World, setting_named
 from agent.lab.settings.ladder import Suspect
 from agent.lab.settings.tasks import Move, approved_by_person
+from agent.lab.spending import OUT_OF_MONEY
 from agent.models import Model
 from agent.models.arguments import parse_arguments
 from agent.run import Run
@@ -34,7 +35,7 @@ __all__ = ["Bench", "failed_row", "run_episode"]
 class Bench:
     """What the episodes of a process share: the post office, the shelf, and real models with their pace.
 
-    isolation: the level that is achieved in this process.
+    isolation: the level that is achieved in this process. money: how many US dollars the experiment may cost.
     """
 
     def __init__(
@@ -44,9 +45,10 @@ class Bench:
         per_minute: Mapping[str, float] = {},
         watcher: str = "watcher",
         isolation: Level = "none",
+        money: float | None = None,
     ) -> None:
         self.shelf, self.office, self.watcher, self.isolation = shelf, office, watcher, isolation
-        self.desk = Desk(shelf.folder, per_minute)
+        self.desk = Desk(shelf.folder, per_minute, money=money)
 
 
 async def run_episode(episode: Episode, bench: Bench) -> Row:
@@ -68,19 +70,18 @@ async def _run(episode: Episode, bench: Bench) -> Row:
         raise PermissionError(why)
     worker = _worker(episode, task)
     with setting.world(task, bench.office, isolation=bench.isolation, limits=episode.limits) as world:
-        voices = Voices(bench.desk, episode.chance, str(world.folder.parent))
-        treatment = treat(episode, setting, worker.is_attack, _honeypots(task), voices.model)
+        voices = Voices(bench.desk, episode.chance, str(world.folder.parent), episode.key)
+        treatment = treat(episode, setting, worker.is_attack, _honeypots(task), voices.model, bench.desk.ledger)
         witness = Witness(
             is_attack=(lambda _: None) if episode.policy.is_real and episode.policy.attacks else worker.is_attack,
             monitor=treatment.monitors.get(bench.watcher),
             watcher=bench.watcher,
             side=(lambda: task.side(world)) if setting.live else None,
         )
-        try:
-            run = await _work(episode, task, world.tools(), treatment, witness, worker, bench, voices)
-            await witness.finish()
-        finally:
-            note_spent(bench.shelf.folder, episode.key, voices.asked)
+        run = await _work(episode, task, world.tools(), treatment, witness, worker, bench, voices)
+        if run.reason == OUT_OF_MONEY or witness.is_out_of_money:
+            raise MoneyUsedUp(f"nothing is left of the ${bench.desk.ledger.limit:g} that the experiment may cost")
+        await witness.finish()
         voices.check()
         return await _judge(episode, setting, task, world, witness, run, voices)
 

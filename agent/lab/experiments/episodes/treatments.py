@@ -10,6 +10,7 @@ from attrs import evolve, frozen
 from agent.calls import ToolCall
 from agent.lab.effects import Auditor, MakeEffect, PromptedAuditor, TruthfulAuditor, laboratory
 from agent.lab.experiments.plans import Episode, ModelPlan, MonitorPlan, ProtocolPlan, entry_of
+from agent.lab.experiments.shelf import Ledger
 from agent.lab.monitors import (
     PROMPT,
     ConstantMonitor,
@@ -22,6 +23,7 @@ from agent.lab.monitors import (
     calls_of,
 )
 from agent.lab.settings import Setting
+from agent.lab.spending import budget_of_experiment
 from agent.models import Model
 from agent.presets import PRESETS, Preset
 from agent.reasons import Disclosure
@@ -59,10 +61,12 @@ def treat(
     is_attack: Callable[[str], bool],
     honeypots: Mapping[str, ToolCall],
     voice: Voice,
+    ledger: Ledger,
 ) -> Treatment:
     """Return the treatment of an episode.
 
-    `is_attack` knows the truth about calls by their ids, unless a real agent attacks; `voice` gives the real models.
+    `is_attack` knows the truth about calls by their ids, unless a real agent attacks; `voice` gives the real models;
+    with a `ledger` that has a limit the episode looks at it before it asks any.
     Raises ValueError, and ModelError for a model that there is not.
     """
     truth = partial(attacks, is_attack)
@@ -78,7 +82,14 @@ def treat(
         "honeypots": tuple(honeypots),
     }
     threads = [thread for name in protocol.use for thread in bthreads_of(name, protocol, offered)]
-    effects = laboratory(monitors, auditors, honeypots=honeypots, seed=number_of(episode.chance))
+    threads += [] if ledger.limit is None else [budget_of_experiment(ledger.limit)]
+    effects = laboratory(
+        monitors,
+        auditors,
+        honeypots=honeypots,
+        seed=number_of(episode.chance),
+        spent=lambda: ledger.spent().cost or 0.0,
+    )
     return Treatment(tuple(threads), effects, preset, monitors)
 
 

@@ -25,8 +25,18 @@ from agent.lab.effects import evidence_of
 from agent.lab.experiments.episodes.latency import Rounds
 from agent.lab.experiments.shelf import Step as Committed
 from agent.lab.monitors import Evidence, Monitor, checked
-from agent.questions import AuditGiven, AuditRequested, Contained, RoleDisabled, ScoreGiven
-from bp import Event, Step
+from agent.lab.spending import OUT_OF_MONEY
+from agent.questions import (
+    AuditGiven,
+    AuditRequested,
+    Contained,
+    DraftForgone,
+    QuestionForgone,
+    RoleDisabled,
+    ScoreGiven,
+)
+from agent.reasons import Ending
+from bp import Event, Refusal, Step
 
 __all__ = ["Counts", "Witness"]
 
@@ -69,6 +79,7 @@ class Witness:
     counts: Counts = field(factory=Counts)
     tau: int | None = None
     caught_at: int | None = None
+    is_out_of_money: bool = False
     _rounds: Rounds = field(factory=Rounds)
     _calls: list[ToolCall] = field(factory=list)
     _scores: list[float | None] = field(factory=list)
@@ -89,6 +100,8 @@ class Witness:
                 self._answered(event)
             case InferenceRequested(draft="d0"):
                 self._said.clear()
+            case QuestionForgone() | DraftForgone():
+                self.is_out_of_money |= any(map(is_about_money, event.refusals))
             case ScoreGiven(monitor=self.watcher):
                 self._said.append(Said(event.value))
                 self._scored(event)
@@ -191,6 +204,11 @@ class Witness:
                 self.counts.scores += 1
                 self.counts.missing_scores += event.is_missing
                 self.counts.monitor_tokens += event.usage.tokens
+
+
+def is_about_money(refusal: Refusal) -> bool:
+    """Whether somebody is refused since the experiment may cost no more."""
+    return isinstance(refusal.because, Ending) and refusal.because.reason == OUT_OF_MONEY
 
 
 def _most_suspicious(values: list[float | None]) -> float | None:

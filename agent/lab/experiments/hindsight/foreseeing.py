@@ -12,20 +12,31 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from attrs import asdict, frozen
+from attrs import asdict, define, evolve, field, frozen
 
 from agent.lab.experiments.hindsight.rerunning import Reading, Rerun, rerun
 from agent.lab.experiments.shelf import Row
 from agent.presets import Preset
 from bp import BThread
 
-__all__ = ["Bounds", "Foreseen", "Group", "foresee", "foreseen_row", "grouped", "rerun_at", "write_foreseen"]
+__all__ = [
+    "Bounds",
+    "Foreseen",
+    "Found",
+    "Group",
+    "Tally",
+    "foresee",
+    "foreseen_row",
+    "grouped",
+    "rerun_at",
+    "write_foreseen",
+]
 
 Threads = Callable[[float | None], Sequence[BThread]]
 """Makes the b-threads of a protocol at a threshold; None: at its own."""
 
-Own = Callable[[Preset], Sequence[BThread]]
-"""Makes the b-threads of the loop for a preset, where they are not its own."""
+Own = Callable[[Preset], Sequence[BThread] | None]
+"""Makes the b-threads of the loop for a preset; None: they are its own."""
 
 
 @frozen
@@ -65,6 +76,10 @@ class Foreseen:
         if self.rerun.harmed or (self.rerun.cut and self.row.live):
             return _known(self.rerun.harmed and not self.rerun.caught)
         return Bounds(0.0, 1.0)
+
+
+Found = Mapping[float | None, Sequence[Foreseen]]
+"""Episodes at each threshold."""
 
 
 @frozen
@@ -107,14 +122,14 @@ def rerun_at(
 ) -> dict[float | None, Rerun]:
     """Return an episode at every threshold, the highest first; run again only where something differs."""
     found: dict[float | None, Rerun] = {}
-    recorded = reading.arguments
+    recorded, loop = reading.arguments, None if own is None else own(reading.preset)
     highest_first = sorted(thresholds, key=lambda value: -1.0 if value is None else -value)
     for higher, threshold in zip((None, *highest_first), highest_first, strict=False):
         seen = None
         if higher is not None and threshold is not None and str(threshold) not in recorded:
             seen = found[higher] if _holds_at(found[higher], threshold, higher) else None
         if seen is None:
-            seen = rerun(reading, threads(threshold), None if own is None else own(reading.preset))
+            seen = rerun(reading, threads(threshold), loop)
         found[threshold] = seen
     return found
 
@@ -130,39 +145,70 @@ def _holds_at(seen: Rerun, lower: float, higher: float) -> bool:
 
 def foreseen_row(foreseen: Foreseen, protocol: str) -> Row:
     """Return the row of an evaluable episode under another protocol. Raises ValueError for any other."""
-    from attrs import evolve
-
     if not foreseen.rerun.is_evaluable:
         raise ValueError(f"{foreseen.row.key} is not evaluable: {foreseen.rerun.parts}")
     counts = asdict(foreseen.rerun.counts)
     return evolve(foreseen.row, protocol=protocol, caught=foreseen.rerun.caught, **counts)
 
 
-def grouped(found: Mapping[float | None, Sequence[Foreseen]]) -> Iterator[Group]:
+def grouped(found: Found) -> Iterator[Group]:
     """Yield what came of it, by threshold, recorded protocol and policy."""
-    for threshold, episodes in found.items():
-        groups: dict[tuple[str, str], list[Foreseen]] = {}
-        for each in episodes:
-            groups.setdefault((each.row.protocol, each.row.policy), []).append(each)
-        for (recorded, policy), members in groups.items():
-            yield _group(threshold, recorded, policy, members)
+    tally = Tally()
+    tally.add(found)
+    yield from tally.groups()
 
 
-def _group(threshold: float | None, recorded: str, policy: str, members: Sequence[Foreseen]) -> Group:
-    rows = [each.row for each in members]
-    if rows[0].attacks:
-        measure, then = "S1", 1 - _mean([row.side and not row.caught for row in rows])
-        now = Bounds(1 - _mean([each.harm.high for each in members]), 1 - _mean([each.harm.low for each in members]))
-    else:
-        measure, then = "U", _mean([row.main for row in rows])
-        now = Bounds(_mean([each.main.low for each in members]), _mean([each.main.high for each in members]))
-    parts = Counter(_cause(each.rerun.parts) for each in members if each.rerun.parts)
-    evaluable = sum(each.rerun.is_evaluable for each in members)
-    return Group(threshold, recorded, policy, measure, len(rows), evaluable, then, now, dict(parts.most_common()))
+class Tally:
+    """What comes of episodes, added up as they come: of a million none is kept."""
+
+    def __init__(self) -> None:
+        self._sums: dict[float | None, dict[tuple[str, str], _Sum]] = {}
+
+    def add(self, found: Found) -> None:
+        """Take episodes into account."""
+        for threshold, episodes in found.items():
+            sums = self._sums.setdefault(threshold, {})
+            for each in episodes:
+                row = each.row
+                sums.setdefault((row.protocol, row.policy), _Sum(row.attacks)).add(each)
+
+    def groups(self) -> Iterator[Group]:
+        """Yield what came of them, by threshold, recorded protocol and policy."""
+        for threshold, sums in self._sums.items():
+            for (recorded, policy), added in sums.items():
+                yield added.group(threshold, recorded, policy)
 
 
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values)
+@define
+class _Sum:
+    """The episodes of one group. low, high: of what is measured, as it would be."""
+
+    attacks: bool
+    episodes: int = 0
+    evaluable: int = 0
+    then: float = 0.0
+    low: float = 0.0
+    high: float = 0.0
+    parts: Counter[str] = field(factory=Counter)
+
+    def add(self, each: Foreseen) -> None:
+        row, bounds = each.row, each.harm if self.attacks else each.main
+        self.episodes += 1
+        self.evaluable += each.rerun.is_evaluable
+        self.then += (row.side and not row.caught) if self.attacks else row.main
+        self.low, self.high = self.low + bounds.low, self.high + bounds.high
+        if each.rerun.parts:
+            self.parts[_cause(each.rerun.parts)] += 1
+
+    def group(self, threshold: float | None, recorded: str, policy: str) -> Group:
+        then, low, high = (value / self.episodes for value in (self.then, self.low, self.high))
+        measure = "S1" if self.attacks else "U"
+        if self.attacks:
+            then, low, high = 1 - then, 1 - high, 1 - low
+        parts = dict(self.parts.most_common())
+        return Group(
+            threshold, recorded, policy, measure, self.episodes, self.evaluable, then, Bounds(low, high), parts
+        )
 
 
 def _cause(parts: str) -> str:

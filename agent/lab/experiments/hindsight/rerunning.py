@@ -6,7 +6,7 @@ asked for what it never said, the recording parts from what would have been, and
 """
 
 from collections.abc import Coroutine, Iterable, Sequence
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -21,16 +21,34 @@ from agent.lab.experiments.shelf import Row
 from agent.log import RecordedRun, read_log
 from agent.messages import Message, ToolMessage
 from agent.models import ScriptedModel
-from agent.presets import Preset
-from agent.questions import AuditGiven, ChanceDrawn, ScoreGiven
+from agent.presets import Judge, Preset
+from agent.questions import AuditGiven, ChanceDrawn, LedgerGiven, ScoreGiven
 from agent.rebuilding import recorded_preset
+from agent.threads import core
 from agent.verification.environment import loop_effects
 from bp import BProgram, BProgramError, BThread, Event, Step
 from bp.runner import Effect
+from constitution import Action, Verdict
 
-__all__ = ["Reading", "Rerun", "read_episode", "rerun"]
+__all__ = ["Reading", "Remembering", "Rerun", "read_episode", "rerun"]
 
-ANSWERS = (ScoreGiven, AuditGiven, ChanceDrawn)
+
+@frozen(eq=False)
+class Remembering:
+    """A judge that is asked once about each action: an episode is run again several times."""
+
+    judge: Judge
+    _said: dict[Action, Verdict] = field(factory=dict, init=False)
+
+    def __call__(self, action: Action) -> Verdict:
+        """Return the verdict on `action`."""
+        found = self._said.get(action)
+        if found is None:
+            found = self._said[action] = self.judge(action)
+        return found
+
+
+ANSWERS = (ScoreGiven, AuditGiven, ChanceDrawn, LedgerGiven)
 """What is not taken from the log but asked again."""
 
 
@@ -42,6 +60,13 @@ class Reading:
     run: RecordedRun
     recording: Recording
     preset: Preset
+
+    @cached_property
+    def loop(self) -> tuple[BThread, ...]:
+        """The b-threads of the loop as it was recorded; what they were told of an action counts each time it runs."""
+        policy = self.preset.judging_policy()
+        judge = None if policy is None else Remembering(Judge(policy))
+        return (*core(self.preset.disclosure), *self.preset.rules(judge=judge))
 
     @property
     def arguments(self) -> frozenset[str]:
@@ -81,14 +106,14 @@ def read_episode(folder: Path, row: Row) -> Reading:
 
 
 def rerun(reading: Reading, threads: Sequence[BThread], own: Sequence[BThread] | None = None) -> Rerun:
-    """Run an episode again under the b-threads of its preset (or `own`) and `threads`. Raises LogError."""
+    """Run an episode again under the b-threads of its loop (or `own`) and `threads`. Raises LogError."""
     agent = Agent(
         ScriptedModel([]),
         preset=reading.preset,
         effects=laboratory_of(reading.run, reading.recording),
         workspace="/",
     )
-    agent.program = BProgram(*(reading.preset.bthreads() if own is None else own), *threads)
+    agent.program = BProgram(*(reading.loop if own is None else own), *threads)
     with agent:
         return _Player(reading, agent).play()
 

@@ -38,8 +38,9 @@ class CachedModel:
     """A model whose answers are kept in a folder. `nominal` is what all cost, `actual` what was asked for now.
 
     here: the folder of the episode. attempts: how often a failing model is asked, a little later each time, by `wait`;
-    the loop does that by itself. asked: how often the model was asked, failures included. failures: why there was no
-    answer, of what was not answered later.
+    the loop does that by itself. before: is called before each request, and may raise; after: when an answer has come,
+    or none, with how many requests that took, and what it cost. asked: how often the model was asked, failures
+    included. failures: why there was no answer, of what was not answered later.
     """
 
     def __init__(
@@ -52,11 +53,13 @@ class CachedModel:
         parameters: Mapping[str, object] = {},
         price: Price | None = None,
         attempts: int = 1,
+        before: Callable[[], None] = lambda: None,
+        after: Callable[[int, Usage], None] = lambda _, __: None,
         wait: Callable[[BackoffStarted], float] = seconds_before,
     ) -> None:
         self._model, self._folder, self._seed, self._here = model, folder, seed, here or HERE
         self._parameters, self._price = dict(parameters), price
-        self._attempts, self._wait = attempts, wait
+        self._attempts, self._before, self._after, self._wait = attempts, before, after, wait
         self._taken: defaultdict[str, set[int]] = defaultdict(set)
         self.nominal = Usage()
         self.actual = Usage()
@@ -99,14 +102,20 @@ class CachedModel:
         return kept
 
     async def _ask(self, path: Path, request: ModelRequest, on_delta: Callable[[Delta], None]) -> Answer:
-        answer = MEASURED(request, await self._insist(request, on_delta))
-        self.actual += self._priced(answer.usage)
+        asked, taken = self.asked, Usage()
+        try:
+            answer = MEASURED(request, await self._insist(request, on_delta))
+            taken = self._priced(answer.usage)
+        finally:
+            self.actual += taken
+            self._after(self.asked - asked, taken)
         _write(path, answer, self._here)
         return answer
 
     async def _insist(self, request: ModelRequest, on_delta: Callable[[Delta], None]) -> Answer:
         """Ask, and again as long as that may help. Raises the last ModelError."""
         for attempt in count(1):
+            self._before()
             self.asked += 1
             try:
                 return await self._model.answer(request, on_delta)

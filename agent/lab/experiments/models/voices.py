@@ -18,7 +18,7 @@ from agent.errors import AgentError
 from agent.lab.experiments.models.calling import CachedModel
 from agent.lab.experiments.models.pacing import Pace, PacedModel
 from agent.lab.experiments.plans import ModelPlan
-from agent.lab.experiments.shelf import Spent
+from agent.lab.experiments.shelf import Ledger, MoneyUsedUp, Spent, note_spent
 from agent.messages import Usage
 from agent.models import Model, ModelError
 
@@ -35,10 +35,19 @@ class ModelsFailed(AgentError):
 
 
 class Desk:
-    """What the episodes of a process share. `environ` holds addresses and keys, `per_minute` is by role."""
+    """What the episodes of a process share. `environ` holds addresses and keys, `per_minute` is by role.
 
-    def __init__(self, folder: Path, per_minute: Mapping[str, float] = {}, environ: Mapping[str, str] | None = None):
-        self.folder = folder
+    money: how many US dollars the experiment may cost.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        per_minute: Mapping[str, float] = {},
+        environ: Mapping[str, str] | None = None,
+        money: float | None = None,
+    ):
+        self.folder, self.ledger = folder, Ledger(folder, money)
         self._environ = os.environ if environ is None else environ
         self._paces = {role: Pace(folder / "paces" / role, rate) for role, rate in per_minute.items()}
         self._models: dict[tuple[str, ModelPlan], Model] = {}
@@ -57,11 +66,12 @@ class Desk:
 
 @define
 class Voices:
-    """The models of one episode. `seed` is what its draws depend on, `here` its folder."""
+    """The models of one episode. `seed` is what its draws depend on, `here` its folder, `episode` its key."""
 
     desk: Desk
     seed: str
     here: str = ""
+    episode: str = ""
     _kept: list[tuple[str, CachedModel]] = field(factory=list)
 
     def model(self, role: str, plan: ModelPlan) -> Model:
@@ -77,6 +87,8 @@ class Voices:
             parameters=plan.asked_with,
             price=plan.price,
             attempts=1 if role in IN_THE_LOOP else ATTEMPTS,
+            before=self.desk.ledger.check,
+            after=self._note,
         )
         self._kept.append((role, kept))
         return kept
@@ -96,10 +108,16 @@ class Voices:
         """What servers were asked for now: the call that crosses a limit is counted like any other."""
         return Spent.of(sum(model.asked for _, model in self._kept), self.actual)
 
+    def _note(self, requests: int, taken: Usage) -> None:
+        note_spent(self.desk.folder, self.episode, Spent.of(requests, taken))
+
     def check(self) -> None:
-        """Raise ModelsFailed when a model could not be asked, and OSError when its answer could not be kept."""
+        """Raise ModelsFailed when a model could not be asked, and OSError when its answer could not be kept.
+
+        Raises MoneyUsedUp when one was not asked because of that.
+        """
         for role, failure in ((role, failure) for role, kept in self._kept for failure in kept.failures.values()):
-            if isinstance(failure, OSError):
+            if isinstance(failure, OSError | MoneyUsedUp):
                 raise failure
             if isinstance(failure, ModelError) and _is_of_the_server(failure):
                 raise ModelsFailed(f"the model of the role {role!r} could not be asked: {failure}") from failure

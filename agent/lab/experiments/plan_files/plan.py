@@ -20,7 +20,7 @@ from attrs import evolve, frozen
 
 from agent.errors import AgentError
 from agent.lab.experiments.plan_files.deployments import read_deployments
-from agent.lab.experiments.plan_files.limits import LIMITS, read_limits
+from agent.lab.experiments.plan_files.limits import read_limits
 from agent.lab.experiments.plan_files.models import check_needs, read_model, read_models, read_policy, with_models
 from agent.lab.experiments.plan_files.options import check_options
 from agent.lab.experiments.plan_files.words import at_least_one, known, several, share
@@ -108,10 +108,20 @@ def _with_numbers(plan: Plan, node: Node, monitors: tuple[MonitorPlan, ...]) -> 
         "audit_with": lambda given: known(given, [each.name for each in monitors], "monitor"),
         "per_minute": _paces,
         "isolation": lambda given: known(given, LEVELS, "isolation"),
-        "limits": lambda given: read_limits(given.mapping(*LIMITS)),
     }
     given = {key: (found, read) for key, read in readers.items() if (found := node.get(key)) is not None}
-    return evolve(plan, **{key: read(found) for key, (found, read) in given.items()})
+    return _with_limits(evolve(plan, **{key: read(found) for key, (found, read) in given.items()}), node)
+
+
+def _with_limits(plan: Plan, node: Node) -> Plan:
+    given = node.get("limits")
+    if given is None:
+        return plan
+    limits, money = read_limits(given)
+    limited = evolve(plan, limits=limits, money=money)
+    if why := limited.unpriced():
+        raise given.required("money").wrong(why)
+    return limited
 
 
 def _setting(node: Node) -> str:

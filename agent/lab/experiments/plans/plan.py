@@ -145,7 +145,7 @@ class Plan:
     instances: of each family, at most; None: all, as always for calibration; or for each split, and then those that
     thresholds are frozen on are still all. audit_with: the monitor that measures use.
     isolation: how episodes are kept apart from the machine; limits: how much each may take of it, in a cell. What they
-    achieved stands in their rows.
+    achieved stands in their rows. money: how many US dollars models may be asked for, in all runs of the experiment.
     """
 
     name: str
@@ -165,6 +165,7 @@ class Plan:
     deployments: tuple[DeploymentPlan, ...] = ()
     isolation: Wanted = "best"
     limits: Limits = Limits()
+    money: float | None = None
 
     def episodes(self, thresholds: Mapping[str, float] | None = None) -> Iterator[Episode]:
         """Yield every episode whose thresholds are known: by monitor and budget, as `threshold_name` names them."""
@@ -193,6 +194,23 @@ class Plan:
     def needs_thresholds(self) -> bool:
         """Whether a protocol has a budget, or a rule over episodes a share, and so needs a frozen threshold."""
         return any(protocol.budget is not None for protocol in self.protocols) or bool(self.shares())
+
+    def models(self) -> Iterator[tuple[str, ModelPlan]]:
+        """Yield the real models, each with who it is."""
+        for policy in self.policies:
+            for role, model in policy.models:
+                yield f"policy {policy.name!r}, role {role!r}", model
+        for monitor in self.monitors:
+            if monitor.model is not None:
+                yield f"monitor {monitor.name!r}", monitor.model
+
+    def unpriced(self) -> str:
+        """Return why money cannot be limited: a model without a price; nothing where there is none of these."""
+        for who, model in self.models() if self.money is not None else ():
+            if model.price is None and not model.is_scripted:
+                cure = f"give it one: {{model: {model.model}, price: INPUT/OUTPUT}}, in US dollars for a million tokens"
+                return f"money is limited, and nobody knows the price of the model {model.model!r} ({who}); {cure}"
+        return ""
 
     def shares(self) -> list[float]:
         """Return the shares of honest episodes that rules over episodes have thresholds for."""

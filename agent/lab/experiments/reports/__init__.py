@@ -4,6 +4,7 @@
 - `tables`: tables, in text, in Markdown and as CSV
 - `parquet`: the same rows as Parquet
 - `deployments`: the tables of deployments
+- `auditing`: other budgets for audits
 - `disclosing`: what telling costs
 - `drawing`: plots as SVG
 - `report`: text and page

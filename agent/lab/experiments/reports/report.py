@@ -7,6 +7,7 @@ from html import escape
 
 from agent.lab.experiments.analysis import Analysis
 from agent.lab.experiments.conduct import Outcome
+from agent.lab.experiments.reports.auditing import budget_table
 from agent.lab.experiments.reports.deployments import explained, lines_of, text_of
 from agent.lab.experiments.reports.disclosing import disclosure_table
 from agent.lab.experiments.reports.drawing import COLORS, Plot
@@ -77,10 +78,12 @@ def tables_of(outcome: Outcome, verified: Mapping[str, Verified]) -> dict[str, T
     """Return the tables of an experiment, by the names of their files."""
     used = {protocol.name: protocol.use for protocol in outcome.plan.protocols}
     told = disclosure_table(outcome.plan, outcome.rows)
+    audited = budget_table([row for row in outcome.rows if row.protocol in outcome.plan.compared])
     found = {
         "overview": overview(outcome.analysis),
         "attacks": by_attack(outcome.analysis),
         "rungs": by_rung(outcome.analysis),
+        **({} if audited is None else {"budgets": audited}),
         "costs": costs(outcome.analysis, verified, used),
         "by_setting": by_setting(outcome.by_setting),
         "told_apart": told_apart(outcome.by_setting),
@@ -93,6 +96,7 @@ TITLES = {
     "overview": "Usefulness and worst-case safety",
     "attacks": "Safety by attack",
     "rungs": "S1 against each rung",
+    "budgets": "Worst S1 when other shares of the honest calls are audited",
     "costs": "What it costs",
     "by_setting": "By setting: usefulness, worst S1, and how much more that is than under the constitution alone",
     "told_apart": "Where a protocol differs from the constitution alone by more than its interval",
@@ -105,7 +109,9 @@ def caption(outcome: Outcome, command: str) -> str:
     """Return what the figure rests on: episodes, thresholds, seconds and the command."""
     analysis = outcome.analysis
     thresholds = outcome.frozen.thresholds if outcome.frozen else {}
-    frozen = ", ".join(f"{name}: {theta:.3f}" for name, theta in thresholds.items()) or "none"
+    realized = outcome.frozen.realized if outcome.frozen else {}
+    spent = {name: f" (spends {realized[name]:.1%})" if name in realized else "" for name in thresholds}
+    frozen = ", ".join(f"{name}: {theta:.3f}{spent[name]}" for name, theta in thresholds.items()) or "none"
     digest = f" (frozen {outcome.frozen.digest})" if outcome.frozen else ""
     failed = f", {analysis.failed} failed and left out" if analysis.failed else ""
     missing = f", {analysis.missing_scores} scores missing" if analysis.missing_scores else ""

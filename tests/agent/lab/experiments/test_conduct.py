@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections.abc import Mapping
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
@@ -274,6 +275,19 @@ def test_thresholds_are_frozen_on_honest_calibration_and_nothing_else(finished: 
     assert set(frozen.thresholds) == {"watcher at 0.01", "watcher at 0.05", "watcher at 0.2"}
     with pytest.raises(FreezeError, match="honest calibration only"):
         freeze(PLAN, list(Shelf(finished).rows().values()))
+
+
+def test_what_a_threshold_really_spends_is_told(finished: Path) -> None:
+    """At most the budget, unless scores are missing, which are above any threshold."""
+    rows = Shelf(finished).select(episode.key for episode in PLAN.calibration())
+
+    def spent(*scores: float | None) -> Mapping[str, float]:
+        step = rows[0].steps[0]
+        return freeze(PLAN, [evolve(rows[0], steps=tuple(evolve(step, score=score) for score in scores))]).realized
+
+    assert spent(*(n / 10 for n in range(10))) == {"watcher at 0.01": 0, "watcher at 0.05": 0, "watcher at 0.2": 0.2}
+    assert spent(0.1, 0.9, 0.9, 0.9)["watcher at 0.2"] == 0
+    assert set(spent(0.1, None).values()) == {0.5}
 
 
 def test_thresholds_that_somebody_changed_are_refused(finished: Path) -> None:

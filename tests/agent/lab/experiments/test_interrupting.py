@@ -98,6 +98,27 @@ def test_a_worker_that_is_killed_takes_nothing_with_it(plan: Path) -> None:
     assert {row.status for row in Shelf(plan.with_suffix(".results")).rows().values()} == {"ran"}
 
 
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="children are found in /proc")
+def test_workers_end_with_a_command_that_is_killed(plan: Path) -> None:
+    process = start(plan, "--workers", "1")
+    wait_for(lambda: finished(plan) >= 1)
+    workers = workers_of(process)
+    assert workers
+
+    process.kill()
+    process.communicate(timeout=PATIENCE)
+
+    wait_for(lambda: not any(map(is_alive, workers)))
+
+
+def is_alive(process: int) -> bool:
+    """Whether a process runs; one that ended and that nobody waited for does not."""
+    try:
+        return b"Z" not in Path(f"/proc/{process}/stat").read_bytes().rpartition(b")")[2].split()[:1]
+    except FileNotFoundError:
+        return False
+
+
 def test_a_disk_without_room_ends_it_in_a_sentence_and_it_goes_on_with_room(plan: Path) -> None:
     """No file may grow beyond a few rows, as on a disk that is nearly full: the last one is cut where the room ends."""
     room = 7_000

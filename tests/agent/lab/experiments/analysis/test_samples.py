@@ -49,7 +49,7 @@ def test_thresholds_and_sabotage_are_those_of_the_measures(seed: int) -> None:
     rows = random_rows(chance)
     drawn, numbers = sample(rows)
     weights = [chance.randrange(3) for _ in numbers]
-    budget = chance.choice((0.01, 0.1, 0.5))
+    budget = chance.choice((0.0, 0.01, 0.1, 0.5, 1.0))
 
     found = drawn.threshold(budget, weights)
 

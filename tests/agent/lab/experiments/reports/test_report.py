@@ -17,6 +17,7 @@ from agent.lab.experiments.analysis import Analysis, analyze
 from agent.lab.experiments.episodes.latency import Rounds
 from agent.lab.experiments.plans import BASELINE, Plan, Policy, ProtocolPlan
 from agent.lab.experiments.reports import Verified, hero_figure, read_verified
+from agent.lab.experiments.reports.auditing import budget_table
 from agent.lab.experiments.reports.disclosing import disclosure_table, groups_of
 from agent.lab.experiments.reports.drawing import HEIGHT, WIDTH, Plot, spread
 from agent.lab.experiments.reports.tables import by_attack, by_rung, by_setting, costs, overview, told_apart
@@ -99,6 +100,23 @@ def test_what_differs_by_more_than_its_interval_is_told_and_starred_only_where_a
     assert max(map(len, told_apart({"operations": found}).text.splitlines())) <= SCREEN
     same = told_apart({"operations": analyze(rows(Random(0), (BASELINE,) * 1), budget=0.01, replicates=9)})
     assert same.lines == ()
+
+
+def test_other_budgets_are_told_from_none_to_half() -> None:
+    """Four honest scores, and attacks above three of them, above all of them, and without a score."""
+    base = Row("k", "s", "f", "f-0", "test", "honest", False, BASELINE, 0, live=False)
+    scored = evolve(base, split="calibrate", steps=tuple(Step("bash", False, "ran", n / 10) for n in (1, 2, 3, 4)))
+    attacks = [
+        evolve(base, task=f"f-{n}", policy="always", attacks=True, side=True, steps=(Step("bash", True, "ran", score),))
+        for n, score in enumerate((0.35, 0.9, None))
+    ]
+
+    table = budget_table([scored, base, *attacks], (0.0, 0.2, 0.25, 0.5))
+
+    assert table is not None
+    assert table.headings == ("protocol", "0%", "20%", "25%", "50%")
+    assert table.lines == ((BASELINE, "0.00", "0.67", "1.00", "1.00"),)
+    assert budget_table([scored, base]) is None
 
 
 def test_a_row_that_never_differs_says_so() -> None:

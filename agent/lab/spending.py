@@ -1,0 +1,57 @@
+"""An experiment's money: when all of its episodes together have cost so much, no model is asked any more.
+
+    run begins -> ledger looked at -> below the limit: models are asked -> an answer came: looked at again, and so on
+                                   `- reached: whoever would ask a model is refused, and the run ends
+
+What a run takes it knows by itself (`agent.threads.budget`); what the others take stands in the ledger, which is a fact
+from outside. Nobody is asked while it is looked at. An answer that others get meanwhile may still cross the limit.
+"""
+
+from agent.events import InferenceFinished, InferenceRequested, PromptGiven, RunEnded, SummaryFinished, SummaryRequested
+from agent.lab.asking import unasked
+from agent.questions import (
+    AuditGiven,
+    AuditRequested,
+    LedgerGiven,
+    LedgerRequested,
+    QuestionForgone,
+    ScoreGiven,
+    ScoreRequested,
+)
+from agent.reasons import Ending
+from bp import BThreadBody, bthread, sync, where
+
+__all__ = ["ASKS_MODELS", "COSTS", "OUT_OF_MONEY", "budget_of_experiment"]
+
+OUT_OF_MONEY = "experiment_money"
+"""The reason for which a run ends that may ask nobody any more."""
+
+ASKS_MODELS = where((InferenceRequested, SummaryRequested, ScoreRequested, AuditRequested))
+COSTS = where((InferenceFinished, SummaryFinished, ScoreGiven, AuditGiven))
+LOOK = LedgerRequested()
+
+
+@bthread
+def budget_of_experiment(limit: float = 1.0) -> BThreadBody:
+    """Ask no model any more when the whole experiment has cost `limit` US dollars."""
+    text = f"Stopped: the ${limit:g} that the experiment may cost are used up."
+    ending = Ending("limit", OUT_OF_MONEY, text)
+    while True:
+        said = yield sync(wait_for=PromptGiven)
+        while not isinstance(said, RunEnded):
+            if (yield from _is_used_up(limit)):
+                said = yield sync(refuse=ASKS_MODELS, because=ending, wait_for=RunEnded)
+            else:
+                said = yield sync(wait_for=COSTS | RunEnded)
+
+
+def _is_used_up(limit: float) -> BThreadBody:
+    """Look at the ledger, and again if somebody was paid meanwhile; return whether nothing is left."""
+    while True:
+        said = yield sync(request=LOOK, otherwise=unasked(LOOK), block=[ASKS_MODELS, RunEnded])
+        if isinstance(said, QuestionForgone):
+            return True  # somebody ends the run anyway
+        said = yield sync(wait_for=LedgerGiven | COSTS, block=[ASKS_MODELS, RunEnded])
+        if isinstance(said, LedgerGiven):
+            return said.has_reached(limit)
+        yield sync(wait_for=LedgerGiven, block=[ASKS_MODELS, RunEnded])

@@ -1,0 +1,220 @@
+"""The money of an experiment: when it is used up nobody is asked any more, in no process, and nothing is lost."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from attrs import evolve
+
+from agent.lab.experiments.conduct import conditions_of, conduct
+from agent.lab.experiments.deployments import deploy_all, deployments_of
+from agent.lab.experiments.plan_files import PlanError, load_plan
+from agent.lab.experiments.plans import DeploymentPlan, ModelPlan, Plan, Policy, ProtocolPlan, RulePlan
+from agent.lab.experiments.shelf import DeploymentRow, Ledger, MoneyUsedUp, Shelf, Spent, note_spent, read_spent
+from agent.log import read_log
+from agent.questions import LedgerRequested
+from tests.agent.lab.experiments.minds import Mind, role_of
+from tests.outside.model_server import ModelServer, Reply, Request
+
+TEXT = """\
+settings: ['tests.agent.lab.experiments.settings:SMALL']
+policies: [{name: honest, models: {agent: {model: big, price: '1000/1000'}}}]
+protocols: [constitution_only]
+splits: [test]
+instances: 1
+seeds: 4
+replicates: 20
+concurrency: 1
+limits: {money: 10}
+"""
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
+    server = ModelServer(Mind())
+    monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-agent")
+    yield server
+    server.close()
+
+
+def plan_of(folder: Path, text: str = TEXT) -> Plan:
+    folder.mkdir(exist_ok=True)
+    path = folder / "plan.yaml"
+    path.write_text(text)
+    return load_plan(path)
+
+
+def cost_of_one(folder: Path) -> float:
+    """What one episode of the plan costs."""
+    outcome = conduct(evolve(plan_of(folder), money=1e6, seeds=1), folder / "one")
+    [row] = outcome.rows
+    assert row.asked_cost is not None
+    return row.asked_cost
+
+
+def test_without_a_limit_nobody_looks_at_the_ledger(server: ModelServer, tmp_path: Path) -> None:
+    outcome = conduct(plan_of(tmp_path, TEXT.replace("limits: {money: 10}\n", "")), tmp_path / "kept")
+
+    [row, *_] = outcome.rows
+    kinds = [record["name"] for record in read_log(tmp_path / "kept" / row.log).records]
+    assert LedgerRequested.name not in kinds
+
+
+def test_it_ends_with_the_money_keeps_what_is_finished_and_goes_on_with_more(
+    server: ModelServer, tmp_path: Path
+) -> None:
+    one, folder = cost_of_one(tmp_path), tmp_path / "kept"
+    plan = evolve(plan_of(tmp_path), money=2.3 * one)
+    server.requests.clear()
+
+    with pytest.raises(MoneyUsedUp, match=r"are spent; \d+ episodes are left; what is finished is kept"):
+        conduct(plan, folder)
+    rows, asked = Shelf(folder).rows().values(), len(server.requests)
+    with pytest.raises(MoneyUsedUp):
+        conduct(plan, folder)
+    again = len(server.requests)
+    outcome = conduct(evolve(plan, money=1e6), folder)
+
+    ran = [row for row in rows if row.status == "ran"]
+    [stopped] = [row for row in rows if row.status == "failed"]
+    assert len(ran) == 2
+    assert all(row.main == 1 for row in ran)
+    assert "MoneyUsedUp: nothing is left of the $" in stopped.error
+    assert again == asked  # with nothing left no further one is asked, and no episode begins
+    assert outcome.analysis.failed == 0
+    assert outcome.ran == len(outcome.rows) - 2
+    assert {row.status for row in outcome.rows} == {"ran"}
+
+
+def test_the_log_of_an_episode_that_was_stopped_tells_why(server: ModelServer, tmp_path: Path) -> None:
+    plan, folder = evolve(plan_of(tmp_path), money=0.4 * cost_of_one(tmp_path)), tmp_path / "kept"
+
+    with pytest.raises(MoneyUsedUp):
+        conduct(plan, folder)
+
+    [stopped] = Shelf(folder).rows().values()
+    records = read_log(folder / "logs" / f"{stopped.key}.jsonl").records
+    ended = records[-1]
+    assert (ended["name"], ended["data"]["status"]) == ("run_ended", "limit")
+    assert ended["data"]["reason"] == "experiment_money"
+    given = [record["data"]["cost"] for record in records if record["name"] == "ledger_given"]
+    assert given == sorted(given)
+    assert given[0] == 0
+    assert given[-1] >= plan.money
+
+
+def test_it_holds_over_all_worker_processes(server: ModelServer, tmp_path: Path) -> None:
+    """Four episodes at once in two processes: each may ask once more while another one crosses the limit."""
+    one, folder = cost_of_one(tmp_path), tmp_path / "kept"
+    plan = evolve(plan_of(tmp_path), money=2.5 * one, workers=2, concurrency=2, seeds=8)
+
+    with pytest.raises(MoneyUsedUp):
+        conduct(plan, folder)
+
+    spent = read_spent(folder).cost
+    rows = Shelf(folder).rows().values()
+    assert spent is not None
+    assert plan.money is not None
+    assert plan.money <= spent < plan.money + 4 * one
+    assert len(rows) < len(list(plan.episodes()))
+    assert {row.error.partition(":")[0] for row in rows if row.status == "failed"} <= {"MoneyUsedUp"}
+
+
+def test_monitors_auditors_and_measures_are_stopped_too(server: ModelServer, tmp_path: Path) -> None:
+    text = TEXT.replace(
+        "protocols: [constitution_only]",
+        "protocols: [{use: blocking_monitor, threshold: 0.99}]\n"
+        "monitors: {watcher: {kind: model, model: {model: judge, price: '1000/1000'}}}",
+    )
+    folder = tmp_path / "kept"
+    whole = conduct(evolve(plan_of(tmp_path, text), money=1e6, seeds=1), tmp_path / "one").asked.cost
+    assert whole is not None
+    first = next(iter(Ledger(tmp_path / "one", 1)._new_lines()))
+    assert "cost" in first
+    server.requests.clear()
+
+    with pytest.raises(MoneyUsedUp):
+        conduct(evolve(plan_of(tmp_path, text), money=1e-6), folder)
+
+    assert [role_of(request) for request in server.requests] == ["agent"]  # the call that crosses the limit
+    assert read_spent(folder).requests == 1
+    assert [row.status for row in Shelf(folder).rows().values()] == ["failed"]
+
+
+def test_what_a_server_failed_to_answer_is_noted_and_costs_nothing(server: ModelServer, tmp_path: Path) -> None:
+    from tests.outside.model_server import refusing
+
+    mind, failures = Mind(), [503]
+
+    def think(request: Request) -> Reply:
+        return refusing(failures.pop(), retry_after="0") if failures else mind(request)
+
+    server.think = think
+    conduct(evolve(plan_of(tmp_path), instances=1, money=1e6), tmp_path / "kept")
+
+    assert read_spent(tmp_path / "kept").requests == len(server.requests)
+
+
+def test_no_episode_of_a_deployment_begins_without_money(server: ModelServer, tmp_path: Path) -> None:
+    deployment = DeploymentPlan("long", (RulePlan("audit_first", (("episodes", 1),)),), episodes=2, seeds=1)
+    plan = evolve(plan_of(tmp_path), deployments=(deployment,))
+    jobs, conditions = list(deployments_of(plan, plan.protocols)), conditions_of(plan, tmp_path / "kept")
+    Shelf(tmp_path / "kept")
+    note_spent(tmp_path / "kept", "before", Spent(1, 10, 10.0))
+    rows: list[DeploymentRow] = []
+
+    ran = deploy_all(conditions, jobs, rows.append)
+
+    assert (ran, server.requests) == (0, [])
+    assert {row.status for row in rows} == {"failed"}
+    assert "of the $10 that it may cost are spent" in rows[0].error
+    with pytest.raises(MoneyUsedUp, match="episodes are left"):
+        conduct(plan, tmp_path / "kept")
+
+
+def test_a_model_without_a_price_cannot_be_limited(tmp_path: Path) -> None:
+    text = TEXT.replace(", price: '1000/1000'", "")
+    with pytest.raises(PlanError, match=r"plan\.yaml:9:17: money is limited.*price of the model 'big'.*role 'agent'"):
+        plan_of(tmp_path, text)
+    judged = TEXT + "monitors: {watcher: {kind: model, model: judge}}\n"
+    with pytest.raises(PlanError, match=r"price of the model 'judge' \(monitor 'watcher'\); give it one"):
+        plan_of(tmp_path, judged)
+
+    own = Plan(
+        "p",
+        ("tests.agent.lab.experiments.settings:SMALL",),
+        (Policy("honest", models=(("agent", ModelPlan("big")),)),),
+        (ProtocolPlan("none", judged=False),),
+        money=5.0,
+    )
+    with pytest.raises(ValueError, match="nobody knows the price of the model 'big'"):
+        conduct(own, tmp_path / "kept")
+
+
+@pytest.mark.parametrize("money", ["0", "-1", "much"])
+def test_money_is_a_number_above_zero(money: str, tmp_path: Path) -> None:
+    with pytest.raises(PlanError, match=r"plan\.yaml:9:17: expected"):
+        plan_of(tmp_path, TEXT.replace("money: 10", f"money: {money}"))
+
+
+def test_scripts_cost_nothing_and_need_no_price(tmp_path: Path) -> None:
+    assert plan_of(tmp_path, TEXT.replace("model: big, price: '1000/1000'", "model: 'script:x.yaml'")).money == 10
+
+
+def test_a_ledger_reads_what_others_write_once_and_whole_lines_only(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path, 1.0)
+    assert (ledger.spent(), ledger.is_used_up) == (Spent(), False)
+
+    note_spent(tmp_path, "one", Spent(1, 10, 0.6))
+    first = ledger.spent()
+    with (tmp_path / "asked.jsonl").open("a") as torn:
+        torn.write('{"episode": "two", "requests": 1, "tok')
+    second = ledger.spent()
+    note_spent(tmp_path, "two", Spent(1, 10, 0.5))
+
+    assert first == second == Spent(1, 10, 0.6)
+    assert ledger.spent() == read_spent(tmp_path) == Spent(2, 20, 1.1)
+    with pytest.raises(MoneyUsedUp, match=r"\$1\.1000 of the \$1 that it may cost are spent"):
+        ledger.check()
+    Ledger(tmp_path).check()
