@@ -220,6 +220,26 @@ RUNNING = (
         ],
         takes="-n -g -u -p",
     ),
+    Program(
+        "systemd-run",
+        [
+            Does(
+                Effect.SCHEDULE,
+                given="--on-calendar --on-active --on-boot --on-startup --on-unit-active --on-unit-inactive",
+                says="run something later, and again and again",
+                match=(
+                    "systemd-run --on-calendar=hourly ./x",
+                    "systemd-run --on-active=60 ./x",
+                    "systemd-run --on-boot=1 ./x",
+                    "systemd-run --on-startup=1 ./x",
+                    "systemd-run --on-unit-active=1 ./x",
+                    "systemd-run --on-unit-inactive=1 ./x",
+                ),
+                not_match=("systemd-run --user ./x",),
+            )
+        ],
+        long_style=True,
+    ),
     Program("at|batch", [Does(Effect.SCHEDULE, unless="-l -c", says="run something later")], takes="-f -q -t"),
     Program(
         "screen",

@@ -160,6 +160,18 @@ VERSIONS = (
     Program("git rm", [Does(Effect.DELETE, "operands", unless="--cached -n --dry-run")]),
     Program("git clone|git fetch|git pull", [Does(Effect.RISKY_CODE, words="^ext::", says="start another program")]),
     Program("git mv", []),
+    Program(
+        "git apply|git am",
+        [
+            Does(
+                Effect.WRITE,
+                "--directory",
+                match=("git apply --directory=/etc x.patch",),
+                not_match=("git apply --check x.patch",),
+            )
+        ],
+        takes="--directory -p",
+    ),
     Program("git worktree", [Does(Effect.HISTORY_LOSS, words="^remove$", given="-f --force", says=LOSES)]),
     Program("git submodule", [Does(Effect.HISTORY_LOSS, words="^deinit$", given="-f --force --all", says=LOSES)]),
     Program(
