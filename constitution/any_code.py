@@ -29,6 +29,16 @@ CODE_OPTIONS = {
     "m4": "",
     "gimp": "-b --batch",
     "pry": "-e",
+    "jrunscript": "-e",
+    "jjs": "",
+    "slsh": "-e",
+    "rpm": "--eval -E",
+    "lualatex": "-e",
+    "pdflatex": "",
+    "latex": "",
+    "xelatex": "",
+    "pdftex": "",
+    "tex": "",
 }
 """Programs that take code in an option, or, as all of them, in their input."""
 
@@ -40,7 +50,7 @@ COMMANDS = SHELLS | frozenset(
 )
 TEXT = r"\"((?:[^\"\\\n]|\\.){1,400})\"|'((?:[^'\\\n]|\\.){1,400})'"
 GROUP = re.compile(r"[\s,()\[\]:]*")
-M4_SHELL = re.compile(r"\b(?:syscmd|esyscmd)\(`?([^')]*)")
+MACROS = re.compile(r"\b(?:(?:syscmd|esyscmd)\(`?([^')]*)|write18\s*\{([^}]*)\})")
 PRINTS = re.compile(
     r"(?:print\w*|echo|puts|disp|display|write\w*|format|message|log|inspect|printf|cat)[\s(\"'.]{0,4}$", re.I
 )
@@ -53,7 +63,7 @@ def read_any(code: str) -> Reading:
     if len(code) > 20_000:
         reading.risks.append("run inline code that is too long to read")
         return reading
-    reading.scripts += M4_SHELL.findall(code)
+    reading.scripts += [text for found in MACROS.findall(code) for text in found if text]
     deletes = DELETES.search(code) is not None
     for words, before in _groups(code):
         if words[0].split()[:1] and words[0].split()[0].rpartition("/")[2] in COMMANDS:

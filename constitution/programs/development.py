@@ -114,6 +114,24 @@ DEVELOPMENT = (
         "-m -k --build",
     ),
     Program(
+        "jupyter|jupyter-lab|jupyter-notebook",
+        [
+            Does(
+                Effect.LISTEN,
+                given="--ip --ServerApp.ip --NotebookApp.ip",
+                values=r"^(0\.0\.0\.0|\*|::)?$",
+                says="open this machine to others",
+                match=(
+                    "jupyter lab --ip=0.0.0.0",
+                    "jupyter notebook --NotebookApp.ip=*",
+                    "jupyter lab --ServerApp.ip=*",
+                ),
+                not_match=("jupyter lab", "jupyter lab --ip=127.0.0.1"),
+            )
+        ],
+        takes="--ip",
+    ),
+    Program(
         "pytest|py.test|unittest|mypy|pyright|ruff|black|isort|flake8|pylint|bandit|coverage|pre-commit|eslint"
         "|prettier|jest|vitest"
         "|mocha|playwright|cypress|rspec|rubocop|phpunit|ctest|golangci-lint|clippy|rustfmt|shellcheck|shfmt"

@@ -20,7 +20,7 @@ from constitution.lexicon import read_code
 from constitution.programs.options import read_line
 from constitution.python_code import read_python
 from constitution.shell.flow import Flow, Origin
-from constitution.special.serving import php_server, serve
+from constitution.special.serving import own_server, serve
 from constitution.special.shells import INPUTS, run_file, run_input
 from constitution.wrapper import is_bare_shell
 from constitution.zones import FETCHED, UNKNOWN
@@ -100,8 +100,7 @@ def interpreter(examination: "Examination", name: str, argv: list[str], stdin: F
     options = frozenset(INLINE[name].split())
     line = read_line(argv[1:], options | {"-I", "-M", "-r"} - ({"-r"} if name == "ruby" else set()), to_operand=True)
     codes = line.value_of(*options)
-    if name == "php":
-        php_server(examination, argv, walk)
+    own_server(examination, name, argv, walk)
     if "eval" in options and line.operands[:1] == ("eval",):
         codes = line.operands[1:2]
 
@@ -129,6 +128,7 @@ def any_language(examination: "Examination", name: str, argv: list[str], stdin: 
     options = frozenset(CODE_OPTIONS[name].split())
     line = read_line(argv[1:], options, long_style=True)
     codes = [*line.value_of(*options), *([stdin.text] if stdin.text else [])]
+    codes += [word for word in argv[1:] if "write18" in word]
     for code in codes:
         touched(examination, name, read_any(code), code, walk)
 
