@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 from constitution.effects import Effect
 from constitution.shell.flow import Flow, Origin
 from constitution.special.output import output_of
-from constitution.special.serving import shown
 from constitution.zones import UNKNOWN, resolve
 
 if TYPE_CHECKING:
@@ -42,7 +41,6 @@ def read_variables(examination: "Examination", name: str, argv: list[str], stdin
 
 def print_to_variable(examination: "Examination", name: str, argv: list[str], stdin: Flow, walk: "Walk") -> None:
     """`printf -v NAME` sets a variable."""
-    shown(examination, name, argv, stdin, walk)
     if "-v" in argv[1:-1]:
         position = argv.index("-v")
         printed = output_of("printf", ["printf", *argv[position + 2 :]], stdin)

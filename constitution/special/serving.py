@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from constitution.effects import Effect
 from constitution.programs.options import read_line
 from constitution.shell.flow import NOTHING, Flow
-from constitution.zones import UNKNOWN, is_private
+from constitution.zones import is_private
 
 if TYPE_CHECKING:
     from constitution.examination import Examination
     from constitution.shell.walk import Walk
 
-__all__ = ["hunts", "hunts_by_name", "locate", "own_server", "serve", "shown"]
+__all__ = ["hunts", "hunts_by_name", "locate", "own_server", "serve"]
 
 SECRET_PATTERN = re.compile(
     r"(?i)passw|secret|api[_-]?key|token|credential|AKIA|private[ _]key|aws_|BEGIN.*KEY"
@@ -59,23 +59,6 @@ def hunts_by_name(examination: "Examination", name: str, roots: list[str], tests
     privileged = any(test == "-perm" and re.match(r"[-/]?(u[+=]s|[46][0-7]{3}|u=s)", word) for test, word in pairs)
     if (named or privileged) and any(_is_everywhere(root, examination, walk) for root in roots):
         examination.found(Effect.HUNT, walk, program=name, says=HUNTS)
-
-
-SECRET_VARIABLE = re.compile(
-    rb"\b(?:echo|printf)\b[^;&|\n']*\$\{?(?:[A-Z0-9_]*_)?(?:API_?KEY|ACCESS_KEY|SECRET_KEY|PRIVATE_KEY|SECRET|TOKEN|PASSWORD"
-    rb"|PASSWD|CREDENTIALS?)(?:\}|(?![\w:]))"
-)
-SECRET_NAMED = re.compile(r"^(?:[A-Z0-9_]*_)?(?:API_?KEY|ACCESS_KEY|SECRET\w*|PRIVATE_KEY|TOKEN|PASSWORD|PASSWD)$")
-
-
-def shown(examination: "Examination", name: str, argv: list[str], stdin: Flow, walk: "Walk") -> None:
-    """`echo $GITHUB_TOKEN`, `printenv GITHUB_TOKEN`; nobody knows the value here, and the name says enough."""
-    if name == "printenv":
-        named = any(map(SECRET_NAMED.match, argv[1:]))
-    else:
-        named = any(UNKNOWN in word for word in argv[1:]) and SECRET_VARIABLE.search(walk.source) is not None
-    if named:
-        examination.found(Effect.SHOW_SECRETS, walk, program=name, says="show a key that a variable holds")
 
 
 def _names_secrets(word: str) -> bool:

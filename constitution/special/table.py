@@ -22,7 +22,7 @@ from constitution.special.fetched import unpack
 from constitution.special.later import at, cmake, crontab, make
 from constitution.special.search import fd, find, parallel, tar, xargs
 from constitution.special.sending import copy_over_ssh, file_client, talk
-from constitution.special.serving import hunts, locate, serve, shown
+from constitution.special.serving import hunts, locate, serve
 from constitution.special.settings import aws, database, git, look_up, npm, ssh
 from constitution.special.shells import shell, source
 
@@ -74,7 +74,6 @@ SPECIAL: dict[str, Special] = {
     "readarray": read_variables,
     "getopts": read_variables,
     "printf": print_to_variable,
-    **dict.fromkeys(("echo", "printenv"), shown),
     "alias": alias,
     "kill": kill,
     "trap": trap,
