@@ -17,7 +17,7 @@ LOOKERS = frozenset(
     wait jobs uptime lscpu lsblk lsusb lspci lsmod lsof ss netstat nproc hostname locale getent tput clear read mapfile
     readarray cd pushd popd dirs export declare typeset local readonly unset set shopt alias exit return break continue
     getopts hash times umask expr bc dc factor numfmt cloc tokei scc bat batcat zcat bzcat xzcat zless zgrep nm objdump
-    readelf ldd size ar xargs parallel shuf tsort look ts pv dmesg journalctl squeue sinfo sacct qstat bjobs nvidia-smi
+    readelf ldd size xargs parallel shuf tsort look ts pv dmesg journalctl squeue sinfo sacct qstat bjobs nvidia-smi
     apt-cache sw_vers vmstat iostat base64 base32 openssl python python3 node perl ruby exec eval source . trap
     """.split()  # noqa: SIM905
 )
