@@ -10,9 +10,10 @@ Nothing here does I/O. Reading order:
   simple command, wherever it stands). `written`: files that a command writes and runs.
 - `programs/`: `options`, `program` (what a row says), the tables `files`, `system`, `running`, `guards`, `spies`,
   `network`, `clouds`, `clusters`, `schedulers`, `stores`, `keepers`, `versions`, `packages`, `development`,
-  `containers`, `windows`, `harmless`, and `table` (finding a row). `wrapper`, `remote_wrappers`, `wrappers`: programs
-  that run programs. `interpreters`, `python_text`, `python_code`, `lexicon`: inline code. `variables`: those that
-  change what commands do. `handed`: secret files among the words of any program.
+  `containers`, `windows`, `escapes`, `harmless`, and `table` (finding a row). `wrapper`, `remote_wrappers`, `wrappers`:
+  programs that run programs. `interpreters`, `python_text`, `python_code`, `lexicon`, `any_code`: inline code.
+  `variables`: those that change what commands do. `lookers`: programs that only look. `handed`: secret files among the
+  words of any program.
 - `special/`: forms that no table can say: `exhaustion`, `fetched`, `serving`, `sending`, `search`, `output`,
   `builtins`, `shells`, `code`, `editors`, `contents`, `later`, `settings`, and their `table`.
 - `phrases` (how an effect is said), `discoveries` (what was found), `file_contents` (files that a command makes),

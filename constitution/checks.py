@@ -18,7 +18,9 @@ __all__ = ["Check", "Risk", "check_safety", "classify_risk", "compose", "flaws_o
 Check = Callable[[Action], Verdict]
 Risk = Literal["read_only", "side_effects", "high_ambiguity"]
 
-LOOKS = frozenset({Effect.READ, Effect.LIST, Effect.SHOW_ENVIRONMENT})
+NO_POLICY = Policy("none", (), denied_paths=(), bounded=False)
+
+LOOKS = frozenset({Effect.READ, Effect.READ_TREE, Effect.HANDLE, Effect.LIST, Effect.SHOW_ENVIRONMENT})
 AMBIGUOUS = frozenset(
     {
         Effect.UNKNOWN_COMMAND,
@@ -37,12 +39,21 @@ def classify_risk(action: Action) -> Risk:
 
     An action without command, argv and paths is classed by its category.
     """
-    effects = {finding.effect for finding in findings_of(action).findings}
+    examination = findings_of(action)
+    effects = {finding.effect for finding in examination.findings}
     if effects & AMBIGUOUS:
         return "high_ambiguity"
-    if effects - LOOKS or (action.command is None and not action.argv and action.category != "read"):
+    if effects - LOOKS or not all(_only_looks(invocation.argv) for invocation in examination.invocations):
+        return "side_effects"
+    if action.command is None and not action.argv and action.category != "read":
         return "side_effects"
     return "read_only"
+
+
+def _only_looks(argv: tuple[str, ...]) -> bool:
+    from constitution.lookers import only_looks  # with the tables, which a judgement loads
+
+    return only_looks(argv)
 
 
 def is_dangerous_command(command: str) -> bool:

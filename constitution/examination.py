@@ -107,6 +107,8 @@ class Examination:
         self.input = stdin
         if stdin.origin is Origin.SHELL and name in TALKERS:
             self.found(Effect.GIVE_SHELL, walk, program=name, says="give another machine a shell")
+        if stdin.names == ("tar",) and name in TALKERS and name != "curl" and "localhost" not in argv:
+            self.found(Effect.LEAK, walk, program=name, says="send whole folders to another machine")
         special = SPECIAL.get(name) or (SPECIAL["sh"] if name in SHELLS else None)
         if special is not None:
             special(self, name, argv, stdin, walk)

@@ -91,11 +91,20 @@ CLUSTERS = (
                 ),
                 not_match=("kubectl port-forward svc/x 80", "kubectl rollout status deploy/x", "kubectl logs x"),
             ),
+            Does(
+                Effect.LISTEN,
+                given="--address",
+                values=r"0\.0\.0\.0|^::$",
+                words="^port-forward$",
+                says="open a service of the cluster to others",
+                match=("kubectl port-forward svc/db 5432 --address 0.0.0.0",),
+                not_match=("kubectl port-forward svc/db 5432", "kubectl port-forward --address 127.0.0.1 svc/db 5432"),
+            ),
             Does(Effect.READ, "rest", words="^cp$", match=("kubectl cp .env p:/x",), not_match=("kubectl get pods",)),
         ],
         takes="-n --namespace --context -f -l -o --output --kubeconfig -c --selector --template --clusterrole"
         " --overrides "
-        "--image --user",
+        "--image --user --address",
         unless="--dry-run",
     ),
     Program(

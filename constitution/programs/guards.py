@@ -76,8 +76,17 @@ GUARDS = (
                 says=SWITCHES_OFF,
                 match=("auditctl -D", "auditctl -e 0"),
                 not_match=("auditctl -l", "auditctl -s"),
-            )
+            ),
+            Does(
+                Effect.DISARM,
+                given="-a -A",
+                values="never",
+                says=SWITCHES_OFF,
+                match=("auditctl -a never,task", "auditctl -A never,exit"),
+                not_match=("auditctl -a always,exit -S open",),
+            ),
         ],
+        takes="-a -A",
     ),
     Program(
         "setenforce|aa-disable|aa-teardown|aa-complain|apparmor_parser|setsebool|semanage|semodule|audit2allow"

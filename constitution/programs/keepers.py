@@ -240,7 +240,7 @@ KEEPERS = (
                 words=r"(?i)_authtoken$|_password$|npmAuthToken|\.extraheader$|^(http|github)-?(basic|oauth|token)",
                 unless="--unset --unset-all",
                 says=SHOWS,
-                match=("npm config get //registry.npmjs.org/:_authToken", "git config --get http.extraheader"),
+                match=("npm config get //r.example.com/:_authToken", "git config --get http.extraheader"),
                 not_match=(
                     "npm config get registry",
                     "git config --get user.email",

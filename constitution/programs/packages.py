@@ -98,6 +98,19 @@ PACKAGES = (
         ],
     ),
     Program(
+        "nvm|pyenv|rbenv|nodenv|jenv|gvm|ghcup|sdk|fnm|gem|choco|winget|scoop",
+        [
+            Does(
+                Effect.PACKAGES,
+                first=r"^(install|upgrade)$",
+                unless="-i --install-dir",
+                says="install tools for every project",
+                match=("nvm install 20", "pyenv install 3.12", "gem install rails", "choco install git"),
+                not_match=("nvm use 20", "gem list", "gem install -i vendor x", "gem install --install-dir vendor x"),
+            )
+        ],
+    ),
+    Program(
         "pipx install|uv tool install|volta install|cargo install|go install",
         [
             Does(
@@ -143,6 +156,32 @@ PACKAGES = (
         takes="--prefix --workspace -C --filter --cwd --tag",
     ),
     Program(
+        "yarn global",
+        [
+            Does(
+                Effect.FOREIGN_PACKAGES,
+                first=r"^(add|remove|upgrade)$",
+                says="change packages for the whole machine",
+                match=("yarn global add serve",),
+                not_match=("yarn global list",),
+            )
+        ],
+    ),
+    Program(
+        "conda install|conda update|conda remove|mamba install|mamba update",
+        [
+            Does(
+                Effect.PACKAGES,
+                given="-n --name",
+                values="^base$",
+                says="change packages for every project",
+                match=("conda install -n base numpy", "mamba update --name base x"),
+                not_match=("conda install numpy", "conda install -n ml numpy"),
+            )
+        ],
+        takes="-n --name -c --channel -p",
+    ),
+    Program(
         "pip|pip3|uv pip|pipx",
         [
             Does(
@@ -180,6 +219,31 @@ PACKAGES = (
             )
         ],
         takes="-C --workspace --filter --prefix",
+    ),
+    Program(
+        "npm run|yarn|pnpm|bun run|fastlane|rake|nx|changeset|lerna",
+        [
+            Does(
+                Effect.PUBLISH,
+                first=r"^(release|publish|beta|deliver|pilot|supply|upload_to_\w+)$",
+                unless="--dry-run",
+                says="publish a release",
+                match=("npm run release", "fastlane beta", "rake release", "lerna publish", "changeset publish"),
+                not_match=("npm run release-notes", "fastlane lanes", "nx release --dry-run"),
+            )
+        ],
+    ),
+    Program(
+        "semantic-release|np|release-it|cargo-release|cargo release|eas submit|eas update|expo publish",
+        [
+            Does(
+                Effect.PUBLISH,
+                unless="--dry-run",
+                says="publish a release",
+                match=("npx semantic-release", "eas submit -p ios"),
+                not_match=("npx semantic-release --dry-run", "eas whoami"),
+            )
+        ],
     ),
     Program(
         "docker login|podman login|npm login|npm adduser|yarn login|pnpm login|gcloud auth|az login|gh auth"

@@ -26,7 +26,7 @@ RUNNING = (
         [
             Does(
                 Effect.SERVICES,
-                words=r"^(load|unload|bootstrap|bootout|remove|submit|enable|disable)$",
+                words=r"^(load|unload|bootstrap|bootout|remove|submit|enable|disable|kickstart|kill)$",
                 says="change services",
             )
         ],
@@ -41,6 +41,18 @@ RUNNING = (
                 says="have something start at every boot or login",
                 match=("systemctl --user enable x", "launchctl load x.plist", "loginctl enable-linger me"),
                 not_match=("systemctl status x", "launchctl list"),
+            )
+        ],
+    ),
+    Program(
+        "supervisorctl|circusctl",
+        [
+            Does(
+                Effect.SERVICES,
+                words=r"^(restart|reload|reread|update|start)$",
+                says="change services",
+                match=("supervisorctl restart all", "circusctl reload"),
+                not_match=("supervisorctl status",),
             )
         ],
     ),
@@ -195,6 +207,26 @@ RUNNING = (
             )
         ],
         takes="-n --priority",
+    ),
+    Program(
+        "systemd-run",
+        [
+            Does(
+                Effect.SCHEDULE,
+                given="--on-calendar --on-active --on-boot --on-startup --on-unit-active --on-unit-inactive",
+                says="run something later, and again and again",
+                match=(
+                    "systemd-run --on-calendar=hourly ./x",
+                    "systemd-run --on-active=60 ./x",
+                    "systemd-run --on-boot=1 ./x",
+                    "systemd-run --on-startup=1 ./x",
+                    "systemd-run --on-unit-active=1 ./x",
+                    "systemd-run --on-unit-inactive=1 ./x",
+                ),
+                not_match=("systemd-run --user ./x",),
+            )
+        ],
+        long_style=True,
     ),
     Program("at|batch", [Does(Effect.SCHEDULE, unless="-l -c", says="run something later")], takes="-f -q"),
     Program(

@@ -82,6 +82,27 @@ STORES = (
         takes="-h -U -P -d --host --port --username --dbname -u -c --command",  # -p is a flag to mysql
     ),
     Program(
+        "pg_restore|mongorestore|redis-cli|valkey-cli|mysqlimport",
+        [
+            Does(
+                Effect.CLOUD_CHANGE,
+                given="-h --host -u --uri",
+                values=r"^(?!localhost|127\.|/|::1|redis$|db$|mongo$|(\w+://)?([^/@]*@)?(localhost|127\.))",
+                words=r"(?i)^(set|hset|lpush|rpush|sadd|zadd|incr|expire|rename)$|\.(dump|pgc|sql|gz|bson|csv)$|/$",
+                says="change a database of another machine",
+                match=(
+                    "redis-cli -h prod SET x y",
+                    "pg_restore -h prod -d app x.dump",
+                    "mongorestore --host prod dump/",
+                    "mongorestore --uri mongodb://prod/x dump/",
+                    "redis-cli -u redis://prod SET x y",
+                ),
+                not_match=("redis-cli SET x y", "pg_restore -d app x.dump", "redis-cli -h prod GET x"),
+            )
+        ],
+        takes="-h --host -u --uri -p -n -a -d -U",
+    ),
+    Program(
         "redis-cli|valkey-cli|iredis|influx|bq",
         [
             Does(
@@ -101,8 +122,28 @@ STORES = (
         long_style=True,
     ),
     Program(
-        "dropdb|dropuser|pg_resetwal|pg_dropcluster|mongodrop",
-        [Does(Effect.DATABASE_LOSS, words=r".", says="delete a database", match=("dropdb x", "pg_resetwal -f /x"))],
+        "dropdb",
+        [
+            Does(
+                Effect.DATABASE_RESET,
+                words=r"(?i)(^|[_-])(test|dev|tmp|local)([_-]|$)",
+                says="empty a database",
+                match=("dropdb --if-exists app_test", "dropdb dev-x"),
+                not_match=("createdb app_test",),
+            ),
+            Does(
+                Effect.DATABASE_LOSS,
+                words=r"(?i)^(?!(.*[_-])?(test|dev|tmp|local)([_-]|$))",
+                says="delete a database",
+                match=("dropdb x", "dropdb latest", "dropdb -h db devices"),
+                not_match=("dropdb app_test",),
+            ),
+        ],
+        takes="-h -U -p -u --maintenance-db",
+    ),
+    Program(
+        "dropuser|pg_resetwal|pg_dropcluster|mongodrop",
+        [Does(Effect.DATABASE_LOSS, words=r".", says="delete a database", match=("dropuser x", "pg_resetwal -f /x"))],
     ),
     Program(
         "mysqladmin|mariadb-admin",

@@ -222,7 +222,38 @@ SYSTEM = (
         ],
     ),
     Program(
-        "ip|ifconfig|route|nmcli|netplan",
+        "setpci|wpa_cli|rfkill|pam-auth-update|restorecon",
+        [
+            Does(
+                Effect.KERNEL,
+                words=r"=|^(block|terminate|disconnect|disable_network)$|^/",
+                says="change the machine's settings",
+                match=("setpci -s 0 40.b=0", "wpa_cli terminate", "rfkill block all", "restorecon -R /"),
+                not_match=("rfkill list", "wpa_cli status", "setpci -s 0 40.b"),
+            ),
+            Does(
+                Effect.ACCOUNTS,
+                given="--remove --disable --force",
+                says="change who may sign in",
+                match=("pam-auth-update --remove unix", "pam-auth-update --disable x", "pam-auth-update --force"),
+                not_match=("rfkill list",),
+            ),
+        ],
+    ),
+    Program(
+        "openvpn|openconnect|vpnc|tor|i2pd",
+        [
+            Does(
+                Effect.NETWORK,
+                unless="--version --help",
+                says="send what this machine says through another",
+                match=("openvpn --config x.ovpn", "tor"),
+                not_match=("openvpn --version", "tor --help"),
+            )
+        ],
+    ),
+    Program(
+        "ip|ifconfig|route|nmcli|netplan|networkctl",
         [
             Does(
                 Effect.FIREWALL,

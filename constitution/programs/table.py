@@ -8,6 +8,7 @@ from constitution.programs.clouds import CLOUDS
 from constitution.programs.clusters import CLUSTERS
 from constitution.programs.containers import CONTAINERS
 from constitution.programs.development import DEVELOPMENT
+from constitution.programs.escapes import ESCAPES
 from constitution.programs.files import FILES
 from constitution.programs.guards import GUARDS
 from constitution.programs.harmless import HARMLESS
@@ -43,6 +44,7 @@ PROGRAMS: tuple[Program, ...] = (
     *DEVELOPMENT,
     *CONTAINERS,
     *WINDOWS,
+    *ESCAPES,
 )
 
 VERSIONED = re.compile(r"(?:[-.]?\d+(?:\.\d+)*|\.exe)$")

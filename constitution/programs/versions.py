@@ -138,12 +138,37 @@ VERSIONS = (
         runs="--msg-filter --tree-filter --index-filter --env-filter --commit-filter",
     ),
     Program("git gc", [Does(Effect.HISTORY_LOSS, given="--prune", says=REWRITES)]),
-    Program("git rebase", [], takes="-x --exec", runs="-x --exec"),
+    Program(
+        "git rebase",
+        [
+            Does(
+                Effect.HISTORY_LOSS,
+                given="--root",
+                says=REWRITES,
+                match=("git rebase -i --root",),
+                not_match=("git rebase -i HEAD~3",),
+            )
+        ],
+        takes="-x --exec",
+        runs="-x --exec",
+    ),
     Program("git difftool|git mergetool", [], takes="-x --extcmd", runs="-x --extcmd"),
     Program("git grep", [], takes="-O -e", runs="-O --open-files-in-pager"),
     Program("git rm", [Does(Effect.DELETE, "operands", unless="--cached -n --dry-run")]),
     Program("git clone|git fetch|git pull", [Does(Effect.RISKY_CODE, words="^ext::", says="start another program")]),
     Program("git mv", []),
+    Program(
+        "git apply|git am",
+        [
+            Does(
+                Effect.WRITE,
+                "--directory",
+                match=("git apply --directory=/etc x.patch",),
+                not_match=("git apply --check x.patch",),
+            )
+        ],
+        takes="--directory -p",
+    ),
     Program("git worktree", [Does(Effect.HISTORY_LOSS, words="^remove$", given="-f --force", says=LOSES)]),
     Program("git submodule", [Does(Effect.HISTORY_LOSS, words="^deinit$", given="-f --force --all", says=LOSES)]),
     Program(

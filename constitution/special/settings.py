@@ -34,6 +34,7 @@ def git(examination: "Examination", name: str, argv: list[str], stdin: Flow, wal
         key, _, value = setting.partition("=")
         _setting(examination, key, value, walk)
     operands = list(line.operands)
+    _cleans_elsewhere(examination, line.value_of("-C", "--work-tree"), operands, walk)
     _kept_and_sent(examination, operands, walk)
     if operands[:2] in (["credential", "fill"], ["credential-store", "get"], ["credential-osxkeychain", "get"]):
         examination.found(Effect.TAKE_KEYS, walk, program=name, says="show a password")
@@ -51,6 +52,15 @@ def git(examination: "Examination", name: str, argv: list[str], stdin: Flow, wal
         if operands[:1] == [verb] and word in operands:
             command = [part for part in operands[operands.index(word) + 1 :] if part not in ("--recursive", "--quiet")]
             walk.nested(" ".join(command)) if len(command) == 1 else walk.invoke(command or [":"], stdin)
+
+
+def _cleans_elsewhere(examination: "Examination", folders: tuple[str, ...], operands: list[str], walk: "Walk") -> None:
+    """`git -C / clean -fdx`: what is not tracked is deleted there."""
+    flags = read_line(operands[1:], frozenset(["-e", "--exclude"])).flags
+    if operands[:1] == ["clean"] and flags & {"-f", "--force"} and not flags & {"-n", "--dry-run"}:
+        for folder in folders:
+            if folder.strip("./") or folder.startswith("/"):
+                examination.found(Effect.DELETE_TREE, walk, program="git", path=folder)
 
 
 def _kept_and_sent(examination: "Examination", operands: list[str], walk: "Walk") -> None:
@@ -135,7 +145,9 @@ def aws(examination: "Examination", name: str, argv: list[str], stdin: Flow, wal
 
 
 def npm(examination: "Examination", name: str, argv: list[str], stdin: Flow, walk: "Walk") -> None:
-    """`npm pkg set scripts.postinstall=COMMAND`: it runs with the next install."""
+    """`npm pkg set scripts.postinstall=COMMAND`, `npm set-script NAME COMMAND`: it runs with the next install."""
+    for script in argv[3:4] if argv[1:2] == ["set-script"] else ():
+        walk.nested(script)
     if argv[1:3] == ["pkg", "set"]:
         for word in argv[3:]:
             key, _, value = word.partition("=")
