@@ -3,6 +3,7 @@
 import platform
 from datetime import UTC, datetime
 from functools import cache, lru_cache
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from agent.log.encoding import FORMAT, plain
@@ -39,12 +40,15 @@ def make_header(agent: "Agent") -> dict[str, Any]:
 
 
 def named(bthread: BThread) -> dict[str, Any]:
-    """Return a b-thread as the header names it: its function, and its arguments as text."""
+    """Return a b-thread as the header names it: its function, and its arguments as text, by name where given so."""
     function = bthread.function
     return {
         "name": bthread.name,
         "function": f"{function.__module__}:{function.__qualname__}",
-        "arguments": [str(argument) for argument in (*bthread.args, *bthread.kwargs.values())],
+        "arguments": [
+            *map(_text, bthread.args),
+            *(f"{name}={_text(argument)}" for name, argument in bthread.kwargs.items()),
+        ],
     }
 
 
@@ -52,6 +56,13 @@ def named(bthread: BThread) -> dict[str, Any]:
 def _configuration(preset: "Preset") -> Any:
     """Return the options as plain data; the agents of an experiment share their presets."""
     return plain(preset.configuration())
+
+
+def _text(argument: object) -> str:
+    """Return an argument as text; a function as where it is, and not where it lies in memory."""
+    if isinstance(argument, FunctionType):
+        return f"{argument.__module__}:{argument.__qualname__}"
+    return str(argument)
 
 
 @cache

@@ -31,7 +31,7 @@ from constitution.granting import grants_for
 from constitution.judgement import deeds_of, judge, judge_command
 from constitution.mentioned import Mentions, mentions
 from constitution.paths import is_path_safe
-from constitution.policies import APPROVAL_LIST, DEFAULT, GATED, PASSTHROUGH, POLICIES, STRICT, WORKSPACE
+from constitution.policies import APPROVAL_LIST, DEFAULT, GATED, NO_RULES, PASSTHROUGH, POLICIES, STRICT, WORKSPACE
 from constitution.policy import DENIED_PATHS, Policy
 from constitution.rule import Rule, read_rule
 from constitution.variables import changes_commands
@@ -42,6 +42,7 @@ __all__ = [
     "DEFAULT",
     "DENIED_PATHS",
     "GATED",
+    "NO_RULES",
     "PASSTHROUGH",
     "POLICIES",
     "STRICT",

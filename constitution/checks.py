@@ -9,7 +9,7 @@ from constitution.action import Action
 from constitution.command_rule import CommandRule
 from constitution.effects import Effect
 from constitution.judgement import NOWHERE_HOME, findings_of, judge, judge_command
-from constitution.policies import DEFAULT
+from constitution.policies import DEFAULT, NO_RULES
 from constitution.policy import Policy
 from constitution.verdict import Level, Verdict
 
@@ -17,8 +17,6 @@ __all__ = ["Check", "Risk", "check_safety", "classify_risk", "compose", "flaws_o
 
 Check = Callable[[Action], Verdict]
 Risk = Literal["read_only", "side_effects", "high_ambiguity"]
-
-NO_POLICY = Policy("none", (), denied_paths=(), bounded=False)
 
 LOOKS = frozenset({Effect.READ, Effect.LIST, Effect.SHOW_ENVIRONMENT})
 AMBIGUOUS = frozenset(
@@ -77,7 +75,7 @@ def flaws_of(rule: CommandRule, policy: Policy = DEFAULT, *, workspace: str = "/
 
 def _flaw(rule: CommandRule, policy: Policy, workspace: str, command: str, *, wanted: bool) -> str:
     """Say what is wrong with one example, if anything."""
-    policy = policy if rule.level is Level.allow else NO_POLICY  # what is denied anyway is concerned all the same
+    policy = policy if rule.level is Level.allow else NO_RULES  # what is denied anyway is concerned all the same
     executables = {rule.argv[0]: rule.executable or ""}
     action = Action("bash", "write", workspace, home=NOWHERE_HOME, command=command, executables=executables)
     without, with_it = judge(action, policy), judge(action, policy.with_commands(rule))

@@ -90,7 +90,6 @@ CLUSTERS = (
                     "kubectl exec -it p -- sh",
                 ),
                 not_match=("kubectl port-forward svc/x 80", "kubectl rollout status deploy/x", "kubectl logs x"),
-                unless="--dry-run",
             ),
             Does(Effect.READ, "rest", words="^cp$", match=("kubectl cp .env p:/x",), not_match=("kubectl get pods",)),
         ],
@@ -113,7 +112,7 @@ CLUSTERS = (
     ),
     Program(
         "ansible",
-        takes="-a --args -m --module-name -i -u -e -l -f",
+        takes="-a --args",
         runs="-a --args",
         match=("ansible all -m shell -a 'rm -rf /'",),
         not_match=("ansible all --list-hosts",),

@@ -139,12 +139,12 @@ CONTAINERS = (
                 not_match=("docker compose down", "docker compose rm -f x", "docker compose run -v ./a:/a x"),
             ),
         ],
-        takes="-p --project-name --profile -f --file --env-file --rmi",
+        takes="-p --project-name --profile -f --file --env-file",
     ),
     Program(
         "docker|podman|nerdctl|buildah|docker-compose|finch",
         [],
-        takes="-f --file -H --host -c --context -p --project-name --profile --filter --format",
+        takes="-H --host -c --context -l --log-level --config",
     ),
     Program(
         "docker buildx|docker build|podman build|docker buildx build|buildah bud|ko build",
@@ -157,7 +157,6 @@ CONTAINERS = (
                 not_match=("docker buildx build -t b .",),
             )
         ],
-        takes="-t --tag -f --file --platform --target --build-arg --cache-from --cache-to -o --output --builder",
     ),
     Program(
         "docker run|docker create|docker exec|podman run|podman exec|podman create|nerdctl run|docker container run"
@@ -167,7 +166,7 @@ CONTAINERS = (
         [
             Does(
                 Effect.CONTAINER_ESCAPE,
-                given="--privileged --device --volumes-from-host",
+                given="--privileged --device",
                 says=MACHINE,
                 match=("docker run --privileged x", "docker exec --privileged x sh", "docker run --device /dev/sda x"),
                 not_match=("docker run x",),
@@ -218,11 +217,7 @@ CONTAINERS = (
                 not_match=("docker run --network none x",),
             ),
         ],
-        takes="-v --volume --mount -e --env -w --workdir -u --user -p --publish --name --network --net --pid"
-        " --uts --cgroupns "
-        "--ipc --userns --entrypoint --env-file -l --label --platform --cpus -m --memory --gpus --cap-add"
-        " --cap-drop --device "
-        "--security-opt",
+        takes="-v --volume --mount --pid --ipc --userns --uts --cgroupns --network --cap-add --security-opt",
     ),
     Program(
         "lxc config device|incus config device|lxc profile device",

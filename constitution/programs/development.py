@@ -43,7 +43,6 @@ DEVELOPMENT = (
                 ),
             )
         ],
-        takes="-c --command --execute -e --environment --settings",
     ),
     Program(
         "python|php",
@@ -64,8 +63,7 @@ DEVELOPMENT = (
         "|flutter|dart|mix|elixirc|ghc|cabal|stack|sbt|lein|zig|nim|crystal|bundle|gem|composer|poetry|pdm|hatch|uv|rye"
         "|pipenv|virtualenv|turbo|nx|lerna|deno|protoc|buf|sam|ocamlfind|dune|opam|kotlinc|scalac|nvcc|configure",
         [Does(Effect.WRITE, "-o --output"), Does(Effect.READ, "-C --directory -f --file")],
-        takes="-o --output -C --directory -f --file -j --jobs -p -I -L -D -B -S -G -t --target --features -l -x "
-        "-m -k --build",
+        takes="-o --output -C --directory -f --file -I -L -D -l",
     ),
     Program(
         "pytest|py.test|unittest|mypy|pyright|ruff|black|isort|flake8|pylint|bandit|coverage|pre-commit|eslint"
@@ -79,6 +77,6 @@ DEVELOPMENT = (
         "|alembic|django-admin|flask|uvicorn|gunicorn|celery|jupyter|ipython|streamlit|nodemon|pm2|serve"
         "|locust|mutmut|vulture",
         [Does(Effect.WRITE, "-o --output --basetemp --junitxml"), Does(Effect.READ, "-c --config --rootdir")],
-        takes="-o --output -k -m -n -p -c --config --rootdir --basetemp --junitxml --cov -W --maxfail --tb -i -e -x -t",
+        takes="-o --output -k -m -p -c --config --rootdir --basetemp --junitxml",
     ),
 )

@@ -31,7 +31,6 @@ PACKAGES = (
                 words=r"(?i)registry|script-shell|index-url|proxy|init-module|cafile|^ca$|prefix|node-options"
                 r"|trusted-host|^--add$"
                 r"|channels|mirror|shell|goproxy|repositories",
-                unless="get list delete ls",
                 says="make a package manager ask somebody else, or run something else",
                 match=("npm config set registry http://x.com", "pip config set global.trusted-host x.com"),
                 not_match=("npm config get registry", "npm config list", "go env GOPROXY"),
@@ -141,7 +140,7 @@ PACKAGES = (
             Does(Effect.FOREIGN_PACKAGES, words=r"^(https?://|git\+|git://|ssh://)", says="install from an address"),
             Does(Effect.FOREIGN_PACKAGES, given="--registry", says="install from an address"),
         ],
-        takes="--prefix --registry -w --workspace -C --filter --cwd --tag",
+        takes="--prefix --workspace -C --filter --cwd --tag",
     ),
     Program(
         "pip|pip3|uv pip|pipx",
@@ -164,8 +163,7 @@ PACKAGES = (
             ),
             Does(Effect.WRITE, "-t --target --prefix --root"),
         ],
-        takes="-r --requirement -c --constraint -i --index-url --extra-index-url -t --target --trusted-host -f "
-        "--find-links -n --name --prefix --root",
+        takes="-t --target --prefix --root",
     ),
     Program(
         "npm|pnpm|yarn|bun|make|gmake|just|task|rake|bundle|mix|gradle|gradlew|mvn|mvnw|cap|fab|invoke|inv|nox|doit"
@@ -181,7 +179,7 @@ PACKAGES = (
                 not_match=("make build", "npm run build", "make -n deploy"),
             )
         ],
-        takes="-C -f -j -w --workspace --filter --prefix",
+        takes="-C --workspace --filter --prefix",
     ),
     Program(
         "docker login|podman login|npm login|npm adduser|yarn login|pnpm login|gcloud auth|az login|gh auth"
@@ -193,7 +191,6 @@ PACKAGES = (
         [
             Does(
                 Effect.CONFIGURE_TOOL,
-                unless="--help -h",
                 words=r"^(?!list$|status$|print-|get$|token$|whoami$)|^$",
                 says="sign in somewhere, or out",
                 match=("gh auth login", "aws configure set region x", "gcloud auth login"),
@@ -202,7 +199,6 @@ PACKAGES = (
             Does(
                 Effect.CONFIGURE_TOOL,
                 bare=True,
-                unless="--help -h",
                 says="sign in somewhere, or out",
                 match=("docker login", "npm login", "az login", "aws configure"),
                 not_match=("docker ps",),
@@ -224,7 +220,7 @@ PACKAGES = (
         [
             Does(Effect.RUN_FETCHED_CODE, words=ADDRESS, says="run a program from an address"),
         ],
-        takes="-p --package --from --with --spec -c --call",
     ),
+    Program("npm", [], takes="-w"),  # to pnpm it is a flag
     Program("go install|go get|gem install", []),
 )

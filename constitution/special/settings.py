@@ -8,7 +8,7 @@ from constitution.handed import handed_in_code
 from constitution.programs.options import read_line
 from constitution.shell.flow import Flow
 from constitution.special.fetched import CLONE_TAKES, clone
-from constitution.wrapper import is_bare_shell
+from constitution.wrapper import SSH_TAKES, is_bare_shell
 from constitution.zones import UNKNOWN, is_private
 
 if TYPE_CHECKING:
@@ -129,9 +129,8 @@ def aws(examination: "Examination", name: str, argv: list[str], stdin: Flow, wal
     """`aws ssm send-command --parameters 'commands=["rm -rf /"]'`: what other machines are to run."""
     for word in argv[1:] if "send-command" in argv else ():
         if "commands=" in word or '"commands"' in word:
-            for script in re.findall(r"[\"']((?:[^\"'\\]|\\.)+)[\"']", word.partition("commands")[2]) or [
-                word.partition("=")[2]
-            ]:
+            quoted = re.findall(r"[\"']((?:[^\"'\\]|\\.)+)[\"']", word.partition("commands")[2])
+            for script in quoted or [word.partition("=")[2]]:
                 walk.nested(script)
 
 
@@ -146,36 +145,8 @@ def npm(examination: "Examination", name: str, argv: list[str], stdin: Flow, wal
 
 def ssh(examination: "Examination", name: str, argv: list[str], stdin: Flow, walk: "Walk") -> None:
     """`ssh -R 2222:localhost:22 HOST`: whoever is there gets a way in here."""
-    line = read_line(
-        argv[1:],
-        frozenset(
-            [
-                "-i",
-                "-p",
-                "-l",
-                "-o",
-                "-F",
-                "-J",
-                "-L",
-                "-R",
-                "-D",
-                "-b",
-                "-c",
-                "-E",
-                "-e",
-                "-I",
-                "-m",
-                "-O",
-                "-Q",
-                "-S",
-                "-W",
-                "-w",
-                "-B",
-                "-M",
-            ]
-        ),
-        to_operand=True,
-    )
+    takes = [*SSH_TAKES.split(), "-M"] if name == "autossh" else SSH_TAKES.split()
+    line = read_line(argv[1:], frozenset(takes), to_operand=True)
     if "-R" in line.flags or any("RemoteForward" in value for value in line.value_of("-o")):
         examination.found(Effect.REVERSE_TUNNEL, walk, program=name, says="give another machine a way in")
 
