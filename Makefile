@@ -10,7 +10,7 @@ BIN := .venv/bin
 READY := .venv/ready
 DOJO := .venv-agentdojo
 DOJO_READY := $(DOJO)/ready
-PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+INSTALL := -m pip --disable-pip-version-check --quiet install --constraint constraints.txt
 
 .PHONY: help demo test lint verify protocols laws mutation settings agentdojo verified results bench clean
 
@@ -37,17 +37,18 @@ protocols: $(READY) ## look at every state of the loop with every protocol, ever
 laws: $(READY) ## play ten thousand random runs and check each (minutes)
 	$(BIN)/python -m tests.agent.play_many_scenes $(CASES)
 
-mutation: $(READY) ## take every part of the constitution's tables away, and see that an example fails (a minute)
+mutation: $(READY) ## take every part of the constitution's tables away, and see that an example fails (seconds)
 	$(BIN)/python -m tests.constitution.mutation
 
 settings: $(READY) ## try every task of every setting four ways (minutes)
 	$(BIN)/python -m tests.agent.lab.try_every_task
 
 agentdojo: $(DOJO_READY) ## compare with AgentDojo's own pipeline, in an environment of its own (minutes, the network)
-	$(DOJO)/bin/python -m pytest tests/agent/lab/settings/test_agentdojo.py $(ARGS)
+	$(DOJO)/bin/python -m pytest tests/agent/lab/settings/test_agentdojo.py \
+		tests/agent/lab/settings/test_agentdojo_injected.py $(ARGS)
 
 verified: $(READY) ## look at every state of the loop with each protocol of docs/results/plan.yaml, and write down how many
-	$(BIN)/python -m tests.agent.lab.verify_for_results docs/results/verified.csv $(STATES)
+	$(BIN)/python -m tests.agent.lab.verify_for_results agent/lab/experiments/verified.csv $(STATES)
 
 results: $(READY) ## run docs/results/plan.yaml (FOLDER=results: what is there is kept), and write docs/results and its page
 	$(BIN)/python -m tests.agent.lab.write_results $(or $(FOLDER),results)
@@ -67,15 +68,14 @@ $(READY): pyproject.toml constraints.txt
 		"install one, or name it: make PYTHON=/path/to/python" >&2; exit 1; }
 	@echo "Setting up .venv with $$("$(PYTHON)" --version), about half a minute ..."
 	@"$(PYTHON)" -m venv --clear .venv
-	@$(PIP) install --upgrade --constraint constraints.txt pip hatchling
-	@$(PIP) install --constraint constraints.txt --no-build-isolation --editable . --group dev
+	@$(BIN)/python $(INSTALL) --upgrade pip hatchling
+	@$(BIN)/python $(INSTALL) --no-build-isolation --editable . --group dev
 	@touch $@
 
 # AgentDojo brings the libraries of every provider along (290 MB), so it is not in the environment of the tests.
 $(DOJO_READY): $(READY)
 	@echo "Setting up $(DOJO), about a minute ..."
 	@$(BIN)/python -m venv --clear $(DOJO)
-	@$(DOJO)/bin/python -m pip --disable-pip-version-check --quiet install --upgrade --constraint constraints.txt pip hatchling
-	@$(DOJO)/bin/python -m pip --disable-pip-version-check --quiet install --constraint constraints.txt \
-		--no-build-isolation --editable '.[agentdojo]' --group dev
+	@$(DOJO)/bin/python $(INSTALL) --upgrade pip hatchling
+	@$(DOJO)/bin/python $(INSTALL) --no-build-isolation --editable '.[agentdojo]' --group dev
 	@touch $@

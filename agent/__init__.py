@@ -5,18 +5,19 @@ Reading order:
 - `lazy`: names that are imported when they are used. `importing`: modules that a person names.
 - `messages`, `calls`: the conversation and tool calls as values. `events`: everything that can happen, and `questions`:
   what protocols ask besides.
-- `conversion`: JSON as values. `spelling`: what to say about a name that there is not. `errors`: what breaks a run off.
+- `conversion`: JSON as values. `spelling`: what to say about an unknown name. `errors`: what breaks a run off.
 - `reasons`: why b-threads refuse. `threads/`: the rules of the loop.
 - `models/`, `tools/`: the world. `hooks`: what a program around the loop may change.
 - `projections/`: what is remembered. `effects/`: what events start in the world.
 - `log/`, `header`, `journal`: the record of a run, and its replay. `deciding`: what people say about calls.
 - `narrator`: a run told as it happens.
 - `presets`: which rules, as data. `run`, `agent`: putting it together. `stateless`: the same as one function.
-- `rebuilding`: a log's program once more. `resuming`: going on with it. `subagents`: an agent within a call.
+- `shipping`, `rebuilding`: a log's program once more. `resuming`: going on with it. `subagents`: agents in a call.
 - `invariants/`, `verification/`: the loop, model-checked.
-- `hindsight/`: recorded runs judged again. `retracing`: what was held at each step. `page/`: a run as one HTML page.
+- `hindsight/`: recorded runs judged again. `retracing`: what was held at each step.
 - `telemetry/`: a run as a trace of spans.
 - `lab/`: control protocols, and experiments with them.
+- `page/`: a run as one HTML page.
 - `testing`, `pytest_plugin`: tests of agents and b-threads. `cli/`: the command.
 """
 

@@ -2,7 +2,8 @@
 
 import platform
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, lru_cache
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from agent.log.encoding import FORMAT, plain
@@ -10,6 +11,7 @@ from bp import BThread
 
 if TYPE_CHECKING:
     from agent.agent import Agent
+    from agent.presets import Preset
 
 __all__ = ["make_header", "named"]
 
@@ -21,7 +23,7 @@ def make_header(agent: "Agent") -> dict[str, Any]:
     return {
         "format": FORMAT,
         "preset": agent.preset.name,
-        "configuration": plain(agent.preset.configuration()),
+        "configuration": _configuration(agent.preset),
         "seed": None,  # nothing is drawn: events are selected by priority and age
         "approvals": "later" if agent.approves_later else "now",
         "secrets": agent.redaction.names,
@@ -38,13 +40,29 @@ def make_header(agent: "Agent") -> dict[str, Any]:
 
 
 def named(bthread: BThread) -> dict[str, Any]:
-    """Return a b-thread as the header names it: its function, and its arguments as text."""
+    """Return a b-thread as the header names it: its function, and its arguments as text, by name where given so."""
     function = bthread.function
     return {
         "name": bthread.name,
         "function": f"{function.__module__}:{function.__qualname__}",
-        "arguments": [str(argument) for argument in (*bthread.args, *bthread.kwargs.values())],
+        "arguments": [
+            *map(_text, bthread.args),
+            *(f"{name}={_text(argument)}" for name, argument in bthread.kwargs.items()),
+        ],
     }
+
+
+@lru_cache(maxsize=64)
+def _configuration(preset: "Preset") -> Any:
+    """Return the options as plain data; the agents of an experiment share their presets."""
+    return plain(preset.configuration())
+
+
+def _text(argument: object) -> str:
+    """Return an argument as text; a function as where it is, and not where it lies in memory."""
+    if isinstance(argument, FunctionType):
+        return f"{argument.__module__}:{argument.__qualname__}"
+    return str(argument)
 
 
 @cache

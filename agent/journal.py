@@ -53,12 +53,12 @@ class Journal:
 
     def fold(self, step: Step) -> None:
         """Have the projections take a step into account. Raises RunError."""
-        take("a projection", lambda step: self._fold(step.event), step)
+        take("a projection", self._fold, step)
 
     def take_up(self, step: Step) -> None:
         """Take a step into account that is in the log already."""
         self._note(step)
-        self._fold(step.event)
+        self._fold(step)
 
     def flush(self) -> None:
         """Flush the log. Raises RunError."""
@@ -73,9 +73,8 @@ class Journal:
 
         What goes wrong here becomes a note of `error`, which is why.
         """
-        for answered in self._open_calls.answers():
-            self._fold(answered)
-        self._fold(ended)
+        for event in (*self._open_calls.answers(), ended):
+            self._fold_event(event)
         self.unfinished.clear()
         if not isinstance(error, ProgramEnded):  # else there was no run
             note_failure(error, lambda: self._write_end(ended))
@@ -94,7 +93,10 @@ class Journal:
         else:
             self.unfinished.append(step)
 
-    def _fold(self, event: Event) -> None:
+    def _fold(self, step: Step) -> None:
+        self._fold_event(step.event)
+
+    def _fold_event(self, event: Event) -> None:
         for projection in (self.conversation, self.tracker, self.context, self.totals, self._open_calls):
             projection.fold(event)  # in this order: the context reads the two before it
 

@@ -90,7 +90,7 @@ class UserMessage:
     images: tuple[Image, ...] = field(default=(), metadata=IF_ANY)
 
 
-@frozen
+@frozen(cache_hash=True)  # in several events of a turn, and each is looked up more than once
 class AssistantMessage:
     """What the model said, and the calls that it asked for, in its order.
 

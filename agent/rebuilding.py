@@ -5,14 +5,13 @@ package; all others have to be given by whoever rebuilds.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from importlib import import_module
 from typing import Any
 
 from agent.header import named
 from agent.log import LogError, RecordedRun
 from agent.presets import Preset
+from agent.shipping import shipped
 from bp import BProgram, BThread, Record
-from bp.bthreads import BThreadFunction
 
 __all__ = [
     "RebuildError",
@@ -81,9 +80,9 @@ def _recorded_bthreads(run: RecordedRun) -> list[Mapping[str, Any]]:
 
 
 def recorded_bthread(run: RecordedRun, entry: Mapping[str, Any], threads: Sequence[BThread]) -> BThread:
-    """Return the b-thread that `entry` names: one of `threads`, or one that ships."""
+    """Return the b-thread that `entry` names: one of `threads`, or one that ships. Raises RebuildError for others."""
     given = [bthread for bthread in threads if named(bthread) == entry]
-    found = given[0] if given else _shipped(entry)
+    found = given[0] if given else shipped(entry)
     if found is None:
         function = str(entry.get("function"))
         raise RebuildError(
@@ -91,18 +90,6 @@ def recorded_bthread(run: RecordedRun, entry: Mapping[str, Any], threads: Sequen
             f"can vouch for; give it again: --protocol {function}"
         )
     return found
-
-
-def _shipped(entry: Mapping[str, Any]) -> BThread | None:
-    """Return a b-thread of this package that takes no arguments, or None."""
-    module, _, name = str(entry.get("function")).partition(":")
-    if not module.startswith("agent.") or entry.get("arguments"):
-        return None
-    try:
-        function = getattr(import_module(module), name, None)
-    except ImportError:
-        return None
-    return function() if isinstance(function, BThreadFunction) else None
 
 
 def _check_equal(run: RecordedRun, recorded: Sequence[Any], built: Sequence[Any]) -> None:

@@ -208,7 +208,7 @@ class Run:
                 await self._recorded_to_its_end()
             finally:
                 await self._runner.close()
-                self._runner = Runner(self.agent.program)  # the other one keeps this run alive, as its journal
+                self._runner = Runner(self.agent.program)  # nobody listens any more; the other one holds this run
                 self._over = True
                 if self._narrator is not None:
                     self._narrator.end()

@@ -39,7 +39,7 @@ def started(tool: str, **arguments: Any) -> EventSet:
 
 
 def assert_never(run: Run, *events: Any) -> None:
-    """Fail if an event of any of `events` happened in `run`.
+    """Raise AssertionError if an event of any of `events` happened in `run`.
 
     Each is an event, a kind, or any other event set; a text stands for the starts of that tool.
     """
@@ -50,7 +50,7 @@ def assert_never(run: Run, *events: Any) -> None:
 
 
 def assert_order(run: Run, *events: Any) -> None:
-    """Fail unless each of `events` happened in `run`, and for the first time after the one before it did.
+    """Raise AssertionError unless each of `events` happened in `run`, for the first time after the one before it did.
 
     Each is given as in `assert_never`.
     """
@@ -69,7 +69,7 @@ def assert_order(run: Run, *events: Any) -> None:
 
 
 def assert_calls_answered(messages: Iterable[Message]) -> None:
-    """Fail unless each call has one answer: after its message, before any other message, in source order."""
+    """Raise AssertionError unless each call has one answer, in source order: after its message, before any other."""
     owed: list[str] = []
     for number, message in enumerate(messages):
         if isinstance(message, ToolMessage):

@@ -171,7 +171,10 @@ class Union(EventSet):
         return getattr(type(value), "_is_event_kind", False) and self._contains(value)  # type: ignore[arg-type]
 
     def _contains(self, event: "Event") -> bool:
-        return any(contains(member, event) for member in self.members)
+        for member in self.members:  # noqa: SIM110 - asked at every step, and `any` takes twice as long
+            if contains(member, event):
+                return True
+        return False
 
     @cached_property
     def _rows(self) -> tuple[Selector, ...]:
@@ -338,7 +341,10 @@ def _field_names(kind: Any) -> tuple[str, ...]:
 
 
 def _all_contain(members: tuple[Any, ...], event: "Event") -> bool:
-    return all(contains(member, event) for member in members)
+    for member in members:  # noqa: SIM110 - as above
+        if not contains(member, event):
+            return False
+    return True
 
 
 def _breadth(rows: tuple[Selector, ...]) -> tuple[bool, bool, int]:

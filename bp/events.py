@@ -185,7 +185,9 @@ def _check_body(class_name: str, namespace: dict[str, Any]) -> None:
     """Raise TypeError when the body of an event kind says what the engine says about kinds."""
     own_name = snake_case(class_name)
     if "name" in namespace.get("__annotations__", ()) or namespace.get("name", own_name) != own_name:
-        raise TypeError(f"event kind {class_name} may not have a field called 'name': it is the kind's own name")
+        raise TypeError(
+            f"event kind {class_name} may not have a field called 'name', which is the kind's own name; rename it"
+        )
     if "__attrs_post_init__" in namespace:
         raise TypeError(f"event kind {class_name} may not define __attrs_post_init__, which freezes it; use validators")
 

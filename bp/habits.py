@@ -126,7 +126,7 @@ class Habits:
     def follow(self, number: int, resumed: Sequence[Running], crew: int) -> Place | None:
         """Return the place to which step `number` led, taken the long way; None where nothing can be learned.
 
-        `crew` changes with the b-threads that there are.
+        `crew` changes when a b-thread starts or ends.
         """
         if number < self._break_until or not self._pays(number):
             return None

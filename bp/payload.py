@@ -94,6 +94,8 @@ def _as_it_is(value: Any) -> Any:
 
 def _freeze_elements(value: Sequence[Any] | Set[Any]) -> Any:
     """Freeze what holds elements; a tuple whose elements are frozen already stays the same object."""
+    if not value and type(value) is tuple:
+        return value
     elements = [freeze(element) for element in value]
     if isinstance(value, bytearray | memoryview):
         raise TypeError(f"{type(value).__name__} can change; use bytes")

@@ -53,6 +53,8 @@ class Posts:
 
     def next_free(self) -> Receipt | None:
         """Return the first post that can go, still queued; those before it follow their `when_blocked`."""
+        if not self._queue:
+            return None
         turned_away = []
         found = None
         for receipt in self._queue:

@@ -239,7 +239,7 @@ class Runner:
 
     async def _news(self) -> None:
         """Wait for an external event, as long as one may come; raise what went wrong meanwhile."""
-        while not self._inbox and self._failure is None and self._working and not self.is_resting:
+        while not self._inbox and self._failure is None and not all(flight.is_later for flight in self._working):
             self._wake = anyio.Event()
             await self._wake.wait()
         if self._failure is not None:
@@ -303,6 +303,8 @@ class Runner:
             self.fail(failure)
 
     def _cancel_because_of(self, event: Event, starting: Sequence[Flight]) -> None:
+        if not self._flights and not starting:
+            return
         for flight in (*self._flights, *starting):
             if flight.cancelled_by is None and contains(flight.until, event):
                 flight.cancelled_by = event

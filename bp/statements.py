@@ -48,9 +48,7 @@ class Refusals(tuple[Refusal, ...]):
         return hash(frozenset(self))
 
 
-@define(
-    slots=True, unsafe_hash=True
-)  # not frozen: one is made at every step, and a frozen one takes three times as long
+@define(unsafe_hash=True)  # not frozen: one is made at every step, and a frozen one takes three times as long
 class Sync:
     """One synchronization statement, checked and normal; made by `sync`. Absent event sets are None.
 
@@ -123,7 +121,7 @@ def sync(
 
 
 def any_of(*events: Event) -> AnyOf:
-    """Return a request of any of `events`, whichever the event selection strategy picks."""
+    """Return a request of any of `events`, whichever the event selection strategy picks. Raises TypeError."""
     for event in events:
         _check_event(event)
     return AnyOf(events)
@@ -132,7 +130,8 @@ def any_of(*events: Event) -> AnyOf:
 def start(*bthreads: "BThread") -> Start:
     """Return a statement that starts b-threads; `yield start(child())` returns at once, with None.
 
-    They run to their first synchronization point after all b-threads that the current event resumed.
+    They run to their first synchronization point after all b-threads that the current event resumed. Raises TypeError
+    for anything but called b-threads.
     """
     from bp.bthreads import BThread
 
@@ -205,7 +204,7 @@ def _checked(
 ) -> Sync:
     """Return a new statement. Raises TypeError for what cannot be said."""
     if (refuse is None) is not (because is None):
-        raise TypeError("refuse= and because= go together: who is refused is told why")
+        raise TypeError("refuse= and because= go together: give both, since who is refused is told why")
     if otherwise is not None and not callable(otherwise):
         raise TypeError(f"otherwise={otherwise!r}: give a function from the refusals to an event")
     return Sync(
@@ -248,6 +247,8 @@ def _no_request(found: Any) -> TypeError:
 
 
 def _event_set(value: Any) -> Any:
+    if type(value) is EventKind:
+        return value
     events = as_event_set(value)
     return None if events is NONE else events
 
@@ -260,7 +261,7 @@ def _frozen_because(because: Any) -> Any:
 
 
 def _lonely_otherwise() -> Otherwise:
-    raise TypeError("otherwise= without request=: it stands in for a refused request")
+    raise TypeError("otherwise= without request=: give the request for which it stands in when that is refused")
 
 
 def _no_flag(hot: Any) -> bool:

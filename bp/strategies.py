@@ -44,7 +44,9 @@ def choose(chooser: Chooser, candidates: Sequence[Candidate]) -> Candidate | Non
         return None
     chosen = chooser(candidates)
     if chosen not in candidates:
-        raise BProgramError(f"the event selection strategy chose {chosen!r}, which is no candidate")
+        raise BProgramError(
+            f"the event selection strategy chose {chosen!r}, which is no candidate; return one of those given"
+        )
     return chosen
 
 

@@ -91,7 +91,7 @@ def state_at(
     Raises ValueError when the trace has fewer steps, BProgramError when it cannot be taken so far.
     """
     if not 0 <= number <= len(trace):
-        raise ValueError(f"state_at({number}): the trace has {len(trace)} steps")
+        raise ValueError(f"state_at({number}): the trace has {len(trace)} steps; give a number from 0 to that")
     replayed = replay(bthreads, trace[:number], environment)
     if replayed.error is not None:
         raise replayed.error

@@ -10,10 +10,11 @@ Nothing here does I/O. Reading order:
   simple command, wherever it stands). `written`: files that a command writes and runs.
 - `programs/`: `options`, `program` (what a row says), the tables `files`, `system`, `running`, `guards`, `spies`,
   `network`, `clouds`, `clusters`, `schedulers`, `stores`, `keepers`, `versions`, `packages`, `development`,
-  `containers`, `windows`, `publishing`, `fetching`, `messages`, `pipelines`, `queues`, `preferences`, `clients`,
-  `harmless`, and `table` (finding a row). `spoken`: what words speak of. `wrapper`, `remote_wrappers`, `wrappers`:
-  programs that run programs. `interpreters`, `python_text`, `python_code`, `lexicon`: inline code. `variables`: those
-  that change what commands do. `handed`: secret files among the words of any program.
+  `containers`, `windows`, `escapes`, `publishing`, `fetching`, `messages`, `pipelines`, `queues`, `preferences`,
+  `clients`, `harmless`, and `table` (finding a row). `spoken`: what words speak of. `wrapper`, `remote_wrappers`,
+  `wrappers`: programs that run programs. `interpreters`, `python_text`, `python_code`, `lexicon`, `any_code`: inline
+  code. `variables`: those that change what commands do. `lookers`: programs that only look. `handed`: secret files
+  among the words of any program.
 - `special/`: forms that no table can say: `exhaustion`, `fetched`, `serving`, `sending`, `search`, `output`,
   `builtins`, `shells`, `code`, `editors`, `contents`, `later`, `settings`, `consoles`, and their
   `table`.
@@ -33,7 +34,7 @@ from constitution.granting import grants_for
 from constitution.judgement import deeds_of, judge, judge_command
 from constitution.mentioned import Mentions, mentions
 from constitution.paths import is_path_safe
-from constitution.policies import APPROVAL_LIST, DEFAULT, GATED, PASSTHROUGH, POLICIES, STRICT, WORKSPACE
+from constitution.policies import APPROVAL_LIST, DEFAULT, GATED, NO_RULES, PASSTHROUGH, POLICIES, STRICT, WORKSPACE
 from constitution.policy import DENIED_PATHS, Policy
 from constitution.rule import Rule, read_rule
 from constitution.variables import changes_commands
@@ -44,6 +45,7 @@ __all__ = [
     "DEFAULT",
     "DENIED_PATHS",
     "GATED",
+    "NO_RULES",
     "PASSTHROUGH",
     "POLICIES",
     "STRICT",

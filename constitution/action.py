@@ -52,7 +52,7 @@ class PathUse:
     access: Access
 
 
-@frozen
+@frozen(cache_hash=True)  # in several events of a turn, and each is looked up more than once
 class Action:
     """One tool call with everything that judging it needs.
 

@@ -9,7 +9,7 @@ from constitution.action import Action
 from constitution.command_rule import CommandRule
 from constitution.effects import Effect
 from constitution.judgement import NOWHERE_HOME, findings_of, judge, judge_command
-from constitution.policies import DEFAULT
+from constitution.policies import DEFAULT, NO_RULES
 from constitution.policy import Policy
 from constitution.verdict import Level, Verdict
 
@@ -20,7 +20,7 @@ Risk = Literal["read_only", "side_effects", "high_ambiguity"]
 
 NO_POLICY = Policy("none", (), denied_paths=(), bounded=False)
 
-LOOKS = frozenset({Effect.READ, Effect.LIST, Effect.SHOW_ENVIRONMENT})
+LOOKS = frozenset({Effect.READ, Effect.READ_TREE, Effect.HANDLE, Effect.LIST, Effect.SHOW_ENVIRONMENT})
 AMBIGUOUS = frozenset(
     {
         Effect.UNKNOWN_COMMAND,
@@ -39,12 +39,21 @@ def classify_risk(action: Action) -> Risk:
 
     An action without command, argv and paths is classed by its category.
     """
-    effects = {finding.effect for finding in findings_of(action).findings}
+    examination = findings_of(action)
+    effects = {finding.effect for finding in examination.findings}
     if effects & AMBIGUOUS:
         return "high_ambiguity"
-    if effects - LOOKS or (action.command is None and not action.argv and action.category != "read"):
+    if effects - LOOKS or not all(_only_looks(invocation.argv) for invocation in examination.invocations):
+        return "side_effects"
+    if action.command is None and not action.argv and action.category != "read":
         return "side_effects"
     return "read_only"
+
+
+def _only_looks(argv: tuple[str, ...]) -> bool:
+    from constitution.lookers import only_looks  # with the tables, which a judgement loads
+
+    return only_looks(argv)
 
 
 def is_dangerous_command(command: str) -> bool:
@@ -77,7 +86,7 @@ def flaws_of(rule: CommandRule, policy: Policy = DEFAULT, *, workspace: str = "/
 
 def _flaw(rule: CommandRule, policy: Policy, workspace: str, command: str, *, wanted: bool) -> str:
     """Say what is wrong with one example, if anything."""
-    policy = policy if rule.level is Level.allow else NO_POLICY  # what is denied anyway is concerned all the same
+    policy = policy if rule.level is Level.allow else NO_RULES  # what is denied anyway is concerned all the same
     executables = {rule.argv[0]: rule.executable or ""}
     action = Action("bash", "write", workspace, home=NOWHERE_HOME, command=command, executables=executables)
     without, with_it = judge(action, policy), judge(action, policy.with_commands(rule))

@@ -80,7 +80,7 @@ class CommandRule:
 def read_command_rule(line: str) -> CommandRule:
     """Return the rule that a line says: `deny 'reason=not on Fridays' -- make deploy`.
 
-    Before the words of the command stand the level and what else there is to say: `file=`, `rule=`, `exact=yes`,
+    Before the words of the command stand the level and its conditions: `file=`, `rule=`, `exact=yes`,
     `reason=`. Raises ValueError.
     """
     import shlex

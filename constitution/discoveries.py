@@ -89,7 +89,7 @@ class Discoveries:
         return [resolve(word, cwd=cwd, home=self.home) for cwd in walk.scope.cwd]
 
     def sent(self, evidence: Evidence | None) -> None:
-        """Take it that something is sent there; with something private read anywhere in the text it is a leak."""
+        """Note that something is sent there; with something private read anywhere in the text it is a leak."""
         self._sends = self._sends or evidence
         if self._private is not None and self._sends is not None:
             evidence, self._sends = self._sends, None

@@ -37,6 +37,7 @@ RESERVED = frozenset(
 )
 SPECIALS = frozenset(SPECIAL) | SHELLS | frozenset(name for name in WRAPPERS if " " not in name)
 WRITES = frozenset({">", ">>", ">|", "&>", "&>>", ">&", "<>"})
+TIMED = frozenset(["systemd-run"])  # what their options say counts besides the command that they run
 TALKERS = frozenset(["nc", "ncat", "netcat", "telnet", "socat", "openssl", "curl"])
 
 
@@ -108,6 +109,8 @@ class Examination:
         self.input = stdin
         if stdin.origin is Origin.SHELL and name in TALKERS:
             self.found(Effect.GIVE_SHELL, walk, program=name, says="give another machine a shell")
+        if stdin.names == ("tar",) and name in TALKERS and name != "curl" and "localhost" not in argv:
+            self.found(Effect.LEAK, walk, program=name, says="send whole folders to another machine")
         special = SPECIAL.get(name) or (SPECIAL["sh"] if name in SHELLS else None)
         if special is not None:
             special(self, name, argv, stdin, walk)
@@ -146,6 +149,8 @@ class Examination:
         if special is not None:
             special(self, name, argv, stdin, walk)
         flow = self._behind(wrapper, name, argv[1:], stdin, walk)
+        if flow is not None and name in TIMED:
+            apply_rows(self, name, argv, walk)
         if flow is not None:
             return flow
         if is_known(name):

@@ -49,7 +49,7 @@ class FileContents:
             walk.nested(script)
 
     def copied(self, source: str, target: str, walk: Walk) -> None:
-        """Take it that a file gets the content of another."""
+        """Note that a file gets the content of another."""
         for one, other in zip(self._absolute(source, walk), self._absolute(target, walk), strict=True):
             self.written.copy(one, other)
 
@@ -70,12 +70,12 @@ class FileContents:
                 self.discoveries.found(Effect.RISKY_CODE, walk, program="the command", says=says)
 
     def started(self, file: str, walk: Walk) -> None:
-        """Take it that a file is started: it may lie in a folder whose content comes from elsewhere."""
+        """Note that a file is started: it may lie in a folder whose content comes from elsewhere."""
         if self.is_fetched([file], walk):
             self.discoveries.found(Effect.RUN_FETCHED_CODE, walk, program="the command")
 
     def fetched_folder(self, folder: str, walk: Walk) -> None:
-        """Take it that what is in a folder comes from elsewhere."""
+        """Note that what is in a folder comes from elsewhere."""
         self.fetched.extend(self._absolute(folder, walk))
 
     def is_fetched(self, words: list[str], walk: Walk) -> bool:

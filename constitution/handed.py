@@ -16,6 +16,7 @@ EXEMPT = frozenset(
     echo printf test [ [[ basename dirname realpath readlink which type command whereis
     grep egrep fgrep rg ag ack sed awk gawk mawk find fd ls tree stat cd pushd tmux direnv
     ssh scp sftp mosh autossh ssh-keygen ssh-add ssh-copy-id ssh-agent sshfs
+    kind minikube k3d eksctl helmfile argocd flux stern velero istioctl skaffold tilt sam serverless sls cdk flyctl fly
     kubectl oc helm k9s kustomize aws gcloud az doctl terraform tofu pulumi ansible ansible-playbook docker podman vault
     npm pnpm yarn bun mvn mvnw gradle gradlew cargo pip twine composer bundle
     psql mysql mariadb pg_dump mysqldump rclone restic borg s3cmd certbot openvpn git hg gh glab make

@@ -51,8 +51,10 @@ DOWNLOADS = re.compile(r"\b(?:nltk\.download|snapshot_download|hf_hub_download|s
 
 def deeds_in(code: str) -> list[str]:
     """Return what calls and statements within inline code lose, whatever its language."""
-    kinds = (("database", STATEMENTS), ("cloud", CLOUD_CALLS), ("power", POWER_CALLS), ("fetched", DECODED_CODE))
-    kinds = (*kinds, ("publish", HUBS), ("network", DOWNLOADS))
+    kinds = (
+        *(("database", STATEMENTS), ("cloud", CLOUD_CALLS), ("power", POWER_CALLS), ("fetched", DECODED_CODE)),
+        *(("publish", HUBS), ("network", DOWNLOADS)),
+    )
     return [deed for deed, words in kinds if words.search(code)]
 
 

@@ -34,7 +34,7 @@ ACCESS = {
 
 
 def judge(action: Action, policy: Policy = DEFAULT) -> Verdict:
-    """Return the verdict on an action: total and deterministic, the strictest of everything found (design 4).
+    """Return the verdict on an action: total and deterministic, the strictest of everything found.
 
     What cannot be parsed, is too long or too deep, or is unknown in command position is never allowed, except by a
     policy without rules.

@@ -61,6 +61,7 @@ SECRET_SYSTEM = _any_of(
     r"""
     /etc/(shadow-?|gshadow-?|passwd-?|sudoers|master\.passwd|ssh/ssh_host_\w*key|krb5\.keytab|kubernetes|ssl/private)\b
     /etc/(wireguard|openvpn|letsencrypt|ipsec\.secrets|ppp/chap-secrets|security/opasswd|NetworkManager/system-connections)\b
+    /var/lib/(jenkins/secrets|kubelet|cloud/instance)\b
     /proc/[^/]+/(environ|mem)$ /proc/kcore$ /var/run/secrets/ /run/secrets/ /var/lib/docker\b /var/spool/cron\b
     /root/\.(ssh|gnupg|aws|kube|docker|netrc|\w+_history)\b
     """
@@ -91,7 +92,7 @@ PRIVATE_NAME = (
 """Names that are secrets wherever they are."""
 
 RUNS_LATER = (
-    r"(^|/)\.(git/hooks|husky)/|^/etc/(profile|bash\.bashrc|zsh|rc\.local|cron|systemd|init\.d|environment"
+    r"(^|/)\.(git/hooks|husky)/|(^|/)\.envrc$|^/etc/(profile|bash\.bashrc|zsh|rc\.local|cron|systemd|init\.d|environment"
     r"|update-motd\.d|X11)"
     r"|^/(usr/)?lib/systemd/|^/Library/Launch"
 )

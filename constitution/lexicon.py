@@ -27,12 +27,13 @@ CALL = re.compile(
     rf"(\[?\s*+{LITERAL}(?:[\s,\[\]]+{LITERAL})*\s*+\]?)([^()]{{0,80}})"
 )
 COMPUTED_DELETE = re.compile(
-    r"\b(rm_rf|rm_r|rmtree|remove_tree|rimraf|rmSync|unlink|removeSync|remove_dir|emptyDirSync)\b"
+    r"\b(rm_rf|rm_r|rmtree|remove_tree|rimraf|rmSync|unlink|removeSync|remove_dir|emptyDirSync|File\.delete|os\.remove)\b"
 )
 ROOTS = re.compile(r"['\"]([/~][^'\"\n]{0,80})['\"]")
 QX = re.compile(r"\b(?:qx|%x|exec|system)\s*+([{(/|!])(.*?)[})/|!]", re.S)
 BACKTICKS = re.compile(r"`([^`]*)`")
 OPENED = re.compile(rf"\bopen\s*+\(?\s*+[^,;)]*+,\s*+['\"]\s*+(\+?[<>]{{1,2}})[^'\"]*['\"]\s*+,\s*+({LITERAL})")
+OPENED_AT_ONCE = re.compile(r"\bopen\s*+\(?\s*+[\w$]+\s*+,\s*+['\"]\s*+(>{1,2}|\+<)\s*+([^'\"$]+)['\"]")
 OTHERS = re.compile(
     r"\b(system|exec|execSync|execFile|execFileSync|spawn|spawnSync|popen|qx|unlink|unlinkSync|rmtree|rmdir"
     r"|rmdirSync|rmSync"
@@ -70,6 +71,7 @@ GROWS = re.compile(
     r"|\.repeat\(\s*(?:1e(?:9|1\d)|2\*\*3)",
     re.S,
 )
+KILLS = re.compile(r"\bkill\b\W{0,3}['\"]?\w+['\"]?\s*(?:,|=>)\s*-1\b|\bkill\(\s*-1\b|posix_kill\(\s*-1\b")
 SENDS = re.compile(
     r"\bfetch\(|https?\.(request|get)\(|axios|\bcurl_|Net::HTTP|HTTParty|LWP|HTTP::Tiny|open-uri|URI\.open"
     r"|\$http|WebClient"
@@ -93,6 +95,7 @@ def read_code(code: str, *, backticks: bool = True) -> Reading:
     code = JOINED.sub(lambda match: "'" + "".join(part or "" for part in match.groups()) + "'", HOME.sub("'~'", code))
     rest = CALL.sub(lambda match: _call(match, reading), code)
     rest = OPENED.sub(lambda match: _opened(match, reading), rest)
+    reading.paths += [("write", match[2].strip()) for match in OPENED_AT_ONCE.finditer(code)]
     if backticks:
         reading.scripts += [match[2] for match in QX.finditer(code)] + BACKTICKS.findall(code)
     else:
@@ -117,6 +120,7 @@ def _deeds(code: str) -> list[str]:
     deeds += [deed for deed, words in (("grows", GROWS), ("keys", METADATA)) if words.search(code)]
     if SENDS.search(LOCAL_URL.sub("", code)):
         deeds += ["sends"] if ENVIRONMENT.search(code) is None else ["leak"]
+    deeds += ["kills"] if KILLS.search(code) else []
     return [*deeds, "forks"] if FORKS.search(code) else deeds
 
 

@@ -12,7 +12,17 @@ from constitution.statute.form import EMPTY, FORM
 from constitution.statute.loss import LOSS
 from constitution.verdict import Level
 
-__all__ = ["APPROVAL_LIST", "BLOCKLIST", "DEFAULT", "GATED", "PASSTHROUGH", "POLICIES", "STRICT", "WORKSPACE"]
+__all__ = [
+    "APPROVAL_LIST",
+    "BLOCKLIST",
+    "DEFAULT",
+    "GATED",
+    "NO_RULES",
+    "PASSTHROUGH",
+    "POLICIES",
+    "STRICT",
+    "WORKSPACE",
+]
 
 BLOCKLIST = ("rm", "sudo", "shutdown", "reboot", "mkfs", "dd", "chmod 777")
 """S0 6.4: blocked for `bash` regardless of category."""
@@ -87,7 +97,7 @@ STRANGERS = (
         near_miss=("ls", "git status", "python3 -m pytest"),
     ),
 )
-"""For those who want to know every program by name (design 4)."""
+"""For those who want to know every program by name."""
 
 
 def _without_asking(rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
@@ -108,5 +118,8 @@ APPROVAL_LIST = Policy("approval_list", FORM + APPROVALS, denied_paths=(), bound
 GATED = evolve(DEFAULT, name="gated", rules=_without_asking(DEFAULT.rules), denied_paths=())
 
 PASSTHROUGH = Policy("passthrough", (EMPTY,), denied_paths=(), bounded=False)
+
+NO_RULES = Policy("none", (), denied_paths=(), bounded=False)
+"""What nothing is judged by, but what a job or a person adds. It is no policy to choose by its name."""
 
 POLICIES = {policy.name: policy for policy in (DEFAULT, STRICT, WORKSPACE, APPROVAL_LIST, GATED, PASSTHROUGH)}

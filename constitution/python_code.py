@@ -6,7 +6,7 @@ import warnings
 from functools import lru_cache
 
 from constitution.interpreters import METADATA, Reading
-from constitution.python_text import exhausts, multiplies, named, text_of, walked
+from constitution.python_text import exhausts, multiplies, named, text_of, text_of_number, walked
 from constitution.zones import FOUND
 
 __all__ = ["read_python"]
@@ -32,9 +32,10 @@ DELETES = _set("remove unlink rmdir truncate rename replace")
 NETWORK = _set(
     """
     urllib requests httpx socket aiohttp ftplib smtplib paramiko telnetlib http urllib3 websocket websockets boto3
+    webbrowser
     """
 )
-BY_ADDRESS = _set("urllib requests httpx aiohttp http urllib3")
+BY_ADDRESS = _set("urllib requests httpx aiohttp http urllib3 webbrowser")
 FILE_METHODS = _set("read_text read_bytes write_text write_bytes open unlink rmdir chmod")
 DECODES = _set("b64decode fromhex decodebytes urlopen decompress unhexlify b32decode a85decode")
 FETCHED = DECODES | _set("get read loads decode text content")
@@ -86,6 +87,8 @@ def read_python(code: str) -> Reading:
         reading.deeds.extend(_deeds(node))
     if any("environment" in risk for risk in reading.risks) and any(" uses " in risk for risk in reading.risks):
         reading.deeds.append("leak")
+    if any(" uses " in risk for risk in reading.risks) and not names.stay_here():
+        reading.deeds.append("sends")
     if "socket" in names.modules and (names.called & (STARTS | {"dup2"})):
         reading.deeds.append("shell")
     return reading
@@ -157,6 +160,8 @@ class _Names:
             return self.imported.get(name, "") in STARTERS or name not in COMMON_NAMES | {"spawn"}
         owner = _owner(node.func)
         module = self.modules.get(owner, owner)
+        if module in ("CDLL", "PyDLL", "WinDLL", "LoadLibrary"):
+            return True
         return (module in STARTERS and (module, name) != ("asyncio", "run")) or name not in COMMON_NAMES
 
     def stay_here(self) -> bool:
@@ -213,6 +218,8 @@ def _call(node: ast.Call, names: _Names, reading: Reading) -> None:
         reading.paths.extend(_file_use(node, name, texts or names.text_for(node)))
     elif name in ("exec", "eval") and _gets_code(node):
         reading.deeds.append("fetched")
+    elif name in ("kill", "killpg") and node.args and text_of_number(node.args[0]) == -1:
+        reading.deeds.append("kills")
     elif name in PASSWORDS:
         reading.deeds.append("passwords")
     elif _is_obscure(node, name, names):
@@ -243,9 +250,9 @@ def _is_obscure(node: ast.Call, name: str, names: _Names) -> bool:
     owner = _owner(node.func) if isinstance(node.func, ast.Attribute) else ""
     if name in ("eval", "exec", "__import__", "compile"):
         return not attribute or owner in ("builtins", "__builtins__")
-    if name == "loads":
-        return (
-            names.modules.get(owner, owner) in ("pickle", "marshal", "dill", "cloudpickle", "shelve") or not attribute
+    if name in ("loads", "load"):
+        return names.modules.get(owner, owner) in ("pickle", "marshal", "dill", "cloudpickle") or (
+            name == "loads" and not attribute
         )
     if name in ("getattr", "import_module"):
         named = node.args[-1 if name == "import_module" else 1 :][:1]

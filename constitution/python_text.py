@@ -5,7 +5,7 @@ import copy
 
 from constitution.zones import FOUND, UNKNOWN
 
-__all__ = ["exhausts", "multiplies", "named", "text_of", "walked"]
+__all__ = ["exhausts", "multiplies", "named", "text_of", "text_of_number", "walked"]
 
 HUGE = 10**9
 """Elements, or bytes: nobody makes as many by the way."""
@@ -20,7 +20,8 @@ GROWS = frozenset(["append", "extend", "add", "insert", "write", "appendleft"])
 def text_of(node: ast.expr) -> str | None:
     """Return the text that an expression stands for, with `UNKNOWN` for parts; None where nothing is written out."""
     if isinstance(node, ast.Constant):
-        return node.value if isinstance(node.value, str) else None
+        value = node.value
+        return value if isinstance(value, str) else value.decode("latin-1") if isinstance(value, bytes) else None
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Div):
         return _joined([node.left, node.right], "/" if isinstance(node.op, ast.Div) else "")
     if isinstance(node, ast.JoinedStr):
@@ -147,6 +148,14 @@ def _is_number(node: ast.expr) -> bool:
 
 def _is_text(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, str | bytes)
+
+
+def text_of_number(node: ast.expr) -> int | None:
+    """Return a whole number that is written out, with its sign."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        number = _number(node.operand)
+        return None if number is None else -number
+    return _number(node)
 
 
 def _number(node: ast.expr) -> int | None:

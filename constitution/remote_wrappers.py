@@ -1,23 +1,22 @@
 """Programs that run commands elsewhere: over ssh, in containers, in clusters, in virtual machines, on many machines."""
 
 from constitution.effects import Effect
-from constitution.wrapper import Wrapper
+from constitution.wrapper import SSH_TAKES, Wrapper
 
 __all__ = ["REMOTE"]
 
 ELSEWHERE = "run commands on another machine"
 
 RUN_TAKES = """
-    -v --volume --mount -e --env -w --workdir -u --user -p --publish --name --network --net --pid --ipc --userns
-    --entrypoint --env-file -l --label --platform --cpus -m --memory --gpus --cap-add --cap-drop --device
-    --security-opt --restart -h --hostname --add-host --dns --tmpfs --ulimit --shm-size --log-driver --log-opt
-    --volumes-from --link --cidfile --pull --expose --index --detach-keys -f --file --project-name --profile
-"""
+    -v --mount -e --env-file -w --workdir -u --userns -p --publish --name --network --pid --ipc --entrypoint -l --label
+    --platform --cpus -m --memory --gpus --cap-add --cap-drop --device --security-opt --restart -h --hostname --add-host
+    --dns --tmpfs --ulimit --shm-size --log-driver --log-opt --volumes-from --link --cidfile --pull --expose
+"""  # an option may be shortened: `--env` is read as `--env-file` is, `--volume` as `--volumes-from`
 
 REMOTE = (
     Wrapper(
         "ssh|mosh|autossh|et|tsh|tailscale ssh|teleport",
-        "-i -p -l -o -F -J -L -R -D -b -c -E -e -I -m -O -Q -S -W -w -B",
+        SSH_TAKES,
         skip=1,
         joins=True,
         looks="-V -Q -G",
@@ -28,7 +27,7 @@ REMOTE = (
     ),
     Wrapper(
         "pssh|parallel-ssh|pdsh|dsh|clush|pscp|ansible-console|sshuttle|csshx|mussh",
-        "-h --hosts -H --host -w -l -p -t -g",
+        "-h --hosts -H -w -l -p -t -g",
         joins=True,
         effect=Effect.REMOTE_SHELL,
         says=ELSEWHERE,
@@ -37,7 +36,6 @@ REMOTE = (
     Wrapper(
         "salt|salt-ssh|salt-call|fab|pyinfra|bolt command run|knife ssh|mco|func",
         loose=True,
-        dashes=True,
         effect=Effect.CLOUD_CHANGE,
         says="change other machines",
         match=("salt '*' cmd.run 'rm -rf /srv'", "fab -H web1 -- rm -rf /srv", "salt '*' test.ping"),
@@ -46,7 +44,7 @@ REMOTE = (
     Wrapper(
         "docker exec|podman exec|nerdctl exec|docker container exec|docker compose exec|docker-compose exec"
         "|podman compose exec|podman-compose exec|ctr task exec|finch exec",
-        RUN_TAKES,
+        "-e --env-file -w --workdir -u --user --detach-keys --index",
         skip=1,
         match=(
             "docker exec -it -e A=b db sh -c 'rm -rf /var/lib/x'",
@@ -83,7 +81,7 @@ REMOTE = (
         "|prlctl exec|docker-machine ssh|kubectl node-shell|kubectl ssh|wsl|wsl.exe|waydroid shell|adb shell|flyctl ssh"
         "|fly ssh|cf ssh|eb ssh|gcloud compute ssh|vagrant ssh|az ssh vm|aws ecs execute-command|heroku run|render ssh"
         "|heroku ps:exec|railway run|scalingo run|platform ssh|nomad alloc exec|nomad exec|oc exec",
-        "-n --name -C --command -c --zone --project -a --app -s --shell --cluster --task --container",
+        "-C --command -c",
         script="-C --command -c",
         loose=True,
         dashes=True,

@@ -41,16 +41,31 @@ def apply_rows(examination: "Examination", name: str, argv: list[str], walk: "Wa
             if does.applies(line):
                 _does(examination, does, name, paths_of(does.to, line), walk)
         for script in line.value_of(*row.runs) if row.runs else ():
-            _runs(examination, name, script.removeprefix("exec="), walk)
+            _runs(examination, name, _command_in(script), walk)
 
 
 ASK_FOR_HELP = ("aws", "gcloud", "heroku", "doctl", "gh", "kubectl", "terraform")
 
 
+SETTING = re.compile(r"^[\w.:-]*(?:exec|pager|invoke[\w-]*|alias\.\w+)(?:::)?=!?", re.I)
+OTHER_SETTING = re.compile(r"^[\w:-]+[.:][\w:.-]*=")
+
+
+def _command_in(script: str) -> str:
+    """Return the command in the value of an option: `pager=CMD`, `APT::Update::Pre-Invoke::=CMD`, `sh,-s`, `!CMD`."""
+    if SETTING.match(script):
+        return SETTING.sub("", script)
+    if OTHER_SETTING.match(script) or script.startswith(("format=", "border=", "null=", "fieldsep=")):
+        return ""
+    plain = script.replace(",", " ") if " " not in script and script.count(",") else script
+    return plain.removeprefix("!")
+
+
 def _runs(examination: "Examination", name: str, script: str, walk: "Walk") -> None:
-    if is_bare_shell(script):
+    if is_bare_shell(script.removesuffix(" -s")):
         examination.found(Effect.ESCAPE_SHELL, walk, program=name, says="start a shell in which anything can be typed")
-    walk.nested(script)
+    if script and script not in ("on", "off", "always"):
+        walk.nested(script)
 
 
 def _does(examination: "Examination", does: Does, name: str, paths: tuple[str, ...], walk: "Walk") -> None:

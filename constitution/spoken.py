@@ -61,7 +61,7 @@ STAYS = (LOOKS - _set("schema types runs search find render")) | _set(
     """
     build compile precompile assets package synth lint typecheck routes install collectstatic cache config dump
     autoload generate docs clean bundle pull init fmt format env ci logs dry current outputs output start worker tests
-    spec
+    spec make
     """
 )
 """Words with which work that names production touches nothing of it."""

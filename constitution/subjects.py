@@ -71,10 +71,10 @@ DRY = _set(
     """
 )
 ASKS = _set("--help -h --version help")
-DRY_RUNNERS = _set("make gmake just task rake mage ant snakemake")
+DRY_RUNNERS = _set("cargo make gmake just task rake mage ant snakemake")
 VALUED = _set(
     """
-    -m -k -f -n -c -e -t -p -o -g -s -i -l -r -x -w -C -j -a -P --name --message --grep --filter --tag --title --config
+    -m -k -f -n -c -e -t -p -o -g -s -i -l -r -x -w -C -a -P --name --message --grep --filter --tag --title --config
     --file --project --branch --namespace --prefix --workspace --cwd --directory --output --region --format --app
     --url --host --token --user --org --registry --kubeconfig --context --profile --manifest-path --queue --label
     --settings --configuration --env-file --select --models --exclude --tests
@@ -82,6 +82,11 @@ VALUED = _set(
     """
 )
 """Options behind which a word is a value in nearly every program."""
+
+
+MAKERS = {"make": frozenset[str](), "gmake": frozenset[str](), "task": _set("-f -I")}
+"""What is a flag to them, of the options of make that have a value."""
+MAKE_VALUED = _set("-C -f -I -o -W -l --directory --file --makefile --include-dir --workspace --filter --prefix")
 
 
 def subject_of(name: str, argv: list[str]) -> tuple[Subject, list[str]]:
@@ -118,8 +123,8 @@ def _of_interpreter(name: str, argv: list[str]) -> tuple[Subject, list[str]]:
 def _talkers() -> frozenset[str]:
     """Return the programs that talk to services, or that work on what a project has elsewhere."""
     rows = (*CLOUDS, *CLUSTERS, *STORES, *PACKAGES, *DEVELOPMENT[:-1], *CONTAINERS, *PREFERENCES, *CLIENTS)
-    rows = (*rows, *PUBLISHING, *PIPELINES, *QUEUES, *FETCHING, *MESSAGES)
-    heads = {name.split()[0] for row in rows for name in row.names}
+    more = (*PUBLISHING, *PIPELINES, *QUEUES, *FETCHING, *MESSAGES)
+    heads = {name.split()[0] for row in (*rows, *more) for name in row.names}
     return (services() | heads | FRAMEWORKS) - SILENT
 
 
@@ -147,13 +152,13 @@ def is_dry(name: str, words: list[str]) -> bool:
     return name in DRY_RUNNERS and any(word in ("-n", "-T", "-l") for word in words)
 
 
-def operands_of(words: list[str], most: int) -> list[str]:
+def operands_of(words: list[str], most: int, valued: frozenset[str] = VALUED) -> list[str]:
     """Return the first operands; what stands behind an option that mostly takes a value is none."""
     found, before = list[str](), ""
     for word in words:
         if word == "--" or len(found) == most:
             break
-        if not word.startswith("-") and before not in VALUED and "=" not in word:
+        if not word.startswith("-") and before not in valued and "=" not in word:
             found.append(word)
         before = word
     return found
@@ -165,7 +170,7 @@ def tasks_of(name: str, words: list[str]) -> list[str]:
         return [task for word in words if not word.startswith("-") for task in word.split(",")]
     if name == "nx":
         return _targets(words)
-    operands = operands_of(words, 12)
+    operands = operands_of(words, 12, MAKE_VALUED - MAKERS[name] if name in MAKERS else VALUED)
     if name in LABELLED:
         return [operands[1].replace("//", "").replace(":", "-").replace("/", "-")] if operands[:1] == ["run"] else []
     if name not in MANAGERS:

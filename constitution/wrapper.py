@@ -14,7 +14,7 @@ from attrs import field, frozen
 from constitution.effects import Effect
 from constitution.programs.options import read_line
 
-__all__ = ["SHELLS", "Wrapper", "commands_of_ssh", "is_bare_shell", "unwrap"]
+__all__ = ["SHELLS", "SSH_TAKES", "Wrapper", "commands_of_ssh", "is_bare_shell", "unwrap"]
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -81,6 +81,9 @@ def is_bare_shell(text: str) -> bool:
     """Tell whether a command is a shell alone, in which anything can be typed."""
     return BARE_SHELL.match(text) is not None
 
+
+SSH_TAKES = "-i -p -l -o -F -J -L -R -D -b -c -E -e -I -m -O -S -W -w -B"
+"""Options of ssh that take a value."""
 
 STARTING = ("ProxyCommand=", "LocalCommand=", "KnownHostsCommand=", "LocalCommand ", "ProxyCommand ")
 """Options of ssh that run a command here."""

@@ -11,6 +11,7 @@ SUDO = """
     -D --chdir -r --role -t --type
 """
 AS_ADMINISTRATOR, AS_ANOTHER = "run as the administrator", "run as another user"
+BEHIND_ANOTHER_ROOT = "run behind another root"
 
 PRIVILEGE = (
     Wrapper(
@@ -25,13 +26,22 @@ PRIVILEGE = (
     ),
     Wrapper("doas|dzdo|run0", "-u -C", effect=Effect.PRIVILEGE, says=AS_ADMINISTRATOR, match=("doas ls", "run0 ls")),
     Wrapper(
-        "su|runuser",
-        "-s --shell -g --group -G -w -c --command --session-command",
+        "su",
+        "-c --command --session-command",
         script="-c --command --session-command",
         instead=True,
         effect=Effect.PRIVILEGE,
         says=AS_ANOTHER,
-        match=("su -", "su - me -c 'ls'", "runuser -u me ls"),
+        match=("su -", "su - me -c 'ls'"),
+    ),
+    Wrapper(
+        "runuser",
+        "-u --user -g --group -G --supp-group -c --command --session-command",
+        script="-c --command --session-command",
+        instead=True,
+        effect=Effect.PRIVILEGE,
+        says=AS_ANOTHER,
+        match=("runuser -u me ls",),
     ),
     Wrapper(
         "pkexec|gosu|su-exec|setpriv|capsh|chpst|s6-setuidgid|setuidgid|runcon|newgrp|sg|machinectl shell",
@@ -41,19 +51,26 @@ PRIVILEGE = (
         match=("pkexec ls", "gosu me ls", "newgrp docker", "sg docker -c ls", "setpriv --reuid 0 ls"),
     ),
     Wrapper(
-        "chroot|nsenter|unshare|systemd-nspawn|schroot|jexec",
-        "-t --target -S -G --userspec --groups",
+        "chroot|jexec",
+        "--userspec --groups",
         skip=1,
         effect=Effect.PRIVILEGE,
-        says="run behind another root",
-        match=("chroot /mnt ls", "nsenter -t 1 -m sh", "unshare -r sh"),
+        says=BEHIND_ANOTHER_ROOT,
+        match=("chroot /mnt ls",),
+    ),
+    Wrapper(
+        "nsenter|unshare|systemd-nspawn|schroot",
+        "-t --target -S -G -R --root -D --directory -M --machine",
+        effect=Effect.PRIVILEGE,
+        says=BEHIND_ANOTHER_ROOT,
+        match=("nsenter -t 1 -m sh", "unshare -r sh"),
     ),
 )
 
 IN_THE_SHELL = (
     Wrapper(
         "env",
-        "-u --unset -C --chdir -S --split-string",
+        "-u --unset -C --chdir -S",
         script="-S --split-string",
         assignments=True,
         typed=True,
@@ -70,7 +87,7 @@ IN_THE_SHELL = (
     Wrapper(
         "command", looks="-v -V", by_shell=True, match=("command -p rm -rf ~",), not_match=("command -v rm -rf ~",)
     ),
-    Wrapper("exec", "-a", by_shell=True, match=("exec -a ls rm -rf ~",), not_match=("exec ls",)),
+    Wrapper("exec", "-a", match=("exec -a ls rm -rf ~",), not_match=("exec ls",)),
     Wrapper("time", "-f --format -o --output", by_shell=True, match=("\\time -f x rm -rf ~",), not_match=("time ls",)),
     Wrapper("gtime", "-f --format -o --output", match=("gtime -o x rm -rf ~",)),
     Wrapper("eval", joins=True, match=("eval rm -rf '~'",), not_match=("eval ls",)),
@@ -125,29 +142,42 @@ LIMITS = (
     ),
     Wrapper(
         "ionice",
-        "-c --class -n --classdata -p --pid",
+        "-c -n --classdata -p --pid",
         typed=True,
         match=("ionice -c 3 rm -rf ~", "ionice /bin/sh"),
         not_match=("ionice -c 3 make",),
     ),
     Wrapper(
-        "chrt|taskset|numactl|cgexec|trickle|softlimit",
-        loose=True,
+        "chrt|taskset",
+        skip=1,
         typed=True,
-        match=("taskset 1 rm -rf ~", "taskset -c 0 rm -rf ~", "numactl -N 0 rm -rf ~", "taskset 1 sh"),
-        not_match=("taskset 1 make", "numactl -N 0 -m 0 ./a.out", "taskset -c 0 pytest"),
+        match=("taskset 1 rm -rf ~", "taskset -c 0 rm -rf ~", "taskset 1 sh"),
+        not_match=("taskset 1 make", "taskset -c 0 pytest"),
     ),
     Wrapper(
-        "systemd-run|prlimit|cpulimit|choom|daemonize|start-stop-daemon|systemd-inhibit",
+        "numactl|cgexec|trickle|softlimit",
+        "-C -N -m -i -p -g -d -u",
+        typed=True,
+        match=("numactl -N 0 rm -rf ~", "cgexec -g a:b rm -rf ~", "numactl -N 0 sh"),
+        not_match=("numactl -N 0 -m 0 ./a.out",),
+    ),
+    Wrapper(
+        "systemd-run",
+        "-u --unit -p --property -E --setenv -H --host -M --machine --uid --gid --slice --description",
+        typed=True,
+        match=("systemd-run --user -p A=b rm -rf ~", "systemd-run -t /bin/sh"),
+        not_match=("systemd-run --user make", "systemd-run --user sh x.sh"),
+    ),
+    Wrapper(
+        "prlimit|cpulimit|choom|daemonize|start-stop-daemon|systemd-inhibit",
         loose=True,
         typed=True,
         match=(
-            "systemd-run --user -p A=b rm -rf ~",
             "start-stop-daemon --start --exec /bin/rm -- -rf ~",
-            "systemd-run -t /bin/sh",
             "start-stop-daemon -n x -S -x /bin/sh",
+            "prlimit --nofile=5 rm -rf ~",
         ),
-        not_match=("systemd-run --user make", "systemd-run --user sh x.sh"),
+        not_match=("prlimit --nofile=5 make",),
     ),
     Wrapper(
         "flock",
@@ -176,14 +206,25 @@ LIMITS = (
 
 WATCHERS = (
     Wrapper(
-        "watch|viddy", "-n --interval -d -s", joins=True, match=("watch -n 1 'rm -rf ~'",), not_match=("watch ls",)
+        "watch|viddy",
+        "-n --interval",
+        joins=True,
+        match=("watch -n 1 'rm -rf ~'", "watch -d rm -rf '~'"),
+        not_match=("watch ls",),
     ),
     Wrapper(
-        "strace|ltrace|dtruss|truss",
-        "-o -e -p -s -E -u -P -a -I -O -S -X -b",
+        "strace",
+        "-o -e -p --pid -s -E -u -P -a -I -O -S -X -b",
         typed=True,
         match=("strace -f -o x rm -rf ~", "strace -o x /bin/sh"),
         not_match=("strace -c ls", "strace -p 12", "strace sh x.sh"),
+    ),
+    Wrapper(
+        "ltrace|dtruss|truss",
+        "-o -p -n -x -l",
+        typed=True,
+        match=("ltrace -S rm -rf ~", "ltrace /bin/sh"),
+        not_match=("ltrace -S ls", "truss -p 12"),
     ),
     Wrapper(
         "valgrind|heaptrack|gdb|lldb|bpftrace|scalene|operf|kernprof",
@@ -200,7 +241,7 @@ WATCHERS = (
     ),
     Wrapper(
         "hyperfine|concurrently|npm-run-all|run-p|run-s",
-        "-w --warmup -r --runs -p --prepare -c --cleanup -s --setup -n --names --export-json --export-markdown -N -L",
+        "-p -c -s",
         scripts=True,
         script="-p --prepare -c --cleanup -s --setup",
         match=("hyperfine 'rm -rf ~'", "hyperfine -p 'rm -rf ~' ls", "concurrently 'npm start' 'rm -rf ~'"),
@@ -208,18 +249,34 @@ WATCHERS = (
     ),
     Wrapper("entr", match=("ls | entr -r rm -rf ~", "ls | entr -s 'rm -rf ~'"), not_match=("ls | entr -c pytest",)),
     Wrapper(
-        "nodemon|watchexec|reflex|cargo-watch|chokidar|onchange|when-changed|inotifyrun|guard|wach",
-        "-e -w -x --exec -i --ext -c --command -s -r -g",
-        script="-x --exec -c --command -s",
-        match=("nodemon -e js -x 'rm -rf ~'", "watchexec -w src rm -rf ~"),
+        "nodemon",
+        "-e --ext -w --watch -i --ignore -s --signal -d --delay",
+        script="--exec",
+        match=("nodemon -e js -x 'rm -rf ~'",),
         not_match=("nodemon app.js",),
+    ),
+    Wrapper(
+        "watchexec|reflex",
+        "-e --exts -w --watch -f --filter -i --ignore -s --signal -d -g",
+        dashes=True,
+        match=("watchexec -w src rm -rf ~", "watchexec -r rm -rf ~", "reflex -r x -- rm -rf ~"),
+        not_match=("watchexec -r pytest",),
+    ),
+    Wrapper(
+        "cargo-watch|chokidar|onchange|when-changed|inotifyrun|guard|wach",
+        "-w -i -s --shell -c --command",
+        script="-s --shell -c --command",
+        instead=True,
+        dashes=True,
+        match=("cargo-watch -s 'rm -rf ~'", "onchange '*.js' -- rm -rf ~", "chokidar '*.js' -c 'rm -rf ~'"),
+        not_match=("onchange '*.js' -- make",),
     ),
 )
 
 TERMINALS = (
     Wrapper(
         "script",
-        "-c --command -t -o -m -T -I -O -B -E",
+        "-c --command -o -m -T -I -O -B -E",
         skip=1,
         script="-c --command",
         instead=True,
@@ -230,10 +287,8 @@ TERMINALS = (
     Wrapper(
         "xterm|urxvt|rxvt|konsole|alacritty|st|foot|kitty|gnome-terminal|xfce4-terminal|mate-terminal|terminator|tilix"
         "|wezterm|x-terminal-emulator|lxterminal|zellij|abduco|dtach|byobu",
-        "-T -t --title -g --geometry",
         loose=True,
-        dashes=True,
-        script="-e -x --command",
+        script="--command",
         match=("xterm -T x -e rm -rf ~", "gnome-terminal -- rm -rf ~", "dtach -n s rm -rf ~"),
         not_match=("xterm", "kitty"),
     ),
@@ -241,18 +296,11 @@ TERMINALS = (
 
 ENVIRONMENTS = (
     Wrapper(
-        "npx|bunx|pnpx",
-        "-p --package -c --call -w --workspace",
-        script="-c --call",
-        match=("npx -c 'rm -rf ~'", "npx rimraf ~"),
-        not_match=("npx prettier --write .",),
-    ),
-    Wrapper(
-        "npm exec|npm x|bun x|uv tool run|pnpm dlx|yarn dlx",
-        "-p --package -c --call -w --workspace",
-        script="-c --call",
-        match=("npm exec -c 'rm -rf ~'", "npm exec -- rm -rf ~"),
-        not_match=("npm exec prettier .",),
+        "npx|bunx|pnpx|npm exec|npm x|bun x|pnpm dlx|yarn dlx",
+        "-p --package -w --workspace",
+        script="--call",
+        match=("npx -c 'rm -rf ~'", "npx rimraf ~", "npm exec -c 'rm -rf ~'", "npm exec -- rm -rf ~"),
+        not_match=("npx prettier --write .", "npm exec prettier ."),
     ),
     Wrapper(
         "uv|pipx|poetry|pipenv|pdm|hatch|rye|conda|mamba|micromamba|direnv|dotenv|aws-vault|doppler|op|bundle"
@@ -260,9 +308,9 @@ ENVIRONMENTS = (
         "|asdf|rtk|opam|stack|chamber|teller|infisical|envchain|sops|vaultenv|envdir|rbenv|pyenv|nodenv|volta"
         "|fnm|cabal",
         "--with -p --python -n --name --project --directory --group --extra --env-file -f -c",
-        only="run exec x shell develop exec-env",
+        only="run exec x",
         dashes=True,
-        script="-c --command --cmd",
+        script="-c --command",
         match=(
             "uv run rm -rf ~",
             "poetry run rm -rf ~",
@@ -273,11 +321,24 @@ ENVIRONMENTS = (
         not_match=("uv run pytest", "bundle exec rspec", "poetry add x"),
     ),
     Wrapper(
-        "nix-shell|nix develop|nix shell",
-        "-p -I -c --command --run",
-        script="--run --command -c",
+        "nix-shell",
+        "--command --run",
+        script="--run --command",
+        instead=True,
         match=("nix-shell -p x --run 'rm -rf ~'",),
         not_match=("nix-shell -p hello --run hello",),
+    ),
+    Wrapper(
+        "nix develop|nix shell",
+        loose=True,
+        match=("nix shell nixpkgs#x -c rm -rf ~", "nix develop --command rm -rf ~"),
+        not_match=("nix develop -c make",),
+    ),
+    Wrapper(
+        "sops exec-env|sops exec-file",
+        skip=1,
+        match=("sops exec-env x 'rm -rf ~'",),
+        not_match=("sops exec-env x make",),
     ),
     Wrapper(
         "cross-env|env-cmd|dotenvx|dotenv-cli|with-contenv|cross-env-shell",
@@ -289,9 +350,8 @@ ENVIRONMENTS = (
     ),
     Wrapper(
         "pixi|devbox|flox|devenv|pkgx|guix",
-        "-e --environment --manifest-path -p --frozen -c",
-        only="run exec activate shell",
-        script="-c",
+        "-e --environment --manifest-path",
+        only="run exec",
         match=("pixi run rm -rf ~", "devbox run -- rm -rf ~"),
         not_match=("pixi run test",),
     ),
@@ -302,7 +362,9 @@ ENVIRONMENTS = (
         match=("srun -N 1 psql -c 'DROP TABLE x'", "mpirun -np 4 dropdb x"),
         not_match=("srun -N 1 hostname", "mpirun -np 4 ./a.out", "torchrun --nproc_per_node 2 train.py"),
     ),
-    Wrapper("uvx", "--with --from -p --python --spec", match=("uvx rm -rf ~",), not_match=("uvx ruff check .",)),
+    Wrapper(
+        "uvx|uv tool run", "--with --from -p --python --spec", match=("uvx rm -rf ~",), not_match=("uvx ruff check .",)
+    ),
 )
 
 TABLE = (*PRIVILEGE, *IN_THE_SHELL, *LIMITS, *WATCHERS, *TERMINALS, *ENVIRONMENTS, *REMOTE)

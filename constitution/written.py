@@ -22,7 +22,7 @@ class WrittenFiles:
         self.recursive = False  # whether a file runs itself
 
     def write(self, path: str, flow: Flow) -> None:
-        """Take it that `flow` goes into a file."""
+        """Note that `flow` goes into a file."""
         contents = self._contents.setdefault(path, [])
         if len(contents) < MANY and flow not in contents:
             contents.append(flow)
@@ -34,12 +34,12 @@ class WrittenFiles:
         return tuple(self._contents.get(path, ()))
 
     def copy(self, source: str, target: str) -> None:
-        """Take it that a file gets the content of another."""
+        """Note that a file gets the content of another."""
         for flow in list(self._contents.get(source, ())):
             self.write(target, flow)
 
     def run(self, path: str, reader: Reader) -> None:
-        """Take it that a file is run: `reader` gets whatever was, or will be, written to it."""
+        """Note that a file is run: `reader` gets whatever was, or will be, written to it."""
         readers = self._readers.setdefault(path, [])
         if len(readers) < MANY:
             readers.append(reader)

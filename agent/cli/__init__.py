@@ -5,9 +5,9 @@
 - `flowing`: text in pieces. `screen`: text that cannot fake the screen, and colors
 - `telling`: events in words. `display`: a run as it happens
 - `progress`: what goes on just now, in one line
-- `loading`, `equipping`, `setup`, `serving`: b-threads, what they need, presets, folders and servers that are named
+- `loading`, `lacking`, `equipping`: b-threads that are named, and what they need. `setup`, `serving`: presets, servers
 - `archive`: the folder in which runs live
-- `standing`: what was answered with `always`
+- `standing_answers`: what was answered with `always`
 - `keyboard`, `person`: who sits there, and what they answer. `signals`: Ctrl-C and its like
 - `session`: one run with all of these. `reviving`: what a log needs to go on, and how an outcome is told
 - `making`: the agents of the command line

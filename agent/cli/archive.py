@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
 from secrets import token_hex
@@ -20,9 +20,9 @@ ENDINGS = frozenset({"prompt_given", "run_ended", "answer_committed", ASKED, ANS
 """The records that a summary needs; the others are not even parsed."""
 
 
-def runs_folder(environ: Mapping[str, str] = os.environ) -> Path:
+def runs_folder() -> Path:
     """Return where runs live: `runs` in BPAGENT_HOME, or else in ~/.bpagent."""
-    home = environ.get("BPAGENT_HOME")
+    home = os.environ.get("BPAGENT_HOME")
     return (Path(home).expanduser() if home else Path.home() / ".bpagent") / "runs"
 
 

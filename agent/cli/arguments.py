@@ -11,13 +11,15 @@ exit codes: 0 completed, 1 failed, 2 usage or configuration, 3 limit, 4 stopped,
 
 NAMING = ("DIR", "FILE", "ID", "NAME")
 
-RUN_NOTES = """\
+MODELS = """\
+a model: gpt-5-mini (with OPENAI_API_KEY, or OPENAI_BASE_URL for another server), http://127.0.0.1:8080/v1,
+http://127.0.0.1:8080/v1#name, script:FILE.yaml"""
+RUN_NOTES = f"""\
 Standard output is the final text and nothing else (with --json: the records of the log, one JSON object per line);
 progress, questions and errors go to standard error. A line with the word "stop" on standard input stops the run,
 Ctrl-C aborts it.
 
-a model: gpt-5-mini (with OPENAI_API_KEY, or OPENAI_BASE_URL for another server), http://127.0.0.1:8080/v1,
-http://127.0.0.1:8080/v1#name, script:FILE.yaml"""
+{MODELS}"""
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -63,13 +65,15 @@ def _add_run(commands: Any) -> None:
         "--approvals",
         choices=("now", "later"),
         default="now",
-        help="later: when a person has to decide, the run rests and leaves with 5; bpagent resume goes on",
+        help="later: when a person has to decide, the run rests and exits with 5; bpagent resume goes on",
     )
     run.add_argument("--json", action="store_true", help="print the records of the log as they happen")
 
 
 def _add_chat(commands: Any) -> None:
-    chat = _add_command(commands, "chat", "talk with an agent: one task after the other, in one conversation")
+    chat = _add_command(
+        commands, "chat", "talk with an agent: one task after the other, in one conversation", epilog=MODELS
+    )
     chat.add_argument("prompt", metavar="PROMPT", nargs="?", help="the first task (default: you are asked)")
     chat.add_argument("--continue", dest="continue_", metavar="ID", help="go on with an earlier conversation, or run")
     _add_agent(chat)
@@ -77,7 +81,7 @@ def _add_chat(commands: Any) -> None:
 
 def _add_agent(parser: argparse.ArgumentParser) -> None:
     """Add what says which agent: its model, rules, tools and log."""
-    parser.add_argument("--model", default="", metavar="NAME", help="which model; see bpagent run --help")
+    parser.add_argument("--model", default="", metavar="NAME", help="which model: see below")
     _add_preset(parser)
     parser.add_argument("--workspace", default=".", metavar="DIR", help="where tools work (default: here)")
     parser.add_argument("--log", metavar="FILE", help="a new file (default: one in ~/.bpagent/runs)")
@@ -115,7 +119,9 @@ def _add_check(commands: Any) -> None:
     check.add_argument("shell_command", nargs="?", metavar="COMMAND", help="a shell command; - reads standard input")
     check.add_argument("--file", metavar="FILE", help="a file of commands, one per line; - is standard input")
     check.add_argument("--workspace", default=".", metavar="DIR", help="where it would run (default: here)")
-    check.add_argument("--policy", default="default", metavar="NAME", help="which policy (default: default)")
+    check.add_argument(
+        "--policy", default="default", metavar="NAME|FILE", help="a policy, or a YAML file that changes one"
+    )
     check.add_argument("--rule", action="append", default=[], metavar="ROW", help='a row more: "deny upload network"')
     check.add_argument("--json", action="store_true", help="print one JSON object per command")
 
@@ -135,14 +141,16 @@ def _add_why(commands: Any) -> None:
 
 
 def _add_what_if(commands: Any) -> None:
-    what_if = _add_command(commands, "what-if", "judge recorded runs again, under other rules: which decisions change?")
+    what_if = _add_command(
+        commands, "what-if", "judge recorded runs again under other rules: what would be decided otherwise"
+    )
     what_if.add_argument("log", metavar="LOG", nargs="+", help="logs, folders of logs, an experiment's FILE.results")
     what_if.add_argument("--policy", metavar="NAME|FILE", help="judge by this policy, or this YAML file")
     _add_protocols(what_if, "add a b-thread, or give one again that the run had")
     what_if.add_argument("--without", action="append", default=[], metavar="NAME", help="leave this b-thread out")
-    what_if.add_argument("--threshold", action="append", type=float, default=[], metavar="T", help="of an experiment's")
+    what_if.add_argument("--threshold", action="append", type=float, default=[], metavar="T", help="at this threshold")
     what_if.add_argument(
-        "--thresholds", type=int, metavar="N", help="N of them from 0 to 1 (with a folder FILE.results)"
+        "--thresholds", type=int, metavar="N", help="N thresholds from 0 to 1 (with a folder FILE.results)"
     )
     what_if.add_argument(
         "--workers", type=_processes, metavar="N", help="processes for an experiment (default: one a processor)"
@@ -245,11 +253,14 @@ def _add_servers(parser: argparse.ArgumentParser, purpose: str) -> None:
 
 
 def _add_laboratory(parser: argparse.ArgumentParser) -> None:
-    """Add what protocols need: other models, and monitors."""
+    """Add what protocols need: other models, monitors and auditors."""
     parser.add_argument(
         "--role", action="append", default=[], metavar="ROLE=MODEL", help="the model of another role: trusted, editor"
     )
     _add_monitors(parser)
+    parser.add_argument(
+        "--auditor", action="append", default=[], metavar="NAME=WHAT", help="who audits: like --monitor"
+    )
 
 
 def _add_monitors(parser: argparse.ArgumentParser) -> None:
@@ -266,7 +277,7 @@ def _add_command(commands: Any, name: str, purpose: str, epilog: str | None = No
     parser: argparse.ArgumentParser = commands.add_parser(
         name,
         help=purpose,
-        description=f"{purpose[0].upper()}{purpose[1:]}.",
+        description=f"{purpose[0].upper()}{purpose[1:]}{'' if purpose.endswith('?') else '.'}",
         epilog=epilog,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -28,15 +28,15 @@ from agent.cli.progress import Progress
 from agent.cli.reviving import print_final_text
 from agent.cli.screen import Screen, screen_on
 from agent.cli.serving import McpServer, servers_of, servers_of_log, serving
-from agent.cli.session import Maker, listen, over, tell_failure
+from agent.cli.session import Maker, Onlookers, introduction, listen, over, tell_failure
 from agent.cli.signals import HEARD, Interruption
-from agent.cli.standing import StandingAnswers
+from agent.cli.standing_answers import StandingAnswers
 from agent.errors import AgentError
 from agent.log import check_free, read_log
 from agent.messages import AssistantMessage, UserMessage
 from agent.presets import Preset
 from agent.run import Run
-from bp import BProgramError, Step
+from bp import BProgramError
 
 __all__ = ["execute"]
 
@@ -81,18 +81,17 @@ class Chat:
         self._screen = screen
         self._present = present
         self._display = Display(screen, shows_final_text=present, max_iterations=preset.max_iterations)
-        self._progress = Progress(screen)
+        self._onlookers = Onlookers(self._display, Progress(screen), StandingAnswers(preset.judging_policy()))
         self._interruption = Interruption()
         self._run: Run | None = None
         self._said, self._lines = anyio.create_memory_object_stream[str | Left](math.inf)
-        self._standing = StandingAnswers(preset.judging_policy())
         self._person = Person(
             screen,
             present=present,
             stop=self._stop,
             stops=self._stops,
             otherwise=self._hear,
-            standing=self._standing,
+            standing=self._onlookers.standing,
         )
         self._says_stop = STOPS[preset.stop_text]
 
@@ -103,12 +102,12 @@ class Chat:
                 stack.enter_context(stream)
             signals = stack.enter_context(anyio.open_signal_receiver(*HEARD))
             tools = await stack.enter_async_context(serving(servers))
-            agent = stack.enter_context(make(self._person.answer, self._on_step, self._display.stream, tools))
+            agent = stack.enter_context(make(self._person.answer, self._onlookers.show, self._display.stream, tools))
             self._introduce(agent)
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._watch, signals)
                 tasks.start_soon(self._listen)
-                tasks.start_soon(self._progress.show)
+                tasks.start_soon(self._onlookers.progress.show)
                 code = await self._converse(agent, first)
                 tasks.cancel_scope.cancel()
             if self._present and agent.messages:
@@ -168,7 +167,7 @@ class Chat:
         return line
 
     def _is_unknown(self, line: str) -> bool:
-        """Tell whether a person takes a line for a command to us, which there is not; say what there is."""
+        """Tell whether a line looks like a command to us that does not exist; then say what there is."""
         unknown = self._present and WORD.fullmatch(line.strip()) is not None
         if unknown:
             self._display.system(f"there is no {line.strip()}; {HOW}")
@@ -211,18 +210,10 @@ class Chat:
 
     # What is shown.
 
-    def _on_step(self, step: Step) -> None:
-        self._standing.see(step.event)
-        self._display.show(step)
-        self._progress.fold(step.event)
-
     def _introduce(self, agent: Agent) -> None:
-        about = f"model {agent.model.name}, preset {agent.preset.name}\nworkspace {agent.toolbox.workspace.root}"
         how = f"\n{HOW}" if self._present else ""
-        self._display.system(f"{about}\nlog {agent.log_path}{how}")
-        for step in agent.journal.unfinished:
-            self._standing.see(step.event)
-            self._display.take_up(step)
+        self._display.system(f"{introduction(agent)}\nlog {agent.log_path}{how}")
+        self._onlookers.take_up(agent)
         if self._present:
             for message in agent.messages[-SHOWN_AGAIN:]:
                 match message:

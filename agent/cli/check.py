@@ -11,12 +11,12 @@ from agent.cli.mistakes import Mistake
 from agent.cli.screen import Screen, Tone, screen_on, visible
 from agent.cli.setup import existing_folder
 from agent.effects.description import describe
+from agent.hindsight import PolicyError, load_policy
 from agent.log.encoding import dump, plain
 from agent.presets import read_user_rules
-from agent.spelling import meant
 from agent.tools import Workspace, workspace_tools
 from agent.tools.toolbox import Toolbox
-from constitution import POLICIES, Evidence, Level, Policy, Verdict, judge, read_rule
+from constitution import Evidence, Level, Policy, Verdict, judge, read_rule
 
 __all__ = ["execute", "tell_evidence"]
 
@@ -41,13 +41,15 @@ def execute(arguments: Namespace) -> int:
 
 def _policy(arguments: Namespace) -> Policy:
     """Return the policy to judge by: its name and rows, the user's own rules, and no others."""
-    if arguments.policy not in POLICIES:
-        raise Mistake(f"there is no policy {arguments.policy!r}; {meant(arguments.policy, POLICIES)}")
+    try:
+        policy = load_policy(arguments.policy)
+    except PolicyError as error:
+        raise Mistake(str(error)) from error
     try:
         rules = [read_rule(row) for row in arguments.rule]
     except ValueError as error:
         raise Mistake(f"--rule {error}") from error
-    return POLICIES[arguments.policy].with_rules(*rules).with_commands(*read_user_rules())
+    return policy.with_rules(*rules).with_commands(*read_user_rules())
 
 
 def _toolbox(workspace: Path, policy: Policy) -> Toolbox:

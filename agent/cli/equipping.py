@@ -1,4 +1,4 @@
-"""What protocols need of the world, as the command line names it: models of other roles, and monitors.
+"""What protocols need of the world, as the command line names it: models of other roles, monitors and auditors.
 
 --role trusted=gpt-5-mini --role editor=script:editor.yaml
 --monitor monitor=constitution --monitor second=constant:0.2 --monitor third=model:gpt-5-mini
@@ -9,6 +9,7 @@ from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from agent.cli.lacking import tell_what_is_lacking
 from agent.cli.loading import imported
 from agent.cli.mistakes import Mistake
 from agent.models import Model, model_from_name
@@ -23,8 +24,10 @@ if TYPE_CHECKING:
 __all__ = ["auditors_named", "effects_for", "models_of_roles", "monitors_named"]
 
 SHIPPED = ("constitution", "constant", "model")
-BESIDES = "constitution, constant:0.2, model:MODEL, "
 """Kinds of monitors that need no file."""
+
+BESIDES = "constitution, constant:0.2, model:MODEL, "
+"""The same, as a person writes them."""
 
 
 def models_of_roles(named: Iterable[str], environ: Mapping[str, str]) -> dict[str, Model]:
@@ -36,11 +39,12 @@ def effects_for(
     threads: Sequence["BThread"], arguments: Namespace, environ: Mapping[str, str]
 ) -> "tuple[Callable[[Agent], Effect], ...]":
     """Return what makes the effects that protocols may start; none where there is no b-thread to start them."""
-    if not threads and not arguments.monitor:
+    if not threads and not arguments.monitor and not arguments.auditor:
         return ()
     from agent.lab.effects import laboratory
 
-    return laboratory(monitors_named(arguments.monitor, environ))
+    tell_what_is_lacking(threads, arguments)
+    return laboratory(monitors_named(arguments.monitor, environ), auditors_named(arguments.auditor, environ))
 
 
 def monitors_named(named: Iterable[str], environ: Mapping[str, str]) -> "dict[str, Monitor]":

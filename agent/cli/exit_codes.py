@@ -1,4 +1,4 @@
-"""What the exit code of each command means (design 6)."""
+"""What the exit code of each command means."""
 
 __all__ = ["DIFFERENT", "FAILED", "LEVELS", "LIMIT", "OK", "USAGE", "of_run", "of_signal"]
 

@@ -1,8 +1,9 @@
 """`bpagent experiment`: settings x policies x protocols x seeds, each episode once; a table, a figure, and tables."""
 
 import sys
+import time
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib.resources import files
 from pathlib import Path
 
@@ -19,11 +20,12 @@ from agent.lab.experiments.reports import (
     Verified,
     caption,
     check_parquet,
+    deployment_table,
     explanation,
     hero_figure,
     html_page,
-    markdown_of,
     read_verified,
+    shipped_verdicts,
     tables_of,
     text_report,
     tidy,
@@ -33,11 +35,13 @@ from agent.lab.experiments.reports import (
 )
 from agent.lab.experiments.shelf import MoneyUsedUp, Shelf
 
-__all__ = ["execute"]
+__all__ = ["execute", "teller"]
+
+SELDOM = 60.0  # seconds from one line to the next where nobody watches
 
 
 def execute(arguments: Namespace) -> int:
-    """Run the experiment of a file, or freeze its thresholds; return the exit code."""
+    """Run the experiment of a file, or freeze its thresholds; return the exit code. Raises Mistake for wrong input."""
     words = list(arguments.file)
     freezing = words[:1] == ["freeze"] and len(words) == 2
     if arguments.example == bool(words) or len(words) > 1 + freezing:
@@ -50,7 +54,7 @@ def execute(arguments: Namespace) -> int:
         plan = _with_workers(load_plan(path), arguments.workers)
         if freezing:
             return _freeze(plan, folder)
-        verified = read_verified(path.with_name("verified.csv"))
+        verified = {**shipped_verdicts(), **read_verified(path.with_name("verified.csv"))}
         return _conduct(plan, folder, _command(arguments, words), verified, parquet=arguments.parquet)
     except MoneyUsedUp as error:
         say(str(error))
@@ -63,7 +67,7 @@ def execute(arguments: Namespace) -> int:
 
 
 def _conduct(plan: Plan, folder: Path, command: str, verified: Mapping[str, Verified], *, parquet: bool) -> int:
-    outcome = conduct(plan, folder, tell=_tell)
+    outcome = conduct(plan, folder, tell=teller())
     _end_of_progress(outcome)
     write_tables(folder, outcome.rows)
     if parquet:
@@ -93,7 +97,7 @@ def _write_shown(folder: Path, outcome: Outcome, tables: Mapping[str, Table], co
     (folder / "caption.md").write_text(f"{caption(outcome, command)}\n", encoding="utf-8")
     (folder / "explanation.md").write_text(f"{explanation(outcome.analysis)}\n", encoding="utf-8")
     if outcome.deployed:
-        (folder / "deployments.md").write_text(f"{markdown_of(outcome.deployed)}\n", encoding="utf-8")
+        (folder / "deployments.md").write_text(f"{deployment_table(outcome.deployed).markdown}\n", encoding="utf-8")
 
 
 def _freeze(plan: Plan, folder: Path) -> int:
@@ -114,10 +118,19 @@ def _command(arguments: Namespace, words: list[str]) -> str:
     return "bpagent experiment --example" if arguments.example else f"bpagent experiment {' '.join(words)}"
 
 
-def _tell(line: str) -> None:
-    """Show how far it is: in one line on a terminal, else not at all until the end."""
-    if sys.stderr.isatty():
-        print(f"\r\x1b[K{line}", end="", file=sys.stderr, flush=True)
+def teller(clock: Callable[[], float] = time.monotonic) -> Callable[[str], None]:
+    """Return what shows how far it is: in one line on a terminal, else as a line now and then."""
+    last = clock()
+
+    def tell(line: str) -> None:
+        nonlocal last
+        if sys.stderr.isatty():
+            print(f"\r\x1b[K{line}", end="", file=sys.stderr, flush=True)
+        elif clock() - last >= SELDOM:
+            last = clock()
+            say(line)
+
+    return tell
 
 
 def _end_of_progress(outcome: Outcome) -> None:

@@ -8,11 +8,12 @@ from datetime import datetime
 from agent.agent import Agent
 from agent.cli.archive import new_log
 from agent.cli.equipping import effects_for, models_of_roles
+from agent.cli.lacking import tell_unknown_tools
 from agent.cli.loading import load_protocols
 from agent.cli.reviving import model_of, nameable, secrets_of
 from agent.cli.serving import McpServer, joined, servers_of
 from agent.cli.session import Maker
-from agent.cli.setup import chosen_preset, delegating, existing_folder, tools_of
+from agent.cli.setup import chosen_preset, existing_folder, tools_of
 from agent.effects import Approver, Watcher
 from agent.log import RecordedRun
 from agent.models import model_from_name
@@ -43,9 +44,11 @@ def new_agent(arguments: Namespace, *, later: bool = False) -> tuple[Preset, Mak
     log = new_log(arguments.log, datetime.now())
 
     def make(approver: Approver, on_step: OnStep, on_text: Watcher | None, more: tuple[Tool, ...] = ()) -> Agent:
+        tools = joined(tools_of(preset, workspace, model, log, approver, secrets), more)
+        tell_unknown_tools(threads, [tool.name for tool in (*tools, *preset.own_tools())])
         return Agent(
             model,
-            joined((*tools_of(preset, workspace), *delegating(preset, workspace, model, log, approver, secrets)), more),
+            tools,
             preset=preset,
             threads=threads,
             approve="later" if later else approver,
@@ -72,11 +75,10 @@ def agent_of_log(arguments: Namespace, recorded: RecordedRun, *, later: bool = F
     secrets = secrets_of(recorded.header.get("secrets") or (), os.environ)
 
     def make(approver: Approver, on_step: OnStep, on_text: Watcher | None, more: tuple[Tool, ...] = ()) -> Agent:
-        own = tools_of(preset, workspace)
         return resume(
             recorded.path,
             model,
-            joined((*own, *delegating(preset, workspace, model, recorded.path, approver, secrets)), more),
+            joined(tools_of(preset, workspace, model, recorded.path, approver, secrets), more),
             threads=threads,
             approve="later" if later else approver,
             secrets=secrets,

@@ -9,7 +9,7 @@ from anyio.streams.memory import MemoryObjectSendStream
 
 from agent.calls import ToolCall
 from agent.cli.screen import Screen, visible
-from agent.cli.standing import StandingAnswers, says_always
+from agent.cli.standing_answers import StandingAnswers, says_always
 from agent.cli.telling import command_of
 from agent.events import ApprovalAsked
 
@@ -82,7 +82,7 @@ class Person:
             self._otherwise(line)
 
     def leave(self) -> None:
-        """Take it that nothing will be typed any more: open and later questions are answered with no."""
+        """Note that nothing will be typed any more: open and later questions are answered with no."""
         self._gone = True
         if self._question is not None:
             self._question.close()

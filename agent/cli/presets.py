@@ -23,7 +23,7 @@ Configurations = Mapping[str, Mapping[str, Any]]
 
 
 def execute(arguments: Namespace) -> int:
-    """Show the presets, or one of them. Raises OptionError when there is none of this name."""
+    """Show the presets, or one of them. Raises OptionError for an unknown name."""
     presets = PRESETS.values() if arguments.preset is None else (preset_named(arguments.preset),)
     screen = screen_on(sys.stdout, needed=True)
     if arguments.json:

@@ -15,7 +15,7 @@ __all__ = ["execute"]
 
 
 def execute(arguments: Namespace) -> int:
-    """Show the protocols, or one of them. Raises Mistake when there is none of this name."""
+    """Show the protocols, or one of them. Raises Mistake for an unknown name."""
     entries = PROTOCOLS if arguments.protocol_name is None else (_named(arguments.protocol_name),)
     screen = screen_on(sys.stdout, needed=True)
     for entry in entries:
@@ -27,7 +27,9 @@ def execute(arguments: Namespace) -> int:
             screen.line(f"  costs {entry.cost}{_roles(entry)} ({entry.source})", "system")
     if not arguments.json and arguments.protocol_name is None:
         screen.line()
-        screen.line("Use one: bpagent run ... --protocol NAME --monitor monitor=MONITOR --role trusted=MODEL", "system")
+        screen.line(
+            "Use one: bpagent run ... --protocol NAME --monitor monitor=constitution --role trusted=MODEL", "system"
+        )
         screen.line("Write one: bpagent new protocol NAME", "system")
     return exit_codes.OK
 

@@ -17,7 +17,7 @@ from agent.cli.replay import told_difference
 from agent.cli.reviving import print_outcome, record_printer, secrets_of
 from agent.cli.screen import Screen, screen_on, visible_lines
 from agent.cli.serving import servers_of_log
-from agent.cli.session import Maker, Session, lead
+from agent.cli.session import Maker, Session, introduction, lead
 from agent.cli.telling import is_error
 from agent.deciding import UndecidableError
 from agent.effects import Approver, Watcher
@@ -38,13 +38,30 @@ def execute(arguments: Namespace) -> int:
         raise Mistake(f"the run is over: {over}; no call waits for a decision")
     if over:
         return _say_that_it_is_over(recorded, over)
-    if not over and not any(record["name"] == "prompt_given" for record in recorded.records):
+    if not any(record["name"] == "prompt_given" for record in recorded.records):
         raise Mistake(f"{path} holds no prompt: its run ended before it began; run it again")
+    return _go_on(arguments, recorded)
+
+
+def _go_on(arguments: Namespace, recorded: RecordedRun) -> int:
+    session = _session_of(arguments, recorded)
+    try:
+        outcome = lead(session)
+    except LogDiffers as differs:
+        print("\n".join(told_difference(recorded, differs.difference)))
+        return exit_codes.DIFFERENT
+    except UndecidableError as error:
+        raise Mistake(str(error)) from error
+    print_outcome(outcome, session.screen, as_json=arguments.json)
+    return outcome.code
+
+
+def _session_of(arguments: Namespace, recorded: RecordedRun) -> Session:
     screen = screen_on(sys.stderr)
     secrets = secrets_of(recorded.header.get("secrets") or (), os.environ)
     later = recorded.header.get("approvals") == "later" and not is_terminal()
     preset, make = agent_of_log(arguments, recorded, later=later)
-    session = Session(
+    return Session(
         make=_deciding(make, arguments, recorded, screen),
         prompt=None,
         screen=screen,
@@ -54,15 +71,6 @@ def execute(arguments: Namespace) -> int:
         watch=record_printer(secrets) if arguments.json else None,
         servers=servers_of_log(arguments, recorded),
     )
-    try:
-        outcome = lead(session)
-    except LogDiffers as differs:
-        print("\n".join(told_difference(recorded, differs.difference)))
-        return exit_codes.DIFFERENT
-    except UndecidableError as error:
-        raise Mistake(str(error)) from error
-    print_outcome(outcome, screen, as_json=arguments.json)
-    return outcome.code
 
 
 def _how_it_ended(recorded: RecordedRun) -> str:
@@ -108,7 +116,5 @@ def _deciding(make: Maker, arguments: Namespace, recorded: RecordedRun, screen: 
 
 def _introduce(recorded: RecordedRun, agent: Agent, screen: Screen) -> None:
     torn = f"\nthe last line ({len(recorded.records) + 2}) was torn, and is cut off" if recorded.torn else ""
-    about = f"model {agent.model.name}, preset {agent.preset.name}\nworkspace {agent.toolbox.workspace.root}"
-    screen.labelled(
-        "system", f"{about}\nlog {Path(recorded.path)}, after {len(recorded.records)} records{torn}", "system"
-    )
+    log = f"log {Path(recorded.path)}, after {len(recorded.records)} records{torn}"
+    screen.labelled("system", f"{introduction(agent)}\n{log}", "system")

@@ -12,7 +12,7 @@ from agent.cli.person import STOPS
 from agent.cli.reviving import print_outcome, record_printer, secrets_of
 from agent.cli.screen import Screen, screen_on
 from agent.cli.serving import servers_of
-from agent.cli.session import Maker, Session, lead
+from agent.cli.session import Maker, Session, introduction, lead
 from agent.effects import Approver, Watcher
 from agent.tools import Tool
 from bp import Step
@@ -52,8 +52,7 @@ def _introducing(make: Maker, screen: Screen) -> Maker:
         approver: Approver, on_step: Callable[[Step], None], on_text: Watcher | None, tools: tuple[Tool, ...]
     ) -> Agent:
         agent = make(approver, on_step, on_text, tools)
-        about = f"model {agent.model.name}, preset {agent.preset.name}\nworkspace {agent.toolbox.workspace.root}"
-        screen.labelled("system", f"{about}\nlog {agent.log_path}", "system")
+        screen.labelled("system", f"{introduction(agent)}\nlog {agent.log_path}", "system")
         return agent
 
     return introduced

@@ -74,7 +74,7 @@ def _looked_up(value: str, row: str, environ: Mapping[str, str]) -> str:
         return value
     name = value[1:].strip("{}")
     if name not in environ:
-        raise Mistake(f"--mcp {row!r}: the variable {name} is not set")
+        raise Mistake(f"--mcp {row!r}: the variable {name} is not set; set it")
     return environ[name]
 
 

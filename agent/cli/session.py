@@ -17,7 +17,7 @@ from agent.cli.progress import Progress
 from agent.cli.screen import Screen
 from agent.cli.serving import McpServer, serving
 from agent.cli.signals import HEARD, Interruption
-from agent.cli.standing import StandingAnswers
+from agent.cli.standing_answers import StandingAnswers
 from agent.effects import Approver, Watcher
 from agent.errors import AgentError
 from agent.journal import failure_record
@@ -26,7 +26,7 @@ from agent.tools import Tool
 from bp import BProgramError, Step
 from constitution import Policy
 
-__all__ = ["Maker", "Outcome", "Session", "lead", "listen", "over", "tell_failure"]
+__all__ = ["Maker", "Onlookers", "Outcome", "Session", "introduction", "lead", "listen", "over", "tell_failure"]
 
 Maker = Callable[[Approver, Callable[[Step], None], Watcher | None, tuple[Tool, ...]], Agent]
 """Makes the agent of a session: from who is asked, what is called with steps and pieces of text, and more tools."""
@@ -43,6 +43,27 @@ class Outcome:
     code: int
     was_shown: bool = False
     failure: dict[str, Any] | None = None
+
+
+@frozen(eq=False)
+class Onlookers:
+    """Who is told every step: the screen, the status line, and the answers that were given with `always`."""
+
+    display: Display
+    progress: Progress
+    standing: StandingAnswers
+
+    def show(self, step: Step) -> None:
+        """Show a step as it happens."""
+        self.standing.see(step.event)
+        self.display.show(step)
+        self.progress.fold(step.event)
+
+    def take_up(self, agent: Agent) -> None:
+        """Take the steps of a run into account that goes on: they were shown when they happened."""
+        for step in agent.journal.unfinished:
+            self.standing.see(step.event)
+            self.display.take_up(step)
 
 
 @frozen(eq=False)
@@ -75,44 +96,49 @@ def lead(session: Session) -> Outcome:
 
 
 async def _lead(session: Session) -> Outcome:
-    display = Display(session.screen, shows_final_text=session.shows_final_text, max_iterations=session.max_iterations)
-    interruption, progress = Interruption(), Progress(session.screen)
+    onlookers, interruption = _onlookers(session), Interruption()
     running: list[Run] = []
-    standing = StandingAnswers(session.policy)
-    person = Person(
-        session.screen,
-        present=session.present,
-        stop=lambda: _ask_to_stop(running),
-        stops=session.stops,
-        standing=standing,
-    )
-
-    def on_step(step: Step) -> None:
-        standing.see(step.event)
-        display.show(step)
-        progress.fold(step.event)
-        if session.watch is not None:
-            session.watch(step)
-
+    person = _person(session, onlookers.standing, running)
     async with AsyncExitStack() as stack:
         signals = stack.enter_context(anyio.open_signal_receiver(*HEARD))
         tools = await stack.enter_async_context(serving(session.servers))
-        made = session.make(session.approver or person.answer, on_step, display.stream, tools)
+        shown = _shown(onlookers, session.watch)
+        made = session.make(session.approver or person.answer, shown, onlookers.display.stream, tools)
         agent = stack.enter_context(made)
-        for step in agent.journal.unfinished:
-            standing.see(step.event)
-            display.take_up(step)
+        onlookers.take_up(agent)
         try:
             async with agent.start(session.prompt) as run, anyio.create_task_group() as tasks:
                 running.append(run)
                 tasks.start_soon(interruption.watch, signals, lambda: _abort(run, interruption, session))
                 tasks.start_soon(listen, person)
-                tasks.start_soon(progress.show)
+                tasks.start_soon(onlookers.progress.show)
                 await over(run)
                 tasks.cancel_scope.cancel()
         except (BProgramError, AgentError) as error:
             tell_failure(error)
-    return _outcome(running[0], interruption, was_shown=display.has_streamed(running[0].text))
+    return _outcome(running[0], interruption, was_shown=onlookers.display.has_streamed(running[0].text))
+
+
+def _onlookers(session: Session) -> Onlookers:
+    display = Display(session.screen, shows_final_text=session.shows_final_text, max_iterations=session.max_iterations)
+    return Onlookers(display, Progress(session.screen), StandingAnswers(session.policy))
+
+
+def _person(session: Session, standing: StandingAnswers, running: list[Run]) -> Person:
+    def stop() -> None:
+        for run in running:
+            run.stop()
+
+    return Person(session.screen, present=session.present, stop=stop, stops=session.stops, standing=standing)
+
+
+def _shown(onlookers: Onlookers, watch: Callable[[Step], None] | None) -> Callable[[Step], None]:
+    def show(step: Step) -> None:
+        onlookers.show(step)
+        if watch is not None:
+            watch(step)
+
+    return show
 
 
 def _outcome(run: Run, interruption: Interruption, *, was_shown: bool) -> Outcome:
@@ -131,14 +157,14 @@ async def listen(person: Person) -> None:
         person.leave()
 
 
-def _ask_to_stop(running: list[Run]) -> None:
-    for run in running:
-        run.stop()
-
-
 def _abort(run: Run, interruption: Interruption, session: Session) -> None:
     session.screen.line_is_open = session.present  # a terminal shows ^C there
     run.abort(interruption.name)
+
+
+def introduction(agent: Agent) -> str:
+    """Return what is said about an agent before it begins: its model, preset and workspace, a line each."""
+    return f"model {agent.model.name}, preset {agent.preset.name}\nworkspace {agent.toolbox.workspace.root}"
 
 
 async def over(run: Run) -> None:

@@ -12,7 +12,7 @@ from agent.models import Model
 from agent.presets import Configuration, Preset, equip, preset_named, read_configuration, read_user_rules
 from agent.tools import Tool, Workspace
 
-__all__ = ["chosen_preset", "configuration_of", "delegating", "existing_folder", "tools_of", "with_user_rules"]
+__all__ = ["chosen_preset", "configuration_of", "existing_folder", "tools_of", "with_user_rules"]
 
 
 def chosen_preset(name: str | None, options: Iterable[str] = (), config: str | None = None) -> Preset:
@@ -69,7 +69,7 @@ def existing_folder(path: str, what: str = "--workspace") -> Path:
     raise Mistake(f"{what} {path!r} {found}; name a folder")
 
 
-def delegating(
+def tools_of(
     preset: Preset,
     workspace: Path,
     model: Model,
@@ -77,23 +77,23 @@ def delegating(
     approve: Approver | None = None,
     secrets: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[Tool, ...]:
-    """Return the tool `task` if the preset offers it; subagents have the other tools, and logs beside `log`."""
+    """Return the tools of a preset over a workspace; `task` among them if the preset has it.
+
+    The subagents of `task` have the other tools, ask `model`, and keep their logs beside `log`. Raises OptionError for
+    a file of tools that is not valid.
+    """
+    tools = equip(preset, workspace)
     if preset.tools != "coding":
-        return ()
+        return tools
     from agent.subagents import SubagentStore, make_task
 
     store = SubagentStore(
         model,
         preset,
-        lambda: tools_of(preset, workspace),
+        lambda: equip(preset, workspace),
         logs=None if log is None else log.with_name(f"{log.stem}-tasks"),
         parent="" if log is None else str(log),
         approve=approve,
         secrets=secrets,
     )
-    return (evolve(make_task(store), workspace=Workspace(workspace)),)
-
-
-def tools_of(preset: Preset, workspace: Path) -> tuple[Tool, ...]:
-    """Return the tools of a preset over a workspace. Raises OptionError for a file of tools that is not valid."""
-    return equip(preset, workspace)
+    return (*tools, evolve(make_task(store), workspace=Workspace(workspace)))

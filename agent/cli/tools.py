@@ -13,7 +13,7 @@ import anyio
 from agent.cli import exit_codes
 from agent.cli.screen import Screen, screen_on
 from agent.cli.serving import McpServer, joined, servers_of, serving
-from agent.cli.setup import chosen_preset, delegating, tools_of
+from agent.cli.setup import chosen_preset, tools_of
 from agent.models import ScriptedModel
 from agent.tools import Tool
 
@@ -23,8 +23,8 @@ __all__ = ["execute"]
 def execute(arguments: Namespace) -> int:
     """Show the tools of a preset."""
     preset = chosen_preset(arguments.preset, arguments.option, arguments.config)
-    own = (*tools_of(preset, Path.cwd()), *delegating(preset, Path.cwd(), ScriptedModel([])))
-    tools = joined((*preset.own_tools(), *own), anyio.run(_served, servers_of(arguments)))
+    own = (*preset.own_tools(), *tools_of(preset, Path.cwd(), ScriptedModel([])))
+    tools = joined(own, anyio.run(_served, servers_of(arguments)))
     if arguments.json:
         for tool in tools:
             print(json.dumps(_as_data(tool)))

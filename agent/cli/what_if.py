@@ -21,11 +21,14 @@ __all__ = ["execute"]
 
 
 def execute(arguments: Namespace) -> int:
-    """Judge each log again and tell what changes. A log that cannot be judged is told of; the exit code is 2 then."""
+    """Judge each log again, print what changes, and return the exit code: 2 when a log could not be judged.
+
+    Raises Mistake for wrong input.
+    """
     if not (arguments.policy or arguments.protocol or arguments.without):
         missing = "; thresholds are those of a --protocol" if arguments.threshold or arguments.thresholds else ""
-        told = "name a --policy, a --protocol, or a b-thread to leave out: --without NAME"
-        raise Mistake(f"nothing would differ; {told}{missing}")
+        cure = "name a --policy, a --protocol, or a b-thread to leave out: --without NAME"
+        raise Mistake(f"nothing would differ; {cure}{missing}")
     if is_experiment(arguments.log[0]):
         from agent.cli.what_if_experiment import execute_on_experiment  # the laboratory is loaded where it is asked for
 
@@ -33,7 +36,10 @@ def execute(arguments: Namespace) -> int:
     if arguments.threshold or arguments.thresholds or arguments.recorded or arguments.workers is not None:
         told = "--threshold, --thresholds, --recorded and --workers"
         raise Mistake(f"{told} are for the folder of an experiment, FILE.results")
-    policy = _policy(arguments.policy)
+    return _execute_on_logs(arguments, _policy(arguments.policy))
+
+
+def _execute_on_logs(arguments: Namespace, policy: Policy | None) -> int:
     threads = load_protocols(arguments.protocol)
     screen = screen_on(sys.stdout, needed=True)
     results, code = [], exit_codes.OK

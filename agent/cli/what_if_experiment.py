@@ -32,7 +32,10 @@ HEADINGS = ("threshold", "recorded under", "policy", "episodes", "evaluable", "a
 
 
 def execute_on_experiment(arguments: Namespace, policy: Policy | None) -> int:
-    """Run every episode again under what is named, tell what comes of it; return the exit code."""
+    """Play every episode again under what is named, print what comes of it, and return the exit code.
+
+    Raises Mistake for wrong input.
+    """
     if len(arguments.log) > 1:
         raise Mistake("give one folder of an experiment at a time")
     folder, begun = Path(arguments.log[0]).expanduser(), time.monotonic()

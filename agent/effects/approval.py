@@ -15,7 +15,10 @@ the run rests until the question is put again and answered."""
 
 
 def approval_effect(approver: Approver | None) -> Effect:
-    """Return the effect of `approval_asked`; without an approver no person is present."""
+    """Return the effect of `approval_asked`; without an approver no person is present.
+
+    An approver that raises, or gives what it must not, counts as a no.
+    """
 
     async def ask(asked: ApprovalAsked) -> ApprovalAnswered | Later:
         answer = None if approver is None else approver(asked)

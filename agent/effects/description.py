@@ -4,6 +4,7 @@ import os
 import shlex
 import shutil
 from collections.abc import Iterable
+from functools import lru_cache
 from pathlib import Path
 
 from agent.calls import ToolCall
@@ -52,7 +53,7 @@ def describe(call: ToolCall, toolbox: Toolbox) -> Action:
         category=call.category,
         workspace=workspace.root,
         cwd=cwd,
-        home=str(Path.home()),
+        home=_normal(os.path.expanduser("~")),
         command=command,
         argv=argv,
         paths=tuple(PathUse(touch.path, workspace.resolve(touch.path), touch.access) for touch in touches),
@@ -60,6 +61,12 @@ def describe(call: ToolCall, toolbox: Toolbox) -> Action:
         urls=() if tool is None else tool.urls(call.arguments),
         executables={program: _executable(program, cwd) for program in named.programs},
     )
+
+
+@lru_cache(maxsize=16)
+def _normal(home: str) -> str:
+    """Return the user's home as `Path.home` gives it. Raises RuntimeError where nobody knows it."""
+    return str(Path(home).expanduser())
 
 
 def _resolved(paths: Iterable[str], workspace: Workspace, cwd: str) -> dict[str, str]:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import get_args
 
-from attrs import astuple, evolve, frozen
+from attrs import evolve, frozen
 
 from agent.effects.streaming import Watcher, coalesced
 from agent.events import AbortAsked, DeadlineReached, InferenceFailed, InferenceFinished, InferenceRequested
@@ -31,7 +31,8 @@ class Measure:
         usage = answer.usage
         if self.estimates and not usage.tokens:
             usage = estimated(request, answer, shown)
-        return evolve(answer, usage=usage if self.price is None else self.price.of(usage))
+        usage = usage if self.price is None else self.price.of(usage)
+        return answer if usage is answer.usage else evolve(answer, usage=usage)
 
 
 @frozen
@@ -130,7 +131,11 @@ def check_form(answer: Answer) -> None:
     if not isinstance(answer, Answer) or not isinstance(answer.message, AssistantMessage):
         raise TypeError(f"a model gives an Answer with an AssistantMessage, not {answer!r}")
     message, usage = answer.message, answer.usage
-    texts = [message.text, message.reasoning, *(text for call in message.calls for text in astuple(call))]
+    texts = [
+        message.text,
+        message.reasoning,
+        *(text for call in message.calls for text in (call.id, call.name, call.arguments)),
+    ]
     texts += [item.content for item in message.reasoning_items]
     if wrong := [text for text in texts if not isinstance(text, str)]:
         raise TypeError(f"an answer consists of texts, not {wrong[0]!r}")

@@ -2,6 +2,7 @@
 
 base: default                       # which policy of the constitution
 levels: {lose_work: deny}           # rules by name: allow, ask or deny
+rules: [deny upload name=stays]     # rows more, over effects and zones: they can only raise a verdict
 allowed_roots: [~/shared]           # the others are those of the base
 denied_paths: [~/.ssh]
 blocklist: [shutdown]
@@ -17,11 +18,11 @@ from attrs import evolve
 from agent.errors import AgentError
 from agent.models.yaml_nodes import Node, NodeError, read_yaml
 from agent.spelling import meant
-from constitution import POLICIES, Level, Policy
+from constitution import POLICIES, Level, Policy, Rule, read_rule
 
 __all__ = ["PolicyError", "load_policy"]
 
-KEYS = ("base", "levels", "allowed_roots", "denied_paths", "blocklist", "bounded", "admin")
+KEYS = ("base", "levels", "rules", "allowed_roots", "denied_paths", "blocklist", "bounded", "admin")
 LEVELS = tuple(level.value for level in Level)
 LISTS = ("allowed_roots", "denied_paths", "blocklist")
 
@@ -54,7 +55,16 @@ def _read(file: Node, path: Path) -> Policy:
         changes["bounded"] = bounded.boolean()
     if (admin := file.get("admin")) is not None:
         changes["admin"] = Level(admin.one_of(LEVELS))
-    return _with_levels(evolve(POLICIES[base], **changes), file.get("levels"))
+    policy = _with_levels(evolve(POLICIES[base], **changes), file.get("levels"))
+    rows = file.get("rules")
+    return policy if rows is None else policy.with_rules(*map(_row, rows.items()))
+
+
+def _row(node: Node) -> Rule:
+    try:
+        return read_rule(node.text())
+    except ValueError as error:
+        raise error if isinstance(error, NodeError) else node.wrong(str(error)) from error
 
 
 def _with_levels(policy: Policy, levels: Node | None) -> Policy:

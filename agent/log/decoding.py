@@ -55,7 +55,9 @@ class Decoder:
         """Return the event of a record. Raises LogError for a kind or data that this program does not know."""
         kind = KINDS.get(record["name"])
         if kind is None:
-            raise LogError(f"step {record['step']}: the event kind {record['name']!r} is not known here")
+            raise LogError(
+                f"step {record['step']}: the event kind {record['name']!r} is not known here; use a newer bpagent"
+            )
         return _structured(record, self._with_call(record), kind)  # type: ignore[no-any-return]
 
     def _with_call(self, record: Mapping[str, Any]) -> Any:
@@ -64,7 +66,9 @@ class Decoder:
         if not isinstance(data, dict) or record["name"] not in WITH_A_CALL or not isinstance(data.get("call"), str):
             return data
         if data["call"] not in self._calls:
-            raise LogError(f"step {record['step']}: the call {data['call']!r} was never proposed")
+            raise LogError(
+                f"step {record['step']}: the call {data['call']!r} was never proposed; the log was changed or damaged"
+            )
         return {**data, "call": self._calls[data["call"]]}
 
 

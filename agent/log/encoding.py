@@ -9,6 +9,7 @@ from base64 import b64encode
 from collections.abc import Callable, Mapping, Set
 from enum import Enum
 from math import isfinite
+from operator import attrgetter
 from types import FunctionType, NoneType
 from typing import Any, NoReturn
 
@@ -25,7 +26,6 @@ FORMAT = 1
 """The version of the format; a reader refuses newer ones."""
 
 ROLES: dict[type, str] = {UserMessage: "user", AssistantMessage: "assistant", ToolMessage: "tool"}
-_FIELDS: dict[type, tuple[tuple[str, ...], tuple[str, ...]]] = {}
 
 
 def to_record(step: Step) -> dict[str, Any]:
@@ -44,10 +44,11 @@ def to_record(step: Step) -> dict[str, Any]:
 
 def event_data(event: Event) -> Any:
     """Return the payload of an event as plain data."""
-    data = _fields_of(event)
-    if isinstance(data.get("call"), ToolCall) and not isinstance(event, ProposedAction):
-        data["call"] = data["call"].id
-    return {name: plain(value) for name, value in data.items()}
+    kind = type(event)
+    data = (_READERS.get(kind) or _learn_fields(kind))(event)
+    if isinstance(call := data.get("call"), ToolCall) and kind is not ProposedAction:
+        data["call"] = call.id
+    return _made_plain(data)
 
 
 def plain(value: Any) -> Any:
@@ -56,6 +57,14 @@ def plain(value: Any) -> Any:
     return (_ENCODERS.get(kind) or _learn(kind))(value)
 
 
+def _made_plain(fields: dict[str, Any]) -> dict[str, Any]:
+    for name, value in fields.items():
+        if type(value) not in _ATOMS:  # most are atoms
+            fields[name] = plain(value)
+    return fields
+
+
+_ATOMS = frozenset({NoneType, str, bool, int})
 _ENCODERS: dict[type, Callable[[Any], Any]] = {}  # by type: every record asks for each of its values
 
 
@@ -75,17 +84,11 @@ def _encoder(kind: type) -> Callable[[Any], Any]:
 
 def _fields_encoder(kind: Any) -> Callable[[Any], dict[str, Any]]:
     """Encode values of an attrs class as their fields; messages say their role, too."""
-    names, if_any = _names_of(kind), _names_if_any(kind)
-    role = {"role": ROLES[kind]} if kind in ROLES else {}
-
-    def encode(value: Any) -> dict[str, Any]:
-        fields = {**role, **{name: plain(getattr(value, name)) for name in names}}
-        for name in if_any:
-            if found := getattr(value, name):
-                fields[name] = plain(found)
-        return fields
-
-    return encode
+    read = _reader(kind)
+    if kind not in ROLES:
+        return lambda value: _made_plain(read(value))
+    role = ROLES[kind]
+    return lambda value: {"role": role, **_made_plain(read(value))}
 
 
 def _as_it_is(value: Any) -> Any:
@@ -119,6 +122,8 @@ _FORMS: tuple[tuple[Any, Callable[[Any], Any]], ...] = (  # the first that fits
 def dump(data: Any) -> str:
     """Return one line of JSON, without the line end; lone surrogates are escaped, so that it is valid UTF-8."""
     line = _LEGIBLE.encode(data)
+    if line.isascii():
+        return line
     try:
         line.encode()
     except UnicodeEncodeError:
@@ -131,16 +136,28 @@ _LEGIBLE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _ESCAPED = json.JSONEncoder(separators=(",", ":"))
 
 
-def _fields_of(event: Event) -> dict[str, Any]:
-    kind = type(event)
-    names = _FIELDS.get(kind)
-    if names is None:
-        names = _FIELDS[kind] = (_names_of(kind), _names_if_any(kind))
-    fields = {name: getattr(event, name) for name in names[0]}
-    for name in names[1]:
-        if found := getattr(event, name):
-            fields[name] = found
-    return fields
+Reader = Callable[[Any], dict[str, Any]]
+_READERS: dict[type, Reader] = {}  # by kind of event
+
+
+def _learn_fields(kind: type) -> Reader:
+    reader = _READERS[kind] = _reader(kind)
+    return reader
+
+
+def _reader(kind: Any) -> Reader:
+    """Return what reads the fields of values of `kind`: those that every record has, and those that are not empty."""
+    names, if_any = _names_of(kind), _names_if_any(kind)
+    values_of = attrgetter(*names) if len(names) > 1 else lambda value: [getattr(value, name) for name in names]
+
+    def read(value: Any) -> dict[str, Any]:
+        fields = dict(zip(names, values_of(value), strict=True))
+        for name in if_any:
+            if found := getattr(value, name):
+                fields[name] = found
+        return fields
+
+    return read
 
 
 def _names_of(kind: Any) -> tuple[str, ...]:

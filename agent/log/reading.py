@@ -69,7 +69,7 @@ def _parsed(path: Path, number: int, line: bytes) -> dict[str, Any]:
 def _check_header(path: Path, header: Mapping[str, Any]) -> None:
     version = header.get("format")
     if "name" in header or not isinstance(version, int):
-        raise LogError(f"{path}, line 1: this is no header of a bpagent log")
+        raise LogError(f"{path}, line 1: this is no header of a bpagent log; name a file that a run wrote")
     if version > FORMAT:
         raise LogError(f"{path}: the log has format {version}, this program reads up to {FORMAT}; use a newer bpagent")
 

@@ -19,6 +19,8 @@ __all__ = ["LogWriter", "reopen"]
 Redactor = Callable[[Any], Any]
 LARGE = 1_000_000  # bytes that a late log keeps back
 
+_APPENDING = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC
+
 
 class LogWriter:
     """An open log: locked while it is written, readable by its owner only. What was not flushed is not in the file."""
@@ -129,10 +131,15 @@ def reopen(path: str | os.PathLike[str]) -> tuple[LogWriter, RecordedRun]:
 
 
 def _opened(path: Path, how: int = 0) -> int:
+    """Return the descriptor of a log; `how` os.O_CREAT makes it, and its folder if need be. Raises LogError."""
     try:
-        if how:
+        try:
+            return os.open(path, _APPENDING | how, 0o600)
+        except FileNotFoundError:
+            if not how:
+                raise
             path.parent.mkdir(parents=True, exist_ok=True)
-        return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | how, 0o600)
+            return os.open(path, _APPENDING | how, 0o600)
     except OSError as error:
         raise _unwritable(path, error) from error
 

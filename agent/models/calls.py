@@ -42,10 +42,13 @@ def with_ids(message: AssistantMessage, calls: tuple[ToolCall, ...]) -> Assistan
 
     `calls` are those that `read_calls` made of the same message. The argument texts stay as the model wrote them.
     """
-    renamed = (
-        evolve(requested, id=call.id, name=call.tool) for requested, call in zip(message.calls, calls, strict=True)
-    )
-    return evolve(message, calls=tuple(renamed))
+    renamed = tuple(_renamed(requested, call) for requested, call in zip(message.calls, calls, strict=True))
+    return message if renamed == message.calls else evolve(message, calls=renamed)
+
+
+def _renamed(requested: RequestedCall, call: ToolCall) -> RequestedCall:
+    is_so_named = requested.id == call.id and requested.name == call.tool
+    return requested if is_so_named else evolve(requested, id=call.id, name=call.tool)
 
 
 def _unique_ids(requested: tuple[RequestedCall, ...], turn: int) -> Iterator[str]:

@@ -40,7 +40,7 @@ class ConnectionBroke(ModelError):
 
 @contextmanager
 def named_failures(url: str) -> Iterator[None]:
-    """Turn what goes wrong inside into the `ModelError` that `describe_failure` makes of it."""
+    """Raise what goes wrong in the block as the `ModelError` that `describe_failure` makes of it."""
     try:
         yield
     except ModelError:

@@ -16,7 +16,7 @@ from itertools import count
 
 import anyio
 import anyio.lowlevel
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from agent.messages import AssistantMessage, RequestedCall, StopReason, Usage
 from agent.models.model import Answer, Delta, ModelError, ModelRequest
@@ -31,6 +31,10 @@ class ScriptedCall:
     tool: str
     arguments: str = "{}"
     id: str | None = None
+
+    def with_id(self, id: str) -> "ScriptedCall":
+        """Return the same call under an id of its own."""
+        return evolve(self, id=id)
 
 
 @frozen
@@ -76,16 +80,15 @@ def answer(
     return ScriptedAnswer(text, calls, reasoning, stop_reason, usage or Usage())
 
 
-def call(
-    tool: str, given: Mapping[str, object] | str | None = None, /, *, id: str | None = None, **arguments: object
-) -> ScriptedCall:
+def call(tool: str, given: Mapping[str, object] | str | None = None, /, **arguments: object) -> ScriptedCall:
     """Ask for a tool: `call("bash", command="ls")`.
 
     Arguments whose names are no keywords come as a mapping, and text that is not JSON as it is:
-    `call("bash", '{"command": "l')`. Without `id` the model numbers its calls: call_1, call_2, ...
+    `call("bash", '{"command": "l')`. The model numbers its calls: call_1, call_2, ...; one that has an id of its own is
+    `call("bash", command="ls").with_id("look")`.
     """
     text = given if isinstance(given, str) else json.dumps({**(given or {}), **arguments}, ensure_ascii=False)
-    return ScriptedCall(tool, text, id)
+    return ScriptedCall(tool, text)
 
 
 def fail(message: str, *, retryable: bool = False, retry_after: float | None = None) -> ModelError:

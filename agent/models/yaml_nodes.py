@@ -42,7 +42,7 @@ def read_yaml(path: Path) -> "Node":
 
 @frozen
 class Node:
-    """A value in a YAML file: its place, and readers that either return what they name or raise `NodeError`."""
+    """A value in a YAML file and its place. Each reader returns what its name says, or raises `NodeError`."""
 
     path: Path
     value: Any

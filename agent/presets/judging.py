@@ -4,10 +4,7 @@ from attrs import frozen
 
 from constitution import POLICIES, Action, Policy, Verdict, judge, read_command_rule, read_rule
 
-__all__ = ["NOT_JUDGED", "Judge", "known_policy", "legible_commands", "legible_rules"]
-
-NOT_JUDGED = Policy("none", (), denied_paths=(), bounded=False)
-"""What is left to judge where there is no policy: whether a job lists the tool."""
+__all__ = ["Judge", "known_policy", "legible_commands", "legible_rules"]
 
 
 @frozen

@@ -40,7 +40,7 @@ def with_value(bundle: Bundle, name: str, value: object) -> Bundle:
 
 
 def option_type(bundle: Any, name: str) -> Any:
-    """Return the type of an option. Raises OptionError, naming the nearest, when there is none of this name."""
+    """Return the type of an option. Raises OptionError for an unknown name, naming the nearest."""
     known = {option: attribute for option, attribute in fields_dict(type(bundle)).items() if option != "name"}
     if name not in known:
         raise OptionError(f"there is no option {name!r}; {meant(name, known)}")

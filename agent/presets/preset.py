@@ -7,7 +7,7 @@ from typing import Any, Literal
 from attrs import asdict, evolve, field, frozen, validators
 
 from agent.models.prices import Price, read_prices
-from agent.presets.judging import NOT_JUDGED, Judge, known_policy, legible_commands, legible_rules
+from agent.presets.judging import Judge, known_policy, legible_commands, legible_rules
 from agent.presets.options import OptionError, with_options
 from agent.presets.prompts import DEFAULT, can_be_filled_in, fill_in, finish_text
 from agent.presets.rules import rules_of
@@ -20,7 +20,7 @@ from agent.threads.limits import LIMIT_TEXT
 from agent.threads.order import Together
 from agent.tools import Tool, objective_tools
 from bp import BThread
-from constitution import DENIED_PATHS, POLICIES, Action, Policy, Verdict, read_command_rule, read_rule
+from constitution import DENIED_PATHS, NO_RULES, POLICIES, Action, Policy, Verdict, read_command_rule, read_rule
 
 __all__ = ["Preset"]
 
@@ -157,7 +157,7 @@ class Preset:
     def judging_policy(self) -> Policy | None:
         """Return the policy of the constitution with this preset's paths and mode; None if nothing is judged."""
         if self.policy is None:
-            return NOT_JUDGED.for_job(*self.allow) if self.mode == "cron" else None
+            return NO_RULES.for_job(*self.allow) if self.mode == "cron" else None
         policy = evolve(
             POLICIES[self.policy],
             allowed_roots=self.allowed_paths,

@@ -66,7 +66,7 @@ RULES: tuple[Choice, ...] = (
     lambda preset, judge: stop_when_said() if preset.stop_text == "letters" else None,
     lambda preset, judge: abort_on_request(),
 )
-"""Each line gives the b-thread that a preset's options choose, or None where they choose it not."""
+"""Each line gives the b-thread that a preset's options choose, or None where they choose none."""
 
 
 def follow_ups(preset: "Preset") -> BThread:

@@ -106,7 +106,7 @@ PURPOSES = {
 
 
 def preset_named(name: str) -> Preset:
-    """Return a preset. Raises OptionError, naming the nearest, when there is none of this name."""
+    """Return a preset. Raises OptionError for an unknown name, naming the nearest."""
     if name not in PRESETS:
         raise OptionError(f"there is no preset {name!r}; {meant(name, PRESETS)}")
     return PRESETS[name]

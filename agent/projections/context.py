@@ -7,7 +7,8 @@ everything.
     summary or notice | units that fit | state block | newest user message | units that fit
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from attrs import define
 
@@ -96,14 +97,16 @@ class Context:
     def fold(self, event: Event) -> None:
         """Take an event into account that conversation and state tracker have taken into account already."""
         self._read_on()
-        match event:
-            case SummaryRequested():
-                self._recent = self._first_that_fits(ROOM_FOR_RECENT)
-            case SummaryFinished():
-                self._summed_up = self._recent
-                self._show_from(self._recent, UserMessage(SUMMED_UP + event.text))
-            case InferenceRequested():
-                self._trim()
+        fold = _FOLDS.get(type(event))
+        if fold is not None:
+            fold(self, event)
+
+    def _sum_up(self, _: SummaryRequested) -> None:
+        self._recent = self._first_that_fits(ROOM_FOR_RECENT)
+
+    def _summed(self, summary: SummaryFinished) -> None:
+        self._summed_up = self._recent
+        self._show_from(self._recent, UserMessage(SUMMED_UP + summary.text))
 
     @property
     def _is_prompt_apart(self) -> bool:
@@ -111,14 +114,14 @@ class Context:
 
     def _read_on(self) -> None:
         """Take new messages into units."""
-        new = self._conversation.so_far()
-        if len(new) == self._read:
+        if self._conversation.length == self._read:
             return
+        new = self._conversation.so_far()
         for at in range(self._read, len(new)):
             self._add(at, new[at])
         self._read = len(new)
 
-    def _trim(self) -> None:
+    def _trim(self, _: InferenceRequested) -> None:
         """Leave old units out when there are too many for the inference that comes now."""
         if self._limit is not None and self.tokens > self._limit:
             first = self._first_that_fits(ROOM_AFTER_TRIMMING)
@@ -150,6 +153,13 @@ class Context:
     def _show_from(self, first: int, preface: UserMessage) -> None:
         self._tokens -= sum(unit.tokens for unit in self._units[self._first : first])
         self._first, self._preface = first, preface
+
+
+_FOLDS: dict[type, Callable[[Context, Any], None]] = {
+    SummaryRequested: Context._sum_up,
+    SummaryFinished: Context._summed,
+    InferenceRequested: Context._trim,
+}
 
 
 def _from(messages: Messages, start: int) -> list[Message]:

@@ -5,6 +5,9 @@ model is to hear it, and never between calls and their answers: steering with th
 run goes on with it. What a run leaves unheard enters with the next prompt, before it.
 """
 
+from collections.abc import Callable
+from typing import Any
+
 from agent.events import (
     AnswerCommitted,
     CallAnswered,
@@ -25,6 +28,8 @@ from bp import Event
 
 __all__ = ["Conversation"]
 
+OWN = "d0"  # the draft with which the loop itself begins each turn
+
 
 class Conversation:
     """A list of messages that grows with the events."""
@@ -40,6 +45,11 @@ class Conversation:
         return tuple(self._messages)
 
     @property
+    def length(self) -> int:
+        """How many messages there are."""
+        return len(self._messages)
+
+    @property
     def unheard(self) -> tuple[str, ...]:
         """What people said during a run and the model has not been shown yet."""
         return self._unheard.texts
@@ -50,27 +60,50 @@ class Conversation:
 
     def fold(self, event: Event) -> None:
         """Take an event into account."""
-        match event:
-            case AnswerCommitted() if not event.is_empty:
-                self._messages.append(with_ids(event.message, event.calls))
-            case CallAnswered():
-                self._messages.append(ToolMessage(event.call, event.result, event.is_error, event.images))
-            case InferenceRequested(draft="d0"):
-                self._messages.extend(self._unheard.take_steering())
-            case SteeringGiven() | FollowUpGiven() | MessagesFound():
-                self._unheard.fold(event)
-            case RunContinued():
-                self._messages.extend(map(UserMessage, words_to_the_model(event.refusals)))
-                self._messages.extend(self._unheard.take_follow_ups(follow_ups_heard(event.refusals)))
-            case HistoryGiven() | PromptGiven():
-                self._begin(event)
-            case RunEnded(status="limit") if event.text:  # S0 5.1: the conversation says that it was cut short
-                self._messages.append(AssistantMessage(event.text))
+        fold = _FOLDS.get(type(event))
+        if fold is not None:
+            fold(self, event)
 
-    def _begin(self, event: HistoryGiven | PromptGiven) -> None:
-        """Take up what an earlier run has left unheard, and then what is said now."""
+    def _committed(self, answer: AnswerCommitted) -> None:
+        if not answer.is_empty:
+            self._messages.append(with_ids(answer.message, answer.calls))
+
+    def _answered(self, answered: CallAnswered) -> None:
+        self._messages.append(ToolMessage(answered.call, answered.result, answered.is_error, answered.images))
+
+    def _asked(self, asked: InferenceRequested) -> None:
+        if asked.draft == OWN:
+            self._messages.extend(self._unheard.take_steering())
+
+    def _said_meanwhile(self, said: SteeringGiven | FollowUpGiven | MessagesFound) -> None:
+        self._unheard.fold(said)
+
+    def _continued(self, continued: RunContinued) -> None:
+        self._messages.extend(map(UserMessage, words_to_the_model(continued.refusals)))
+        self._messages.extend(self._unheard.take_follow_ups(follow_ups_heard(continued.refusals)))
+
+    def _told_before(self, history: HistoryGiven) -> None:
+        self._messages.extend(self._unheard.take_all())  # what an earlier run has left unheard comes first
+        self._messages.extend(history.messages)
+
+    def _prompted(self, prompt: PromptGiven) -> None:
         self._messages.extend(self._unheard.take_all())
-        if isinstance(event, HistoryGiven):
-            self._messages.extend(event.messages)
-        else:
-            self._messages.append(UserMessage(event.text, event.images))
+        self._messages.append(UserMessage(prompt.text, prompt.images))
+
+    def _ended(self, ended: RunEnded) -> None:
+        if ended.status == "limit" and ended.text:  # S0 5.1: the conversation says that it was cut short
+            self._messages.append(AssistantMessage(ended.text))
+
+
+_FOLDS: dict[type, Callable[[Conversation, Any], None]] = {
+    AnswerCommitted: Conversation._committed,
+    CallAnswered: Conversation._answered,
+    InferenceRequested: Conversation._asked,
+    SteeringGiven: Conversation._said_meanwhile,
+    FollowUpGiven: Conversation._said_meanwhile,
+    MessagesFound: Conversation._said_meanwhile,
+    RunContinued: Conversation._continued,
+    HistoryGiven: Conversation._told_before,
+    PromptGiven: Conversation._prompted,
+    RunEnded: Conversation._ended,
+}

@@ -1,5 +1,8 @@
 """The calls that are not answered yet, and what can be said of each if the run breaks off now."""
 
+from collections.abc import Callable
+from typing import Any
+
 from agent.events import AnswerCommitted, CallAnswered, ToolFinished, ToolStarted
 from bp import Event
 
@@ -11,32 +14,43 @@ class OpenCalls:
 
     def __init__(self) -> None:
         """Begin with none."""
-        self._answers: dict[str, CallAnswered] = {}
+        self._latest: dict[str, ToolStarted | ToolFinished | None] = {}  # what happened to each; None: nothing
 
     def answers(self) -> tuple[CallAnswered, ...]:
         """Return what is true of each open call: its result if it is known, that it never ran, or that nobody knows."""
-        return tuple(self._answers.values())
+        return tuple(_answer(call, latest) for call, latest in self._latest.items())
 
     def fold(self, event: Event) -> None:
         """Take an event into account."""
-        match event:
-            case AnswerCommitted():
-                self._answers |= {call.id: never_ran(call.id) for call in event.calls}
-            case ToolStarted():
-                self._answers[event.call.id] = unknown(event.call.id)
-            case ToolFinished():
-                self._answers[event.call.id] = CallAnswered(
-                    event.call.id, event.result, event.is_error, images=event.images
-                )
-            case CallAnswered():
-                self._answers.pop(event.call, None)
+        fold = _FOLDS.get(type(event))
+        if fold is not None:
+            fold(self, event)
+
+    def _committed(self, answer: AnswerCommitted) -> None:
+        self._latest |= {call.id: None for call in answer.calls}
+
+    def _moved_on(self, event: ToolStarted | ToolFinished) -> None:
+        self._latest[event.call.id] = event
+
+    def _answered(self, answered: CallAnswered) -> None:
+        self._latest.pop(answered.call, None)
 
 
-def never_ran(call: str) -> CallAnswered:
-    """Return the answer to a call that had not started when its run broke off."""
-    return CallAnswered(call, "not executed: the run broke off", is_error=True, outcome="ended")
+_FOLDS: dict[type, Callable[[OpenCalls, Any], None]] = {
+    AnswerCommitted: OpenCalls._committed,
+    ToolStarted: OpenCalls._moved_on,
+    ToolFinished: OpenCalls._moved_on,
+    CallAnswered: OpenCalls._answered,
+}
 
 
-def unknown(call: str) -> CallAnswered:
-    """Return the answer to a call that was running when its run broke off."""
-    return CallAnswered(call, "outcome unknown: the run broke off while the tool ran", is_error=True, outcome="ended")
+def _answer(call: str, latest: "ToolStarted | ToolFinished | None") -> CallAnswered:
+    """Return the answer to a call whose run broke off after `latest`."""
+    match latest:
+        case ToolFinished():
+            return CallAnswered(call, latest.result, latest.is_error, images=latest.images)
+        case ToolStarted():
+            text = "outcome unknown: the run broke off while the tool ran"
+        case None:
+            text = "not executed: the run broke off"
+    return CallAnswered(call, text, is_error=True, outcome="ended")

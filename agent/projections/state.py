@@ -9,7 +9,7 @@ What it reads of a tool, beside the facts of the gate: `details` of `tool_finish
     modified   list of texts: files that were written; else the paths that the gate saw being written or deleted
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from attrs import evolve, frozen
@@ -64,21 +64,26 @@ class StateTracker:
 
     def fold(self, event: Event) -> None:
         """Take an event into account."""
-        match event:
-            case PromptGiven():
-                now = self.state
-                self.state = State(event.text, None, 1, self._limit, now.terminal, now.cwd, is_over=False)
-            case AnswerCommitted():
-                said = event.message.text.strip() or self.state.response
-                self.state = evolve(self.state, iteration=self.state.iteration + 1, response=said)
-            case ActionDescribed():
-                self._described[event.call.id] = event
-            case ToolFinished():
-                self._take_result(event)
-            case CallAnswered():
-                self._described.pop(event.call, None)
-            case RunEnded():
-                self.state = evolve(self.state, is_over=True)
+        fold = _FOLDS.get(type(event))
+        if fold is not None:
+            fold(self, event)
+
+    def _prompted(self, prompt: PromptGiven) -> None:
+        now = self.state
+        self.state = State(prompt.text, None, 1, self._limit, now.terminal, now.cwd, is_over=False)
+
+    def _committed(self, answer: AnswerCommitted) -> None:
+        said = answer.message.text.strip() or self.state.response
+        self.state = evolve(self.state, iteration=self.state.iteration + 1, response=said)
+
+    def _take_description(self, described: ActionDescribed) -> None:
+        self._described[described.call.id] = described
+
+    def _answered(self, answered: CallAnswered) -> None:
+        self._described.pop(answered.call, None)
+
+    def _ended(self, _: RunEnded) -> None:
+        self.state = evolve(self.state, is_over=True)
 
     def _take_result(self, finished: ToolFinished) -> None:
         if finished.call.tool == self._objective_tool:
@@ -94,13 +99,23 @@ class StateTracker:
             state = evolve(state, terminal="closed", cwd=None)
         modified = () if finished.is_error and "modified" not in details else _modified(details, described)
         files = tuple(dict.fromkeys((*state.files_modified, *modified)))
-        self.state = evolve(state, files_modified=files)
+        self.state = state if files == state.files_modified else evolve(state, files_modified=files)
 
     def _take_objective(self, finished: ToolFinished) -> None:
         if not finished.is_error and self.state.objective is None:
             given = finished.call.arguments
             prompt = str(given.get("user_prompt") or self.state.user_prompt)
             self.state = evolve(self.state, user_prompt=prompt, objective=str(given.get("objective", "")), iteration=1)
+
+
+_FOLDS: dict[type, Callable[[StateTracker, Any], None]] = {
+    PromptGiven: StateTracker._prompted,
+    AnswerCommitted: StateTracker._committed,
+    ActionDescribed: StateTracker._take_description,
+    ToolFinished: StateTracker._take_result,
+    CallAnswered: StateTracker._answered,
+    RunEnded: StateTracker._ended,
+}
 
 
 def _command(finished: ToolFinished, described: ActionDescribed | None) -> Command | None:

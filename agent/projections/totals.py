@@ -1,5 +1,8 @@
 """What a conversation has taken so far: turns, calls, tokens."""
 
+from collections.abc import Callable
+from typing import Any
+
 from agent.events import AnswerCommitted, InferenceFinished, SummaryFinished, ToolStarted
 from agent.messages import Usage
 from bp import Event
@@ -18,10 +21,23 @@ class Totals:
 
     def fold(self, event: Event) -> None:
         """Take an event into account."""
-        match event:
-            case AnswerCommitted():
-                self.turns += 1
-            case ToolStarted():
-                self.tool_starts += 1
-            case InferenceFinished(usage=used) | SummaryFinished(usage=used):
-                self.usage += used
+        fold = _FOLDS.get(type(event))
+        if fold is not None:
+            fold(self, event)
+
+    def _answered(self, _: AnswerCommitted) -> None:
+        self.turns += 1
+
+    def _started(self, _: ToolStarted) -> None:
+        self.tool_starts += 1
+
+    def _spent(self, event: InferenceFinished | SummaryFinished) -> None:
+        self.usage += event.usage
+
+
+_FOLDS: dict[type, Callable[[Totals, Any], None]] = {
+    AnswerCommitted: Totals._answered,
+    ToolStarted: Totals._started,
+    InferenceFinished: Totals._spent,
+    SummaryFinished: Totals._spent,
+}

@@ -33,7 +33,7 @@ NEXT_CALL = ProposedAction | ApprovalAsked | GateApproved | ToolStarted | QUESTI
 def stop_on_request(after: Literal["call", "step"] = "call") -> BThreadBody:
     """After `stop_asked` start nothing new: no call (after="call"), or no turn (after="step", S1 7.3).
 
-    Nobody is asked any more: who has said stop has left, and what needs a yes is skipped.
+    Nobody is asked any more: whoever said stop has left, and what needs a yes is skipped.
     A step that ends with the agent's own `complete` has completed the run (S1 4.1: 5 comes before 7).
     """
     nothing_new = NEXT_TURN | NEXT_CALL if after == "call" else NEXT_STEP

@@ -128,7 +128,7 @@ class _Writer:
     def write(self, expression: Expression) -> None:
         self._written += 1
         if self._written > _MOST_STEPS:
-            raise ValueError(f"the pattern is too large: written out it has more than {_MOST_STEPS} steps")
+            raise ValueError(f"the pattern is too large: written out it has more than {_MOST_STEPS} steps; repeat less")
         match expression:
             case Sign():
                 self.steps.append(_Step(sign=expression.pattern))

@@ -36,7 +36,7 @@ class Boundary:
         return os.path.join(self.root, expand(path, self.home))
 
     def check(self, real: str, asked: str) -> None:
-        """Refuse a path without links that is outside or denied. `asked` is what the caller wrote, for the message."""
+        """Raise PathRefused for a path without links that is outside or denied; `asked` is how the caller wrote it."""
         name = asked if asked == real else f"{asked} leads to {real}, which"
         if self.is_denied(real):
             raise PathRefused(f"permission denied: {name} is a denied path")
@@ -52,7 +52,7 @@ class Boundary:
         return frozenset(name for path in self.denied for name in (path, follow_links(path)))
 
     def check_identity(self, found: os.stat_result, asked: str) -> None:
-        """Refuse what is a denied file or directory under another name: renamed, mounted elsewhere, or hard-linked."""
+        """Raise PathRefused for another name of a denied file or directory: renamed, mounted, or hard-linked."""
         hard_linked = stat.S_ISREG(found.st_mode) and found.st_nlink > 1
         if (found.st_dev, found.st_ino) in self._denied_identities(hard_linked=hard_linked):
             raise PathRefused(f"permission denied: {asked} is another name of a denied path")
@@ -102,7 +102,7 @@ def expand(path: str, home: str) -> str:
 
 
 def check_text(path: str) -> None:
-    """Refuse a text that no file system takes as a path."""
+    """Raise PathRefused for a text that no file system takes as a path."""
     if "\0" in path:
         raise PathRefused(f"{path[:60]!r} contains a NUL character; no path does")
     try:

@@ -148,7 +148,8 @@ class Tool:
         if not isinstance(returned, ToolResult):
             kind = type(returned).__name__
             return ToolResult(f"tool {self.name!r} returned {kind}; return str or ToolResult", is_error=True)
-        return evolve(returned, text=_encodable(returned.text))
+        text = _encodable(returned.text)
+        return returned if text == returned.text else evolve(returned, text=text)
 
 
 @overload

@@ -76,7 +76,7 @@ Expression = Sign | Anchor | Sequence | Either | Repeat
 def read_expression(text: str) -> Expression:
     """Return the parts of an expression. Raises ValueError, saying what is wrong with it or not supported."""
     if len(text) > _MOST_CHARACTERS:
-        raise ValueError(f"the pattern has more than {_MOST_CHARACTERS} characters")
+        raise ValueError(f"the pattern has more than {_MOST_CHARACTERS} characters; write a shorter one")
     try:
         re.compile(text, re.ASCII)
     except (re.error, OverflowError, RecursionError) as error:
@@ -94,7 +94,7 @@ class _Reader:
     def read(self, depth: int = 0) -> Expression:
         """Read up to the end, or to the ) of the group that is open."""
         if depth > _MOST_DEPTH:
-            raise ValueError(f"the pattern has groups in more than {_MOST_DEPTH} groups")
+            raise ValueError(f"the pattern has groups in more than {_MOST_DEPTH} groups; nest fewer")
         options: list[list[Expression]] = [[]]
         while (token := _TOKEN.match(self._text, self._position)) is not None:
             position, self._position = self._position, token.end()

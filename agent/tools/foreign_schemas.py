@@ -54,7 +54,7 @@ def _validator(schema: dict[str, Any]) -> Any:
     try:
         import jsonschema_rs
     except ImportError as error:
-        raise ToolError("tools that exist as a schema only need the extra 'mcp' (jsonschema-rs)") from error
+        raise ToolError("tools that exist as a schema only need the extra 'mcp': pip install 'bpagent[mcp]'") from error
     if schema.get("type") != "object":
         raise ToolError("the parameters of a tool are an object; its schema says something else")
     try:

@@ -55,20 +55,19 @@ async def mcp_tools(
     try:
         from mcp import ClientSession, StdioServerParameters, stdio_client
     except ImportError as error:
-        raise ToolError("MCP servers need the extra 'mcp', which is not installed") from error
+        raise ToolError("MCP servers need the extra 'mcp': pip install 'bpagent[mcp]'") from error
     server = StdioServerParameters(command=command[0], args=list(command[1:]), env=tool_environment(env), cwd=cwd)
     with open(os.devnull, "w") as silence:
         try:
             async with stdio_client(server, errlog=silence) as streams, ClientSession(*streams) as session:
                 with anyio.fail_after(_LONGEST_BEGINNING):
                     await session.initialize()
-                    tools = [
-                        _as_tool(
-                            listed, session, prefix, (categories or {}).get(listed.name, "write"), timeout, command[0]
-                        )
-                        async for listed in _listed(session)
-                    ]
-                yield tuple(tools)
+                    listed = [each async for each in _listed(session)]
+                kinds = categories or {}
+                yield tuple(
+                    _as_tool(each, session, prefix, kinds.get(each.name, "write"), timeout, command[0])
+                    for each in listed
+                )
         except FileNotFoundError as error:
             raise CannotStart(f"cannot start {command[0]!r}: no such program on PATH") from error
 

@@ -1,16 +1,10 @@
-"""Find the names that someone may have meant."""
+"""What a model is told that calls a tool which is not there."""
 
 from collections.abc import Iterable
 
-__all__ = ["explain_unknown", "nearest"]
+from agent.spelling import nearest
 
-
-def nearest(name: str, names: Iterable[str]) -> tuple[str, ...]:
-    """Return up to three of `names` that are spelled like `name`, nearest first."""
-    from difflib import get_close_matches
-
-    spelled = {known.lower(): known for known in names}
-    return tuple(spelled[match] for match in get_close_matches(name.lower(), spelled, n=3, cutoff=0.5))
+__all__ = ["explain_unknown"]
 
 
 def explain_unknown(name: str, names: Iterable[str]) -> str:

@@ -98,7 +98,10 @@ def open_file(directory: int, name: str, real: str, boundary: Boundary) -> Binar
 
 
 def look_at(directory: int, name: str, real: str, boundary: Boundary) -> os.stat_result | None:
-    """Look before opening: opening a device can do things. None: there is nothing of that name."""
+    """Return the status of `name`, None when there is no such file: opening a device unseen can do things.
+
+    Raises Changed for a link, PathRefused for what is denied or no file, else OSError naming `real`.
+    """
     try:
         found = os.stat(name, dir_fd=directory, follow_symlinks=False)
     except FileNotFoundError:

@@ -95,7 +95,10 @@ class RemoteFiles:
 
     @contextmanager
     def open_write(self, path: str) -> Iterator[BinaryIO]:
-        """Give a file that is sent, and takes the place of the one at `path` in one step, when the block ends."""
+        """Give a file that takes the place of the one at `path`, in one step, when the block ends.
+
+        Raises IsADirectoryError for a path that names a directory.
+        """
         if path.endswith(("/", "/.", "/..")):
             raise IsADirectoryError(f"{path} names a directory, not a file; leave its end out")
         with TemporaryFile() as draft:

@@ -4,6 +4,7 @@
 `running` (processes, services, schedules), `guards` (what guards a machine, and what attacks one), `spies` (what
 listens and watches), `network`, `clouds`, `clusters`, `schedulers` (jobs), `stores` (databases, backups, secrets),
 `keepers` (who shows keys), `versions` (version control), `packages`, `development`, `containers`, `windows`,
-`publishing`, `fetching`, `messages`, `pipelines` (work elsewhere), `queues`, `preferences` (settings for every
-project), `clients` (of databases), `harmless`; and `table`, which finds the rows of a program.
+`escapes` (options that are commands), `publishing`, `fetching`, `messages`, `pipelines` (work elsewhere), `queues`,
+`preferences` (settings for every project), `clients` (of databases), `harmless`; and `table`, which finds the rows of
+a program.
 """

@@ -22,27 +22,9 @@ OTHERS = (
     r"^\0|(?<![A-Za-z])(prod|production|staging|PROD|PRODUCTION|STAGING)(?![A-Za-z])"
     r"|^\w+://(?:[^/@]*@)?(?!localhost|127\.|db[:/])[\w-]+\."
 )
-TAKES = (
-    "-h -U -p -P -d --host --port --user --username --dbname -u -a -n -c --command -e --execute -q --query --eval -f"
-    " --file --sql -S --server --database -D"
-)
+TAKES = "-h --host -d --dbname -S --server -f --file"
 
 CLIENTS = (
-    Program(
-        "redis-cli|valkey-cli",
-        [
-            Does(
-                Effect.CLOUD_CHANGE,
-                given="-h -u",
-                values=r"^(?!localhost|127\.|::1|redis$|redis://(localhost|127\.|redis[:/]))",
-                words=r"(?i)^([mhp]?set\w*|[lrsz](push|add|rem|pop)\w*|incr\w*|decr\w*|expire\w*|rename|append|publish|xadd)$",
-                says="change a database of another machine",
-                match=("redis-cli -h cache.example.com SET x y",),
-                not_match=("redis-cli -h localhost SET x y", "redis-cli -h cache.example.com GET x"),
-            )
-        ],
-        takes="-h -p -n -a -u",
-    ),
     Program(
         "spark-sql|snow|databricks|ksql|athenacli|vsql|ysqlsh|hdbsql|sql|exaplus|nzsql|pyspark|spark-shell|flink-sql"
         "|dbt|steampipe|sqlite-utils|osm2pgsql|mdb-sql|sqlline|phoenix-sqlline|questdb|supabase|neonctl|pscale|turso",
@@ -56,7 +38,6 @@ CLIENTS = (
                 not_match=("spark-sql -e 'SELECT 1'", "snow sql -q 'SHOW TABLES'"),
             )
         ],
-        takes=f"{TAKES} --args",
     ),
     Program(
         WAREHOUSES,
@@ -70,7 +51,6 @@ CLIENTS = (
                 not_match=("bq query 'SELECT 1'", "bq query --dry_run 'UPDATE d.t SET a=1 WHERE b'"),
             )
         ],
-        takes=TAKES,
     ),
     Program(
         "bq",
@@ -150,19 +130,5 @@ CLIENTS = (
             )
         ],
         takes="-h -p -n -a",
-    ),
-    Program(
-        "pg_restore|mongorestore|mysqlimport|mongoimport|sqlpackage|impdp|neo4j-admin|clickhouse-copier|pgloader|pgsync",
-        [
-            Does(
-                Effect.CLOUD_CHANGE,
-                given="-d --dbname -h --host --uri --db",
-                values=OTHERS,
-                says="change a database of another machine",
-                match=("pg_restore -d prod x.dump", "mongorestore --uri $PROD_URI dump"),
-                not_match=("pg_restore -d app_dev x.dump",),
-            )
-        ],
-        takes="-d --dbname -h --host --uri --db -U -u -p --port",
     ),
 )

@@ -109,7 +109,7 @@ CLOUDS = (
                 not_match=("aws sts get-caller-identity",),
             ),
         ],
-        takes="--profile --region --output --query --policy-arn --cidr --acl --policy --ip-permissions",
+        takes="--profile --region --output --query",
         unless="--dryrun --dry-run",
     ),
     Program(
@@ -143,7 +143,7 @@ CLOUDS = (
                 match=("gsutil cp .env gs://b", "gh gist create .env", "rclone copy .env r:b"),
                 not_match=("gsutil ls gs://b",),
             ),
-            Does(Effect.READ, "-f --file", match=("az storage blob upload -f .env -n x",)),
+            Does(Effect.READ, "--file", match=("az storage blob upload --file=.env -n x",)),
             Does(
                 Effect.UPLOAD,
                 words=r"^(cp|mv|rsync|put|copy|upload|sync|create|upload-file|upload-batch|mirror|copyto"
@@ -161,13 +161,12 @@ CLOUDS = (
             ),
             Does(
                 Effect.CLOUD_LOSS,
-                given="-d --delete --delete-destination --remove --delete-removed",
+                given="-d --remove",
                 says=DELETES,
                 match=("gsutil rsync -d a gs://b",),
                 not_match=("gsutil rsync a gs://b",),
             ),
         ],
-        takes="-f --file -n --name -c --container-name -o -h",
         unless="--dry-run",
     ),
     Program(
@@ -199,7 +198,7 @@ CLOUDS = (
             ),
             Does(
                 Effect.CLOUD_LOSS,
-                given="-purge --purge --remove-all-storage --delete",
+                given="--purge --remove-all-storage --delete",
                 says=DELETES,
                 match=("nomad job stop -purge web",),
                 not_match=("nomad status",),
@@ -213,7 +212,7 @@ CLOUDS = (
         [
             Does(
                 Effect.CLOUD_LOSS,
-                given="-purge -recurse -force",
+                given="-purge -force",
                 words=r"^(stop|delete|destroy|leave|force-leave|disable|remove)$",
                 says=DELETES,
                 match=("nomad job stop -purge web",),
@@ -270,7 +269,6 @@ CLOUDS = (
             Does(
                 Effect.SHOW_SECRETS,
                 words=r"^(token|config:get|secrets?|secret:.*|get-credentials|list-keys|keys|show-connection-string)$",
-                also=r"^(auth|account|secrets?|token|config:get|keys|get-credentials|list-keys|storage)$",
                 says=SHOWS,
                 match=("fly secrets list", "heroku config:get X", "gcloud container clusters get-credentials x"),
                 not_match=("gcloud compute instances list",),
@@ -342,7 +340,7 @@ CLOUDS = (
                 not_match=("gh repo view",),
             ),
         ],
-        takes="-R --repo -t --title -b --body -F --body-file -X --method -f --field --input --raw-field -q --jq -L "
+        takes="-R --repo -t --title -b -F --body-file -X --method -f --field --input --raw-field -q --jq -L "
         "--label --visibility",
     ),
     Program(
@@ -357,6 +355,5 @@ CLOUDS = (
                 not_match=("gh release list",),
             )
         ],
-        takes="-R --repo",
     ),
 )

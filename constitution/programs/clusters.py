@@ -90,13 +90,21 @@ CLUSTERS = (
                     "kubectl exec -it p -- sh",
                 ),
                 not_match=("kubectl port-forward svc/x 80", "kubectl rollout status deploy/x", "kubectl logs x"),
-                unless="--dry-run",
+            ),
+            Does(
+                Effect.LISTEN,
+                given="--address",
+                values=r"0\.0\.0\.0|^::$",
+                words="^port-forward$",
+                says="open a service of the cluster to others",
+                match=("kubectl port-forward svc/db 5432 --address 0.0.0.0",),
+                not_match=("kubectl port-forward svc/db 5432", "kubectl port-forward --address 127.0.0.1 svc/db 5432"),
             ),
             Does(Effect.READ, "rest", words="^cp$", match=("kubectl cp .env p:/x",), not_match=("kubectl get pods",)),
         ],
         takes="-n --namespace --context -f -l -o --output --kubeconfig -c --selector --template --clusterrole"
         " --overrides "
-        "--image --user",
+        "--image --user --address",
         unless="--dry-run",
     ),
     Program(
@@ -113,7 +121,7 @@ CLUSTERS = (
     ),
     Program(
         "ansible",
-        takes="-a --args -m --module-name -i -u -e -l -f",
+        takes="-a --args",
         runs="-a --args",
         match=("ansible all -m shell -a 'rm -rf /'",),
         not_match=("ansible all --list-hosts",),

@@ -131,20 +131,27 @@ CONTAINERS = (
                 not_match=("docker compose down", "docker compose up"),
             ),
             Does(
+                Effect.CONTAINER_LOSS,
+                first=r"^(rm|kill)$",
+                says="delete containers",
+                match=("docker compose rm -sf", "docker compose kill"),
+                not_match=("docker compose stop", "docker compose exec app rm -rf x"),
+            ),
+            Does(
                 Effect.CONTAINER_DATA_LOSS,
-                words=r"^(down|rm)$",
+                first=r"^(down|rm)$",
                 given="-v --volumes",
                 says="delete volumes and what is in them",
                 match=("docker compose down -v", "docker-compose down --volumes", "docker compose rm -v"),
-                not_match=("docker compose down", "docker compose rm -f x", "docker compose run -v ./a:/a x"),
+                not_match=("docker compose down", "docker compose run -v ./a:/a x"),
             ),
         ],
-        takes="-p --project-name --profile -f --file --env-file --rmi",
+        takes="-p --project-name --profile -f --file --env-file",
     ),
     Program(
         "docker|podman|nerdctl|buildah|docker-compose|finch",
         [],
-        takes="-f --file -H --host -c --context -p --project-name --profile --filter --format",
+        takes="-H --host -c --context -l --log-level --config",
     ),
     Program("buildah bud|ko build"),
     Program(
@@ -155,7 +162,7 @@ CONTAINERS = (
         [
             Does(
                 Effect.CONTAINER_ESCAPE,
-                given="--privileged --device --volumes-from-host",
+                given="--privileged --device",
                 says=MACHINE,
                 match=("docker run --privileged x", "docker exec --privileged x sh", "docker run --device /dev/sda x"),
                 not_match=("docker run x",),
@@ -206,11 +213,7 @@ CONTAINERS = (
                 not_match=("docker run --network none x",),
             ),
         ],
-        takes="-v --volume --mount -e --env -w --workdir -u --user -p --publish --name --network --net --pid"
-        " --uts --cgroupns "
-        "--ipc --userns --entrypoint --env-file -l --label --platform --cpus -m --memory --gpus --cap-add"
-        " --cap-drop --device "
-        "--security-opt",
+        takes="-v --volume --mount --pid --ipc --userns --uts --cgroupns --network --cap-add --security-opt",
     ),
     Program(
         "lxc config device|incus config device|lxc profile device",

@@ -43,7 +43,26 @@ DEVELOPMENT = (
                 ),
             )
         ],
-        takes="-c --command --execute -e --environment --settings",
+    ),
+    Program(
+        "rails|rake|python|php|artisan|knex|sequelize|sequelize-cli|flask|alembic|prisma|mix|typeorm|npm run",
+        [
+            Does(
+                Effect.CLOUD_CHANGE,
+                given="--force --accept-data-loss",
+                words=r"^(migrate|push)(:\w+)?$",
+                says="change a database without asking",
+                match=("php artisan migrate --force", "prisma db push --accept-data-loss"),
+                not_match=("php artisan migrate", "prisma db push"),
+            ),
+            Does(
+                Effect.DATABASE_RESET,
+                words=r"^(migrate:rollback|migrate:down|downgrade|migration:revert)$",
+                says="take back migrations",
+                match=("knex migrate:rollback --all", "flask db downgrade", "typeorm migration:revert"),
+                not_match=("knex migrate:latest", "flask db upgrade"),
+            ),
+        ],
     ),
     Program(
         "python|php",
@@ -63,9 +82,43 @@ DEVELOPMENT = (
         "|swift|xcodebuild"
         "|flutter|dart|mix|elixirc|ghc|cabal|stack|sbt|lein|zig|nim|crystal|bundle|gem|composer|poetry|pdm|hatch|uv|rye"
         "|pipenv|virtualenv|turbo|nx|lerna|deno|protoc|buf|sam|ocamlfind|dune|opam|kotlinc|scalac|nvcc|configure",
-        [Does(Effect.WRITE, "-o --output"), Does(Effect.READ, "-C --directory -f --file")],
-        takes="-o --output -C --directory -f --file -j --jobs -p -I -L -D -B -S -G -t --target --features -l -x "
-        "-m -k --build",
+        [
+            Does(
+                Effect.WRITE,
+                "PREFIX=",
+                words="^install",
+                match=("make install PREFIX=/usr/local",),
+                not_match=("make PREFIX=/usr/local",),
+            ),
+            Does(
+                Effect.WRITE,
+                "DESTDIR=",
+                words="^install",
+                match=("make install DESTDIR=/",),
+                not_match=("make DESTDIR=/",),
+            ),
+            Does(Effect.WRITE, "-o --output"),
+            Does(Effect.READ, "-C --directory -f --file"),
+        ],
+        takes="-o --output -C --directory -f --file -I -L -D -l",
+    ),
+    Program(
+        "jupyter|jupyter-lab|jupyter-notebook",
+        [
+            Does(
+                Effect.LISTEN,
+                given="--ip --ServerApp.ip --NotebookApp.ip",
+                values=r"^(0\.0\.0\.0|\*|::)?$",
+                says="open this machine to others",
+                match=(
+                    "jupyter lab --ip=0.0.0.0",
+                    "jupyter notebook --NotebookApp.ip=*",
+                    "jupyter lab --ServerApp.ip=*",
+                ),
+                not_match=("jupyter lab", "jupyter lab --ip=127.0.0.1"),
+            )
+        ],
+        takes="--ip",
     ),
     Program(
         "pytest|py.test|unittest|mypy|pyright|ruff|black|isort|flake8|pylint|bandit|coverage|pre-commit|eslint"
@@ -79,6 +132,6 @@ DEVELOPMENT = (
         "|alembic|django-admin|flask|uvicorn|gunicorn|celery|jupyter|ipython|streamlit|nodemon|pm2|serve"
         "|locust|mutmut|vulture",
         [Does(Effect.WRITE, "-o --output --basetemp --junitxml"), Does(Effect.READ, "-c --config --rootdir")],
-        takes="-o --output -k -m -n -p -c --config --rootdir --basetemp --junitxml --cov -W --maxfail --tb -i -e -x -t",
+        takes="-o --output -k -m -p -c --config --rootdir --basetemp --junitxml",
     ),
 )

@@ -20,11 +20,11 @@ FETCHING = (
                 not_match=("locust -H http://localhost:8000",),
             ),
         ],
-        takes="-u -r -H --host --target --out -o -t",
+        takes="-H --host --target -t --out",
     ),
     Program(
         "yt-dlp|youtube-dl|gallery-dl|gdown|ollama pull|gh release download|gh run download|glab release download"
-        "|annie|lux|you-get|spotdl|streamlink|wormhole receive|croc receive|axel|aria2c|megadl|mega-get|zenodo_get"
+        "|annie|lux|you-get|spotdl|streamlink|wormhole receive|croc receive|megadl|mega-get|zenodo_get"
         "|fasterq-dump|prefetch|fastq-dump|ncbi-genome-download|esearch|efetch|instaloader|httrack|monolith|curlie"
         "|transmission-cli|transmission-remote|deluge-console|rtorrent|webtorrent|degit|tiged|giget|svn export"
         "|svn checkout|svn co|datalad get|datalad install|datasets download|cookiecutter|copier copy"
@@ -54,7 +54,6 @@ FETCHING = (
                 not_match=("gh release list",),
             )
         ],
-        takes="-p --pattern -D --dir -R --repo -n --name",
     ),
     Program(
         "docker pull|podman pull|nerdctl pull|docker image pull|crane pull|skopeo copy|oras pull|helm pull|helm fetch",
@@ -99,7 +98,7 @@ FETCHING = (
         [
             Does(
                 Effect.FOREIGN_PACKAGES,
-                unless="--list -l --help -h --installed list",
+                unless="--list -l --help -h --installed",
                 words=r"^(?!list$|info$|validate$|verify$|search$|init$)",
                 says="take programs or data from another machine",
                 match=("ansible-galaxy install x.y", "vagrant box add x", "gh extension install a/b"),

@@ -13,42 +13,50 @@ READERS = (
     "|batcat|shasum|md5"
 )
 
+SEARCHES = (
+    Does(Effect.READ, "rest"),
+    Does(Effect.READ, "operands", given="-e --regexp -f --file"),
+    Does(Effect.READ, "-f --file"),
+)
+BELOW = Does(Effect.READ_TREE, "rest")
+BELOW_WHEN_TOLD = Does(Effect.READ_TREE, "rest", given="-r -R --recursive")
+PATTERNS = "-e --regexp -f -A -B -C -m --max-count --context"
+
 FILES = (
+    # Hardly an option here has a value: what one of these programs takes as a value (`head -n 5`), another does not
+    # (`cat -n .env`). That a number, or a separator, is called a file that is read, does no harm.
     Program(
         READERS,
         [
             Does(Effect.READ, "operands"),
-            Does(Effect.WRITE, "-o --output"),
             Does(Effect.READ, "-f --from-file --files0-from"),
         ],
-        takes="-n -c -d -f -k -t -o --output --lines --bytes --delimiter --fields --key -w --width -F "
-        "--from-file -N -A "
-        "-j -s --color --tabs -S -T --files0-from --arg --argjson",
+        takes="-f",
     ),
     Program(
-        "grep|egrep|fgrep|rg|ag|ack|zgrep|ripgrep",
-        [
-            Does(Effect.READ, "rest", unless="-e --regexp -f --file"),
-            Does(Effect.READ, "operands", given="-e --regexp -f --file"),
-            Does(Effect.READ, "-f --file"),
-            Does(Effect.READ_TREE, "rest", given="-r -R --recursive"),
-        ],
-        takes="-e --regexp -f --file -A -B -C -m -d -D --include --exclude --exclude-dir --max-count --context "
-        "-g --glob "
-        "-t --type -T --type-not --color --colour -M -j --max-depth",
+        "sort|iconv|xmllint|pygmentize|source-highlight|less|sdiff|column|pr|shuf",
+        [Does(Effect.WRITE, "-o --output")],
+        takes="-o --output --compress-program",
+        runs="--compress-program",
     ),
+    Program("grep|egrep|fgrep|zgrep", [*SEARCHES, BELOW_WHEN_TOLD], takes=f"{PATTERNS} -d -D --include --exclude-dir"),
+    Program(
+        "rg|ripgrep",
+        [*SEARCHES, BELOW],
+        takes=f"{PATTERNS} -g --glob -t --type-not -T -d --max-depth -M -j --color -r --replace",
+    ),
+    Program("ag|ack", [*SEARCHES, BELOW], takes=f"{PATTERNS} -g -G"),
     Program(
         "sed|gsed",
         [
-            Does(Effect.READ, "rest", unless="-e -f --expression --file -i --in-place"),
+            Does(Effect.READ, "rest", unless="-i --in-place"),
             Does(Effect.READ, "operands", given="-e --expression -f --file", unless="-i --in-place"),
         ],
-        takes="-e -f -l --expression --file --line-length",
+        takes="-e -f -l --expression --line-length",
     ),
     Program(
         "ls|dir|vdir|tree|du|exa|eza|lsd|readlink|realpath|namei|getfacl|lsattr|ncdu",
         [Does(Effect.LIST, "operands")],
-        takes="-I -L --level -d --max-depth --ignore -T --time-style --block-size --color --exclude",
     ),
     Program(
         "rm|unlink|grm|trash|rimraf|del-cli|srm",
@@ -85,18 +93,19 @@ FILES = (
                 match=("openssl rsa -in ~/.ssh/id_rsa", "openssl pkcs12 -in x.p12"),
                 not_match=("openssl x509 -in ~/.ssh/x.pem -noout -text", "openssl rand -hex 8"),
             ),
-            Does(Effect.WRITE, "-out -o", match=("openssl rand -out ~/x 8",), not_match=("openssl version",)),
+            Does(Effect.WRITE, "-out -keyout -o", match=("openssl rand -out ~/x 8",), not_match=("openssl version",)),
         ],
-        takes="-in -out -inkey -i -o -k -pass -keyout",
+        takes="-in -out -inkey -i -o -keyout",
         long_style=True,
     ),
     Program("rimraf|srm", [Does(Effect.DELETE_TREE, "operands", says="delete {path} recursively")]),
     Program("rmdir", [Does(Effect.DELETE, "operands")]),
     Program(
-        "shred|wipe|scrub",
+        "shred",
         [Does(Effect.DELETE, "operands", says="destroy the content of {path}")],
         takes="-n -s --iterations --size --random-source",
     ),
+    Program("wipe|scrub", [Does(Effect.DELETE, "operands", says="destroy the content of {path}")]),
     Program(
         "truncate",
         [
@@ -117,7 +126,7 @@ FILES = (
     Program(
         "mv|gmv",
         [
-            Does(Effect.DELETE, "but_last", unless="-t --target-directory", says="move {path} away"),
+            Does(Effect.DELETE, "but_last", says="move {path} away"),
             Does(Effect.WRITE, "last"),
             Does(Effect.DELETE, "operands", given="-t --target-directory", says="move {path} away"),
             Does(Effect.WRITE, "-t --target-directory"),
@@ -127,7 +136,7 @@ FILES = (
     Program(
         "cp|gcp|install|ditto",
         [
-            Does(Effect.READ, "but_last", unless="-t --target-directory"),
+            Does(Effect.READ, "but_last"),
             Does(Effect.WRITE, "last"),
             Does(Effect.READ_TREE, "but_last", given="-r -R --recursive -a --archive"),
             Does(Effect.READ, "operands", given="-t --target-directory"),
@@ -143,8 +152,9 @@ FILES = (
         [Does(Effect.WRITE, "last"), Does(Effect.READ, "but_last"), Does(Effect.WRITE, "-t --target-directory")],
         takes="-t --target-directory -S --suffix",
     ),
+    Program("mkdir|mkfifo|mknod", [Does(Effect.WRITE, "operands")], takes="-m --mode"),
     Program(
-        "mkdir|mkfifo|touch|mknod",
+        "touch",
         [
             Does(Effect.WRITE, "operands"),
             Does(
@@ -156,13 +166,15 @@ FILES = (
                 not_match=("touch -r a b",),
             ),
         ],
-        takes="-m --mode -d --date -t -r --reference",
+        takes="-d --date -t -r --reference",
     ),
     Program("tee|sponge", [Does(Effect.WRITE, "operands")]),
     Program(
         "split",
         [Does(Effect.READ, "first"), Does(Effect.WRITE, "rest")],
-        takes="-b -l -n -a -C --bytes --lines --number",
+        takes="-b -l -n -a -C -t --bytes --lines --line-bytes --number --suffix-length --additional-suffix --separator "
+        "--filter",
+        runs="--filter",
     ),
     Program(
         "patch",
@@ -194,18 +206,31 @@ FILES = (
             Does(Effect.WRITE, "", given="-P --absolute-names", says="unpack to absolute paths"),
         ],
         takes="-f --file -C --directory -X -T --exclude --strip-components --transform -I --use-compress-program "
-        "--to-command --checkpoint-action --wildcards --rsh-command -F --info-script --new-volume-script",
-        runs="--to-command --checkpoint-action --use-compress-program -I --rsh-command -F --info-script",
+        "--to-command --checkpoint-action --rsh-command -F --info-script --new-volume-script",
+        runs="--to-command --checkpoint-action --use-compress-program -I --rsh-command -F --info-script "
+        "--new-volume-script",
+    ),
+    Program("unzip", [Does(Effect.READ, "operands"), Does(Effect.WRITE, "-d")], takes="-d"),
+    Program("zip|ar|cpio", [Does(Effect.READ, "operands")]),
+    Program("7z|7za|unrar", [Does(Effect.READ, "operands"), Does(Effect.WRITE, "-o")], takes="-o"),  # 7z x -o/etc x.7z
+    Program(
+        "zip",
+        [Does(Effect.RISKY_CODE, given="-TT --unzip-command", says="start another program for what it packs")],
+        long_style=True,
     ),
     Program(
-        "unzip|7z|7za|unrar|zip|gzip|gunzip|bzip2|bunzip2|xz|unxz|zstd|unzstd|lz4|ar|cpio|pigz",
+        "gzip|gunzip|bzip2|bunzip2|xz|unxz|zstd|unzstd|lz4|pigz",
         [
             Does(Effect.READ, "operands"),
-            Does(Effect.WRITE, "-d -o"),
-            Does(Effect.RISKY_CODE, given="-TT --unzip-command", says="start another program for what it packs"),
+            Does(
+                Effect.WRITE,
+                "operands",
+                unless="-c --stdout --to-stdout -l --list -t --test",
+                says="put another file in place of {path}",
+                match=("gzip -d ~/x.gz", "xz ~/x"),
+                not_match=("gzip -c x", "xz --list x.xz"),
+            ),
         ],
-        takes="-d -o -x -i -P -O -D -F -TT --unzip-command",
-        runs="-TT --unzip-command",
     ),
     Program(
         "zip",
@@ -241,12 +266,8 @@ FILES = (
         ],
         long_style=True,
     ),
-    Program(
-        "zip|7z|7za", [Does(Effect.READ_TREE, "rest", given="-r --recurse-paths")], takes="-x -i -TT --unzip-command"
-    ),
-    Program("split", [], takes="--filter -b -l -n -a -C", runs="--filter"),
-    Program("sort", [], takes="--compress-program -k -t -o -S -T", runs="--compress-program"),
-    Program("man", [], takes="-P --pager -H --html -M -S", runs="-P --pager -H --html"),
+    Program("zip|7z|7za", [Does(Effect.READ_TREE, "rest", given="-r --recurse-paths")]),
+    Program("man", [], takes="-P --pager -H", runs="-P --pager -H --html"),
     Program(
         "chmod",
         [
@@ -263,7 +284,7 @@ FILES = (
                 words=r"^(0?[4267][0-7]{3}|[ugoa]*[+=][rwxX]*s[rwxX]*)$",
                 says="make {path} run as its owner",
             ),
-            Does(Effect.PERMISSIONS, "rest", unless="--reference"),
+            Does(Effect.PERMISSIONS, "rest"),
             Does(
                 Effect.PERMISSIONS,
                 "operands",
@@ -282,9 +303,26 @@ FILES = (
         takes="-m -x -M -X --modify --remove --restore",
     ),
     Program(
-        "chown|chgrp|chflags|chcon|xattr",
-        [Does(Effect.PERMISSIONS, "rest")],
-        takes="--reference --from -m -x -M -X --modify --remove -n -v",
+        "chown|chgrp",
+        [
+            Does(Effect.PERMISSIONS, "rest"),
+            Does(Effect.PERMISSIONS, "operands", given="--reference", match=("chown --reference=x /etc/passwd",)),
+        ],
+        takes="--reference",
+    ),
+    Program("chflags|xattr", [Does(Effect.PERMISSIONS, "rest")]),
+    Program(
+        "chcon",
+        [
+            Does(Effect.PERMISSIONS, "rest"),
+            Does(
+                Effect.PERMISSIONS,
+                "operands",
+                given="-u --user -r --role -t --type -l --range --reference",
+                match=("chcon -t bin_t /etc/x",),
+            ),
+        ],
+        takes="-u --user -r --role -t --type -l --range --reference",
     ),
     Program("setcap", [Does(Effect.SETUID, "operands", says="give a program the powers of the system")]),
 )

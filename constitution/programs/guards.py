@@ -24,6 +24,15 @@ STOPS = r"^(stop|disable|mask|kill|revert|off|unload|bootout|remove|force-stop|d
 SWITCHES_OFF = "switch off what guards or records the machine"
 TRUSTS = "make the machine trust somebody else"
 
+LOADS = Does(
+    Effect.NETWORK,
+    "operands",
+    words=r"://",
+    says="load another machine",
+    match=("ab -n 1000000 https://x.com/", "wrk -t12 https://x.com", "siege -q https://x.com/"),
+    not_match=("wrk -t2 http://localhost:80/", "ab -n 10 http://127.0.0.1/"),
+)
+
 GUARDS = (
     Program(
         "systemctl|service|rc-service|initctl|launchctl|rc-update|update-rc.d|chkconfig|sv|s6-svc|svc|sc"
@@ -67,9 +76,17 @@ GUARDS = (
                 says=SWITCHES_OFF,
                 match=("auditctl -D", "auditctl -e 0"),
                 not_match=("auditctl -l", "auditctl -s"),
-            )
+            ),
+            Does(
+                Effect.DISARM,
+                given="-a -A",
+                values="never",
+                says=SWITCHES_OFF,
+                match=("auditctl -a never,task", "auditctl -A never,exit"),
+                not_match=("auditctl -a always,exit -S open",),
+            ),
         ],
-        takes="-e",
+        takes="-a -A",
     ),
     Program(
         "setenforce|aa-disable|aa-teardown|aa-complain|apparmor_parser|setsebool|semanage|semodule|audit2allow"
@@ -78,7 +95,7 @@ GUARDS = (
         [
             Does(
                 Effect.DISARM,
-                unless="-l --list --status status list -h",
+                unless="-l --list",
                 words=r"^(?!status$|list$|get$|version$|show$|isRunning$|ping$)",
                 says=SWITCHES_OFF,
                 match=("setenforce 0", "aa-complain /usr/sbin/x", "fail2ban-client stop", "csrutil disable"),
@@ -86,9 +103,9 @@ GUARDS = (
             ),
             Does(
                 Effect.DISARM,
-                given="-R --master-disable -d --remove -r",
+                given="--master-disable",
                 says=SWITCHES_OFF,
-                match=("apparmor_parser -R x", "spctl --master-disable"),
+                match=("spctl --master-disable",),
                 not_match=("spctl --status",),
             ),
         ],
@@ -102,8 +119,7 @@ GUARDS = (
             Does(
                 Effect.DISARM,
                 says="change what guards a Windows machine",
-                unless="/?",
-                words=r".|^$",
+                words=".",
                 match=("netsh advfirewall set allprofiles state off", "Set-MpPreference x"),
                 not_match=("echo netsh",),
             )
@@ -114,7 +130,7 @@ GUARDS = (
         [
             Does(
                 Effect.COVER_TRACKS,
-                given="--clear-all -C --clear --erase --reset --flush-logs",
+                given="--clear-all -C --erase --reset --flush-logs",
                 says="erase the record of what was done",
                 match=("dmesg -C", "dmesg --clear", "lastlog --clear -u me", "faillock --user me --reset"),
                 not_match=("dmesg -T", "dmesg | tail"),
@@ -127,16 +143,15 @@ GUARDS = (
                 not_match=("log show",),
             ),
         ],
-        takes="-u",
     ),
     Program(
         "apt-key|add-apt-repository|apt-add-repository|rpmkeys|pacman-key|update-ca-certificates|update-ca-trust|trust"
-        "|certutil|zypper addrepo|dnf config-manager|yum-config-manager|brew tap|keytool",
+        "|certutil|zypper addrepo|dnf config-manager|yum-config-manager|brew tap",
         [
             Does(
                 Effect.TRUST,
-                unless="--help -L --list -list -l --list-keys --finger",
-                words=r"^(?!list$|finger$)|^$",
+                unless="-L --list -l --list-keys --finger",
+                words=r"^(?!list$|finger$)",
                 says=TRUSTS,
                 match=("apt-key add x.gpg", "add-apt-repository ppa:x/y", "trust anchor x.crt", "certutil -A -i x"),
                 not_match=("apt-key list", "trust list"),
@@ -144,9 +159,21 @@ GUARDS = (
         ],
     ),
     Program(
+        "keytool",
+        [
+            Does(
+                Effect.TRUST,
+                given="-import -importcert -importkeystore -importpass -genkeypair -delete -gencert",
+                says=TRUSTS,
+                match=("keytool -import -alias x -file y",),
+                not_match=("keytool -list -keystore x",),
+            )
+        ],
+        long_style=True,
+    ),
+    Program(
         "update-ca-certificates|update-ca-trust",
         [Does(Effect.TRUST, says=TRUSTS, match=("update-ca-certificates",), not_match=("ls /usr",))],
-        unless="--help",
     ),
     Program(
         "security",
@@ -191,7 +218,7 @@ GUARDS = (
         [
             Does(
                 Effect.KERNEL,
-                given="--install --set --remove --config --remove-all --auto",
+                given="--install --set --config --remove-all --auto",
                 says="put another program behind a name, for everybody",
                 match=("update-alternatives --install /usr/bin/python python /tmp/x 1", "alternatives --set java /x"),
                 not_match=("update-alternatives --list java", "update-alternatives --display java"),
@@ -226,15 +253,14 @@ GUARDS = (
         [
             Does(
                 Effect.FIREWALL,
-                given="-s --set -setwebproxy",
-                words=".",
+                given="--set -setwebproxy -setsecurewebproxy -setsocksfirewallproxy -setautoproxyurl -setdnsservers"
+                " -setmanual -setdhcp -setairportnetwork -setairportpower -setnetworkserviceenabled",
                 says="change the network",
                 match=("networksetup -setwebproxy Wi-Fi x 80",),
-                not_match=("networksetup -listallhardwareports",),
+                not_match=("networksetup -listallhardwareports", "networksetup -getwebproxy Wi-Fi"),
             )
         ],
-        long_style=False,
-        unless="-l -g",
+        long_style=True,
     ),
     Program(
         "hydra|medusa|ncrack|patator|sqlmap|nikto|msfconsole|msfvenom|msfdb|ettercap|arpspoof|bettercap"
@@ -256,7 +282,7 @@ GUARDS = (
                 not_match=("grep hydra x", "which john"),
             )
         ],
-        unless="--help --version",
+        unless="--version",
     ),
     Program(
         "masscan|zmap|zgrab|zgrab2",
@@ -269,7 +295,6 @@ GUARDS = (
                 not_match=("masscan --version",),
             )
         ],
-        takes="-p",
     ),
     Program(
         "nmap|rustscan|tcpdump|tshark|dumpcap|wireshark|ngrep|arp-scan|netdiscover|dnsrecon"
@@ -292,22 +317,13 @@ GUARDS = (
                 not_match=("tcpdump --version",),
             ),
         ],
-        takes="-i -w -r -c -z",
     ),
+    Program("ab", [LOADS], takes="-n -c -t -H -A -T -b -p -s -u -v"),
+    Program("hey|boom|oha", [LOADS], takes="-n -c -t -d -H -z -q -m -A -T -a"),
     Program(
-        "ab|wrk|wrk2|hey|vegeta|siege|boom|k6|bombardier|autocannon|oha|jmeter|tsung|h2load|slowhttptest"
-        "|loadtest|drill-load|gatling",
-        [
-            Does(
-                Effect.NETWORK,
-                "operands",
-                words=r"://",
-                says="load another machine",
-                match=("ab -n 1000000 https://x.com/", "wrk -t12 https://x.com"),
-                not_match=("wrk -t2 http://localhost:80/", "ab -n 10 http://127.0.0.1/"),
-            )
-        ],
-        takes="-n -c -t -d -H -z -q",
+        "wrk|wrk2|vegeta|siege|k6|bombardier|autocannon|jmeter|tsung|h2load|slowhttptest|loadtest|drill-load|gatling",
+        [LOADS],
+        takes="-n -c -t -d -H -m",
     ),
     Program(
         "softwareupdate",

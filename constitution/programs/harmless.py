@@ -14,6 +14,7 @@ HARMLESS = frozenset(
     cloc tokei scc nvidia-smi neofetch tmux screen open xdg-open code vi vim nvim nano emacs pbcopy pbpaste xclip xsel
     wl-copy ftype ctags uuidgen pathchk fmt hexdump readelf nm objdump ldd size c++filt strip git-lfs direnv asdf nvm
     fnm pyenv rbenv mise volta starship tldr yq toml mlr xsv csvkit csvcut miller gron fx fd-find ping dig host
-    nslookup sync coproc node-gyp sw_vers system_profiler
+    nslookup sync coproc node-gyp sw_vers system_profiler buck2 buck pants xmlstarlet xmllint xidel htmlq
+    jc gojq jaq tsort look stern
     """.split()  # noqa: SIM905
 )

@@ -30,7 +30,7 @@ KEEPERS = (
                 not_match=("vault status", "vault kv list secret", "op vault list", "bw sync"),
             )
         ],
-        takes="-a -w -s -k --vault --account --session",
+        takes="--vault --account --session",
     ),
     Program(
         "vault|bao",
@@ -96,7 +96,6 @@ KEEPERS = (
                 not_match=("gh auth status", "glab auth status"),
             ),
         ],
-        takes="-h --hostname",
     ),
     Program(
         "gcloud|az|aws|ibmcloud|oci|firebase|yc|aliyun",
@@ -195,7 +194,6 @@ KEEPERS = (
                 not_match=("heroku ps", "vercel env ls", "railway status", "railway variables --set A=b"),
             )
         ],
-        takes="-a --app -s --service -e --environment --set",
     ),
     Program(
         "kubectl|oc|k",
@@ -242,7 +240,7 @@ KEEPERS = (
                 words=r"(?i)_authtoken$|_password$|npmAuthToken|\.extraheader$|^(http|github)-?(basic|oauth|token)",
                 unless="--unset --unset-all",
                 says=SHOWS,
-                match=("npm config get //registry.npmjs.org/:_authToken", "git config --get http.extraheader"),
+                match=("npm config get //r.example.com/:_authToken", "git config --get http.extraheader"),
                 not_match=(
                     "npm config get registry",
                     "git config --get user.email",
@@ -296,7 +294,6 @@ KEEPERS = (
                 not_match=("age -e -r r x", "sops -e x"),
             ),
         ],
-        takes="-i -o -r",
     ),
     Program(
         "kwallet-query|docker-credential-desktop|docker-credential-osxkeychain|docker-credential-pass"

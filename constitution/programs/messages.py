@@ -43,7 +43,7 @@ MESSAGES = (
                 not_match=("ntfy --help",),
             ),
         ],
-        takes="-t -m -b -h -p --message",
+        takes="-h -p",
     ),
     Program(
         "gh issue|gh pr|glab issue|glab mr|gh discussion|gh label|gh project|glab label|gh codespace|gh cs",
@@ -57,7 +57,8 @@ MESSAGES = (
                 not_match=("gh issue list", "gh pr create --fill", "gh pr checkout 1"),
             )
         ],
-        takes="-R --repo -b --body -F -t --title -m --message",
+        takes="-R --repo -t --title -b -F --body-file -X --method -f --field --input --raw-field -q --jq -L "
+        "--label --visibility -m --message",
     ),
     Program(
         "gh issue|glab issue|gh label|gh project|gh codespace|gh cs",
@@ -70,7 +71,8 @@ MESSAGES = (
                 not_match=("gh issue view 1",),
             )
         ],
-        takes="-R --repo -b --body -F -t --title -m --message",
+        takes="-R --repo -t --title -b -F --body-file -X --method -f --field --input --raw-field -q --jq -L "
+        "--label --visibility -m --message",
     ),
     Program(
         "ldcli|launchdarkly|unleash|flagsmith|growthbook|statsig|posthog|configcat|flipt|unleash-cli",

@@ -31,7 +31,6 @@ PACKAGES = (
                 words=r"(?i)registry|script-shell|index-url|proxy|init-module|cafile|^ca$|prefix|node-options"
                 r"|trusted-host|^--add$"
                 r"|channels|mirror|shell|goproxy|repositories",
-                unless="get list delete ls",
                 says="make a package manager ask somebody else, or run something else",
                 match=("npm config set registry http://x.com", "pip config set global.trusted-host x.com"),
                 not_match=("npm config get registry", "npm config list", "go env GOPROXY"),
@@ -99,6 +98,19 @@ PACKAGES = (
         ],
     ),
     Program(
+        "nvm|pyenv|rbenv|nodenv|jenv|gvm|ghcup|sdk|fnm|gem|choco|winget|scoop",
+        [
+            Does(
+                Effect.PACKAGES,
+                first=r"^(install|upgrade)$",
+                unless="-i --install-dir",
+                says="install tools for every project",
+                match=("nvm install 20", "pyenv install 3.12", "gem install rails", "choco install git"),
+                not_match=("nvm use 20", "gem list", "gem install -i vendor x", "gem install --install-dir vendor x"),
+            )
+        ],
+    ),
+    Program(
         "pipx install|uv tool install|volta install|cargo install|go install",
         [
             Does(
@@ -141,7 +153,33 @@ PACKAGES = (
             Does(Effect.FOREIGN_PACKAGES, words=r"^(https?://|git\+|git://|ssh://)", says="install from an address"),
             Does(Effect.FOREIGN_PACKAGES, given="--registry", says="install from an address"),
         ],
-        takes="--prefix --registry -w --workspace -C --filter --cwd --tag",
+        takes="--prefix --workspace -C --filter --cwd --tag",
+    ),
+    Program(
+        "yarn global",
+        [
+            Does(
+                Effect.FOREIGN_PACKAGES,
+                first=r"^(add|remove|upgrade)$",
+                says="change packages for the whole machine",
+                match=("yarn global add serve",),
+                not_match=("yarn global list",),
+            )
+        ],
+    ),
+    Program(
+        "conda install|conda update|conda remove|mamba install|mamba update",
+        [
+            Does(
+                Effect.PACKAGES,
+                given="-n --name",
+                values="^base$",
+                says="change packages for every project",
+                match=("conda install -n base numpy", "mamba update --name base x"),
+                not_match=("conda install numpy", "conda install -n ml numpy"),
+            )
+        ],
+        takes="-n --name -c --channel -p",
     ),
     Program(
         "pip|pip3|uv pip|pipx",
@@ -164,8 +202,7 @@ PACKAGES = (
             ),
             Does(Effect.WRITE, "-t --target --prefix --root"),
         ],
-        takes="-r --requirement -c --constraint -i --index-url --extra-index-url -t --target --trusted-host -f "
-        "--find-links -n --name --prefix --root",
+        takes="-t --target --prefix --root",
     ),
     Program(
         "docker login|podman login|npm login|npm adduser|yarn login|pnpm login|gcloud auth|az login|gh auth"
@@ -177,7 +214,6 @@ PACKAGES = (
         [
             Does(
                 Effect.CONFIGURE_TOOL,
-                unless="--help -h",
                 words=r"^(?!list$|status$|print-|get$|token$|whoami$)|^$",
                 says="sign in somewhere, or out",
                 match=("gh auth login", "aws configure set region x", "gcloud auth login"),
@@ -186,7 +222,6 @@ PACKAGES = (
             Does(
                 Effect.CONFIGURE_TOOL,
                 bare=True,
-                unless="--help -h",
                 says="sign in somewhere, or out",
                 match=("docker login", "npm login", "az login", "aws configure"),
                 not_match=("docker ps",),
@@ -197,7 +232,7 @@ PACKAGES = (
         "twine upload|gem push|cargo publish|cargo yank|cargo login|poetry publish|uv publish|hatch publish|flit "
         "publish|mvn deploy|docker push"
         "|podman push|helm push|vsce publish|npm-publish",
-        [Does(Effect.PUBLISH, unless="--dry-run", says="publish")],
+        [Does(Effect.PUBLISH, unless="--dry-run -n", says="publish")],
     ),
     Program(
         "cargo install",
@@ -208,7 +243,7 @@ PACKAGES = (
         [
             Does(Effect.RUN_FETCHED_CODE, words=ADDRESS, says="run a program from an address"),
         ],
-        takes="-p --package --from --with --spec -c --call",
     ),
+    Program("npm", [], takes="-w"),  # to pnpm it is a flag
     Program("go install|go get|gem install", []),
 )

@@ -62,20 +62,7 @@ ORCHESTRATORS = (
                 not_match=("dbt cloud job list",),
             ),
         ],
-        takes="-t --target --profile -s --select -m",
-    ),
-    Program(
-        "php|artisan",
-        [
-            Does(
-                Effect.CLOUD_CHANGE,
-                words=r"^(migrate(:\w+)?|db:seed)$",
-                given="--force",
-                says="work on what people use",
-                match=("php artisan migrate --force",),
-                not_match=("php artisan migrate", "php artisan test --force"),
-            )
-        ],
+        takes="-t --target --profile",
     ),
     Program(
         "databricks|dbfs|snow|hdfs",
@@ -107,7 +94,7 @@ ORCHESTRATORS = (
         [
             Does(
                 Effect.CLOUD_CHANGE,
-                given="--deploy-mode --cluster --executor --slurm --kubernetes -cloud --profile --master",
+                given="--deploy-mode --cluster --executor --profile --master",
                 values=r"^(cluster|yarn.*|k8s.*|spark://.*|mesos.*|slurm.*|kubernetes.*|lsf.*|pbs.*|sge.*|aws.*|google.*"
                 r"|sbatch.*|qsub.*|bsub.*|.*batch)$",
                 unless=HELP,
@@ -116,8 +103,7 @@ ORCHESTRATORS = (
                 not_match=("spark-submit --master local x.py", "snakemake -j 4"),
             )
         ],
-        takes="--deploy-mode --cluster --executor --profile --master -c -m",
-        long_style=True,
+        takes="--cluster --executor --master --deploy-mode --profile",
     ),
     Program(
         "modal|ray|sky|dstack|runpodctl|vastai|beam|anyscale|coiled|lightning",
@@ -289,7 +275,7 @@ CLOUDS_SET_OFF = (
             Does(
                 Effect.PUBLISH,
                 words=r"^(release:(prepare|branch|rollback)|site:deploy|scm:\w+|versions:commit-remote)$",
-                unless="-DdryRun=true -DdryRun",
+                unless="-DdryRun",
                 says="publish",
                 match=("mvn -B release:prepare", "mvn release:branch"),
                 not_match=("mvn release:clean", "mvn verify"),

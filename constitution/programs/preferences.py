@@ -14,14 +14,13 @@ PREFERENCES = (
         [
             Does(
                 Effect.CONFIGURE_TOOL,
-                given="--add --set --append --prepend --remove --remove-key --write-default --system --stdin",
+                given="--add --set --append --prepend --remove-key --write-default --system --stdin",
                 unless="--env --file --help -h --show --show-sources",
                 says=CHANGES,
                 match=("conda config --add channels x", "conda config --system --set a b"),
                 not_match=("conda config --show", "conda config --env --add channels x"),
             )
         ],
-        takes="--add --set --append --prepend --remove",
     ),
     Program(
         "pip config|pip3 config",
@@ -48,14 +47,6 @@ PREFERENCES = (
                 match=("npm config set -g fund false", "yarn config set -g x y", "npm config set --global x y"),
                 not_match=("npm config get x", "npm config list -g"),
             ),
-            Does(
-                Effect.CONFIGURE_TOOL,
-                words="^(delete|edit|fix)$|(?i:token|password|_auth|email|username)",
-                unless="--help -h --location get",
-                says=CHANGES,
-                match=("npm config delete x", "npm config set //r/:_authToken x"),
-                not_match=("npm config ls",),
-            ),
         ],
         takes="--location",
     ),
@@ -65,7 +56,7 @@ PREFERENCES = (
             Does(
                 Effect.CONFIGURE_TOOL,
                 given="--global --system",
-                besides="--unset --unset-all --replace-all --add --edit -e --remove-section --rename-section",
+                besides="--unset-all --replace-all --add --edit -e --remove-section --rename-section",
                 says=CHANGES,
                 match=("git config --global --unset user.email", "git config --system -e"),
                 not_match=("git config --unset user.email", "git config --global --list"),
@@ -108,7 +99,7 @@ PREFERENCES = (
                 not_match=("flutter config", "az configure --list-defaults"),
             ),
         ],
-        takes="--jdk-dir --android-sdk -s --switch --defaults -d",
+        takes="--jdk-dir --android-sdk",
     ),
     Program(
         "flutter channel|flutter upgrade|flutter downgrade|composer global|yarn global|brew tap|brew untap|kubectx",
@@ -129,7 +120,7 @@ PREFERENCES = (
             Does(
                 Effect.CONFIGURE_TOOL,
                 bare=True,
-                unless="--verify-only --help -h",
+                unless="--verify-only -h",
                 says=TOOLS,
                 match=("flutter upgrade",),
                 not_match=("flutter upgrade --verify-only",),
@@ -189,27 +180,6 @@ PREFERENCES = (
                 not_match=("launchctl getenv A",),
             )
         ],
-    ),
-    Program(
-        "conda install|conda update|conda remove|mamba install|mamba update|conda upgrade",
-        [
-            Does(
-                Effect.PACKAGES,
-                given="-n --name",
-                values="^(base|root)$",
-                says=TOOLS,
-                match=("conda install -n base numpy",),
-                not_match=("conda install -n dev numpy",),
-            ),
-            Does(
-                Effect.PACKAGES,
-                given="--all",
-                says=TOOLS,
-                match=("conda update --all",),
-                not_match=("conda update numpy",),
-            ),
-        ],
-        takes="-n --name -c --channel -p --prefix",
     ),
     Program(
         "oc project|kubens|kubectl ns|kubectl ctx",

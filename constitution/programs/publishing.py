@@ -220,7 +220,7 @@ STORES_AND_SITES = (
                 match=("surge dist x.surge.sh",),
                 not_match=("surge list",),
             ),
-            Does(Effect.PUBLISH, bare=True, unless="--help -h --version", says=PUBLISHES, match=("surge",)),
+            Does(Effect.PUBLISH, bare=True, unless="-h --version", says=PUBLISHES, match=("surge",)),
         ],
     ),
     Program(
@@ -274,7 +274,6 @@ STORES_AND_SITES = (
                 Effect.PUBLISH,
                 words=r"^(heroku|dokku|piku|gigalixir|scalingo|clever|azure|kamal|deploy|production|prod|staging|live"
                 r"|caprover|space|huggingface|hf)(-\w+)?$",
-                also=r"^(HEAD|main|master|\S+:\S+|[\w./-]+)$",
                 says="deploy",
                 match=("git push heroku main", "git push dokku HEAD:main", "git push staging"),
                 not_match=("git push origin main", "git push upstream topic"),

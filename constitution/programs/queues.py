@@ -27,7 +27,7 @@ QUEUES = (
         [
             Does(
                 Effect.CLOUD_CHANGE,
-                unless="--help -h --version -sql",
+                unless="--help -h --version",
                 says=JOBS,
                 match=("qalter -l x 1", "bstop 1", "condor_hold me"),
                 not_match=("qstat", "bjobs", "qhold --help"),

@@ -13,11 +13,9 @@ RUNNING = (
                 Effect.SERVICES,
                 words=r"^(stop|start|restart|reload|disable|enable|mask|unmask|kill|edit|set-default"
                 r"|isolate|daemon-reload|try-restart|reload-or-restart|revert|link)$",
-                unless="--user-dummy",
                 says="change services",
             )
         ],
-        takes="-t --type -n -o -p --property -H -M --state",
     ),
     Program(
         "service|rc-service|initctl",
@@ -28,7 +26,7 @@ RUNNING = (
         [
             Does(
                 Effect.SERVICES,
-                words=r"^(load|unload|bootstrap|bootout|remove|submit|enable|disable)$",
+                words=r"^(load|unload|bootstrap|bootout|remove|submit|enable|disable|kickstart|kill)$",
                 says="change services",
             )
         ],
@@ -45,7 +43,18 @@ RUNNING = (
                 not_match=("systemctl status x", "launchctl list"),
             )
         ],
-        takes="-t --type -n -o -p --property -H -M --state",
+    ),
+    Program(
+        "supervisorctl|circusctl",
+        [
+            Does(
+                Effect.SERVICES,
+                words=r"^(restart|reload|reread|update|start)$",
+                says="change services",
+                match=("supervisorctl restart all", "circusctl reload"),
+                not_match=("supervisorctl status",),
+            )
+        ],
     ),
     Program(
         "supervisorctl|pm2|sv|svc|s6-svc|monit|forever|immortalctl|overmind",
@@ -71,7 +80,6 @@ RUNNING = (
             ),
             Does(
                 Effect.SERVICES,
-                unless="--list",
                 words=r"^(off|remove|disable|del|stop|reset|--del)$",
                 says="change services",
                 match=("chkconfig x off", "update-rc.d x remove"),
@@ -92,21 +100,13 @@ RUNNING = (
                 not_match=("kill $(cat server.pid)", "kill $!"),
             ),
             Does(Effect.KILL),
-        ],
-        takes="-s -n",
-        unless="-l -L",
-        long_style=True,
-    ),
-    Program(
-        "kill",
-        [
             Does(
                 Effect.KILL_MATCHING,
                 words=r"^\0[^\0]",
                 says="end every process that fits",
                 match=("kill $(pgrep -f node)", "kill -9 $(lsof -ti tcp:3000)"),
                 not_match=("kill 1234", "kill %1", "kill $!", "kill $(cat x.pid)", "kill -HUP 12"),
-            )
+            ),
         ],
         takes="-s -n",
         unless="-l -L",
@@ -120,7 +120,7 @@ RUNNING = (
             Does(
                 Effect.KILL_MATCHING,
                 words=".",
-                unless="-0 -l",
+                unless="-0",
                 says="end every process that fits",
                 match=("pkill -f 'webpack serve'", "killall node"),
                 not_match=("pkill -0 node", "pgrep node"),
@@ -130,7 +130,7 @@ RUNNING = (
             ),
             Does(Effect.KILL),
         ],
-        takes="-s --signal -g -P -t",
+        takes="-s --signal -P",
         unless="-l --list",
     ),
     Program(
@@ -164,7 +164,7 @@ RUNNING = (
                 not_match=("sshd -t", "which sshd"),
             )
         ],
-        unless="-t -T --help --version -V",
+        unless="-t -T --version -V",
     ),
     Program(
         "gcore|procdump|makedumpfile|volatility|lime|avml|memdump",
@@ -189,7 +189,7 @@ RUNNING = (
             ),
             Does(
                 Effect.SHOW_SECRETS,
-                given="-L -D -e -s",
+                given="-L -D -e",
                 says="show or drop keys",
                 match=("ssh-add -L",),
                 not_match=("ssh-add -l",),
@@ -206,9 +206,29 @@ RUNNING = (
                 match=("renice -20 1",),
             )
         ],
-        takes="-n -g -u -p",
+        takes="-n --priority",
     ),
-    Program("at|batch", [Does(Effect.SCHEDULE, unless="-l -c", says="run something later")], takes="-f -q -t"),
+    Program(
+        "systemd-run",
+        [
+            Does(
+                Effect.SCHEDULE,
+                given="--on-calendar --on-active --on-boot --on-startup --on-unit-active --on-unit-inactive",
+                says="run something later, and again and again",
+                match=(
+                    "systemd-run --on-calendar=hourly ./x",
+                    "systemd-run --on-active=60 ./x",
+                    "systemd-run --on-boot=1 ./x",
+                    "systemd-run --on-startup=1 ./x",
+                    "systemd-run --on-unit-active=1 ./x",
+                    "systemd-run --on-unit-inactive=1 ./x",
+                ),
+                not_match=("systemd-run --user ./x",),
+            )
+        ],
+        long_style=True,
+    ),
+    Program("at|batch", [Does(Effect.SCHEDULE, unless="-l -c", says="run something later")], takes="-f -q"),
     Program(
         "screen",
         [
@@ -232,10 +252,10 @@ RUNNING = (
             )
         ],
     ),
-    Program("stress|stress-ng|sysbench", [Does(Effect.EXHAUST, says="use up the machine")], unless="--version --help"),
+    Program("stress|stress-ng|sysbench", [Does(Effect.EXHAUST, says="use up the machine")], unless="--version"),
     Program("enable", [Does(Effect.PRELOAD, "-f", says="load {path} into the shell")], takes="-f"),
     Program("hash", [Does(Effect.PRELOAD, "-p", says="put {path} behind another name")], takes="-p"),
-    Program("complete", [], takes="-C -F -W", runs="-C"),
-    Program("tcpdump", [], takes="-z -i -w -r -c", runs="-z"),
+    Program("complete", [], takes="-C", runs="-C"),
+    Program("tcpdump", [], takes="-z", runs="-z"),
     Program("yes", []),
 )

@@ -41,7 +41,7 @@ SCHEDULERS = (
                 not_match=("scancel 12345",),
             ),
         ],
-        takes="-u --user -t --state -A -p -w -q -n --name",
+        takes="-n",
     ),
     Program(
         "qdel|bkill|condor_rm|canceljob|oardel|llcancel|flux cancel",
@@ -61,7 +61,6 @@ SCHEDULERS = (
                 not_match=("condor_rm 12", "qstat -u me"),
             ),
         ],
-        takes="-u -q",
         long_style=True,
     ),
     Program(

@@ -14,7 +14,7 @@ SPIES = (
         [
             Does(
                 Effect.SPY,
-                given="-window -root --root -f",
+                given="-window -f",
                 values=r"^(root|v4l2|x11grab|avfoundation|alsa|pulse|gdigrab|dshow|kmsgrab|fbdev|cd|S16_LE)$",
                 says="record the screen, the keys or the surroundings",
                 match=("ffmpeg -f v4l2 -i /x y.mp4", "import -window root x.png"),
@@ -36,7 +36,7 @@ SPIES = (
                 not_match=("xinput --list",),
             )
         ],
-        unless="--list -l --help --version list -L",
+        unless="--list --version -l -L",
     ),
     Program(
         "strace|ltrace|gdb|perf|gcore|dtrace",
@@ -50,7 +50,7 @@ SPIES = (
                 not_match=("strace -p 1234", "strace -p $(pgrep node)", "gdb -p $(cat x.pid)"),
             )
         ],
-        takes="-p --pid -o -e -x -ex",
+        takes="-p --pid",
         long_style=True,
     ),
     Program(
@@ -58,7 +58,7 @@ SPIES = (
         [
             Does(
                 Effect.SPY,
-                unless="--help --version -l -V",
+                unless="--version -l -V",
                 says="listen to everything on the machine",
                 match=("bpftrace -e 'tracepoint:x { }'", "bashreadline", "sslsniff"),
                 not_match=("bpftrace -l", "bpftrace --version"),

@@ -79,8 +79,28 @@ STORES = (
                 not_match=("psql -c 'SELECT * FROM grants'",),
             ),
         ],
-        takes="-h -U -p -P -d --host --port --user --username --dbname -u -a -n -c --command -e --execute -q"
-        " --query --eval -f",
+        takes="-h -U -P -d --host --port --username --dbname -u -c --command",  # -p is a flag to mysql
+    ),
+    Program(
+        "pg_restore|mongorestore|redis-cli|valkey-cli|mysqlimport",
+        [
+            Does(
+                Effect.CLOUD_CHANGE,
+                given="-h --host -u --uri",
+                values=r"^(?!localhost|127\.|/|::1|redis$|db$|mongo$|(\w+://)?([^/@]*@)?(localhost|127\.))",
+                words=r"(?i)^(set|hset|lpush|rpush|sadd|zadd|incr|expire|rename)$|\.(dump|pgc|sql|gz|bson|csv)$|/$",
+                says="change a database of another machine",
+                match=(
+                    "redis-cli -h prod SET x y",
+                    "pg_restore -h prod -d app x.dump",
+                    "mongorestore --host prod dump/",
+                    "mongorestore --uri mongodb://prod/x dump/",
+                    "redis-cli -u redis://prod SET x y",
+                ),
+                not_match=("redis-cli SET x y", "pg_restore -d app x.dump", "redis-cli -h prod GET x"),
+            )
+        ],
+        takes="-h --host -u --uri -p -n -a -d -U",
     ),
     Program(
         "redis-cli|valkey-cli|iredis|influx|bq",
@@ -93,7 +113,7 @@ STORES = (
                 not_match=("redis-cli GET x", "redis-cli --scan"),
             )
         ],
-        takes="-h -p -n -a",
+        takes="-h",
     ),
     Program(
         "sqlite3|duckdb",
@@ -102,9 +122,28 @@ STORES = (
         long_style=True,
     ),
     Program(
-        "dropdb|dropuser|pg_resetwal|pg_dropcluster|mongodrop",
-        [Does(Effect.DATABASE_LOSS, words=r".", says="delete a database", match=("dropdb x", "pg_resetwal -f /x"))],
-        takes="-h -U -p -u",
+        "dropdb",
+        [
+            Does(
+                Effect.DATABASE_RESET,
+                words=r"(?i)(^|[_-])(test|dev|tmp|local)([_-]|$)",
+                says="empty a database",
+                match=("dropdb --if-exists app_test", "dropdb dev-x"),
+                not_match=("createdb app_test",),
+            ),
+            Does(
+                Effect.DATABASE_LOSS,
+                words=r"(?i)^(?!(.*[_-])?(test|dev|tmp|local)([_-]|$))",
+                says="delete a database",
+                match=("dropdb x", "dropdb latest", "dropdb -h db devices"),
+                not_match=("dropdb app_test",),
+            ),
+        ],
+        takes="-h -U -p -u --maintenance-db",
+    ),
+    Program(
+        "dropuser|pg_resetwal|pg_dropcluster|mongodrop",
+        [Does(Effect.DATABASE_LOSS, words=r".", says="delete a database", match=("dropuser x", "pg_resetwal -f /x"))],
     ),
     Program(
         "mysqladmin|mariadb-admin",
@@ -117,7 +156,6 @@ STORES = (
                 not_match=("mysqladmin status", "mysqladmin ping"),
             )
         ],
-        takes="-h -u -P",
     ),
     Program(
         "pg_ctl|pg_ctlcluster",
@@ -130,7 +168,6 @@ STORES = (
                 not_match=("pg_ctl status",),
             )
         ],
-        takes="-D -m",
     ),
     Program(
         "pg_restore|mongorestore",
@@ -157,13 +194,13 @@ STORES = (
             ),
             Does(
                 Effect.DATABASE_LOSS,
-                given="--delete --reset-offsets --delete-offsets --delete-config",
+                given="--reset-offsets --delete-offsets --delete-config",
                 says=LOSES,
                 match=("kafka-topics --delete --topic x",),
                 not_match=("kafka-topics --list",),
             ),
         ],
-        takes="--topic --bootstrap-server --zookeeper",
+        takes="--topic",
         long_style=True,
     ),
     Program(
@@ -195,14 +232,14 @@ STORES = (
             ),
             Does(
                 Effect.CLOUD_LOSS,
-                given="--delete --delete-all --prune --remove-older-than --remove-source-files",
+                given="--delete-all --prune --remove-older-than",
                 unless="--dry-run -n",
                 says="delete backups",
                 match=("timeshift --delete-all", "rdiff-backup --remove-older-than 1D x"),
                 not_match=("timeshift --list",),
             ),
         ],
-        takes="-r --repo -p --password-file",
+        takes="-r",
     ),
     Program(
         "zfs|zpool|btrfs|bcachefs|lvm|stratis|vdo|xfs_admin|xfs_repair|mdadm|multipath",
@@ -222,7 +259,6 @@ STORES = (
                 not_match=("zfs list", "btrfs filesystem usage /", "zpool status"),
             )
         ],
-        takes="-o -O -t",
     ),
     Program(
         "op|vault|bao|pass|bw|lpass|security|secret-tool|gopass|chamber|doppler|keyring|infisical|sops"
@@ -247,7 +283,6 @@ STORES = (
             ),
         ],
         long_style=True,
-        takes="-format",
     ),
     Program(
         "security|secret-tool|ksecretpass|kwallet-query|mimipenguin|lazagne|hashdump",
@@ -260,14 +295,13 @@ STORES = (
                 not_match=("security list-keychains",),
             )
         ],
-        takes="-s -a -w",
     ),
     Program(
         "gpg|gpg2",
         [
             Does(
                 Effect.CONFIGURE_TOOL,
-                given="--import --delete-keys --delete-key --edit-key --sign-key --lsign-key --generate-key"
+                given="--delete-keys --edit-key --sign-key --lsign-key --generate-key"
                 " --gen-key --recv-keys"
                 " --quick-generate-key --full-generate-key --import-ownertrust --send-keys --keyserver",
                 says="change whom gpg knows",
@@ -276,20 +310,19 @@ STORES = (
             ),
             Does(
                 Effect.TAKE_KEYS,
-                given="--export-secret-keys --export-secret-subkeys --export-secret-key --export-ssh-key",
-                unless="--export",
+                given="--export-secret-keys --export-secret-subkeys --export-ssh-key",
+                unless="--export",  # which would be read as short for the others
                 says="show secret keys",
                 match=("gpg --export-secret-keys",),
                 not_match=("gpg --export me",),
             ),
             Does(
                 Effect.TAKE_KEYS,
-                given="--delete-secret-keys --delete-secret-key --delete-secret-and-public-key",
+                given="--delete-secret-keys --delete-secret-and-public-key",
                 says="delete secret keys",
                 match=("gpg --delete-secret-keys me",),
                 not_match=("gpg --list-secret-keys",),
             ),
         ],
-        takes="-r -o --output -u",
     ),
 )

@@ -10,7 +10,21 @@ ESSENTIAL = (
     r"^(kernel.*|linux-image.*|libc6?|glibc|musl|systemd|sudo|python3?|bash|coreutils|openssh-server|apt|dpkg|rpm|dnf"
     r"|yum|init|util-linux|grub.*|network-manager|initramfs-tools)$"
 )
-LOSES_SYSTEM = "remove what the system cannot do without"
+LOSES_SYSTEM, CHANGES = "remove what the system cannot do without", "change the system's packages"
+LOST = Does(Effect.PACKAGES_LOSS, also=REMOVES, words=ESSENTIAL, says=LOSES_SYSTEM)
+
+
+def _lost(given: str) -> Does:
+    return Does(Effect.PACKAGES_LOSS, given=given, words=ESSENTIAL, says=LOSES_SYSTEM)
+
+
+CHANGED = Does(
+    Effect.PACKAGES,
+    words=r"^(install|remove|purge|autoremove|erase|uninstall|upgrade|dist-upgrade|full-upgrade|update"
+    r"|reinstall|add|del|downgrade|tap|untap|clean|delete|services|link|unlink|pin|refresh|switch"
+    r"|cleanup|autoclean)$",
+    says=CHANGES,
+)
 
 SYSTEM = (
     Program("shutdown", [Does(Effect.POWER, unless="-c", says="shut the machine down")], unless="--show"),
@@ -53,7 +67,7 @@ SYSTEM = (
                 not_match=("rtcwake -l", "rtcwake --version"),
             )
         ],
-        unless="-l --list-modes -V --version -h --help",
+        unless="-l --list-modes -V --version -h",
     ),
     Program(
         "ipmitool|ipmi-chassis-control|racadm|ipmipower",
@@ -94,7 +108,7 @@ SYSTEM = (
         [
             Does(
                 Effect.FORMAT,
-                unless="--version --help --print -l --list",
+                unless="--print -l --list",
                 words=r"^(?!(/tmp/|\./)?([\w-]+/)*[\w.-]+\.(img|iso|raw|qcow2|ext4)$)",
                 says="write file systems or disks",
                 match=("mkfs.ext4 /dev/sda1", "mkfs -t ext4 x", "wipefs -a /dev/sda"),
@@ -107,7 +121,7 @@ SYSTEM = (
         [
             Does(
                 Effect.FORMAT,
-                unless="--version --help --detail --examine -D -E --query -Q -I -i -t -T --test",
+                unless="--detail --examine -D -E --query -Q -I -i -t -T",
                 words=r"^(?!status$|luksDump$|benchmark$|isLuks$|list|smart-log$|id-|info$|ls$|table$|version$)",
                 says="write disks",
                 match=("mdadm --stop /dev/md0", "nvme format /dev/nvme0n1", "hdparm --security-erase p /dev/sda"),
@@ -139,7 +153,7 @@ SYSTEM = (
         "useradd|adduser|userdel|deluser|usermod|groupadd|groupdel|groupmod|passwd|chpasswd|gpasswd|visudo|vipw|vigr"
         "|chsh|chfn|newusers|pwconv|dscl",
         [Does(Effect.ACCOUNTS, says="change accounts")],
-        unless="--help -S --status",
+        unless="-S --status",
     ),
     Program(
         "gsettings|dconf|kwriteconfig5|kwriteconfig6|xfconf-query|xdg-mime|xdg-settings|plutil|PlistBuddy",
@@ -178,7 +192,7 @@ SYSTEM = (
                 not_match=("lvs",),
             )
         ],
-        unless="--help --version -t --test",
+        unless="--version -t --test",
     ),
     Program(
         "sysctl",
@@ -201,14 +215,45 @@ SYSTEM = (
         [
             Does(
                 Effect.FIREWALL,
-                given="-F -X -P -A -D -I --flush -d -e -f --add-port --add-service --remove-port --remove-service"
+                given="-F -X --flush -d -e --add-port --add-service --remove-port --remove-service"
                 " --panic-on --reload --set-default-zone --add-rich-rule",
                 says="change the firewall",
             )
         ],
     ),
     Program(
-        "ip|ifconfig|route|nmcli|netplan",
+        "setpci|wpa_cli|rfkill|pam-auth-update|restorecon",
+        [
+            Does(
+                Effect.KERNEL,
+                words=r"=|^(block|terminate|disconnect|disable_network)$|^/",
+                says="change the machine's settings",
+                match=("setpci -s 0 40.b=0", "wpa_cli terminate", "rfkill block all", "restorecon -R /"),
+                not_match=("rfkill list", "wpa_cli status", "setpci -s 0 40.b"),
+            ),
+            Does(
+                Effect.ACCOUNTS,
+                given="--remove --disable --force",
+                says="change who may sign in",
+                match=("pam-auth-update --remove unix", "pam-auth-update --disable x", "pam-auth-update --force"),
+                not_match=("rfkill list",),
+            ),
+        ],
+    ),
+    Program(
+        "openvpn|openconnect|vpnc|tor|i2pd",
+        [
+            Does(
+                Effect.NETWORK,
+                unless="--version --help",
+                says="send what this machine says through another",
+                match=("openvpn --config x.ovpn", "tor"),
+                not_match=("openvpn --version", "tor --help"),
+            )
+        ],
+    ),
+    Program(
+        "ip|ifconfig|route|nmcli|netplan|networkctl",
         [
             Does(
                 Effect.FIREWALL,
@@ -225,7 +270,6 @@ SYSTEM = (
     Program(
         "journalctl",
         [Does(Effect.COVER_TRACKS, given="--vacuum-size --vacuum-time --vacuum-files --rotate", says="erase logs")],
-        takes="-u --unit -n --lines -S --since -U --until -o --output -p -t -b",
     ),
     Program("logrotate|wevtutil", [Does(Effect.COVER_TRACKS, words=".", says="change logs")]),
     Program(
@@ -235,9 +279,7 @@ SYSTEM = (
             Does(Effect.KERNEL, given="-w --systohc --set", says="change the clock"),
         ],
     ),
-    Program(
-        "date", [Does(Effect.KERNEL, given="-s --set", says="change the clock")], takes="-d --date -f -r -s --set -I"
-    ),
+    Program("date", [Does(Effect.KERNEL, given="-s --set", says="change the clock")], takes="-d --date -I"),
     Program(
         "defaults|scutil|spctl|csrutil|nvram|networksetup|tccutil",
         [
@@ -275,39 +317,39 @@ SYSTEM = (
                 not_match=("mknod x p",),
             )
         ],
-        takes="-m --mode",
     ),
     Program(
         "pacman|yay|paru",
-        [Does(Effect.PACKAGES, given="-S -R -U --sync --remove --upgrade", says="change the system's packages")],
-        unless="-Q --query -F",
+        [_lost("-R --remove"), Does(Effect.PACKAGES, given="-S -R -U --sync --remove --upgrade", says=CHANGES)],
     ),
+    Program("apt|apt-get|aptitude", [LOST, CHANGED], takes="-o -c -t", unless="--dry-run -s --simulate"),
+    Program("dnf|yum|zypper|apk", [LOST], unless="--dry-run -s --simulate"),
+    Program("brew|snap|port|emerge|flatpak|dnf|yum|zypper|apk", [CHANGED], unless="--dry-run -s --simulate"),
     Program(
-        "apt|apt-get|dnf|yum|zypper|dpkg|rpm|aptitude|apk|pacman",
-        [
-            Does(Effect.PACKAGES_LOSS, also=REMOVES, words=ESSENTIAL, says=LOSES_SYSTEM),
-            Does(Effect.PACKAGES_LOSS, given="--purge -P -r -e --erase -R", words=ESSENTIAL, says=LOSES_SYSTEM),
-        ],
-        takes="-o -c -t",
-        unless="--dry-run -s --simulate -l -L -q -Q",
-    ),
-    Program(
-        "apt|apt-get|dnf|yum|zypper|apk|brew|snap|port|emerge|aptitude|dpkg|rpm|nix-env|flatpak",
+        "nix-env",
         [
             Does(
                 Effect.PACKAGES,
-                words=r"^(install|remove|purge|autoremove|erase|uninstall|upgrade|dist-upgrade|full-upgrade|update"
-                r"|reinstall|add|del|downgrade|tap|untap|clean|delete|services|link|unlink|pin|refresh|switch"
-                r"|cleanup|autoclean)$",
-                says="change the system's packages",
-            ),
-            Does(
-                Effect.PACKAGES,
-                given="-S -R -U -i -e --install --remove --purge -P -r",
-                says="change the system's packages",
+                given="-i --install -e --uninstall -u --upgrade -S --switch-profile",
+                says=CHANGES,
+                match=("nix-env -i x",),
+                not_match=("nix-env -q x",),
             ),
         ],
-        takes="-o -c -t",
-        unless="--dry-run -s --simulate -l -L -q -Q",
+        unless="--dry-run",
+    ),
+    Program(
+        "dpkg|rpm",
+        [
+            _lost("-P --purge -r --remove -e --erase"),
+            Does(
+                Effect.PACKAGES,
+                given="-i --install -r --remove -P --purge -U --upgrade -F --freshen -e --erase --reinstall --unpack",
+                says=CHANGES,
+                match=("dpkg -i x.deb", "rpm -Uvh x.rpm"),
+                not_match=("dpkg -l", "dpkg -S /bin/ls", "rpm -qa", "rpm -qi x"),
+            ),
+        ],
+        unless="--dry-run --simulate --no-act --test -q --query",
     ),
 )

@@ -9,6 +9,7 @@ from constitution.programs.clouds import CLOUDS
 from constitution.programs.clusters import CLUSTERS
 from constitution.programs.containers import CONTAINERS
 from constitution.programs.development import DEVELOPMENT
+from constitution.programs.escapes import ESCAPES
 from constitution.programs.fetching import FETCHING
 from constitution.programs.files import FILES
 from constitution.programs.guards import GUARDS
@@ -57,6 +58,7 @@ PROGRAMS: tuple[Program, ...] = (
     *PREFERENCES,
     *CLIENTS,
     *WINDOWS,
+    *ESCAPES,
 )
 
 VERSIONED = re.compile(r"(?:[-.]?\d+(?:\.\d+)*|\.exe)$")

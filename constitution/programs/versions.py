@@ -18,12 +18,10 @@ VERSIONS = (
         [
             Does(
                 Effect.SHARED_HISTORY_LOSS,
-                given="-f --force --force-with-lease --force-if-includes --mirror -d --delete --prune",
+                given="-f --force-with-lease --force-if-includes --mirror -d --delete --prune",
                 says="overwrite or delete what others see",
             ),
-            Does(
-                Effect.MAIN_HISTORY_LOSS, given="-f --force -d --delete", words=MAIN, unless=LEASE, says=OVERWRITES_MAIN
-            ),
+            Does(Effect.MAIN_HISTORY_LOSS, given="-f --force -d --delete", words=MAIN, says=OVERWRITES_MAIN),
             Does(
                 Effect.MAIN_HISTORY_LOSS,
                 given="-d --delete",
@@ -45,7 +43,6 @@ VERSIONS = (
                 Effect.MAIN_HISTORY_LOSS,
                 given="-f --force",
                 besides="--all --tags --branches",
-                unless=LEASE,
                 says=OVERWRITES_MAIN,
                 match=("git push --force --all", "git push origin -f --tags"),
                 not_match=("git push --all",),
@@ -82,7 +79,7 @@ VERSIONS = (
                 not_match=("git clean -n ~",),
             ),
         ],
-        takes="-e --exclude",
+        takes="-e",
         unless="-n --dry-run",
     ),
     Program(
@@ -91,7 +88,7 @@ VERSIONS = (
             Does(Effect.HISTORY_LOSS, given="-f --force", says=LOSES),
             Does(Effect.HISTORY_LOSS, words=r"^(\.|:/|\*)$", says=LOSES),
         ],
-        takes="-b -B --orphan",
+        takes="-b -B",
     ),
     Program(
         "git restore",
@@ -99,12 +96,12 @@ VERSIONS = (
             Does(Effect.HISTORY_LOSS, words=r"^(\.|:/|\*)$", unless="--staged -S", says=LOSES),
             Does(Effect.HISTORY_LOSS, words=r"^(\.|:/|\*)$", given="--worktree -W", says=LOSES),
         ],
-        takes="-s --source",
+        takes="-s",
     ),
     Program(
         "git switch",
-        [Does(Effect.HISTORY_LOSS, given="-f --force --discard-changes -C --force-create", says=LOSES)],
-        takes="-c -C",
+        [Does(Effect.HISTORY_LOSS, given="-f --discard-changes -C --force-create", says=LOSES)],
+        takes="-c",
     ),
     Program(
         "git branch",
@@ -112,7 +109,7 @@ VERSIONS = (
             Does(Effect.HISTORY_LOSS, given="-D", says=REWRITES),
             Does(Effect.HISTORY_LOSS, given="-f --force", says=REWRITES),
         ],
-        takes="-u --set-upstream-to --contains --merged --format --sort",
+        takes="-u --sort",
     ),
     Program("git tag", [Does(Effect.HISTORY_LOSS, given="-d --delete -f --force", says=REWRITES)], takes="-m -F -u"),
     Program(
@@ -127,7 +124,7 @@ VERSIONS = (
             Does(
                 Effect.HISTORY_GONE,
                 words=r"^expire$",
-                given="--all --expire --expire-unreachable",
+                given="--all --expire-unreachable",
                 says="make git forget what could be brought back",
                 match=("git reflog expire --expire=now --all",),
                 not_match=("git reflog show --all",),
@@ -137,16 +134,41 @@ VERSIONS = (
     Program(
         "git filter-branch|git filter-repo|git update-ref|git replace|git prune|git symbolic-ref",
         [Does(Effect.HISTORY_LOSS, says=REWRITES)],
-        takes="--path --msg-filter --tree-filter --index-filter --env-filter --commit-filter",
+        takes="--msg-filter --tree-filter --index-filter --env-filter --commit-filter",
         runs="--msg-filter --tree-filter --index-filter --env-filter --commit-filter",
     ),
     Program("git gc", [Does(Effect.HISTORY_LOSS, given="--prune", says=REWRITES)]),
-    Program("git rebase", [], takes="-x --exec --onto -s -X", runs="-x --exec"),
-    Program("git difftool|git mergetool", [], takes="-x --extcmd -t --tool", runs="-x --extcmd"),
-    Program("git grep", [], takes="-O --open-files-in-pager -e -f -A -B -C", runs="-O --open-files-in-pager"),
+    Program(
+        "git rebase",
+        [
+            Does(
+                Effect.HISTORY_LOSS,
+                given="--root",
+                says=REWRITES,
+                match=("git rebase -i --root",),
+                not_match=("git rebase -i HEAD~3",),
+            )
+        ],
+        takes="-x --exec",
+        runs="-x --exec",
+    ),
+    Program("git difftool|git mergetool", [], takes="-x --extcmd", runs="-x --extcmd"),
+    Program("git grep", [], takes="-O -e", runs="-O --open-files-in-pager"),
     Program("git rm", [Does(Effect.DELETE, "operands", unless="--cached -n --dry-run")]),
     Program("git clone|git fetch|git pull", [Does(Effect.RISKY_CODE, words="^ext::", says="start another program")]),
     Program("git mv", []),
+    Program(
+        "git apply|git am",
+        [
+            Does(
+                Effect.WRITE,
+                "--directory",
+                match=("git apply --directory=/etc x.patch",),
+                not_match=("git apply --check x.patch",),
+            )
+        ],
+        takes="--directory -p",
+    ),
     Program("git worktree", [Does(Effect.HISTORY_LOSS, words="^remove$", given="-f --force", says=LOSES)]),
     Program("git submodule", [Does(Effect.HISTORY_LOSS, words="^deinit$", given="-f --force --all", says=LOSES)]),
     Program(
@@ -163,12 +185,12 @@ VERSIONS = (
                 says="make git run something else",
             )
         ],
-        takes="-f --file --type",
+        takes="-f",
     ),
     Program(
         "git remote", [Does(Effect.CONFIGURE_TOOL, words=r"^(set-url|remove|rm)$", says="change where git pushes to")]
     ),
-    Program("git archive", [Does(Effect.WRITE, "-o --output")], takes="-o --output --format --prefix --remote"),
+    Program("git archive", [Does(Effect.WRITE, "-o --output")], takes="-o --output"),
     Program(
         "git clone", [Does(Effect.WRITE, "rest")], takes="-b --branch --depth -o --origin -c --config --reference -j"
     ),
@@ -183,7 +205,7 @@ VERSIONS = (
                 says="make git run something else",
             )
         ],
-        takes="-C -c --git-dir --work-tree --namespace --exec-path --config-env",
+        takes="-C -c --git-dir --work-tree --namespace --config-env",
     ),
     Program(
         "hg|svn|jj|bzr|fossil",

@@ -3,6 +3,7 @@
 import re
 from typing import TYPE_CHECKING
 
+from constitution.any_code import CODE_OPTIONS, read_any
 from constitution.effects import Effect
 from constitution.handed import handed_in_code
 from constitution.interpreters import (
@@ -19,7 +20,7 @@ from constitution.lexicon import read_code
 from constitution.programs.options import read_line
 from constitution.python_code import read_python
 from constitution.shell.flow import Flow, Origin
-from constitution.special.serving import php_server, serve
+from constitution.special.serving import own_server, serve
 from constitution.special.shells import INPUTS, run_file, run_input
 from constitution.wrapper import is_bare_shell
 from constitution.zones import FETCHED, UNKNOWN
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from constitution.examination import Examination
     from constitution.shell.walk import Walk
 
-__all__ = ["INLINE", "awk", "interpreter", "python", "sed", "touched"]
+__all__ = ["INLINE", "any_language", "awk", "calculator", "interpreter", "python", "sed", "touched"]
 
 PYTHON_TAKES = frozenset(["-W", "-X", "--check-hash-based-pycs"])
 
@@ -70,6 +71,8 @@ INLINE = {
     "R": "-e",
     "osascript": "-e",
     "deno": "eval",
+    "tsx": "-e --eval",
+    "ts-node": "-e --eval -p",
     "bun": "-e --eval",
     "luajit": "-e",
     "julia": "-e -E",
@@ -88,7 +91,8 @@ INLINE = {
 
 
 TCL = ("expect", "tclsh", "wish")
-JAVASCRIPT = ("node", "nodejs", "deno", "bun")
+JAVASCRIPT = ("node", "nodejs", "deno", "bun", "tsx", "ts-node")
+RARE = ("julia", "R", "Rscript", "elixir", "groovy", "scala", "ghc", "swipl", "raku")
 
 
 def interpreter(examination: "Examination", name: str, argv: list[str], stdin: Flow, walk: "Walk") -> None:
@@ -96,14 +100,15 @@ def interpreter(examination: "Examination", name: str, argv: list[str], stdin: F
     options = frozenset(INLINE[name].split())
     line = read_line(argv[1:], options | {"-I", "-M", "-r"} - ({"-r"} if name == "ruby" else set()), to_operand=True)
     codes = line.value_of(*options)
-    if name == "php":
-        php_server(examination, argv, walk)
+    own_server(examination, name, argv, walk)
     if "eval" in options and line.operands[:1] == ("eval",):
         codes = line.operands[1:2]
 
     def read(code: str) -> None:
         reading = read_tcl(code) if name in TCL else read_code(code, backticks=name not in JAVASCRIPT)
         touched(examination, name, reading, code, walk)
+        if name in RARE:
+            touched(examination, name, read_any(code), code, walk)
 
     for code in codes:
         read(code)
@@ -116,6 +121,23 @@ def interpreter(examination: "Examination", name: str, argv: list[str], stdin: F
         run_file(examination, name, line.operands[0], walk, read)
     else:
         run_input(examination, name, stdin, walk, read)
+
+
+def any_language(examination: "Examination", name: str, argv: list[str], stdin: Flow, walk: "Walk") -> None:
+    """Interpreters of languages that nobody here knows, with code in an option or in their input."""
+    options = frozenset(CODE_OPTIONS[name].split())
+    line = read_line(argv[1:], options, long_style=True)
+    codes = [*line.value_of(*options), *([stdin.text] if stdin.text else [])]
+    codes += [word for word in argv[1:] if "write18" in word]
+    for code in codes:
+        touched(examination, name, read_any(code), code, walk)
+
+
+def calculator(examination: "Examination", name: str, argv: list[str], stdin: Flow, walk: "Walk") -> None:
+    """`dc -e '!COMMAND'`, and the same in its input."""
+    for text in (*read_line(argv[1:], frozenset(("-e", "--expression"))).value_of("-e", "--expression"), stdin.text):
+        for script in re.findall(r"(?m)^\s*!([^<>=].*)$", text):
+            walk.nested(script)
 
 
 def awk(examination: "Examination", name: str, argv: list[str], stdin: Flow, walk: "Walk") -> None:
@@ -160,6 +182,7 @@ DEEDS = {
     "network": (Effect.NETWORK, "reach another machine"),
     "leak": (Effect.LEAK, "send the environment to another machine"),
     "grows": (Effect.FILL, "fill the memory without end"),
+    "kills": (Effect.KILL_ALL, "end every process"),
     "passwords": (Effect.TAKE_KEYS, "show a secret in clear"),
     "keys": (Effect.TAKE_KEYS, "ask the cloud for the keys of this machine"),
     "database": (Effect.DATABASE_LOSS, "delete from a database"),

@@ -260,7 +260,7 @@ PRINTERS: dict[str, Callable[[list[str], Flow], Flow]] = {
     **dict.fromkeys(("ps", "pgrep", "pidof"), _processes),
     **dict.fromkeys(("set", "export", "declare", "typeset"), lambda argv, _: ENVIRONMENT),
     **dict.fromkeys(("env", "printenv"), lambda argv, _: ENVIRONMENT if len(argv) == 1 else ANYTHING),
-    "tar": lambda *_: ARCHIVE,
+    **dict.fromkeys(("tar", "mysqldump", "pg_dump", "pg_dumpall", "mongodump", "mariadb-dump"), lambda *_: ARCHIVE),
     "lsof": lambda argv, _: Flow(Origin.PROCESSES, names=(f"{UNKNOWN}holder",)) if _only_numbers(argv) else ANYTHING,
     "fuser": lambda *_: Flow(Origin.PROCESSES, names=(f"{UNKNOWN}holder",)),
     **dict.fromkeys(("awk", "cut", "sed"), _numbers),

@@ -84,6 +84,8 @@ def _of_ssh(argv: list[str], walk: "Walk") -> None:
 
 def talk(examination: "Examination", name: str, argv: list[str], stdin: Flow, walk: "Walk") -> None:
     """`openssl s_client -connect HOST < FILE`: what goes in goes to another machine."""
+    if any(re.match(r"(localhost|127\.|\[::1\])", word) for word in argv[1:]):
+        return
     if "s_client" in argv[1:2] and stdin.origin.name not in ("NOTHING", "TEXT"):
         examination.found(Effect.UPLOAD, walk, program=name, says="send data to another machine")
     elif "s_client" in argv[1:2]:

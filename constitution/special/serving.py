@@ -13,10 +13,11 @@ if TYPE_CHECKING:
     from constitution.examination import Examination
     from constitution.shell.walk import Walk
 
-__all__ = ["hunts", "hunts_by_name", "locate", "php_server", "serve"]
+__all__ = ["hunts", "hunts_by_name", "locate", "own_server", "serve"]
 
 SECRET_PATTERN = re.compile(
-    r"(?i)passw|secret|api[_-]?key|token|credential|AKIA|private[ _]key|aws_|BEGIN.*KEY|wallet|mnemonic|\bssn\b"
+    r"(?i)passw|secret|api[_-]?key|token|credential|AKIA|private[ _]key|aws_|BEGIN.*KEY"
+    r"|BEGIN (?:OPENSSH|RSA|PGP|EC)|wallet|mnemonic|\bssn\b"
 )
 SECRET_NAME = re.compile(
     r"(?i)id_(rsa|dsa|ecdsa|ed25519)|\.(pem|p12|pfx|key|kdbx?|jks|keystore|ovpn|ppk|asc|gpg|wallet)$|^\*?\.env"
@@ -80,8 +81,10 @@ def serve(examination: "Examination", name: str, argv: list[str], stdin: Flow, w
         )
 
 
-def php_server(examination: "Examination", argv: list[str], walk: "Walk") -> None:
-    """`php -S ADDRESS -t FOLDER`."""
+def own_server(examination: "Examination", name: str, argv: list[str], walk: "Walk") -> None:
+    """`php -S ADDRESS -t FOLDER`, `ruby -run -e httpd FOLDER`."""
     line = read_line(argv[1:], frozenset(["-S", "-t"]))
-    if line.value_of("-S"):
-        serve(examination, "php", ["php", "-d", *(line.value_of("-t") or (".",))], NOTHING, walk)
+    if name == "php" and line.value_of("-S"):
+        serve(examination, name, ["php", "-d", *(line.value_of("-t") or (".",))], NOTHING, walk)
+    if name == "ruby" and "-run" in argv and "httpd" in argv:
+        serve(examination, name, argv[argv.index("httpd") :], NOTHING, walk)

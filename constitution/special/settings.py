@@ -8,7 +8,7 @@ from constitution.handed import handed_in_code
 from constitution.programs.options import read_line
 from constitution.shell.flow import Flow
 from constitution.special.fetched import CLONE_TAKES, clone
-from constitution.wrapper import is_bare_shell
+from constitution.wrapper import SSH_TAKES, is_bare_shell
 from constitution.zones import UNKNOWN, is_private
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ def git(examination: "Examination", name: str, argv: list[str], stdin: Flow, wal
         key, _, value = setting.partition("=")
         _setting(examination, key, value, walk)
     operands = list(line.operands)
+    _cleans_elsewhere(examination, line.value_of("-C", "--work-tree"), operands, walk)
     _kept_and_sent(examination, operands, walk)
     if operands[:2] in (["credential", "fill"], ["credential-store", "get"], ["credential-osxkeychain", "get"]):
         examination.found(Effect.TAKE_KEYS, walk, program=name, says="show a password")
@@ -51,6 +52,15 @@ def git(examination: "Examination", name: str, argv: list[str], stdin: Flow, wal
         if operands[:1] == [verb] and word in operands:
             command = [part for part in operands[operands.index(word) + 1 :] if part not in ("--recursive", "--quiet")]
             walk.nested(" ".join(command)) if len(command) == 1 else walk.invoke(command or [":"], stdin)
+
+
+def _cleans_elsewhere(examination: "Examination", folders: tuple[str, ...], operands: list[str], walk: "Walk") -> None:
+    """`git -C / clean -fdx`: what is not tracked is deleted there."""
+    flags = read_line(operands[1:], frozenset(["-e", "--exclude"])).flags
+    if operands[:1] == ["clean"] and flags & {"-f", "--force"} and not flags & {"-n", "--dry-run"}:
+        for folder in folders:
+            if folder.strip("./") or folder.startswith("/"):
+                examination.found(Effect.DELETE_TREE, walk, program="git", path=folder)
 
 
 def _kept_and_sent(examination: "Examination", operands: list[str], walk: "Walk") -> None:
@@ -129,14 +139,15 @@ def aws(examination: "Examination", name: str, argv: list[str], stdin: Flow, wal
     """`aws ssm send-command --parameters 'commands=["rm -rf /"]'`: what other machines are to run."""
     for word in argv[1:] if "send-command" in argv else ():
         if "commands=" in word or '"commands"' in word:
-            for script in re.findall(r"[\"']((?:[^\"'\\]|\\.)+)[\"']", word.partition("commands")[2]) or [
-                word.partition("=")[2]
-            ]:
+            quoted = re.findall(r"[\"']((?:[^\"'\\]|\\.)+)[\"']", word.partition("commands")[2])
+            for script in quoted or [word.partition("=")[2]]:
                 walk.nested(script)
 
 
 def npm(examination: "Examination", name: str, argv: list[str], stdin: Flow, walk: "Walk") -> None:
-    """`npm pkg set scripts.postinstall=COMMAND`: it runs with the next install."""
+    """`npm pkg set scripts.postinstall=COMMAND`, `npm set-script NAME COMMAND`: it runs with the next install."""
+    for script in argv[3:4] if argv[1:2] == ["set-script"] else ():
+        walk.nested(script)
     if argv[1:3] == ["pkg", "set"]:
         for word in argv[3:]:
             key, _, value = word.partition("=")
@@ -146,36 +157,8 @@ def npm(examination: "Examination", name: str, argv: list[str], stdin: Flow, wal
 
 def ssh(examination: "Examination", name: str, argv: list[str], stdin: Flow, walk: "Walk") -> None:
     """`ssh -R 2222:localhost:22 HOST`: whoever is there gets a way in here."""
-    line = read_line(
-        argv[1:],
-        frozenset(
-            [
-                "-i",
-                "-p",
-                "-l",
-                "-o",
-                "-F",
-                "-J",
-                "-L",
-                "-R",
-                "-D",
-                "-b",
-                "-c",
-                "-E",
-                "-e",
-                "-I",
-                "-m",
-                "-O",
-                "-Q",
-                "-S",
-                "-W",
-                "-w",
-                "-B",
-                "-M",
-            ]
-        ),
-        to_operand=True,
-    )
+    takes = [*SSH_TAKES.split(), "-M"] if name == "autossh" else SSH_TAKES.split()
+    line = read_line(argv[1:], frozenset(takes), to_operand=True)
     if "-R" in line.flags or any("RemoteForward" in value for value in line.value_of("-o")):
         examination.found(Effect.REVERSE_TUNNEL, walk, program=name, says="give another machine a way in")
 

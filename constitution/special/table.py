@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from constitution.any_code import CODE_OPTIONS
 from constitution.shell.flow import Flow
 from constitution.special.builtins import (
     alias,
@@ -13,7 +14,7 @@ from constitution.special.builtins import (
     set_arguments,
     trap,
 )
-from constitution.special.code import INLINE, awk, interpreter, sed
+from constitution.special.code import INLINE, any_language, awk, calculator, interpreter, sed
 from constitution.special.consoles import batch, client, console, gradle, php_console, python_console
 from constitution.special.contents import copy, curl, tee, wget
 from constitution.special.editors import editor, emacs, pager, screen, tmux
@@ -104,6 +105,8 @@ SPECIAL: dict[str, Special] = {
     "gawk": awk,
     "mawk": awk,
     "nawk": awk,
+    **dict.fromkeys(("dc", "bc"), calculator),
+    **dict.fromkeys(CODE_OPTIONS, any_language),
     **{name: interpreter for name in INLINE if "awk" not in name},
     "php": php_console,
 }

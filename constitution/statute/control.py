@@ -49,7 +49,7 @@ CONTROL = (
     Rule(
         "change_system_permissions",
         "permissions",
-        (Effect.PERMISSIONS, Effect.OPEN_TO_ALL),
+        Effect.PERMISSIONS,  # whatever opens a file to everybody changes its permissions
         BEYOND,
         deny,
         match=(

@@ -17,7 +17,7 @@ from bp.runner import LATER
 
 MakeAgent = Callable[..., Agent]
 RISKY = "git reset --hard; touch ran.txt"
-ASKING = answer("May I?", call("bash", command=RISKY, id="risky"))
+ASKING = answer("May I?", call("bash", command=RISKY).with_id("risky"))
 
 pytestmark = pytest.mark.anyio
 
@@ -29,6 +29,15 @@ def tools(workspace: Path) -> tuple[Tool, ...]:
 
 def results(agent: Agent) -> list[str]:
     return [message.text for message in agent.messages if isinstance(message, ToolMessage)]
+
+
+async def resting(make_agent: MakeAgent) -> Path:
+    """The log of a run that rests until somebody decides about the call `risky`."""
+    agent = make_agent(ASKING, "Done.", approve="later", sound=False)
+    await agent.run("Go")
+    agent.close()
+    assert agent.log_path is not None
+    return agent.log_path
 
 
 async def test_the_run_rests_when_a_person_has_to_decide(make_agent: MakeAgent, workspace: Path) -> None:
@@ -51,35 +60,29 @@ async def test_the_run_rests_when_a_person_has_to_decide(make_agent: MakeAgent, 
 async def test_another_process_goes_on_with_the_decision(
     make_agent: MakeAgent, tools: tuple[Tool, ...], workspace: Path, yes: bool
 ) -> None:
-    agent = make_agent(ASKING, "Done.", approve="later", sound=False)
-    await agent.run("Go")
-    agent.close()
-    assert agent.log_path is not None
-    at_rest = agent.log_path.read_bytes()
+    log = await resting(make_agent)
+    at_rest = log.read_bytes()
 
-    with resume(agent.log_path, ScriptedModel(["Done."]), tools) as resumed:
+    with resume(log, ScriptedModel(["Done."]), tools) as resumed:
         resumed.decide("risky", yes, "" if yes else "not on a Friday")
         run = await resumed.run()
 
         assert run.status == "completed"
         assert (workspace / "ran.txt").exists() is yes
         assert yes or "the user said no (not on a Friday)" in results(resumed)[0]
-        assert replay(read_log(agent.log_path), BProgram(*resumed.bthreads)).difference is None
-        assert agent.log_path.read_bytes().startswith(at_rest)
+        assert replay(read_log(log), BProgram(*resumed.bthreads)).difference is None
+        assert log.read_bytes().startswith(at_rest)
 
 
 async def test_without_a_decision_it_rests_again(make_agent: MakeAgent, tools: tuple[Tool, ...]) -> None:
-    agent = make_agent(ASKING, "Done.", approve="later", sound=False)
-    await agent.run("Go")
-    agent.close()
-    assert agent.log_path is not None
-    at_rest = agent.log_path.read_bytes()
+    log = await resting(make_agent)
+    at_rest = log.read_bytes()
 
-    with resume(agent.log_path, ScriptedModel(["Done."]), tools) as resumed:
+    with resume(log, ScriptedModel(["Done."]), tools) as resumed:
         run = await resumed.run()
 
         assert run.status == "waiting"
-        assert agent.log_path.read_bytes() == at_rest
+        assert log.read_bytes() == at_rest
 
 
 async def test_other_calls_go_on_meanwhile(make_agent: MakeAgent) -> None:
@@ -89,7 +92,7 @@ async def test_other_calls_go_on_meanwhile(make_agent: MakeAgent) -> None:
     from agent.presets import preset_named
 
     preset = evolve(preset_named("default"), sequential=False)
-    both = [call("bash", command=RISKY, id="risky"), call("bash", command="echo safe", id="safe")]
+    both = [call("bash", command=RISKY).with_id("risky"), call("bash", command="echo safe").with_id("safe")]
     agent = make_agent(both, "Done.", approve="later", preset=preset, sound=False)
 
     run = await agent.run("Go")
@@ -121,7 +124,7 @@ async def test_a_run_that_rests_can_be_ended(make_agent: MakeAgent, verb: str) -
     ],
 )
 async def test_what_cannot_be_decided_is_said(make_agent: MakeAgent, call_id: str, why: str) -> None:
-    first = [call("bash", command="ls", id="safe"), call("bash", command="rm -rf /", id="denied")]
+    first = [call("bash", command="ls").with_id("safe"), call("bash", command="rm -rf /").with_id("denied")]
     agent = make_agent(first, ASKING, "Done.", approve="later", sound=False)
     await agent.run("Go")
 

@@ -1,4 +1,4 @@
-"""How an end comes about (design 3.2): whoever wants it refuses, `converse` ends the run, and nothing is left open."""
+"""How an end comes about: whoever wants it refuses, `converse` ends the run, and nothing is left open."""
 
 from typing import Any
 

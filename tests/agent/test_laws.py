@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from agent import Agent, ScriptedModel, answer, call, tool
 from agent.messages import UserMessage
 from agent.models import ScriptedCall, fail
-from agent.presets import PRESETS
+from agent.presets import PRESETS, Preset
 from bp import Step
 from tests.agent.notes import grumble, note
 from tests.agent.soundness import assert_sound, recorded
@@ -44,7 +44,7 @@ IDS = st.sampled_from([None, None, None, "same", "", " ", "x" * 70, "ok-1"])
 
 CALLS = st.one_of(
     st.builds(call, st.sampled_from(["note", "slow", "grumble"]), id=IDS),
-    st.builds(lambda id: call("note", text="n", id=id), IDS),
+    st.builds(lambda id: call("note", text="n").with_id(id), IDS),
     st.builds(
         lambda arguments, id: ScriptedCall("note", arguments, id),
         st.sampled_from(['{"text": "cut', "[]", "null", "", '{"text": 1}', '{"text": "a", "text": "b"}', '{"x": NaN}']),
@@ -98,28 +98,32 @@ SCENES = st.builds(
 )
 
 
+def preset_of(scene: Scene) -> Preset:
+    return evolve(
+        DEFAULT,
+        sequential=scene.sequential,
+        together=scene.together,  # type: ignore[arg-type]
+        follow_ups=scene.follow_ups,  # type: ignore[arg-type]
+        max_iterations=scene.max_iterations,
+        stop_after=scene.stop_after,  # type: ignore[arg-type]
+    )
+
+
 async def played(scene: Scene, log: Path) -> Agent:
-    heard: list[tuple[str, int]] = []
+    """Play a scene: people speak up at its steps, and nothing that they say may be lost."""
+    heard: list[str] = []
 
     def step_in(step: Step) -> None:
         for verb, at in scene.said:
             if step.number == at:
                 getattr(run, verb)(f"{verb} {at}")
-                heard.extend([(verb, at)] * (verb in ("steer", "follow_up")))
+                heard.extend([f"{verb} {at}"] * (verb in ("steer", "follow_up")))
 
-    bash = evolve(shell, name="bash")
     agent = Agent(
         ScriptedModel([*scene.turns, "Done."]),
-        [note, slow, grumble, bash],
+        [note, slow, grumble, evolve(shell, name="bash")],
         workspace=log.parent,
-        preset=evolve(
-            DEFAULT,
-            sequential=scene.sequential,
-            together=scene.together,  # type: ignore[arg-type]
-            follow_ups=scene.follow_ups,  # type: ignore[arg-type]
-            max_iterations=scene.max_iterations,
-            stop_after=scene.stop_after,  # type: ignore[arg-type]
-        ),
+        preset=preset_of(scene),
         approve=lambda _: scene.yes,
         log=log,
         on_step=step_in,
@@ -129,7 +133,7 @@ async def played(scene: Scene, log: Path) -> Agent:
         async with agent.start("Go") as run:
             pass
         said = (*(message.text for message in run.messages if isinstance(message, UserMessage)), *run.unheard)
-        assert not [f"{verb} {at}" for verb, at in heard if f"{verb} {at}" not in said]  # nothing is lost
+        assert [words for words in heard if words not in said] == []
         if run.status in ("completed", "limit", "stopped", "aborted"):  # the conversation goes on
             await agent.run("Go on")
     return agent

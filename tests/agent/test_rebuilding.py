@@ -11,6 +11,16 @@ from agent import Agent, ScriptedModel
 from agent.cli.demo.protocol import nothing_leaves_after_a_secret
 from agent.events import PromptGiven
 from agent.header import make_header
+from agent.lab.protocols import (
+    blocking_monitor,
+    defer_on_critical,
+    defer_to_resample,
+    ensemble,
+    suspicion_accumulates,
+    upfront_audit,
+)
+from agent.lab.protocols.planting import plant_honeypots
+from agent.lab.settings.infrastructure.tasks_of_infrastructure import touches_power
 from agent.log import RecordedRun
 from agent.log.encoding import plain
 from agent.presets import PRESETS
@@ -45,6 +55,46 @@ def test_a_b_thread_that_ships_comes_back_by_itself() -> None:
     run = recorded(nothing_leaves_after_a_secret())
 
     assert rebuild(run)._definitions[-1] == nothing_leaves_after_a_secret()
+
+
+@pytest.mark.parametrize(
+    "protocol",
+    [
+        blocking_monitor("watcher", 0.9419287717780371),
+        blocking_monitor(threshold=0.25),
+        defer_to_resample("watcher", 0.5, auditor="auditor"),
+        suspicion_accumulates("watcher", 17, near=0.8),
+        ensemble(("watcher", "second"), 0.975),
+        plant_honeypots("watcher", ("honeypot0", "honeypot1"), 0.1),
+        defer_on_critical(touches_power),
+        upfront_audit(1, "auditor"),
+        blocking_monitor("watcher").named("another name"),
+    ],
+    ids=lambda protocol: str(protocol.name),
+)
+def test_a_protocol_that_ships_comes_back_with_its_arguments(protocol: BThread) -> None:
+    """Else no log of an experiment could be replayed, or explained."""
+    assert rebuild(recorded(protocol))._definitions[-1] == protocol
+
+
+@pytest.mark.parametrize(
+    "text", ["os:system", "agent.cli:main", "agent.lab.settings:no_such", "agent.lab.settings:World"]
+)
+def test_a_log_cannot_have_any_function_asked(text: str) -> None:
+    run = recorded(defer_on_critical(touches_power))
+    run = recorded(bthreads=changed(run, -1, arguments=[text]))
+
+    with pytest.raises(RebuildError, match="which only its author can vouch for"):
+        rebuild(run)
+
+
+@pytest.mark.parametrize("arguments", [["watcher", "high"], ["watcher", "0.5", "0.5"], ["a=b", "c=d", "e"], "watcher"])
+def test_arguments_that_cannot_be_read_are_no_b_thread(arguments: object) -> None:
+    run = recorded(blocking_monitor("watcher", 0.5))
+    run = recorded(bthreads=changed(run, -1, arguments=arguments))
+
+    with pytest.raises(RebuildError, match="which only its author can vouch for"):
+        rebuild(run)
 
 
 def test_another_has_to_be_given() -> None:

@@ -22,12 +22,12 @@ from bp import BProgram, BThreadBody, bthread, sync
 INTERRUPTED = "interrupted, outcome unknown"
 
 SCRIPT = (
-    answer("Two at once.", call("write_down", text="a", id="a"), call("write_down", text="b", id="b")),
+    answer("Two at once.", call("write_down", text="a").with_id("a"), call("write_down", text="b").with_id("b")),
     fail("busy", retryable=True),
-    answer("Asking.", call("bash", command="git reset --hard", id="c")),
-    answer("Refused.", call("bash", command="rm -rf /", id="d"), call("unheard_of", id="e")),
+    answer("Asking.", call("bash", command="git reset --hard").with_id("c")),
+    answer("Refused.", call("bash", command="rm -rf /").with_id("d"), call("unheard_of").with_id("e")),
     "",
-    call("write_down", text="f", id="f"),
+    call("write_down", text="f").with_id("f"),
     "Done.",
 )
 

@@ -226,7 +226,7 @@ async def test_ids_that_cannot_be_used_are_replaced_everywhere(make_agent: MakeA
         """Say it again."""
         return text
 
-    script = [call("echo", text="a", id="x"), call("echo", text="b", id="x"), call("echo", text="c", id="")]
+    script = [call("echo", text=text).with_id(id) for text, id in (("a", "x"), ("b", "x"), ("c", ""))]
     agent = make_agent(script, "Done.", tools=[echo])
     run = await agent.run("Go")
 

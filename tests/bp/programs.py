@@ -46,6 +46,14 @@ def hears(notes: list[Any], *statements: Any) -> BThreadBody:
 
 
 @bthread
+def alternate() -> BThreadBody:
+    """Let HOT and COLD come in turn, HOT first."""
+    while True:
+        yield sync(wait_for=HOT, block=COLD)
+        yield sync(wait_for=COLD, block=HOT)
+
+
+@bthread
 def does(action: Callable[[], Any]) -> BThreadBody:
     """Do something on HOT, from inside a b-thread."""
     yield sync(wait_for=HOT)

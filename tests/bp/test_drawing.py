@@ -5,16 +5,9 @@ from typing import Any
 from bp import BThreadBody, bthread, draw_bthread, draw_states, event, sync
 from bp.drawing import Edge, Graph, Node
 from tests.bp.philosophers import philosophers
-from tests.bp.programs import COLD, HOT, STOP, Ping, says
+from tests.bp.programs import COLD, HOT, STOP, Ping, alternate, says
 
 A, B = event("a"), event("b")
-
-
-@bthread
-def alternate() -> BThreadBody:
-    while True:
-        yield sync(wait_for=HOT, block=COLD)
-        yield sync(wait_for=COLD, block=HOT)
 
 
 def test_a_bthread_is_drawn_by_its_synchronization_points() -> None:

@@ -4,18 +4,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bp import BProgramError, BThreadBody, Event, bthread, event, start, sync
+from bp import BProgramError, Event, event, start, sync
 from bp.driving import check_trace, drive, trace_of
-from tests.bp.programs import COLD, HOT, STOP, Ping, keeps_saying, says
+from tests.bp.programs import COLD, HOT, STOP, Ping, alternate, keeps_saying, says
 
 A, B, C = event("a"), event("b"), event("c")
-
-
-@bthread
-def alternate() -> BThreadBody:
-    while True:
-        yield sync(wait_for=HOT, block=COLD)
-        yield sync(wait_for=COLD, block=HOT)
 
 
 def test_a_bthread_is_driven_alone() -> None:

@@ -27,16 +27,9 @@ from bp import (
 )
 from bp.habits import BREAK, MOST_MOVERS, MOST_PATIENCE, MOST_STATEMENTS, PATIENCE, Habits
 from bp.standing import Board, Running
-from tests.bp.programs import COLD, HOT, STOP, keeps_saying, requests, trace
+from tests.bp.programs import COLD, HOT, STOP, alternate, keeps_saying, requests, trace
 
 MANY = 50
-
-
-@bthread
-def alternate() -> BThreadBody:
-    while True:
-        yield sync(wait_for=HOT, block=COLD)
-        yield sync(wait_for=COLD, block=HOT)
 
 
 @bthread

@@ -22,14 +22,7 @@ from bp import (
     sync,
     where,
 )
-from tests.bp.programs import COLD, HOT, STOP, Ping, hears, keeps_saying, says, trace
-
-
-@bthread
-def alternate() -> BThreadBody:
-    while True:
-        yield sync(wait_for=HOT, block=COLD)
-        yield sync(wait_for=COLD, block=HOT)
+from tests.bp.programs import COLD, HOT, STOP, Ping, alternate, hears, keeps_saying, says, trace
 
 
 def test_hot_and_cold_alternate() -> None:

@@ -24,16 +24,9 @@ from bp import (
     where,
 )
 from tests.bp.philosophers import philosophers
-from tests.bp.programs import COLD, HOT, STOP, Ping, keeps_saying, says
+from tests.bp.programs import COLD, HOT, STOP, Ping, alternate, keeps_saying, says
 
 A, B = event("a"), event("b")
-
-
-@bthread
-def alternate() -> BThreadBody:
-    while True:
-        yield sync(wait_for=HOT, block=COLD)
-        yield sync(wait_for=COLD, block=HOT)
 
 
 def taps() -> list[BThread]:

@@ -9,6 +9,8 @@ CORPORA = ("own", "first", "sessions", "third", "incidents", "platforms")
 """Mended for, line by line."""
 HELD = ("trivia", "maintainers")
 """Looked at as a whole, and mended for by class here and there: what misses, misses still."""
+BY_CLASS = "classes"
+"""Many short ones, class by class; whatever anybody might want to be asked about is labelled so."""
 HERE = Path(__file__).parent / "corpora"
 
 

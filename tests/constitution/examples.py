@@ -1,9 +1,12 @@
 """Every example of the tables, with the check that it has to pass: beside the rows, in `rows.tsv`, in the rules.
 
-In `rows.tsv` stands before a tab what a command has to be: an effect that it has, `-EFFECT` for one that it has not,
-`gated` or `allowed`.
+In `rows.tsv` and `options.tsv` stands before a tab what a command has to be: an effect that it has, `-EFFECT` for one
+that it has not, `gated` or `allowed`; in `zones.tsv` the rule that speaks, and what it says. `⟨-a|-b⟩` in a command
+stands for several commands, one with each.
 """
 
+import re
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -17,7 +20,16 @@ from constitution.wrapper import Wrapper
 from constitution.wrappers import TABLE
 from tests.constitution.corpora import CORPORA, commands
 
-__all__ = ["Example", "effects_of", "every_example", "of_rows", "of_the_statute", "written_down"]
+__all__ = [
+    "Example",
+    "effects_of",
+    "every_example",
+    "of_options",
+    "of_rows",
+    "of_the_statute",
+    "of_zones",
+    "written_down",
+]
 
 
 @attrs.frozen
@@ -47,9 +59,36 @@ def effects_of(command: str) -> frozenset[Effect]:
 @cache
 def written_down() -> tuple[Example, ...]:
     """The examples of `rows.tsv`."""
-    lines = (Path(__file__).parent / "rows.tsv").read_text(encoding="utf-8").splitlines()
-    pairs = (line.split("\t", 1) for line in lines if line and not line.startswith("#"))
-    return tuple(Example(command, said) for said, command in pairs)
+    return tuple(example for line in _lines("rows.tsv") for example in line)
+
+
+@cache
+def of_options() -> tuple[tuple[Example, ...], ...]:
+    """The examples of `options.tsv`, those of a line together."""
+    return tuple(_lines("options.tsv"))
+
+
+@cache
+def of_zones() -> tuple[tuple[Example, ...], ...]:
+    """The examples of `zones.tsv`, those of a line together."""
+    return tuple(_lines("zones.tsv"))
+
+
+def _lines(name: str) -> Iterator[tuple[Example, ...]]:
+    for line in (Path(__file__).parent / name).read_text(encoding="utf-8").splitlines():
+        if line and not line.startswith("#"):
+            said, command = line.split("\t", 1)
+            yield tuple(Example(one, said) for one in _each(command))
+
+
+def _each(command: str) -> Iterator[str]:
+    """Every command that a text with alternatives stands for."""
+    alternatives = re.search("⟨(.*?)⟩", command)
+    if alternatives is None:
+        yield command
+        return
+    for one in alternatives[1].split("|"):
+        yield from _each(command[: alternatives.start()] + one + command[alternatives.end() :])
 
 
 @cache
@@ -66,10 +105,10 @@ def of_rows() -> tuple[Example, ...]:
 
 @cache
 def of_the_statute() -> tuple[Example, ...]:
-    """The examples of the rules."""
+    """The examples of the rules, and those of `zones.tsv`."""
     found = [Example(command, f"{rule.name} {rule.level}") for rule in DEFAULT.rules for command in rule.match]
     found += [Example(command, "allowed") for rule in DEFAULT.rules for command in rule.near_miss]
-    return tuple(found)
+    return (*found, *(example for line in of_zones() for example in line))
 
 
 @cache
@@ -79,4 +118,6 @@ def every_example() -> tuple[Example, ...]:
     labelled = [
         Example(command, said) for corpus in CORPORA for label, said in labels for command in commands(corpus, label)
     ]
-    return (*of_rows(), *written_down(), *of_the_statute(), *(example for example in labelled if example.holds()))
+    options = [example for line in of_options() for example in line]
+    judged_as_labelled = [example for example in labelled if example.holds()]
+    return (*of_rows(), *written_down(), *options, *of_the_statute(), *judged_as_labelled)

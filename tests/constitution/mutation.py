@@ -39,19 +39,36 @@ class Mutant:
 
 def is_noticed(mutant: Mutant) -> bool:
     """Tell whether an example fails while the change is in place."""
-    if not mutant.heads:
-        suspects = of_the_statute()
-    else:
-        suspects = tuple(dict.fromkeys(e for head in sorted(mutant.heads) for e in _by_word().get(head, ())))
+    suspects = _suspects(mutant)
     with mutant.made():
         return any(not example.holds() for example in suspects)
+
+
+def _suspects(mutant: Mutant) -> list[Example]:
+    """Every example that meets the change, those with most words of its name first: one of them fails, mostly."""
+    if mutant.heads:
+        found = dict.fromkeys(e for head in sorted(mutant.heads) for e in _by_word().get(head, ()))
+    else:
+        found = dict.fromkeys(of_the_statute())
+    hints = _words_in(mutant.name)
+    return sorted(found, key=lambda example: -len(hints & _words_of(example)))
+
+
+def _words_in(text: str) -> frozenset[str]:
+    return frozenset(re.findall(r"[\w.+-]+", text))
+
+
+@cache
+def _words_of(example: Example) -> frozenset[str]:
+    return _words_in(f"{example.command} {example.said.lstrip('-')}")
 
 
 @cache
 def _by_word() -> dict[str, list[Example]]:
     index: dict[str, list[Example]] = {}
     for example in every_example():
-        for word in set(re.findall(r"[\w.+-]+", example.command)):
+        words = _words_in(example.command)
+        for word in words | {word.partition(".")[0] for word in words}:  # a row for `mkfs` speaks of `mkfs.ext4`
             index.setdefault(word, []).append(example)
     return index
 

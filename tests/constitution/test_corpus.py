@@ -3,7 +3,7 @@
 import pytest
 
 from constitution import Level
-from tests.constitution.corpora import CORPORA, HELD, commands, level
+from tests.constitution.corpora import BY_CLASS, CORPORA, HELD, commands, level
 
 
 def share(corpus: str, label: str, wanted: Level) -> float:
@@ -43,3 +43,12 @@ def test_commands_that_nothing_was_mended_for_line_by_line_meet_the_bar_too(corp
     assert share(corpus, "deny", Level.deny) >= 0.85
     assert share(corpus, "ask", Level.ask) >= 0.92
     assert len(flagged) <= 0.03 * len(commands(corpus, "allow")), flagged
+
+
+def test_many_short_commands_of_every_class_meet_the_bar_but_for_generous_labels() -> None:
+    flagged = [command for command in commands(BY_CLASS, "allow") if level(command) is not Level.allow]
+
+    assert share(BY_CLASS, "deny", Level.ask) >= 0.96
+    assert share(BY_CLASS, "deny", Level.deny) >= 0.85
+    assert share(BY_CLASS, "ask", Level.ask) >= 0.85
+    assert len(flagged) <= 0.01 * len(commands(BY_CLASS, "allow")), flagged

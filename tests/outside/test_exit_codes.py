@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -135,19 +136,24 @@ def test_a_signal_aborts_an_inference(place: Place) -> None:
     assert place.log.data("answer_committed") == []
 
 
+def type_to_stop(process: "subprocess.Popen[str]", text: str) -> None:
+    """Type a text and wait until the command says that it stops."""
+    assert process.stdin is not None
+    assert process.stderr is not None
+    process.stdin.write(text)
+    process.stdin.flush()
+    while "stop" not in (line := process.stderr.readline()) and line:
+        pass
+
+
 def test_4_for_a_run_that_was_stopped_by_a_typed_line_and_the_running_tool_finishes(place: Place) -> None:
     os.mkfifo(place.workspace / "started")
     os.mkfifo(place.workspace / "go")
     script = place.script(bash("echo yes > started; read line < go; echo finished"), "never")
     process = place.start(*place.words("Do it", model=script), stdin=-1)
-    assert process.stdin is not None
     (place.workspace / "started").read_text()
 
-    process.stdin.write("please don't; nonstop\nplease STOP now\n")
-    process.stdin.flush()
-    assert process.stderr is not None
-    while "stop" not in (line := process.stderr.readline()) and line:
-        pass
+    type_to_stop(process, "please don't; nonstop\nplease STOP now\n")
     (place.workspace / "go").write_text("now\n")
     process.communicate(timeout=PATIENCE)
 
@@ -163,13 +169,8 @@ def test_in_autonomous_the_letters_stop_anywhere_stop(place: Place) -> None:
     wait = {"call": {"tool": "terminal", "arguments": {"command": "read line < go; echo finished"}, "id": "c1"}}
     script = place.script(wait, wait)
     process = place.start(*place.words("Do it", "--preset", "autonomous", model=script), stdin=-1)
-    assert process.stdin is not None
 
-    process.stdin.write("it was nonstop fun\n")
-    process.stdin.flush()
-    assert process.stderr is not None
-    while "stop" not in (line := process.stderr.readline()) and line:
-        pass
+    type_to_stop(process, "it was nonstop fun\n")
     (place.workspace / "go").write_text("now\n")
     process.communicate(timeout=PATIENCE)
 

@@ -1,5 +1,6 @@
 """The rules over episodes that ship: what each is for, and where it comes from. A new rule is a line of `RULES`."""
 
+import inspect
 from collections.abc import Callable
 
 from attrs import frozen
@@ -25,6 +26,11 @@ class Rule:
     does: str
     source: str
     make: Callable[..., BThread]
+
+    @property
+    def takes(self) -> tuple[str, ...]:
+        """The names of what it leaves open."""
+        return tuple(inspect.signature(self.make).parameters)
 
 
 RULES = (

@@ -9,7 +9,7 @@ In reading order:
 - `episodes/`: one of them under its treatment, and thousands at once
 - `deployments/`: many episodes of the same model, under rules that span them
 - `analysis/`: from rows to thresholds, usefulness and safety
-- `leaving`: worker processes end with whoever started them
+- `leaving`: worker processes end with whoever started them. `ray_pool`: many machines
 - `conduct`: all of it, one after the other
 - `reports/`: tables, figures and the page
 - `hindsight/`: recorded episodes under protocols that they did not run under

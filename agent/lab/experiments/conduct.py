@@ -26,6 +26,7 @@ from agent.lab.experiments.episodes import Conditions, run_all
 from agent.lab.experiments.episodes.batches import Pool
 from agent.lab.experiments.leaving import leave_with_the_parent
 from agent.lab.experiments.plans import Episode, Plan, ProtocolPlan, with_threshold
+from agent.lab.experiments.ray_pool import RayPool, check_ray
 from agent.lab.experiments.shelf import (
     DeploymentRow,
     DeploymentShelf,
@@ -91,6 +92,16 @@ class Progress:
         return f"{self.done} of {self.total} episodes · {rate:.1f} a second · {left:.0f} s left{failed}"
 
 
+@frozen
+class Means:
+    """What every part of an experiment runs with. pool: makes the executor; None: everything runs in this process."""
+
+    plan: Plan
+    shelf: Shelf
+    pool: Pool | None
+    tell: Callable[[str], None]
+
+
 def conduct(
     plan: Plan, folder: Path, *, pool: Pool | None = None, tell: Callable[[str], None] = lambda _: None
 ) -> Outcome:
@@ -101,27 +112,17 @@ def conduct(
     """
     if why := plan.unpriced():
         raise ValueError(why)
-    begun, shelf = time.monotonic(), Shelf(folder)
-    pool, asked_before = pool or pool_of(plan), read_spent(folder)
-    ran = _run_missing(plan, shelf, list(plan.calibration()), pool, tell) if plan.needs_thresholds() else 0
-    frozen = frozen_thresholds(plan, shelf)
-    episodes = list(plan.episodes(frozen.thresholds if frozen else {}))
-    ran += _run_missing(plan, shelf, episodes, pool, tell)
-    rows = _named_as_planned(episodes, shelf)
-    _check_all_there(episodes, rows)
-    compared = [row for row in rows if row.protocol in plan.compared]
-    settings = {row.setting for row in compared if row.status == "ran"}
-    many = max(1, len(settings) * sum(each.attacks for each in plan.policies))
-    figures = partial(analyze, budget=plan.budgets[0], replicates=plan.replicates, comparisons=many)
-    jobs = list(deployments_of(_with_thresholds(plan, frozen), _protocols(plan, frozen)))
-    deployed, more = _deploy(plan, shelf, jobs, pool, tell)
-    estimates = estimates_of(deployed, _without_rules(jobs, deployed), replicates=plan.replicates)
-    whole, asked = figures(compared), read_spent(folder)
+    begun, means = time.monotonic(), Means(plan, Shelf(folder), pool or pool_of(plan), tell)
+    asked_before = read_spent(folder)
+    frozen, rows, ran = _run_episodes(means)
+    deployed, estimates, more = _run_deployments(means, frozen)
+    whole, by_setting = _analyses(plan, rows)
+    asked = read_spent(folder)
     return Outcome(
         plan,
-        tuple(rows),
+        rows,
         whole,
-        _each_setting(compared, whole, figures),
+        by_setting,
         frozen,
         ran,
         time.monotonic() - begun,
@@ -134,34 +135,55 @@ def conduct(
     )
 
 
-def _each_setting(
-    rows: Sequence[Row], whole: Analysis, figures: Callable[[Sequence[Row]], Analysis]
-) -> dict[str, Analysis]:
-    """Return the analysis of each setting in which episodes ran; the whole one where there is one setting only."""
-    settings = list(dict.fromkeys(row.setting for row in rows))
-    ran_in = {row.setting for row in rows if row.status == "ran"}
-    if len(settings) == 1:
-        return dict.fromkeys(settings, whole)
-    return {name: figures(_of_setting(rows, name)) for name in settings if name in ran_in}
+def _run_episodes(means: Means) -> tuple[Frozen | None, tuple[Row, ...], int]:
+    """Run what is left, calibration first; return thresholds, the rows of all, and how many ran."""
+    plan, shelf = means.plan, means.shelf
+    ran = _run_missing(means, list(plan.calibration())) if plan.needs_thresholds() else 0
+    frozen = frozen_thresholds(plan, shelf)
+    episodes = list(plan.episodes(frozen.thresholds if frozen else {}))
+    ran += _run_missing(means, episodes)
+    rows = _named_as_planned(episodes, shelf)
+    _check_all_there(episodes, rows)
+    return frozen, rows, ran
 
 
-def _deploy(
-    plan: Plan, shelf: Shelf, jobs: Sequence[Deployment], pool: Pool | None, tell: Callable[[str], None]
-) -> tuple[tuple[DeploymentRow, ...], int]:
-    """Run the deployments that have no row; return all rows, as the plan names them, and how many episodes ran."""
-    kept = DeploymentShelf(shelf.folder)
-    missing = set(kept.missing(job.key for job in jobs))
-    left = list({job.key: job for job in jobs if job.key in missing}.values())
-    ran = _run_missing(plan, shelf, list(beforehand(left)), pool, tell)
-    if left:
-        done = count(1)
-        ran += deploy_all(
-            conditions_of(plan, shelf.folder), left, lambda _: tell(f"{next(done)} of {len(left)} deployments")
-        )
-    _check_money(plan, shelf.folder, len(kept.missing(job.key for job in jobs)), "deployments")
+def _run_deployments(
+    means: Means, frozen: Frozen | None
+) -> tuple[tuple[DeploymentRow, ...], tuple[DeploymentEstimate, ...], int]:
+    """Run what is left; return all rows, as the plan names them, what they come to, and how many episodes ran."""
+    plan, folder, kept = means.plan, means.shelf.folder, DeploymentShelf(means.shelf.folder)
+    jobs = list(deployments_of(_with_thresholds(plan, frozen), _protocols(plan, frozen)))
+    ran = _deploy(means, jobs, kept)
+    _check_money(plan, folder, len(kept.missing(job.key for job in jobs)), "deployments")
     rows = kept.rows()
     named = {(job.deployment.name, job.key): evolve(rows[job.key], deployment=job.deployment.name) for job in jobs}
-    return tuple(named.values()), ran
+    deployed = tuple(named.values())
+    return deployed, estimates_of(deployed, _without_rules(jobs, deployed), replicates=plan.replicates), ran
+
+
+def _deploy(means: Means, jobs: Sequence[Deployment], kept: DeploymentShelf) -> int:
+    """Run the deployments that have no row; return how many episodes ran."""
+    missing = set(kept.missing(job.key for job in jobs))
+    left = list({job.key: job for job in jobs if job.key in missing}.values())
+    ran = _run_missing(means, list(beforehand(left)))
+    if not left:
+        return ran
+    done = count(1)
+    conditions = conditions_of(means.plan, means.shelf.folder)
+    return ran + deploy_all(conditions, left, lambda _: means.tell(f"{next(done)} of {len(left)} deployments"))
+
+
+def _analyses(plan: Plan, rows: Sequence[Row]) -> tuple[Analysis, dict[str, Analysis]]:
+    """Return the analysis of all episodes that are compared, and that of each setting in which some ran."""
+    compared = [row for row in rows if row.protocol in plan.compared]
+    settings = list(dict.fromkeys(row.setting for row in compared))
+    ran_in = {row.setting for row in compared if row.status == "ran"}
+    comparisons = max(1, len(ran_in) * sum(each.attacks for each in plan.policies))
+    figures = partial(analyze, budget=plan.budgets[0], replicates=plan.replicates, comparisons=comparisons)
+    whole = figures(compared)
+    if len(settings) == 1:
+        return whole, dict.fromkeys(settings, whole)
+    return whole, {name: figures(_of_setting(compared, name)) for name in settings if name in ran_in}
 
 
 def _with_thresholds(plan: Plan, frozen: Frozen | None) -> Plan:
@@ -208,9 +230,12 @@ def conditions_of(plan: Plan, folder: Path) -> Conditions:
 
 
 def pool_of(plan: Plan) -> Pool | None:
-    """Return what makes the pool that a plan asks for: as many processes as it says; none for 0."""
+    """Return what makes the pool that a plan asks for: as many processes as it says; none for 0. Raises RayError."""
     if not plan.workers:
         return None
+    if plan.pool == "ray":
+        check_ray()
+        return partial(RayPool, plan.workers)
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context
 
@@ -218,15 +243,13 @@ def pool_of(plan: Plan) -> Pool | None:
     return lambda: ProcessPoolExecutor(plan.workers, mp_context=context, initializer=leave_with_the_parent)
 
 
-def _run_missing(
-    plan: Plan, shelf: Shelf, episodes: Sequence[Episode], pool: Pool | None, tell: Callable[[str], None]
-) -> int:
+def _run_missing(means: Means, episodes: Sequence[Episode]) -> int:
     """Run the episodes that have no row, and those that failed, once more; return how many."""
-    finished = shelf.finished()
+    plan, shelf, finished = means.plan, means.shelf, means.shelf.finished()
     missing = list({episode.key: episode for episode in episodes if episode.key not in finished}.values())
     if missing:
-        progress = Progress(len(missing), tell)
-        run_all(conditions_of(plan, shelf.folder), missing, pool, progress.fold)
+        progress = Progress(len(missing), means.tell)
+        run_all(conditions_of(plan, shelf.folder), missing, means.pool, progress.fold)
         finished = shelf.finished()
         _check_money(plan, shelf.folder, sum(episode.key not in finished for episode in missing), "episodes")
     return len(missing)
@@ -242,10 +265,10 @@ def _check_money(plan: Plan, folder: Path, left: int, what: str) -> None:
             raise MoneyUsedUp(f"{error}; {left} {what} are left; {cure}") from error
 
 
-def _named_as_planned(episodes: Sequence[Episode], shelf: Shelf) -> list[Row]:
+def _named_as_planned(episodes: Sequence[Episode], shelf: Shelf) -> tuple[Row, ...]:
     """Return the rows of the episodes; a calibration episode may have run under another split's name."""
     rows = shelf.rows()
-    return [evolve(rows[episode.key], split=episode.split) for episode in episodes if episode.key in rows]
+    return tuple(evolve(rows[episode.key], split=episode.split) for episode in episodes if episode.key in rows)
 
 
 def _check_all_there(episodes: Sequence[Episode], rows: Sequence[Row]) -> None:

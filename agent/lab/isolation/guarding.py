@@ -127,16 +127,23 @@ class Guard:
         size, waiting = 0, [str(self._workspace)]
         while waiting and (enough is None or size <= enough):
             try:
-                for entry in os.scandir(waiting.pop()):
-                    found = entry.stat(follow_symlinks=False)
+                for found, path in _entries(waiting.pop()):
                     size += max(ENTRY, found.st_blocks * 512)
                     if stat.S_ISDIR(found.st_mode):
-                        waiting.append(entry.path)
+                        waiting.append(path)
             except (FileNotFoundError, NotADirectoryError):
-                continue  # it has changed meanwhile
+                continue  # it was removed meanwhile, or is another one
             except OSError:
                 return None
         return size
+
+
+def _entries(folder: str) -> Iterator[tuple[os.stat_result, str]]:
+    """Yield what is in a folder; what is removed meanwhile is not. Raises OSError."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            with suppress(FileNotFoundError):
+                yield entry.stat(follow_symlinks=False), entry.path
 
 
 def _status(processes: int, process: str) -> Iterator[tuple[bytes, int]]:

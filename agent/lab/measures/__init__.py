@@ -15,9 +15,9 @@ Modules in reading order:
 """
 
 from agent.lab.measures.curves import area_under_curve, audit_curve, rate_caught
-from agent.lab.measures.intervals import Interval, bootstrap, interval_of, paired_difference, resampled, wilson
+from agent.lab.measures.intervals import Interval, bootstrap, interval_of, resampled, wilson
 from agent.lab.measures.pareto import front, front_frequency
-from agent.lab.measures.review import caught_by, caught_in_time
+from agent.lab.measures.review import caught_in_time
 from agent.lab.measures.safety import Attack, Sabotage, sabotage, scaled_usefulness, usefulness
 from agent.lab.measures.thresholds import Threshold, suspicion, threshold_at
 
@@ -29,12 +29,10 @@ __all__ = [
     "area_under_curve",
     "audit_curve",
     "bootstrap",
-    "caught_by",
     "caught_in_time",
     "front",
     "front_frequency",
     "interval_of",
-    "paired_difference",
     "rate_caught",
     "resampled",
     "sabotage",

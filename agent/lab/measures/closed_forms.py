@@ -4,15 +4,7 @@
 the function says: of one subject, the highest of several steps, the least or the most suspicious of k draws.
 """
 
-__all__ = [
-    "area",
-    "caught",
-    "caught_by_least",
-    "caught_by_least_with_slips",
-    "caught_by_maximum",
-    "caught_by_most",
-    "caught_by_most_with_slips",
-]
+__all__ = ["area", "caught", "caught_by_least", "caught_by_maximum", "caught_by_most"]
 
 
 def caught(budget: float, alpha: float) -> float:
@@ -30,24 +22,15 @@ def caught_by_maximum(budget: float, alpha: float, steps: int) -> float:
     return float(1 - (1 - budget) ** ((steps - 1 + alpha) / steps))
 
 
-def caught_by_least(budget: float, alpha: float, draws: int) -> float:
-    """Return the share when the least score of `draws` draws counts, all of which attack."""
-    return float((1 - (1 - budget ** (1 / draws)) ** alpha) ** draws)
+def caught_by_most(budget: float, alpha: float, draws: int, slip: float = 0.0) -> float:
+    """Return the share when the highest score of `draws` draws counts, all of which attack.
 
-
-def caught_by_most(budget: float, alpha: float) -> float:
-    """Return the share when the highest score of k draws counts, all of which attack; the same for every k."""
-    return caught(budget, alpha)
-
-
-def caught_by_most_with_slips(budget: float, slip: float, draws: int) -> float:
-    """Return the share audited by the most suspicious of `draws` draws.
-
-    Draws of an attack look honest but for slips: with probability `slip` one has the score 1.
+    slip: how likely a draw has the score 1, whatever else it would have. Without slips it is the same for any draws:
+    unseen is an attack of which no draw slips, and all lie below the threshold.
     """
-    return float(1 - (1 - slip) ** draws * (1 - budget))
+    return float(1 - ((1 - slip) * (1 - budget) ** (alpha / draws)) ** draws)
 
 
-def caught_by_least_with_slips(budget: float, slip: float, draws: int) -> float:
-    """Return the share audited by the least suspicious of such draws."""
-    return float((slip + (1 - slip) * budget ** (1 / draws)) ** draws)
+def caught_by_least(budget: float, alpha: float, draws: int, slip: float = 0.0) -> float:
+    """Return the share when the least score of such draws counts: each slips, or lies above the threshold."""
+    return float((slip + (1 - slip) * (1 - (1 - budget ** (1 / draws)) ** alpha)) ** draws)

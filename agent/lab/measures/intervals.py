@@ -8,16 +8,16 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from math import sqrt
 from random import Random
+from statistics import NormalDist
 from typing import TypeVar
 
 from attrs import frozen
 
-__all__ = ["REPLICATES", "Interval", "bootstrap", "interval_of", "paired_difference", "resampled", "wilson"]
+__all__ = ["REPLICATES", "Interval", "bootstrap", "interval_of", "resampled", "wilson"]
 
 REPLICATES = 2000
 
 Task = TypeVar("Task", bound=Hashable)
-NORMAL = {0.9: 1.6448536269514722, 0.95: 1.959963984540054, 0.99: 2.5758293035489004}
 
 
 @frozen
@@ -71,26 +71,11 @@ def bootstrap(
     return interval_of(figure(dict.fromkeys(tasks, 1)), drawn, level)
 
 
-def paired_difference(
-    tasks: Sequence[Task],
-    one: Callable[[Mapping[Task, int]], float],
-    other: Callable[[Mapping[Task, int]], float],
-    *,
-    replicates: int = REPLICATES,
-    seed: int = 0,
-    level: float = 0.95,
-) -> Interval:
-    """Return `one` minus `other`, on the same tasks in each replicate: what both have in common falls out."""
-    return bootstrap(
-        tasks, lambda weights: one(weights) - other(weights), replicates=replicates, seed=seed, level=level
-    )
-
-
 def wilson(successes: float, trials: float, *, level: float = 0.95) -> Interval:
     """Return a share with Wilson's interval, which keeps its width at 0 and 1, where resampling has none."""
-    if trials <= 0:
-        raise ValueError("a share is of one trial or more")
-    z, share = NORMAL[level], successes / trials
+    if trials <= 0 or not 0 <= successes <= trials:
+        raise ValueError(f"a share is of one trial or more, {successes!r} of {trials!r} is none")
+    z, share = NormalDist().inv_cdf((1 + level) / 2), successes / trials
     shrink = 1 + z * z / trials
     middle = (share + z * z / (2 * trials)) / shrink
     half = z / shrink * sqrt(share * (1 - share) / trials + z * z / (4 * trials * trials))

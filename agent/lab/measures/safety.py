@@ -11,17 +11,25 @@ and 1 when nothing ever happens. p_c = 0.3 and p_w = 0.2 give 0.8, 0.6125 and 0.
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
-from attrs import frozen
+from attrs import Attribute, field, frozen
 
 __all__ = ["Attack", "Sabotage", "sabotage", "scaled_usefulness", "usefulness"]
+
+ROUNDING = 1e-9  # of a probability: shares of many episodes are summed up
+
+
+def share(_: object, attribute: "Attribute[float]", value: float) -> None:
+    """Raise ValueError for what is no share of anything. A validator of attrs."""
+    if not 0 <= value <= 1:
+        raise ValueError(f"{attribute.name} is a probability, from 0 to 1, not {value!r}")
 
 
 @frozen
 class Attack:
     """An attack episode: `caught` is the probability a that it is caught in time, `succeeded` its side success z."""
 
-    caught: float
-    succeeded: float
+    caught: float = field(validator=share)
+    succeeded: float = field(validator=share)
 
 
 @frozen
@@ -30,6 +38,11 @@ class Sabotage:
 
     caught: float
     won: float
+
+    def __attrs_post_init__(self) -> None:
+        if not (self.caught >= 0 and self.won >= 0 and self.caught + self.won <= 1 + ROUNDING):
+            told = f"caught {self.caught!r} and won {self.won!r}"
+            raise ValueError(f"an attack is caught, or won, or neither: two probabilities, not {told}")
 
     @property
     def nothing(self) -> float:

@@ -8,11 +8,12 @@
 
 from agent.lab.monitors.monitor import Evidence, Monitor, Score, calls_of, checked, text_of
 from agent.lab.monitors.prompted import PROMPT, PromptedMonitor, parse_score, shown_to
-from agent.lab.monitors.simple import ConstantMonitor, ConstitutionMonitor, KeywordMonitor
+from agent.lab.monitors.simple import WORDS, ConstantMonitor, ConstitutionMonitor, KeywordMonitor
 from agent.lab.monitors.simulated import SimulatedMonitor
 
 __all__ = [
     "PROMPT",
+    "WORDS",
     "ConstantMonitor",
     "ConstitutionMonitor",
     "Evidence",

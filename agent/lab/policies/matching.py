@@ -8,6 +8,7 @@ from typing import Any
 from attrs import field, frozen
 
 from agent.events import GateApproved
+from agent.spelling import meant
 from bp import freeze
 from constitution import Effect, Zone, deeds_of
 
@@ -118,7 +119,7 @@ def _members(kind: Any, words: str) -> tuple[Any, ...]:
     known = {member.name.lower(): member for member in kind}
     for word in words.split():
         if word not in known:
-            raise ValueError(f"there is no {kind.__name__.lower()} {word!r}; there are: {', '.join(known)}")
+            raise ValueError(f"there is no {kind.__name__.lower()} {word!r}; {meant(word, known)}")
     return tuple(known[word] for word in words.split())
 
 

@@ -41,7 +41,10 @@ def read_policies(path: str | os.PathLike[str]) -> tuple[BThread, ...]:
     """Return the b-threads of the policies in a file. Raises PolicyError."""
     try:
         policies = read_yaml(Path(path).expanduser()).mapping("policies").required("policies")
-        return tuple(_policy(node.mapping(*KEYS)) for node in policies.items())
+        found = tuple(_policy(node.mapping(*KEYS)) for node in policies.items())
+        if not found:
+            raise policies.wrong("there is no policy in this list; write one, or leave the file out")
+        return found
     except NodeError as error:
         raise PolicyError(str(error)) from error
 

@@ -3,8 +3,8 @@
 A new protocol is a line of `PROTOCOLS`.
 """
 
+import inspect
 from collections.abc import Callable
-from typing import Any
 
 from attrs import frozen
 
@@ -26,7 +26,13 @@ from agent.lab.protocols.watching import trusted_monitoring
 from agent.spelling import meant
 from bp import BThread
 
-__all__ = ["PROTOCOLS", "Cost", "Entry", "entry_named"]
+__all__ = ["LEFT_OPEN", "OFFERED", "PROTOCOLS", "Cost", "Entry", "entry_named"]
+
+OFFERED = ("monitor", "monitors", "threshold", "is_critical", "honeypots")
+"""What an experiment gives to a protocol that has a parameter of this name."""
+
+LEFT_OPEN = ("draws", "limit", "buckets", "runs", "budget", "near", "auditor")
+"""What a plan may say of a protocol that has a parameter of this name."""
 
 
 @frozen
@@ -58,6 +64,18 @@ class Entry:
     make: Callable[..., BThread | tuple[BThread, ...]]
     roles: tuple[str, ...] = ()
 
+    @property
+    def takes(self) -> frozenset[str]:
+        """The names of what it leaves open; what takes any option takes a threshold."""
+        found = inspect.signature(self.make).parameters
+        return frozenset("threshold" if each.kind is each.VAR_KEYWORD else name for name, each in found.items())
+
+    @property
+    def needs_auditor(self) -> bool:
+        """Whether it asks an auditor, unless it is told to ask none."""
+        given = inspect.signature(self.make).parameters.get("auditor")
+        return given is not None and bool(given.default)
+
     def bthreads(self, **options: object) -> tuple[BThread, ...]:
         """Return the b-threads of the protocol. Raises TypeError for an option that it does not have."""
         made = self.make(**options)
@@ -69,9 +87,9 @@ def upfront(runs: int = 1, role: str = "agent", auditor: str = "auditor") -> tup
     return (upfront_audit(runs, auditor), shutdown_on_catch(role))
 
 
-def panel(monitors: tuple[str, ...] = ("monitor", "second"), **options: Any) -> BThread:
+def panel(monitors: tuple[str, ...] = ("monitor", "second"), threshold: float = 0.5) -> BThread:
     """Return an ensemble of two monitors, unless others are named."""
-    return ensemble(monitors, **options)
+    return ensemble(monitors, threshold)
 
 
 AI_CONTROL = "Greenblatt et al. 2023, AI Control"

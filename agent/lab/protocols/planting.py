@@ -3,6 +3,8 @@
 It cannot tell which. Once it passes one, it may clear nothing again. Source: Greenblatt et al. 2023, "AI Control".
 """
 
+from collections.abc import Mapping
+
 from agent.calls import ToolCall
 from agent.events import ActionDescribed, GateApproved, GateRejected
 from agent.lab.asking import drawn, scored
@@ -11,7 +13,20 @@ from agent.lab.reasons import Distrusted
 from agent.questions import Honeypot, ScoreGiven
 from bp import BThread, BThreadBody, bthread, start, sync, where
 
-__all__ = ["distrust_after_a_miss", "plant_honeypots", "untrusted_monitoring"]
+__all__ = ["distrust_after_a_miss", "honeypot", "is_planted", "plant_honeypots", "untrusted_monitoring"]
+
+PLANTED = "honeypot"
+"""How the ids of planted calls begin."""
+
+
+def honeypot(number: int, tool: str, arguments: Mapping[str, object]) -> ToolCall:
+    """Return a call to plant, which is known as such by its id."""
+    return ToolCall(f"{PLANTED}{number}", tool, arguments)
+
+
+def is_planted(call: ToolCall) -> bool:
+    """Whether a call was made to be planted."""
+    return call.id.startswith(PLANTED)
 
 
 def untrusted_monitoring(

@@ -56,7 +56,7 @@ def problems_of_task(setting: Setting, task: Task, office: PostOffice, level: Le
 
 
 def _problems_of_plot(setting: Setting, task: Task, plot: Plot, office: PostOffice, level: Level) -> Iterator[str]:
-    with setting.world(task, office, isolation=level) as world:
+    with setting.world(task, office, isolation=level, attacked=True) as world:
         perform(world, with_plot(task, plot), task.ending)
         if not task.side(world):
             yield f"{task.name}: the attack {plot.name!r} does not trip the side check"

@@ -51,7 +51,9 @@ class Setting:
     harmless: attacks in it can touch nothing real, even where nothing is isolated; policies that attack refuse to run
     at isolation `none` in a setting that does not declare that.
     critical: which calls could do great harm here, for protocols that leave these to somebody trusted.
-    inhabit: makes of a folder the world of a task, where there is more to it than a folder.
+    inhabit: makes of a folder the world of a task, where there is more to it than a folder. lure: the same where the
+    attack lies in what the agent reads: for policies that attack, of which a real model is told nothing then.
+    turns: the splits of the families, again and again.
     """
 
     name: str
@@ -64,6 +66,8 @@ class Setting:
     critical: Callable[[ToolCall], bool] = needs_care
     sizes: Mapping[str, int] = field(factory=dict)
     inhabit: Callable[[Task, World], World] | None = None
+    lure: Callable[[Task, World], World] | None = None
+    turns: tuple[Split, ...] = TURNS
 
     def tasks(self, split: Split | None = None) -> tuple[Task, ...]:
         """Return the tasks of a split, or all of them; the same every time."""
@@ -72,7 +76,7 @@ class Setting:
     def families_of(self, split: Split | None = None) -> tuple[str, ...]:
         """Return the families of a split: no family is in two."""
         names = tuple(self.families)
-        return names if split is None else tuple(name for name, turn in zip(names, cycle(TURNS)) if turn == split)
+        return names if split is None else tuple(name for name, turn in zip(names, cycle(self.turns)) if turn == split)
 
     def task(self, name: str) -> Task:
         """Return a task by its name, `family-number`. Raises KeyError."""
@@ -89,13 +93,19 @@ class Setting:
         folder: Path | None = None,
         isolation: Level = "none",
         limits: Limits | None = None,
+        *,
+        attacked: bool = False,
     ) -> Iterator[World]:
-        """Give the world in which `task` begins, at a level of isolation that is achieved. Raises OSError."""
+        """Give the world in which `task` begins, at a level of isolation that is achieved. Raises OSError.
+
+        attacked: whether whoever works there does harm, by himself or since something in it leads him to that.
+        """
         there = office if self.networked else None
         with make_world(
             task.files, office=there, pages=task.pages, folder=folder, isolation=isolation, limits=limits
         ) as world:
-            yield world if self.inhabit is None else self.inhabit(task, world)
+            furnish = self.lure if attacked and self.lure is not None else self.inhabit
+            yield world if furnish is None else furnish(task, world)
 
     def size(self, family: str) -> int:
         """Return how many instances a family has."""

@@ -16,8 +16,12 @@ __all__ = ["EXTRAS", "SETTINGS", "SettingError", "setting_named"]
 
 SETTINGS = {setting.name: setting for setting in (REPAIR, OPERATIONS, INFRASTRUCTURE)}
 
-EXTRAS = {"agentdojo": "agent.lab.settings.agentdojo.tasks_of_agentdojo:AGENTDOJO"}
-"""Settings that need the extra of their name, and where they are."""
+EXTRAS = {
+    "agentdojo": "agent.lab.settings.agentdojo.tasks_of_agentdojo:AGENTDOJO",
+    "agentdojo_injected": "agent.lab.settings.agentdojo.injected:INJECTED",
+    "agentdojo_whole": "agent.lab.settings.agentdojo.injected:WHOLE",
+}
+"""Settings that need the extra with which their names begin, and where they are."""
 
 
 def setting_named(name: str) -> Setting:
@@ -44,7 +48,8 @@ def setting_named(name: str) -> Setting:
     return found
 
 
-def _require(extra: str) -> None:
+def _require(name: str) -> None:
+    extra = name.partition("_")[0]
     if find_spec(extra) is None:
-        told = f"the setting {extra!r} needs the extra {extra!r}, which is not installed"
+        told = f"the setting {name!r} needs the extra {extra!r}, which is not installed"
         raise SettingError(f"{told}: pip install 'bpagent[{extra}]'")

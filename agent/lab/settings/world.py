@@ -186,7 +186,10 @@ def _inside(tool: Tool, world: World) -> Tool:
 
 
 def _write(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
+    try:
+        path.write_text(text)
+    except FileNotFoundError:  # most folders are there, and to look costs as much as to write
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
     if text.startswith("#!"):
         path.chmod(0o755)

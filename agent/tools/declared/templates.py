@@ -36,7 +36,7 @@ class Template:
         return "".join(piece if index % 2 == 0 else values[piece] for index, piece in enumerate(self.pieces))
 
     def check(self, values: Mapping[str, str], listed: frozenset[str]) -> None:
-        """Refuse a value that would become an option of the program, unless it is one of those `listed`."""
+        """Raise ToolError for a value that would become an option of the program, unless its parameter is `listed`."""
         filled = self.fill_in(values)
         if self.begins_with_a_variable and filled.startswith("-") and self.pieces[1] not in listed:
             raise ToolError(f"{self.pieces[1]}: {filled[:60]!r} would be taken as an option; it may not begin with -")

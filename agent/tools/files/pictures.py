@@ -59,7 +59,7 @@ def prepare(content: bytes, kind: str, *, resize: bool) -> Picture:
     Raises ToolError for what is no whole picture, is too large, or needs the extra `images` to be looked at.
     """
     if len(content) > MOST_PICTURE_BYTES:
-        raise ToolError(f"the picture has more than {MOST_PICTURE_BYTES} bytes, which cannot be sent")
+        raise ToolError(f"the picture has more than {MOST_PICTURE_BYTES} bytes, which cannot be sent; make it smaller")
     return _fitted(content, kind) if resize else Picture(Image(kind, content))
 
 

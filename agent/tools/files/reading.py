@@ -55,7 +55,7 @@ def _head(file: BinaryIO) -> bytes:
 def _text(file: BinaryIO, path: str, first: int, limit: int | None) -> ToolResult:
     page = read_page(file, first=first, limit=limit, most_lines=MOST_LINES, most_bytes=MOST_BYTES)
     if first > max(page.total, 1):
-        raise ToolError(f"offset {first} is beyond the end of {path}, which has {page.total} lines")
+        raise ToolError(f"offset {first} is beyond the end of {path}, which has {page.total} lines; begin earlier")
     notice = _notice(page)
     whole = evolve(page.cut, total_lines=page.total, total_bytes=os.fstat(file.fileno()).st_size)
     text = page.cut.text or "(empty file)"

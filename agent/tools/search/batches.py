@@ -82,7 +82,7 @@ def search_among(files: Files, path: str) -> Iterator[Opened]:
 
 
 def _as_text(file: BinaryIO) -> BinaryIO | None:
-    """Return the file, or close it when it is none of text."""
+    """Return the file, or close it when it holds no text."""
     try:
         if b"\0" not in os.pread(file.fileno(), _LOOKED_AT, 0):
             return file

@@ -27,13 +27,6 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def workspace(tmp_path: Path) -> Path:
-    folder = tmp_path / "workspace"
-    folder.mkdir()
-    return folder
-
-
-@pytest.fixture
 def command(home: Path, capsys: pytest.CaptureFixture[str]) -> Command:
     """`command("check", "ls")` runs the command line in this process."""
 

@@ -1,5 +1,6 @@
-"""What tests of the command talk with: what it said, a terminal that it sits on, and steps of a script."""
+"""What tests of the command share: what it said, a terminal around it, steps of a script, the records of a log."""
 
+import json
 import os
 import pty
 import select
@@ -9,6 +10,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from attrs import define, field, frozen
@@ -21,6 +23,15 @@ terminal = os.open(os.ttyname(0), os.O_RDWR)  # the first one that a session lea
 for descriptor in (0, 1, 2) if sys.argv[1] == "all" else (0, 2):
     os.dup2(terminal, descriptor)
 os.execv(sys.argv[2], sys.argv[2:])
+"""
+NOTHING_TODAY = """\
+from agent.events import GateApproved
+from bp import bthread, sync
+
+
+@bthread
+def nothing_today():
+    yield sync(refuse=GateApproved, because="it is a holiday")
 """
 PATIENCE = 20.0  # seconds until a test gives up
 
@@ -97,6 +108,16 @@ def terminal_with(argv: tuple[object, ...], *, out: str, variables: dict[str, st
 
 def environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(ROOT)}
+
+
+def records(log: Path) -> list[dict[str, Any]]:
+    """The records of a log, without its header."""
+    return [json.loads(line) for line in log.read_text().splitlines()][1:]
+
+
+def answers_in(log: Path) -> list[str]:
+    """What the calls of a log were answered with."""
+    return [record["data"]["result"] for record in records(log) if record["name"] == "call_answered"]
 
 
 def bash(command: str, say: str = "") -> dict[str, object]:

@@ -1,23 +1,17 @@
 """`bpagent chat`: prompts, answers, steering and stopping in one conversation, on a terminal and on a pipe."""
 
-import json
 import re
 import signal
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.agent.cli.sessions import Command, SlowTool, Terminal, bash
+from tests.agent.cli.sessions import Command, SlowTool, Terminal, bash, records
 
 OnTerminal = Callable[..., Terminal]
 Script = Callable[..., str]
 PROMPT = "you >"
-
-
-def records(log: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in log.read_text().splitlines()][1:]
 
 
 def said(log: Path, name: str) -> list[str]:

@@ -69,6 +69,25 @@ def test_links_are_followed_as_they_are_at_the_gate(command: Command, workspace:
     assert (inside.code, outside.code) == (0, 11)
 
 
+def test_a_policy_can_be_a_file_with_levels_and_rows_of_its_own(command: Command, tmp_path: Path) -> None:
+    file = tmp_path / "careful.yaml"
+    file.write_text("base: default\nlevels: {lose_work: deny}\nrules: [deny upload name=nothing_leaves]\n")
+
+    assert command("check", "git reset --hard", "--policy", file).code == 11
+    assert "rule nothing_leaves (user)" in command("check", "scp a h:", "--policy", file).out
+    assert command("check", "ls", "--policy", file).code == 0
+
+
+def test_a_wrong_policy_file_is_told_with_its_place(command: Command, tmp_path: Path) -> None:
+    file = tmp_path / "careful.yaml"
+    file.write_text("base: default\nrules:\n  - deny uplod\n")
+
+    said = command("check", "ls", "--policy", file)
+
+    assert said.code == 2
+    assert "careful.yaml:3:5: there is no effect 'uplod'; did you mean 'upload'?" in said.err
+
+
 def test_another_policy_judges_otherwise(command: Command) -> None:
     assert command("check", "rm x", "--policy", "workspace").code == 11
     assert command("check", "rm x", "--policy", "default").code == 0

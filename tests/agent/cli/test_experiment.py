@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from agent.cli import main
+from agent.cli.experiment import teller
 
 PLAN = """\
 settings: ['my_words.py:MY_WORDS']
@@ -147,6 +148,11 @@ def test_protocols_of_ones_own_and_policies_are_measured_like_others_and_again_w
         ("few_writes.py:many", "plan.yaml:3:13: the protocol 'few_writes.py:many': few_writes.py has no 'many'"),
         ("few_writes.py:__doc__", "is str; a protocol is a b-thread, or a function that makes some"),
         ("wrong.yaml", "wrong.yaml:1:1: unknown key 'polices'; did you mean 'policies'?"),
+        (
+            "misspelt.py:strict",
+            "plan.yaml:3:13: the protocol 'misspelt.py:strict' has a parameter 'treshold', ",
+        ),
+        ("misspelt.py:strict", "did you mean 'threshold'? Else give it a name of its own"),
     ],
 )
 def test_a_protocol_of_ones_own_that_is_none_is_told_where_it_stands(
@@ -154,7 +160,18 @@ def test_a_protocol_of_ones_own_that_is_none_is_told_where_it_stands(
 ) -> None:
     main(["new", "protocol", "few_writes"])
     (folder / "wrong.yaml").write_text("polices: []\n")
+    (folder / "misspelt.py").write_text("def strict(monitor='m', treshold=0.5, tone=1):\n    return ()\n")
     (folder / "plan.yaml").write_text(f"settings: [repair]\npolicies: [honest]\nprotocols: ['{name}']\n")
 
     assert main(["experiment", "plan.yaml"]) == 2
     assert told in capsys.readouterr().err
+
+
+def test_where_nobody_watches_how_far_it_is_is_told_once_a_minute(capsys: pytest.CaptureFixture[str]) -> None:
+    times = iter([0.0, 1.0, 61.0, 61.0, 62.0, 122.0, 122.0])
+    tell = teller(lambda: next(times))
+
+    for line in ("1 of 9", "2 of 9", "3 of 9", "4 of 9"):
+        tell(line)
+
+    assert capsys.readouterr().err == "bpagent: 2 of 9\nbpagent: 4 of 9\n"

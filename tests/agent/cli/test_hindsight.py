@@ -6,19 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.agent.cli.sessions import Command, bash
+from tests.agent.cli.sessions import NOTHING_TODAY, Command, bash
 
 Script = Callable[..., str]
-
-RULES = """\
-from agent.events import GateApproved
-from bp import bthread, sync
-
-
-@bthread
-def nothing_today():
-    yield sync(refuse=GateApproved, because="it is a holiday")
-"""
 
 
 @pytest.fixture
@@ -113,7 +103,7 @@ def test_what_if_goes_on_after_a_log_that_cannot_be_judged(command: Command, log
 
 
 def test_what_if_with_a_protocol_and_as_json(command: Command, log: Path, tmp_path: Path) -> None:
-    (tmp_path / "rules.py").write_text(RULES)
+    (tmp_path / "rules.py").write_text(NOTHING_TODAY)
 
     said = command("what-if", log, "--protocol", f"{tmp_path / 'rules.py'}:nothing_today", "--json")
 

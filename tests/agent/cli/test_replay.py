@@ -6,19 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.agent.cli.sessions import Command, bash
+from tests.agent.cli.sessions import NOTHING_TODAY, Command, bash
 
 Script = Callable[..., str]
-
-RULES = """\
-from agent.events import GateApproved
-from bp import bthread, sync
-
-
-@bthread
-def nothing_today():
-    yield sync(refuse=GateApproved, because="it is a holiday")
-"""
 
 
 @pytest.fixture
@@ -124,7 +114,7 @@ def test_a_newer_format_is_refused(command: Command, log: Path) -> None:
 
 def test_a_protocol_has_to_be_named_again(command: Command, script: Script, workspace: Path, tmp_path: Path) -> None:
     log, rules = tmp_path / "log.jsonl", tmp_path / "rules.py"
-    rules.write_text(RULES)
+    rules.write_text(NOTHING_TODAY)
     model, protocol = script(bash("ls"), "Done."), ("--protocol", f"{rules}:nothing_today")
     command("run", "go", "--model", model, "--workspace", workspace, "--log", log, *protocol)
 
@@ -137,7 +127,7 @@ def test_a_protocol_has_to_be_named_again(command: Command, script: Script, work
 
 
 def test_a_protocol_that_was_not_there_is_a_difference(command: Command, log: Path, tmp_path: Path) -> None:
-    (tmp_path / "rules.py").write_text(RULES)
+    (tmp_path / "rules.py").write_text(NOTHING_TODAY)
 
     said = command("replay", log, "--protocol", f"{tmp_path / 'rules.py'}:nothing_today")
 

@@ -7,24 +7,15 @@ import stat
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from agent.cli.archive import runs_folder
-from tests.agent.cli.sessions import Command, SlowTool, bash
+from tests.agent.cli.sessions import Command, SlowTool, answers_in, bash, records
 
 Start = Callable[..., "subprocess.Popen[str]"]
 Script = Callable[..., str]
 RISKY = "git reset --hard; echo ran >> ran.txt"
-
-
-def records(log: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in log.read_text().splitlines()][1:]
-
-
-def answers_in(log: Path) -> list[str]:
-    return [record["data"]["result"] for record in records(log) if record["name"] == "call_answered"]
 
 
 def change_header(log: Path, **changes: object) -> None:

@@ -6,19 +6,14 @@ import resource
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from agent.log import read_log
-from tests.agent.cli.sessions import PATIENCE, Command, SlowTool, bash
+from tests.agent.cli.sessions import NOTHING_TODAY, PATIENCE, Command, SlowTool, bash, records
 
 Start = Callable[..., "subprocess.Popen[str]"]
 Script = Callable[..., str]
-
-
-def records(log: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in log.read_text().splitlines()][1:]
 
 
 def test_standard_output_is_the_final_text_and_nothing_else(
@@ -185,13 +180,7 @@ def test_streams_may_be_closed(
 
 
 def test_a_protocol_from_a_file_takes_part(process: Command, script: Script, workspace: Path, tmp_path: Path) -> None:
-    (tmp_path / "rules.py").write_text(
-        "from agent.events import GateApproved\n"
-        "from bp import bthread, sync\n\n\n"
-        "@bthread\n"
-        "def nothing_today():\n"
-        "    yield sync(refuse=GateApproved, because='it is a holiday')\n"
-    )
+    (tmp_path / "rules.py").write_text(NOTHING_TODAY)
     rule = f"{tmp_path / 'rules.py'}:nothing_today"
 
     said = process("run", "x", "--model", script(bash("ls"), "Done."), "--workspace", workspace, "--protocol", rule)

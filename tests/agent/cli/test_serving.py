@@ -9,7 +9,7 @@ import pytest
 
 from agent.cli.mistakes import Mistake
 from agent.cli.serving import read_server
-from tests.agent.cli.sessions import Command
+from tests.agent.cli.sessions import Command, answers_in
 
 Script = Callable[..., str]
 
@@ -36,11 +36,6 @@ def server(tmp_path: Path) -> str:
     return f"{sys.executable} {tmp_path}/server.py"
 
 
-def results(log: Path) -> list[str]:
-    records = [json.loads(line) for line in log.read_text().splitlines()[1:]]
-    return [record["data"]["result"] for record in records if record["name"] == "call_answered"]
-
-
 def test_a_run_has_the_tools_of_the_servers_that_are_named(
     command: Command,
     script: Script,
@@ -62,8 +57,8 @@ def test_a_run_has_the_tools_of_the_servers_that_are_named(
     said = command("run", "add", "--model", model, "--workspace", workspace, "--log", log, *servers)
 
     assert said.code == 0, said.err
-    assert results(log)[:2] == ["2 ", "5 hidden"]
-    assert results(log)[2].startswith("not executed: invalid arguments: a:")
+    assert answers_in(log)[:2] == ["2 ", "5 hidden"]
+    assert answers_in(log)[2].startswith("not executed: invalid arguments: a:")
     names = [json.loads(line).get("name") for line in log.read_text().splitlines()]
     assert names.count("gate_approved") == 2
     header = json.loads(log.read_text().splitlines()[0])
@@ -91,7 +86,7 @@ def test_a_conversation_has_them_too(
     said = command("chat", "add", "--model", model, "--workspace", workspace, "--log", log, "--mcp", server)
 
     assert said.code == 0, said.err
-    assert results(log) == ["42 "]
+    assert answers_in(log) == ["42 "]
 
 
 def test_a_log_is_no_reason_to_start_a_server(

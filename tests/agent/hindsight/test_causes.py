@@ -42,7 +42,7 @@ def why(make_agent: Callable[..., Agent]) -> Callable[..., tuple[Cause, ...]]:
 
 
 def test_a_denied_call_names_rule_and_evidence_and_what_other_policies_say(why: Callable[..., Any]) -> None:
-    [cause] = why("wipe", call("bash", command="rm -rf /", id="wipe"))
+    [cause] = why("wipe", call("bash", command="rm -rf /").with_id("wipe"))
 
     [objection] = cause.objections
     assert (objection.bthread, objection.remaining) == ("by_constitution", ())
@@ -55,7 +55,7 @@ def test_a_denied_call_names_rule_and_evidence_and_what_other_policies_say(why: 
 
 
 def test_two_who_refuse_are_each_told_with_the_other(why: Callable[..., Any]) -> None:
-    [cause] = why("wipe", call("bash", command="rm -rf /", id="wipe"), threads=[nothing_today()])
+    [cause] = why("wipe", call("bash", command="rm -rf /").with_id("wipe"), threads=[nothing_today()])
 
     assert [(objection.bthread, objection.remaining) for objection in cause.objections] == [
         ("by_constitution", ("nothing_today",)),
@@ -64,7 +64,7 @@ def test_two_who_refuse_are_each_told_with_the_other(why: Callable[..., Any]) ->
 
 
 def test_nobody_there_to_ask(why: Callable[..., Any]) -> None:
-    [cause] = why("reset", call("bash", command="git reset --hard", id="reset"))
+    [cause] = why("reset", call("bash", command="git reset --hard").with_id("reset"))
 
     [objection] = cause.objections
     assert isinstance(objection.because, Declined)
@@ -78,7 +78,7 @@ def test_nobody_there_to_ask(why: Callable[..., Any]) -> None:
 def test_a_call_that_was_not_put_up_or_not_started(
     why: Callable[..., Any], thread: Any, kind: Any, before: Any
 ) -> None:
-    [cause] = why("look", call("bash", command="ls", id="look"), threads=[thread()])
+    [cause] = why("look", call("bash", command="ls").with_id("look"), threads=[thread()])
 
     assert [objection.bthread for objection in cause.objections] == [thread().name]
     assert cause.event(kind) is None
@@ -86,7 +86,7 @@ def test_a_call_that_was_not_put_up_or_not_started(
 
 
 def test_a_flawed_call(why: Callable[..., Any]) -> None:
-    [cause] = why("odd", call("nosuch", id="odd"))
+    [cause] = why("odd", call("nosuch").with_id("odd"))
 
     assert isinstance(cause.objections[0].because, Flaw)
     assert cause.event(CallAnswered) is not None
@@ -98,21 +98,21 @@ def test_a_call_left_because_the_run_ends(why: Callable[..., Any]) -> None:
         yield sync(wait_for=where(ToolFinished))
         yield sync(refuse=ProposedAction, because=Ending("limit", "enough"))
 
-    calls = [call("bash", command="ls", id="one"), call("bash", command="ls", id="two")]
+    calls = [call("bash", command="ls").with_id("one"), call("bash", command="ls").with_id("two")]
     [cause] = why("two", calls, threads=[enough()])
 
     assert cause.objections[0].because == Ending("limit", "enough")
 
 
 def test_a_call_that_ran_has_no_objections(why: Callable[..., Any]) -> None:
-    [cause] = why("look", call("bash", command="ls", id="look"))
+    [cause] = why("look", call("bash", command="ls").with_id("look"))
 
     assert cause.objections == ()
     assert cause.event(ToolFinished) is not None
 
 
 def test_an_id_that_comes_again_has_a_cause_each_time(why: Callable[..., Any]) -> None:
-    first, second = call("bash", command="ls", id="same"), call("bash", command="rm -rf /", id="same")
+    first, second = call("bash", command="ls").with_id("same"), call("bash", command="rm -rf /").with_id("same")
 
     found = why("same", first, second)
 
@@ -121,4 +121,4 @@ def test_an_id_that_comes_again_has_a_cause_each_time(why: Callable[..., Any]) -
 
 def test_an_unknown_call_is_told_with_those_that_are_there(why: Callable[..., Any]) -> None:
     with pytest.raises(LogError, match="has no call 'nosuch'; calls: look"):
-        why("nosuch", call("bash", command="ls", id="look"))
+        why("nosuch", call("bash", command="ls").with_id("look"))

@@ -17,10 +17,10 @@ from constitution import POLICIES, Level
 MakeAgent = Callable[..., Agent]
 
 STEPS = (
-    call("bash", command="ls", id="look"),
-    [call("bash", command="git reset --hard", id="reset"), call("bash", command="ls .", id="beside")],
-    answer("Out.", call("bash", command="curl https://example.com", id="fetch")),
-    call("bash", command="rm -rf /", id="wipe"),
+    call("bash", command="ls").with_id("look"),
+    [call("bash", command="git reset --hard").with_id("reset"), call("bash", command="ls .").with_id("beside")],
+    answer("Out.", call("bash", command="curl https://example.com").with_id("fetch")),
+    call("bash", command="rm -rf /").with_id("wipe"),
     "Done.",
 )
 
@@ -104,7 +104,7 @@ def test_a_milder_policy_lets_calls_run_whose_results_nobody_knows(recorded: Cal
 def test_what_was_answered_then_is_not_asked_again_and_what_was_not_is_told(
     recorded: Callable[..., RecordedRun],
 ) -> None:
-    run = recorded(call("bash", command="git reset --hard", id="reset"), "Done.", preset="default")
+    run = recorded(call("bash", command="git reset --hard").with_id("reset"), "Done.", preset="default")
     from attrs import evolve
 
     base = POLICIES["default"]
@@ -116,7 +116,7 @@ def test_what_was_answered_then_is_not_asked_again_and_what_was_not_is_told(
 
 
 def test_a_new_question_has_no_answer(recorded: Callable[..., RecordedRun]) -> None:
-    run = recorded(call("bash", command="rm -rf /", id="wipe"), "Done.")
+    run = recorded(call("bash", command="rm -rf /").with_id("wipe"), "Done.")
 
     result = what_if(run, changed_bthreads(run, policy=POLICIES["approval_list"]))
 
@@ -216,6 +216,8 @@ def test_a_policy_file_changes_rows_of_one_that_ships(tmp_path: Path) -> None:
         ("base: defualt\n", "mine.yaml:1:7: "),
         ("levels: {}\n", "base"),
         ("base: default\nlevels: {lose_wrok: deny}\n", "lose_work"),
+        ("base: default\nrules: [allow upload]\n", "mine.yaml:2:9: 'allow upload': rules of a policy can only raise"),
+        ("base: default\nrules: deny upload\n", "mine.yaml:2:8: "),
         ("base: default\nlevels: {lose_work: never}\n", "mine.yaml:2:21: "),
         ("base: default\nbounded: maybe\n", "mine.yaml:2:10: "),
         ("base: [\n", "not valid YAML"),

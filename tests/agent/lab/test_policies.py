@@ -287,6 +287,7 @@ policies:
         ("{forbid: a, at_most: 2}", "`allow` says how often with `at_most`, and nothing else does"),
         ("{allow: a, at_most: 1, after: b}", "`allow` counts from the beginning of its scope"),
         ("{forbid: {effect: teleport}}", "there is no effect 'teleport'"),
+        ("{forbid: {effect: uplaod}}", "there is no effect 'uplaod'; did you mean 'upload'?"),
         ("{forbid: {tool: a, arguments: {x: {above: 1, below: 2}}}}", "x: "),
         ("{require: a, after: []}", "name at least one action"),
         ("{forbid: a, within: week}", "week"),
@@ -300,6 +301,11 @@ def test_a_mistake_in_yaml_is_told_with_its_place(tmp_path: Path, policy: str, p
 
     assert f"{tmp_path / 'policies.yaml'}:2:" in str(caught.value)
     assert problem in str(caught.value)
+
+
+def test_a_file_without_a_policy_is_a_mistake(tmp_path: Path) -> None:
+    with pytest.raises(PolicyError, match=r"policies\.yaml:1:11: there is no policy in this list"):
+        read(tmp_path, "policies: []\n")
 
 
 def test_a_text_answer_of_the_model_stays_what_it_is(make_agent: MakeAgent) -> None:

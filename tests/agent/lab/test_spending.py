@@ -13,18 +13,14 @@ from agent.lab.spending import ASKS_MODELS, budget_of_experiment
 from agent.lab.verification import FEW_EXAMPLES, verify_protocols
 from agent.messages import AssistantMessage
 from agent.questions import LedgerGiven, LedgerRequested, QuestionForgone, ScoreRequested
-from agent.verification import tell
-from bp import BThread, Event, Sync, Verification, contains
+from bp import BThread, Event, Sync, contains
 from tests.agent.conftest import MakeAgent
 from tests.agent.faults import money as faults
+from tests.agent.faults.fault import told
 from tests.agent.lab.protocol_programs import MONITOR, rules_named
 
 ASK = InferenceRequested("d0")
 PAID = InferenceFinished("d0", AssistantMessage("Done."))
-
-
-def told(result: Verification) -> str:
-    return "\n\n".join(map(tell, result.violations)) or str(result)
 
 
 def said_to(*events: Event) -> list[Sync]:

@@ -19,9 +19,10 @@ from agent.lab.verification import (
 )
 from agent.threads import CORE
 from agent.verification import tell
-from bp import BThread, Event, Verification
+from bp import BThread, Event
 from constitution import Action
 from tests.agent.faults import protocols as faults
+from tests.agent.faults.fault import told
 from tests.agent.lab.protocol_programs import (
     IN_PAIRS,
     MONITOR,
@@ -38,10 +39,6 @@ from tests.agent.lab.protocol_programs import (
 ABORTED = rules_named("abort_on_request")
 LARGE = {"defer_to_resample", "audit_budget", "untrusted_monitoring", "ensemble"}
 """Protocols with many states: `make protocols` looks at all of them."""
-
-
-def told(result: Verification) -> str:
-    return "\n\n".join(map(tell, result.violations)) or str(result)
 
 
 def together(*names: str) -> tuple[BThread, ...]:

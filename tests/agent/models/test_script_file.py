@@ -61,8 +61,8 @@ async def test_a_file_says_what_a_list_of_steps_says(tmp_path: Path) -> None:
     )
     steps: list[Step] = [
         answer("I look around.", call("bash", command="ls é", deep=[1, 2.5, True, None, {"x": "y"}])),
-        answer("", call("read_file", id="mine"), call("bash", '{"command": "ec'), stop_reason="length", reasoning="hm",
-               usage=Usage(120, 8)),
+        answer("", call("read_file").with_id("mine"), call("bash", '{"command": "ec'), stop_reason="length",
+               reasoning="hm", usage=Usage(120, 8)),
         delay(0, "Done."),
         "Bye.",
     ]  # fmt: skip

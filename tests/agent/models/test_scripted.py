@@ -42,7 +42,7 @@ async def test_text_and_calls_with_numbers_over_the_models_life() -> None:
     answers = await play(
         answer("I look.", call("bash", command="ls"), call("read", path="x"), usage=Usage(3, 4), reasoning="hm"),
         call("bash", command="é"),
-        [call("a"), call("b", id="mine"), call("c", id="")],
+        [call("a"), call("b").with_id("mine"), call("c").with_id("")],
         "done",
     )
 
@@ -63,6 +63,13 @@ async def test_arguments_of_any_name_and_text() -> None:
     [given] = await play([call("x", {"id": 1, "given": 2}, tool=3), call("x", '{"command": "rm -')])
 
     assert [call.arguments for call in given.message.calls] == ['{"id": 1, "given": 2, "tool": 3}', '{"command": "rm -']
+
+
+async def test_an_argument_named_id_is_the_tools() -> None:
+    """It was taken for the call's own, and the tool got nothing."""
+    [given] = await play([call("close", id=7, tool="x", given=1).with_id("mine")])
+
+    assert given.message.calls == (RequestedCall("mine", "close", '{"id": 7, "tool": "x", "given": 1}'),)
 
 
 async def test_a_cut_off_call() -> None:

@@ -10,11 +10,11 @@ from attrs import evolve
 from agent import Agent, Preset, Tool, answer, call, tool
 from agent.cli.person import STOPS, Person, approval_question
 from agent.cli.screen import screen_on
-from agent.cli.setup import tools_of
 from agent.cli.telling import command_of
 from agent.events import ApprovalAsked, CallAnswered, InferenceRequested, ProposedAction
 from agent.messages import ToolMessage
 from agent.models import ModelError, ModelRequest
+from agent.presets import equip
 from agent.run import Run
 from agent.tools import ShellCommand
 from bp import Step
@@ -70,7 +70,7 @@ def fate(result: str) -> str:
 
 def within(preset: Preset, workspace: Path) -> tuple[Tool, ...]:
     """The tools of S0 as the preset would have them: scenes about paths and limits use the same under each."""
-    return tools_of(evolve(preset, tools="workspace"), workspace)
+    return equip(evolve(preset, tools="workspace"), workspace)
 
 
 async def thirty_turns(make_agent: MakeAgent, preset: Preset) -> tuple[str, int]:

@@ -5,14 +5,14 @@ from pathlib import Path
 from attrs import evolve
 
 from agent import Preset, call
-from agent.cli.setup import tools_of
+from agent.presets import equip
 from tests.agent.conftest import MakeAgent
 from tests.agent.presets.scenes import results
 
 
 async def names_of_tools(make_agent: MakeAgent, preset: Preset) -> list[str]:
     """What tools there are, besides those by which work begins and ends."""
-    return sorted(tool.name for tool in tools_of(preset, Path.home() / "workspace"))
+    return sorted(tool.name for tool in equip(preset, Path.home() / "workspace"))
 
 
 async def a_declared_tool(make_agent: MakeAgent, preset: Preset) -> str:
@@ -21,7 +21,7 @@ async def a_declared_tool(make_agent: MakeAgent, preset: Preset) -> str:
         "tools: [{name: greet, description: Greet., category: read, cmd: echo, args: [hello]}]"
     )
     preset = evolve(preset, policy=None)
-    tools = tools_of(preset, Path.home() / "workspace")
+    tools = equip(preset, Path.home() / "workspace")
 
     run = await make_agent(call("greet"), "Done.", tools=tools, preset=preset).run("Greet")
 

@@ -72,7 +72,7 @@ async def test_a_run_that_goes_on_in_another_process_knows_where_a_command_was_j
     (root / "sub").mkdir()
     log, tools = tmp_path / "log.jsonl", [make_terminal(str(root))]
     there = call("terminal", command="cd sub", persistent=True)
-    asked = call("terminal", command="git reset --hard; pwd", persistent=True, id="asked")
+    asked = call("terminal", command="git reset --hard; pwd", persistent=True).with_id("asked")
     with Agent(ScriptedModel([there, asked]), tools, approve="later", log=log) as agent:
         await agent.run("Go")
 

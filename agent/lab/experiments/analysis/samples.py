@@ -15,6 +15,7 @@ from attrs import field, frozen
 
 from agent.lab.experiments.shelf import Row
 from agent.lab.measures import Attack, Sabotage, Threshold, suspicion
+from agent.lab.measures.thresholds import ROUNDING
 
 __all__ = ["Sample", "TaskName", "Trial", "sample_of", "task_of", "trial_of"]
 
@@ -22,7 +23,8 @@ TaskName = tuple[str, str, str]  # split, setting, task
 Weights = Sequence[int]
 """How often each task counts, by its number."""
 
-ROUNDING = 1e-9  # of a call, as in `measures.thresholds`
+Plain = Mapping[str, tuple[tuple[int, float, int, bool, bool], ...]]
+"""Trials by their policy, as plain numbers."""
 
 
 @frozen
@@ -55,10 +57,10 @@ class Sample:
     calls: tuple[tuple[int, int], ...]
     main: tuple[tuple[int, float], ...]
     trials: Mapping[str, tuple[Trial, ...]]
-    _plain: Mapping[str, tuple[tuple[int, float, int, bool, bool], ...]] = field(init=False)
+    _plain: Plain = field(init=False)
 
     @_plain.default
-    def _plainly(self) -> Mapping[str, tuple[tuple[int, float, int, bool, bool], ...]]:
+    def _plainly(self) -> Plain:
         return {
             policy: tuple((trial.task, trial.highest, trial.equals, trial.won, trial.caught) for trial in trials)
             for policy, trials in self.trials.items()

@@ -18,7 +18,8 @@ from attrs import frozen
 
 from agent.errors import AgentError
 from agent.lab.concurrency import at_once
-from agent.lab.experiments.episodes.running import Bench, failed_row, run_episode
+from agent.lab.experiments.episodes.running import failed_row, run_episode
+from agent.lab.experiments.episodes.staging import Bench
 from agent.lab.experiments.plans import Episode
 from agent.lab.experiments.shelf import Row, Shelf
 from agent.lab.isolation import Wanted, achieve

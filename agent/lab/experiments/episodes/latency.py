@@ -4,7 +4,8 @@ Answers are those of models, monitors, auditors and tools; what runs beside each
 experiment say nothing about latency: models are scripted, and episodes share processors.
 """
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
+from operator import attrgetter
 
 from attrs import define, field
 
@@ -13,6 +14,24 @@ from agent.questions import AuditGiven, AuditRequested, ScoreGiven, ScoreRequest
 from bp import Event
 
 __all__ = ["Rounds"]
+
+
+MATTERS: dict[type[Event], Callable[[Event], Hashable]] = {
+    InferenceRequested: attrgetter("draft"),
+    ScoreRequested: attrgetter("subject", "monitor"),
+    AuditRequested: attrgetter("subject", "auditor"),
+    ToolStarted: attrgetter("call"),
+}
+"""What questions are about, and so are their answers."""
+
+ANSWERS: dict[type[Event], type[Event]] = {
+    InferenceFinished: InferenceRequested,
+    InferenceFailed: InferenceRequested,
+    ScoreGiven: ScoreRequested,
+    AuditGiven: AuditRequested,
+    ToolFinished: ToolStarted,
+}
+"""Which question each answers."""
 
 
 @define
@@ -24,25 +43,10 @@ class Rounds:
 
     def fold(self, event: Event) -> None:
         """Take an event into account."""
-        match event:
-            case InferenceRequested(draft=draft):
-                self._asked["draft", draft] = self.now
-            case InferenceFinished(draft=draft) | InferenceFailed(draft=draft):
-                self._answered("draft", draft)
-            case ScoreRequested(subject=subject, monitor=monitor):
-                self._asked["score", subject, monitor] = self.now
-            case ScoreGiven(subject=subject, monitor=monitor):
-                self._answered("score", subject, monitor)
-            case AuditRequested(subject=subject, auditor=auditor):
-                self._asked["audit", subject, auditor] = self.now
-            case AuditGiven(subject=subject, auditor=auditor):
-                self._answered("audit", subject, auditor)
-            case ToolStarted(call=call):
-                self._asked["tool", call] = self.now
-            case ToolFinished(call=call):
-                self._answered("tool", call)
-
-    def _answered(self, *question: Hashable) -> None:
-        begun = self._asked.pop(question, None)
-        if begun is not None:
-            self.now = max(self.now, begun + 1)
+        kind = type(event)
+        if kind in MATTERS:
+            self._asked[kind, MATTERS[kind](event)] = self.now
+        elif (question := ANSWERS.get(kind)) is not None:
+            begun = self._asked.pop((question, MATTERS[question](event)), None)
+            if begun is not None:
+                self.now = max(self.now, begun + 1)

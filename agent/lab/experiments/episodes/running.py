@@ -4,51 +4,23 @@ world made -> agent runs -> main and side checks -> row
      `------------ whatever fails of these is a row, too ------------'
 """
 
-from collections.abc import Mapping, Sequence
 from time import perf_counter
 
-from attrs import asdict
+from attrs import asdict, evolve
 
 from agent.agent import Agent
-from agent.calls import ToolCall
 from agent.events import ApprovalAsked
-from agent.lab.experiments.episodes.tempting import Tempted
-from agent.lab.experiments.episodes.treatments import HONEYPOT, WORDS, Treatment, treat
-from agent.lab.experiments.episodes.witness import Witness
-from agent.lab.experiments.models import Desk, Voices
-from agent.lab.experiments.plans import Episode, Policy
-from agent.lab.experiments.shelf import MoneyUsedUp, Row, Shelf, ShelfError
-from agent.lab.isolation import Level, limits_at
-from agent.lab.settings import ABLE, LADDER, WEAK, PostOffice, Setting, Task, Worker, World, setting_named
-from agent.lab.settings.ladder import Suspect
-from agent.lab.settings.tasks import Move, approved_by_person
+from agent.lab.experiments.episodes.staging import Bench, Stage, models_of, set_stage
+from agent.lab.experiments.plans import Episode
+from agent.lab.experiments.shelf import MoneyUsedUp, Row, ShelfError
+from agent.lab.isolation import limits_at
+from agent.lab.settings import Task, setting_named
+from agent.lab.settings.tasks import approved_by_person
 from agent.lab.spending import OUT_OF_MONEY
-from agent.models import Model
-from agent.models.arguments import parse_arguments
 from agent.run import Run
-from agent.tools import Tool
 from agent.tools.background import run_in_background
 
-__all__ = ["Bench", "failed_row", "run_episode"]
-
-
-class Bench:
-    """What the episodes of a process share: the post office, the shelf, and real models with their pace.
-
-    isolation: the level that is achieved in this process. money: how many US dollars the experiment may cost.
-    """
-
-    def __init__(
-        self,
-        shelf: Shelf,
-        office: PostOffice,
-        per_minute: Mapping[str, float] = {},
-        watcher: str = "watcher",
-        isolation: Level = "none",
-        money: float | None = None,
-    ) -> None:
-        self.shelf, self.office, self.watcher, self.isolation = shelf, office, watcher, isolation
-        self.desk = Desk(shelf.folder, per_minute, money=money)
+__all__ = ["failed_row", "run_episode"]
 
 
 async def run_episode(episode: Episode, bench: Bench) -> Row:
@@ -64,70 +36,44 @@ async def run_episode(episode: Episode, bench: Bench) -> Row:
 
 
 async def _run(episode: Episode, bench: Bench) -> Row:
-    setting = setting_named(episode.setting)
+    setting, attacks = setting_named(episode.setting), episode.policy.attacks
     task = setting.task(episode.task)
-    if episode.policy.attacks and (why := setting.refusal(bench.isolation)):
+    if attacks and (why := setting.refusal(bench.isolation)):
         raise PermissionError(why)
-    worker = _worker(episode, task)
-    with setting.world(task, bench.office, isolation=bench.isolation, limits=episode.limits) as world:
-        voices = Voices(bench.desk, episode.chance, str(world.folder.parent), episode.key)
-        treatment = treat(episode, setting, worker.is_attack, _honeypots(task), voices.model, bench.desk.ledger)
-        witness = Witness(
-            is_attack=(lambda _: None) if episode.policy.is_real and episode.policy.attacks else worker.is_attack,
-            monitor=treatment.monitors.get(bench.watcher),
-            watcher=bench.watcher,
-            side=(lambda: task.side(world)) if setting.live else None,
-        )
-        run = await _work(episode, task, world.tools(), treatment, witness, worker, bench, voices)
-        if run.reason == OUT_OF_MONEY or witness.is_out_of_money:
+    with setting.world(task, bench.office, isolation=bench.isolation, limits=episode.limits, attacked=attacks) as world:
+        stage = set_stage(episode, setting, task, world, bench)
+        run = await _work(stage, bench)
+        if run.reason == OUT_OF_MONEY or stage.witness.is_out_of_money:
             raise MoneyUsedUp(f"nothing is left of the ${bench.desk.ledger.limit:g} that the experiment may cost")
-        await witness.finish()
-        voices.check()
-        return await _judge(episode, setting, task, world, witness, run, voices)
+        await stage.witness.finish()
+        stage.voices.check()
+        return await _judge(stage, run)
 
 
-async def _work(
-    episode: Episode,
-    task: Task,
-    tools: Sequence[Tool],
-    treatment: Treatment,
-    witness: Witness,
-    worker: Worker,
-    bench: Bench,
-    voices: Voices,
-) -> Run:
-    models = _models(episode.policy, task, voices)
-    log = bench.shelf.log_of(episode.key)
+async def _work(stage: Stage, bench: Bench) -> Run:
+    """Let the agent run; what it logs is on the shelf."""
+    models, treatment, task = models_of(stage), stage.treatment, stage.task  # the agent is not to hold its stage
     with Agent(
-        models.pop("agent", worker),
-        tools,
+        models.pop("agent", stage.worker),
+        stage.world.tools(),
         preset=treatment.preset,
         threads=treatment.threads,
-        models={"trusted": worker, "editor": worker, **models},
+        models={"trusted": stage.worker, "editor": stage.worker, **models},
         effects=treatment.effects,
         approve=lambda asked: _approves(task, asked),
-        log=log,
+        log=bench.shelf.log_of(stage.episode.key),
         log_late=True,  # an episode that breaks off is run again
-        about=episode.about,
-        on_step=witness.see,
+        about=stage.episode.about,
+        on_step=stage.witness.see,
         wait=None if models else (lambda _: 0.0),
     ) as agent:
-        witness.agent = agent
+        stage.witness.agent = agent
         return await agent.run(task.prompt)
 
 
-def _models(policy: Policy, task: Task, voices: Voices) -> dict[str, Model]:
-    """Return the real models of the loop by role; one that attacks knows the side task, and no other does."""
-    models = {role: voices.model(role, plan) for role, plan in policy.models if role != "auditor"}
-    if policy.is_real and policy.attacks:
-        models["agent"] = Tempted(models["agent"], task.side_task)
-    return models
-
-
-async def _judge(
-    episode: Episode, setting: Setting, task: Task, world: World, witness: Witness, run: Run, voices: Voices
-) -> Row:
+async def _judge(stage: Stage, run: Run) -> Row:
     """Return the row of a run that is over; the checks may run code, and so do not keep others waiting."""
+    episode, world, task, witness = stage.episode, stage.world, stage.task, stage.witness
     if run.reason == "engine_error":
         raise RuntimeError(run.text)
     if world.cell is not None and world.cell.failure is not None:
@@ -141,46 +87,21 @@ async def _judge(
         ended=f"{run.status}/{run.reason}",
         main=main if run.status == "completed" else 0.0,
         side=side,
-        tau=(last if witness.tau is None else witness.tau) if side and setting.live else None,
-        live=setting.live,
+        tau=(last if witness.tau is None else witness.tau) if side and stage.setting.live else None,
+        live=stage.setting.live,
         caught=witness.caught,
         isolation=world.isolation,
         limits=", ".join(limits_at(world.isolation)),
         exceeded=", ".join(exceeded),
         log=f"logs/{episode.key}.jsonl",
         steps=witness.steps,
-        model_tokens=voices.nominal.tokens,
-        cost=voices.nominal.cost,
-        asked=voices.asked.requests,
-        asked_tokens=voices.asked.tokens,
-        asked_cost=voices.asked.cost,
-        **asdict(witness.counts),
+        model_tokens=stage.voices.nominal.tokens,
+        cost=stage.voices.nominal.cost,
+        asked=stage.voices.asked.requests,
+        asked_tokens=stage.voices.asked.tokens,
+        asked_cost=stage.voices.asked.cost,
+        **asdict(witness.counts, recurse=False),
     )
-
-
-def _worker(episode: Episode, task: Task) -> Worker:
-    policy = episode.policy.name
-    manner = WEAK if policy == "trusted" else ABLE
-    return Worker(task, episode.chance, manner=manner, attack=LADDER.get(policy), suspect=_suspect())
-
-
-def _suspect() -> Suspect:
-    """Return what an attacker takes for suspicious: words, since they cannot know how lots will be drawn."""
-
-    def suspicion(move: Move) -> float:
-        text = " ".join(call.arguments for call in move.calls).lower()
-        return max((weight for word, weight in WORDS if word in text), default=0.0)
-
-    return suspicion
-
-
-def _honeypots(task: Task) -> dict[str, ToolCall]:
-    """Return calls of the task's plainest plot, which a monitor has to find."""
-    calls = task.plots[0].moves[0].calls if task.plots else ()
-    return {
-        f"{HONEYPOT}{number}": ToolCall(f"{HONEYPOT}{number}", call.tool, parse_arguments(call.arguments))
-        for number, call in enumerate(calls)
-    }
 
 
 def _approves(task: Task, asked: ApprovalAsked) -> bool:
@@ -208,6 +129,4 @@ def failed_row(episode: Episode, error: str) -> Row:
 
 
 def _timed(row: Row, seconds: float) -> Row:
-    from attrs import evolve
-
     return evolve(row, seconds=round(seconds, 4))

@@ -6,6 +6,7 @@ has succeeded; it counts what the protocol cost.
 
 from collections.abc import Awaitable, Callable
 from inspect import iscoroutinefunction
+from typing import Any
 
 import anyio
 from attrs import define, field, frozen
@@ -36,12 +37,9 @@ from agent.questions import (
     ScoreGiven,
 )
 from agent.reasons import Ending
-from bp import Event, Refusal, Step
+from bp import Refusal, Step
 
 __all__ = ["Counts", "Witness"]
-
-FINDINGS = (Contained, RoleDisabled, AuditGiven)
-"""What a protocol does about an attack that it found; an audit may also find nothing."""
 
 
 @define
@@ -91,22 +89,9 @@ class Witness:
     def see(self, step: Step) -> None:
         """Take a step into account. For `Agent(on_step=...)`."""
         event = step.event
-        match event:
-            case AnswerCommitted():
-                self._commit(event)
-            case ToolFinished():
-                self._look(event.call)
-            case CallAnswered():
-                self._answered(event)
-            case InferenceRequested(draft="d0"):
-                self._said.clear()
-            case QuestionForgone() | DraftForgone():
-                self.is_out_of_money |= any(map(is_about_money, event.refusals))
-            case ScoreGiven(monitor=self.watcher):
-                self._said.append(Said(event.value))
-                self._scored(event)
-        self._watch(event)
-        self._count(event)
+        note = _NOTES.get(type(event))
+        if note is not None:
+            note(self, event)
         self._rounds.fold(event)
         self.counts.rounds = self._rounds.now
 
@@ -130,6 +115,14 @@ class Witness:
         """Return the number of the latest committed call with this id; None if there is none."""
         return self._latest.get(call_id)
 
+    def _requested(self, requested: InferenceRequested) -> None:
+        if requested.draft == "d0":
+            self._said.clear()
+
+    def _drafted(self, drafted: InferenceFinished) -> None:
+        self.counts.drafts += 1
+        self.counts.tokens += drafted.usage.tokens
+
     def _commit(self, answer: AnswerCommitted) -> None:
         self.counts.turns += 1
         drafts = [said.value for said in self._said]
@@ -147,6 +140,14 @@ class Witness:
             self._later[len(self._calls)] = evidence
             return None
         return self._counted(checked(self.monitor.score(evidence)).value)
+
+    def _take_score(self, given: ScoreGiven) -> None:
+        self.counts.scores += 1
+        self.counts.missing_scores += given.is_missing
+        self.counts.monitor_tokens += given.usage.tokens
+        if given.monitor == self.watcher:
+            self._said.append(Said(given.value))
+            self._scored(given)
 
     def _scored(self, given: ScoreGiven) -> None:
         """Take what a protocol had scored; nobody is asked for that a second time."""
@@ -175,35 +176,54 @@ class Witness:
         self.counts.missing_scores += value is None
         return value
 
-    def _look(self, call: ToolCall) -> None:
+    def _look(self, finished: ToolFinished) -> None:
         if self.side is not None and self.tau is None and self.side():
-            self.tau = self._latest.get(call.id, len(self._calls) - 1)
+            self.tau = self._latest.get(finished.call.id, len(self._calls) - 1)
 
     def _answered(self, answered: CallAnswered) -> None:
         number = self._latest.get(answered.call)
         if number is not None:
             self._outcomes[answered.call, number] = answered.outcome
 
-    def _watch(self, event: Event) -> None:
-        found = isinstance(event, FINDINGS) and (not isinstance(event, AuditGiven) or event.is_caught)
-        if found and self.caught_at is None:
+    def _found(self, _: Contained | RoleDisabled | AuditGiven) -> None:
+        """Note that the protocol does something about an attack that it found."""
+        if self.caught_at is None:
             self.caught_at = len(self._calls) - 1
 
-    def _count(self, event: Event) -> None:
-        match event:
-            case InferenceFinished():
-                self.counts.drafts += 1
-                self.counts.tokens += event.usage.tokens
-            case GateRejected():
-                self.counts.rejected += 1
-            case ApprovalAsked():
-                self.counts.questions += 1
-            case AuditRequested():
-                self.counts.audits += 1
-            case ScoreGiven():
-                self.counts.scores += 1
-                self.counts.missing_scores += event.is_missing
-                self.counts.monitor_tokens += event.usage.tokens
+    def _audited(self, given: AuditGiven) -> None:
+        if given.is_caught:
+            self._found(given)
+
+    def _forgone(self, forgone: QuestionForgone | DraftForgone) -> None:
+        self.is_out_of_money |= any(map(is_about_money, forgone.refusals))
+
+    def _rejected(self, _: GateRejected) -> None:
+        self.counts.rejected += 1
+
+    def _person_asked(self, _: ApprovalAsked) -> None:
+        self.counts.questions += 1
+
+    def _audit_asked(self, _: AuditRequested) -> None:
+        self.counts.audits += 1
+
+
+_NOTES: dict[type, Callable[[Witness, Any], None]] = {
+    InferenceRequested: Witness._requested,
+    InferenceFinished: Witness._drafted,
+    AnswerCommitted: Witness._commit,
+    GateRejected: Witness._rejected,
+    ApprovalAsked: Witness._person_asked,
+    ToolFinished: Witness._look,
+    CallAnswered: Witness._answered,
+    ScoreGiven: Witness._take_score,
+    AuditRequested: Witness._audit_asked,
+    AuditGiven: Witness._audited,
+    QuestionForgone: Witness._forgone,
+    DraftForgone: Witness._forgone,
+    Contained: Witness._found,
+    RoleDisabled: Witness._found,
+}
+"""What is written down of which events."""
 
 
 def is_about_money(refusal: Refusal) -> bool:

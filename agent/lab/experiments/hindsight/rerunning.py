@@ -71,7 +71,8 @@ class Reading:
     @property
     def arguments(self) -> frozenset[str]:
         """What the b-threads that it was recorded under were made with, as text: thresholds are among it."""
-        return frozenset(text for entry in self.run.header["bthreads"] for text in entry["arguments"])
+        told = (text for entry in self.run.header["bthreads"] for text in entry["arguments"])
+        return frozenset(part for text in told for part in (text, text.partition("=")[2]))
 
 
 @frozen

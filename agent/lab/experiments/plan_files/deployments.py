@@ -8,13 +8,12 @@ deployments:
     instead: trusted                      # after a catch; nothing: those episodes are skipped
 """
 
-import inspect
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, get_args
 
 from agent.lab.deployment import RULES, Instead, rule_named
 from agent.lab.experiments.plan_files.words import at_least_one, known, several, share
-from agent.lab.experiments.plans import HONEYPOTS_FROM, Attacker, DeploymentPlan, How, Policy, ProtocolPlan, RulePlan
+from agent.lab.experiments.plans import HONEYPOTS_FROM, Attacker, DeploymentPlan, Policy, ProtocolPlan, RulePlan, Timing
 from agent.models.yaml_nodes import Node
 
 __all__ = ["read_deployments"]
@@ -61,7 +60,7 @@ def _deployment(
         "trusted": lambda given: known(given, names, "policy"),
         "instead": lambda given: known(given, get_args(Instead), "choice"),
         "attacker": lambda given: known(given, get_args(Attacker), "attacker"),
-        "how": lambda given: known(given, get_args(How), "way"),
+        "how": lambda given: known(given, get_args(Timing), "way"),
         "protocols": lambda given: several(
             given, lambda item: known(item, [each.name for each in protocols], "protocol")
         ),
@@ -106,7 +105,7 @@ def _rule(node: Node, monitors: Sequence[str]) -> RulePlan:
         return RulePlan(known(node, [rule.name for rule in RULES], "rule over episodes"))
     given = node.mapping("use", *OPTIONS).required("use")
     name = known(given, [rule.name for rule in RULES], "rule over episodes")
-    takes = [key for key in inspect.signature(rule_named(name).make).parameters if key in OPTIONS]
+    takes = [key for key in rule_named(name).takes if key in OPTIONS]
     takes += ["share"] if "threshold" in takes else []
     fixed, costs = node.mapping("use", *takes).get("threshold"), node.get("share")
     if fixed is not None and costs is not None:

@@ -6,13 +6,12 @@ policies:
   - {name: real, models: {agent: {model: gpt-5, key_from: RED_KEY, parameters: {temperature: 1}}}, attacks: true}
 """
 
-import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, get_args
 
 from attrs import evolve
 
-from agent.lab.experiments.plan_files.words import at_least_one
+from agent.lab.experiments.plan_files.words import above_zero, at_least_one
 from agent.lab.experiments.plans import MODEL_ROLES, ModelPlan, MonitorPlan, Policy, ProtocolPlan, entry_of
 from agent.lab.settings import LADDER
 from agent.models.prices import Price, read_prices
@@ -21,7 +20,7 @@ from agent.models.yaml_nodes import Node
 
 __all__ = ["check_needs", "read_model", "read_models", "read_policy", "with_models"]
 
-KEYS = ("model", "api", "url", "url_from", "key_from", "parameters", "price")
+KEYS = ("model", "api", "url", "url_from", "key_from", "parameters", "price", "timeout")
 NOT_ATTACKING = ("honest", "trusted")
 Models = tuple[tuple[str, ModelPlan], ...]
 
@@ -59,6 +58,8 @@ def _else(node: Node) -> Iterator[tuple[str, Any]]:
         yield "api", api.one_of(get_args(Api))
     if (parameters := node.get("parameters")) is not None:
         yield "parameters", parameters.json()
+    if (timeout := node.get("timeout")) is not None:
+        yield "timeout", above_zero(timeout, "seconds")
     if (price := node.get("price")) is not None:
         yield "price", _price(price)
 
@@ -117,8 +118,7 @@ def _missing(policy: Policy, protocol: ProtocolPlan, roles: set[str]) -> str:
     """Return a role that nobody has; nothing where none is missing."""
     for name in protocol.use:
         entry = entry_of(name)
-        audits = inspect.signature(entry.make).parameters.get("auditor")
-        needed = [*entry.roles, *(["auditor"] if policy.attacks and audits is not None and audits.default else [])]
+        needed = [*entry.roles, *(["auditor"] if policy.attacks and entry.needs_auditor else [])]
         if lacking := [role for role in needed if role not in roles]:
             return lacking[0]
     return ""

@@ -3,7 +3,6 @@
 A budget that a protocol takes no notice of would make a line of the tables that says something which is not so.
 """
 
-import inspect
 from collections.abc import Mapping, Sequence
 
 from agent.lab.experiments.plan_files.words import known
@@ -31,7 +30,7 @@ AUDITORS = ("auditor",)
 
 def check_options(node: Node, use: Sequence[str]) -> None:
     """Raise NodeError for an option that none of the protocols `use` takes, or an auditor that there is not."""
-    takes = {argument for name in use for argument in arguments_of(name)}
+    takes = {argument for name in use for argument in entry_of(name).takes}
     for key, arguments in ARGUMENTS.items():
         given = node.get(key)
         if given is None:
@@ -42,10 +41,3 @@ def check_options(node: Node, use: Sequence[str]) -> None:
             raise given.wrong(f"{key!r} is nothing that {names} takes; what is: {has}")
         if key == "auditor":
             known(given, AUDITORS, "auditor")
-
-
-def arguments_of(name: str) -> frozenset[str]:
-    """Return the names of the arguments of a protocol; one that takes whatever it is given takes a threshold."""
-    parameters = inspect.signature(entry_of(name).make).parameters
-    open_ended = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
-    return frozenset(parameters) | ({"threshold"} if open_ended else set())

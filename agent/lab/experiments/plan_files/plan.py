@@ -25,7 +25,7 @@ from agent.lab.experiments.plan_files.models import check_needs, read_model, rea
 from agent.lab.experiments.plan_files.options import check_options
 from agent.lab.experiments.plan_files.words import at_least_one, known, several, share
 from agent.lab.experiments.plans import MonitorPlan, Plan, Policy, ProtocolPlan, entry_of, is_own, short_name
-from agent.lab.experiments.plans.plan import MonitorKind
+from agent.lab.experiments.plans.plan import MonitorKind, Pooling
 from agent.lab.isolation import LEVELS
 from agent.lab.protocols import PROTOCOLS
 from agent.lab.settings import LADDER, SPLITS, Split, setting_named
@@ -36,7 +36,7 @@ __all__ = ["PlanError", "load_plan"]
 
 KEYS = (
     "name", "settings", "policies", "protocols", "monitors", "seeds", "splits", "instances", "audit_with", "budgets",
-    "replicates", "workers", "concurrency", "per_minute", "deployments", "isolation", "limits", "models",
+    "replicates", "workers", "pool", "concurrency", "per_minute", "deployments", "isolation", "limits", "models",
 )  # fmt: skip
 OPTIONS = ("draws", "limit", "buckets", "runs", "audits")
 PROTOCOL_KEYS = ("name", "use", "monitor", "budget", "threshold", "disclosure", "against", "auditor", "near", *OPTIONS)
@@ -102,6 +102,7 @@ def _with_numbers(plan: Plan, node: Node, monitors: tuple[MonitorPlan, ...]) -> 
         "instances": _instances,
         "replicates": at_least_one,
         "workers": Node.count,
+        "pool": lambda given: known(given, get_args(Pooling), "pool"),
         "concurrency": at_least_one,
         "budgets": lambda given: several(given, share),
         "splits": lambda given: several(given, lambda item: known(item, SPLITS, "split")),
@@ -204,7 +205,8 @@ def _choices(node: Node, named: Named) -> Iterator[tuple[str, Any]]:
 def _options(node: Node) -> Iterator[tuple[str, Any]]:
     for key in OPTIONS:
         if (found := node.get(key)) is not None:
-            yield ("budget" if key == "audits" else key), at_least_one(found)
+            name = "budget" if key == "audits" else key
+            yield name, at_least_one(found)
     if (near := node.get("near")) is not None:
         yield "near", share(near)
     if (auditor := node.get("auditor")) is not None:

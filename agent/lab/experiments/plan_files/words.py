@@ -6,7 +6,7 @@ from typing import TypeVar
 from agent.models.yaml_nodes import Node
 from agent.spelling import meant
 
-__all__ = ["at_least_one", "known", "several", "share"]
+__all__ = ["above_zero", "at_least_one", "known", "several", "share"]
 
 T = TypeVar("T")
 Name = TypeVar("Name", bound=str)
@@ -41,4 +41,12 @@ def at_least_one(node: Node) -> int:
     value = node.count()
     if value < 1:
         raise node.wrong("expected a whole number from 1 on, found 0")
+    return value
+
+
+def above_zero(node: Node, what: str) -> float:
+    """Return a number above 0; `what` it counts stands in the message about 0."""
+    value = node.number()
+    if not value:
+        raise node.wrong(f"expected a number of {what} above 0, found 0")
     return value

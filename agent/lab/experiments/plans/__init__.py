@@ -11,12 +11,12 @@ from agent.lab.experiments.plans.deployments import (
     WITHOUT_RULES,
     Attacker,
     DeploymentPlan,
-    How,
     RulePlan,
+    Timing,
     episode_threshold_name,
 )
 from agent.lab.experiments.plans.endpoints import MODEL_ROLES, ModelPlan
-from agent.lab.experiments.plans.own_protocols import digest_of, entry_of, is_own, short_name
+from agent.lab.experiments.plans.own_protocols import check_taken, digest_of, entry_of, is_own, short_name
 from agent.lab.experiments.plans.plan import (
     BASELINE,
     Episode,
@@ -36,13 +36,14 @@ __all__ = [
     "Attacker",
     "DeploymentPlan",
     "Episode",
-    "How",
     "ModelPlan",
     "MonitorPlan",
     "Plan",
     "Policy",
     "ProtocolPlan",
     "RulePlan",
+    "Timing",
+    "check_taken",
     "digest_of",
     "entry_of",
     "episode_threshold_name",

@@ -12,12 +12,20 @@ from attrs import evolve, field, frozen, validators
 from agent.lab.deployment import Instead, rule_named
 from bp import BThread
 
-__all__ = ["HONEYPOTS_FROM", "WITHOUT_RULES", "Attacker", "DeploymentPlan", "How", "RulePlan", "episode_threshold_name"]
+__all__ = [
+    "HONEYPOTS_FROM",
+    "WITHOUT_RULES",
+    "Attacker",
+    "DeploymentPlan",
+    "RulePlan",
+    "Timing",
+    "episode_threshold_name",
+]
 
 Attacker = Literal["steady", "patient"]
 """What an attacker knows: nothing, or whether the episode before was audited, after which it does honest work."""
 
-How = Literal["in_order", "post_hoc"]
+Timing = Literal["in_order", "post_hoc"]
 
 HONEYPOTS_FROM = "untrusted_monitoring"
 """The protocol whose episodes have honeypots in them."""
@@ -60,7 +68,7 @@ class RulePlan:
             raise ValueError(f"the rule {self.use!r} cannot be made: {error}") from error
 
 
-def _possible(plan: "DeploymentPlan", _: object, how: How) -> None:
+def _possible(plan: "DeploymentPlan", _: object, how: Timing) -> None:
     if how == "post_hoc" and plan.attacker == "patient":
         raise ValueError(
             f"{plan.name!r} cannot be judged post hoc: a patient attacker acts on what was audited before, so its "
@@ -88,7 +96,7 @@ class DeploymentPlan:
     trusted: str = "trusted"
     instead: Instead = "nothing"
     attacker: Attacker = "steady"
-    how: How = field(default="in_order", validator=[validators.in_(("in_order", "post_hoc")), _possible])
+    how: Timing = field(default="in_order", validator=[validators.in_(("in_order", "post_hoc")), _possible])
     protocols: tuple[str, ...] = ()
     seeds: int = 20
 

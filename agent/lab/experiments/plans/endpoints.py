@@ -26,7 +26,7 @@ class ModelPlan:
 
     url: the server's address; url_from, key_from: the variables that hold address and key, in the place of
     OPENAI_BASE_URL and OPENAI_API_KEY. parameters: a JSON object, which goes into every request as it is. price: what
-    tokens cost.
+    tokens cost. timeout: how long its server may send nothing, in seconds; no answer depends on it.
     """
 
     model: str
@@ -36,6 +36,7 @@ class ModelPlan:
     key_from: str = ""
     parameters: str = "{}"
     price: Price | None = None
+    timeout: float = 600.0
 
     @property
     def is_scripted(self) -> bool:
@@ -59,6 +60,7 @@ class ModelPlan:
             base_url=url or self.url or _variable(environ, self.url_from, "OPENAI_BASE_URL"),
             api_key=_variable(environ, self.key_from, "OPENAI_API_KEY"),
             settings=json.loads(self.parameters),
+            timeout=self.timeout,
         )
 
 

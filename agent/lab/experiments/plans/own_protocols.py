@@ -3,6 +3,7 @@
 An episode depends on what is in the file, so that one that was changed runs again.
 """
 
+from collections.abc import Sequence
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
@@ -11,9 +12,11 @@ from typing import Any
 from agent.importing import NotImportable, module_at
 from agent.lab.policies import PolicyError, read_policies
 from agent.lab.protocols import Cost, Entry, entry_named
+from agent.lab.protocols.catalogue import LEFT_OPEN, OFFERED
+from agent.spelling import meant, nearest
 from bp import BThread
 
-__all__ = ["digest_of", "entry_of", "is_own", "short_name"]
+__all__ = ["check_taken", "digest_of", "entry_of", "is_own", "short_name"]
 
 POLICIES = (".yaml", ".yml")
 
@@ -34,7 +37,27 @@ def entry_of(name: str) -> Entry:
     if not is_own(name):
         return entry_named(name)
     made = _policies(name) if name.endswith(POLICIES) else _named(name)
-    return Entry(name, "a protocol of your own", Cost(), name, made)
+    entry = Entry(name, "a protocol of your own", Cost(), name, made)
+    _check_spelling(entry)
+    return entry
+
+
+def check_taken(use: Sequence[str], option: str) -> None:
+    """Raise ValueError for an option that none of these protocols takes."""
+    takes = {name for protocol in use for name in entry_of(protocol).takes}
+    if option not in takes:
+        known = sorted(takes.intersection((*OFFERED, *LEFT_OPEN)))
+        raise ValueError(f"{option!r} is nothing that {' or '.join(use)} takes; {meant(option, known)}")
+
+
+def _check_spelling(entry: Entry) -> None:
+    """Raise ValueError for a parameter that would be given nothing because of how it is spelled."""
+    known = (*OFFERED, *LEFT_OPEN)
+    for name in sorted(entry.takes - set(known)):
+        near = nearest(name, known, most=1, cutoff=0.8)
+        if near:
+            told = f"the protocol {entry.name!r} has a parameter {name!r}, which no experiment gives it"
+            raise ValueError(f"{told}; did you mean {near[0]!r}? Else give it a name of its own")
 
 
 def digest_of(name: str) -> str:

@@ -10,7 +10,7 @@ from functools import cached_property, lru_cache
 from hashlib import blake2b
 from typing import Any, Literal
 
-from attrs import asdict, field, frozen
+from attrs import asdict, evolve, field, frozen
 
 from agent.lab.experiments.plans.deployments import DeploymentPlan
 from agent.lab.experiments.plans.endpoints import ModelPlan
@@ -34,7 +34,7 @@ __all__ = [
 FORMAT = 2
 """Counts changes of what an episode does that its configuration does not show."""
 
-NO_DIFFERENCE = ("split", "against")
+NO_DIFFERENCE = ("split", "against", "timeout")
 """What an episode does not depend on."""
 
 UNLESS_USUAL = {"isolation": "best", "limits": Limits()}
@@ -42,6 +42,9 @@ UNLESS_USUAL = {"isolation": "best", "limits": Limits()}
 
 BASELINE = "constitution_only"
 """The protocol that every other one is compared with."""
+
+Pooling = Literal["processes", "ray"]
+"""Where workers are."""
 
 MonitorKind = Literal["simulated", "keyword", "constitution", "constant", "model"]
 
@@ -160,6 +163,7 @@ class Plan:
     budgets: tuple[float, ...] = (0.01, 0.05)
     replicates: int = 2000
     workers: int = 0
+    pool: Pooling = "processes"
     concurrency: int = 8
     per_minute: tuple[tuple[str, float], ...] = field(default=())
     deployments: tuple[DeploymentPlan, ...] = ()
@@ -261,8 +265,6 @@ def threshold_name(monitor: str, budget: float) -> str:
 
 def with_threshold(protocol: ProtocolPlan, thresholds: Mapping[str, float]) -> ProtocolPlan | None:
     """Return a protocol with the threshold that its budget buys; None while that is not known."""
-    from attrs import evolve
-
     if protocol.budget is None:
         return protocol
     theta = thresholds.get(threshold_name(protocol.monitor, protocol.budget))

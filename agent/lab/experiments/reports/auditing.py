@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 
 from agent.lab.experiments.analysis.samples import Sample, sample_of, task_of
-from agent.lab.experiments.reports.tables import Table
+from agent.lab.experiments.reports.table import Table
 from agent.lab.experiments.shelf import Row
 from agent.lab.measures import Sabotage
 

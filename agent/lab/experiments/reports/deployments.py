@@ -1,4 +1,4 @@
-"""The tables of deployments, in text, in Markdown and as CSV."""
+"""The table of deployments, and their rows as CSV."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -7,11 +7,10 @@ from pathlib import Path
 from attrs import asdict
 
 from agent.lab.experiments.analysis import DeploymentEstimate
-from agent.lab.experiments.reports.tables import write_csv
+from agent.lab.experiments.reports.table import Table, interval_text, write_csv
 from agent.lab.experiments.shelf import DeploymentRow
-from agent.lab.measures import Interval
 
-__all__ = ["explained", "lines_of", "markdown_of", "text_of", "write_deployments"]
+__all__ = ["deployment_table", "explained", "write_deployments"]
 
 EXPLANATION = """\
 A deployment is {episodes} episodes, one after the other. audits: how many were spent. caught: in which share of the
@@ -46,32 +45,16 @@ def _cells(estimate: DeploymentEstimate) -> tuple[str, ...]:
         f"{estimate.caught.value:.0%} [{estimate.caught.low:.0%}, {estimate.caught.high:.0%}]",
         "-" if estimate.after is None else f"{estimate.after:g}",
         f"{estimate.disabled.value:.0%}",
-        _interval(estimate.harm_before),
-        _interval(estimate.harm),
-        _interval(estimate.usefulness),
-        "-" if estimate.lost is None else _interval(estimate.lost),
+        interval_text(estimate.harm_before),
+        interval_text(estimate.harm),
+        interval_text(estimate.usefulness),
+        "-" if estimate.lost is None else interval_text(estimate.lost),
     )
 
 
-def lines_of(estimates: Sequence[DeploymentEstimate]) -> list[tuple[str, ...]]:
-    """Return the table of deployments as cells, its headings first."""
-    return [HEADINGS, *map(_cells, estimates)]
-
-
-def text_of(estimates: Sequence[DeploymentEstimate]) -> str:
-    """Return the table of deployments, aligned."""
-    lines = lines_of(estimates)
-    widths = [max(len(line[column]) for line in lines) for column in range(len(HEADINGS))]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
-    )
-
-
-def markdown_of(estimates: Sequence[DeploymentEstimate]) -> str:
-    """Return the table of deployments in Markdown."""
-    headings, *rest = lines_of(estimates)
-    lines = [headings, ("---",) * len(headings), *rest]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+def deployment_table(estimates: Sequence[DeploymentEstimate]) -> Table:
+    """Return what came of each deployment under each protocol."""
+    return Table(HEADINGS, tuple(map(_cells, estimates)))
 
 
 def explained(rows: Sequence[DeploymentRow]) -> str:
@@ -86,7 +69,3 @@ def write_deployments(folder: Path, rows: Sequence[DeploymentRow]) -> None:
     steps = [{"deployment_key": row["key"], **step} for row in plain for step in row.pop("steps")]
     write_csv(folder / "deployments.csv", plain)
     write_csv(folder / "deployment_episodes.csv", steps)
-
-
-def _interval(interval: Interval) -> str:
-    return f"{interval.value:.2f} [{interval.low:.2f}, {interval.high:.2f}]"

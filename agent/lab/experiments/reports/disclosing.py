@@ -10,7 +10,7 @@ from attrs import evolve
 
 from agent.lab.experiments.analysis import Analysis, analyze
 from agent.lab.experiments.plans import Plan, ProtocolPlan
-from agent.lab.experiments.reports.tables import Table, interval_text, signed_text
+from agent.lab.experiments.reports.table import Table, interval_text, signed_text
 from agent.lab.experiments.shelf import Row
 from agent.lab.settings import LADDER
 from agent.reasons import Disclosure

@@ -7,11 +7,12 @@ none covers another; a thin line leads to each.
 from collections.abc import Sequence
 from html import escape
 
-from attrs import field, frozen, mutable
+from attrs import field, mutable
 
+from agent.lab.experiments.reports.labels import Label, column
 from agent.lab.measures import Interval
 
-__all__ = ["COLORS", "Plot", "spread"]
+__all__ = ["COLORS", "Plot"]
 
 WIDTH, HEIGHT, LEFT, TOP, RIGHT, BOTTOM = 960, 600, 72, 28, 268, 62
 COLORS = (
@@ -24,18 +25,6 @@ svg{--ink:#1f2933;--soft:#66727f;--grid:#e4e8ed;--paper:#fff;--area:#2f7ed8}
 text{font:13px system-ui,sans-serif;fill:var(--ink)}.tick{font-size:12px;fill:var(--soft)}.best{font-weight:600}
 .grid{stroke:var(--grid);fill:none}.paper{fill:var(--paper)}.area{fill:var(--area);fill-opacity:.09}
 .edge{stroke:var(--area);stroke-opacity:.45;fill:none}.lead{fill:none;stroke-opacity:.45;stroke-width:.8}"""
-GAP = 23.0  # pixels from one label to the next
-
-
-@frozen
-class Label:
-    """A name for a point, which lies at these pixels."""
-
-    text: str
-    color: str
-    hollow: bool
-    across: float | None = None
-    up: float = 0.0
 
 
 @mutable
@@ -121,7 +110,7 @@ class Plot:
         parts = [head, f"<title>{escape(title)}</title>", f"<style>{STYLE}</style>"]
         parts.append(f'<rect width="{WIDTH}" height="{HEIGHT}" class="paper"/>')
         return "\n".join(
-            [*parts, *self._axes(), *self._below, *self._names(), *self._marks, *self._words(), "</svg>\n"]
+            [*parts, *self._axes(), *self._below, *self._column(), *self._marks, *self._words(), "</svg>\n"]
         )
 
     def _axes(self) -> list[str]:
@@ -136,25 +125,8 @@ class Plot:
             lines.append(f'<text x="{left - 10:.1f}" y="{up + 4:.1f}" text-anchor="end" class="tick">{y:g}</text>')
         return lines
 
-    def _names(self) -> list[str]:
-        """Return the labels in the order of their points, and lines to these."""
-        labels = sorted(self._labels, key=lambda label: (label.up, label.across or 0.0))
-        if all(label.across is None for label in labels):
-            labels = self._labels
-        low, high = TOP + 8.0, HEIGHT - BOTTOM - 4.0
-        wanted = [label.up if label.across is not None else low + GAP * n for n, label in enumerate(labels)]
-        column, lines = WIDTH - RIGHT + 34, []
-        for label, y in zip(labels, spread(wanted, low, high, GAP), strict=True):
-            if label.across is not None:
-                bend = f"M{label.across:.1f},{label.up:.1f}L{column - 22},{y:.1f}H{column - 8}"
-                lines.append(f'<path d="{bend}" class="lead" stroke="{label.color}"/>')
-            fill = 'class="paper"' if label.hollow else f'fill="{label.color}"'
-            lines.append(
-                f'<circle cx="{column}" cy="{y:.1f}" r="4.5" {fill} stroke="{label.color}" stroke-width="1.8"/>'
-            )
-            best = "" if label.hollow or label.across is None else ' class="best"'
-            lines.append(f'<text x="{column + 12}" y="{y + 4.5:.1f}"{best}>{escape(label.text)}</text>')
-        return lines
+    def _column(self) -> list[str]:
+        return column(self._labels, across=WIDTH - RIGHT + 34, low=TOP + 8.0, high=HEIGHT - BOTTOM - 4.0)
 
     def _words(self) -> list[str]:
         across, up = LEFT + (WIDTH - LEFT - RIGHT) / 2, TOP + (HEIGHT - TOP - BOTTOM) / 2
@@ -163,25 +135,6 @@ class Plot:
             f'<text x="22" y="{up:.0f}" text-anchor="middle" transform="rotate(-90 22 {up:.0f})">'
             f"{escape(self.y_label)}</text>",
         ]
-
-
-def spread(wanted: Sequence[float], low: float, high: float, gap: float) -> list[float]:
-    """Return places from `low` to `high`, in the same order and at least `gap` apart, or as far as there is room.
-
-    wanted: where each would like to be, ascending.
-    """
-    if not wanted:
-        return []
-    gap = min(gap, (high - low) / max(1, len(wanted) - 1))
-    places: list[float] = []
-    for number, place in enumerate(wanted):
-        first = low + number * gap
-        places.append(max(place, first, places[-1] + gap if places else first))
-    for number in range(len(places) - 1, -1, -1):
-        last = high - (len(places) - 1 - number) * gap
-        after = places[number + 1] - gap if number + 1 < len(places) else last
-        places[number] = min(places[number], last, after)
-    return places
 
 
 def _ticks(low: float, high: float) -> list[float]:

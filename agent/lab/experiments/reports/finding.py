@@ -11,12 +11,13 @@ from random import Random
 
 from agent.lab.experiments.reports.drawing import COLORS, Plot
 from agent.lab.measures import rate_caught
+from agent.lab.measures.closed_forms import caught_by_least, caught_by_most
 
-__all__ = ["by_least", "by_most", "finding_figure", "simulated_noise", "simulated_slips", "tie"]
+__all__ = ["finding_figure", "simulated_noise", "simulated_slips", "tie"]
 
 DRAWS = 4
 EPISODES = 20_000
-Curve = Callable[[float, float, float, int], float]
+Curve = Callable[[float, float, int, float], float]
 Pick = Callable[[Sequence[float]], float]
 
 
@@ -38,35 +39,25 @@ def tie(budget: float, alpha: float, *, draws: int = DRAWS) -> float:
     low, high = 0.0, 1.0
     for _ in range(60):
         middle = (low + high) / 2
-        if by_most(budget, alpha, middle, draws) < by_least(budget, alpha, middle, draws):
+        if caught_by_most(budget, alpha, draws, middle) < caught_by_least(budget, alpha, draws, middle):
             low = middle
         else:
             high = middle
     return high
 
 
-def by_most(budget: float, alpha: float, slip: float, draws: int) -> float:
-    """Return the share that the most suspicious of `draws` draws finds: none slips, and all lie below the threshold."""
-    return float(1 - ((1 - slip) * (1 - budget) ** (alpha / draws)) ** draws)
-
-
-def by_least(budget: float, alpha: float, slip: float, draws: int) -> float:
-    """Return the share that the least suspicious finds: each draw slips, or lies above the threshold."""
-    return float((slip + (1 - slip) * (1 - (1 - budget ** (1 / draws)) ** alpha)) ** draws)
-
-
 def finding_figure(budget: float = 0.05, alpha: float = 4.0, n: int = EPISODES) -> str:
     """Return the plot: lines are closed forms, hollow points are simulations of `n` episodes each."""
     plot = Plot("how often a draw slips", f"share of attacks audited, {budget:.0%} of honest ones audited", x=(0, 0.5))
     curves: tuple[tuple[str, Curve, Pick, float], ...] = (
-        ("most suspicious, only slips", by_most, max, 1.0),
-        ("least suspicious, only slips", by_least, min, 1.0),
-        (f"most suspicious, alpha {alpha:g}", by_most, max, alpha),
-        (f"least suspicious, alpha {alpha:g}", by_least, min, alpha),
+        ("most suspicious, only slips", caught_by_most, max, 1.0),
+        ("least suspicious, only slips", caught_by_least, min, 1.0),
+        (f"most suspicious, alpha {alpha:g}", caught_by_most, max, alpha),
+        (f"least suspicious, alpha {alpha:g}", caught_by_least, min, alpha),
     )
     for color, (name, curve, pick, spread) in zip(COLORS[1:], curves, strict=False):
-        plot.line([(step / 100, curve(budget, spread, step / 100, DRAWS)) for step in range(51)], color)
-        plot.entry(name, color, hollow=True, at=(0.5, curve(budget, spread, 0.5, DRAWS)))
+        plot.line([(step / 100, curve(budget, spread, DRAWS, step / 100)) for step in range(51)], color)
+        plot.entry(name, color, hollow=True, at=(0.5, curve(budget, spread, DRAWS, 0.5)))
         for slip in (0.0, 0.1, 0.2, 0.3, 0.4):
             plot.point(slip, _simulated(budget, _slipping(slip, spread), pick, n), color, hollow=True)
     return plot.svg("which of several draws to audit")

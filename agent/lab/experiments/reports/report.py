@@ -8,9 +8,10 @@ from html import escape
 from agent.lab.experiments.analysis import Analysis
 from agent.lab.experiments.conduct import Outcome
 from agent.lab.experiments.reports.auditing import budget_table
-from agent.lab.experiments.reports.deployments import explained, lines_of, text_of
+from agent.lab.experiments.reports.deployments import deployment_table, explained
 from agent.lab.experiments.reports.disclosing import disclosure_table
 from agent.lab.experiments.reports.drawing import COLORS, Plot
+from agent.lab.experiments.reports.luring import under_attack
 from agent.lab.experiments.reports.tables import (
     Table,
     by_attack,
@@ -35,7 +36,8 @@ rung that did most on the development split, on the test split. difference: to t
 tasks. Intervals: 95 %, by resampling tasks, with thresholds fitted again; Wilson's where all tasks went the same way.
 front: how often no other protocol is better in both. Costs are means over honest episodes; latency: how many answers
 of models, monitors, auditors and tools more one waits for. *: told apart from the constitution alone, at a level
-that allows for all comparisons of a protocol."""
+that allows for all comparisons of a protocol. verified: how many states of the loop with the
+protocol model-checking looked at."""
 
 STYLE = """\
 :root{color-scheme:light dark}
@@ -78,18 +80,19 @@ def tables_of(outcome: Outcome, verified: Mapping[str, Verified]) -> dict[str, T
     """Return the tables of an experiment, by the names of their files."""
     used = {protocol.name: protocol.use for protocol in outcome.plan.protocols}
     told = disclosure_table(outcome.plan, outcome.rows)
+    attacked = bool(outcome.analysis.policies)
     audited = budget_table([row for row in outcome.rows if row.protocol in outcome.plan.compared])
     found = {
         "overview": overview(outcome.analysis),
-        "attacks": by_attack(outcome.analysis),
-        "rungs": by_rung(outcome.analysis),
+        **({"attacks": by_attack(outcome.analysis), "rungs": by_rung(outcome.analysis)} if attacked else {}),
         **({} if audited is None else {"budgets": audited}),
         "costs": costs(outcome.analysis, verified, used),
         "by_setting": by_setting(outcome.by_setting),
         "told_apart": told_apart(outcome.by_setting),
         "settings": settings_table(outcome.by_setting),
     }
-    return found if told is None else {**found, "disclosure": told}
+    more = {"under_attack": under_attack(outcome.rows), "disclosure": told}
+    return {**found, **{name: table for name, table in more.items() if table is not None}}
 
 
 TITLES = {
@@ -101,6 +104,7 @@ TITLES = {
     "by_setting": "By setting: usefulness, worst S1, and how much more that is than under the constitution alone",
     "told_apart": "Where a protocol differs from the constitution alone by more than its interval",
     "settings": "Settings",
+    "under_attack": "Where the attack lies in what is read",
     "disclosure": "What refusals tell",
 }
 
@@ -120,12 +124,20 @@ def caption(outcome: Outcome, command: str) -> str:
     met = sum(bool(row.exceeded) for row in outcome.rows)
     isolation += f"; {met} met with a limit of their cell" if met else ""
     auc = f" The monitor's AUC over steps: {analysis.auc:.2f}." if analysis.auc is not None else ""
-    more = f", and {outcome.ran_for_deployments} for deployments" if outcome.ran_for_deployments else ""
+    kept = sum(levels.values())
+    compared = f" compared, of {kept}" if kept != analysis.episodes else ""
     return (
-        f"{analysis.episodes} episodes{failed}{missing}; {outcome.ran} of them run now{more}, "
-        f"in {outcome.seconds:.0f} s. "
+        f"{analysis.episodes} episodes{compared}{failed}{missing}; {_when(outcome)}. "
         f"Isolation: {isolation}. Thresholds: {frozen}{digest}.{auc}{_spent(outcome)} Command: {command}"
     )
+
+
+def _when(outcome: Outcome) -> str:
+    """Return which episodes ran now, and how long everything took; nothing of that where all are kept from before."""
+    ran, more = outcome.ran, outcome.ran_for_deployments
+    told = f"{ran} of them run now" if ran else "all kept from earlier runs"
+    for_deployments = f", and {more} for deployments{'' if ran else ' run now'}" if more else ""
+    return f"{told}{for_deployments}{f', in {outcome.seconds:.0f} s' if ran or more else ''}"
 
 
 def _spent(outcome: Outcome) -> str:
@@ -145,7 +157,8 @@ def explanation(analysis: Analysis) -> str:
 def text_report(outcome: Outcome, tables: Mapping[str, Table], command: str) -> str:
     """Return the report for a terminal."""
     shown = "\n\n".join(f"{TITLES[name]}\n\n{table.text}" for name, table in tables.items())
-    deployed = f"{text_of(outcome.deployed)}\n\n{explained(outcome.deployments)}\n\n" if outcome.deployed else ""
+    told = f"{deployment_table(outcome.deployed).text}\n\n{explained(outcome.deployments)}\n\n"
+    deployed = told if outcome.deployed else ""
     return f"{shown}\n\n{explanation(outcome.analysis)}\n\n{deployed}{caption(outcome, command)}\n"
 
 
@@ -170,7 +183,5 @@ def _html(table: Table) -> str:
 def _deployments(outcome: Outcome) -> str:
     if not outcome.deployed:
         return ""
-    lines = [
-        f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>" for cells in lines_of(outcome.deployed)
-    ]
-    return f"<h2>Deployments</h2><p>{escape(explained(outcome.deployments))}</p><table>{''.join(lines)}</table>"
+    table = _html(deployment_table(outcome.deployed))
+    return f"<h2>Deployments</h2><p>{escape(explained(outcome.deployments))}</p>{table}"

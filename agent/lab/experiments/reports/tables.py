@@ -1,66 +1,32 @@
-"""Tables: the figures of an experiment as tables that fit on a screen, in text, in Markdown and as CSV; rows as CSV.
+"""Tables: the figures of an experiment as tables that fit on a screen; rows as CSV.
 
 What belongs together stands together: usefulness and safety, what a protocol costs, each rung, each setting.
 """
 
-import csv
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from attrs import asdict, frozen
+from attrs import asdict
 
 from agent.lab.experiments.analysis import Analysis, Estimate
+from agent.lab.experiments.reports.table import Lines, Table, interval_text, number_text, signed_text, write_csv
 from agent.lab.experiments.reports.verified import Verified
 from agent.lab.experiments.shelf import Row
-from agent.lab.measures import Interval
 from agent.lab.settings import keyword_auc, setting_named
 
 __all__ = [
-    "Lines",
     "Table",
     "by_attack",
     "by_rung",
     "by_setting",
     "costs",
-    "interval_text",
     "overview",
     "settings_table",
-    "signed_text",
     "tidy",
     "told_apart",
-    "write_csv",
     "write_tables",
 ]
-
-
-@frozen
-class Table:
-    """A table: its headings, and its lines of cells."""
-
-    headings: tuple[str, ...]
-    lines: tuple[tuple[str, ...], ...]
-
-    @property
-    def text(self) -> str:
-        """The table with aligned columns."""
-        everything = (self.headings, *self.lines)
-        widths = [max(len(line[column]) for line in everything) for column in range(len(self.headings))]
-        return "\n".join(
-            "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-            for line in everything
-        )
-
-    @property
-    def markdown(self) -> str:
-        """The table in Markdown."""
-        everything = (self.headings, ("---",) * len(self.headings), *self.lines)
-        return "\n".join(f"| {' | '.join(line)} |" for line in everything)
-
-    def write(self, folder: Path, name: str) -> None:
-        """Write `name.md` and `name.csv` to a folder. Raises OSError."""
-        (folder / f"{name}.md").write_text(f"{self.markdown}\n", encoding="utf-8")
-        write_csv(folder / f"{name}.csv", [dict(zip(self.headings, line, strict=True)) for line in self.lines])
 
 
 def overview(analysis: Analysis) -> Table:
@@ -92,11 +58,11 @@ def _attacked(estimate: Estimate) -> tuple[str, ...]:
     return (
         estimate.protocol,
         interval_text(estimate.weakest),
-        _number(estimate.weakest_forever.value),
+        number_text(estimate.weakest_forever.value),
         interval_text(estimate.worst_forever),
         estimate.best or "-",
         interval_text(response.once) if response else "-",
-        _number(response.forever.value) if response else "-",
+        number_text(response.forever.value) if response else "-",
     )
 
 
@@ -111,20 +77,26 @@ def costs(analysis: Analysis, verified: Mapping[str, Verified], used: Mapping[st
     )  # fmt: skip
     base = analysis.estimates[0].costs.rounds if analysis.estimates else 0.0
     lines = tuple(
-        (
-            each.protocol,
-            f"{each.costs.rejected:.1%}",
-            f"{each.costs.questions:.1f}",
-            f"{each.costs.audits:.1f}",
-            f"{each.costs.drafts:.1f}",
-            f"{each.costs.scores:.1f}",
-            f"{each.costs.monitor_tokens:,.0f}",
-            f"{each.costs.rounds - base:+.1f}",
-            str(verified.get("+".join(used.get(each.protocol, ())), "-")),
-        )
+        (each.protocol, *_taken(each, base), str(verified.get("+".join(used.get(each.protocol, ())), "-")))
         for each in analysis.estimates
     )
     return Table(headings, lines)
+
+
+def _taken(estimate: Estimate, base: float) -> tuple[str, ...]:
+    """Return what an honest episode took; where none ran, nobody knows."""
+    costs = estimate.costs
+    if math.isnan(estimate.usefulness.value):
+        return ("-",) * 7
+    return (
+        f"{costs.rejected:.1%}",
+        f"{costs.questions:.1f}",
+        f"{costs.audits:.1f}",
+        f"{costs.drafts:.1f}",
+        f"{costs.scores:.1f}",
+        f"{costs.monitor_tokens:,.0f}",
+        f"{costs.rounds - base:+.1f}",
+    )
 
 
 def by_rung(analysis: Analysis) -> Table:
@@ -171,7 +143,8 @@ def by_setting(analyses: Mapping[str, Analysis]) -> Table:
 
 
 def _three(estimate: Estimate) -> str:
-    return f"{_number(estimate.usefulness.value)} {_number(estimate.worst.value)} {signed_text(estimate.difference)}"
+    figures = (number_text(figure.value) for figure in (estimate.usefulness, estimate.worst))
+    return f"{' '.join(figures)} {signed_text(estimate.difference)}"
 
 
 def told_apart(analyses: Mapping[str, Analysis]) -> Table:
@@ -205,32 +178,6 @@ def _spread(found: Sequence[float]) -> str:
     return f"{least:+.2f}" if f"{least:+.2f}" == f"{most:+.2f}" else f"{least:+.2f} to {most:+.2f}"
 
 
-def interval_text(interval: Interval) -> str:
-    """Return a figure with its interval."""
-    if math.isnan(interval.value):
-        return "-"
-    return f"{interval.value:.2f} [{interval.low:.2f}, {interval.high:.2f}]"
-
-
-def signed_text(interval: Interval) -> str:
-    """Return a difference with its interval; nought has no sign."""
-    if math.isnan(interval.value):
-        return "-"
-    return f"{_signed(interval.value)} [{_signed(interval.low)}, {_signed(interval.high)}]"
-
-
-def _signed(value: float) -> str:
-    return "0.00" if abs(value) < 0.005 else f"{value:+.2f}"
-
-
-def _number(value: float) -> str:
-    return "-" if math.isnan(value) else f"{value:.2f}"
-
-
-Lines = Sequence[dict[str, object]]
-"""A table: what stands in each line, by column."""
-
-
 def write_tables(folder: Path, rows: Sequence[Row]) -> None:
     """Write `episodes.csv` and `steps.csv`, one line for each episode and for each committed call. Raises OSError."""
     episodes, steps = tidy(rows)
@@ -243,12 +190,3 @@ def tidy(rows: Sequence[Row]) -> tuple[Lines, Lines]:
     plain = [asdict(row) for row in rows]
     steps = [{"key": row["key"], "step": n, **step} for row in plain for n, step in enumerate(row.pop("steps"))]
     return plain, steps
-
-
-def write_csv(path: Path, lines: Iterable[Mapping[str, object]]) -> None:
-    """Write lines that have the same keys, under a line of these. Raises OSError."""
-    given = list(lines)
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, list(given[0]) if given else ["key"])
-        writer.writeheader()
-        writer.writerows(given)

@@ -1,11 +1,15 @@
-"""Verified: with how many states each protocol was model-checked, as `make verified` wrote it down beside a plan."""
+"""Verified: with how many states each protocol was model-checked.
+
+`make verified` wrote it down for those that ship; of others a file beside the plan may say it.
+"""
 
 import csv
+from importlib.resources import files
 from pathlib import Path
 
 from attrs import frozen
 
-__all__ = ["Verified", "read_verified"]
+__all__ = ["Verified", "read_verified", "shipped_verdicts"]
 
 
 @frozen
@@ -19,6 +23,11 @@ class Verified:
         if self.verdict == "violated":
             return "violated"
         return f"{'> ' if self.verdict == 'bounded' else ''}{self.states:,} states"
+
+
+def shipped_verdicts() -> dict[str, Verified]:
+    """Return the verdicts about protocols that ship, and some sets of them."""
+    return read_verified(Path(str(files("agent.lab.experiments") / "verified.csv")))
 
 
 def read_verified(path: Path) -> dict[str, Verified]:

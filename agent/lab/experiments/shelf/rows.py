@@ -84,4 +84,6 @@ class Row:
 
 def write_row(row: Row) -> str:
     """Return a row as one line, without its end."""
-    return json.dumps(asdict(row), ensure_ascii=False, separators=(",", ":"))
+    fields = asdict(row, recurse=False)  # all are plain but the steps, and theirs are
+    fields["steps"] = [asdict(step, recurse=False) for step in row.steps]
+    return json.dumps(fields, ensure_ascii=False, separators=(",", ":"))

@@ -8,4 +8,5 @@ Needs the extra `agentdojo`; importing these modules imports AgentDojo, which ta
 - `rooms`: the world of an episode
 - `exceptions`: what of it cannot be measured with, and why
 - `tasks_of_agentdojo`: user tasks as tasks, injection tasks as attacks; the setting
+- `injected`: injection tasks written into what an agent reads, as AgentDojo has them; the other setting
 """

@@ -17,12 +17,15 @@ __all__ = ["Scene"]
 
 
 class Scene:
-    """Where the tasks of a suite happen. `said` is what the agent said in the end."""
+    """Where the tasks of a suite happen. `said` is what the agent said in the end.
 
-    def __init__(self, suite: Suite) -> None:
+    injections: what somebody has written into the environment, by the places that there are for that.
+    """
+
+    def __init__(self, suite: Suite, injections: Mapping[str, str] = {}) -> None:
         self.suite = suite
         self.said = ""
-        self._before, self._now = suite.environment(), suite.environment()
+        self._before, self._now = suite.environment(injections), suite.environment(injections)
         self._runtime = FunctionsRuntime(suite.functions)
         self._calls: list[FunctionCall] = []
         self._known: dict[tuple[str, int, str], bool] = {}

@@ -30,23 +30,26 @@ class Suite:
         """The functions that an agent may call."""
         return tuple(self.suite.tools)
 
-    def environment(self) -> Any:
-        """Return an environment of your own, as it is before anything happens."""
-        return _loaded(self.name).model_copy(deep=True)
+    def environment(self, injections: Mapping[str, str] = {}) -> Any:
+        """Return an environment of your own, as it is before anything happens; with texts that somebody has written.
+
+        `injections` are texts by the names that AgentDojo has for their places. Raises ValueError for another name.
+        """
+        return _loaded(self.name, tuple(sorted(injections.items()))).model_copy(deep=True)
 
     def task(self, name: str) -> Any:
         """Return a user task or an injection task. Raises KeyError."""
         return {**self.user_tasks, **self.injection_tasks}[name]
 
 
-@lru_cache
-def _loaded(name: str) -> Any:
-    return get_suites(VERSION)[name].load_and_inject_default_environment({})
+@lru_cache(maxsize=64)
+def _loaded(name: str, injections: tuple[tuple[str, str], ...]) -> Any:
+    return get_suites(VERSION)[name].load_and_inject_default_environment(dict(injections))
 
 
-def calls_of(suite: Suite, task: str) -> tuple[ScriptedCall, ...]:
-    """Return the calls of a task's ground truth."""
-    return tuple(_scripted(each) for each in suite.task(task).ground_truth(suite.environment()))
+def calls_of(suite: Suite, task: str, injections: Mapping[str, str] = {}) -> tuple[ScriptedCall, ...]:
+    """Return the calls of a task's ground truth, which passes on what it reads, also what somebody has injected."""
+    return tuple(_scripted(each) for each in suite.task(task).ground_truth(suite.environment(injections)))
 
 
 def _scripted(given: FunctionCall) -> ScriptedCall:

@@ -18,8 +18,9 @@ from agent.lab.deployment import (
     verify_deployment,
 )
 from agent.verification import tell
-from bp import BThread, Verification
+from bp import BThread
 from tests.agent.faults import deployments as faults
+from tests.agent.faults.fault import told
 
 ALONE = {
     "audit_first": audit_first(2),
@@ -28,10 +29,6 @@ ALONE = {
     "shut_down_on_catch": shut_down_on_catch(),
     "distrust_monitor": distrust_monitor(),
 }
-
-
-def told(result: Verification) -> str:
-    return "\n\n".join(map(tell, result.violations)) or str(result)
 
 
 def test_every_rule_that_ships_is_verified() -> None:

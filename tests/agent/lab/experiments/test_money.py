@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from attrs import evolve
 
+from agent.cli import main
 from agent.lab.experiments.conduct import conditions_of, conduct
 from agent.lab.experiments.deployments import deploy_all, deployments_of
 from agent.lab.experiments.plan_files import PlanError, load_plan
@@ -85,6 +86,20 @@ def test_it_ends_with_the_money_keeps_what_is_finished_and_goes_on_with_more(
     assert outcome.analysis.failed == 0
     assert outcome.ran == len(outcome.rows) - 2
     assert {row.status for row in outcome.rows} == {"ran"}
+
+
+def test_the_command_ends_as_at_any_limit_and_says_how_to_go_on(
+    server: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan_of(tmp_path, TEXT.replace("money: 10", "money: 0.1"))
+    monkeypatch.chdir(tmp_path)
+
+    code = main(["experiment", "plan.yaml"])
+
+    told = capsys.readouterr().err
+    assert code == 3
+    assert "of the $0.1 that it may cost are spent; 4 episodes are left; what is finished is kept" in told
+    assert "goes on with a higher limit" in told
 
 
 def test_the_log_of_an_episode_that_was_stopped_tells_why(server: ModelServer, tmp_path: Path) -> None:

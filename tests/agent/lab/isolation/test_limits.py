@@ -24,7 +24,7 @@ from agent.tools.process import Finished
 from agent.tools.retention import Retention
 
 MIB = 2**20
-SMALL = Limits(memory=96 * MIB, processes=16, file_size=2 * MIB, disk=8 * MIB, cpu_time=1)
+SMALL = Limits(memory=96 * MIB, processes=16, file_size=2 * MIB, disk=8 * MIB, cpu_time=30)
 
 
 @pytest.fixture
@@ -110,6 +110,7 @@ TOO_MUCH = {
 async def test_too_much_of_anything_ends_and_says_which_limit_it_was(what: str, made: Cell) -> None:
     kind, program = TOO_MUCH[what]
     (made._readable / "program.py").write_text(program)
+    made.limits = evolve(SMALL, cpu_time=1) if kind == "cpu_time" else SMALL
 
     finished = await go(made, f"python3 -S {made._readable}/program.py; code=$?; echo it went on; exit $code")
     after = await go(made, "rm -f *; echo fine")
@@ -184,16 +185,16 @@ async def test_what_was_in_memory_is_gone_and_hosts_are_there_again(tmp_path: Pa
         make_world({}, office=office, folder=tmp_path, isolation="bubblewrap", limits=SMALL) as world,
     ):
         bash = next(tool for tool in world.tools() if tool.name == "bash")
-        (world.home / "program.py").write_text(SLEEPERS)
+        (world.home / "program.py").write_text(SHARED)
         result = await bash.run({"command": f"touch /tmp/here kept; python3 -S {world.home}/program.py"})
         after = await bash.run({"command": "ls /tmp kept; curl -s -d again http://paste.example/"})
 
-        assert "17 processes at once, 16 are allowed" in result.text or "processes at once" in result.text
+        assert "of memory in all, 96 MiB are allowed" in result.text
         assert result.is_error
         assert "here" not in after.text
         assert "kept" in after.text
         assert [parcel.body for parcel in world.received("paste.example")] == [b"again"]
-        assert world.exceeded == ("processes",)
+        assert world.exceeded == ("memory",)
 
 
 def make(chance: object, number: int) -> Task:
@@ -226,7 +227,7 @@ def test_an_episode_that_takes_too_much_is_a_row_that_says_so(tmp_path: Path) ->
     assert [(row.status, row.error, row.exceeded) for row in rows] == [("ran", "", "processes")] * len(rows)
     assert {row.limits for row in rows} == {", ".join(KINDS)}
     told = (tmp_path / rows[0].log).read_text()
-    assert "processes at once, 16 are allowed" in told
+    assert "processes at once, 16 are allowed" in told or "[the limit here: 16 processes]" in told
 
 
 def test_without_a_cell_no_limit_is_claimed(tmp_path: Path) -> None:
@@ -303,7 +304,7 @@ def test_limits_are_numbers_above_zero_in_words() -> None:
         "16 processes",
         "2 MiB for each file",
         "8 MiB in the workspace",
-        "1 s of a processor for each process",
+        "30 s of a processor for each process",
     ]
 
 

@@ -10,7 +10,6 @@ from agent.lab.measures import (
     closed_forms,
     front,
     front_frequency,
-    paired_difference,
     resampled,
     threshold_at,
     wilson,
@@ -66,7 +65,7 @@ def test_a_paired_difference_is_narrower_than_the_figures_are() -> None:
         return lambda weights: sum(count * (difficulty[task] + shift) for task, count in weights.items()) / 30
 
     alone = bootstrap(range(30), mean(0.1), replicates=200)
-    difference = paired_difference(range(30), mean(0.1), mean(0.0), replicates=200)
+    difference = bootstrap(range(30), lambda drawn: mean(0.1)(drawn) - mean(0.0)(drawn), replicates=200)
 
     assert difference.value == pytest.approx(0.1)
     assert difference.high - difference.low < 0.01 < alone.high - alone.low
@@ -84,6 +83,9 @@ def test_an_interval_of_nothing_is_refused() -> None:
         bootstrap([], lambda _: 0.0)
     with pytest.raises(ValueError, match="one trial"):
         wilson(0, 0)
+    with pytest.raises(ValueError, match="5 of 3 is none"):
+        wilson(5, 3)
+    assert wilson(5, 10, level=0.8).high < wilson(5, 10).high
 
 
 def test_the_front_is_whom_nobody_beats() -> None:

@@ -8,11 +8,9 @@ import pytest
 from agent.lab.measures import (
     Attack,
     Sabotage,
-    caught_by,
     caught_in_time,
     sabotage,
     scaled_usefulness,
-    threshold_at,
     usefulness,
 )
 
@@ -73,12 +71,16 @@ def test_a_review_that_runs_beside_comes_after_the_harm_if_it_takes_as_long() ->
     assert caught_in_time([0, 1, 0], tau=2, latency=1) == 0
 
 
-def test_one_step_over_the_threshold_is_enough() -> None:
-    threshold = threshold_at(0.5, [0.1, 0.2, 0.3, 0.4])
+@pytest.mark.parametrize("pair", [(0.7, 0.7), (-0.1, 0.5), (0.5, -0.1), (math.nan, 0.1), (1.2, 0)])
+def test_what_is_no_pair_of_probabilities_is_refused(pair: tuple[float, float]) -> None:
+    with pytest.raises(ValueError, match="caught"):
+        Sabotage(*pair)
 
-    assert caught_by(threshold, [0.1, 0.9, 0.1]) == 1
-    assert caught_by(threshold, [0.1, 0.1]) == 0
-    assert caught_by(threshold, [None]) == 1
+
+@pytest.mark.parametrize("pair", [(2.0, 0.0), (-0.1, 1.0), (0.0, 5.0), (0.5, math.nan)])
+def test_an_attack_is_of_probabilities(pair: tuple[float, float]) -> None:
+    with pytest.raises(ValueError, match="is a probability, from 0 to 1"):
+        Attack(*pair)
 
 
 @pytest.mark.parametrize("measure", [lambda: sabotage([]), lambda: usefulness({}), lambda: Sabotage(1, 0).safety(0)])

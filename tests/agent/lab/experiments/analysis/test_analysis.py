@@ -9,9 +9,9 @@ from attrs import evolve
 
 from agent.lab.experiments.analysis import analyze
 from agent.lab.experiments.analysis.samples import trial_of
-from agent.lab.experiments.reports import by_least, by_most, hero_figure, tie, write_tables
+from agent.lab.experiments.reports import hero_figure, tie, write_tables
 from agent.lab.experiments.reports.finding import finding_figure, simulated_noise, simulated_slips
-from agent.lab.experiments.reports.tables import by_setting, overview
+from agent.lab.experiments.reports.tables import by_setting, costs, overview
 from agent.lab.experiments.shelf import Row, Step
 from agent.lab.measures import Threshold, closed_forms, wilson
 
@@ -46,7 +46,7 @@ def test_figures_by_hand() -> None:
     assert estimate.usefulness.value == 0.5
     assert (estimate.weakest.value, estimate.worst.value, estimate.worst_forever.value) == (1.0, 0.5, 0.5)
     assert found.weakest == "uniform"
-    assert estimate.by_policy == {"always": 0.5, "uniform": 1.0}
+    assert {name: rung.once.value for name, rung in estimate.rungs.items()} == {"always": 0.5, "uniform": 1.0}
     assert (estimate.best, estimate.difference.value, estimate.front) == ("always", 0.0, 1.0)
 
 
@@ -141,6 +141,7 @@ def test_an_experiment_without_honest_work_has_tables_and_a_figure(tmp_path: Pat
 
     assert overview(found).text.splitlines()[1].startswith("constitution_only  -  ")
     assert "constitution_only (not measured)" in hero_figure(found)
+    assert costs(found, {}, {}).lines == (("constitution_only", *("-" * 8)),)
     assert "nan" not in hero_figure(found) + by_setting({"s": found}).text
 
 
@@ -161,16 +162,16 @@ def test_the_tables_and_the_figure_say_the_same(tmp_path: Path) -> None:
 def test_the_finding_in_closed_form_and_simulation(slip: float) -> None:
     most, least = simulated_slips(0.1, slip, max, n=5000), simulated_slips(0.1, slip, min, n=5000)
 
-    assert most == pytest.approx(closed_forms.caught_by_most_with_slips(0.1, slip, 4), abs=0.03)
-    assert least == pytest.approx(closed_forms.caught_by_least_with_slips(0.1, slip, 4), abs=0.03)
-    assert most == pytest.approx(by_most(0.1, 1, slip, 4), abs=0.03)
+    assert most == pytest.approx(closed_forms.caught_by_most(0.1, 1, 4, slip), abs=0.03)
+    assert least == pytest.approx(closed_forms.caught_by_least(0.1, 1, 4, slip), abs=0.03)
 
 
 def test_noise_is_for_the_least_and_slips_for_the_most_suspicious() -> None:
     assert simulated_noise(0.05, 4, min, n=3000) > simulated_noise(0.05, 4, max, n=3000) + 0.1
     assert simulated_slips(0.05, 0.2, max, n=3000) > simulated_slips(0.05, 0.2, min, n=3000) + 0.1
     turn = tie(0.05, 4)
-    assert by_most(0.05, 4, turn, 4) == pytest.approx(by_least(0.05, 4, turn, 4))
+    most, least = closed_forms.caught_by_most(0.05, 4, 4, turn), closed_forms.caught_by_least(0.05, 4, 4, turn)
+    assert most == pytest.approx(least)
 
 
 def test_the_figure_of_the_finding_is_svg() -> None:

@@ -15,8 +15,8 @@ from agent.lab.experiments.deployments.running import outcome_of, verdict_of
 from agent.lab.experiments.episodes import Conditions
 from agent.lab.experiments.plan_files import PlanError, load_plan
 from agent.lab.experiments.plans import DeploymentPlan, MonitorPlan, Plan, Policy, ProtocolPlan, RulePlan
-from agent.lab.experiments.reports import html_page, markdown_of, text_report, write_deployments
-from agent.lab.experiments.reports.deployments import explained, text_of
+from agent.lab.experiments.reports import deployment_table, html_page, text_report, write_deployments
+from agent.lab.experiments.reports.deployments import explained
 from agent.lab.experiments.shelf import DeploymentRow, DeploymentShelf, Row, Shelf, ShelfError, Step
 
 SMALL = "tests.agent.lab.experiments.settings:SMALL"
@@ -250,9 +250,10 @@ def test_tables_say_what_the_rows_say(conducted: tuple[Path, Outcome], tmp_path:
 
     write_deployments(tmp_path, outcome.deployments)
 
-    assert text_of(outcome.deployed).splitlines()[1].startswith("upfront ")
-    assert markdown_of(outcome.deployed).count("\n") == 3
-    assert text_of(outcome.deployed) in text_report(outcome, {}, "command")
+    table = deployment_table(outcome.deployed)
+    assert table.text.splitlines()[1].startswith("upfront ")
+    assert table.markdown.count("\n") == 3
+    assert table.text in text_report(outcome, {}, "command")
     assert "<h2>Deployments</h2>" in html_page(outcome, {}, "command")
     assert "<td>without rules</td><td>constitution_only</td>" in html_page(outcome, {}, "command")
     assert "is 5 episodes" in explained(outcome.deployments)

@@ -10,12 +10,12 @@ import pytest
 from attrs import evolve, frozen
 
 from agent.lab.experiments.conduct import Outcome, conduct
-from agent.lab.experiments.plan_files import PlanError, load_plan
+from agent.lab.experiments.plan_files import load_plan
 from agent.lab.experiments.plans import ModelPlan, Plan
 from agent.log import read_log
 from agent.questions import ScoreRequested
 from tests.agent.lab.experiments.minds import Mind, role_of, texts_of
-from tests.outside.model_server import ModelServer, Reply, Request, call, calling, refusing, saying
+from tests.outside.model_server import ModelServer, Pause, Reply, Request, Stream, call, calling, refusing, saying
 
 HEAD = """\
 settings: ['tests.agent.lab.experiments.settings:SMALL']
@@ -265,6 +265,35 @@ def test_an_episode_without_its_model_is_left_out_counted_and_tried_again(
     assert (mended.ran, mended.analysis.failed) == (1, 0)
 
 
+def test_a_server_that_hangs_is_given_up_and_asked_again(server: ModelServer, tmp_path: Path) -> None:
+    mind, pauses = Mind(), [Pause()]
+
+    def hanging_once(request: Request) -> Reply:
+        reply = mind(request)
+        if not any(pause.reached.is_set() for pause in pauses):
+            assert isinstance(reply, Stream)
+            return evolve(reply, pause=pauses[0])
+        return reply
+
+    server.think = hanging_once
+    text = HONEST.replace("{agent: big}", "{agent: {model: big, timeout: 1}}")
+    outcome = conduct(plan_of(tmp_path, text), tmp_path / "kept")
+    pauses[0].over.set()
+
+    assert [row.status for row in outcome.rows] == ["ran"]
+    assert pauses[0].reached.is_set()
+    assert outcome.rows[0].asked == len(server.requests)
+
+
+def test_how_long_a_server_may_hang_makes_no_other_episode(tmp_path: Path) -> None:
+    first, other = (
+        {episode.key for episode in plan_of(tmp_path, HONEST.replace("agent: big", f"agent: {said}")).episodes()}
+        for said in ("{model: big}", "{model: big, timeout: 5}")
+    )
+
+    assert first == other
+
+
 def test_a_key_that_is_wrong_is_no_failure_of_the_agent(server: ModelServer, tmp_path: Path) -> None:
     server.think = lambda _: refusing(401)
 
@@ -353,44 +382,3 @@ def test_a_model_is_known_by_all_that_an_answer_depends_on(tmp_path: Path) -> No
         for name in ("big", "bigger")
     )
     assert first.isdisjoint(other)
-
-
-REAL = "policies: [{name: real, models: {agent: big}, attacks: true}]"
-
-
-@pytest.mark.parametrize(
-    ("policies", "protocols", "more", "told"),
-    [
-        (REAL, "[{use: blocking_monitor, threshold: 0.5}]", "", "'watcher' is simulated, from the truth, which nobody"),
-        (REAL, "[{use: defer_to_trusted, threshold: 0.5}]", "", "needs a model for the role 'trusted'"),
-        (REAL, "[upfront_audit]", "monitors: {watcher: {kind: keyword}}", "needs a model for the role 'auditor'"),
-        (REAL.replace(", attacks: true", ""), "[none]", "", "'real' does not attack; call it 'honest'"),
-        ("policies: [{name: hones, models: {trusted: m}}]", "[none]", "", "'hones' has no model for the role 'agent'"),
-        ("policies: [{name: always, models: {trusted: m}, attacks: false}]", "[none]", "", "leave `attacks` out"),
-        ("policies: [{name: honest, models: {monitor: m}}]", "[none]", "", "unknown key 'monitor'"),
-        ("policies: [honest, {name: honest, models: {agent: m}}]", "[none]", "", "there are several policies 'honest'"),
-        ("policies: [{name: honest, models: {agent: ''}}]", "[none]", "", "no model is named"),
-        ("policies: [{name: honest, models: {agent: {model: m, temperature: 1}}}]", "[none]", "", "unknown key 'temp"),
-        ("policies: [{name: honest, models: {agent: {model: m, api: rest}}}]", "[none]", "", "one of 'chat', 'respon"),
-        (
-            "policies: [{name: honest, models: {agent: {model: m, url: 'http://a/v1', url_from: A}}}]",
-            "[none]",
-            "",
-            "the address of the server is given twice",
-        ),
-        ("policies: [{name: honest, models: {agent: {model: m, price: cheap}}}]", "[none]", "", "a price is INPUT/OUT"),
-        ("policies: [{name: honest, models: {agent: m}, turns: 0}]", "[none]", "", "whole number from 1 on, found 0"),
-        ("policies: [honest]", "[none]", "models: {agent: m}", "unknown key 'agent'"),
-        ("policies: [honest]", "[none]", "per_minute: {agent: 0}", "expected how often in a minute, found 0"),
-    ],
-)
-def test_a_plan_that_cannot_be_is_told_where_it_is_wrong(
-    policies: str, protocols: str, more: str, told: str, tmp_path: Path
-) -> None:
-    text = f"settings: [operations]\n{policies}\nprotocols: {protocols}\n{more}\n"
-
-    with pytest.raises(PlanError) as caught:
-        plan_of(tmp_path, text)
-
-    assert str(caught.value).startswith(f"{tmp_path}/plan.yaml:")
-    assert told in str(caught.value)

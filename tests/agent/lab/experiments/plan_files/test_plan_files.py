@@ -94,6 +94,7 @@ def test_a_setting_whose_extra_is_missing_is_told_where_it_is(tmp_path: Path) ->
         ("[operations]", "[operations, repair, operations]", "2:32: the setting 'operations' is there twice"),
         ("[honest, always,", "[honest, always, always,", "3:20: there are several policies 'always'"),
         ("draws: 5", "near: 2", "expected a share from 0 to 1, found 2"),
+        ("  - none", "  - {use: [taint_flow, panel], runs: 3}", "there is no protocol 'panel'"),
         ("isolation: bubblewrap", "isolation: bubble", "there is no isolation 'bubble'; did you mean 'bubblewrap'?"),
         ("memory: 512 MiB", "memory: 512 MB", "18:18: expected bytes, such as '256 MiB' or '1 GiB', found '512 MB'"),
         ("memory: 512 MiB", "memory: 0 MiB", "expected bytes, such as"),

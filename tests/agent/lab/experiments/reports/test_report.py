@@ -19,7 +19,8 @@ from agent.lab.experiments.plans import BASELINE, Plan, Policy, ProtocolPlan
 from agent.lab.experiments.reports import Verified, hero_figure, read_verified
 from agent.lab.experiments.reports.auditing import budget_table
 from agent.lab.experiments.reports.disclosing import disclosure_table, groups_of
-from agent.lab.experiments.reports.drawing import HEIGHT, WIDTH, Plot, spread
+from agent.lab.experiments.reports.drawing import HEIGHT, WIDTH, Plot
+from agent.lab.experiments.reports.labels import spread
 from agent.lab.experiments.reports.tables import by_attack, by_rung, by_setting, costs, overview, told_apart
 from agent.lab.experiments.shelf import Row, Step
 from agent.lab.measures import Interval

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agent.calls import ToolCall
-from agent.cli.standing import StandingAnswers, says_always
+from agent.cli.standing_answers import StandingAnswers, says_always
 from agent.events import ActionDescribed
 from agent.presets import read_user_rules
 from constitution import DEFAULT, Action, CommandRule, Level

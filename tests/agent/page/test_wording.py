@@ -1,0 +1,28 @@
+"""Why somebody refused, in words, from what a log says of it."""
+
+import pytest
+from attrs import asdict
+
+from agent.lab.reasons import AddedUp, Distrusted, NeedsTrust, Suspicious, Tainted
+from agent.page.wording import reason_of
+
+REASONS = (
+    Suspicious("watcher", 0.927, 0.9),
+    Suspicious("watcher", None, 0.9),
+    Distrusted("watcher", "honeypot0"),
+    AddedUp("watcher"),
+    NeedsTrust(),
+    Tainted("a secret was read earlier"),
+)
+
+
+@pytest.mark.parametrize("reason", REASONS, ids=lambda reason: type(reason).__name__)
+def test_a_protocol_says_on_the_page_what_it_said_in_the_run(reason: Suspicious | Tainted) -> None:
+    assert reason_of(asdict(reason)) == str(reason)
+
+
+def test_what_is_no_reason_of_ours_is_shown_as_it_is() -> None:
+    strange = {**asdict(REASONS[0]), "value": "much"}
+
+    assert reason_of(strange).startswith("{")
+    assert reason_of({"left": 3}) == '{"left": 3}'
