@@ -160,7 +160,6 @@ STORES = (
             ),
         ],
         takes="--topic",
-        long_style=True,
     ),
     Program(
         "hdfs dfs|hadoop fs|hdfs",
@@ -241,7 +240,6 @@ STORES = (
                 not_match=("vault status",),
             ),
         ],
-        long_style=True,
     ),
     Program(
         "security|secret-tool|ksecretpass|kwallet-query|mimipenguin|lazagne|hashdump",
