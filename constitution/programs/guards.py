@@ -65,7 +65,6 @@ GUARDS = (
                 not_match=("kill 1234", "pkill node", "kill -9 $(pidof node)"),
             )
         ],
-        long_style=True,
     ),
     Program(
         "auditctl",
@@ -224,7 +223,6 @@ GUARDS = (
                 not_match=("update-alternatives --list java", "update-alternatives --display java"),
             )
         ],
-        long_style=True,
     ),
     Program(
         "arp|tc|ethtool|iw|rfkill|brctl|bridge|ipvsadm|conntrack|resolvectl|systemd-resolve|wg|wg-quick"

@@ -43,7 +43,6 @@ KEEPERS = (
                 not_match=("vault status", "vault path-help sys"),
             )
         ],
-        long_style=True,
     ),
     Program(
         "doppler secrets|infisical secrets",
@@ -269,7 +268,6 @@ KEEPERS = (
                 not_match=("terraform output", "terraform output vpc_id", "terraform state show token"),
             ),
         ],
-        long_style=True,
     ),
     Program(
         "ansible-vault|eyaml|git-crypt|transcrypt|git-secret|blackbox_cat|ejson|sops|age|rage|dotenvx",

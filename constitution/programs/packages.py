@@ -133,7 +133,6 @@ PACKAGES = (
                 not_match=("code .", "code --list-extensions"),
             )
         ],
-        long_style=True,
     ),
     Program(
         "npm|pnpm|yarn|bun",

@@ -55,13 +55,12 @@ SCHEDULERS = (
             ),
             Does(
                 Effect.KILL_ALL,
-                given="-u -a --all -all -q",
+                given="-u -a --all -q",
                 says=ENDS_ALL,
                 match=("qdel -u me", "condor_rm -all", "condor_rm -a", "bkill -q short", "flux cancel --all"),
                 not_match=("condor_rm 12", "qstat -u me"),
             ),
         ],
-        long_style=True,
     ),
     Program(
         "scontrol",

@@ -51,7 +51,6 @@ SPIES = (
             )
         ],
         takes="-p --pid",
-        long_style=True,
     ),
     Program(
         "bpftrace|bcc|opensnoop|execsnoop|tcpconnect|bashreadline|sslsniff|ttysnoop",

@@ -201,7 +201,6 @@ STORES = (
             ),
         ],
         takes="--topic",
-        long_style=True,
     ),
     Program(
         "hdfs dfs|hadoop fs|hdfs",
@@ -282,7 +281,6 @@ STORES = (
                 not_match=("vault status",),
             ),
         ],
-        long_style=True,
     ),
     Program(
         "security|secret-tool|ksecretpass|kwallet-query|mimipenguin|lazagne|hashdump",

@@ -134,6 +134,8 @@ def _programs_instead(row: Program) -> Iterator[Instead[Program]]:
         for what, kind, new in _does_instead(does):
             changed = _changed(row, does=_replaced(row.does, index, new))
             yield f"{does.effect.name} {does.to or 'at all'} {what}", kind, changed
+    if row.long_style:
+        yield "not long_style", "flag", _changed(row, long_style=False)
     yield from _without(row, "takes", "unless", "runs")
 
 
@@ -143,6 +145,10 @@ def _does_instead(does: Does) -> Iterator[Instead[Does]]:
     for field in ("words", "also", "first", "values", "texts"):
         if getattr(does, field):
             yield f"with any {field}", "condition taken away", _changed(does, **{field: ""})
+    if does.bare:
+        yield "not bare", "flag", _changed(does, bare=False)
+    if does.to and "{path}" not in does.says:
+        yield "to nothing", "path taken away", _changed(does, to="")
     yield from _without(does, "given", "unless", "besides")
 
 
