@@ -23,7 +23,7 @@ FETCHING = (
         takes="-H --host --target -t --out",
     ),
     Program(
-        "yt-dlp|youtube-dl|gallery-dl|gdown|ollama pull|gh release download|gh run download|glab release download"
+        "yt-dlp|youtube-dl|gallery-dl|gdown|ollama pull"
         "|annie|lux|you-get|spotdl|streamlink|wormhole receive|croc receive|megadl|mega-get|zenodo_get"
         "|fasterq-dump|prefetch|fastq-dump|ncbi-genome-download|esearch|efetch|instaloader|httrack|monolith|curlie"
         "|transmission-cli|transmission-remote|deluge-console|rtorrent|webtorrent|degit|tiged|giget|svn export"
@@ -47,7 +47,6 @@ FETCHING = (
         [
             Does(
                 Effect.NETWORK,
-                bare=True,
                 unless="--help -h",
                 says=FETCHES,
                 match=("gh release download", "gh run download"),

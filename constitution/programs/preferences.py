@@ -102,7 +102,7 @@ PREFERENCES = (
         takes="--jdk-dir --android-sdk",
     ),
     Program(
-        "flutter channel|flutter upgrade|flutter downgrade|composer global|yarn global|brew tap|brew untap|kubectx",
+        "flutter channel|composer global|yarn global|brew tap|brew untap|kubectx",
         [
             Does(
                 Effect.CONFIGURE_TOOL,
@@ -119,7 +119,6 @@ PREFERENCES = (
         [
             Does(
                 Effect.CONFIGURE_TOOL,
-                bare=True,
                 unless="--verify-only -h",
                 says=TOOLS,
                 match=("flutter upgrade",),

@@ -79,7 +79,6 @@ REGISTRIES = (
                 not_match=("earthly +test", "pack build x"),
             )
         ],
-        long_style=True,
     ),
     Program(
         "hf|huggingface-cli|modelscope",

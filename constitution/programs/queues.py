@@ -106,7 +106,6 @@ QUEUES = (
                 not_match=("kafka-acls --list", "kafka-console-consumer --topic x"),
             )
         ],
-        long_style=True,
     ),
     Program(
         "kcat|kafkacat|kafka-topics|kafka-topics.sh|kafka-configs|kafka-configs.sh",
