@@ -43,6 +43,20 @@ REGISTRIES = (
         ],
     ),
     Program(
+        "mvn|mvnw",
+        [
+            Does(
+                Effect.PUBLISH,
+                words=r"^(release:(prepare|branch|rollback)|site:deploy|scm:\w+|versions:commit-remote)$",
+                unless="-DdryRun",
+                says="publish",
+                match=("mvn -B release:prepare", "mvn release:branch"),
+                not_match=("mvn release:clean", "mvn verify"),
+            )
+        ],
+        long_style=True,
+    ),
+    Program(
         "cargo release",
         [
             Does(
