@@ -351,9 +351,15 @@ ENVIRONMENTS = (
     Wrapper(
         "pixi|devbox|flox|devenv|pkgx|guix",
         "-e --environment --manifest-path",
-        only="run exec",
-        match=("pixi run rm -rf ~", "devbox run -- rm -rf ~"),
-        not_match=("pixi run test",),
+        only="run exec activate shell",
+        match=(
+            "pixi run rm -rf ~",
+            "pixi exec rm -rf ~",
+            "flox activate -- rm -rf ~",
+            "flox activate -c 'rm -rf ~'",
+            "devenv shell rm -rf ~",
+        ),
+        not_match=("pixi run test", "flox activate", "pixi shell"),
     ),
     Wrapper(
         "srun|mpirun|mpiexec|mpiexec.hydra|orterun|prun|aprun|jsrun|torchrun|accelerate|deepspeed|horovodrun|ibrun"
