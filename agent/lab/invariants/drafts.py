@@ -39,7 +39,8 @@ def critical_answers_are_trusted(is_critical: Callable[[ToolCall], bool]) -> BTh
             trusted = in_turn(said, trusted)
         else:
             critical = any(map(is_critical, said.calls))
-            assert not critical or said.draft in trusted, f"{said.draft} is committed, critical and not trusted"
+            is_trusted = not critical or said.draft in trusted
+            assert is_trusted, f"{said.draft} is committed, critical and not trusted"
 
 
 def in_turn(asked: InferenceRequested, trusted: frozenset[str]) -> frozenset[str]:
