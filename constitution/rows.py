@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from constitution.effects import Effect
 from constitution.interpreters import METADATA
-from constitution.programs.options import read_line
+from constitution.programs.options import Line, read_line
 from constitution.programs.program import Does, paths_of
 from constitution.programs.table import rows_for
 from constitution.shell.flow import Origin
@@ -33,8 +33,12 @@ def apply_rows(examination: "Examination", name: str, argv: list[str], walk: "Wa
         return
     if "--help" in argv[1:3] and len(argv) <= 3 and argv[-1] == "--help":
         return
+    lines: dict[tuple[int, frozenset[str], bool], Line] = {}  # rows that read alike: all see the end of one list
     for row, words in rows_for(name, argv[1:]):
-        line = read_line(words, row.takes, long_style=row.long_style)
+        reading = len(words), row.takes, row.long_style
+        line = lines.get(reading)
+        if line is None:
+            line = lines[reading] = read_line(words, row.takes, long_style=row.long_style)
         if line.flags & row.unless:
             continue
         for does in row.does:

@@ -4,6 +4,8 @@ from attrs import frozen
 
 __all__ = ["Line", "has_any", "read_line"]
 
+NONE = frozenset[str]()
+
 
 @frozen
 class Line:
@@ -24,6 +26,11 @@ def read_line(words: list[str], takes: frozenset[str], *, long_style: bool = Fal
     `takes` are the options whose value may be the next word. With `long_style` one dash does not mean a cluster
     (find, terraform, java). With `to_operand` reading ends at the first operand: it and all behind it are operands.
     """
+    for word in words:
+        if word[:1] == "-":
+            break
+    else:
+        return Line(NONE, (), tuple(words))
     flags, values, operands, index = set[str](), list[tuple[str, str]](), list[str](), 0
     while index < len(words):
         word = words[index]
