@@ -6,6 +6,7 @@ from constitution.programs.program import Does, Program
 __all__ = ["CLOUDS", "EXPOSES", "OPENS", "SHOWS"]
 
 CHANGES_HOST = "change what others see"
+NO_SEARCH = "^(?!search$)"  # what is looked for may be any word
 DELETES, CHANGES, SHOWS = "delete in the cloud", "change the cloud", "show secrets"
 
 DESTROYS = (
@@ -302,9 +303,10 @@ CLOUDS = (
             Does(
                 Effect.CLOUD_LOSS,
                 words=r"^(delete|remove|archive|delete-.*)$",
+                first=NO_SEARCH,
                 says="delete what others see",
                 match=("gh repo delete x", "gh release delete v1"),
-                not_match=("gh repo view x",),
+                not_match=("gh repo view x", "gh search issues delete"),
             ),
             Does(
                 Effect.CLOUD_LOSS,
@@ -319,9 +321,10 @@ CLOUDS = (
                 Effect.CLOUD_CHANGE,
                 words=r"^(merge|rename|deploy|enable|disable|ssh-key|gpg-key|transfer|close|lock|review"
                 r"|approve|rerun|cancel|revert)$",
+                first=NO_SEARCH,
                 says=CHANGES_HOST,
                 match=("gh pr merge 1", "gh ssh-key add x"),
-                not_match=("gh pr view 1",),
+                not_match=("gh pr view 1", "gh search code deploy"),
             ),
             Does(
                 Effect.CLOUD_CHANGE,
