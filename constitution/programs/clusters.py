@@ -82,6 +82,7 @@ CLUSTERS = (
                 r"|exec|cp|run|expose"
                 r"|annotate|label"
                 r"|install|upgrade|attach|debug|autoscale|sync|uncordon|approve)$",
+                first="^(?!diff$)",
                 says="change the cluster",
                 match=(
                     "kubectl apply -f x",
@@ -89,7 +90,12 @@ CLUSTERS = (
                     "helm upgrade x y",
                     "kubectl exec -it p -- sh",
                 ),
-                not_match=("kubectl port-forward svc/x 80", "kubectl rollout status deploy/x", "kubectl logs x"),
+                not_match=(
+                    "helm diff upgrade x y",
+                    "kubectl port-forward svc/x 80",
+                    "kubectl rollout status deploy/x",
+                    "kubectl logs x",
+                ),
             ),
             Does(
                 Effect.LISTEN,
