@@ -35,11 +35,12 @@ Read in this order; each module needs only those above it:
     findings     what is wrong in a state space
     verifier     verify: every state that a program can reach, and what is wrong with any
     drawing      pictures of b-threads and of state spaces, as text for Graphviz and Mermaid
-    driving      tests of b-threads in three lines (imported by name: `from bp.driving import drive`)
+    driving      tests of b-threads in three lines (imported by name: `from bp.testing import drive`)
 """
 
 from typing import TYPE_CHECKING, Any
 
+from bp.board import Blocker
 from bp.bthreads import BThread, BThreadBody, BThreadFunction, bthread
 from bp.errors import BProgramError, BThreadError, Deadlock, EffectError, EndlessLoop, EventSetError, ProgramEnded
 from bp.event_sets import ALL, NONE, EventSet, contains, where
@@ -47,17 +48,16 @@ from bp.events import Event, NamedEvent, event
 from bp.payload import FrozenMapping, freeze
 from bp.posts import Receipt
 from bp.program import BProgram, Status
-from bp.standing import Blocker
+from bp.replay import Divergence, Replay, replay, state_at
 from bp.statements import Refusal, Refusals, Start, Sync, any_of, start, sync
 from bp.steps import Record, Step
 from bp.strategies import Candidate, PriorityStrategy, RandomStrategy, RoundRobinStrategy, Strategy
-from bp.tape import Divergence, Replay, replay, state_at
 
 if TYPE_CHECKING:
-    from bp.drawing import Graph, draw_bthread, draw_states
-    from bp.fingerprint import VerificationError
-    from bp.verifier import verify
-    from bp.violations import Verification, Violation
+    from bp.verification.counterexamples import Verification, Violation
+    from bp.verification.drawing import Graph, draw_bthread, draw_states
+    from bp.verification.fingerprint import VerificationError
+    from bp.verification.verifier import verify
 
 __all__ = [
     "ALL",
@@ -113,13 +113,13 @@ __all__ = [
 ]
 
 _VERIFICATION = {
-    "Graph": "bp.drawing",
-    "draw_bthread": "bp.drawing",
-    "draw_states": "bp.drawing",
-    "Verification": "bp.violations",
-    "VerificationError": "bp.fingerprint",
-    "Violation": "bp.violations",
-    "verify": "bp.verifier",
+    "Graph": "bp.verification.drawing",
+    "draw_bthread": "bp.verification.drawing",
+    "draw_states": "bp.verification.drawing",
+    "Verification": "bp.verification.counterexamples",
+    "VerificationError": "bp.verification.fingerprint",
+    "Violation": "bp.verification.counterexamples",
+    "verify": "bp.verification.verifier",
 }
 
 

@@ -22,9 +22,9 @@ forgotten. Learning that does not pay is left alone for longer and longer times,
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from bp.crew import answer
+from bp.board import Board, Running
 from bp.events import Event
-from bp.standing import Board, Running
+from bp.scheduler import answer
 from bp.statements import Sync
 
 __all__ = ["Habits", "Place"]

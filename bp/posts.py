@@ -9,8 +9,8 @@ from typing import Literal
 
 from attrs import define
 
+from bp.board import Blocker, Board
 from bp.events import Event
-from bp.standing import Blocker, Board
 from bp.statements import Refusals
 
 __all__ = ["Posts", "Receipt", "WhenBlocked"]

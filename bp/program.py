@@ -2,10 +2,10 @@
 
 The theory of operation. A program *rests* when no internal event is selectable. One step is:
 
-    judge      the requests whose blocks came or went, and nothing else          (bp/standing.py)
+    judge      the requests whose blocks came or went, and nothing else          (bp/board.py)
     choose     an internal event by the strategy, or else the first post that nobody blocks
     concern    decide who resumes: who requests it, waits for it, or is interrupted by it
-    advance    each of them, by priority and age, then those they started        (bp/crew.py)
+    advance    each of them, by priority and age, then those they started        (bp/scheduler.py)
 
 A step that is known from before does the last of these at once (bp/habits.py). Only the strategy by priority without
 listeners has such steps. What they leave unfiled is put on the board before anybody looks at it: see `_file`.
@@ -18,13 +18,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, Literal, Self, TypeVar
 
+from bp.board import Blocker, Board, Running
 from bp.bthreads import BThread
-from bp.crew import Crew, Raised
 from bp.errors import BProgramError, BThreadError, EndlessLoop, ProgramEnded
 from bp.events import Event
 from bp.habits import Habits, Place
 from bp.posts import Posts, Receipt, WhenBlocked
-from bp.standing import Blocker, Board, Running
+from bp.scheduler import Crew, Raised
 from bp.statements import Refusals, Sync
 from bp.steps import Listener, Record, Step
 from bp.strategies import Candidate, Strategy, choose, chooser_of
@@ -124,7 +124,7 @@ class BProgram:
     def select(self, event: Event) -> Step:
         """Make `event` happen now, whatever the strategy would choose: requested by a b-thread, or else from outside.
 
-        So a trace is taken again (`bp/tape.py`). Raises BProgramError when somebody blocks or refuses it: then
+        So a trace is taken again (`bp/replay.py`). Raises BProgramError when somebody blocks or refuses it: then
         nothing has happened. Otherwise raises like `step`.
         """
         if not isinstance(event, Event):

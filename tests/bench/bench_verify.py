@@ -8,9 +8,9 @@ import time
 import tracemalloc
 
 from bp import verify
-from bp.findings import Violations
-from bp.search import Search
-from bp.state_space import StateSpace
+from bp.verification.findings import Violations
+from bp.verification.search import Search
+from bp.verification.state_space import StateSpace
 from tests.bp.philosophers import philosophers
 
 

@@ -25,8 +25,8 @@ from bp import (
     sync,
     where,
 )
+from bp.board import Board, Running
 from bp.habits import BREAK, MOST_MOVERS, MOST_PATIENCE, MOST_STATEMENTS, PATIENCE, Habits
-from bp.standing import Board, Running
 from tests.bp.programs import COLD, HOT, STOP, alternate, keeps_saying, requests, trace
 
 MANY = 50

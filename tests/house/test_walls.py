@@ -8,6 +8,7 @@ import ast
 import os
 import subprocess
 import sys
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,10 @@ ROOT = Path(__file__).parent.parent.parent
 ROOMS = ("bp", "constitution", "agent")
 MODULES = sorted(path.relative_to(ROOT).as_posix() for room in ROOMS for path in (ROOT / room).rglob("*.py"))
 PACKAGES = sorted({str(Path(module).parent) for module in MODULES})
-MEET_THE_OUTSIDE = {"bp/runner.py": "anyio", "bp/driving.py": "hypothesis"}
+MEET_THE_OUTSIDE = {"bp/runner.py": "anyio", "bp/testing.py": "hypothesis"}
+
+# From bottom to top: a module imports from its own layer and those before it.
+LAYERS: dict[str, tuple[str, ...]] = {}
 
 HEAVY = {"openai", "opentelemetry", "ruamel.yaml", "rich", "tree_sitter", "trio"}
 
@@ -31,6 +35,10 @@ def package_of(module: str) -> str:
     return str(Path(module).parent).replace("/", ".")
 
 
+def name_of(module: str) -> str:
+    return module.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
+
 def modules_of(room: str) -> list[str]:
     return [module for module in MODULES if module.startswith(f"{room}/")]
 
@@ -38,25 +46,38 @@ def modules_of(room: str) -> list[str]:
 # The rooms
 
 
-@pytest.mark.parametrize("module", modules_of("bp"))
-def test_the_engine_stands_alone(module: str) -> None:
-    package = MEET_THE_OUTSIDE.get(module)
-    wall = walls.engine_may_import if package is None else walls.engine_with(package)
+def test_the_engine_stands_alone() -> None:
+    def breaches(module: str) -> list[str]:
+        package = MEET_THE_OUTSIDE.get(module)
+        wall = walls.engine_may_import if package is None else walls.engine_with(package)
+        return walls.breaches(read(module), wall, package=package_of(module))
 
-    assert walls.breaches(read(module), wall, package=package_of(module)) == []
-
-
-@pytest.mark.parametrize("module", modules_of("constitution"))
-def test_predicates_are_pure(module: str) -> None:
-    source = read(module)
-
-    assert walls.breaches(source, walls.predicates_may_import, package=package_of(module)) == []
-    assert walls.impure_calls(source) == []
+    assert failing(modules_of("bp"), breaches) == {}
 
 
-@pytest.mark.parametrize("room", ROOMS)
-def test_importing_a_room_loads_nothing_heavy(room: str) -> None:
-    loaded = output_of(f"import {room}, sys; print(*sys.modules)").split()
+def test_predicates_are_pure() -> None:
+    def breaches(module: str) -> list[str]:
+        imported = walls.breaches(read(module), walls.predicates_may_import, package=package_of(module))
+        return imported + walls.impure_calls(read(module))
+
+    assert failing(modules_of("constitution"), breaches) == {}
+
+
+@pytest.mark.parametrize("room", LAYERS)
+def test_imports_go_downwards(room: str) -> None:
+    sources = {name_of(module): read(module) for module in modules_of(room)}
+
+    assert walls.without_a_layer(sources, room, LAYERS[room]) == []
+    assert walls.against_the_layers(walls.import_graph(sources), room, LAYERS[room]) == []
+
+
+@pytest.mark.parametrize("room", LAYERS)
+def test_no_modules_import_each_other(room: str) -> None:
+    assert walls.circles(walls.import_graph({name_of(module): read(module) for module in modules_of(room)})) == []
+
+
+def test_importing_a_room_loads_nothing_heavy() -> None:
+    loaded = output_of("import bp, constitution, agent, sys; print(*sys.modules)").split()
 
     assert HEAVY.isdisjoint(loaded)
 
@@ -66,61 +87,20 @@ def test_the_command_is_a_console_script_only() -> None:
     assert not (ROOT / "agent/__main__.py").exists()
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_a_module_opens_with_a_docstring(module: str) -> None:
-    assert walls.has_docstring(read(module))
+def test_modules_are_named_for_their_ideas() -> None:
+    assert failing(MODULES, walls.names_that_say_nothing) == {}
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_a_module_is_named_for_its_idea(module: str) -> None:
-    assert walls.names_that_say_nothing(module) == []
-
-
-def test_a_file_holds_one_idea() -> None:
-    lengths = {path: len(read(path).splitlines()) for path in tracked_files() if path.endswith(".py")}
-
-    assert {path: length for path, length in lengths.items() if length > walls.LONGEST_FILE} == {}
-
-
-@pytest.mark.parametrize("package", PACKAGES)
-def test_a_package_lists_its_modules_in_its_docstring(package: str) -> None:
-    docstring = ast.get_docstring(ast.parse(init_of(package))) or ""
-
-    assert walls.unlisted(docstring, submodules_of(package)) == []
-
-
-@pytest.mark.parametrize("package", PACKAGES)
-def test_a_module_needs_only_those_above_it_in_the_reading_order(package: str) -> None:
-    docstring, modules = ast.get_docstring(ast.parse(init_of(package))) or "", submodules_of(package)
-
-    found = {
-        path: walls.out_of_order(
-            read(path),
-            package=package.replace("/", "."),
-            module=path.removeprefix(f"{package}/").removesuffix(".py").partition("/")[0],
-            docstring=docstring,
-            modules=modules,
-        )
-        for path in modules_of(package)
-    }
-
-    assert {path: needed for path, needed in found.items() if needed} == {}
-
-
-@pytest.mark.parametrize("package", PACKAGES)
-def test_a_package_has_the_names_that_it_exports(package: str) -> None:
-    exported = exported_by(init_of(package))
+def test_packages_have_the_names_that_they_export() -> None:
+    exported = {package.replace("/", "."): exported_by(init_of(package)) for package in PACKAGES}
 
     missing = output_of(
-        f"import {package.replace('/', '.')} as it; print(*[n for n in {exported} if not hasattr(it, n)])"
+        f"import importlib\nfor package, names in {exported}.items():\n"
+        "    module = importlib.import_module(package)\n"
+        "    print(*[f'{package}.{name}' for name in names if not hasattr(module, name)])"
     )
 
     assert missing.split() == []
-
-
-@pytest.mark.parametrize("package", PACKAGES)
-def test_a_public_name_hides_no_module(package: str) -> None:
-    assert walls.hidden_by(exported_by(init_of(package)), submodules_of(package)) == []
 
 
 def test_constraints_are_versions_only() -> None:
@@ -143,6 +123,12 @@ def test_no_tracked_file_names_a_folder_of_this_machine() -> None:
     assert {path: paths for path, paths in found.items() if paths} == {}
 
 
+def failing(modules: Iterable[str], check: Callable[[str], list[str]]) -> dict[str, list[str]]:
+    """The modules in which a check finds something, with what it finds."""
+    found = {module: check(module) for module in modules}
+    return {module: wrong for module, wrong in found.items() if wrong}
+
+
 def output_of(statements: str) -> str:
     """What a fresh interpreter prints."""
     finished = subprocess.run([sys.executable, "-c", statements], cwd=ROOT, capture_output=True, text=True)
@@ -163,12 +149,6 @@ def exported_by(source: str) -> list[str]:
             case _:
                 pass
     return []
-
-
-def submodules_of(package: str) -> list[str]:
-    files = [Path(module).stem for module in MODULES if str(Path(module).parent) == package]
-    folders = [Path(inner).name for inner in PACKAGES if str(Path(inner).parent) == package]
-    return [name for name in files + folders if name != "__init__"]
 
 
 def tracked_files() -> list[str]:
@@ -285,11 +265,6 @@ def test_opening_a_file_in_a_predicate_is_found() -> None:
     assert walls.impure_calls("def judge(door):\n    return door.open()") == []
 
 
-def test_a_missing_docstring_is_found() -> None:
-    assert not walls.has_docstring("# a comment\nx = 1")
-    assert walls.has_docstring('"""What you will understand."""')
-
-
 @pytest.mark.parametrize("path", ["bp/utils.py", "agent/models/base.py", "agent/common/x.py", "agent/tool_manager.py"])
 def test_a_name_that_says_nothing_is_found(path: str) -> None:
     assert len(walls.names_that_say_nothing(path)) == 1
@@ -299,27 +274,35 @@ def test_a_name_that_only_contains_such_a_word_is_none() -> None:
     assert walls.names_that_say_nothing("agent/database.py") == []
 
 
-def test_a_module_that_the_docstring_does_not_name_is_found() -> None:
-    docstring = "Reading order: `events`, then program.py."
-
-    assert walls.unlisted(docstring, ["events", "program", "event", "_private"]) == ["event"]
-
-
-def test_a_module_that_needs_one_below_it_is_found() -> None:
-    docstring = "Reading order: `events`, then `index` and `shell/`."
-    source = "from bp.index import Index\nfrom bp.events import Event\nfrom bp.shell.words import Word\n"
-
-    def needed(module: str) -> list[str]:
-        modules = ["events", "index", "shell"]
-        return walls.out_of_order(source, package="bp", module=module, docstring=docstring, modules=modules)
-
-    assert needed("events") == ["index", "shell"]
-    assert needed("index") == ["shell"]
-    assert needed("shell") == []
+SOURCES = {
+    "bp.events": "import re",
+    "bp.index": "from bp.events import Event",
+    "bp.program": "def f():\n    from bp.index import Index",
+    "bp.search": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from bp.program import BProgram",
+    "bp.lazy": "import_module('bp.search')",
+}
 
 
-def test_a_module_hidden_by_a_public_name_is_found() -> None:
-    assert walls.hidden_by(["verify", "sync"], ["verify", "program"]) == ["verify"]
+def test_imports_are_found_in_functions_for_types_and_by_name() -> None:
+    graph = walls.import_graph(SOURCES)
+
+    assert graph["bp.program"] == {"bp.index"}
+    assert graph["bp.search"] == {"bp.program"}
+    assert graph["bp.lazy"] == {"bp.search"}
+
+
+def test_an_import_upwards_is_found() -> None:
+    layers = ("events", "program", "index search", "lazy")
+
+    assert walls.against_the_layers(walls.import_graph(SOURCES), "bp", layers) == ["bp.program imports bp.index"]
+    assert walls.without_a_layer(SOURCES, "bp", layers[1:]) == ["bp.events"]
+
+
+def test_modules_that_import_each_other_are_found() -> None:
+    graph = walls.import_graph({**SOURCES, "bp.events": "from bp.search import Search"})
+
+    assert walls.circles(walls.import_graph(SOURCES)) == []
+    assert walls.circles(graph) == [["bp.events", "bp.index", "bp.program", "bp.search"]]
 
 
 @pytest.mark.parametrize("line", ["attrs", "attrs>=25", "-e .", "--pre", "x @ file:///x", "attrs==25.*", "./wheel.whl"])

@@ -3,11 +3,11 @@
 import ast
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from graphlib import CycleError, TopologicalSorter
 
 from attrs import frozen
 
-LONGEST_FILE = 400  # lines
 NAMES_THAT_SAY_NOTHING = frozenset(["base", "common", "helper", "helpers", "manager", "managers", "util", "utils"])
 
 # What pure predicates may need of the standard library: nothing that reads, writes, waits, or differs by day or place.
@@ -35,6 +35,7 @@ class Import:
 
 
 Wall = Callable[[Import], bool]
+Graph = Mapping[str, set[str]]  # a module, and the modules that it imports
 
 
 def engine_may_import(imported: Import) -> bool:
@@ -97,40 +98,70 @@ def impure_calls(source: str) -> list[str]:
     ]
 
 
-def has_docstring(source: str) -> bool:
-    return bool(ast.get_docstring(ast.parse(source)))
-
-
 def names_that_say_nothing(path: str) -> list[str]:
     """The words of a module's path that could stand above anything, as `utils` in `bp/text_utils.py`."""
     words = re.split(r"[/._]", path.removesuffix(".py"))
     return [word for word in words if word in NAMES_THAT_SAY_NOTHING]
 
 
-def unlisted(docstring: str, modules: Iterable[str]) -> list[str]:
-    """The public modules of a package that its docstring does not name."""
-    return [module for module in modules if not module.startswith("_") and not re.search(rf"\b{module}\b", docstring)]
+def against_the_layers(imports: Graph, room: str, layers: Sequence[str]) -> list[str]:
+    """The imports of `room` that go upwards: `bp.index imports bp.program`.
 
-
-def out_of_order(source: str, *, package: str, module: str, docstring: str, modules: Iterable[str]) -> list[str]:
-    """The modules of `package` that `module` imports when it is loaded although its docstring names them later.
-
-    `source` is a file of `module`. What is imported within a function, or for types only, is not looked at.
+    `layers` names its modules and folders from bottom to top; those of one text, split by spaces, stand side by side.
     """
-    place = {known: _first_mention(docstring, known) for known in modules}
-    loaded = [node.module or "" for node in ast.parse(source).body if isinstance(node, ast.ImportFrom)]
-    needed = {name.removeprefix(f"{package}.").partition(".")[0] for name in loaded if name.startswith(f"{package}.")}
-    return sorted(name for name in needed & place.keys() if place[name] > place.get(module, len(docstring)))
+    level = {f"{room}.{name}": height for height, names in enumerate(layers) for name in names.split()}
+    found = []
+    for module, imported in imports.items():
+        own = _level_of(module, level)
+        found += [f"{module} imports {other}" for other in sorted(imported) if (_level_of(other, level) or 0) > own]
+    return found
 
 
-def _first_mention(docstring: str, module: str) -> int:
-    mention = re.search(rf"`{module}/?`|^ +{module}\b", docstring, re.MULTILINE)
-    return mention.start() if mention else len(docstring)
+def _level_of(module: str, level: Mapping[str, int]) -> int:
+    """How high a module stands; the room's own `__init__` stands on top of everything."""
+    while module:
+        if module in level:
+            return level[module]
+        module = module.rpartition(".")[0]
+    return len(level)
 
 
-def hidden_by(exported: Iterable[str], modules: Iterable[str]) -> list[str]:
-    """The modules that a public name of their package hides: one name can't be both the module and the function."""
-    return sorted(set(exported) & set(modules))
+def without_a_layer(modules: Iterable[str], room: str, layers: Sequence[str]) -> list[str]:
+    """The modules of `room` that no layer names."""
+    named = {name for names in layers for name in names.split()}
+    return [module for module in modules if "." in module and module.split(".")[1] not in named]
+
+
+def import_graph(sources: Mapping[str, str]) -> Graph:
+    """What each module imports of the others: anywhere in its source, for types only, or by a text that names it."""
+    return {module: _imported_modules(module, source, sources) for module, source in sources.items()}
+
+
+def _imported_modules(module: str, source: str, modules: Mapping[str, str]) -> set[str]:
+    tree = ast.parse(source)
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import(names=names):
+                found |= {name.name for name in names}
+            case ast.ImportFrom(module=origin, names=names, level=0) if origin:
+                inner = {f"{origin}.{name.name}" for name in names} & modules.keys()
+                found |= inner if len(inner) == len(names) else {origin, *inner}
+            case ast.Constant(value=str(text)) if text in modules and "." in text:
+                found.add(text)
+    return (found & modules.keys()) - {module}
+
+
+def circles(graph: Graph) -> list[list[str]]:
+    """The groups of modules that import each other, directly or through others."""
+    sorter = TopologicalSorter(graph)
+    try:
+        sorter.prepare()
+    except CycleError as error:
+        circle = sorted(set(error.args[1]))
+        rest = {module: imported - set(circle) for module, imported in graph.items() if module not in circle}
+        return [circle, *circles(rest)]
+    return []
 
 
 def unpinned(constraints: str) -> list[str]:

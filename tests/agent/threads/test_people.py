@@ -35,7 +35,7 @@ from agent.threads import (
 )
 from agent.threads.order import Together, groups_of
 from bp import BThreadBody, Refusal, Refusals, bthread, contains, start, sync, where
-from bp.driving import drive
+from bp.testing import drive
 from constitution import Level, Verdict
 from tests.agent.threads.loops import A, B, C, Loop, committed, described, drafted, finished
 

@@ -21,7 +21,7 @@ from agent.lab.deployment import (
 from agent.lab.deployment.asking import NEXT
 from agent.questions import AuditGiven, AuditRequested, RoleDisabled, WholeEpisode
 from bp import BThread, Event, contains
-from bp.driving import drive
+from bp.testing import drive
 
 
 class World:

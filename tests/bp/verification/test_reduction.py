@@ -12,7 +12,7 @@ from bp import BThread, BThreadBody, Verification, any_of, bthread, event, start
 from tests.bp.philosophers import philosophers
 from tests.bp.programs import COLD, HOT, STOP, Ping, fails_after, keeps_saying, kinds, requests, says
 from tests.bp.scripts import HAPPENINGS, Author, Events, Say, Script
-from tests.bp.test_verifier_law import World, random_world, reproduce, standing_after
+from tests.bp.verification.test_verifier_law import World, random_world, reproduce, standing_after
 
 A, B, C = event("a"), event("b"), event("c")
 
@@ -168,7 +168,7 @@ def test_a_search_in_run_order_or_to_some_depth_is_not_reduced() -> None:
 
 def test_bthreads_of_endlessly_many_states_are_left_to_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
     """On its own it counts for ever; in the program it hears A twice."""
-    monkeypatch.setattr("bp.reduction.MOST_STEPS", 2_000)
+    monkeypatch.setattr("bp.verification.reduction.MOST_STEPS", 2_000)
 
     @bthread
     def hears_how_often() -> BThreadBody:

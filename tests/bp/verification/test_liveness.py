@@ -5,7 +5,7 @@ from itertools import permutations
 import pytest
 
 from bp import BThreadBody, Event, any_of, bthread, event, start, sync, verify
-from bp.cycles import components
+from bp.verification.liveness import components
 from tests.bp.programs import STOP, keeps_saying, says
 
 A, B, C = event("a"), event("b"), event("c")

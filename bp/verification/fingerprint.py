@@ -27,8 +27,8 @@ from typing import Any
 import attrs
 
 from bp.errors import BProgramError
-from bp.liveness import live_locals
 from bp.statements import Refusals
+from bp.verification.live_variables import live_locals
 
 __all__ = ["VerificationError", "check_interpreter", "fingerprint", "fingerprint_of_value"]
 

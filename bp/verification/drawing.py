@@ -10,16 +10,16 @@ from typing import Any
 
 from attrs import frozen
 
-from bp.automaton import Automaton, LocalFailure
 from bp.bthreads import BThread
 from bp.event_sets import as_event_set
 from bp.events import Event
-from bp.findings import Violations
-from bp.masks import Masks
-from bp.search import Search
-from bp.state_space import StateSpace
 from bp.statements import Sync
-from bp.violations import shown
+from bp.verification.counterexamples import shown
+from bp.verification.findings import Violations
+from bp.verification.local_states import Automaton, LocalFailure
+from bp.verification.masks import Masks
+from bp.verification.search import Search
+from bp.verification.state_space import StateSpace
 
 __all__ = ["Edge", "Graph", "Node", "draw_bthread", "draw_states"]
 

@@ -11,8 +11,8 @@ from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
 
 from bp.bthreads import BThread, BThreadFunction
-from bp.fingerprint import VerificationError, fingerprint_of_value
-from bp.purity import codes_of, functions_of
+from bp.verification.fingerprint import VerificationError, fingerprint_of_value
+from bp.verification.purity import codes_of, functions_of
 
 __all__ = ["Surroundings"]
 

@@ -14,7 +14,7 @@ import pytest
 from attrs import define, frozen
 
 from bp import BThreadBody, VerificationError, bthread, event, sync, verify
-from bp.fingerprint import check_interpreter, fingerprint, fingerprint_of_value
+from bp.verification.fingerprint import check_interpreter, fingerprint, fingerprint_of_value
 from tests.bp.programs import Ping
 
 A, B = event("a"), event("b")
@@ -334,7 +334,7 @@ def test_an_interpreter_that_hides_where_a_generator_stands_is_refused(monkeypat
     def nothing(*_: Any) -> Iterator[Any]:
         return iter(())
 
-    monkeypatch.setattr("bp.fingerprint._stack", lambda *_: [])
+    monkeypatch.setattr("bp.verification.fingerprint._stack", lambda *_: [])
 
     with pytest.raises(VerificationError, match="hides where a generator stands"):
         verify()

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from bp.events import Event
-from bp.selection import Choice
+from bp.verification.selection import Choice
 
 if TYPE_CHECKING:
-    from bp.search import Search
+    from bp.verification.search import Search
 
 __all__ = ["components", "endless_components", "hot_components"]
 

@@ -4,15 +4,15 @@ from typing import Any
 
 from attrs import evolve
 
-from bp.automaton import LocalFailure
 from bp.event_sets import PredicateError, contains
 from bp.events import Event
-from bp.fingerprint import VerificationError
-from bp.masks import bits
-from bp.search import Search
-from bp.selection import Choice
-from bp.state_space import StateSpace
-from bp.violations import Happened, Violation, shown
+from bp.verification.counterexamples import Happened, Violation, shown
+from bp.verification.fingerprint import VerificationError
+from bp.verification.local_states import LocalFailure
+from bp.verification.masks import bits
+from bp.verification.search import Search
+from bp.verification.selection import Choice
+from bp.verification.state_space import StateSpace
 
 __all__ = ["Violations"]
 

@@ -12,16 +12,16 @@ from functools import partial
 from typing import Any, Literal
 
 from bp.bthreads import BThread
-from bp.cycles import endless_components, hot_components
 from bp.event_sets import as_event_set
 from bp.events import Event
-from bp.findings import Violations
-from bp.fingerprint import VerificationError
-from bp.ignored import ByOrder
-from bp.reduction import Irreducible, Reduction
-from bp.search import Search
-from bp.state_space import StateSpace
-from bp.violations import Verification
+from bp.verification.counterexamples import Verification
+from bp.verification.findings import Violations
+from bp.verification.fingerprint import VerificationError
+from bp.verification.ignored import ByOrder
+from bp.verification.liveness import endless_components, hot_components
+from bp.verification.reduction import Irreducible, Reduction
+from bp.verification.search import Search
+from bp.verification.state_space import StateSpace
 
 __all__ = ["verify"]
 

@@ -10,10 +10,10 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
+from bp.board import SILENT, Board, Running
 from bp.bthreads import BThread
 from bp.errors import BThreadError
 from bp.events import Event
-from bp.standing import SILENT, Board, Running
 from bp.statements import Start, Sync
 from bp.super_step import SuperStep
 

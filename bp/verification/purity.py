@@ -2,7 +2,7 @@
 
 A local state is what stands in the generator. So its arguments, defaults and closure must not change, it may assign to
 nothing outside, and it may not ask for what changes by itself: the clock, randomness, files. The first two are looked
-up in its values and code; the third is watched while it runs. (What globals and classes hold: `bp/surroundings.py`.)
+up in its values and code; the third is watched while it runs. (What globals hold: `surroundings`.)
 """
 
 import dataclasses
@@ -21,9 +21,9 @@ import attrs
 from bp.bthreads import BThread, BThreadFunction
 from bp.event_sets import EventSet, is_kind
 from bp.events import NamedEvent
-from bp.fingerprint import VerificationError
-from bp.liveness import assigns_later
 from bp.statements import Sync
+from bp.verification.fingerprint import VerificationError
+from bp.verification.live_variables import assigns_later
 
 __all__ = ["ATOMS", "check_outside", "check_shared", "codes_of", "functions_of", "refuse_changeable", "watched"]
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from bp import BThreadBody, bthread, draw_bthread, draw_states, event, sync
-from bp.drawing import Edge, Graph, Node
+from bp.verification.drawing import Edge, Graph, Node
 from tests.bp.philosophers import philosophers
 from tests.bp.programs import COLD, HOT, STOP, Ping, alternate, says
 

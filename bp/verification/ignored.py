@@ -5,11 +5,11 @@ gets on from there to a state in which it is tried, nothing is lost. Where one d
 that no step leaves and in which some event is never tried though it always could be, it is tried after all.
 """
 
-from bp.automaton import LocalFailure
-from bp.cycles import components
-from bp.reduction import Reduction
-from bp.search import Search
-from bp.selection import Choice
+from bp.verification.liveness import components
+from bp.verification.local_states import LocalFailure
+from bp.verification.reduction import Reduction
+from bp.verification.search import Search
+from bp.verification.selection import Choice
 
 __all__ = ["ByOrder"]
 

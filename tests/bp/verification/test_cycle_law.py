@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from bp import BProgram, BThreadError, Event
 from tests.bp.scripts import Say, Script
 from tests.bp.test_against_reference import as_event
-from tests.bp.test_verifier_law import World, names, over, random_world, reproduce, standing
+from tests.bp.verification.test_verifier_law import World, names, over, random_world, reproduce, standing
 
 MOST = 40  # states of a program that is compared
 

@@ -7,11 +7,11 @@ event in a global state is then a matter of `|` and `&`.
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from bp.automaton import Automaton, LocalFailure
 from bp.event_sets import PredicateError, selectors, values_of
 from bp.events import Event
-from bp.fingerprint import fingerprint_of_value
-from bp.purity import refuse_changeable, watched
+from bp.verification.fingerprint import fingerprint_of_value
+from bp.verification.local_states import Automaton, LocalFailure
+from bp.verification.purity import refuse_changeable, watched
 
 __all__ = ["Masks", "Row", "bits"]
 

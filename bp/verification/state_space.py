@@ -10,12 +10,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from bp.automaton import Automaton, LocalFailure, Move
 from bp.bthreads import BThread
 from bp.events import Event
-from bp.fingerprint import VerificationError
-from bp.masks import Masks, bits
-from bp.selection import Choice, Selection
+from bp.verification.fingerprint import VerificationError
+from bp.verification.local_states import Automaton, LocalFailure, Move
+from bp.verification.masks import Masks, bits
+from bp.verification.selection import Choice, Selection
 
 __all__ = ["StateSpace"]
 

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bp import BProgramError, Event, event, start, sync
-from bp.driving import check_trace, drive, trace_of
+from bp.testing import check_trace, drive, trace_of
 from tests.bp.programs import COLD, HOT, STOP, Ping, alternate, keeps_saying, says
 
 A, B, C = event("a"), event("b"), event("c")

@@ -13,10 +13,10 @@ that anybody may ever request. That may be more than the program can do, never l
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
-from bp.automaton import LocalFailure
-from bp.masks import Masks, bits
-from bp.selection import Choice
-from bp.state_space import StateSpace
+from bp.verification.local_states import LocalFailure
+from bp.verification.masks import Masks, bits
+from bp.verification.selection import Choice
+from bp.verification.state_space import StateSpace
 
 __all__ = ["Irreducible", "Reduction"]
 

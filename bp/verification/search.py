@@ -7,10 +7,10 @@ from typing import Protocol
 
 from attrs import define, field
 
-from bp.automaton import LocalFailure
 from bp.events import Event
-from bp.selection import Choice
-from bp.state_space import StateSpace
+from bp.verification.local_states import LocalFailure
+from bp.verification.selection import Choice
+from bp.verification.state_space import StateSpace
 
 __all__ = ["Findings", "Reducer", "Search"]
 

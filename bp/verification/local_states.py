@@ -15,10 +15,10 @@ from bp.bthreads import BThread
 from bp.errors import BProgramError
 from bp.event_sets import PredicateError, contains
 from bp.events import Event
-from bp.fingerprint import VerificationError, check_interpreter, fingerprint, fingerprint_of_value
-from bp.purity import check_outside, check_shared, watched
 from bp.statements import Start, Sync
-from bp.surroundings import Surroundings
+from bp.verification.fingerprint import VerificationError, check_interpreter, fingerprint, fingerprint_of_value
+from bp.verification.purity import check_outside, check_shared, watched
+from bp.verification.surroundings import Surroundings
 
 __all__ = ["Automaton", "Local", "LocalFailure", "Move"]
 

@@ -8,12 +8,12 @@ event that somebody blocks or refuses is not selectable. A request that is refus
 from collections.abc import Iterable
 from typing import Any, Literal, NamedTuple
 
-from bp.automaton import LocalFailure
 from bp.events import Event
-from bp.fingerprint import VerificationError
-from bp.masks import Masks, bits
-from bp.purity import watched
 from bp.statements import Refusal, Refusals
+from bp.verification.fingerprint import VerificationError
+from bp.verification.local_states import LocalFailure
+from bp.verification.masks import Masks, bits
+from bp.verification.purity import watched
 
 __all__ = ["ORIGINS", "Choice", "Offers", "Origin", "Selection"]
 

@@ -1,0 +1,1 @@
+"""Model checking of behavioral programs: every reachable state, and what is wrong with any."""
