@@ -13,8 +13,7 @@ from types import FunctionType
 from typing import Any
 
 from agent.header import named
-from bp import BThread
-from bp.bthreads import BThreadFunction
+from bp import BThread, BThreadFunction
 
 __all__ = ["shipped"]
 

@@ -1,56 +1,50 @@
 """Behavioral programming: independent b-threads request, wait for, block and refuse events; one happens at a time.
 
-Read in this order; each module needs only those above it:
+    from bp import BProgram, bthread, event, sync
 
-    payload      what an event may carry: frozen values
-    errors       what can go wrong, and whom to ask about it
-    event_sets   sets of events as values: where, ALL, NONE, | & ~
-    events       events and event kinds
-    statements   what a b-thread says at a synchronization point: sync, any_of, start
-    bthreads     b-threads as values
-    index        who is concerned by an event, without asking the others
-    standing     where every b-thread stands: the board
-    super_step   the bound on what happens between two external events
-    crew         the living b-threads: the one place that touches generators
-    posts        external events on their way in
-    habits       what a program does again and again, learned as an automaton
-    strategies   which selectable event comes next
-    steps        what a program tells about a step
-    program      BProgram: one step after the other
-    tape         a trace taken again: step by step, until it differs
-    runner       programs with effects, on asyncio and trio (imported by name: `from bp.runner import Runner`)
-    liveness     which locals of a suspended b-thread can still matter
-    fingerprint  what makes two local states the same
-    purity       state that a b-thread keeps where nobody can see it
-    surroundings what stands around b-threads and must not change
-    automaton    each b-thread as an automaton, unfolded as needed
-    masks        what local states say about events, as bit masks
-    selection    which events can be selected in a global state
-    state_space  the global states of a program, and the steps between them
-    reduction    which of the selectable events are enough, where some orders come to the same
-    search       the search through a state space
-    cycles       components of a state space, and which of them are fair
-    ignored      what a reduced search leaves out, and when it must not
-    violations   what a verification tells
-    findings     what is wrong in a state space
-    verifier     verify: every state that a program can reach, and what is wrong with any
-    drawing      pictures of b-threads and of state spaces, as text for Graphviz and Mermaid
-    driving      tests of b-threads in three lines (imported by name: `from bp.testing import drive`)
+    HOT, COLD = event("hot"), event("cold")
+
+    @bthread
+    def add(what, times):
+        for _ in range(times):
+            yield sync(request=what)
+
+    @bthread
+    def alternate():                      # added without touching the others
+        while True:
+            yield sync(wait_for=HOT, block=COLD)
+            yield sync(wait_for=COLD, block=HOT)
+
+    for step in BProgram(add(HOT, 3), add(COLD, 3), alternate()).run():
+        print(step.event.name)            # hot, cold, hot, cold, hot, cold
+
+`verify(...)` explores every state of such a program. `bp.runner` runs programs with effects on asyncio and trio,
+`bp.testing` drives single b-threads in tests. To read the engine, begin with `program`, then `scheduler`, `board`,
+`index`, `statements`, `event_sets`.
 """
 
 from typing import TYPE_CHECKING, Any
 
 from bp.board import Blocker
-from bp.bthreads import BThread, BThreadBody, BThreadFunction, bthread
 from bp.errors import BProgramError, BThreadError, Deadlock, EffectError, EndlessLoop, EventSetError, ProgramEnded
 from bp.event_sets import ALL, NONE, EventSet, contains, where
 from bp.events import Event, NamedEvent, event
 from bp.payload import FrozenMapping, freeze
-from bp.posts import Receipt
-from bp.program import BProgram, Status
+from bp.program import BProgram, Receipt, Record, Status, Step
 from bp.replay import Divergence, Replay, replay, state_at
-from bp.statements import Refusal, Refusals, Start, Sync, any_of, start, sync
-from bp.steps import Record, Step
+from bp.statements import (
+    BThread,
+    BThreadBody,
+    BThreadFunction,
+    Refusal,
+    Refusals,
+    Start,
+    Sync,
+    any_of,
+    bthread,
+    start,
+    sync,
+)
 from bp.strategies import Candidate, PriorityStrategy, RandomStrategy, RoundRobinStrategy, Strategy
 
 if TYPE_CHECKING:
@@ -113,13 +107,13 @@ __all__ = [
 ]
 
 _VERIFICATION = {
-    "Graph": "bp.verification.drawing",
-    "draw_bthread": "bp.verification.drawing",
-    "draw_states": "bp.verification.drawing",
-    "Verification": "bp.verification.counterexamples",
-    "VerificationError": "bp.verification.fingerprint",
-    "Violation": "bp.verification.counterexamples",
-    "verify": "bp.verification.verifier",
+    "Graph": "drawing",
+    "Verification": "counterexamples",
+    "VerificationError": "fingerprint",
+    "Violation": "counterexamples",
+    "draw_bthread": "drawing",
+    "draw_states": "drawing",
+    "verify": "verifier",
 }
 
 
@@ -129,4 +123,9 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'bp' has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module(_VERIFICATION[name]), name)
+    return getattr(import_module(f"bp.verification.{_VERIFICATION[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    """Name the public names, those that are imported when used as well."""
+    return [*__all__, "__doc__", "__name__", "__path__"]

@@ -1,50 +1,56 @@
-"""Sets of events as values: who may be waited for, blocked, refused, or interrupted by.
+"""Sets of events as values, for `wait_for`, `block`, `refuse` and `interrupt`.
 
 An event is the set of itself and an event kind the set of all its events; this module adds the combinations:
-`where(Kind, field=value)`, `|`, `&`, `~`, `ALL` and `NONE`. Sets are equal by what they say, hashable, and frozen.
+`where(Kind, field=value)`, `|`, `&`, `~`, `ALL` and `NONE`. Sets are equal by content, hashable, and frozen.
 
-`selectors` breaks a set into rows that an index can file by kind, field and value, so that only the rows that could
-contain an event are ever asked (`bp/index.py`).
+Membership is defined once, by *rows*: every set has `_rows`, and an event is in the set when a row matches it. A row is
+`(key, kind, fields, test)`, and its key says which events it could match at all:
+
+    key                      matches                                       kind    fields
+    an event                 this event                                    kind    None
+    an event kind            every event of the kind, or of one below it   kind    None
+    (kind, fields, values)   those of them with these values               kind    the names
+    None                     every event                                   None    None
+
+`test`, where it is not None, must accept the event as well; the row of a single event has none. An index files
+b-threads by key (`bp/index.py`).
 """
 
 from collections.abc import Callable
-from functools import cache, cached_property, partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import partial
+from typing import Any
 
 import attrs
-from attrs import field, frozen
+from attrs import define, field, frozen
 
 from bp.errors import BProgramError
-from bp.payload import freeze
-
-if TYPE_CHECKING:
-    from bp.events import Event
+from bp.payload import ATOMS, freeze
 
 __all__ = [
     "ALL",
     "NONE",
-    "Complement",
     "EventSet",
     "PredicateError",
-    "Selector",
-    "Test",
+    "Row",
     "as_event_set",
     "contains",
     "intersection",
     "is_kind",
-    "selectors",
     "union",
     "values_of",
     "where",
 ]
 
-Test = Callable[["Event"], bool]
+Test = Callable[[Any], bool]  # of an event
+Row = tuple[Any, Any, tuple[str, ...] | None, Test | None]
 
 
 class EventSet:
-    """Anything that contains events. Combine with `|`, `&` and `~`."""
+    """Anything that contains events. Combine with `|`, `&` and `~`; `event in events` tests membership."""
 
     __slots__ = ()
+
+    _rows: Any  # tuple[Row, ...]
 
     def __or__(self, other: Any) -> Any:
         return union(self, other)
@@ -58,44 +64,28 @@ class EventSet:
     def __rand__(self, other: Any) -> Any:
         return intersection(other, self)
 
-    def __invert__(self) -> "EventSet":
+    def __invert__(self) -> Any:
         return Complement(self)
 
-    def _contains(self, event: "Event") -> bool:
-        raise NotImplementedError
-
-    @property
-    def _rows(self) -> "tuple[Selector, ...]":
-        return (Selector(None, test=self._contains),)
-
-
-class Selector(NamedTuple):
-    """One row of a set: events of `kind` (None: any kind) whose `fields` equal `values`, and which pass `test`.
-
-    `fields` is None for every event of the kind, and () for the single event `values`.
-    """
-
-    kind: Any
-    fields: tuple[str, ...] | None = None
-    values: Any = None
-    test: Test | None = None
+    def __contains__(self, event: object) -> bool:
+        return contains(self, event)
 
 
 class PredicateError(BProgramError):
-    """A predicate raised or gave no bool; the engine adds who asked and raises `EventSetError`."""
+    """A predicate raised or gave no bool; the engine adds the b-thread and raises `EventSetError`."""
 
     def __init__(self, event_set: EventSet, finding: str) -> None:
         super().__init__(f"the predicate of {event_set!r} {finding}")
         self.event_set = event_set
 
 
-def values_of(event: "Event", fields: tuple[str, ...]) -> tuple[Any, ...]:
+def values_of(event: Any, fields: tuple[str, ...]) -> tuple[Any, ...]:
     """Return the values of some fields of an event."""
     return tuple([getattr(event, name) for name in fields])
 
 
 def is_kind(value: object) -> bool:
-    """Tell whether `value` is an event kind: a class of events."""
+    """Return whether `value` is an event kind: a class of events."""
     return isinstance(value, type) and getattr(type(value), "_is_event_kind_class", False)
 
 
@@ -113,29 +103,32 @@ def as_event_set(value: Any) -> Any:
     )
 
 
-def contains(events: Any, event: "Event") -> bool:
-    """Tell whether the event set `events` contains `event`. Raises PredicateError for a predicate that fails."""
-    if isinstance(events, type):
-        return event._kind is events
-    return bool(events._contains(event))
+def contains(events: Any, event: Any) -> bool:
+    """Return whether the event set `events` contains `event`.
+
+    Raises TypeError for what is no event set or no event, and PredicateError for a predicate that fails.
+    """
+    if isinstance(event, type) or not hasattr(event, "_kinds"):
+        raise TypeError(f"{event!r} is no event; only events are members of event sets")
+    matching = [row[3] for row in as_event_set(events)._rows if _has_key(event, row)]
+    return bool(matching) and (None in matching or True in [test(event) for test in matching])  # as an index asks them
 
 
-def selectors(events: Any) -> tuple[Selector, ...]:
-    """Return the rows of `events` for an index; an event is in the set when it is in any row."""
-    rows: tuple[Selector, ...] = getattr(events, "_rows_of_kind", ()) if isinstance(events, type) else events._rows
-    return rows
+def _has_key(event: Any, row: Row) -> bool:
+    """Return whether an event has the key of a row."""
+    key, kind, fields, _ = row
+    if kind is None or key is event:
+        return True
+    if kind not in event._kinds:
+        return False
+    return bool(values_of(event, fields) == key[2] if fields is not None else key is kind or key == event)
 
 
 @frozen(repr=False)
 class Everything(EventSet):
     """Every event there is."""
 
-    def _contains(self, event: "Event") -> bool:
-        return True
-
-    @cached_property
-    def _rows(self) -> tuple[Selector, ...]:
-        return (Selector(None),)
+    _rows = ((None, None, None, None),)
 
     def __repr__(self) -> str:
         return "ALL"
@@ -145,12 +138,7 @@ class Everything(EventSet):
 class Nothing(EventSet):
     """No event."""
 
-    def _contains(self, event: "Event") -> bool:
-        return False
-
-    @cached_property
-    def _rows(self) -> tuple[Selector, ...]:
-        return ()
+    _rows = ()
 
     def __repr__(self) -> str:
         return "NONE"
@@ -165,20 +153,14 @@ class Union(EventSet):
     """The events of any member; the order of members does not count."""
 
     members: tuple[Any, ...] = field(eq=frozenset)
+    _rows: tuple[Row, ...] = field(init=False, eq=False)
+
+    def __attrs_post_init__(self) -> None:
+        object.__setattr__(self, "_rows", tuple([row for member in self.members for row in member._rows]))
 
     def __instancecheck__(self, value: object) -> bool:
         """Let `isinstance(said, Ping | Pong)` mean what it says: `|` of kinds gives a set, not a union of types."""
-        return getattr(type(value), "_is_event_kind", False) and self._contains(value)  # type: ignore[arg-type]
-
-    def _contains(self, event: "Event") -> bool:
-        for member in self.members:  # noqa: SIM110 - asked at every step, and `any` takes twice as long
-            if contains(member, event):
-                return True
-        return False
-
-    @cached_property
-    def _rows(self) -> tuple[Selector, ...]:
-        return tuple(row for member in self.members for row in selectors(member))
+        return getattr(type(value), "_is_event_kind", False) and contains(self, value)
 
     def __repr__(self) -> str:
         return "(" + " | ".join(_shown(member) for member in self.members) + ")"
@@ -190,16 +172,11 @@ class Intersection(EventSet):
 
     members: tuple[Any, ...] = field(eq=frozenset)
 
-    def _contains(self, event: "Event") -> bool:
-        return _all_contain(self.members, event)
-
-    @cached_property
-    def _rows(self) -> tuple[Selector, ...]:
-        narrowest = min(map(selectors, self.members), key=_breadth)
-        test = partial(_all_contain, self.members)  # no method: kept here, it would make a circle
-        return tuple(
-            Selector(row.kind, test=test) if row.fields == () else row._replace(test=test) for row in narrowest
-        )
+    @property
+    def _rows(self) -> tuple[Row, ...]:
+        narrowest = min((member._rows for member in self.members), key=_breadth)
+        test = partial(_all_contain, self.members)
+        return tuple([(kind if fields is None else key, kind, fields, test) for key, kind, fields, _ in narrowest])
 
     def __repr__(self) -> str:
         return "(" + " & ".join(_shown(member) for member in self.members) + ")"
@@ -211,35 +188,29 @@ class Complement(EventSet):
 
     excluded: Any
 
-    def _contains(self, event: "Event") -> bool:
-        return not contains(self.excluded, event)
+    @property
+    def _rows(self) -> tuple[Row, ...]:
+        return ((None, None, None, partial(_lacks, self.excluded)),)
 
-    def __invert__(self) -> EventSet:
-        return self.excluded  # type: ignore[no-any-return]
+    def __invert__(self) -> Any:
+        return self.excluded
 
     def __repr__(self) -> str:
         return f"~{_shown(self.excluded)}"
 
 
-@frozen(repr=False)
+@define(repr=False, unsafe_hash=True)  # not frozen, which takes three times as long: one is made at every step
 class FieldsEqual(EventSet):
-    """The events of some kinds whose fields have given values: `where(Kind, field=value)`."""
+    """The events of some kinds whose fields have given values: `where(Kind, field=value)`; all of them without."""
 
     kinds: tuple[Any, ...] = field(eq=frozenset)
     fields: tuple[str, ...]
     values: tuple[Any, ...]
-    _rows: tuple[Selector, ...] = field(init=False, eq=False)
-
-    def __attrs_post_init__(self) -> None:
-        rows = tuple([Selector(kind, self.fields, self.values) for kind in self.kinds])
-        object.__setattr__(self, "_rows", rows)
-
-    def _contains(self, event: "Event") -> bool:
-        return event._kind in self.kinds and values_of(event, self.fields) == self.values
+    _rows: tuple[Row, ...] = field(eq=False)
 
     def __repr__(self) -> str:
-        values = ", ".join(f"{name}={value!r}" for name, value in zip(self.fields, self.values, strict=True))
-        return f"where({_shown_kinds(self.kinds)}, {values})"
+        values = [f"{name}={value!r}" for name, value in zip(self.fields, self.values, strict=True)]
+        return f"where({', '.join([_shown_kinds(self.kinds), *values])})"
 
 
 @frozen(repr=False)
@@ -249,10 +220,12 @@ class PredicateHolds(EventSet):
     kinds: tuple[Any, ...] = field(eq=frozenset)
     predicate: Callable[[Any], bool]
 
-    def _contains(self, event: "Event") -> bool:
-        return event._kind in self.kinds and self._ask(event)
+    @property
+    def _rows(self) -> tuple[Row, ...]:
+        ask = self._ask  # a method: kept here, it would make a circle
+        return tuple([(kind, kind, None, ask) for kind in self.kinds])
 
-    def _ask(self, event: "Event") -> bool:
+    def _ask(self, event: Any) -> bool:
         try:
             answer = self.predicate(event)
         except Exception as error:
@@ -261,20 +234,13 @@ class PredicateHolds(EventSet):
             raise PredicateError(self, f"gave {answer!r} for {event!r}; it must give True or False")
         return answer
 
-    @property
-    def _rows(self) -> tuple[Selector, ...]:
-        ask = self._ask  # a method: kept here, it would make a circle
-        return tuple([Selector(kind, test=ask) for kind in self.kinds])
-
     def __repr__(self) -> str:
         return f"where({_shown_kinds(self.kinds)}, {getattr(self.predicate, '__name__', self.predicate)})"
 
 
 def union(*members: Any) -> Any:
     """Return the events of any member: flat, without repetitions; of none, `NONE`."""
-    flat: dict[Any, None] = {}
-    for member in map(as_event_set, members):
-        flat.update(dict.fromkeys(member.members if isinstance(member, Union) else (member,)))
+    flat = _flat(members, Union)
     if ALL in flat:
         return ALL
     flat.pop(NONE, None)
@@ -283,73 +249,83 @@ def union(*members: Any) -> Any:
 
 def intersection(*members: Any) -> Any:
     """Return the events that every member contains: flat, without repetitions; of none, `ALL`."""
-    flat: dict[Any, None] = {}
-    for member in map(as_event_set, members):
-        flat.update(dict.fromkeys(member.members if isinstance(member, Intersection) else (member,)))
+    flat = _flat(members, Intersection)
     if NONE in flat:
         return NONE
     flat.pop(ALL, None)
     return ALL if not flat else next(iter(flat)) if len(flat) == 1 else Intersection(tuple(flat))
 
 
+def _flat(members: tuple[Any, ...], sort: type[Union] | type[Intersection]) -> dict[Any, None]:
+    """Return the members, those of a set of the same sort in its place."""
+    found: dict[Any, None] = {}
+    for member in map(as_event_set, members):
+        found.update(dict.fromkeys(member.members if isinstance(member, sort) else (member,)))
+    return found
+
+
 def where(kinds: Any, predicate: Callable[[Any], bool] | None = None, /, **fields: Any) -> Any:
     """Return the events of one kind, or of a tuple of kinds, whose fields have these values and pass `predicate`.
 
     `where(Score, subject=call)` is filed by kind, field and value and costs nothing until such an event comes;
-    a predicate is the way out: it is asked about every event of its kinds, and must be a pure function that gives
-    True or False. A plain event's kind is its name: `where("temperature", data=21)`.
+    a predicate is asked about every event of its kinds, and must be a pure function that gives True or False.
+    A plain event's kind is its name: `where("temperature", data=21)`.
 
     Raises TypeError for an unknown field, for something that is no event kind, and for a value that can change.
     """
-    chosen = kinds if isinstance(kinds, tuple) else (kinds,)
+    chosen = kinds if type(kinds) is tuple else (kinds,)
     for kind in chosen:
-        _check_fields(kind, fields)
-    if predicate is not None and not callable(predicate):
-        raise TypeError(f"where({_shown_kinds(chosen)}, {predicate!r}): a predicate is a function of the event")
-    parts: list[Any] = [PredicateHolds(chosen, predicate)] if predicate is not None else []
-    if fields:
-        names = tuple(sorted(fields))
-        parts.insert(0, FieldsEqual(chosen, names, tuple(freeze(fields[name]) for name in names)))
-    if len(parts) == 1:
-        return parts[0]
-    return intersection(*parts) if parts else union(*map(_whole_kind, chosen))
+        if not isinstance(kind, type) or kind not in _FIELDS or not fields.keys() <= _FIELDS[kind]:
+            _check_fields(kind, fields)
+    if predicate is not None:
+        if not callable(predicate):
+            raise TypeError(f"where({_shown_kinds(chosen)}, {predicate!r}): a predicate is a function of the event")
+        holds = PredicateHolds(chosen, predicate)
+        return intersection(where(kinds, **fields), holds) if fields else holds
+    if not fields:
+        return union(*[_fields_equal((kind,), (), ()) if isinstance(kind, str) else kind for kind in chosen])
+    names = tuple(fields) if len(fields) == 1 else tuple(sorted(fields))
+    values = tuple([value if type(value := fields[name]) in ATOMS else freeze(value) for name in names])
+    return _fields_equal(chosen, names, values)
 
 
-def _whole_kind(kind: Any) -> Any:
-    return PredicateHolds((kind,), _always) if isinstance(kind, str) else kind
+def _fields_equal(kinds: tuple[Any, ...], names: tuple[str, ...], values: tuple[Any, ...]) -> FieldsEqual:
+    if names:
+        return FieldsEqual(kinds, names, values, tuple([((kind, names, values), kind, names, None) for kind in kinds]))
+    return FieldsEqual(kinds, names, values, tuple([(kind, kind, None, None) for kind in kinds]))
 
 
-def _always(event: "Event") -> bool:
-    return True
+_FIELDS: dict[Any, set[str]] = {}  # of the event kinds that `where` was given
 
 
 def _check_fields(kind: Any, fields: dict[str, Any]) -> None:
-    if isinstance(kind, str):
-        known: tuple[str, ...] = ("data",)
-    elif is_kind(kind):
-        known = _field_names(kind)
-    else:
+    """Learn the fields of a kind. Raises TypeError for what is no event kind, and for a field that it does not have."""
+    if not isinstance(kind, str) and not is_kind(kind):
         raise TypeError(f"where({kind!r}, ...): this is no event kind; use a class of events, or a tuple of them")
+    known = ["data"]
+    if not isinstance(kind, str):
+        known = [attribute.name for attribute in attrs.fields(kind)] if attrs.has(kind) else []
+        _FIELDS[kind] = set(known)
     for name in fields:
         if name not in known:
             raise TypeError(f"{_shown(kind)} has no field {name!r}; it has {', '.join(known) or 'none'}")
 
 
-@cache
-def _field_names(kind: Any) -> tuple[str, ...]:
-    return tuple(attribute.name for attribute in attrs.fields(kind)) if attrs.has(kind) else ()
+def _all_contain(members: tuple[Any, ...], event: Any) -> bool:
+    return all(contains(member, event) for member in members)
 
 
-def _all_contain(members: tuple[Any, ...], event: "Event") -> bool:
-    for member in members:  # noqa: SIM110 - as above
-        if not contains(member, event):
-            return False
-    return True
+def _lacks(excluded: Any, event: Any) -> bool:
+    return not contains(excluded, event)
 
 
-def _breadth(rows: tuple[Selector, ...]) -> tuple[bool, bool, int]:
-    """Order the members of an intersection by how much their rows let through: narrow ones first."""
-    return (any(row.kind is None for row in rows), any(row.fields is None for row in rows), len(rows))
+def _breadth(rows: tuple[Row, ...]) -> tuple[bool, bool, int]:
+    """Order the members of an intersection by how many events their rows could match: narrow ones first."""
+    return (
+        any(kind is None for _, kind, _, _ in rows),
+        any(key is kind for key, kind, _, _ in rows),
+        len(rows),
+    )
 
 
 def _shown(member: Any) -> str:

@@ -12,7 +12,7 @@ from weakref import WeakValueDictionary
 
 import attrs
 
-from bp.event_sets import Complement, EventSet, Selector, intersection, union
+from bp.event_sets import Complement, EventSet, Row, contains, intersection, union
 from bp.payload import ATOMS, freeze
 
 __all__ = ["Event", "EventKind", "NamedEvent", "check_kind", "event"]
@@ -39,8 +39,15 @@ class EventKind(type):
         namespace |= {"name": snake_case(class_name), "_payload": None}
         kind = super().__new__(mcls, class_name, bases, namespace, **options)
         kind._kind = kind  # type: ignore[attr-defined]
-        kind._rows_of_kind = (Selector(kind),)  # type: ignore[attr-defined]
+        kind._kinds = tuple([base for base in kind.__mro__ if isinstance(base, EventKind)][:-1] or [kind])  # type: ignore
         return kind
+
+    @property
+    def _rows(cls) -> tuple[Row, ...]:
+        return ((cls, cls, None, None),)
+
+    def __contains__(cls, event: object) -> bool:
+        return contains(cls, event)
 
     def __or__(cls, other: Any) -> Any:
         if isinstance(other, EventKind):
@@ -66,6 +73,7 @@ class Event(EventSet, metaclass=EventKind):
     __slots__ = ()
     _is_event_kind: ClassVar[bool] = True
     _kind: ClassVar[Any]
+    _kinds: ClassVar[tuple[Any, ...]]  # the event's own kind, and the kinds that this extends
     _payload: ClassVar[tuple[str, ...] | None] = None
     name: ClassVar[str]
 
@@ -81,12 +89,9 @@ class Event(EventSet, metaclass=EventKind):
             if type(value) not in ATOMS and (frozen := _frozen_field(self, name, value)) is not value:
                 object.__setattr__(self, name, frozen)
 
-    def _contains(self, event: "Event") -> bool:
-        return self is event or self == event
-
     @property
-    def _rows(self) -> tuple[Selector, ...]:
-        return (Selector(self._kind, (), self),)
+    def _rows(self) -> tuple[Row, ...]:
+        return ((self, self._kind, None, None),)
 
 
 class NamedEvent(Event):
@@ -95,18 +100,17 @@ class NamedEvent(Event):
     There is one object for each name, so that these events compare and hash by identity, at no cost.
     """
 
-    __slots__ = ("__weakref__", "_alone", "_kind", "name")
+    __slots__ = ("__weakref__", "_kind", "_kinds", "name")
 
     name: str  # type: ignore[misc]
     data: Any = None
     _kind: str  # type: ignore[misc]
-    _alone: "tuple[NamedEvent]"  # of those without data: their request, one object, so that it compares by identity
+    _kinds: tuple[str]  # type: ignore[misc]
 
     def __init__(self, name: str) -> None:
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "_kind", name)
-        if type(self) is NamedEvent:
-            object.__setattr__(self, "_alone", (self,))
+        object.__setattr__(self, "_kinds", (name,))
 
     def __setattr__(self, attribute: str, value: object) -> NoReturn:
         raise attrs.exceptions.FrozenInstanceError
@@ -164,7 +168,7 @@ def check_kind(kind: Any) -> None:
 def _learn(kind: Any) -> tuple[str, ...]:
     """Check `kind` and find its fields, once; every later event of this kind, and every program, knows them."""
     if kind is Event:
-        raise TypeError("Event is the base of all kinds, which are exact: it has no events; use ALL, or a kind")
+        raise TypeError("Event is the base of all kinds and no kind itself; use ALL for every event, or a kind")
     if "__attrs_attrs__" not in vars(kind) or not attrs.inspect(kind).is_frozen:
         raise _not_frozen(kind)
     if kind.__eq__ is object.__eq__ or kind.__hash__ is None:

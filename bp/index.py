@@ -1,31 +1,30 @@
-"""Who is concerned by an event, found without asking those who cannot be.
+"""The b-threads that an event concerns, found without asking the others.
 
-An index files each member (a b-thread at its synchronization point) under the rows of its event set: by single
-event, by kind, by kind and field values, and by kind with a test. Looking up an event touches the rows of its kind
-and nothing else, so that a thousand parked `where(Score, subject=...)` cost nothing until their score comes.
+An `Index` files b-threads under the keys of their event sets (`bp/event_sets.py`); a `Register` files those that
+request single events. An event is looked up under its own few keys: itself, its kind, None, and its values in each
+combination of fields that is in use. So a thousand parked `where(Score, subject=...)` cost nothing until their score
+comes.
 """
 
 from collections.abc import Iterable
 from typing import Any, Generic, Protocol, TypeVar
 
 from bp.errors import EventSetError
-from bp.event_sets import PredicateError, Selector, Test, selectors, values_of
-from bp.events import Event, NamedEvent, check_kind
+from bp.event_sets import PredicateError, Test, values_of
+from bp.events import Event, EventKind, check_kind
 
 __all__ = ["NOBODY", "Index", "Kinds", "Register"]
 
 
 class Named(Protocol):
-    """A member has a name, to be blamed by."""
+    """A member of an index has a name, which errors of its predicates give."""
 
     name: str
 
 
 M = TypeVar("M", bound=Named)
 N = TypeVar("N")
-Members = dict[N, None]
-Tested = dict[N, list[Test] | None]
-ByValues = dict[tuple[Any, ...], Members[Event]]
+Filed = dict[N, list[Test] | None]  # each member with the tests of which one must accept the event; None: no test
 NOBODY: dict[Any, Any] = {}
 
 
@@ -36,7 +35,7 @@ class Kinds:
 
     def __init__(self) -> None:
         self.by_name: dict[str, Any] = {}
-        self.met: set[Any] = set()
+        self.met: set[Any] = {None}  # those that were checked; None stands for every kind
 
     def meet(self, kind: Any) -> None:
         """Raise TypeError when `kind` is no proper kind, or a kind and a plain event share its name."""
@@ -44,38 +43,143 @@ class Kinds:
             return
         name = kind if isinstance(kind, str) else kind.name
         known = self.by_name.get(name)
-        if known is kind or known == kind:
-            return
         if known is not None and isinstance(known, str) is not isinstance(kind, str):
             raise TypeError(f"{name!r} is the name of an event kind and of a plain event; rename one of them")
         check_kind(kind)
-        self.by_name[name] = kind
+        self.by_name.setdefault(name, kind)
         self.met.add(kind)
 
 
-class Register(Generic[M]):
-    """Members filed by single events: those who request one."""
+class Index(Generic[M]):
+    """Members filed by their event sets: under single events, and under the other keys of their rows.
 
-    __slots__ = ("by_event", "by_fields", "by_kind", "kinds")
+    `_fields` has the fields, by kind, of the keys that were ever filed.
+    """
+
+    __slots__ = ("_by_event", "_by_key", "_fields", "_kinds")
+
+    def __init__(self, kinds: Kinds) -> None:
+        """Make an empty index of a program that has met `kinds`."""
+        self._by_event: dict[Event, dict[M, None]] = {}
+        self._by_key: dict[Any, Filed[M]] = {}
+        self._fields: dict[Any, dict[tuple[str, ...], None]] = {}
+        self._kinds = kinds
+
+    def move(self, member: M, old: Any, new: Any) -> None:
+        """File `member` under the set `new` instead of `old`; None is no set. Raises TypeError for improper kinds."""
+        by_event = self._by_event
+        if old is None:
+            pass
+        elif type(type(old)) is EventKind:  # a single event
+            members = by_event[old]
+            del members[member]
+            if not members:
+                del by_event[old]
+        elif new is not None and old._rows == new._rows:
+            return
+        else:
+            self._remove(member, old)
+        if new is None:
+            return
+        if type(type(new)) is not EventKind:
+            self._add(member, new)
+        elif new in by_event:
+            by_event[new][member] = None
+        else:
+            if new._kind not in self._kinds.met:
+                self._kinds.meet(new._kind)
+            by_event[new] = {member: None}
+
+    def _remove(self, member: M, events: Any) -> None:
+        for key, kind, fields, _ in events._rows:
+            filed: dict[Any, Any] = self._by_event if fields is None and key is not kind else self._by_key
+            members = filed.get(key, NOBODY)
+            members.pop(member, None)  # two rows of one set may have the same key
+            if not members:
+                filed.pop(key, None)
+
+    def _add(self, member: M, events: Any) -> None:
+        for key, kind, fields, test in events._rows:
+            if kind not in self._kinds.met:
+                self._kinds.meet(kind)
+            if fields is None and key is not kind:
+                self._by_event.setdefault(key, {})[member] = None
+                continue
+            members = self._by_key.setdefault(key, {})
+            if test is None:
+                members[member] = None
+            elif (tests := members.setdefault(member, [])) is not None:
+                tests.append(test)
+            if fields is not None:
+                self._fields.setdefault(kind, {})[fields] = None
+
+    def members(self, event: Event) -> dict[M, Any]:
+        """Return the members whose sets contain `event`, once each, in no particular order.
+
+        Raises EventSetError when a predicate that had to be asked fails.
+        """
+        found = self._by_event.get(event, NOBODY) if self._by_event else NOBODY
+        return self._with_broad(event, found) if self._by_key else found
+
+    def _with_broad(self, event: Event, found: dict[M, Any]) -> dict[M, Any]:
+        """Return `found`, and the members that are filed under another key of `event` and accept it.
+
+        Of a member that needs tests all of them are asked, as by `contains`.
+        """
+        sure = {**found}
+        tested: list[tuple[M, list[Test]]] = []
+        for key in self._keys_of(event):
+            if key in self._by_key:
+                for member, tests in self._by_key[key].items():
+                    if tests is None:
+                        sure[member] = None
+                    else:
+                        tested.append((member, tests))
+        if tested:
+            sure |= {member: None for member, tests in tested if member not in sure and _passes(member, tests, event)}
+        return sure
+
+    def _keys_of(self, event: Event) -> list[Any]:
+        keys: list[Any] = [None]
+        for kind in event._kinds:
+            keys.append(kind)
+            if kind in self._fields:
+                for fields in self._fields[kind]:
+                    keys.append((kind, fields, values_of(event, fields)))  # noqa: PERF401, half as fast otherwise
+        return keys
+
+
+def _passes(member: M, tests: list[Test], event: Event) -> bool:
+    try:
+        return True in [test(event) for test in tests]
+    except PredicateError as error:
+        message = f"b-thread {member.name!r}: {error}"
+        raise EventSetError(message, bthread=member.name, event_set=error.event_set, event=event) from error.__cause__
+
+
+class Register(Generic[M]):
+    """Members filed by the single events that they request, which `concerned` finds for a whole event set.
+
+    `_by_key` has the events of `by_event` under the kinds, and the fields of them, that were asked about so far.
+    """
+
+    __slots__ = ("_by_key", "_fields", "_kinds", "by_event")
 
     def __init__(self, kinds: Kinds) -> None:
         """Make an empty register of a program that has met `kinds`."""
-        self.by_event: dict[Event, Members[M]] = {}
-        self.by_kind: dict[Any, Members[Event]] = {}  # the events of `by_event`, by kind
-        self.by_fields: dict[Any, dict[tuple[str, ...], ByValues]] = {}  # the same, for the fields asked about so far
-        self.kinds = kinds
+        self.by_event: dict[Event, dict[M, None]] = {}
+        self._by_key: dict[Any, dict[Event, None]] = {}
+        self._fields: dict[Any, dict[tuple[str, ...] | None, None]] = {}  # by kind; None: the kind as a whole
+        self._kinds = kinds
 
     def add(self, event: Event, member: M) -> None:
         """File `member` under `event`; raises TypeError when its kind is not proper."""
-        members = self.by_event.get(event)
-        if members is not None:
-            members[member] = None
-            return
-        self.kinds.meet(event._kind)
-        self.by_event[event] = {member: None}
-        self.by_kind.setdefault(event._kind, {})[event] = None
-        for fields, by_values in self.by_fields.get(event._kind, NOBODY).items():
-            by_values.setdefault(values_of(event, fields), {})[event] = None
+        if event._kind not in self._kinds.met:
+            self._kinds.meet(event._kind)
+        self.by_event.setdefault(event, {})[member] = None
+        if self._fields:
+            for key in self._keys_of(event):
+                self._by_key.setdefault(key, {})[event] = None
 
     def remove(self, event: Event, member: M) -> None:
         """Take `member`, filed under `event`, out again; it may have been taken out before."""
@@ -83,218 +187,40 @@ class Register(Generic[M]):
         if members is None:
             return
         members.pop(member, None)
-        if not members:
-            del self.by_event[event]
-            self._forget(event)
-
-    def _forget(self, event: Event) -> None:
-        events = self.by_kind[event._kind]
-        del events[event]
-        if not events:
-            del self.by_kind[event._kind]
-            self.by_fields.pop(event._kind, None)
+        if members:
             return
-        for fields, by_values in self.by_fields.get(event._kind, NOBODY).items():
-            values = values_of(event, fields)
-            del by_values[values][event]
-            if not by_values[values]:
-                del by_values[values]
+        del self.by_event[event]
+        if self._fields:
+            for key in self._keys_of(event):
+                events = self._by_key[key]
+                del events[event]
+                if not events:
+                    del self._by_key[key]
 
-    def concerned(self, events: Any) -> Members[M]:
-        """Return the members with an event that the set `events` may contain: too many rather than too few."""
-        if type(events) is NamedEvent:
-            return self.by_event.get(events, NOBODY)
-        found: Members[M] = {}
-        for row in selectors(events):
-            for event in self._possible(row):
+    def concerned(self, *sets: Any) -> dict[M, None]:
+        """Return the members that request an event which has the key of a row of a set; None is no set."""
+        found: dict[M, None] = {}
+        for key, kind, fields, _ in [row for events in sets if events is not None for row in events._rows]:
+            if fields is None and key is not kind:
+                found.update(self.by_event.get(key, NOBODY))
+                continue
+            for event in self.by_event if kind is None else self._events_of(key, kind, fields):
                 found.update(self.by_event[event])
         return found
 
-    def _possible(self, row: Selector) -> Iterable[Event]:
-        if row.kind is None:
-            return self.by_event
-        if row.fields == ():
-            return (row.values,) if row.values in self.by_event else ()
-        if row.fields is None or row.kind not in self.by_kind:
-            return self.by_kind.get(row.kind, ())
-        return self._with_fields(row.kind, row.fields).get(row.values, ())
+    def _events_of(self, key: Any, kind: Any, fields: tuple[str, ...] | None) -> Iterable[Event]:
+        """Return the events with a key; those of its kind are filed by its fields from now on."""
+        known = self._fields.setdefault(kind, {})
+        if fields not in known:
+            known[fields] = None
+            for event in self.by_event:
+                if kind in event._kinds:
+                    self._by_key.setdefault(_key(event, kind, fields), {})[event] = None
+        return self._by_key.get(key, ())
 
-    def _with_fields(self, kind: Any, fields: tuple[str, ...]) -> ByValues:
-        """Return the events of `kind` by these fields; filed when first asked for, up to date from then on."""
-        filed = self.by_fields.setdefault(kind, {})
-        by_values = filed.get(fields)
-        if by_values is None:
-            by_values = filed[fields] = {}
-            for event in self.by_kind[kind]:
-                by_values.setdefault(values_of(event, fields), {})[event] = None
-        return by_values
+    def _keys_of(self, event: Event) -> list[Any]:
+        return [_key(event, kind, fields) for kind in event._kinds for fields in self._fields.get(kind, ())]
 
 
-class Rows(Generic[M]):
-    """The members filed under one kind: by kind alone, by field values, and by tests."""
-
-    __slots__ = ("by_fields", "tested", "whole")
-
-    def __init__(self) -> None:
-        self.whole: Members[M] = {}
-        self.by_fields: dict[tuple[str, ...], dict[Any, Tested[M]]] = {}
-        self.tested: Tested[M] = {}
-
-
-class Index(Generic[M]):
-    """Members filed by their event sets."""
-
-    __slots__ = ("by_event", "by_kind", "everywhere", "kinds")
-
-    def __init__(self, kinds: Kinds) -> None:
-        """Make an empty index of a program that has met `kinds`."""
-        self.by_event: dict[Event, Members[M]] = {}
-        self.by_kind: dict[Any, Rows[M]] = {}
-        self.everywhere: Tested[M] = {}
-        self.kinds = kinds
-
-    def add(self, events: Any, member: M) -> None:
-        """File `member` under its event set; raises TypeError for a kind that is not proper."""
-        if type(events) is NamedEvent:
-            self._add_event(events, member)
-            return
-        for row in selectors(events):
-            if row.kind is None:
-                _add_test(self.everywhere, member, row.test)
-            elif row.fields == ():
-                self._add_event(row.values, member)
-            else:
-                self._add_row(row, member)
-
-    def move(self, member: M, old: Any, new: Any) -> None:
-        """File `member` under `new` instead of `old`; None is no set at all."""
-        if type(old) is NamedEvent:  # written out: plain events are what small programs are made of
-            members = self.by_event[old]
-            del members[member]
-            if not members:
-                del self.by_event[old]
-        elif old is not None:
-            self.remove(old, member)
-        if type(new) is NamedEvent:
-            self._add_event(new, member)
-        elif new is not None:
-            self.add(new, member)
-
-    def remove(self, events: Any, member: M) -> None:
-        """Take `member`, filed under `events`, out again."""
-        if type(events) is NamedEvent:
-            self._remove_event(events, member)
-            return
-        for row in selectors(events):
-            if row.kind is None:
-                self.everywhere.pop(member, None)
-            elif row.fields == ():
-                self._remove_event(row.values, member)
-            elif row.kind in self.by_kind:
-                self._remove_row(row, member)
-
-    def holds_sets(self) -> bool:
-        """Tell whether anybody is filed under more than single events."""
-        return bool(self.by_kind or self.everywhere)
-
-    def members(self, event: Event) -> Members[M]:
-        """Return the members whose sets contain `event`, once each, in no particular order.
-
-        Raises EventSetError when a predicate that had to be asked fails.
-        """
-        exact = self.by_event.get(event, NOBODY) if self.by_event else NOBODY
-        if not self.by_kind and not self.everywhere:
-            return exact
-        rows = self.by_kind.get(event._kind)
-        if rows is None and not self.everywhere:
-            return exact
-        found: Members[M] = {**exact}
-        if rows is not None:
-            found.update(rows.whole)
-            for fields, by_values in rows.by_fields.items():
-                tested = by_values.get(values_of(event, fields))
-                if tested:
-                    _add_passing(found, tested, event)
-            if rows.tested:
-                _add_passing(found, rows.tested, event)
-        if self.everywhere:
-            _add_passing(found, self.everywhere, event)
-        return found
-
-    def _add_event(self, event: Event, member: M) -> None:
-        members = self.by_event.get(event)
-        if members is not None:
-            members[member] = None
-            return
-        if self.kinds.by_name.get(event._kind) is not event._kind:
-            self.kinds.meet(event._kind)
-        self.by_event[event] = {member: None}
-
-    def _remove_event(self, event: Event, member: M) -> None:
-        members = self.by_event.get(event)
-        if members is not None:
-            members.pop(member, None)
-            if not members:
-                del self.by_event[event]
-
-    def _add_row(self, row: Selector, member: M) -> None:
-        rows = self.by_kind.get(row.kind)
-        if rows is None:
-            self.kinds.meet(row.kind)
-            rows = self.by_kind[row.kind] = Rows()
-        if row.fields is not None:
-            _add_test(rows.by_fields.setdefault(row.fields, {}).setdefault(row.values, {}), member, row.test)
-        elif row.test is not None:
-            _add_test(rows.tested, member, row.test)
-        else:
-            rows.whole[member] = None
-
-    def _remove_row(self, row: Selector, member: M) -> None:
-        rows = self.by_kind[row.kind]
-        if row.fields is not None:
-            _remove_values(rows.by_fields, row, member)
-        elif row.test is not None:
-            rows.tested.pop(member, None)
-        else:
-            rows.whole.pop(member, None)
-        if not (rows.whole or rows.by_fields or rows.tested):
-            del self.by_kind[row.kind]
-
-
-def _add_test(tested: Tested[M], member: M, test: Test | None) -> None:
-    """File `member` under a test; None lets every event through, whatever other tests say."""
-    if test is None:
-        tested[member] = None
-        return
-    tests = tested.setdefault(member, [])
-    if tests is not None:
-        tests.append(test)
-
-
-def _remove_values(by_fields: dict[tuple[str, ...], dict[Any, Tested[M]]], row: Selector, member: M) -> None:
-    assert row.fields is not None
-    by_values = by_fields.get(row.fields, {})
-    tested = by_values.get(row.values)
-    if tested is not None:
-        tested.pop(member, None)
-        if not tested:
-            del by_values[row.values]
-            if not by_values:
-                del by_fields[row.fields]
-
-
-def _add_passing(found: Members[M], tested: Tested[M], event: Event) -> None:
-    for member, tests in tested.items():
-        if tests is None or _passes(member, tests, event):
-            found[member] = None
-
-
-def _passes(member: M, tests: list[Test], event: Event) -> bool:
-    try:
-        for test in tests:  # noqa: SIM110 - asked at every step, and `any` takes twice as long
-            if test(event):
-                return True
-        return False
-    except PredicateError as error:
-        message = f"b-thread {member.name!r}: {error}"
-        raise EventSetError(message, bthread=member.name, event_set=error.event_set, event=event) from error.__cause__
+def _key(event: Event, kind: Any, fields: tuple[str, ...] | None) -> Any:
+    return kind if fields is None else (kind, fields, values_of(event, fields))

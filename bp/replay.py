@@ -10,12 +10,10 @@ from contextlib import suppress
 
 from attrs import frozen
 
-from bp.bthreads import BThread
 from bp.errors import BProgramError, BThreadError
 from bp.events import Event
-from bp.program import BProgram
-from bp.statements import Sync
-from bp.steps import Step
+from bp.program import BProgram, Step
+from bp.statements import BThread, Sync
 from bp.strategies import Candidate
 
 __all__ = ["Divergence", "Replay", "replay", "state_at"]

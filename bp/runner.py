@@ -25,10 +25,8 @@ from attrs import define, field, fields_dict, frozen, has
 from bp.errors import Deadlock, EffectError
 from bp.event_sets import NONE, contains
 from bp.events import Event
-from bp.posts import WhenBlocked
-from bp.program import BProgram
+from bp.program import BProgram, Step, WhenBlocked
 from bp.statements import Sync
-from bp.steps import Step
 
 __all__ = ["GRACE", "LATER", "Broken", "Effect", "Journal", "Later", "Runner"]
 

@@ -1,33 +1,61 @@
-"""What a b-thread may say at a synchronization point, and the refusals that it may hear.
+"""B-threads, and what they may say at a synchronization point.
 
-`sync` holds the four classic words of behavioral programming (request, wait for, block, interrupt: Harel, Marron and
-Weiss 2012) and two more: `refuse` with `because` is a block that answers, `otherwise` is what a requester asks for
+`sync` has the four classic words of behavioral programming (request, wait for, block, interrupt: Harel, Marron and
+Weiss 2012) and two more: `refuse` with `because` is a block that answers, and `otherwise` is what a requester asks for
 instead when it is refused.
 
-A statement of plain words is *kept*: saying the same again gives the same object. That saves making it, and lets the
-engine recognize by identity what a b-thread says again and again (`bp/habits.py`).
+`advance` is the only function that resumes a b-thread's generator; running, verifying and testing use it alike.
 """
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Generator
+from functools import partial
+from inspect import CO_GENERATOR
+from types import MethodType
+from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar, overload
 
-from attrs import define, field, frozen
+import attrs
+from attrs import define, frozen
 
-from bp.event_sets import NONE, EventSet, as_event_set
+from bp.event_sets import (
+    NONE,
+    Complement,
+    EventSet,
+    FieldsEqual,
+    Intersection,
+    PredicateHolds,
+    Union,
+    as_event_set,
+)
 from bp.events import Event, EventKind, NamedEvent
 from bp.payload import freeze
 
-if TYPE_CHECKING:
-    from bp.bthreads import BThread
+__all__ = [
+    "AnyOf",
+    "BThread",
+    "BThreadBody",
+    "BThreadFunction",
+    "Refusal",
+    "Refusals",
+    "Start",
+    "Sync",
+    "advance",
+    "any_of",
+    "bthread",
+    "start",
+    "sync",
+]
 
-__all__ = ["AnyOf", "Refusal", "Refusals", "Start", "Sync", "any_of", "start", "sync"]
-
+P = ParamSpec("P")
+S = TypeVar("S")
 Otherwise = Callable[["Refusals"], Event]
-MOST_KEPT = 4096  # statements; when there are more, all are forgotten
+
+# The types of values that are event sets as they are.
+_NORMAL = frozenset({NamedEvent, EventKind, FieldsEqual, PredicateHolds, Union, Intersection, Complement})
+_new = object.__new__
 
 
 class Refusal(NamedTuple):
-    """Who refuses an event, and why: a b-thread's name, and the text or frozen value it gave as `because`."""
+    """A refusal of an event: the name of the b-thread that refuses, and the text or frozen value of its `because`."""
 
     bthread: str
     because: Any
@@ -48,12 +76,9 @@ class Refusals(tuple[Refusal, ...]):
         return hash(frozenset(self))
 
 
-@define(unsafe_hash=True)  # not frozen: one is made at every step, and a frozen one takes three times as long
+@define(init=False, unsafe_hash=True)  # not frozen, and made without a call: one is made at every step
 class Sync:
-    """One synchronization statement, checked and normal; made by `sync`. Absent event sets are None.
-
-    `kept`: the same words give this very object again.
-    """
+    """One synchronization statement, checked and normal; `sync` makes it. Absent event sets are None."""
 
     requests: tuple[Event, ...]
     any_of: bool
@@ -64,12 +89,11 @@ class Sync:
     because: Any
     otherwise: Otherwise | None
     hot: bool
-    kept: bool = field(default=False, init=False, eq=False, repr=False)
 
 
 @frozen
 class AnyOf:
-    """Events of which any one may be selected; the choice is the strategy's."""
+    """Events of which any one may be selected; the event selection strategy chooses."""
 
     events: tuple[Event, ...]
 
@@ -79,6 +103,9 @@ class Start:
     """B-threads to start; made by `start`."""
 
     bthreads: "tuple[BThread, ...]"
+
+
+BThreadBody = Generator[Sync | Start, Any, Any]
 
 
 def sync(
@@ -95,149 +122,67 @@ def sync(
     """Return a synchronization statement; `said = yield sync(...)` gives the selected event.
 
     request: an event, a list of events in order of preference, or `any_of(...)`.
-    wait_for, block, interrupt: event sets; an event in `interrupt` closes this b-thread.
+    wait_for, block, interrupt: event sets, or lists of them; an event in `interrupt` closes this b-thread.
     refuse, because: an event set that is blocked with an answer, and the answer: a text or any frozen value.
     otherwise: a pure function from the refusals to the event requested instead while all of `request` is refused.
     hot: this b-thread must not stay here for ever (checked by `verify` and by the runner).
 
     Raises TypeError here, at the line that says it, for anything else.
     """
-    # Plain events are told apart right here: they are what small programs say, and nothing else is as cheap to look up.
-    if (
-        interrupt is None
-        and refuse is None
-        and because is None
-        and otherwise is None
-        and hot is False
-        and (request is None or type(request) is NamedEvent)
-        and (wait_for is None or type(wait_for) is NamedEvent)
-        and (block is None or type(block) is NamedEvent)
-    ):
-        said = _KEPT.get((request, wait_for, block))
-        if said is not None:
-            return said
-        return _keep((request, wait_for, block), _checked(request, wait_for, block, None, None, None, None, False))
-    return _said(request, wait_for, block, interrupt, refuse, because, otherwise, hot)
+    said = _new(Sync)
+    said.any_of = False
+    if request is None:
+        said.requests = ()
+    elif type(type(request)) is EventKind:
+        said.requests = (request,)
+    else:
+        said.requests = _requested(request)
+        said.any_of = type(request) is AnyOf
+    said.wait_for = wait_for if wait_for is None or type(wait_for) in _NORMAL else _event_set(wait_for)
+    said.block = block if block is None or type(block) in _NORMAL else _event_set(block)
+    if interrupt is None and refuse is None and because is None and otherwise is None and hot is False:
+        said.interrupt = said.refuse = said.because = said.otherwise = None
+        said.hot = False
+    else:
+        _say_more(said, interrupt, refuse, because, otherwise, hot)
+    return said
+
+
+def _say_more(said: Sync, interrupt: Any, refuse: Any, because: Any, otherwise: Any, hot: Any) -> None:
+    """Complete a statement with its rarer words. Raises TypeError for words that cannot be said."""
+    if (refuse is None) is not (because is None):
+        raise TypeError("refuse= and because= go together: give both, since a requester is told why it is refused")
+    if otherwise is not None and not callable(otherwise):
+        raise TypeError(f"otherwise={otherwise!r}: give a function from the refusals to an event")
+    if otherwise is not None and not said.requests:
+        raise TypeError("otherwise= without request=: give the request for which it stands in when that is refused")
+    if hot is not True and hot is not False:
+        raise TypeError(f"hot={hot!r}: give True or False")
+    said.interrupt = None if interrupt is None else _event_set(interrupt)
+    said.refuse = None if refuse is None else _event_set(refuse)
+    said.otherwise = otherwise
+    said.hot = hot
+    try:
+        said.because = freeze(because)
+    except TypeError as error:
+        raise TypeError(f"because=: {error}") from error
 
 
 def any_of(*events: Event) -> AnyOf:
     """Return a request of any of `events`, whichever the event selection strategy picks. Raises TypeError."""
-    for event in events:
-        _check_event(event)
+    _requested(events)
     return AnyOf(events)
 
 
-def start(*bthreads: "BThread") -> Start:
-    """Return a statement that starts b-threads; `yield start(child())` returns at once, with None.
-
-    They run to their first synchronization point after all b-threads that the current event resumed. Raises TypeError
-    for anything but called b-threads.
-    """
-    from bp.bthreads import BThread
-
-    for bthread in bthreads:
-        if not isinstance(bthread, BThread):
-            raise TypeError(f"start({bthread!r}): start takes called b-threads, for example start(guard())")
-    return Start(bthreads)
-
-
-_KEPT: dict[Any, Sync] = {}
-
-
-def _said(
-    request: Any, wait_for: Any, block: Any, interrupt: Any, refuse: Any, because: Any, otherwise: Any, hot: Any
-) -> Sync:
-    """Return the statement that was made of the same plain words before, else a new one."""
-    key = None
-    if (
-        otherwise is None
-        and type(request) in _MAY_BE_PLAIN
-        and type(wait_for) in _MAY_BE_PLAIN
-        and type(block) in _MAY_BE_PLAIN
-    ):
-        key = _plain_key(request, wait_for, block, interrupt, refuse, because, hot)
-    said = _KEPT.get(key)
-    if said is None:
-        said = _checked(request, wait_for, block, interrupt, refuse, because, otherwise, hot)
-        if key is not None:
-            _keep(key, said)
-    return said
-
-
-def _keep(key: Any, said: Sync) -> Sync:
-    if len(_KEPT) >= MOST_KEPT:
-        _KEPT.clear()
-    said.kept = True
-    _KEPT[key] = said
-    return said
-
-
-def _plain_key(*words: Any) -> Any:
-    """Return what plain words are looked up by: their objects, lists as tuples; None unless all are plain.
-
-    Plain words are equal only where they are the same. `1` is no plain word, since it equals True.
-    """
-    key: list[Any] = []
-    for word in words:
-        sort = type(word)
-        if sort is list or sort is tuple:
-            if not _PLAIN_EVENTS.issuperset(map(type, word)):
-                return None
-            word = tuple(word)
-        elif sort is AnyOf:
-            if not _PLAIN_EVENTS.issuperset(map(type, word.events)):
-                return None
-            word = (AnyOf, word.events)
-        elif sort not in _PLAIN_WORDS:
-            return None
-        key.append(word)
-    return tuple(key)
-
-
-_PLAIN_EVENTS = frozenset({NamedEvent, EventKind})
-_PLAIN_WORDS = frozenset({NamedEvent, EventKind, str, bool, type(None)})
-_MAY_BE_PLAIN = _PLAIN_WORDS | {list, tuple, AnyOf}
-
-
-def _checked(
-    request: Any, wait_for: Any, block: Any, interrupt: Any, refuse: Any, because: Any, otherwise: Any, hot: Any
-) -> Sync:
-    """Return a new statement. Raises TypeError for what cannot be said."""
-    if (refuse is None) is not (because is None):
-        raise TypeError("refuse= and because= go together: give both, since who is refused is told why")
-    if otherwise is not None and not callable(otherwise):
-        raise TypeError(f"otherwise={otherwise!r}: give a function from the refusals to an event")
-    return Sync(
-        requests := () if request is None else request._alone if type(request) is NamedEvent else _requested(request),
-        type(request) is AnyOf,
-        wait_for if wait_for is None or type(wait_for) is NamedEvent else _event_set(wait_for),
-        block if block is None or type(block) is NamedEvent else _event_set(block),
-        interrupt if interrupt is None or type(interrupt) is NamedEvent else _event_set(interrupt),
-        refuse if refuse is None or type(refuse) is NamedEvent else _event_set(refuse),
-        because if because is None or type(because) is str else _frozen_because(because),
-        otherwise if otherwise is None or requests else _lonely_otherwise(),
-        hot if hot is False or hot is True else _no_flag(hot),
-    )
-
-
 def _requested(request: Any) -> tuple[Event, ...]:
-    if type(request) is NamedEvent:
-        return request._alone
-    if isinstance(request, Event):
-        return (request,)
-    if type(request) is AnyOf:
+    if isinstance(request, AnyOf):
         return request.events
-    if type(request) not in (list, tuple):
+    if not isinstance(request, list | tuple):
         raise _no_request(request)
     for event in request:
-        _check_event(event)
+        if not isinstance(event, Event):
+            raise _no_request(event)
     return tuple(request)
-
-
-def _check_event(event: Any) -> None:
-    if isinstance(event, Event):
-        return
-    raise _no_request(event)
 
 
 def _no_request(found: Any) -> TypeError:
@@ -247,22 +192,137 @@ def _no_request(found: Any) -> TypeError:
 
 
 def _event_set(value: Any) -> Any:
-    if type(value) is EventKind:
-        return value
     events = as_event_set(value)
     return None if events is NONE else events
 
 
-def _frozen_because(because: Any) -> Any:
+@frozen
+class BThread:
+    """A b-thread that can be started: equal to another with the same function, arguments, name and priority.
+
+    One that was made by a module-level `@bthread` function can be pickled, if its arguments can.
+    """
+
+    function: Callable[..., BThreadBody]
+    args: tuple[Any, ...] = ()
+    kwargs: dict[str, Any] = attrs.field(factory=dict, hash=False)
+    name: str = ""
+    priority: int | None = None
+    made_by: "BThreadFunction[Any] | None" = attrs.field(default=None, eq=False, repr=False)
+
+    def begin(self) -> BThreadBody:
+        """Return a fresh generator; raises TypeError when the function gives none."""
+        body = self.function(*self.args, **self.kwargs)
+        if not isinstance(body, Generator):
+            raise TypeError(f"b-thread {self.name!r}: its function returned {body!r}; it must yield sync(...)")
+        return body
+
+    def named(self, name: str) -> "BThread":
+        """Return this b-thread under another name."""
+        return attrs.evolve(self, name=name)
+
+    def at_priority(self, priority: int) -> "BThread":
+        """Return this b-thread with a priority of its own; higher goes first."""
+        return attrs.evolve(self, priority=priority)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        function: Any = self.made_by or self.function
+        return (_called, (function, self.args, self.kwargs, self.name, self.priority))
+
+
+def _called(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], name: str, priority: int | None) -> BThread:
+    """Return a b-thread of a `@bthread` function, or of a plain one."""
+    made_by = function if isinstance(function, BThreadFunction) else None
+    return BThread(made_by.function if made_by else function, args, kwargs, name, priority, made_by)
+
+
+class BThreadFunction(Generic[P]):
+    """A function decorated with `@bthread`; calling it gives a `BThread`, it does not run anything."""
+
+    def __init__(self, function: Callable[P, BThreadBody], name: str | None, priority: int | None) -> None:
+        named: Any = function.func if isinstance(function, partial) else function
+        self.function = function
+        self.name = name or named.__name__
+        self.priority = priority
+        self.__doc__ = named.__doc__
+        self.__name__ = named.__name__
+        self.__qualname__ = named.__qualname__
+        self.__module__ = named.__module__
+        self.__wrapped__ = function
+        self._generates = bool(function.__code__.co_flags & CO_GENERATOR) if hasattr(function, "__code__") else False
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> BThread:
+        """Return the b-thread with these arguments; raises TypeError when they do not fit the function."""
+        if self._generates:
+            self.function(*args, **kwargs)  # a generator that is never begun: checks the arguments, runs nothing
+        return _called(self, args, kwargs, self.name, self.priority)
+
+    def __get__(self, owner: Any, kind: Any = None) -> Any:
+        """Bind like a function: a `@bthread` method gets its object."""
+        if owner is None:
+            return self
+        return BThreadFunction(MethodType(self.function, owner), self.name, self.priority)
+
+    def __reduce__(self) -> Any:
+        if isinstance(self.function, MethodType):
+            return (getattr, (self.function.__self__, self.__name__))
+        return self.__qualname__
+
+    def __repr__(self) -> str:
+        return f"<b-thread function {self.__qualname__}>"
+
+
+@overload
+def bthread(function: Callable[P, BThreadBody], /) -> BThreadFunction[P]: ...
+@overload
+def bthread(
+    *, name: str | None = None, priority: int | None = None
+) -> Callable[[Callable[P, BThreadBody]], BThreadFunction[P]]: ...
+def bthread(
+    function: Callable[P, BThreadBody] | None = None, /, *, name: str | None = None, priority: int | None = None
+) -> Any:
+    """Make a generator function a b-thread: `@bthread`, `@bthread(priority=5)` or `@bthread(name="guard")`.
+
+    Higher priority goes first; a b-thread without one inherits its starter's, and 0 at the top.
+
+    Raises TypeError for a priority that is no integer, and for what is not a function.
+    """
+    if priority is not None and type(priority) is not int:
+        raise TypeError(f"@bthread(priority={priority!r}): a priority is an integer; higher goes first")
+    if function is None:
+        return lambda decorated: BThreadFunction(decorated, name, priority)
+    if not callable(function):
+        raise TypeError(f"@bthread({function!r}): decorate a generator function")
+    return BThreadFunction(function, name, priority)
+
+
+def start(*bthreads: BThread) -> Start:
+    """Return a statement that starts b-threads; `yield start(child())` returns at once, with None.
+
+    They run to their first synchronization point after all b-threads that the current event resumed. Raises TypeError
+    for anything but called b-threads.
+    """
+    for bthread in bthreads:
+        if not isinstance(bthread, BThread):
+            raise TypeError(f"start({bthread!r}): start takes called b-threads, for example start(guard())")
+    return Start(bthreads)
+
+
+def advance(
+    send: Callable[[Any], Any], event: Event | None, starts: Callable[[S, Start], None], starter: S
+) -> Sync | None:
+    """Resume a b-thread with `event`; return its next statement, or None when it is over.
+
+    send: that of its generator. starts: called with `starter` and each `start(...)` on the way. Raises what the
+    b-thread raises, and TypeError for what is no statement.
+    """
     try:
-        return freeze(because)
-    except TypeError as error:
-        raise TypeError(f"because=: {error}") from error
-
-
-def _lonely_otherwise() -> Otherwise:
-    raise TypeError("otherwise= without request=: give the request for which it stands in when that is refused")
-
-
-def _no_flag(hot: Any) -> bool:
-    raise TypeError(f"hot={hot!r}: give True or False")
+        said = send(event)
+        while type(said) is Start:
+            starts(starter, said)
+            said = send(None)
+    except StopIteration:
+        return None
+    if type(said) is not Sync:
+        raise TypeError(f"it yielded {said!r}; yield sync(...) instead")
+    return said

@@ -8,12 +8,11 @@ explore(bthreads, check)        # in a test: Hypothesis picks the schedule, and 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from bp.bthreads import BThread
 from bp.errors import BProgramError
 from bp.event_sets import contains
 from bp.events import Event
 from bp.program import BProgram
-from bp.statements import Start, Sync
+from bp.statements import BThread, Start, Sync
 
 __all__ = ["check_trace", "drive", "trace_of"]
 

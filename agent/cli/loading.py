@@ -9,8 +9,7 @@ from typing import Any
 
 from agent.cli.mistakes import Mistake
 from agent.importing import NotImportable, module_at
-from bp import BThread
-from bp.bthreads import BThreadFunction
+from bp import BThread, BThreadFunction
 
 __all__ = ["imported", "load_protocols"]
 

@@ -64,8 +64,7 @@ from agent.invariants.work import (
     wishes_to_stop_are_heard,
     work_ends_complete,
 )
-from bp import BThread
-from bp.bthreads import BThreadFunction
+from bp import BThread, BThreadFunction
 
 __all__ = ["ALWAYS", "OF_RULES", "STILL_UNDER_WAY", "Arguments", "arguments_of", "invariants_of", "statement_of"]
 

@@ -10,10 +10,9 @@ from typing import Any
 
 from attrs import frozen
 
-from bp.bthreads import BThread
 from bp.event_sets import as_event_set
 from bp.events import Event
-from bp.statements import Sync
+from bp.statements import BThread, Sync
 from bp.verification.counterexamples import shown
 from bp.verification.findings import Violations
 from bp.verification.local_states import Automaton, LocalFailure

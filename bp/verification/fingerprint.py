@@ -273,8 +273,8 @@ def _has_value(kind: type) -> bool:
 
 def _is_interned(value: Any) -> bool:
     """Tell whether identity is value: plain named events are one object for each name."""
-    from bp.bthreads import BThreadFunction
     from bp.events import NamedEvent
+    from bp.statements import BThreadFunction
 
     return isinstance(value, NamedEvent | BThreadFunction)
 

@@ -11,11 +11,10 @@ from typing import Any, NamedTuple
 
 from attrs import define, field
 
-from bp.bthreads import BThread
 from bp.errors import BProgramError
 from bp.event_sets import PredicateError, contains
 from bp.events import Event
-from bp.statements import Start, Sync
+from bp.statements import BThread, Start, Sync
 from bp.verification.fingerprint import VerificationError, check_interpreter, fingerprint, fingerprint_of_value
 from bp.verification.purity import check_outside, check_shared, watched
 from bp.verification.surroundings import Surroundings

@@ -7,7 +7,7 @@ event in a global state is then a matter of `|` and `&`.
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from bp.event_sets import PredicateError, selectors, values_of
+from bp.event_sets import PredicateError, contains
 from bp.events import Event
 from bp.verification.fingerprint import fingerprint_of_value
 from bp.verification.local_states import Automaton, LocalFailure
@@ -113,10 +113,10 @@ class Masks:
             return False
         name = self.automaton.locals[local].name
         try:
-            if all(selector.test is None for selector in selectors(events)):
-                return _contains(events, self.events[event])  # no code of a b-thread: nothing to watch
+            if all(test is None for _, _, _, test in events._rows):
+                return contains(events, self.events[event])  # no code of a b-thread: nothing to watch
             with watched(name):
-                return _contains(events, self.events[event])
+                return contains(events, self.events[event])
         except PredicateError as error:
             failures[local, event] = LocalFailure(name, error)
             return False
@@ -132,18 +132,6 @@ class Masks:
             wants = sum(1 << event for event in dict.fromkeys(requests))
         promises, wants = (wants, 0) if found.environment else (0, wants)
         return Row(0, wants, promises, 1 << local)
-
-
-def _contains(events: Any, event: Event) -> bool:
-    """Tell whether a set contains an event; ask all that `run` would ask (`bp/index.py`), though one yes would do."""
-    found = False
-    for kind, fields, values, test in selectors(events):
-        if kind is None or kind == event._kind:
-            if fields == ():
-                found |= values == event
-            elif fields is None or values_of(event, fields) == values:
-                found |= test is None or test(event)
-    return found
 
 
 def bits(mask: int) -> Iterator[int]:

@@ -18,10 +18,9 @@ from typing import Any
 
 import attrs
 
-from bp.bthreads import BThread, BThreadFunction
 from bp.event_sets import EventSet, is_kind
 from bp.events import NamedEvent
-from bp.statements import Sync
+from bp.statements import BThread, BThreadFunction, Sync
 from bp.verification.fingerprint import VerificationError
 from bp.verification.live_variables import assigns_later
 

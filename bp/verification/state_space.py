@@ -10,8 +10,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from bp.bthreads import BThread
 from bp.events import Event
+from bp.statements import BThread
 from bp.verification.fingerprint import VerificationError
 from bp.verification.local_states import Automaton, LocalFailure, Move
 from bp.verification.masks import Masks, bits

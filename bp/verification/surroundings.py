@@ -10,7 +10,7 @@ from functools import partial
 from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
 
-from bp.bthreads import BThread, BThreadFunction
+from bp.statements import BThread, BThreadFunction
 from bp.verification.fingerprint import VerificationError, fingerprint_of_value
 from bp.verification.purity import codes_of, functions_of
 

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, Literal
 
-from bp.bthreads import BThread
 from bp.event_sets import as_event_set
 from bp.events import Event
+from bp.statements import BThread
 from bp.verification.counterexamples import Verification
 from bp.verification.findings import Violations
 from bp.verification.fingerprint import VerificationError

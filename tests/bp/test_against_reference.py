@@ -250,7 +250,7 @@ class Pair:
             return ("endless",)
         return FINE
 
-    def post(self, happening: Happening, when_blocked: bp.posts.WhenBlocked) -> None:
+    def post(self, happening: Happening, when_blocked: bp.program.WhenBlocked) -> None:
         faults = Faults.raised
         try:
             receipt = self.program.post(as_event(happening), when_blocked)

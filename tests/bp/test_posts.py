@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from bp import Blocker, BProgram, Event, Record, Refusal, event, sync
-from bp.posts import WhenBlocked
+from bp.program import WhenBlocked
 from tests.bp.programs import COLD, HOT, STOP, Ping, Pong, after, says, trace
 
 

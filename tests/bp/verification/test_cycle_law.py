@@ -5,10 +5,10 @@ which each demand of fairness can still be met within the set, does not become e
 """
 
 from collections.abc import Callable, Iterable
+from copy import copy
 from random import Random
 from typing import Any, NamedTuple
 
-from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -70,13 +70,13 @@ class Around:
 
     def look(self, program: BProgram, trace: tuple[Event, ...], state: State) -> list[Event]:
         """Note what there is in a state, and return what can happen."""
-        living = list(program._crew.living)
+        living = list(program._scheduler.living)
         self.hot[state] = {place(by) for by in living if by.statement.hot}
-        inside = [by for by in living if by.offers and by.name not in self.environment]
-        owed = inside or [by for by in living if by.offers]
+        inside = [by for by in living if program._board.offered_by(by) and by.name not in self.environment]
+        owed = inside or [by for by in living if program._board.offered_by(by)]
         self.owed[state] = {place(by) for by in owed}
         self.steps[state] = []
-        events = list(dict.fromkeys(event for by in owed for event in by.offers))
+        events = list(dict.fromkeys(event for by in owed for event in program._board.offered_by(by)))
         for event in events:
             self.steps[state] += self.step(trace, event, bool(inside))
         possible = () if inside else map(as_event, self.world.possible)
@@ -86,8 +86,8 @@ class Around:
         program = self.at(trace)
         assert program is not None
         before = {}
-        for by in program._crew.living:
-            by.statement = evolve(by.statement)  # an object of its own: another one means that it has moved
+        for by in program._scheduler.living:
+            by.statement = copy(by.statement)  # an object of its own: another one means that it has moved
             before[by] = (place(by), by.statement)
         try:
             program.select(event)
@@ -95,7 +95,7 @@ class Around:
         except BThreadError:
             self.failed = True
             return []
-        after = {by: place(by) for by in program._crew.living}
+        after = {by: place(by) for by in program._scheduler.living}
         moves = {
             was: after.get(by) for by, (was, said) in before.items() if by not in after or by.statement is not said
         }

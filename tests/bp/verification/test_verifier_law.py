@@ -140,11 +140,11 @@ class Naive:
         return program
 
     def choices(self, program: BProgram, trace: tuple[Event, ...], state: State) -> list[Event]:
-        living = list(program._crew.living)
-        inside = [event for by in living if by.name not in self.environment for event in by.offers]
+        living = list(program._scheduler.living)
+        inside = [event for by in living if by.name not in self.environment for event in program._board.offered_by(by)]
         if inside:
             return self.met(inside)
-        promised = [event for by in living for event in by.offers]
+        promised = [event for by in living for event in program._board.offered_by(by)]
         try:
             possible = [event for event in map(as_event, self.world.possible) if not program.blockers(event)]
         except EventSetError as error:
@@ -160,7 +160,7 @@ class Naive:
 
     def judge(self, program: BProgram, state: State) -> None:
         """Nothing internal and nothing promised: is that an end?"""
-        living = program._crew.living
+        living = program._scheduler.living
         if any(by.statement.requests for by in living if by.name not in self.environment):
             self.deadlocks.add(state)
         else:
@@ -174,7 +174,7 @@ def over(program: BProgram) -> None:
 
 def standing(program: BProgram) -> State:
     """Return the multiset of where the b-threads stand."""
-    bodies: list[Any] = [(by.name, by.priority, by.body) for by in program._crew.living]
+    bodies: list[Any] = [(by.name, by.priority, by.body) for by in program._scheduler.living]
     return tuple(sorted((name, priority, body.gi_frame.f_locals["line"]) for name, priority, body in bodies))
 
 
@@ -236,7 +236,7 @@ def reproduce(world: World, violation: bp.Violation) -> None:
     if violation.kind == "deadlock":
         assert not naive.choices(program, (), ()) or world.possible
         for name, event, blockers in violation.blockers:
-            assert name in {by.name for by in program._crew.living}
+            assert name in {by.name for by in program._scheduler.living}
             assert {(by.bthread, by.because) for by in program.blockers(event)} == set(blockers)
     if violation.kind == "hot":
         before = standing(program)
@@ -279,7 +279,7 @@ def compare_paths(scripts: tuple[Script, ...], space: StateSpace) -> None:
         step = program.step()
         assert step is not None
         assert step.event == event
-    assert [running.name for running in program._crew.living] == [
+    assert [running.name for running in program._scheduler.living] == [
         space.automaton.locals[ord(character)].name for character in search.states[-1]
     ]
     over(program)
