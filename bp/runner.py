@@ -169,7 +169,7 @@ def _shared_fields(one: Any, other: Any) -> list[str]:
 
 
 def _differences(started: Event, outcome: Event) -> list[str]:
-    """Return the fields that both have, with different values; in tuples, like events, since NaN equals itself there."""
+    """Return the fields that both have with different values, compared like events: an object equals itself."""
     shared = _shared_fields(type(started), type(outcome))
     return [name for name in shared if (getattr(started, name),) != (getattr(outcome, name),)]
 
