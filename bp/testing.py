@@ -1,11 +1,13 @@
-"""Tests of b-threads in three lines: drive one alone, look at a trace, try many schedules.
+"""Tests of b-threads in three lines, and a look at a program step by step.
 
 assert drive(alternate(), [HOT, COLD]) == [hot_statement, cold_statement, hot_statement]
 check_trace(trace_of(alternate(), add(HOT, 2), add(COLD, 2)), [HOT, COLD, HOT, COLD])
-explore(bthreads, check)        # in a test: Hypothesis picks the schedule, and shrinks one that fails
+show(BProgram(alternate(), add(HOT, 2), add(COLD, 2)))      # prints what each b-thread asks for, and each step
 """
 
-from collections.abc import Callable, Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, islice
 from typing import Any
 
 from bp.bthreads import BThread
@@ -14,12 +16,15 @@ from bp.event_sets import contains
 from bp.events import Event
 from bp.program import BProgram
 from bp.statements import Start, Sync
+from bp.steps import Step
 
-__all__ = ["check_trace", "drive", "trace_of"]
+__all__ = ["check_trace", "drive", "show", "table", "trace_of"]
+
+COLUMNS = {"waits for": "wait_for", "blocks": "block", "refuses": "refuse", "interrupted by": "interrupt"}
 
 
 def drive(bthread: BThread, events: Iterable[Event] = ()) -> list[Sync]:
-    """Run one b-thread alone and return what it says: at its first synchronization point and after each event.
+    """Run one b-thread alone and return its statements: at its first synchronization point and after each event.
 
     An event that does not concern it is passed over, as in a program. B-threads that it starts do not run. After its
     end the list stops. Raises what the b-thread raises, BProgramError for what is no statement.
@@ -52,13 +57,8 @@ def trace_of(
     `choose=lambda events: data.draw(sampled_from(events))` tries many schedules, and shrinks one that fails. At most
     `most` events are taken.
     """
-    trace: list[Event] = []
     with BProgram(*bthreads) as program:
-        _run(program, trace, choose, most)
-        for post in posts:
-            program.post(post)
-            _run(program, trace, choose, most)
-    return trace
+        return [step.event for step in islice(_steps_of(program, posts, choose), most)]
 
 
 def check_trace(trace: Sequence[Event], expected: Sequence[Any]) -> None:
@@ -80,13 +80,63 @@ def check_trace(trace: Sequence[Event], expected: Sequence[Any]) -> None:
         raise AssertionError(f"the trace ends after {len(trace)} events; expected {wanted}; it is {list(trace)}")
 
 
-def _run(program: BProgram, trace: list[Event], choose: Callable[[list[Event]], Event] | None, most: int) -> None:
-    while len(trace) < most:
-        selectable = [candidate.event for candidate in program.candidates] if choose is not None else []
-        step = program.select(choose(selectable)) if choose is not None and selectable else program.step()
-        if step is None:
-            return
-        trace.append(step.event)
+def show(program: BProgram, posts: Iterable[Event] = (), most: int = 1000) -> None:
+    """Print what each b-thread of a program asks for, now and after each step, until it rests after the last post.
+
+    At most `most` steps are taken. By hand: `print(table(program))`, then `program.step()` or `program.select(event)`.
+    """
+    print(table(program))
+    for step in islice(_steps_of(program, posts), most):
+        print(f"\n{step.number}. {_text(step.event)}, from {step.bthread or 'outside'}")
+        print(table(program))
+
+
+def table(program: BProgram) -> str:
+    """Return what each b-thread asks for now: a line each, with the b-threads that hold its requests back.
+
+    Begins a program that is new. Raises like `BProgram.candidates`.
+    """
+    assert program.candidates is not None  # begins the program
+    rows = [{"b-thread": name, **_row(program, statement)} for name, statement in program.standing]
+    columns = [column for column in ("b-thread", "requests", *COLUMNS, "hot") if any(row.get(column) for row in rows)]
+    lines = [columns, *([row.get(column, "") for column in columns] for row in rows)]
+    widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
+    return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
+
+
+def _row(program: BProgram, statement: Sync) -> dict[str, str]:
+    requests = ", ".join(_text(event) + _held(program, event) for event in statement.requests)
+    sets = {column: getattr(statement, word) for column, word in COLUMNS.items()}
+    return {
+        "requests": f"any of {requests}" if statement.any_of else requests,
+        **{column: _text(events) for column, events in sets.items() if events is not None},
+        "hot": "hot" if statement.hot else "",
+    }
+
+
+def _held(program: BProgram, event: Event) -> str:
+    by = ", ".join(f"{by.bthread}: {by.because}" if by.because else by.bthread for by in program.blockers(event))
+    return by and f" (held by {by})"
+
+
+def _text(events: Any) -> str:
+    """Return an event or a set of events in words: plain events and kinds by their names."""
+    return re.sub(r"event\('([^']*)'\)", r"\1", getattr(events, "__name__", repr(events)))
+
+
+def _steps_of(
+    program: BProgram, posts: Iterable[Event], choose: Callable[[list[Event]], Event] | None = None
+) -> Iterator[Step]:
+    for post in chain((None,), posts):
+        if post is not None:
+            program.post(post)
+        while (step := _step(program, choose)) is not None:
+            yield step
+
+
+def _step(program: BProgram, choose: Callable[[list[Event]], Event] | None) -> Step | None:
+    selectable = [candidate.event for candidate in program.candidates] if choose is not None else []
+    return program.select(choose(selectable)) if choose is not None and selectable else program.step()
 
 
 def _advanced(bthread: BThread, body: Any, event: Event | None) -> Sync | None:
