@@ -11,6 +11,7 @@ from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
+from functools import cache
 from operator import is_
 from pathlib import PosixPath, PurePosixPath, PureWindowsPath, WindowsPath
 from types import BuiltinFunctionType, FunctionType, MappingProxyType
@@ -70,19 +71,10 @@ def freeze(value: Any) -> Any:
 
     Raises TypeError for what is not a value: mutable objects, files, objects compared by identity.
     """
-    kind = type(value)
-    return (_FREEZERS.get(kind) or _learn(kind))(value)
+    return _freezer(type(value))(value)  # type: ignore[arg-type]
 
 
-_FREEZERS: dict[type, Callable[[Any], Any]] = {}  # by type: every event asks for each of its values
-
-
-def _learn(kind: type) -> Callable[[Any], Any]:
-    """Find out once how values of `kind` are frozen."""
-    freezer = _FREEZERS[kind] = _freezer(kind)
-    return freezer
-
-
+@cache  # every event asks for each of its values
 def _freezer(kind: Any) -> Callable[[Any], Any]:
     if kind in VALUES or issubclass(kind, FrozenMapping | Enum | str | int | float | bytes):
         return _as_it_is

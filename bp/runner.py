@@ -450,8 +450,6 @@ class Runner:
             self.fail(failure)
 
     def _cancel_because_of(self, event: Event, starting: Sequence[Flight]) -> None:
-        if not self._flights and not starting:
-            return
         for flight in (*self._flights, *starting):
             if flight.cancelled_by is None and contains(flight.until, event):
                 flight.cancelled_by = event
@@ -474,10 +472,9 @@ class Runner:
             flight.landed = True
             flight.scope.cancel()
         self._flights.clear()
-        if leaving:
-            with anyio.move_on_after(GRACE, shield=True):
-                for flight in leaving:
-                    await flight.over.wait()
+        with anyio.move_on_after(GRACE, shield=True):
+            for flight in leaving:
+                await flight.over.wait()
 
 
 def _wish(program: BProgram, name: str, statement: Sync) -> str:

@@ -20,6 +20,7 @@ from bp.steps import Step
 
 __all__ = ["check_trace", "drive", "show", "table", "trace_of"]
 
+END: Any = object()  # of a trace
 COLUMNS = {"waits for": "wait_for", "blocks": "block", "refuses": "refuse", "interrupted by": "interrupt"}
 
 
@@ -66,18 +67,27 @@ def check_trace(trace: Sequence[Event], expected: Sequence[Any]) -> None:
 
     The message says how far they agree.
     """
-    reached = {0}
-    for position, event in enumerate(trace):
-        after = {step for at in _with_gaps(reached, expected) for step in _steps(expected, at, event)}
+    wanted, reached = [*expected, END], {0}
+    for position, event in enumerate([*trace, END]):
+        for at in range(len(expected)):  # `...` may stand for nothing
+            if at in reached and wanted[at] is ...:
+                reached.add(at + 1)
+        after = {at if wanted[at] is ... else at + 1 for at in reached if _fits(wanted[at], event)}
         if not after:
-            wanted = " or ".join(sorted({_wish(expected, at) for at in _with_gaps(reached, expected)}))
+            left = [wanted[at] for at in reached if wanted[at] is not ...]
+            hopes = " or ".join(sorted({"its end" if one is END else repr(one) for one in left}))
+            if event is END:
+                raise AssertionError(f"the trace ends after {position} events; expected {hopes}; it is {list(trace)}")
             raise AssertionError(
-                f"event {position + 1} is {event!r}; expected {wanted}; before it came {list(trace[:position])}"
+                f"event {position + 1} is {event!r}; expected {hopes}; before it came {list(trace[:position])}"
             )
         reached = after
-    if len(expected) not in _with_gaps(reached, expected):
-        wanted = " or ".join(sorted({_wish(expected, at) for at in reached}))
-        raise AssertionError(f"the trace ends after {len(trace)} events; expected {wanted}; it is {list(trace)}")
+
+
+def _fits(wanted: Any, event: Any) -> bool:
+    if event is END or wanted is END:
+        return wanted is event
+    return wanted is ... or contains(wanted, event)
 
 
 def show(program: BProgram, posts: Iterable[Event] = (), most: int = 1000) -> None:
@@ -157,24 +167,3 @@ def _concerns(statement: Sync, event: Event) -> bool:
 
 def _has(events: Any, event: Event) -> bool:
     return events is not None and contains(events, event)
-
-
-def _with_gaps(reached: set[int], expected: Sequence[Any]) -> set[int]:
-    """Add the positions behind a `...`, which may stand for nothing."""
-    found = set(reached)
-    for at in range(len(expected)):
-        if at in found and expected[at] is ...:
-            found.add(at + 1)
-    return found
-
-
-def _steps(expected: Sequence[Any], at: int, event: Event) -> list[int]:
-    if at == len(expected):
-        return []
-    if expected[at] is ...:
-        return [at]
-    return [at + 1] if contains(expected[at], event) else []
-
-
-def _wish(expected: Sequence[Any], at: int) -> str:
-    return "its end" if at == len(expected) else repr(expected[at])

@@ -59,7 +59,8 @@ def test_a_trace_is_checked_with_sets_and_gaps() -> None:
         ([A, B], [A, C], r"event 2 is event\('b'\); expected event\('c'\); before it came \[event\('a'\)\]"),
         ([A], [A, B], r"ends after 1 events; expected event\('b'\)"),
         ([A, B], [A], r"event 2 is event\('b'\); expected its end"),
-        ([A, B], [..., C], r"ends after 2 events; expected"),
+        ([A, B], [..., C], r"ends after 2 events; expected event\('c'\)"),
+        ([A, B, C], [A, ..., B], r"ends after 3 events; expected event\('b'\)"),
     ],
 )
 def test_a_trace_that_is_not_as_expected_says_how_far_it_agrees(
