@@ -26,6 +26,7 @@ from math import inf
 from typing import Any, Literal, Protocol
 
 import anyio
+from anyio.lowlevel import checkpoint
 from attrs import NOTHING, define, field, fields, frozen, has
 
 from bp.errors import BProgramError, Deadlock, EffectError
@@ -385,6 +386,7 @@ class Runner:
 
     async def _news(self, serving: bool) -> None:
         """Wait for an external event, as long as one may come; raise what went wrong meanwhile."""
+        await checkpoint()  # the event loop is for others too, however many posts wait
         while not self._inbox and self._failure is None:
             if not serving and all(flight.is_later for flight in self._working):
                 return

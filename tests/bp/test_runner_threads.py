@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 import pytest
 
-from bp import BProgram, BProgramError, bthread, sync
+from bp import BProgram, BProgramError, Step, bthread, sync
 from bp.runner import Runner, Wakeup
 from tests.bp.asking import Asked, Book, Halt, Told, ask, effect, listen
 
@@ -151,6 +151,24 @@ async def test_a_program_that_serves_waits_for_posts_until_the_set_comes() -> No
     await beside(partial(runner.serve, Halt), lambda: runner.post(Told(1)), lambda: runner.post(Halt()))
 
     assert book.events == [Told(1), Halt()]
+
+
+async def test_posts_without_end_leave_the_event_loop_to_others() -> None:
+    """Found: while posts waited the runner never gave way, so that it could not even be cancelled."""
+
+    class Flood(Book):
+        def record(self, step: Step) -> None:
+            runner.post(Told(len(self.steps)))
+            super().record(step)
+            assert len(self.steps) < 100_000, "the event loop never had a turn"
+
+    runner = Runner(BProgram(listen()), [], Flood())
+    runner.post(Told(0))
+
+    with anyio.move_on_after(0.05) as patience:
+        await runner.serve()
+
+    assert patience.cancelled_caught
 
 
 async def test_blocked_requests_are_no_deadlock_while_a_post_may_help() -> None:
