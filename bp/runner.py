@@ -295,21 +295,10 @@ class Runner:
         """The events whose effects are under way."""
         return tuple(flight.started for flight in self._flights)
 
-    @property
-    def is_resting(self) -> bool:
-        """True when nothing is under way but what comes `LATER`, and there is some."""
-        working = self._working
-        return bool(working) and not self._inbox and all(flight.is_later for flight in working)
-
-    @property
-    def _working(self) -> list[Flight]:
-        """What is under way, but for clocks."""
-        return [flight for flight in self._flights if not flight.effect.is_clock]
-
     async def run(self, until: Any = NONE) -> None:
         """Run until an event of the set `until` was selected, or until nothing can happen any more.
 
-        It also returns when nothing can happen before an outcome that comes `LATER`: see `is_resting`.
+        It also returns when nothing can happen before an outcome that comes `LATER`: then that is `in_flight`.
         Raises the program's errors, what the journal raises, what `fail` was given, EffectError for an effect without
         an outcome, Deadlock when the program rests, nothing is under way, and a b-thread still wants something (or
         `until` has not come), TypeError when `until` is no event set, and BProgramError while it runs already.
@@ -333,7 +322,7 @@ class Runner:
             while not self._super_step(until):
                 await self._news(serving and self._program.status != "finished")
                 if not self._inbox:
-                    if not self._working:
+                    if all(flight.effect.is_clock for flight in self._flights):
                         self._judge_rest(until)
                     return
                 self._program.post(*self._inbox.popleft())
@@ -388,7 +377,7 @@ class Runner:
         """Wait for an external event, as long as one may come; raise what went wrong meanwhile."""
         await checkpoint()  # the event loop is for others too, however many posts wait
         while not self._inbox and self._failure is None:
-            if not serving and all(flight.is_later for flight in self._working):
+            if not serving and all(flight.is_later or flight.effect.is_clock for flight in self._flights):
                 return
             await self._wakeup.wait()
         if self._failure is not None:
