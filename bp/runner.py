@@ -23,7 +23,7 @@ from contextlib import suppress
 from enum import Enum
 from functools import partial
 from math import inf
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, get_args
 
 import anyio
 from anyio.lowlevel import checkpoint
@@ -281,7 +281,14 @@ class Runner:
         self.discarded = 0
 
     def post(self, event: Event, when_blocked: WhenBlocked = "keep") -> None:
-        """Offer an external event, in its turn; from any thread. Without a run under way the next one takes it."""
+        """Offer an external event, in its turn; from any thread. Without a run under way the next one takes it.
+
+        Raises TypeError for what is no event.
+        """
+        if not isinstance(event, Event):
+            raise TypeError(f"post({event!r}): only events can be posted")
+        if when_blocked not in get_args(WhenBlocked):
+            raise TypeError(f"when_blocked={when_blocked!r}: use 'keep', 'drop' or 'reject'")
         self._inbox.append((event, when_blocked))
         self._wakeup.set()
 

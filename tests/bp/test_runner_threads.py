@@ -84,6 +84,24 @@ async def test_a_failure_from_another_thread_ends_the_run_at_once() -> None:
     await runner.close()
 
 
+@pytest.mark.parametrize(
+    ("post", "complaint"),
+    [
+        ((Told,), "only events can be posted"),
+        (("told",), "only events can be posted"),
+        ((Halt(), "later"), "use 'keep'"),
+    ],
+)
+async def test_what_cannot_be_posted_is_refused_where_it_is_posted(post: tuple[Any, ...], complaint: str) -> None:
+    """Found: the run ended with the error of the thread that had posted it."""
+    runner = Runner(BProgram(listen()))
+
+    with pytest.raises(TypeError, match=complaint):
+        runner.post(*post)
+
+    await runner.run()
+
+
 async def test_posts_before_and_after_a_run_wait_for_the_next_one() -> None:
     runner = Runner(BProgram(listen()), [], book := Book())
 
