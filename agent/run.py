@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -14,7 +15,7 @@ from agent.messages import Message, Usage, UserMessage
 from agent.narrator import Narrator
 from agent.projections import Narration, State
 from bp import Event, Step
-from bp.runner import GRACE, Runner
+from bp.runner import GRACE, Runner, Wakeup
 
 if TYPE_CHECKING:
     from agent.agent import Agent
@@ -27,7 +28,7 @@ class Run:
 
     `status`, `reason`, `text` and `result` say how it ended, `steps` what happened, `messages` the conversation so
     far. `async for step in run` gives the steps as they happen. `stop`, `abort`, `steer`, `follow_up` and `answer`
-    are what people do meanwhile; they may be called from the event loop of the run only. `agent` is whose run it is.
+    are what people do meanwhile, from any thread: the run hears them at once. `agent` is whose run it is.
     """
 
     def __init__(
@@ -45,6 +46,7 @@ class Run:
         self._runner = Runner(agent.program, effects, journal=self)
         self._news: anyio.Event | None = None  # what readers wait for: the next step, or the end
         self._over = False
+        self._speaking = Lock()  # held by threads that step in, and by the end of the run
         self._attended = attended
         self._questions: dict[str, _Question] = {}  # from the moment that whoever looks on may hear of them
         self._unsaid: list[SteeringGiven | FollowUpGiven] = []  # what people said, and its turn has not come yet
@@ -163,18 +165,20 @@ class Run:
         self._say(FollowUpGiven(message.text, message.images))
 
     def _say(self, words: SteeringGiven | FollowUpGiven) -> None:
-        if self._over:
-            self.agent.left_unsaid.append(UserMessage(words.text, words.images))
-            return
-        self._unsaid.append(words)
-        self._runner.post(words, "drop")
+        with self._speaking:
+            if self._over:
+                self.agent.left_unsaid.append(UserMessage(words.text, words.images))
+                return
+            self._unsaid.append(words)
+            self._runner.post(words, "drop")
 
     def answer(self, call: str, yes: bool, text: str = "") -> None:
         """Answer the question about the call with this id. Raises KeyError when none is open."""
-        question = self._questions[call]
-        if question.is_answered:
-            raise KeyError(call)
-        question.answer(yes, text)
+        with self._speaking:
+            question = self._questions[call]
+            if question.is_answered:
+                raise KeyError(call)
+            question.answer(yes, text)
 
     async def ask(self, asked: ApprovalAsked) -> bool | str:
         """Wait for `answer`: the approver of a run that was started with `Agent.start`."""
@@ -208,12 +212,13 @@ class Run:
                 await self._recorded_to_its_end()
             finally:
                 await self._runner.close()
-                self._runner = Runner(self.agent.program)  # nobody listens any more; the other one holds this run
-                self._over = True
+                with self._speaking:
+                    self._runner = Runner(self.agent.program)  # it hears nothing more; the other one holds this run
+                    self._over = True
+                    self.agent.left_unsaid.extend(UserMessage(words.text, words.images) for words in self._unsaid)
+                    self._unsaid.clear()
                 if self._narrator is not None:
                     self._narrator.end()
-                self.agent.left_unsaid.extend(UserMessage(words.text, words.images) for words in self._unsaid)
-                self._unsaid.clear()
                 self._tell_watchers()
 
     def _check_turn(self) -> None:
@@ -305,20 +310,21 @@ def _as_message(said: str | UserMessage) -> UserMessage:
 
 
 class _Question:
-    """An open question: whoever waits gets the first answer."""
+    """An open question: the first answer counts, from any thread."""
 
     def __init__(self) -> None:
-        self._answered = anyio.Event()
-        self._answer: bool | str = False
+        self._answer: bool | str | None = None
+        self._answered = Wakeup()
 
     @property
     def is_answered(self) -> bool:
-        return self._answered.is_set()
+        return self._answer is not None
 
     def answer(self, yes: bool, text: str) -> None:
         self._answer = yes or text
         self._answered.set()
 
     async def wait(self) -> bool | str:
-        await self._answered.wait()
+        while self._answer is None:
+            await self._answered.wait()
         return self._answer

@@ -1,14 +1,22 @@
 """What an event may carry: values that are equal by content, hashable, and cannot change.
 
-`freeze` turns what a person writes (dicts, lists, sets) into such values, and refuses what has no value of its
-own (files, objects that are compared by identity, anything that could change later).
+`freeze` turns dicts, lists and sets into such values, and refuses what has no value of its own (files, objects that
+are compared by identity, anything that could change later). Types of the standard library are known exactly: a
+subclass may hold more than it compares, and is refused.
 """
 
+import dataclasses
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence, Set
+from datetime import date, datetime, time, timedelta, timezone
+from decimal import Decimal
 from enum import Enum
+from fractions import Fraction
+from functools import cache
 from operator import is_
+from pathlib import PosixPath, PurePosixPath, PureWindowsPath, WindowsPath
 from types import BuiltinFunctionType, FunctionType, MappingProxyType
 from typing import Any, NoReturn, TypeVar
+from uuid import UUID
 
 import attrs
 
@@ -18,6 +26,7 @@ K = TypeVar("K")
 V = TypeVar("V", covariant=True)
 
 ATOMS = frozenset({type(None), bool, int, float, str, bytes, FunctionType, BuiltinFunctionType})
+VALUES = ATOMS | {date, timedelta, timezone, Fraction, UUID, PurePosixPath, PureWindowsPath, PosixPath, WindowsPath}
 
 
 class FrozenMapping(Mapping[K, V]):
@@ -62,22 +71,17 @@ def freeze(value: Any) -> Any:
 
     Raises TypeError for what is not a value: mutable objects, files, objects compared by identity.
     """
-    kind = type(value)
-    return (_FREEZERS.get(kind) or _learn(kind))(value)
+    return _freezer(type(value))(value)  # type: ignore[arg-type]
 
 
-_FREEZERS: dict[type, Callable[[Any], Any]] = {}  # by type: every event asks for each of its values
-
-
-def _learn(kind: type) -> Callable[[Any], Any]:
-    """Find out once how values of `kind` are frozen."""
-    freezer = _FREEZERS[kind] = _freezer(kind)
-    return freezer
-
-
+@cache  # every event asks for each of its values
 def _freezer(kind: Any) -> Callable[[Any], Any]:
-    if kind in ATOMS or issubclass(kind, FrozenMapping | Enum | str | int | float | bytes):
+    if kind in VALUES or issubclass(kind, FrozenMapping | Enum | str | int | float | bytes):
         return _as_it_is
+    if kind in (datetime, time):
+        return _refuse_named_zones
+    if kind in (complex, Decimal):
+        return _refuse_nan
     if issubclass(kind, Mapping):
         can_change = kind.__hash__ is None or issubclass(kind, MutableMapping | MappingProxyType)
         return FrozenMapping if can_change else _as_it_is
@@ -85,7 +89,8 @@ def _freezer(kind: Any) -> Callable[[Any], Any]:
         return _freeze_elements
     if getattr(kind, "_is_event_kind", False) or getattr(kind, "_is_event_kind_class", False):
         return _as_it_is  # an event was frozen when it was made; a kind is a constant
-    return _field_checker(kind) if _is_frozen_attrs(kind) else _refuse
+    names = _frozen_fields(kind)
+    return _refuse if names is None else _field_checker(kind, names)
 
 
 def _as_it_is(value: Any) -> Any:
@@ -104,9 +109,22 @@ def _freeze_elements(value: Sequence[Any] | Set[Any]) -> Any:
     return frozenset(elements) if isinstance(value, Set) else tuple(elements)
 
 
-def _field_checker(kind: Any) -> Callable[[Any], Any]:
-    """Accept values of a frozen attrs class whose fields are frozen, too."""
-    names = tuple(field.name for field in attrs.fields(kind))
+def _refuse_named_zones(value: Any) -> Any:
+    if type(value.tzinfo) not in (type(None), timezone):
+        raise TypeError(
+            f"{value!r}: its time zone is no fixed offset, and may change; use value.astimezone(datetime.UTC)"
+        )
+    return value
+
+
+def _refuse_nan(value: Any) -> Any:
+    if value.is_nan() if isinstance(value, Decimal) else value != value:
+        raise TypeError(f"{value!r} equals nothing, itself included; use None")
+    return value
+
+
+def _field_checker(kind: Any, names: tuple[str, ...]) -> Callable[[Any], Any]:
+    """Accept values of a frozen class whose fields are frozen, too."""
 
     def checked(value: Any) -> Any:
         for name in names:
@@ -114,19 +132,27 @@ def _field_checker(kind: Any) -> Callable[[Any], Any]:
             if type(inner) not in ATOMS and freeze(inner) is not inner:
                 raise TypeError(
                     f"{kind.__name__}.{name} holds a {type(inner).__name__}, which can change; "
-                    "freeze it in the class, for example with `converter=freeze`"
+                    "freeze it in the class: with `converter=freeze` (attrs), or in `__post_init__` (dataclass)"
                 )
         return value
 
     return checked
 
 
-def _is_frozen_attrs(kind: type) -> bool:
-    return attrs.has(kind) and kind.__hash__ is not None and attrs.inspect(kind).is_frozen
+def _frozen_fields(kind: Any) -> tuple[str, ...] | None:
+    """Return the fields of a frozen attrs class or dataclass that is compared by them, None for any other class."""
+    own = vars(kind)
+    if kind.__hash__ in (None, object.__hash__):
+        return None
+    if "__attrs_attrs__" in own and attrs.inspect(kind).is_frozen:
+        return tuple(field.name for field in attrs.fields(kind))
+    if "__dataclass_params__" in own and own["__dataclass_params__"].frozen:
+        return tuple(field.name for field in dataclasses.fields(kind))
+    return None
 
 
 def _refuse(value: Any) -> NoReturn:
     raise TypeError(
-        f"{type(value).__name__} {value!r} can change; use None, numbers, text, bytes, enums, frozen attrs values, "
-        "or mappings, sequences and sets of these"
+        f"{type(value).__name__} {value!r} can change; use None, numbers, text, bytes, dates, paths, enums, frozen "
+        "classes of attrs or dataclasses, or mappings, sequences and sets of these"
     )

@@ -1,4 +1,4 @@
-"""Programs with effects: the one place where a behavioral program meets the world, on asyncio and trio.
+"""Programs with effects: where a behavioral program meets the world, on asyncio and trio.
 
 An effect is data: *when this kind is selected, start that; one of those comes back*. The runner takes a super-step,
 hands its steps to the journal and flushes it, then starts their effects in the order of selection, and waits for
@@ -9,32 +9,39 @@ cancelled (an event of its `until` was selected) or abandoned (it ignored the ca
 Whatever comes later is discarded and counted. Effects run as tasks that the runner can leave behind, so that foreign
 code which does not end cannot keep a run from ending.
 
-An effect may say `LATER`: its outcome will come from elsewhere, perhaps in another process. When nothing else is under
-way the runner rests; `resume` takes up what was under way when a recorded run rested, or when its process died.
+An effect may return `LATER`: its outcome will come from elsewhere, perhaps in another process. When nothing else is
+under way the runner rests; `resume` takes up what was under way when a recorded run rested, or when its process died.
+
+Program, journal and effects live in one event loop. `Runner.post` and `Runner.fail` may be called from any thread:
+what they leave in the inbox, or as the failure, is seen by the task that their `Wakeup` wakes.
 """
 
 import sys
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from contextlib import suppress
 from enum import Enum
-from typing import Any, Literal, Protocol
+from functools import partial
+from math import inf
+from typing import Any, Literal, Protocol, get_args
 
 import anyio
-from attrs import define, field, fields_dict, frozen, has
+from anyio.lowlevel import checkpoint
+from attrs import NOTHING, define, field, fields, frozen, has
 
-from bp.errors import Deadlock, EffectError
-from bp.event_sets import NONE, contains
+from bp.errors import BProgramError, Deadlock, EffectError
+from bp.event_sets import NONE, as_event_set, contains, is_kind
 from bp.events import Event
 from bp.program import BProgram, Step, WhenBlocked
 from bp.statements import Sync
 
-__all__ = ["GRACE", "LATER", "Broken", "Effect", "Journal", "Later", "Runner"]
+__all__ = ["GRACE", "LATER", "Broken", "Effect", "Journal", "Later", "Runner", "Wakeup", "timer"]
 
 GRACE = 0.9  # seconds that a cancelled effect has to end
 
 
 class Later(Enum):
-    """What an effect gives whose outcome comes from elsewhere: the run rests until then."""
+    """The result of an effect whose outcome comes from elsewhere: the run rests until then."""
 
     LATER = "later"
 
@@ -46,7 +53,7 @@ LATER = Later.LATER
 class Broken:
     """How an effect ended without an outcome of its own; `error` when it failed, `by` the event that cancelled it.
 
-    "interrupted": its process died while it was under way, and nobody can tell whether it happened.
+    "interrupted": its process died while it was under way, and nothing tells whether it happened.
     """
 
     how: Literal["failed", "cancelled", "abandoned", "interrupted"]
@@ -54,8 +61,13 @@ class Broken:
     by: Event | None = None
 
 
-def _never(started: Event) -> Any:
-    return NONE
+def _as_function(until: Any) -> Any:
+    """Return a function of the started event that returns `until`, if that is an event set; else `until` itself."""
+    try:
+        events = as_event_set(until)
+    except TypeError:
+        return until
+    return lambda started: events
 
 
 @frozen
@@ -65,31 +77,131 @@ class Effect:
     on: the event kind that starts it. run: gets the event, returns the outcome event, or `LATER`. outcome: the kinds it
     may return (the verifier's environment knows it by these); an outcome has the same value in every field that its
     kind shares with `on`. broken: the outcome when it failed, was cancelled, abandoned or interrupted. until: the
-    events that cancel it. on_resume: "again" if it may be started anew after a crash, "unknown" if nobody can tell
-    whether it happened. is_clock: it is no work but time that passes, so that a run may rest, or be stuck, meanwhile.
+    events that cancel it: an event set, or a function of the started event that returns one. on_resume: "again" if it
+    may be started anew after a crash, "unknown" if nothing tells whether it happened. is_clock: it is no work but time
+    that passes, so that a run may rest, or be stuck, meanwhile. Raises TypeError for a field with anything else.
     """
 
     on: type[Event]
     run: Callable[[Any], Awaitable[Event | Later]]
     outcome: tuple[type[Event], ...]
     broken: Callable[[Any, Broken], Event]
-    until: Callable[[Any], Any] = _never
+    until: Any = field(default=NONE, converter=_as_function)
     on_resume: Literal["again", "unknown"] = "again"
     is_clock: bool = False
 
+    def __attrs_post_init__(self) -> None:
+        kinds = self.outcome if isinstance(self.outcome, tuple) and self.outcome else (None,)
+        for name, fits, wanted in (
+            ("on", is_kind(self.on), "an event kind"),
+            ("run", callable(self.run), "an async function of the event"),
+            ("outcome", all(map(is_kind, kinds)), "a tuple of event kinds, for example (Answered,)"),
+            ("broken", callable(self.broken), "a function of the event and a Broken"),
+            ("until", callable(self.until), "an event set, or a function of the event that returns one"),
+            ("on_resume", self.on_resume in ("again", "unknown"), "'again' or 'unknown'"),
+            ("is_clock", isinstance(self.is_clock, bool), "True or False"),
+        ):
+            if not fits:
+                raise TypeError(f"Effect({name}={getattr(self, name)!r}): give {wanted}")
+
     def answers(self, started: Event, outcome: Event) -> bool:
         """Tell whether `outcome` is one of what `started` started: of a right kind, and about the same thing."""
-        return isinstance(outcome, self.outcome) and all(
-            getattr(started, name) == getattr(outcome, name) for name in _shared_fields(type(started), type(outcome))
+        return isinstance(outcome, self.outcome) and not _differences(started, outcome)
+
+
+def timer(
+    *,
+    on: type[Event],
+    outcome: type[Event],
+    seconds: float | Callable[[Any], float],
+    until: Any = NONE,
+    cancelled: type[Event] | None = None,
+) -> Effect:
+    """Return an effect that lets time pass: `outcome` comes `seconds` after an event of the kind `on`.
+
+    seconds: a number, or a function of the event. until: the events that cancel it, as in `Effect`; its outcome is then
+    of the kind `cancelled`. Outcomes take the values of the fields that they share with the event. Raises TypeError.
+    """
+    if until is not NONE and cancelled is None:
+        raise TypeError(f"timer(until={until!r}): give cancelled= as well, the kind of event that comes then instead")
+    if not callable(seconds):
+        _checked_seconds(seconds)
+    kinds = (outcome,) if cancelled is None else (outcome, cancelled)
+
+    async def run_down(started: Event) -> Event:
+        await anyio.sleep(_checked_seconds(seconds(started) if callable(seconds) else seconds))
+        return _about(started, outcome)
+
+    def broken(started: Event, broken: Broken) -> Event:
+        if broken.error is not None:
+            raise broken.error
+        return _about(started, kinds[-1])
+
+    effect = Effect(on, run_down, kinds, broken, until)
+    for kind in kinds:
+        required = {field.name for field in _fields(kind) if field.default is NOTHING}
+        for name in sorted(required.difference(_shared_fields(on, kind))):
+            raise TypeError(f"timer: {kind.__name__} has a field {name!r} that {on.__name__} does not have")
+    return effect
+
+
+def _checked_seconds(given: Any) -> float:
+    if not isinstance(given, int | float) or not 0 <= given < inf:
+        raise TypeError(
+            f"timer(seconds={given!r}): give a number of seconds, 0 or more, or a function that returns one"
         )
+    return given
+
+
+def _about(started: Event, kind: Any) -> Event:
+    """Return the event of `kind` that has the values of `started`."""
+    return kind(**{name: getattr(started, name) for name in _shared_fields(type(started), kind)})  # type: ignore[no-any-return]
+
+
+def _fields(kind: Any) -> Any:
+    return fields(kind) if has(kind) else ()
 
 
 def _shared_fields(one: Any, other: Any) -> list[str]:
-    return [name for name in fields_dict(one) if name in fields_dict(other)] if has(one) and has(other) else []
+    names = {field.name for field in _fields(one)}
+    return [field.name for field in _fields(other) if field.name in names]
+
+
+def _differences(started: Event, outcome: Event) -> list[str]:
+    """Return the fields that both have with different values, compared like events: an object equals itself."""
+    shared = _shared_fields(type(started), type(outcome))
+    return [name for name in shared if (getattr(started, name),) != (getattr(outcome, name),)]
+
+
+class Wakeup:
+    """One task waits for it; any thread, and a signal handler, may set it: heard at once, on asyncio and on trio."""
+
+    def __init__(self) -> None:
+        self._is_set = False
+        self._wake: Callable[[], Any] | None = None
+
+    def set(self) -> None:
+        """Wake the task that waits, else the next one that begins to."""
+        self._is_set = True  # before it is asked whether a task waits; `wait` does both in the opposite order
+        wake = self._wake
+        if wake is not None:
+            with suppress(RuntimeError):  # that event loop has ended meanwhile
+                wake()
+
+    async def wait(self) -> None:
+        """Wait until it is set, and reset it; then look at what it was set for."""
+        event = anyio.Event()
+        self._wake = partial(_call_soon(), event.set)
+        try:
+            if not self._is_set:
+                await event.wait()
+        finally:
+            self._wake = None
+            self._is_set = False
 
 
 class Journal(Protocol):
-    """Who writes down what happened, before it has effects."""
+    """Writes down what happened, before it has effects."""
 
     def record(self, step: Step) -> None:
         """Take down one step."""
@@ -111,24 +223,38 @@ class Flight:
     cancelled_by: Event | None = None
     landed: bool = False
     is_later: bool = False
-    is_over: bool = False
-    over: anyio.Event | None = None  # for whoever waits until it is over
+    over: anyio.Event = field(factory=anyio.Event)  # set when its task is over
     until: Any = field(init=False)  # the events that cancel it
 
     def __attrs_post_init__(self) -> None:
-        self.until = self.effect.until(self.started)
+        try:
+            self.until = as_event_set(self.effect.until(self.started))
+        except Exception as error:
+            raise _failure(f"the `until` of the effect of {self.started!r} failed", self, error) from error
 
-    def end(self) -> None:
-        """Note that its task is over."""
-        self.is_over = True
-        if self.over is not None:
-            self.over.set()
+    def outcome(self, ending: Event | Broken) -> Event:
+        """Return its outcome when it ended so. Raises what `broken` raises, and TypeError for no proper outcome."""
+        if isinstance(ending, Broken):
+            ending = self.checked(self.effect.broken(self.started, ending))
+        for name in _differences(self.started, ending):
+            wanted = getattr(self.started, name)
+            raise TypeError(f"it gave {ending!r}; its {name} must be {wanted!r}, as in {self.started!r}")
+        return ending
 
-    async def wait(self) -> None:
-        """Wait until its task is over."""
-        if not self.is_over:
-            self.over = self.over or anyio.Event()
-            await self.over.wait()
+    def checked(self, outcome: Event | Later) -> Event:
+        """Return `outcome`. Raises TypeError unless it is of a right kind."""
+        if isinstance(outcome, Later) or not isinstance(outcome, self.effect.outcome):
+            kinds = " or ".join(kind.name for kind in self.effect.outcome)
+            raise TypeError(f"the effect of {self.started.name} gave {outcome!r}; it must give {kinds}")
+        return outcome
+
+
+def _failure(what: str, flight: Flight, error: Exception) -> EffectError:
+    try:
+        text = f"{type(error).__name__}: {error}"
+    except Exception:  # its own text cannot be made
+        text = type(error).__name__
+    return EffectError(f"{what}: {text}", started=flight.started)
 
 
 class Runner:
@@ -140,57 +266,73 @@ class Runner:
     def __init__(self, program: BProgram, effects: Sequence[Effect] = (), journal: Journal | None = None) -> None:
         """Make a runner; raises ValueError when two effects start on one kind."""
         self._program = program
-        self._effects = {effect.on: effect for effect in effects}
-        if len(self._effects) != len(effects):
-            raise ValueError("two effects start on the same event kind; make them one effect")
+        self._effects: dict[Any, Effect] = {}
+        for effect in effects:
+            if self._effects.setdefault(effect.on, effect) is not effect:
+                raise ValueError(f"two effects start on {effect.on.__name__}; make them one effect")
         self._journal = journal
         self._inbox: deque[tuple[Event, WhenBlocked]] = deque()
         self._flights: dict[Flight, None] = {}
-        self._wake = anyio.Event()
+        self._wakeup = Wakeup()
         self._failure: Exception | None = None
+        self._is_running = False
         self.discarded = 0
 
     def post(self, event: Event, when_blocked: WhenBlocked = "keep") -> None:
-        """Offer an external event, in its turn; call this from the event loop of the run."""
+        """Offer an external event, in its turn; from any thread. Without a run under way the next one takes it.
+
+        Raises TypeError for what is no event.
+        """
+        if not isinstance(event, Event):
+            raise TypeError(f"post({event!r}): only events can be posted")
+        if when_blocked not in get_args(WhenBlocked):
+            raise TypeError(f"when_blocked={when_blocked!r}: use 'keep', 'drop' or 'reject'")
         self._inbox.append((event, when_blocked))
-        self._wake.set()
+        self._wakeup.set()
 
     def fail(self, error: Exception) -> None:
-        """End the run under way with `error`: something that looks on has failed. The first one counts."""
+        """End the run under way with `error`: an observer of it has failed. From any thread; the first one counts."""
         self._failure = self._failure or error
-        self._wake.set()
+        self._wakeup.set()
 
     @property
     def in_flight(self) -> tuple[Event, ...]:
         """The events whose effects are under way."""
         return tuple(flight.started for flight in self._flights)
 
-    @property
-    def is_resting(self) -> bool:
-        """True when nothing is under way but what comes `LATER`, and there is some."""
-        working = self._working
-        return bool(working) and not self._inbox and all(flight.is_later for flight in working)
-
-    @property
-    def _working(self) -> list[Flight]:
-        """What is under way, but for clocks."""
-        return [flight for flight in self._flights if not flight.effect.is_clock]
-
     async def run(self, until: Any = NONE) -> None:
         """Run until an event of the set `until` was selected, or until nothing can happen any more.
 
-        It also returns when nothing can happen before an outcome that comes `LATER`: see `is_resting`.
+        It also returns when nothing can happen before an outcome that comes `LATER`: then that is `in_flight`.
         Raises the program's errors, what the journal raises, what `fail` was given, EffectError for an effect without
-        an outcome, and Deadlock when the program rests, nothing is under way, and somebody still wants something (or
-        `until` has not come). After an error or a cancellation what is under way goes on; run again, or `close`.
+        an outcome, Deadlock when the program rests, nothing is under way, and a b-thread still wants something (or
+        `until` has not come), TypeError when `until` is no event set, and BProgramError while it runs already.
+        After an error or a cancellation what is under way goes on; run again, or `close`.
         """
-        while not self._super_step(until):
-            await self._news()
-            if not self._inbox:
-                if not self._working:
-                    self._judge_rest(until)
-                return
-            self._program.post(*self._inbox.popleft())
+        await self._run(until, serving=False)
+
+    async def serve(self, until: Any = NONE) -> None:
+        """Run like `run`, and wait for posts where that would end: until `until`, or until all b-threads have ended.
+
+        Raises like `run`; Deadlock only when all b-threads have ended and `until` did not come.
+        """
+        await self._run(until, serving=True)
+
+    async def _run(self, until: Any, *, serving: bool) -> None:
+        until = as_event_set(until)
+        if self._is_running:
+            raise BProgramError("this runner runs already; await that run before the next one, or post to it")
+        self._is_running = True
+        try:
+            while not self._super_step(until):
+                await self._news(serving and self._program.status != "finished")
+                if not self._inbox:
+                    if all(flight.effect.is_clock for flight in self._flights):
+                        self._judge_rest(until)
+                    return
+                self._program.post(*self._inbox.popleft())
+        finally:
+            self._is_running = False
 
     def resume(self, steps: Iterable[Step]) -> None:
         """Take up the effects that were under way after `steps`, which were taken and recorded before.
@@ -202,7 +344,8 @@ class Runner:
         for step in steps:
             if step.bthread is None:
                 landed = (flight for flight in under_way if flight.effect.answers(flight.started, step.event))
-                under_way = _without(under_way, next(landed, None))
+                if (over := next(landed, None)) is not None:
+                    under_way.remove(over)
             for flight in under_way:
                 if flight.cancelled_by is None and contains(flight.until, step.event):
                     flight.cancelled_by = step.event
@@ -235,16 +378,18 @@ class Runner:
         self._take_off(starting)
         return any(contains(until, step.event) for step in steps)
 
-    async def _news(self) -> None:
+    async def _news(self, serving: bool) -> None:
         """Wait for an external event, as long as one may come; raise what went wrong meanwhile."""
-        while not self._inbox and self._failure is None and not all(flight.is_later for flight in self._working):
-            self._wake = anyio.Event()
-            await self._wake.wait()
+        await checkpoint()  # the event loop is for others too, however many posts wait
+        while not self._inbox and self._failure is None:
+            if not serving and all(flight.is_later or flight.effect.is_clock for flight in self._flights):
+                return
+            await self._wakeup.wait()
         if self._failure is not None:
             raise self._failure
 
     def _judge_rest(self, until: Any) -> None:
-        """Nothing can come any more: fine, unless somebody still wants something."""
+        """Raise Deadlock if a b-thread, or `until`, still wants something when nothing can come any more."""
         if self._program.status != "blocked" and not self._program.hot and until is NONE:
             return
         waiting = tuple(_wish(self._program, name, sync) for name, sync in self._program.standing if sync.requests)
@@ -271,16 +416,16 @@ class Runner:
             if flight.cancelled_by is None and not flight.landed:
                 with flight.scope:
                     given = await flight.effect.run(flight.started)
-                    ending = given if given is LATER else _checked(flight, given)
+                    ending = given if given is LATER else flight.checked(given)
         except (KeyboardInterrupt, GeneratorExit):
             raise
         except BaseException as error:  # also a cancellation of its own making: without an outcome the run would hang
             ending = Broken("failed", error)
         finally:
-            flight.end()
+            flight.over.set()
         if ending is LATER and flight.cancelled_by is None:
             flight.is_later = True
-            self._wake.set()
+            self._wakeup.set()
         elif isinstance(ending, Event | Broken):
             self._land(flight, ending)
         else:
@@ -294,15 +439,13 @@ class Runner:
         flight.landed = True
         del self._flights[flight]
         try:
-            self.post(_outcome(flight, ending))
+            self.post(flight.outcome(ending))
         except Exception as error:
-            failure = EffectError(f"{flight.started.name} has no outcome: {_told(error)}", started=flight.started)
+            failure = _failure(f"{flight.started.name} has no outcome", flight, error)
             failure.__cause__ = error
             self.fail(failure)
 
     def _cancel_because_of(self, event: Event, starting: Sequence[Flight]) -> None:
-        if not self._flights and not starting:
-            return
         for flight in (*self._flights, *starting):
             if flight.cancelled_by is None and contains(flight.until, event):
                 flight.cancelled_by = event
@@ -314,7 +457,7 @@ class Runner:
 
     async def _abandon_when_late(self, flight: Flight) -> None:
         with anyio.move_on_after(GRACE):
-            await flight.wait()
+            await flight.over.wait()
         if not flight.landed:
             self._land(flight, Broken("abandoned", by=flight.cancelled_by))
 
@@ -325,36 +468,9 @@ class Runner:
             flight.landed = True
             flight.scope.cancel()
         self._flights.clear()
-        if leaving:
-            with anyio.move_on_after(GRACE, shield=True):
-                for flight in leaving:
-                    await flight.wait()
-
-
-def _outcome(flight: Flight, ending: Event | Broken) -> Event:
-    """Return the outcome of an effect that ended so. Raises what `broken` raises, and TypeError."""
-    if isinstance(ending, Broken):
-        return _checked(flight, flight.effect.broken(flight.started, ending))
-    return ending
-
-
-def _without(flights: list[Flight], landed: Flight | None) -> list[Flight]:
-    return [flight for flight in flights if flight is not landed]
-
-
-def _checked(flight: Flight, outcome: Event | Later) -> Event:
-    if isinstance(outcome, Later) or not isinstance(outcome, flight.effect.outcome):
-        kinds = " or ".join(kind.name for kind in flight.effect.outcome)
-        raise TypeError(f"the effect of {flight.started.name} gave {outcome!r}; it must give {kinds}")
-    return outcome
-
-
-def _told(error: Exception) -> str:
-    """Name an error, even one whose own text cannot be made."""
-    try:
-        return f"{type(error).__name__}: {error}"
-    except Exception:
-        return type(error).__name__
+        with anyio.move_on_after(GRACE, shield=True):
+            for flight in leaving:
+                await flight.over.wait()
 
 
 def _wish(program: BProgram, name: str, statement: Sync) -> str:
@@ -364,17 +480,17 @@ def _wish(program: BProgram, name: str, statement: Sync) -> str:
         for blocker in program.blockers(event)
     }
     requests = ", ".join(map(repr, statement.requests))
-    return f"{name!r} requests {requests}, held by {', '.join(sorted(blockers)) or 'nobody'}"
+    return f"{name!r} requests {requests}, held by {', '.join(sorted(blockers)) or 'no b-thread'}"
 
 
 _TASKS: set[Any] = set()
 
 
 def _spawn(function: Callable[..., Coroutine[Any, Any, None]], *args: Any) -> None:
-    """Start a task that nobody has to wait for: no task group, because one that hangs would hold its group open."""
-    lowlevel: Any = sys.modules.get("trio.lowlevel")  # not imported here: whoever runs on trio has imported it
-    if _in_trio_run(lowlevel):
-        lowlevel.spawn_system_task(function, *args)
+    """Start a task that nothing has to wait for: no task group, because one that hangs would hold its group open."""
+    trio = _trio_that_runs_here()
+    if trio is not None:
+        trio.spawn_system_task(function, *args)
         return
     import asyncio
 
@@ -383,7 +499,18 @@ def _spawn(function: Callable[..., Coroutine[Any, Any, None]], *args: Any) -> No
     task.add_done_callback(_TASKS.discard)
 
 
-def _in_trio_run(lowlevel: Any) -> bool:
-    """Whether this runs on trio. A module that another thread is importing has not got everything yet: it does not."""
+def _call_soon() -> Callable[..., Any]:
+    """Return the function that calls a function in this event loop, from any thread; RuntimeError after its end."""
+    trio = _trio_that_runs_here()
+    if trio is not None:
+        return trio.current_trio_token().run_sync_soon  # type: ignore[no-any-return]
+    import asyncio
+
+    return asyncio.get_running_loop().call_soon_threadsafe
+
+
+def _trio_that_runs_here() -> Any:
+    """Return `trio.lowlevel` if this runs on trio: then it is imported. In the middle of its import it has nothing."""
+    lowlevel: Any = sys.modules.get("trio.lowlevel")
     asked = getattr(lowlevel, "in_trio_run", None)
-    return asked is not None and bool(asked())
+    return lowlevel if asked is not None and asked() else None

@@ -1,39 +1,43 @@
-"""Tests of b-threads in three lines: drive one alone, look at a trace, try many schedules.
+"""Tests of b-threads in three lines, and a look at a program step by step.
 
 assert drive(alternate(), [HOT, COLD]) == [hot_statement, cold_statement, hot_statement]
 check_trace(trace_of(alternate(), add(HOT, 2), add(COLD, 2)), [HOT, COLD, HOT, COLD])
-explore(bthreads, check)        # in a test: Hypothesis picks the schedule, and shrinks one that fails
+show(BProgram(alternate(), add(HOT, 2), add(COLD, 2)))      # prints what each b-thread asks for, and each step
 """
 
-from collections.abc import Callable, Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, islice
 from typing import Any
 
-from bp.errors import BProgramError
 from bp.event_sets import contains
 from bp.events import Event
-from bp.program import BProgram
-from bp.statements import BThread, Start, Sync
+from bp.program import BProgram, Step
+from bp.statements import BThread, Start, Sync, advance
 
-__all__ = ["check_trace", "drive", "trace_of"]
+__all__ = ["check_trace", "drive", "show", "table", "trace_of"]
+
+END: Any = object()  # of a trace
+COLUMNS = {"waits for": "wait_for", "blocks": "block", "refuses": "refuse", "interrupted by": "interrupt"}
 
 
 def drive(bthread: BThread, events: Iterable[Event] = ()) -> list[Sync]:
-    """Run one b-thread alone and return what it says: at its first synchronization point and after each event.
+    """Run one b-thread alone and return its statements: at its first synchronization point and after each event.
 
     An event that does not concern it is passed over, as in a program. B-threads that it starts do not run. After its
-    end the list stops. Raises what the b-thread raises, BProgramError for what is no statement.
+    end the list stops. Raises what the b-thread raises, and TypeError for what is no statement.
     """
     body = bthread.begin()
     said: list[Sync] = []
     coming = iter(events)
     try:
-        statement = _advanced(bthread, body, None)
+        statement = advance(body.send, None, _ignore, None)
         while statement is not None:
             said.append(statement)
             event = next((event for event in coming if _concerns(statement, event)), None)
             if event is None or _has(statement.interrupt, event):
                 break
-            statement = _advanced(bthread, body, event)
+            statement = advance(body.send, event, _ignore, None)
     finally:
         body.close()
     return said
@@ -51,13 +55,8 @@ def trace_of(
     `choose=lambda events: data.draw(sampled_from(events))` tries many schedules, and shrinks one that fails. At most
     `most` events are taken.
     """
-    trace: list[Event] = []
     with BProgram(*bthreads) as program:
-        _run(program, trace, choose, most)
-        for post in posts:
-            program.post(post)
-            _run(program, trace, choose, most)
-    return trace
+        return [step.event for step in islice(_steps_of(program, posts, choose), most)]
 
 
 def check_trace(trace: Sequence[Event], expected: Sequence[Any]) -> None:
@@ -65,39 +64,90 @@ def check_trace(trace: Sequence[Event], expected: Sequence[Any]) -> None:
 
     The message says how far they agree.
     """
-    reached = {0}
-    for position, event in enumerate(trace):
-        after = {step for at in _with_gaps(reached, expected) for step in _steps(expected, at, event)}
+    wanted, reached = [*expected, END], {0}
+    for position, event in enumerate([*trace, END]):
+        for at in range(len(expected)):  # `...` may stand for nothing
+            if at in reached and wanted[at] is ...:
+                reached.add(at + 1)
+        after = {at if wanted[at] is ... else at + 1 for at in reached if _fits(wanted[at], event)}
         if not after:
-            wanted = " or ".join(sorted({_wish(expected, at) for at in _with_gaps(reached, expected)}))
+            left = [wanted[at] for at in reached if wanted[at] is not ...]
+            hopes = " or ".join(sorted({"its end" if one is END else repr(one) for one in left}))
+            if event is END:
+                raise AssertionError(f"the trace ends after {position} events; expected {hopes}; it is {list(trace)}")
             raise AssertionError(
-                f"event {position + 1} is {event!r}; expected {wanted}; before it came {list(trace[:position])}"
+                f"event {position + 1} is {event!r}; expected {hopes}; before it came {list(trace[:position])}"
             )
         reached = after
-    if len(expected) not in _with_gaps(reached, expected):
-        wanted = " or ".join(sorted({_wish(expected, at) for at in reached}))
-        raise AssertionError(f"the trace ends after {len(trace)} events; expected {wanted}; it is {list(trace)}")
 
 
-def _run(program: BProgram, trace: list[Event], choose: Callable[[list[Event]], Event] | None, most: int) -> None:
-    while len(trace) < most:
-        selectable = [candidate.event for candidate in program.candidates] if choose is not None else []
-        step = program.select(choose(selectable)) if choose is not None and selectable else program.step()
-        if step is None:
-            return
-        trace.append(step.event)
+def _fits(wanted: Any, event: Any) -> bool:
+    if event is END or wanted is END:
+        return wanted is event
+    return wanted is ... or contains(wanted, event)
 
 
-def _advanced(bthread: BThread, body: Any, event: Event | None) -> Sync | None:
-    try:
-        statement = body.send(event)
-        while isinstance(statement, Start):
-            statement = body.send(None)
-    except StopIteration:
-        return None
-    if not isinstance(statement, Sync):
-        raise BProgramError(f"b-thread {bthread.name!r} yielded {statement!r}; yield sync(...) instead")
-    return statement
+def show(program: BProgram, posts: Iterable[Event] = (), most: int = 1000) -> None:
+    """Print what each b-thread of a program asks for, now and after each step, until it rests after the last post.
+
+    At most `most` steps are taken. By hand: `print(table(program))`, then `program.step()` or `program.select(event)`.
+    """
+    print(table(program))
+    for step in islice(_steps_of(program, posts), most):
+        print(f"\n{step.number}. {_text(step.event)}, from {step.bthread or 'outside'}")
+        print(table(program))
+
+
+def table(program: BProgram) -> str:
+    """Return what each b-thread asks for now: a line each, with the b-threads that hold its requests back.
+
+    Begins a program that is new. Raises like `BProgram.candidates`.
+    """
+    assert program.candidates is not None  # begins the program
+    rows = [{"b-thread": name, **_row(program, statement)} for name, statement in program.standing]
+    columns = [column for column in ("b-thread", "requests", *COLUMNS, "hot") if any(row.get(column) for row in rows)]
+    lines = [columns, *([row.get(column, "") for column in columns] for row in rows)]
+    widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
+    return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
+
+
+def _row(program: BProgram, statement: Sync) -> dict[str, str]:
+    requests = ", ".join(_text(event) + _held(program, event) for event in statement.requests)
+    sets = {column: getattr(statement, word) for column, word in COLUMNS.items()}
+    return {
+        "requests": f"any of {requests}" if statement.any_of else requests,
+        **{column: _text(events) for column, events in sets.items() if events is not None},
+        "hot": "hot" if statement.hot else "",
+    }
+
+
+def _held(program: BProgram, event: Event) -> str:
+    by = ", ".join(f"{by.bthread}: {by.because}" if by.because else by.bthread for by in program.blockers(event))
+    return by and f" (held by {by})"
+
+
+def _text(events: Any) -> str:
+    """Return an event or a set of events in words: plain events and kinds by their names."""
+    return re.sub(r"event\('([^']*)'\)", r"\1", getattr(events, "__name__", repr(events)))
+
+
+def _steps_of(
+    program: BProgram, posts: Iterable[Event], choose: Callable[[list[Event]], Event] | None = None
+) -> Iterator[Step]:
+    for post in chain((None,), posts):
+        if post is not None:
+            program.post(post)
+        while (step := _step(program, choose)) is not None:
+            yield step
+
+
+def _step(program: BProgram, choose: Callable[[list[Event]], Event] | None) -> Step | None:
+    selectable = [candidate.event for candidate in program.candidates] if choose is not None else []
+    return program.select(choose(selectable)) if choose is not None and selectable else program.step()
+
+
+def _ignore(_: None, __: Start) -> None:
+    """B-threads that are started do not run here."""
 
 
 def _concerns(statement: Sync, event: Event) -> bool:
@@ -106,24 +156,3 @@ def _concerns(statement: Sync, event: Event) -> bool:
 
 def _has(events: Any, event: Event) -> bool:
     return events is not None and contains(events, event)
-
-
-def _with_gaps(reached: set[int], expected: Sequence[Any]) -> set[int]:
-    """Add the positions behind a `...`, which may stand for nothing."""
-    found = set(reached)
-    for at in range(len(expected)):
-        if at in found and expected[at] is ...:
-            found.add(at + 1)
-    return found
-
-
-def _steps(expected: Sequence[Any], at: int, event: Event) -> list[int]:
-    if at == len(expected):
-        return []
-    if expected[at] is ...:
-        return [at]
-    return [at + 1] if contains(expected[at], event) else []
-
-
-def _wish(expected: Sequence[Any], at: int) -> str:
-    return "its end" if at == len(expected) else repr(expected[at])

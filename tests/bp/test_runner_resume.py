@@ -35,7 +35,6 @@ async def test_the_runner_rests_when_only_later_outcomes_are_under_way() -> None
     with anyio.fail_after(5):
         await runner.run(until=Told)
 
-    assert runner.is_resting
     assert book.events == [Asked(0)]
     assert runner.in_flight == (Asked(0),)
 
@@ -53,7 +52,7 @@ async def test_what_else_is_under_way_comes_to_its_end_first() -> None:
     with anyio.fail_after(5):
         await runner.run()
 
-    assert runner.is_resting
+    assert runner.in_flight == (Asked(0),)
     assert book.events == [Asked(0), Asked(1), Told(1)]
 
 
@@ -66,7 +65,7 @@ async def test_what_comes_later_can_be_cancelled() -> None:
         await runner.run()
 
     assert book.events == [Asked(0), Halt(), Told(0, "cancelled")]
-    assert not runner.is_resting
+    assert runner.in_flight == ()
 
 
 async def test_without_anything_later_a_rest_is_a_deadlock() -> None:

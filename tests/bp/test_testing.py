@@ -1,11 +1,13 @@
 """The helpers that test other people's b-threads do what they say."""
 
+import re
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bp import BProgramError, Event, event, start, sync
-from bp.testing import check_trace, drive, trace_of
+from bp import BProgram, Event, any_of, event, start, sync, where
+from bp.testing import check_trace, drive, show, table, trace_of
 from tests.bp.programs import COLD, HOT, STOP, Ping, alternate, keeps_saying, says
 
 A, B, C = event("a"), event("b"), event("c")
@@ -32,7 +34,7 @@ def test_what_a_driven_bthread_starts_does_not_run() -> None:
 
 
 def test_a_driven_bthread_that_says_nonsense_is_named() -> None:
-    with pytest.raises(BProgramError, match="'says' yielded 7"):
+    with pytest.raises(TypeError, match="it yielded 7"):
         drive(says(7))
 
 
@@ -57,7 +59,8 @@ def test_a_trace_is_checked_with_sets_and_gaps() -> None:
         ([A, B], [A, C], r"event 2 is event\('b'\); expected event\('c'\); before it came \[event\('a'\)\]"),
         ([A], [A, B], r"ends after 1 events; expected event\('b'\)"),
         ([A, B], [A], r"event 2 is event\('b'\); expected its end"),
-        ([A, B], [..., C], r"ends after 2 events; expected"),
+        ([A, B], [..., C], r"ends after 2 events; expected event\('c'\)"),
+        ([A, B, C], [A, ..., B], r"ends after 3 events; expected event\('b'\)"),
     ],
 )
 def test_a_trace_that_is_not_as_expected_says_how_far_it_agrees(
@@ -86,3 +89,61 @@ def test_a_choice_is_among_the_selectable_events() -> None:
 
 def test_a_trace_ends_at_its_bound() -> None:
     assert trace_of(keeps_saying(sync(request=A)), most=5) == [A] * 5
+
+
+# A look at a program
+
+
+def test_a_program_is_shown_step_by_step(capsys: pytest.CaptureFixture[str]) -> None:
+    show(BProgram(alternate(), says(sync(request=HOT)).named("warm"), says(sync(request=COLD)).named("cool")))
+
+    assert (
+        capsys.readouterr().out
+        == """\
+b-thread   requests                  waits for  blocks
+alternate                            hot        cold
+warm       hot
+cool       cold (held by alternate)
+
+1. hot, from warm
+b-thread   requests  waits for  blocks
+alternate            cold       hot
+cool       cold
+
+2. cold, from cool
+b-thread   waits for  blocks
+alternate  hot        cold
+"""
+    )
+
+
+def test_what_is_posted_is_shown_as_from_outside(capsys: pytest.CaptureFixture[str]) -> None:
+    show(BProgram(says(sync(wait_for=STOP), sync(request=A))), [STOP])
+
+    assert [line for line in capsys.readouterr().out.splitlines() if line[:1].isdigit()] == [
+        "1. stop, from outside",
+        "2. a, from says",
+    ]
+
+
+def test_a_program_that_runs_for_ever_is_shown_up_to_its_bound(capsys: pytest.CaptureFixture[str]) -> None:
+    show(BProgram(keeps_saying(sync(request=A))), most=3)
+
+    assert "3. a" in capsys.readouterr().out
+
+
+def test_a_table_has_every_word_of_a_statement_with_events_sets_and_reasons() -> None:
+    program = BProgram(
+        says(sync(request=any_of(A, Ping(1)), wait_for=Ping, interrupt=STOP, hot=True)).named("one"),
+        says(sync(request=[B, C], block=where(Ping, value=1), refuse=[A, B], because="not now")).named("two"),
+    )
+
+    assert [re.split(r"\s\s+", line) for line in table(program).splitlines()] == [
+        ["b-thread", "requests", "waits for", "blocks", "refuses", "interrupted by", "hot"],
+        ["one", "any of a (held by two: not now), Ping(value=1) (held by two)", "Ping", "stop", "hot"],
+        ["two", "b (held by two: not now), c", "where(Ping, value=1)", "(a | b)"],
+    ]
+
+
+def test_a_program_without_b_threads_has_an_empty_table() -> None:
+    assert table(BProgram()) == ""
