@@ -54,10 +54,10 @@ from bp.steps import Record, Step
 from bp.strategies import Candidate, PriorityStrategy, RandomStrategy, RoundRobinStrategy, Strategy
 
 if TYPE_CHECKING:
-    from bp.verification.counterexamples import Verification, Violation
+    from bp.verification.counterexamples import Violation
     from bp.verification.drawing import Graph, draw_bthread, draw_states
     from bp.verification.fingerprint import VerificationError
-    from bp.verification.verifier import verify
+    from bp.verification.verifier import Verification, verify
 
 __all__ = [
     "ALL",
@@ -116,7 +116,7 @@ _VERIFICATION = {
     "Graph": "bp.verification.drawing",
     "draw_bthread": "bp.verification.drawing",
     "draw_states": "bp.verification.drawing",
-    "Verification": "bp.verification.counterexamples",
+    "Verification": "bp.verification.verifier",
     "VerificationError": "bp.verification.fingerprint",
     "Violation": "bp.verification.counterexamples",
     "verify": "bp.verification.verifier",

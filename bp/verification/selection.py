@@ -23,15 +23,11 @@ PART = (1 << 16) - 1  # the choices of so many events are found at once
 
 
 class Choice(NamedTuple):
-    """One event that can be selected in a state; `advancing` (a mask) are the local states whose `otherwise` it is.
-
-    `label` holds event and origin in one number.
-    """
+    """One event that can be selected in a state; `advancing` (a mask) are the local states whose `otherwise` it is."""
 
     event: int
     origin: Origin
     advancing: int
-    label: int
 
 
 class Offers(NamedTuple):
@@ -122,14 +118,9 @@ class Selection:
             return frozenset(local for local in inside if chosen in offers[local])
         return frozenset(inside or offers)
 
-    def blocked(self, state: str) -> tuple[int, ...]:
-        """Return the local states, of others than the environment, that request and can have nothing."""
-        offers = self.offers(state).selectable
-        return tuple(
-            local
-            for local in dict.fromkeys(map(ord, state))
-            if self.masks.requests[local] and local not in offers and not self._is_environment(local)
-        )
+    def alternatives(self) -> set[tuple[int, int]]:
+        """Return the events that were met as an `otherwise`, each as (local state, event)."""
+        return {(local, event) for (local, _), event in self._alternatives.items()}
 
     def offers(self, state: str) -> Offers:
         """Return who offers what in a state, by age. Raises LocalFailure."""
@@ -228,7 +219,4 @@ class Selection:
 
 
 def _choices(events: Iterable[int], origin: Origin, advancing: dict[int, int]) -> tuple[Choice, ...]:
-    at = ORIGINS.index(origin)
-    return tuple(
-        Choice(event, origin, advancing.get(event, 0), event * len(ORIGINS) + at) for event in dict.fromkeys(events)
-    )
+    return tuple(Choice(event, origin, advancing.get(event, 0)) for event in dict.fromkeys(events))
