@@ -156,10 +156,10 @@ class Violations:
         wishes, told = [], []
         cast = Cast(self.space, trace)
         for local in blocked:
-            name = automaton.locals[local].name
             for event in automaton.locals[local].statement.requests:
-                wishes.append((name, event, self.space.blockers(state, event)))
-                told.append(f"{cast.name_at(local)!r} requests {shown(event)}, held by {cast.holders(event)}")
+                wishes.append((automaton.locals[local].name, event, self.space.blockers(state, event)))
+                held = f"requests {shown(event)}, held by {cast.holders(event)}"
+                told += [f"{name!r} {held}" for name in cast.names_at(local)]
         self._keep(("deadlock", state), Violation("deadlock", trace, "; ".join(told), blockers=tuple(wishes)))
 
     def _note_withheld(self, state: str, locals_: list[int]) -> None:
@@ -178,7 +178,7 @@ class Violations:
         cast = Cast(self.space, (*violation.trace, *violation.cycle))
         message = violation.message
         if culprit is not None and violation.bthread is not None:
-            name = cast.name_at(culprit, before=violation.kind == "error")
+            name = cast.names_at(culprit, before=violation.kind == "error")[0]
             message = message.replace(repr(violation.bthread), repr(name), 1)
         self.found[key] = evolve(violation, message=message, story=cast.story())
         if self._first:
@@ -212,11 +212,10 @@ class Cast:
         """Return the events of the trace, each with who requested and who heard it."""
         return tuple(self._told(*happened) for happened in self._happened)
 
-    def name_at(self, local: int, *, before: bool = False) -> str:
-        """Return the name of the b-thread at a local state at the end of the trace, or `before` its last event."""
+    def names_at(self, local: int, *, before: bool = False) -> list[str]:
+        """Return the names of the b-threads at a local state at the end of the trace, or `before` its last event."""
         members = self._before if before else self._standing
-        found = next((bthread for bthread, at in members if at == local), None)
-        return self._space.automaton.locals[local].name if found is None else self._name(found)
+        return list(dict.fromkeys(self._name(bthread) for bthread, at in members if at == local))
 
     def holders(self, event: Event) -> str:
         """Return the names of those that block or refuse an event at the end, and why."""
