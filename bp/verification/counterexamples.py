@@ -178,8 +178,8 @@ class Violations:
         cast = Cast(self.space, (*violation.trace, *violation.cycle))
         message = violation.message
         if culprit is not None and violation.bthread is not None:
-            name = cast.names_at(culprit, before=violation.kind == "error")[0]
-            message = message.replace(repr(violation.bthread), repr(name), 1)
+            for name in cast.names_at(culprit, before=violation.kind == "error")[:1]:
+                message = message.replace(repr(violation.bthread), repr(name), 1)
         self.found[key] = evolve(violation, message=message, story=cast.story())
         if self._first:
             raise FirstFound
