@@ -34,7 +34,7 @@ class Coverage:
     silent: environment b-threads that promise an event and never took a step. unreached: b-threads that never advanced
     and never met a candidate. never_advanced: other b-threads that never advanced. never_happened: events that are
     possible or promised. never_matched: event sets, with b-thread and word. withheld: promised events that are held
-    back where nothing can come any more.
+    back where nothing can come any more. reached: all other b-threads, so that several verifications can be compared.
     """
 
     silent: tuple[str, ...] = ()
@@ -43,6 +43,7 @@ class Coverage:
     never_happened: tuple[Event, ...] = ()
     never_matched: tuple[str, ...] = ()
     withheld: tuple[str, ...] = ()
+    reached: tuple[str, ...] = ()
 
     @property
     def complete(self) -> bool:
@@ -89,7 +90,8 @@ def coverage_of(
     advanced = 0
     for concerned in space.advanced.values():
         advanced |= concerned
-    idle = {who: locals_ for who, locals_ in _members(space).items() if not any(advanced >> at & 1 for at in locals_)}
+    members = _members(space)
+    idle = {who: locals_ for who, locals_ in members.items() if not any(advanced >> at & 1 for at in locals_)}
     sets = _event_sets(space, candidates.visited)
     met = candidates.met([*_about_bthreads(space, idle), *_about_stops(space, sets)])
     heard = met | _heard(space, sets) | {("never", at) for at, each in enumerate(never) if candidates.ever_in(each)}
@@ -103,6 +105,7 @@ def coverage_of(
         tuple(space.masks.events[event] for event in candidates.outside() if event not in space.advanced),
         (*unmatched, *(f"never= {shown_set(each)}" for at, each in enumerate(never) if ("never", at) not in heard)),
         tuple(withheld),
+        tuple(name for name, environment in members if (name, environment) not in (*silent, *unreached)),
     )
 
 
