@@ -34,17 +34,18 @@ Trace = tuple[Event, ...]
 
 
 class Happened(NamedTuple):
-    """One event of a trace: who requested it (nobody: it is possible from outside), and who else heard it."""
+    """One event of a trace: who requested it (nobody: it is possible from outside), and who else heard it, by name.
+
+    `text` says the same, and tells instances of one function apart by their arguments.
+    """
 
     event: Event
-    requested_by: tuple[str, ...] = ()
-    heard_by: tuple[str, ...] = ()
+    requested_by: tuple[str, ...]
+    heard_by: tuple[str, ...]
+    text: str
 
     def __str__(self) -> str:
-        requested = f"requested by {', '.join(self.requested_by)}" if self.requested_by else "from outside"
-        return f"{shown(self.event)}: {requested}" + (
-            f"; waited for by {', '.join(self.heard_by)}" if self.heard_by else ""
-        )
+        return f"{shown(self.event)}: {self.text}"
 
 
 @frozen
@@ -260,10 +261,15 @@ class Cast:
 
     def _told(self, event: Event, advancing: int, concerned: list[tuple[BThread, int]]) -> Happened:
         instead, locals_ = set(bits(advancing)), self._space.automaton.locals
-        requests = {local: local in instead or event in locals_[local].statement.requests for _, local in concerned}
-        requesting = dict.fromkeys(self._name(bthread) for bthread, local in concerned if requests[local])
-        heard_by = dict.fromkeys(self._name(bthread) for bthread, local in concerned if not requests[local])
-        return Happened(event, tuple(requesting), tuple(heard_by))
+        requesting, hearing = list[BThread](), list[BThread]()
+        for bthread, local in concerned:
+            is_requester = local in instead or event in locals_[local].statement.requests
+            (requesting if is_requester else hearing).append(bthread)
+        requested_by, heard_by = (dict.fromkeys(by.name for by in bthreads) for bthreads in (requesting, hearing))
+        requesters, hearers = (", ".join(dict.fromkeys(map(self._name, by))) for by in (requesting, hearing))
+        text = f"requested by {requesters}" if requesters else "from outside"
+        text += f"; waited for by {hearers}" if hearers else ""
+        return Happened(event, tuple(requested_by), tuple(heard_by), text)
 
     def _name(self, bthread: BThread) -> str:
         return instance(bthread) if len(self._instances[bthread.name]) > 1 else bthread.name
