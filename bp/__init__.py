@@ -48,10 +48,10 @@ from bp.statements import (
 from bp.strategies import Candidate, PriorityStrategy, RandomStrategy, RoundRobinStrategy, Strategy
 
 if TYPE_CHECKING:
-    from bp.verification.counterexamples import Verification, Violation
+    from bp.verification.counterexamples import Violation
     from bp.verification.drawing import Graph, draw_bthread, draw_states
     from bp.verification.fingerprint import VerificationError
-    from bp.verification.verifier import verify
+    from bp.verification.verifier import Verification, verify
 
 __all__ = [
     "ALL",
@@ -107,13 +107,13 @@ __all__ = [
 ]
 
 _VERIFICATION = {
-    "Graph": "drawing",
-    "Verification": "counterexamples",
-    "VerificationError": "fingerprint",
-    "Violation": "counterexamples",
-    "draw_bthread": "drawing",
-    "draw_states": "drawing",
-    "verify": "verifier",
+    "Graph": "bp.verification.drawing",
+    "draw_bthread": "bp.verification.drawing",
+    "draw_states": "bp.verification.drawing",
+    "Verification": "bp.verification.verifier",
+    "VerificationError": "bp.verification.fingerprint",
+    "Violation": "bp.verification.counterexamples",
+    "verify": "bp.verification.verifier",
 }
 
 
@@ -123,7 +123,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'bp' has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module(f"bp.verification.{_VERIFICATION[name]}"), name)
+    return getattr(import_module(_VERIFICATION[name]), name)
 
 
 def __dir__() -> list[str]:

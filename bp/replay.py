@@ -6,14 +6,14 @@ every b-thread stands after so many steps.
 """
 
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from bp.errors import BProgramError, BThreadError
 from bp.events import Event
 from bp.program import BProgram, Step
-from bp.statements import BThread, Sync
+from bp.statements import BThread, BThreadBody, Start, Sync, start
 from bp.strategies import Candidate
 
 __all__ = ["Divergence", "Replay", "replay", "state_at"]
@@ -61,6 +61,10 @@ class Replay:
         """True when every step of the trace was taken as recorded."""
         return self.divergence is None
 
+    def __bool__(self) -> bool:
+        """Return whether it agrees: `assert replay(...)` means what it says."""
+        return self.agrees
+
 
 def replay(bthreads: Sequence[BThread], trace: Iterable[Event | Step], environment: Sequence[BThread] = ()) -> Replay:
     """Take a trace again and return what came of it.
@@ -68,9 +72,8 @@ def replay(bthreads: Sequence[BThread], trace: Iterable[Event | Step], environme
     trace: events, for example those of a violation, or the steps of a run; of steps, who requested them and which
     refusals they answer is compared too. environment: the b-threads that `verify` was given as its environment.
     """
-    program = BProgram(*bthreads, *environment)
-    promising = {bthread.name for bthread in environment} - {bthread.name for bthread in bthreads}
-    tape = Tape(program, promising)
+    program = BProgram(*bthreads, *map(_outside, environment))
+    tape = Tape(program)
     try:
         divergence = tape.take(tuple(trace))
         return Replay(tuple(tape.steps), program.standing, program.hot, divergence)
@@ -101,10 +104,9 @@ def state_at(
 class Tape:
     """A trace on its way through a program."""
 
-    def __init__(self, program: BProgram, promising: set[str]) -> None:
+    def __init__(self, program: BProgram) -> None:
         self.steps: list[Step] = []
         self._program = program
-        self._promising = promising
         self._left: list[Event | Step] = []
 
     def take(self, trace: tuple[Event | Step, ...]) -> Divergence | None:
@@ -141,9 +143,32 @@ class Tape:
         blockers = tuple(by.bthread for by in self._program.blockers(event))
         if blockers:
             return f"held back by {', '.join(blockers)}", blockers
-        if any(candidate.bthread not in self._promising for candidate in possible):
-            return "nobody requests it, and what comes from outside has to wait", ()
+        if any(type(candidate.bthread) is not OutsideName for candidate in possible):
+            return "no b-thread requests it, and what comes from outside has to wait", ()
         return "", ()
+
+
+class OutsideName(str):
+    """The name of a b-thread of the environment: equal to the same name inside, and known by its type."""
+
+    __slots__ = ()
+
+
+def _outside(bthread: BThread) -> BThread:
+    """Return a b-thread of the environment under a name that says so; those whom it starts have such names, too."""
+    return evolve(bthread, function=_starting_outside, args=(bthread,), kwargs={}, name=OutsideName(bthread.name))
+
+
+def _starting_outside(bthread: BThread) -> BThreadBody:
+    body = bthread.begin()
+    heard = None
+    with closing(body):
+        while True:
+            try:
+                said = body.send(heard)
+            except StopIteration:
+                return
+            heard = yield start(*map(_outside, said.bthreads)) if type(said) is Start else said
 
 
 def _difference(recorded: Event | Step, step: Step) -> str:
@@ -154,5 +179,5 @@ def _difference(recorded: Event | Step, step: Step) -> str:
 
 
 def _by(step: Step) -> str:
-    requester = "somebody outside" if step.bthread is None else step.bthread
+    requester = "the outside" if step.bthread is None else step.bthread
     return requester if step.refusals is None else f"{requester} (refused: {list(step.refusals)})"

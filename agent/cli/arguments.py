@@ -7,7 +7,8 @@ __all__ = ["make_parser"]
 
 EXIT_CODES = """\
 exit codes: 0 completed, 1 failed, 2 usage or configuration, 3 limit, 4 stopped, 5 waits for approval,
-6 replay differs, 130 aborted by Ctrl-C, 143 by SIGTERM; check: 0 allow, 10 ask, 11 deny; verify: 0 holds, 1 does not"""
+6 replay differs, 130 aborted by Ctrl-C, 143 by SIGTERM; check: 0 allow, 10 ask, 11 deny;
+verify: 0 holds, 1 does not, 7 nothing is wrong, and some rule or invariant was never reached"""
 
 NAMING = ("DIR", "FILE", "ID", "NAME")
 

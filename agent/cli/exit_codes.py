@@ -1,8 +1,8 @@
 """What the exit code of each command means."""
 
-__all__ = ["DIFFERENT", "FAILED", "LEVELS", "LIMIT", "OK", "USAGE", "of_run", "of_signal"]
+__all__ = ["DIFFERENT", "FAILED", "LEVELS", "LIMIT", "OK", "UNREACHED", "USAGE", "of_run", "of_signal"]
 
-OK, FAILED, USAGE, LIMIT, DIFFERENT = 0, 1, 2, 3, 6
+OK, FAILED, USAGE, LIMIT, DIFFERENT, UNREACHED = 0, 1, 2, 3, 6, 7
 
 STATUSES = {
     "completed": OK,
@@ -18,7 +18,7 @@ LEVELS = {"allow": 0, "ask": 10, "deny": 11}
 """The exit codes of `check`."""
 
 
-UNREACHED = ("partial", "failure")
+MISSED_OBJECTIVE = ("partial", "failure")
 """What an agent declares of an objective that it did not reach."""
 
 
@@ -26,7 +26,7 @@ def of_run(status: str, signal: int | None = None, reason: str = "") -> int:
     """Return the exit code of a run that ended with `status` and `reason`; `signal` is what aborted it, if any did."""
     if status == "aborted" and signal is not None:
         return of_signal(signal)
-    if status == "completed" and reason in UNREACHED:
+    if status == "completed" and reason in MISSED_OBJECTIVE:
         return FAILED
     return STATUSES.get(status, FAILED)
 

@@ -3,7 +3,8 @@
 With --deployment, what spans episodes instead: each rule alone, and all of them together; or your own.
 
 Every state that the loop can reach is looked at, whatever models, people and tools do. Exit code 0: everything holds.
-1: something does not, or not every state was looked at. 2: the command, or a protocol, cannot be understood.
+1: something does not, or not every state was looked at. 2: the command, or a protocol, cannot be understood. 7: nothing
+is wrong, and some rule or invariant was never reached, in none of what was verified: it may be wrong all the same.
 """
 
 import json
@@ -41,21 +42,21 @@ def execute(arguments: Namespace) -> int:
 
 
 def _verify_all(rules: tuple[BThread, ...], protocols: tuple[BThread, ...], arguments: Namespace) -> int:
-    code = exit_codes.OK
+    results = []
     for combination in _combinations(rules, arguments.all_subsets):
         present = [rule for rule in rules if rule.name in combination.rules]
         progress = _reporter(combination.label)
         result = _verified(present, protocols, max_states=arguments.max_states, progress=progress)
         _tell(combination, result, as_json=arguments.json)
-        code = code if result.holds else exit_codes.FAILED
-    return code
+        results.append(result)
+    return _exit_code(results)
 
 
 def _verify_deployments(own: tuple[BThread, ...], arguments: Namespace) -> int:
     """Verify the rules over episodes that ship, where later episodes are run by somebody else, and where by nobody."""
     from agent.lab.deployment import RULES, Instead, verify_deployment
 
-    code = exit_codes.OK
+    results = []
     shipped = tuple(rule.make() for rule in RULES)
     for rules in [own] if own else [*((rule,) for rule in shipped), shipped]:
         names = tuple(rule.name for rule in rules)
@@ -65,8 +66,17 @@ def _verify_deployments(own: tuple[BThread, ...], arguments: Namespace) -> int:
             progress = _reporter(combination.label)
             result = verify_deployment(rules, instead=instead, max_states=arguments.max_states, progress=progress)
             _tell(combination, result, as_json=arguments.json)
-            code = code if result.holds else exit_codes.FAILED
-    return code
+            results.append(result)
+    return _exit_code(results)
+
+
+def _exit_code(results: Sequence[Verification]) -> int:
+    """Return the exit code; a b-thread that is reached in one of the verifications was verified."""
+    if not all(result.holds for result in results):
+        return exit_codes.FAILED
+    missed = {name for result in results for name in (*result.coverage.silent, *result.coverage.unreached)}
+    reached = {name for result in results for name in result.coverage.reached}
+    return exit_codes.UNREACHED if missed - reached else exit_codes.OK
 
 
 def _verified(rules: Sequence[BThread], protocols: Sequence[BThread], **options: Any) -> Verification:
@@ -92,7 +102,9 @@ def _tell(combination: Combination, result: Verification, *, as_json: bool) -> N
         print(json.dumps(_as_data(combination, result)), flush=True)
         return
     counted = f"{result.states:,} states, {result.transitions:,} transitions, {result.seconds:.1f} s"
-    print(f"{_verdict(result):8}  {counted}: {combination.label}", flush=True)
+    print(f"{result.verdict:8}  {counted}: {combination.label}", flush=True)
+    if missed := (*result.coverage.silent, *result.coverage.unreached):
+        print(f"          never reached: {', '.join(missed)}", flush=True)
     for violation in result.violations:
         print(f"\n{tell(violation)}\n", flush=True)
 
@@ -111,16 +123,13 @@ def _as_data(combination: Combination, result: Verification) -> dict[str, Any]:
     return {
         "combination": combination.label,
         "rules": list(combination.rules),
-        "verdict": _verdict(result),
+        "verdict": result.verdict,
         "states": result.states,
         "transitions": result.transitions,
         "seconds": round(result.seconds, 3),
         "violations": violations,
+        "unreached": [*result.coverage.silent, *result.coverage.unreached],
     }
-
-
-def _verdict(result: Verification) -> str:
-    return "violated" if result.violations else "bounded" if result.bounded else "holds"
 
 
 def _reporter(label: str) -> Callable[[int, int], None]:

@@ -1,29 +1,51 @@
-"""What a verification tells: the verdict, and for each thing that is wrong a shortest story of how it comes about."""
+"""Counterexamples: what is wrong in a state space, each with a shortest story of how it comes about.
 
+A state says how many b-threads stand where, and not which: a story follows the individual b-threads along its trace,
+so that instances of one function are told apart by their arguments.
+"""
+
+import os
+import traceback
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from itertools import chain
 from typing import Any, Literal, NamedTuple
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
+from bp.event_sets import PredicateError, contains
 from bp.events import Event
+from bp.statements import BThread
+from bp.verification.fingerprint import VerificationError
+from bp.verification.local_states import LocalFailure, Move
+from bp.verification.masks import bits
+from bp.verification.selection import Choice
+from bp.verification.state_space import StateSpace
 
-__all__ = ["Happened", "Verification", "Violation", "shown"]
+__all__ = ["FirstFound", "Happened", "Violation", "Violations", "instance", "shown", "shown_set"]
 
 LINES = 15  # of a printed violation, at most
+WIDTH = 100  # characters of an event that is told, at most
+ARGUMENTS = 40  # characters of the arguments by which instances are told apart, at most
+ENGINE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
 Kind = Literal["error", "never", "deadlock", "hot", "endless"]
+Trace = tuple[Event, ...]
 
 
 class Happened(NamedTuple):
-    """One event of a trace: who requested it (nobody: it is possible from outside), and who else heard it."""
+    """One event of a trace: who requested it (nobody: it is possible from outside), and who else heard it, by name.
+
+    `text` says the same, and tells instances of one function apart by their arguments.
+    """
 
     event: Event
-    requested_by: tuple[str, ...] = ()
-    heard_by: tuple[str, ...] = ()
+    requested_by: tuple[str, ...]
+    heard_by: tuple[str, ...]
+    text: str
 
     def __str__(self) -> str:
-        requested = f"requested by {', '.join(self.requested_by)}" if self.requested_by else "from outside"
-        return f"{shown(self.event)}: {requested}" + (
-            f"; waited for by {', '.join(self.heard_by)}" if self.heard_by else ""
-        )
+        return f"{shown(self.event)}: {self.text}"
 
 
 @frozen
@@ -31,18 +53,20 @@ class Violation:
     """One thing that is wrong, and a shortest way there.
 
     kind: "error" (a b-thread raised), "never" (a forbidden event), "deadlock", "hot" (a b-thread must go on and need
-    not), or "endless" (internal events without end). trace: the events from the start. bthread: the culprit, where
-    there is one. blockers: at a deadlock, (who requests, what, blocked by whom). cycle: the events that repeat.
-    story: the events of trace and cycle, with who requested and who heard them.
+    not), or "endless" (internal events without end). trace: the events from the start. bthread: the name of the
+    culprit, where there is one. blockers: at a deadlock, (who requests, what, blocked by whom), by name. cycle: the
+    events that repeat. story: the events of trace and cycle, with who requested and who heard them. where: file, line
+    and text of the statement that raised.
     """
 
     kind: Kind
-    trace: tuple[Event, ...]
+    trace: Trace
     message: str
     bthread: str | None = None
     blockers: tuple[tuple[str, Event, tuple[tuple[str, Any], ...]], ...] = ()
-    cycle: tuple[Event, ...] = ()
+    cycle: Trace = ()
     story: tuple[Happened, ...] = field(default=(), repr=False)
+    where: str = ""
 
     def __str__(self) -> str:
         """Tell the story, one line for each event, in 15 lines at most; the last says what is wrong."""
@@ -52,39 +76,247 @@ class Violation:
         if len(lines) > LINES - 1:
             kept = (LINES - 2) // 2
             lines = [*lines[:kept], f"     ... {len(lines) - 2 * kept} more ...", *lines[-kept:]]
-        return "\n".join([*lines, f"{self.kind}: {' '.join(self.message.split())}"])
+        where = f" (at {self.where})" if self.where else ""
+        return "\n".join([*lines, f"{self.kind}: {' '.join(self.message.split())}{where}"])
 
 
-@frozen
-class Verification:
-    """What `verify` found. It holds when nothing is wrong and no bound was hit.
+class FirstFound(Exception):
+    """A violation was found, and the first one is enough."""
 
-    reduced: of orders that come to the same only some were tried, and are counted.
+
+class Violations:
+    """What was found: one for each deadlock state, `never` argument, failing b-thread, hot b-thread, endless component.
+
+    `found` has them by what they are about; the first one stays, whose trace is a shortest. `withheld`: by b-thread and
+    event, promised events that are held back where nothing can come any more. Traces are given as functions, since most
+    are not needed.
     """
 
-    states: int
-    transitions: int
-    violations: tuple[Violation, ...]
-    bounded: bool
-    seconds: float = field(default=0.0, eq=False)
-    reduced: bool = False
+    def __init__(self, space: StateSpace, never: list[Any], *, first: bool = False) -> None:
+        """Begin with nothing; `never` are the sets that must not happen, `first` raises FirstFound when one is."""
+        self.found: dict[Any, Violation] = {}
+        self.withheld: dict[tuple[str, Event], str] = {}
+        self.never = never
+        self.space = space
+        self._first = first
 
-    @property
-    def holds(self) -> bool:
-        """True when every reachable state was looked at and nothing is wrong."""
-        return not self.violations and not self.bounded
+    def selected(self, event: int, trace: Callable[[], Trace]) -> None:
+        """Judge an event that can be selected after a trace: is it one that must never happen?"""
+        happened = self.space.masks.events[event]
+        for position, events in enumerate(self.never):
+            if ("never", position) not in self.found and _contains(events, happened):
+                message = f"{shown(happened)} happens, which is never to happen"
+                self._keep(("never", position), Violation("never", (*trace(), happened), message))
 
-    def __str__(self) -> str:
-        searched = f"{self.states:,} states, {self.transitions:,} transitions" + (" (reduced)" if self.reduced else "")
-        if self.holds:
-            return f"holds: {searched}"
-        bound = " (bounded: not all states were looked at)" if self.bounded else ""
-        found = len(self.violations)
-        counted = "nothing wrong so far" if not found else f"{found} violation{'s' if found > 1 else ''}"
-        return "\n\n".join([f"{counted}: {searched}{bound}", *map(str, self.violations)])
+    def ended(self, state: str, trace: Callable[[], Trace], *, is_over: bool) -> None:
+        """Judge a state where nothing internal and nothing promised comes: a deadlock, a hot end, or all is well.
+
+        is_over: nothing that is possible comes either.
+        """
+        automaton, masks = self.space.automaton, self.space.masks
+        offers = self.space.selection.offers(state).selectable
+        held = [local for local in dict.fromkeys(map(ord, state)) if masks.requests[local] and local not in offers]
+        blocked = [local for local in held if not automaton.locals[local].environment]
+        if is_over and len(held) > len(blocked):
+            self._note_withheld(state, [local for local in held if local not in blocked])
+        if blocked:
+            self._deadlock(state, trace(), blocked)
+            return
+        for local in dict.fromkeys(map(ord, state)):
+            if self.space.is_hot(local):
+                self.hot(local, trace(), ())
+
+    def failed_on(self, state: str, choice: Choice, trace: Callable[[], Trace]) -> None:
+        """Keep that b-threads fail when an event is selected in a state: each of them."""
+        events = (*trace(), self.space.masks.events[choice.event])
+        for local in dict.fromkeys(map(ord, state)):
+            try:
+                self.space.place_after(local, choice)
+            except LocalFailure as failure:
+                self.failed(failure, events, local)
+
+    def failed(self, failure: LocalFailure, trace: Trace, local: int | None = None) -> None:
+        """Keep that a b-thread fails at the end of a trace."""
+        where = _line_of(failure.error)
+        violation = Violation("error", trace, str(failure), bthread=failure.name, where=where)
+        self._keep(("error", failure.name), violation, local)
+
+    def hot(self, local: int, trace: Trace, cycle: Trace) -> None:
+        """Keep that a b-thread stays hot, around a cycle or (without one) at an end."""
+        name = self.space.automaton.locals[local].name
+        message = f"b-thread {name!r} stays hot " + ("around a fair cycle" if cycle else "at an end")
+        self._keep(("hot", name), Violation("hot", trace, message, bthread=name, cycle=cycle), local)
+
+    def endless(self, number: int, trace: Trace, cycle: Trace) -> None:
+        """Keep that internal events go on for ever, from the state of this number on."""
+        message = "internal events go on without end"
+        self._keep(("endless", number), Violation("endless", trace, message, cycle=cycle))
+
+    def _deadlock(self, state: str, trace: Trace, blocked: list[int]) -> None:
+        automaton = self.space.automaton
+        wishes, told = [], []
+        cast = Cast(self.space, trace)
+        for local in blocked:
+            for event in automaton.locals[local].statement.requests:
+                wishes.append((automaton.locals[local].name, event, self.space.blockers(state, event)))
+                held = f"requests {shown(event)}, held by {cast.holders(event)}"
+                told += [f"{name!r} {held}" for name in cast.names_at(local)]
+        self._keep(("deadlock", state), Violation("deadlock", trace, "; ".join(told), blockers=tuple(wishes)))
+
+    def _note_withheld(self, state: str, locals_: list[int]) -> None:
+        for local in locals_:
+            found = self.space.automaton.locals[local]
+            for event in found.statement.requests:
+                if (found.name, event) not in self.withheld:
+                    holders = [_held(by, because) for by, because in self.space.blockers(state, event)]
+                    told = f"{shown(event)} of {found.name!r}, held by {', '.join(holders) or 'nobody'}"
+                    self.withheld[found.name, event] = told
+
+    def _keep(self, key: Any, violation: Violation, culprit: int | None = None) -> None:
+        """Keep what is new, with its story; `culprit` is the local state at which its b-thread fails or stays."""
+        if key in self.found:
+            return
+        cast = Cast(self.space, (*violation.trace, *violation.cycle))
+        message = violation.message
+        if culprit is not None and violation.bthread is not None:
+            for name in cast.names_at(culprit, before=violation.kind == "error")[:1]:
+                message = message.replace(repr(violation.bthread), repr(name), 1)
+        self.found[key] = evolve(violation, message=message, story=cast.story())
+        if self._first:
+            raise FirstFound
+
+
+class Cast:
+    """The individual b-threads of a program, each at its local state, along a trace."""
+
+    def __init__(self, space: StateSpace, events: Iterable[Event]) -> None:
+        """Follow `events` from the start; on the last one b-threads may fail."""
+        self._space = space
+        self._standing: list[tuple[BThread, int]] = []
+        self._before = self._standing
+        self._instances: dict[str, set[str]] = {}  # by name: instances that are there at the same time
+        self._happened: list[tuple[Event, int, list[tuple[BThread, int]]]] = []  # with whom each concerned
+        for begun in space.begun:
+            first, *others = begun.generations or ((),)
+            self._join([(begun.bthread, local) for local in first])
+            self._join(self._started(others))
+        state = space.initial
+        for event in events:
+            present, choices = space.selection.choices(state)
+            number = space.masks.number(event)
+            choice = next(choice for choice in choices if choice.event == number)
+            self._take(choice, event)
+            with suppress(LocalFailure):
+                state = space.successor(state, present, choice)
+
+    def story(self) -> tuple[Happened, ...]:
+        """Return the events of the trace, each with who requested and who heard it."""
+        return tuple(self._told(*happened) for happened in self._happened)
+
+    def names_at(self, local: int, *, before: bool = False) -> list[str]:
+        """Return the names of the b-threads at a local state at the end of the trace, or `before` its last event."""
+        members = self._before if before else self._standing
+        return list(dict.fromkeys(self._name(bthread) for bthread, at in members if at == local))
+
+    def holders(self, event: Event) -> str:
+        """Return the names of those that block or refuse an event at the end, and why."""
+        number, masks = self._space.masks.number(event), self._space.masks
+        held = []
+        for bthread, local in self._standing:
+            if masks.rows[local].stops >> number & 1:
+                because = self._space.automaton.locals[local].statement.because
+                held.append(_held(self._name(bthread), because if masks.refuses[local] >> number & 1 else None))
+        return ", ".join(dict.fromkeys(held)) or "nobody"
+
+    def _take(self, choice: Choice, event: Event) -> None:
+        self._before = self._standing
+        concerned = [(bthread, local) for bthread, local in self._before if self._is_concerned(local, choice)]
+        self._happened.append((event, choice.advancing, concerned))
+        moved = {local for _, local in concerned}
+        self._standing = []
+        going: list[tuple[BThread, int]] = []
+        started: list[tuple[int, ...]] = []
+        for bthread, local in self._before:
+            with suppress(LocalFailure):
+                move = self._space.automaton.move(local, event, choice.event) if local in moved else Move(local)
+                going += [] if move.local is None else [(bthread, move.local)]
+                started += move.started
+        self._join(going)
+        self._join(self._started(started))
+
+    def _join(self, members: list[tuple[BThread, int]]) -> None:
+        self._standing = [*self._standing, *members]
+        for bthread, _ in self._standing:
+            self._instances.setdefault(bthread.name, set()).add(instance(bthread))
+
+    def _started(self, generations: Iterable[tuple[int, ...]]) -> list[tuple[BThread, int]]:
+        locals_ = self._space.automaton.locals
+        return [(locals_[local].paths[0].bthread, local) for local in chain.from_iterable(generations)]
+
+    def _is_concerned(self, local: int, choice: Choice) -> bool:
+        try:
+            return self._space.advances(local, choice)
+        except LocalFailure:  # it cannot tell: that is what the violation is about
+            return True
+
+    def _told(self, event: Event, advancing: int, concerned: list[tuple[BThread, int]]) -> Happened:
+        instead, locals_ = set(bits(advancing)), self._space.automaton.locals
+        requesting, hearing = list[BThread](), list[BThread]()
+        for bthread, local in concerned:
+            is_requester = local in instead or event in locals_[local].statement.requests
+            (requesting if is_requester else hearing).append(bthread)
+        requested_by, heard_by = (dict.fromkeys(by.name for by in bthreads) for bthreads in (requesting, hearing))
+        requesters, hearers = (", ".join(dict.fromkeys(map(self._name, by))) for by in (requesting, hearing))
+        text = f"requested by {requesters}" if requesters else "from outside"
+        text += f"; waited for by {hearers}" if hearers else ""
+        return Happened(event, tuple(requested_by), tuple(heard_by), text)
+
+    def _name(self, bthread: BThread) -> str:
+        return instance(bthread) if len(self._instances[bthread.name]) > 1 else bthread.name
+
+
+def instance(bthread: BThread) -> str:
+    """Return the name of a b-thread with its arguments, in short: `philosopher(0)`."""
+    given = [*map(_argument, bthread.args), *(f"{name}={_argument(value)}" for name, value in bthread.kwargs.items())]
+    return f"{bthread.name}({_shortened(', '.join(given), ARGUMENTS)})"
 
 
 def shown(event: Event) -> str:
-    """Return an event as it is told to people: a plain one by its name."""
+    """Return an event as it is told to people: a plain one by its name, a long one shortened."""
     text = repr(event)
-    return event.name if text == f"event({event.name!r})" else text
+    return _shortened(event.name if text == f"event({event.name!r})" else text, WIDTH)
+
+
+def shown_set(events: Any) -> str:
+    """Return an event set as it is told to people."""
+    return shown(events) if isinstance(events, Event) else _shortened(getattr(events, "__name__", repr(events)), WIDTH)
+
+
+def _argument(value: Any) -> str:
+    return shown(value) if isinstance(value, Event) else getattr(value, "__name__", repr(value))
+
+
+def _shortened(text: str, width: int) -> str:
+    return text if len(text) <= width else f"{text[: width * 3 // 4]} ... {text[-width // 4 + 5 :]}"
+
+
+def _held(name: str, because: Any) -> str:
+    return name if because is None else f"{name} (because {_shortened(repr(because), WIDTH)})"
+
+
+def _line_of(error: BaseException) -> str:
+    """Return file, line and text of the statement that raised; nothing where the engine did."""
+    raised = error.__cause__ if isinstance(error, PredicateError) and error.__cause__ is not None else error
+    frames = traceback.extract_tb(raised.__traceback__)
+    if not frames or os.path.abspath(frames[-1].filename).startswith(ENGINE + os.sep):
+        return ""
+    file, here = frames[-1].filename, os.getcwd() + os.sep
+    line = f": {frames[-1].line}" if frames[-1].line else ""
+    return f"{file.removeprefix(here)}:{frames[-1].lineno}{line}"
+
+
+def _contains(events: Any, event: Event) -> bool:
+    try:
+        return contains(events, event)
+    except PredicateError as error:
+        raise VerificationError(f"never={events!r}: {error}") from error

@@ -13,8 +13,7 @@ from attrs import frozen
 from bp.event_sets import as_event_set
 from bp.events import Event
 from bp.statements import BThread, Sync
-from bp.verification.counterexamples import shown
-from bp.verification.findings import Violations
+from bp.verification.counterexamples import Violations, shown, shown_set
 from bp.verification.local_states import Automaton, LocalFailure
 from bp.verification.masks import Masks
 from bp.verification.search import Search
@@ -182,11 +181,6 @@ def _said(statement: Sync) -> str:
         if events is not None:
             lines.append(f"{word.replace('_', ' ')} {shown_set(events)}")
     return "\n".join([*lines, "hot"] if statement.hot else lines) or "(nothing)"
-
-
-def shown_set(events: Any) -> str:
-    """Return an event set as it is told to people."""
-    return shown(events) if isinstance(events, Event) else getattr(events, "__name__", repr(events))
 
 
 def _quoted(text: str) -> str:

@@ -19,7 +19,7 @@ from bp.verification.fingerprint import VerificationError, check_interpreter, fi
 from bp.verification.purity import check_outside, check_shared, watched
 from bp.verification.surroundings import Surroundings
 
-__all__ = ["Automaton", "Local", "LocalFailure", "Move"]
+__all__ = ["MOST_LOCALS", "Automaton", "Local", "LocalFailure", "Move"]
 
 MOST_STARTS = 1_000  # b-threads that one event may start
 MOST_LOCALS = 0x110000  # each is a character

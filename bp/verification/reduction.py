@@ -8,13 +8,19 @@ the same, stand in docs/model-checking.md.
 
 What others may do later is known from their automata: before the search, each is unfolded on its own, on every event
 that anybody may ever request. That may be more than the program can do, never less.
+
+What is not tried in a state can still be selected in the next one, and is put off again there, perhaps. So that no
+event is put off for ever (the cycle proviso), the finished search is looked through for parts that no step leaves and
+in which an event is never tried though it always could be; there it is tried after all.
 """
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
+from bp.verification.liveness import components
 from bp.verification.local_states import LocalFailure
 from bp.verification.masks import Masks, bits
+from bp.verification.search import Search
 from bp.verification.selection import Choice
 from bp.verification.state_space import StateSpace
 
@@ -27,7 +33,7 @@ class Irreducible(Exception):
     """This program cannot be reduced: says why."""
 
 
-class Reduction:
+class StubbornSets:
     """Which of the selectable events of a state are enough, for one program.
 
     By local state, as masks of events: `moving` advance or interrupt it, `touching` it also stops; `future` it, and
@@ -148,6 +154,80 @@ class Reduction:
     def _who_matters(self, event: int) -> int:
         """Return the local states (a mask) that may ever touch an event."""
         return _mask(local for local, future in enumerate(self._future) if future >> event & 1)
+
+
+class Reduction:
+    """Has a search try what is enough, and afterwards what would have been put off for ever."""
+
+    def __init__(self, space: StateSpace) -> None:
+        """Unfold the automata of a program. Raises Irreducible, and VerificationError."""
+        self._sets = StubbornSets(space)
+        self._partly: set[int] = set()  # the states in which something is left out
+
+    def take_enough(
+        self, search: Search, number: int, state: str, present: int, choices: tuple[Choice, ...]
+    ) -> tuple[Choice, ...]:
+        """Take what is enough in a state; return what has to be taken besides."""
+        if len(choices) < 2 or choices[0].origin != "internal":
+            return choices
+        enough = self._best(search, number, state, present, choices)
+        if len(enough) == len(choices):
+            return choices
+        if not _all_succeed(search, number, state, present, enough):
+            return tuple(choice for choice in choices if choice not in enough)
+        self._partly.add(number)
+        return ()
+
+    def _best(
+        self, search: Search, number: int, state: str, present: int, choices: tuple[Choice, ...]
+    ) -> tuple[Choice, ...]:
+        """Return the fewest choices that are enough; of as few, those that lead to somewhere new."""
+        best = choices
+        for enough in self._sets.ways(present, choices):
+            if len(enough) < len(best):
+                best = enough
+            if len(enough) == 1 and _leads_on(search, number, state, present, enough[0]):
+                return enough
+        return best
+
+    def put_off(self, search: Search) -> list[tuple[int, tuple[Choice, ...]]]:
+        """Return choices that are always there and never taken in a part of the state space that nothing leaves."""
+        found = []
+        for component in list(components(sorted(self._partly), lambda number: self._steps_within(search, number))):
+            inside = set(component)
+            steps = [step for number in component for step in search.steps(number)]
+            if all(target in inside for target, _ in steps):
+                missing = self._missing(search, component[0], {search.choices[label] for _, label in steps})
+                found += [(component[0], missing)] if missing else []
+        return found
+
+    def _steps_within(self, search: Search, number: int) -> list[tuple[int, int]]:
+        return [step for step in search.steps(number) if step[0] in self._partly]
+
+    def _missing(self, search: Search, number: int, taken: set[Choice]) -> tuple[Choice, ...]:
+        """Return all choices of a state that were not taken there, if some are not taken anywhere around."""
+        _, choices = search.space.selection.choices(search.states[number])
+        if taken.issuperset(choices):
+            return ()
+        self._partly.discard(number)
+        here = {choice for _, choice in search.edges(number)}
+        return tuple(choice for choice in choices if choice not in here)
+
+
+def _all_succeed(search: Search, number: int, state: str, present: int, choices: tuple[Choice, ...]) -> bool:
+    """Take choices; tell whether each led to a state (where a b-thread fails, nothing follows)."""
+    before = len(search.targets)
+    search.take(number, state, present, choices)
+    return len(search.targets) - before == len(choices)
+
+
+def _leads_on(search: Search, number: int, state: str, present: int, choice: Choice) -> bool:
+    """Tell whether a choice leads to a state that is not expanded yet, or nowhere."""
+    try:
+        after = search.space.successor(state, present, choice)
+    except LocalFailure:
+        return True
+    return search.numbers.get(after, len(search.states)) > number
 
 
 def _unfolded(space: StateSpace) -> list[dict[int, tuple[int, ...]]]:

@@ -3,36 +3,23 @@
 import time
 from array import array
 from collections.abc import Callable
+from functools import partial
+from random import Random
 from typing import Protocol
 
 from attrs import define, field
 
 from bp.events import Event
+from bp.verification.counterexamples import Violations
 from bp.verification.local_states import LocalFailure
 from bp.verification.selection import Choice
 from bp.verification.state_space import StateSpace
 
-__all__ = ["Findings", "Reducer", "Search"]
-
-
-class Findings(Protocol):
-    """Who is told what the search comes across."""
-
-    def selected(self, search: "Search", number: int, event: int) -> None:
-        """Hear that an event can be selected in a state, for the first time in its role: internal, promised..."""
-
-    def ended(self, search: "Search", number: int) -> None:
-        """Hear that nothing internal and nothing promised can come in a state."""
-
-    def failed_at(self, search: "Search", number: int, failure: LocalFailure) -> None:
-        """Hear that a predicate or an `otherwise` fails in a state."""
-
-    def failed_on(self, search: "Search", number: int, choice: Choice) -> None:
-        """Hear that b-threads fail when an event is selected in a state."""
+__all__ = ["RandomWalks", "Reducer", "Search"]
 
 
 class Reducer(Protocol):
-    """Who says which of the selectable events of a state are enough."""
+    """Which of the selectable events of a state are enough; see `bp/verification/reduction.py`."""
 
     def take_enough(
         self, search: "Search", number: int, state: str, present: int, choices: tuple[Choice, ...]
@@ -52,11 +39,11 @@ class Search:
     """Everything reached so far. Invariant: `states[number]` was first reached from `parents[number]` by `by[number]`.
 
     The edges of an expanded state are those from `first_edge[number]` to `first_edge[number + 1]`, and those (target,
-    label) that were taken `afterwards`.
+    label) that were taken `afterwards`; a label is the position of what was selected in `choices`.
     """
 
     space: StateSpace
-    findings: Findings
+    violations: Violations
     max_states: int | None = None
     max_depth: int | None = None
     report: Callable[[int, int], None] = lambda states, waiting: None
@@ -69,12 +56,12 @@ class Search:
     targets: "array[int]" = field(factory=_numbers)
     labels: "array[int]" = field(factory=_numbers)
     afterwards: dict[int, list[tuple[int, int]]] = field(factory=dict)
-    met: dict[int, Choice] = field(factory=dict)  # by label: what was selected there first
-    varied: set[int] = field(factory=set)  # the labels of events that are somebody's `otherwise` in some states only
+    choices: list[Choice] = field(factory=list)
+    _label_of: dict[Choice, int] = field(factory=dict)
     bounded: bool = False
 
     def run(self) -> None:
-        """Expand every state, level by level. Ctrl-C ends the search, which is then bounded."""
+        """Expand every state, level by level. What ends the search early makes it bounded."""
         self._reach(self.space.initial, -1, -1)
         try:
             self._expand_levels()
@@ -82,10 +69,9 @@ class Search:
                 for number, choices in late:
                     self._take_afterwards(number, choices)
                 self._expand_levels()
-        except KeyboardInterrupt:
-            self.bounded = True
-        self.bounded = self.bounded or len(self.first_edge) < len(self.states)
-        self.first_edge.append(len(self.targets))
+        finally:
+            self.bounded = self.bounded or len(self.first_edge) < len(self.states)
+            self.first_edge.append(len(self.targets))
 
     def path(self, number: int) -> tuple[Event, ...]:
         """Return the events that lead to a state first."""
@@ -104,19 +90,14 @@ class Search:
         """Return the steps from an expanded state: target and label of each."""
         if number >= len(self.first_edge):
             return []
-        end = self.first_edge[number + 1] if number + 1 < len(self.first_edge) else len(self.targets)
         first = self.first_edge[number]
+        end = self.first_edge[number + 1] if number + 1 < len(self.first_edge) else len(self.targets)
         found = list(zip(self.targets[first:end], self.labels[first:end], strict=True))
         return found + self.afterwards[number] if number in self.afterwards else found
 
     def edges(self, number: int) -> list[tuple[int, Choice]]:
         """Return the targets of an expanded state, each with what was selected."""
-        steps = self.steps(number)
-        by_label = self.met
-        if not self.varied.isdisjoint(label for _, label in steps):
-            _, choices = self.space.selection.choices(self.states[number])
-            by_label = {choice.label: choice for choice in choices}
-        return [(target, by_label[label]) for target, label in steps]
+        return [(target, self.choices[label]) for target, label in self.steps(number)]
 
     def _expand_levels(self) -> None:
         depth, level = 0, range(len(self.first_edge), len(self.states))
@@ -146,10 +127,10 @@ class Search:
         try:
             present, choices = self.space.selection.choices(state)
         except LocalFailure as failure:
-            self.findings.failed_at(self, number, failure)
+            self.violations.failed(failure, self.path(number))
             return
         if not choices or choices[0].origin == "possible":
-            self.findings.ended(self, number)
+            self.violations.ended(state, partial(self.path, number), is_over=not choices)
         if self.reducer is not None:
             choices = self.reducer.take_enough(self, number, state, present, choices)
         if choices:
@@ -169,22 +150,81 @@ class Search:
     def take(self, number: int, state: str, present: int, choices: tuple[Choice, ...]) -> None:
         """Follow the edges of a state. (This is where the time goes: no calls that could be left out.)"""
         numbers, targets, labels, successor = self.numbers, self.targets, self.labels, self.space.successor
-        met = self.met
+        label_of = self._label_of
         for choice in choices:
-            known = met.get(choice.label)
-            if known is None:
-                met[choice.label] = choice
-                self.findings.selected(self, number, choice.event)
-            elif known is not choice and known.advancing != choice.advancing:
-                self.varied.add(choice.label)
+            label = label_of.get(choice)
+            if label is None:
+                label = self._learn(choice, number)
             try:
                 after = successor(state, present, choice)
             except LocalFailure:
-                self.findings.failed_on(self, number, choice)
+                self.violations.failed_on(state, choice, partial(self.path, number))
                 continue
             target = numbers.get(after)
             if target is None:
                 target = self._reach(after, number, choice.event)
             if target >= 0:
                 targets.append(target)
-                labels.append(choice.label)
+                labels.append(label)
+
+    def _learn(self, choice: Choice, number: int) -> int:
+        """Return the label of what is selected for the first time, in the state of this number."""
+        label = self._label_of[choice] = len(self.choices)
+        self.choices.append(choice)
+        self.violations.selected(choice.event, partial(self.path, number))
+        return label
+
+
+@define(eq=False)
+class RandomWalks:
+    """Runs that take any selectable event, from a seed: for spaces that are too large to search."""
+
+    space: StateSpace
+    violations: Violations
+    max_depth: int
+    random: Random
+    states: dict[str, None] = field(factory=dict)
+    runs: int = 0
+    transitions: int = 0
+    _known: set[Choice] = field(factory=set)
+
+    def run(self, runs: int, report: Callable[[int, int], None]) -> None:
+        """Take so many runs, each until its end, its first failure, or `max_depth` events."""
+        next_report = time.monotonic() + 1.0
+        while self.runs < runs:
+            self.runs += 1
+            self._walk()
+            if time.monotonic() > next_report:
+                report(len(self.states), 0)
+                next_report = time.monotonic() + 1.0
+
+    def _walk(self) -> None:
+        state: str | None = self.space.initial
+        trace: list[Event] = []
+        while state is not None and len(trace) < self.max_depth:
+            self.states[state] = None
+            state = self._step(state, trace)
+
+    def _step(self, state: str, trace: list[Event]) -> str | None:
+        """Take one step from a state, and note it in its trace; return None where there is none."""
+        try:
+            present, choices = self.space.selection.choices(state)
+        except LocalFailure as failure:
+            self.violations.failed(failure, tuple(trace))
+            return None
+        if not choices or choices[0].origin == "possible":
+            self.violations.ended(state, lambda: tuple(trace), is_over=not choices)
+        if not choices:
+            return None
+        choice = self.random.choice(choices)
+        if choice not in self._known:
+            self._known.add(choice)
+            self.violations.selected(choice.event, lambda: tuple(trace))
+        try:
+            after = self.space.successor(state, present, choice)
+        except LocalFailure:
+            self.violations.failed_on(state, choice, lambda: tuple(trace))
+            return None
+        trace.append(self.space.masks.events[choice.event])
+        self.transitions += 1
+        return after

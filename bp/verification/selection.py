@@ -6,32 +6,32 @@ event that somebody blocks or refuses is not selectable. A request that is refus
 """
 
 from collections.abc import Iterable
+from functools import reduce
+from operator import or_
 from typing import Any, Literal, NamedTuple
 
 from bp.events import Event
 from bp.statements import Refusal, Refusals
 from bp.verification.fingerprint import VerificationError
 from bp.verification.local_states import LocalFailure
-from bp.verification.masks import Masks, bits
+from bp.verification.masks import Masks, Row, bits
 from bp.verification.purity import watched
 
 __all__ = ["ORIGINS", "Choice", "Offers", "Origin", "Selection"]
 
 Origin = Literal["internal", "promised", "possible"]
 ORIGINS: tuple[Origin, ...] = ("internal", "promised", "possible")
+PART_OF_STATE = 8  # characters of a state that are looked up at once
+MOST_PARTS = 50_000
 PART = (1 << 16) - 1  # the choices of so many events are found at once
 
 
 class Choice(NamedTuple):
-    """One event that can be selected in a state; `advancing` (a mask) are the local states whose `otherwise` it is.
-
-    `label` holds event and origin in one number.
-    """
+    """One event that can be selected in a state; `advancing` (a mask) are the local states whose `otherwise` it is."""
 
     event: int
     origin: Origin
     advancing: int
-    label: int
 
 
 class Offers(NamedTuple):
@@ -51,6 +51,8 @@ class Selection:
         self._possible = sum(1 << event for event in dict.fromkeys(self.possible))
         self._in_order = in_order
         self._choices: dict[Origin, dict[tuple[int, int], tuple[Choice, ...]]] = {origin: {} for origin in ORIGINS}
+        self._parts: dict[str, Row] = {}
+        self._met = 0  # the number of events for which `_parts` holds
         self._alternatives: dict[tuple[int, tuple[int, ...]], int] = {}
 
     def choices(self, state: str) -> tuple[int, tuple[Choice, ...]]:
@@ -61,21 +63,51 @@ class Selection:
         masks = self.masks
         if len(masks.rows) < len(masks.automaton.locals):
             masks.learn()
-        rows = masks.rows
+        if self._met != len(masks.events) or len(self._parts) > MOST_PARTS:
+            self._met = len(masks.events)
+            self._parts.clear()
         stopped = wanted = promised = present = 0
-        for local in map(ord, state):
-            stops, wants, promises, bit = rows[local]
+        for at in range(0, len(state), PART_OF_STATE):
+            part = state[at : at + PART_OF_STATE]
+            stops, wants, promises, bit = self._parts.get(part) or self._row(part)
             stopped |= stops
             wanted |= wants
             promised |= promises
             present |= bit
-        if self._in_order or present & masks.choosy or masks.failures:
+        if self._in_order or masks.failures:
             return present, self._choices_in_detail(state)
-        free = wanted & ~stopped
-        if free:
-            return present, self._found(free, "internal")
-        outside = self._found(promised & ~stopped, "promised")
-        return present, outside + self._found(self._possible & ~stopped, "possible")
+        inside, outside = wanted & ~stopped, promised & ~stopped
+        alternatives: dict[int, int] = {}
+        if present & masks.choosy:
+            more_inside, more_outside = self._choosy_events(state, present, stopped, alternatives)
+            inside, outside = inside | more_inside, outside | more_outside
+            if masks.failures:  # of an event that was met just now
+                return present, self._choices_in_detail(state)
+        if inside:
+            found = self._found(inside, "internal")
+        else:
+            found = self._found(outside, "promised") + self._found(self._possible & ~stopped, "possible")
+        return present, self._with_alternatives(found, alternatives) if alternatives else found
+
+    def _choosy_events(self, state: str, present: int, stopped: int, alternatives: dict[int, int]) -> tuple[int, int]:
+        """Return as masks the events that choosy local states offer, internal and promised; note `alternatives`."""
+        members = tuple(map(ord, state))
+        refused = self._refused(members)
+        inside = outside = 0
+        for local in bits(present & self.masks.choosy):
+            offered = self._offered(local, members, stopped, refused, alternatives)
+            events = sum(1 << event for event in dict.fromkeys(offered))
+            if self._is_environment(local):
+                outside |= events
+            else:
+                inside |= events
+        return inside, outside
+
+    def _row(self, part: str) -> Row:
+        """Return what a part of a state adds, which is remembered as long as no new event is met."""
+        rows = [self.masks.rows[ord(character)] for character in part]
+        self._parts[part] = found = Row(*(reduce(or_, column) for column in zip(*rows, strict=True)))
+        return found
 
     def _found(self, events: int, origin: Origin) -> tuple[Choice, ...]:
         """Return the choices of the events in a mask; remembered for each part of it."""
@@ -86,7 +118,7 @@ class Selection:
             part = (at, events & PART)
             choices = known.get(part)
             if choices is None:
-                choices = known[part] = _choices((at + bit for bit in bits(events & PART)), origin, {})
+                choices = known[part] = _choices((at + bit for bit in bits(events & PART)), origin)
             found += choices
             events >>= PART.bit_length()
             at += PART.bit_length()
@@ -97,12 +129,18 @@ class Selection:
         offers = self.offers(state)
         inside = [local for local in offers.selectable if not self._is_environment(local)]
         if inside:
-            return _choices(self._internal(inside, offers), "internal", self._by_equality(offers))
+            return self._with_alternatives(_choices(self._internal(inside, offers), "internal"), offers.alternatives)
         promised = [event for events in offers.selectable.values() for event in events]
         self.masks.check(self.possible, members)
         possible = [event for event in self.possible if self._is_free(members, event)]
-        equal = self._by_equality(offers)
-        return (*_choices(promised, "promised", equal), *_choices(possible, "possible", equal))
+        found = (*_choices(promised, "promised"), *_choices(possible, "possible"))
+        return self._with_alternatives(found, offers.alternatives)
+
+    def _refused(self, members: tuple[int, ...]) -> int:
+        refused = 0
+        for local in members:
+            refused |= self.masks.refuses[local]
+        return refused
 
     def _internal(self, inside: list[int], offers: Offers) -> list[int]:
         """Return the internal events that may come: all of them, or the scheduler's one."""
@@ -122,24 +160,18 @@ class Selection:
             return frozenset(local for local in inside if chosen in offers[local])
         return frozenset(inside or offers)
 
-    def blocked(self, state: str) -> tuple[int, ...]:
-        """Return the local states, of others than the environment, that request and can have nothing."""
-        offers = self.offers(state).selectable
-        return tuple(
-            local
-            for local in dict.fromkeys(map(ord, state))
-            if self.masks.requests[local] and local not in offers and not self._is_environment(local)
-        )
+    def alternatives(self) -> set[tuple[int, int]]:
+        """Return the events that were met as an `otherwise`, each as (local state, event)."""
+        return {(local, event) for (local, _), event in self._alternatives.items()}
 
     def offers(self, state: str) -> Offers:
         """Return who offers what in a state, by age. Raises LocalFailure."""
         members = tuple(map(ord, state))
         masks = self.masks
         offers = Offers({}, {})
-        stopped = refused = 0
+        refused, stopped = self._refused(members), 0
         for local in members:
             stopped |= masks.rows[local].stops
-            refused |= masks.refuses[local]
         for local in dict.fromkeys(members):
             if masks.requests[local]:
                 events = self._offered(local, members, stopped, refused, offers.alternatives)
@@ -211,24 +243,18 @@ class Selection:
             raise LocalFailure(found.name, TypeError(f"its otherwise gave {event!r}; it must give an event"))
         return self.masks.number(event)
 
-    def _by_equality(self, offers: Offers) -> dict[int, int]:
-        """Return whose `otherwise` an event is, by `==` as always: by the number of each equal event."""
+    def _with_alternatives(self, choices: tuple[Choice, ...], alternatives: dict[int, int]) -> tuple[Choice, ...]:
+        """Add whose `otherwise` the events of some choices are, by `==` as always."""
         events = self.masks.events
-        equal: dict[int, int] = {}
-        if not offers.alternatives:
-            return equal
-        for alternative, locals_ in offers.alternatives.items():
-            for number in self._selectable_numbers(offers):
-                if events[number] == events[alternative]:
-                    equal[number] = equal.get(number, 0) | locals_
-        return equal
-
-    def _selectable_numbers(self, offers: Offers) -> set[int]:
-        return {*self.possible, *(event for events in offers.selectable.values() for event in events)}
+        found = []
+        for choice in choices:
+            advancing = 0
+            for alternative, locals_ in alternatives.items():
+                if events[choice.event] == events[alternative]:
+                    advancing |= locals_
+            found.append(choice._replace(advancing=advancing) if advancing else choice)
+        return tuple(found)
 
 
-def _choices(events: Iterable[int], origin: Origin, advancing: dict[int, int]) -> tuple[Choice, ...]:
-    at = ORIGINS.index(origin)
-    return tuple(
-        Choice(event, origin, advancing.get(event, 0), event * len(ORIGINS) + at) for event in dict.fromkeys(events)
-    )
+def _choices(events: Iterable[int], origin: Origin) -> tuple[Choice, ...]:
+    return tuple(Choice(event, origin, 0) for event in dict.fromkeys(events))

@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 from bp.events import Event
 from bp.statements import BThread
 from bp.verification.fingerprint import VerificationError
-from bp.verification.local_states import Automaton, LocalFailure, Move
+from bp.verification.local_states import MOST_LOCALS, Automaton, LocalFailure, Move
 from bp.verification.masks import Masks, bits
 from bp.verification.selection import Choice, Selection
 
-__all__ = ["StateSpace"]
+__all__ = ["Begun", "StateSpace"]
 
 
 class Replacement(NamedTuple):
@@ -33,6 +33,29 @@ class Replacement(NamedTuple):
     moves: dict[int, Move]
 
 
+class Places(dict[str, int]):
+    """Where the characters of local states stand in a sorted state: with those of their name and priority."""
+
+    def __init__(self, automaton: Automaton) -> None:
+        super().__init__()
+        self._automaton = automaton
+        self._sorts: dict[tuple[str, int, bool], int] = {}
+
+    def __missing__(self, character: str) -> int:
+        local = self._automaton.locals[ord(character)]
+        sort = self._sorts.setdefault((local.name, local.priority, local.environment), len(self._sorts))
+        place = self[character] = sort * MOST_LOCALS + ord(character)
+        return place
+
+
+class Begun(NamedTuple):
+    """A b-thread that the program was given, and the local states at which it and those whom it starts stand first."""
+
+    bthread: BThread
+    environment: bool
+    generations: tuple[tuple[int, ...], ...]
+
+
 class StateSpace:
     """The states of one program with its environment."""
 
@@ -44,9 +67,10 @@ class StateSpace:
         self.masks = Masks(self.automaton)
         self.selection = Selection(self.masks, possible, in_order)
         self.failures: list[LocalFailure] = []
+        self.begun: list[Begun] = []
+        self.advanced: dict[int, int] = {}  # by event that was followed: all local states that it concerned (a mask)
         self._in_order = in_order
-        self._places: dict[str, tuple[int, str]] = {}
-        self._sorts: dict[tuple[str, int, bool], int] = {}
+        self._places = Places(self.automaton)
         self._replacements: defaultdict[int, dict[int, Replacement]] = defaultdict(dict)  # by event, by concerned
         self._twins = True  # whether two b-threads of one name and priority can be there at once
         try:
@@ -60,15 +84,23 @@ class StateSpace:
         started = [self._begun(bthread, False) for bthread in bthreads]
         promised = [self._begun(bthread, True) for bthread in environment]
         initial = self._joined("", (*started, *promised))
-        self._twins = len({self._place(character)[0] for character in initial}) < len(initial)
+        self._twins = len({self._places[character] // MOST_LOCALS for character in initial}) < len(initial)
         return initial
 
     def _begun(self, bthread: BThread, environment: bool) -> tuple[tuple[int, ...], ...]:
         try:
-            return self.automaton.begin([(bthread, 0)], environment=environment)
+            generations = self.automaton.begin([(bthread, 0)], environment=environment)
         except LocalFailure as failure:
             self.failures.append(failure)
             return ()
+        self.begun.append(Begun(bthread, environment, generations))
+        return generations
+
+    def started(self) -> set[int]:
+        """Return the local states at which b-threads were started on the events that were followed so far."""
+        replacements = [found for known in self._replacements.values() for found in known.values() if found.starts]
+        moves = [move for replacement in replacements for move in replacement.moves.values()]
+        return {local for move in moves for generation in move.started for local in generation}
 
     def successor(self, state: str, present: int, choice: Choice) -> str:
         """Return the state after an event. Raises LocalFailure when a b-thread fails on it."""
@@ -87,6 +119,7 @@ class StateSpace:
         return after if self._in_order or not self._twins else self._sorted(after)
 
     def _replacement(self, known: dict[int, Replacement], event: int, concerned: int) -> Replacement:
+        self.advanced[event] = self.advanced.get(event, 0) | concerned
         moves = {local: self.automaton.move(local, self.masks.events[event], event) for local in bits(concerned)}
         table = {local: "" if move.local is None else chr(move.local) for local, move in moves.items()}
         table = {local: new for local, new in table.items() if new != chr(local)}
@@ -116,16 +149,7 @@ class StateSpace:
         return kept + new if self._in_order else self._sorted(kept + new)
 
     def _sorted(self, state: str) -> str:
-        return "".join(sorted(state, key=self._place))
-
-    def _place(self, character: str) -> tuple[int, str]:
-        """Return where a character stands: with those of its name and priority."""
-        place = self._places.get(character)
-        if place is None:
-            local = self.automaton.locals[ord(character)]
-            sort = self._sorts.setdefault((local.name, local.priority, local.environment), len(self._sorts))
-            place = self._places[character] = (sort, character)
-        return place
+        return "".join(sorted(state, key=self._places.__getitem__))
 
     # What a state says to those who ask.
 

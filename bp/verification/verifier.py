@@ -2,28 +2,92 @@
 
 It finds b-threads that fail (monitors are b-threads), events that must never happen, deadlocks, internal loops
 without end, and b-threads that stay hot: at an end, or around a fair cycle. A search that hit a bound is `bounded`,
-and then nothing "holds".
+and then nothing "holds"; neither does a program of which some b-thread was never reached.
 """
 
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from random import Random
 from typing import Any, Literal
+
+from attrs import field, frozen
 
 from bp.event_sets import as_event_set
 from bp.events import Event
 from bp.statements import BThread
-from bp.verification.counterexamples import Verification
-from bp.verification.findings import Violations
+from bp.verification.counterexamples import FirstFound, Violation, Violations
+from bp.verification.coverage import Coverage, coverage_of, local_states
 from bp.verification.fingerprint import VerificationError
-from bp.verification.ignored import ByOrder
 from bp.verification.liveness import endless_components, hot_components
 from bp.verification.reduction import Irreducible, Reduction
-from bp.verification.search import Search
+from bp.verification.search import RandomWalks, Search
 from bp.verification.state_space import StateSpace
 
-__all__ = ["verify"]
+__all__ = ["Verification", "verify"]
+
+Report = Callable[[int, int], None]
+
+
+@frozen
+class Verification:
+    """What `verify` found. It is true when its verdict is "holds": `assert verify(...)` says all that there is to say.
+
+    verdict: "violated" (see `violations`), "bounded" (not every state was looked at), "unchecked" (`not_looked_into`
+    names functions that were not read), "unreached" (nothing is wrong, and of some b-threads nothing was seen: see
+    `coverage`), or "holds". reduced: of orders that come to the same only some were tried, and are counted. runs: how
+    many runs were sampled instead of a search. local_states: by name of b-threads, how many states each has alone.
+    """
+
+    states: int
+    transitions: int
+    violations: tuple[Violation, ...]
+    bounded: bool
+    seconds: float = field(default=0.0, eq=False)
+    reduced: bool = False
+    runs: int = 0
+    coverage: Coverage = field(default=Coverage(), eq=False)
+    local_states: tuple[tuple[str, int], ...] = field(default=(), eq=False)
+    not_looked_into: tuple[str, ...] = ()
+
+    @property
+    def holds(self) -> bool:
+        """True when every reachable state was looked at, every function was read, and nothing is wrong."""
+        return not self.violations and not self.bounded and not self.not_looked_into
+
+    @property
+    def verdict(self) -> Literal["violated", "bounded", "unchecked", "unreached", "holds"]:
+        """The result in a word."""
+        if self.violations:
+            return "violated"
+        if self.bounded:
+            return "bounded"
+        if self.not_looked_into:
+            return "unchecked"
+        return "holds" if self.coverage.complete else "unreached"
+
+    def __bool__(self) -> bool:
+        """Return whether it holds, and every b-thread was reached."""
+        return self.verdict == "holds"
+
+    def __str__(self) -> str:
+        searched = f"{_counted(self.states, 'state')}, {_counted(self.transitions, 'transition')}"
+        searched = f"{_counted(self.runs, 'run')}, {searched}" if self.runs else searched
+        reduced, bound = " (reduced)" if self.reduced else "", ""
+        if self.bounded:
+            bound = " (sampled)" if self.runs else " (bounded: not all states were looked at)"
+        word = _counted(len(self.violations), "violation") if self.violations else str(self.verdict)
+        word = "nothing wrong so far" if word == "bounded" else word
+        lines = [f"{word}: {searched}{reduced}{bound}", *self._details()]
+        return "\n\n".join(["\n".join(lines), *map(str, self.violations)])
+
+    def _details(self) -> list[str]:
+        lines = [f"not looked into: {', '.join(self.not_looked_into)}"] if self.not_looked_into else []
+        if self.bounded and not self.runs:
+            most = [f"{name} {count:,}" for name, count in self.local_states[:10]]
+            lines += [f"local states: {', '.join(most)}"] if most else []
+        return [*lines, *str(self.coverage).splitlines()]
 
 
 def verify(
@@ -33,10 +97,13 @@ def verify(
     never: Any = (),
     order: Literal["any", "run"] = "any",
     endless: bool = False,
+    first: bool = False,
     reduce: bool = False,
     max_states: int | None = None,
     max_depth: int | None = None,
-    progress: Callable[[int, int], None] | bool = False,
+    samples: int | None = None,
+    seed: int = 0,
+    progress: Report | bool = False,
 ) -> Verification:
     """Explore every reachable state of a program and return what is wrong with it.
 
@@ -44,27 +111,35 @@ def verify(
     possible: external events that may come between super-steps, any number of times, or never.
     never: an event set, or a list of them, of events that must not happen.
     order: "any" tries every selectable event, and so covers every priority, strategy and seed; "run" what the
-    scheduler does by default. endless: also report cycles of internal events alone. reduce: of orders that come to the
-    same, try one, where that is known to find the same: fewer states, the same verdicts, the same deadlocks; traces
-    need not be the shortest then. progress: called with the numbers of states and of those still to expand, about
-    every second; True prints them.
+    scheduler does by default. endless: also report cycles of internal events alone. first: stop at the first violation.
+    reduce: of orders that come to the same, try one, where that is known to find the same: fewer states, the same
+    verdicts, the same deadlocks; traces need not be the shortest then. samples: where the space is too large to search,
+    take so many random runs from `seed`, each of `max_depth` events at most (1,000); such a result is bounded.
+    progress: called with the numbers of states and of those still to expand, about every second; True prints them.
 
     Raises VerificationError for a b-thread that keeps state where it cannot be seen, and TypeError. Ctrl-C ends the
     search: what was found until then is returned, as bounded.
     """
     possible = tuple(possible)
     _check_arguments(bthreads, environment, possible, order)
+    if samples is not None and (samples < 1 or reduce or endless or max_states is not None):
+        raise TypeError(f"samples={samples!r}: give a number of runs, and leave reduce, endless and max_states out")
     forbidden = [as_event_set(events) for events in (never if isinstance(never, list | tuple) else (never,))]
     began = time.perf_counter()
     make = partial(StateSpace, bthreads, environment, possible, in_order=order == "run")
-    space, reducer = _with_reducer(make) if reduce and order == "any" and max_depth is None else (make(), None)
+    may_reduce = reduce and order == "any" and max_depth is None
+    space, reducer = _with_reducer(make) if may_reduce else (make(), None)
     try:
-        found = Violations(space, forbidden)
+        found = Violations(space, forbidden, first=first)
+        if samples is not None:
+            walks = RandomWalks(space, found, 1000 if max_depth is None else max_depth, Random(seed))
+            _run(space, found, lambda: walks.run(samples, _reporter(progress)))
+            return _result(walks, found, began, bounded=True, runs=walks.runs)
         search = Search(space, found, max_states, max_depth, _reporter(progress), reducer)
-        _run(search, found, endless)
+        is_whole = _run(space, found, lambda: _search(search, found, endless))
+        return _result(search, found, began, bounded=search.bounded or not is_whole, reduced=reducer is not None)
     finally:
         space.automaton.close()
-    return _verification(search, found, time.perf_counter() - began)
 
 
 def _check_arguments(
@@ -80,13 +155,13 @@ def _check_arguments(
         raise TypeError(f"order={order!r}: use 'any' or 'run'")
 
 
-def _with_reducer(make: Callable[[], StateSpace]) -> tuple[StateSpace, ByOrder | None]:
+def _with_reducer(make: Callable[[], StateSpace]) -> tuple[StateSpace, Reduction | None]:
     """Return a space with its reduction, or another one without, where there is none."""
     space = make()
     if space.failures:
         return space, None
     try:
-        reducer = ByOrder(Reduction(space))
+        reducer = Reduction(space)
         space.automaton.surroundings.check()
     except (Irreducible, VerificationError):  # perhaps only where the program never gets: the search will tell
         space.automaton.close()
@@ -97,33 +172,44 @@ def _with_reducer(make: Callable[[], StateSpace]) -> tuple[StateSpace, ByOrder |
     return space, reducer
 
 
-def _run(search: Search, found: Violations, endless: bool) -> None:
-    """Search, and make sure that no b-thread kept state where the search could not see it."""
-    for failure in search.space.failures:
-        found.failed(failure, ())
-    if not search.space.failures:
-        search.run()
-        _look_for_cycles(search, found, endless)
-    search.space.automaton.surroundings.check()
-
-
-def _look_for_cycles(search: Search, found: Violations, endless: bool) -> None:
+def _run(space: StateSpace, found: Violations, explore: Callable[[], None]) -> bool:
+    """Explore, and make sure that no b-thread kept state where it could not be seen; return whether that was all."""
+    is_whole = False
     try:
-        for name, number, cycle in hot_components(search):
-            found.hot(search, name, number, cycle)
-        for number, cycle in endless_components(search) if endless else ():
-            found.endless(search, number, cycle)
-    except KeyboardInterrupt:
-        search.bounded = True
+        for failure in space.failures:
+            found.failed(failure, ())
+        if not space.failures:
+            explore()
+        is_whole = True
+    except (FirstFound, KeyboardInterrupt):
+        pass
+    space.automaton.surroundings.check()
+    return is_whole
 
 
-def _verification(search: Search, found: Violations, seconds: float) -> Verification:
-    violations = tuple(found.found.values())
-    is_reduced = search.reducer is not None
-    return Verification(len(search.states), search.transitions, violations, search.bounded, seconds, is_reduced)
+def _search(search: Search, found: Violations, endless: bool) -> None:
+    search.run()
+    for local, number, cycle in hot_components(search):
+        found.hot(local, search.path(number), cycle)
+    for number, cycle in endless_components(search) if endless else ():
+        found.endless(number, search.path(number), cycle)
 
 
-def _reporter(progress: Callable[[int, int], None] | bool) -> Callable[[int, int], None]:
+def _result(explored: Search | RandomWalks, found: Violations, began: float, **options: Any) -> Verification:
+    space = found.space
+    coverage = coverage_of(space, explored.states, found.never, found.withheld.values())
+    violations, seconds = tuple(found.found.values()), time.perf_counter() - began
+    return Verification(
+        len(explored.states), explored.transitions, violations,
+        seconds=seconds, coverage=coverage, local_states=local_states(space), **options,
+    )  # fmt: skip
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _reporter(progress: Report | bool) -> Report:
     if callable(progress):
         return progress
     return _print_progress if progress else lambda states, waiting: None

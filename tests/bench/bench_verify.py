@@ -8,7 +8,7 @@ import time
 import tracemalloc
 
 from bp import verify
-from bp.verification.findings import Violations
+from bp.verification.counterexamples import Violations
 from bp.verification.search import Search
 from bp.verification.state_space import StateSpace
 from tests.bp.philosophers import philosophers

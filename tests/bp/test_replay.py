@@ -18,6 +18,7 @@ from bp import (
     bthread,
     event,
     replay,
+    start,
     state_at,
     sync,
     verify,
@@ -137,7 +138,7 @@ def test_the_first_divergence_is_told_with_both_sides() -> None:
     assert (changed.number, changed.recorded) == (1, steps[0])
     assert "then it was requested by says, now by somebody" in str(changed)
     assert unasked is not None
-    assert "nobody requests it" in unasked.reason
+    assert "no b-thread requests it" in unasked.reason
 
 
 def test_a_program_that_fails_earlier_than_recorded_diverges() -> None:
@@ -157,6 +158,41 @@ def test_what_is_possible_outside_comes_when_nothing_internal_can() -> None:
 
 def test_promised_events_do_not_keep_possible_ones_back() -> None:
     assert replay([], [STOP, A], environment=[says(sync(request=A))]).agrees
+
+
+def test_an_environment_may_share_names_with_the_program_and_start_bthreads() -> None:
+    @bthread
+    def answers() -> BThreadBody:
+        yield sync(wait_for=A)
+        yield start(says(sync(request=B)), says(sync(request=B)).named("child"))
+
+    shared = [says(sync(wait_for=STOP), sync(request=HOT))]
+    found = verify(*shared, environment=[says(sync(request=COLD))], possible=[STOP], never=HOT)
+    started = verify(says(sync(wait_for=STOP)), environment=[answers()], possible=[A, STOP], never=STOP)
+
+    assert found.violations[0].trace == (STOP, HOT)
+    assert replay(shared, (STOP, HOT, COLD), environment=[says(sync(request=COLD))])
+    assert not replay(shared, (STOP, STOP, HOT), environment=[says(sync(request=COLD))])
+    assert replay([says(sync(wait_for=STOP))], (A, *started.violations[0].trace, B), environment=[answers()])
+
+
+def test_an_environment_stands_as_without_a_replay() -> None:
+    @bthread
+    def cleans_up() -> BThreadBody:
+        with pytest.raises(GeneratorExit):
+            yield sync(wait_for=STOP)
+        raise ValueError("at its end")
+
+    environment = [says(sync(request=A), sync(request=B)), says(sync(request=STOP), "nonsense").named("fails")]
+
+    assert state_at([], [A], 1, environment)[0] == ("says", sync(request=B))
+    assert replay([], [STOP], environment).error is not None
+    assert replay([], [], environment=[cleans_up()])
+
+
+def test_a_replay_is_true_when_it_agrees() -> None:
+    assert replay(taps(), [HOT, COLD])
+    assert not replay(taps(), [HOT, HOT])
 
 
 def test_state_at_a_step_is_where_every_bthread_stands() -> None:

@@ -117,9 +117,10 @@ def unfit_monitors_watch_nothing(monitor: str, role: str) -> BThreadBody:
 @bthread
 def refused_episodes_are_replaced(instead: str) -> BThreadBody:
     """What the agent does not run is run by the trusted model, or skipped, as the option says."""
-    wrong = EpisodeSkipped if instead == TRUSTED else where(EpisodeStarted, role=TRUSTED)
-    said = yield sync(wait_for=wrong)
-    raise AssertionError(f"{said.name} for episode {said.episode}, which the agent may not run")
+    while True:
+        said = yield sync(wait_for=EpisodeSkipped | where(EpisodeStarted, role=TRUSTED))
+        is_replaced = isinstance(said, EpisodeStarted)
+        assert is_replaced is (instead == TRUSTED), f"{said.name} for {said.episode}, which the agent may not run"
 
 
 OF_DEPLOYMENTS: dict[str, Callable[[Arguments], tuple[BThread, ...]]] = {

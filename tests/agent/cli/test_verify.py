@@ -10,6 +10,9 @@ from tests.agent.cli.sessions import Command
 LEFT_OUT = ("max_iterations", "max_failures", "max_empty_answers", "policy", "doom_loop", "follow_ups")
 FEW_RULES = ["--option=steering=false", *(f"--option={name}=none" for name in LEFT_OUT)]
 
+CONTINUING = [option for option in FEW_RULES if "follow_ups" not in option]
+"""With follow-ups a run goes on, so that there is an occasion for every invariant."""
+
 
 @pytest.fixture
 def protocols(tmp_path: Path) -> Path:
@@ -46,17 +49,28 @@ several = [three_tools_in_all(), three_tools_in_all().named("another")]
 
 
 def test_the_loop_as_configured_holds(command: Command) -> None:
-    said = command("verify", "--preset", "workspace", *FEW_RULES)
+    said = command("verify", "--preset", "workspace", *CONTINUING)
 
     assert said.code == 0
     assert said.out.startswith("holds ")
     assert said.out.endswith(": as configured\n")
 
 
-def test_a_protocol_that_keeps_the_invariants_holds(command: Command, protocols: Path) -> None:
-    said = command("verify", "--protocol", f"{protocols}:several", *FEW_RULES)
+def test_a_loop_that_gives_an_invariant_no_occasion_is_unreached_with_a_code_of_its_own(command: Command) -> None:
+    said = command("verify", "--preset", "workspace", *FEW_RULES)
+    as_data = json.loads(command("verify", "--json", "--preset", "workspace", *FEW_RULES).out)
 
-    assert said.code == 0
+    assert said.code == 7
+    assert said.out.startswith("unreached ")
+    assert "never reached: a_continued_run_asks_again" in said.out
+    assert (as_data["verdict"], as_data["unreached"]) == ("unreached", ["a_continued_run_asks_again"])
+
+
+def test_a_protocol_that_keeps_the_invariants_breaks_nothing(command: Command, protocols: Path) -> None:
+    said = command("verify", "--protocol", f"{protocols}:several", *CONTINUING)
+
+    assert said.code == 7
+    assert "never reached: questions_do_not_overlap" in said.out  # the protocol asks no questions
 
 
 def test_a_protocol_that_holds_for_ever_is_found_with_its_story(command: Command, protocols: Path) -> None:
@@ -109,7 +123,8 @@ def test_the_rules_over_episodes_hold(command: Command) -> None:
 
     told = [json.loads(line) for line in said.out.splitlines()]
     assert said.code == 0
-    assert {each["verdict"] for each in told} == {"holds"}
+    assert {each["verdict"] for each in told} == {"holds", "unreached"}
+    assert told[-1]["verdict"] == "holds"
     assert told[-1]["combination"] == "all rules together; after a catch: nothing"
     assert len(told) == 2 * (len(told[-1]["rules"]) + 1)
 

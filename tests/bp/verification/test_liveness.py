@@ -185,8 +185,8 @@ def test_a_cycle_is_told_after_its_trace() -> None:
 def test_components_are_those_of_a_graph() -> None:
     graph = {1: [2], 2: [3, 4], 3: [1], 4: [5], 5: [6], 6: [5], 7: [7], 8: []}
 
-    def edges(node: int) -> list[tuple[int, None]]:
-        return [(target, None) for target in graph[node]]
+    def edges(node: int) -> list[tuple[int, int]]:
+        return [(target, 0) for target in graph[node]]
 
     assert list(components(graph, edges)) == [[5, 6], [1, 2, 3], [7]]
 
@@ -194,7 +194,7 @@ def test_components_are_those_of_a_graph() -> None:
 def test_long_paths_need_no_recursion() -> None:
     n = 50_000
 
-    def edges(node: int) -> list[tuple[int, None]]:
-        return [((node + 1) % n, None)]
+    def edges(node: int) -> list[tuple[int, int]]:
+        return [((node + 1) % n, 0)]
 
     assert [len(component) for component in components(range(n), edges)] == [n]

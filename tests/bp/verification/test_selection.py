@@ -39,7 +39,7 @@ def test_a_deadlock_names_who_requests_what_and_who_holds_it_and_why() -> None:
 
     (deadlock,) = found.violations
     assert deadlock.blockers == (("requests", A, (("keeps_saying", "late"), ("holds", None))),)
-    assert "'requests' requests a, held by keeps_saying, holds" in deadlock.message
+    assert "'requests' requests a, held by keeps_saying (because 'late'), holds" in deadlock.message
 
 
 def test_each_deadlock_state_is_a_violation() -> None:

@@ -1,8 +1,10 @@
 """What `verify` finds, and what it does not claim."""
 
+import re
 from typing import Any
 
 import pytest
+from attrs import evolve
 
 from bp import (
     ALL,
@@ -11,11 +13,13 @@ from bp import (
     any_of,
     bthread,
     event,
+    replay,
     start,
     sync,
     verify,
     where,
 )
+from tests.bp.philosophers import philosophers
 from tests.bp.programs import HOT, STOP, Ping, Pong, fails_after, keeps_saying, kinds, requests, says
 
 A, B, C = event("a"), event("b"), event("c")
@@ -304,20 +308,23 @@ def test_a_program_of_nobody_holds() -> None:
     found = verify()
 
     assert (found.states, found.transitions, found.holds) == (1, 0, True)
-    assert str(found) == "holds: 1 states, 0 transitions"
+    assert str(found) == "holds: 1 state, 0 transitions"
 
 
 def test_a_violation_is_told_in_a_line_for_each_event() -> None:
     found = verify(requests(A), fails_after(A, B), requests(Ping(1)).named("pings"), environment=[requests(B)])
 
-    assert [str(violation).splitlines() for violation in found.violations] == [
-        [
-            "  1  a: requested by requests; waited for by fails_after",
-            "  2  Ping(value=1): requested by pings",
-            "  3  b: requested by requests; waited for by fails_after",
-            "error: b-thread 'fails_after': AssertionError: seen it",
-        ]
+    *story, last = str(found.violations[0]).splitlines()
+    assert story == [
+        "  1  a: requested by requests(a); waited for by fails_after",
+        "  2  Ping(value=1): requested by pings",
+        "  3  b: requested by requests(b); waited for by fails_after",
     ]
+    assert re.fullmatch(
+        r"error: b-thread 'fails_after': AssertionError: seen it "
+        r'\(at .*programs\.py:\d+: raise AssertionError\("seen it"\)\)',
+        last,
+    )
 
 
 def test_a_long_violation_is_told_in_fifteen_lines_at_most() -> None:
@@ -326,7 +333,7 @@ def test_a_long_violation_is_told_in_fifteen_lines_at_most() -> None:
     told = str(found.violations[0]).splitlines()
     assert len(told) == 14
     assert told[0] == "  1  a: requested by requests; waited for by fails_after"
-    assert told[-1] == "error: b-thread 'fails_after': AssertionError: seen it"
+    assert told[-1].startswith("error: b-thread 'fails_after': AssertionError: seen it (at ")
     assert "38 more" in told[6]
 
 
@@ -334,3 +341,158 @@ def test_an_event_from_outside_is_told_as_such() -> None:
     found = verify(fails_after(STOP), possible=[STOP])
 
     assert str(found.violations[0]).splitlines()[0] == "  1  stop: from outside; waited for by fails_after"
+
+
+# How it is told.
+
+
+def test_a_failed_assert_is_told_with_file_line_and_text() -> None:
+    @bthread
+    def counts() -> BThreadBody:
+        total = 0
+        while True:
+            yield sync(wait_for=A)
+            total += 1
+            assert total < 2
+
+    (violation,) = verify(counts(), requests(A, 2)).violations
+
+    assert re.fullmatch(r".*test_verifier\.py:\d+: assert total < 2", violation.where)
+    assert str(violation).endswith(f"({violation.where})".replace("(", "(at ", 1))
+
+
+def test_what_the_engine_raises_has_no_line_of_its_own() -> None:
+    (violation,) = verify(says(sync(request=A), None)).violations
+
+    assert violation.where == ""
+
+
+def test_long_events_are_shortened_in_stories() -> None:
+    found = verify(requests(Pong(1, "x" * 1000)), fails_after(Pong))
+
+    assert max(map(len, str(found.violations[0]).splitlines())) < 200
+
+
+def test_instances_of_one_function_are_told_apart_by_their_arguments() -> None:
+    @bthread
+    def holds_back(what: Any) -> BThreadBody:
+        yield sync(block=what, wait_for=C)
+
+    found = verify(requests(A).named("one"), requests(B).named("other"), holds_back(A), holds_back(B))
+
+    assert found.violations[0].message == (
+        "'one' requests a, held by holds_back(a); 'other' requests b, held by holds_back(b)"
+    )
+
+
+def test_an_instance_keeps_its_arguments_where_they_do_not_matter_any_more() -> None:
+    @bthread
+    def goes(number: int) -> BThreadBody:
+        yield sync(request=event(f"begin {number}"))
+        yield sync(request=A, block=B)
+
+    @bthread
+    def one_begins() -> BThreadBody:
+        yield sync(wait_for=event("begin 2"), block=event("begin 1"))
+        yield sync(request=B, block=[A, event("begin 1")])
+
+    (deadlock,) = verify(goes(1), goes(2), one_begins()).violations
+
+    assert "'goes(2)' requests a, held by one_begins" in deadlock.message
+    assert "'one_begins' requests b, held by goes(2)" in deadlock.message
+
+
+def test_a_deadlock_names_all_instances_that_came_to_the_same_place() -> None:
+    @bthread
+    def goes(number: int) -> BThreadBody:
+        yield sync(request=event(f"begin {number}"))
+        yield sync(request=A)
+
+    (deadlock,) = verify(goes(1), goes(2), says(sync(block=A))).violations
+
+    assert deadlock.message == "'goes(1)' requests a, held by says; 'goes(2)' requests a, held by says"
+
+
+def test_a_name_that_is_unique_is_told_without_arguments() -> None:
+    found = verify(requests(A), fails_after(A))
+
+    assert str(found.violations[0]).splitlines()[0] == "  1  a: requested by requests; waited for by fails_after"
+
+
+# How it is bounded, and sampled.
+
+
+@bthread
+def counts_for_ever() -> BThreadBody:
+    number = 0
+    while True:
+        yield sync(request=event(f"number {number}"))
+        number += 1
+
+
+def test_an_endless_counter_does_not_hide_a_violation_when_the_first_is_enough() -> None:
+    found = verify(counts_for_ever(), requests(B), never=B, first=True)
+
+    assert [(violation.kind, violation.trace) for violation in found.violations] == [("never", (B,))]
+    assert found.bounded
+
+
+def test_the_first_violation_of_a_start_or_of_a_cycle_is_enough_too() -> None:
+    at_the_start = verify(fails_after(), fails_after().named("another"), first=True)
+    around = verify(*[says(sync(wait_for=B, hot=True)).named(name) for name in "xy"], requests(A), first=True)
+
+    assert kinds(at_the_start) == [("error", "fails_after")]
+    assert kinds(around) == [("hot", "x")]
+
+
+def test_a_bounded_result_says_which_bthread_has_how_many_local_states() -> None:
+    found = verify(counts_for_ever(), requests(A), max_states=100)
+
+    assert found.local_states[0][0] == "counts_for_ever"
+    assert found.local_states[0][1] > 40
+    assert "local states: counts_for_ever " in str(found)
+
+
+def test_random_runs_find_what_is_wrong_and_never_hold() -> None:
+    program = [counts_for_ever(), requests(B), fails_after(B)]
+
+    found = verify(*program, samples=50, seed=1, max_depth=20)
+    nothing = verify(counts_for_ever(), requests(B), samples=50, max_depth=20)
+
+    assert kinds(found) == [("error", "fails_after")]
+    assert found == verify(*program, samples=50, seed=1, max_depth=20)
+    assert replay(program, found.violations[0].trace).error is not None
+    assert (nothing.runs, nothing.transitions, nothing.holds, bool(nothing)) == (50, 50 * 20, False, False)
+    assert str(nothing).startswith("nothing wrong so far: 50 runs, ")
+
+
+def test_random_runs_find_deadlocks_and_hot_ends_in_every_order() -> None:
+    table = verify(*philosophers(3), samples=500)
+    hot = verify(requests(any_of(A, B)), says(sync(wait_for=B, hot=True)), samples=50)
+
+    assert [violation.kind for violation in table.violations] == ["deadlock"]
+    assert [violation.kind for violation in hot.violations] == ["hot"]
+
+
+def test_random_runs_are_no_search() -> None:
+    with pytest.raises(TypeError, match="samples=0"):
+        verify(requests(A), samples=0)
+    with pytest.raises(TypeError, match="leave reduce"):
+        verify(requests(A), samples=10, reduce=True)
+
+
+# Truth.
+
+
+def test_a_verification_is_true_when_it_holds_and_everything_was_reached() -> None:
+    assert verify(requests(A))
+    assert not verify(requests(A), never=A)
+    assert not verify(requests(A, 5), max_states=2)
+    assert not verify(requests(A), fails_after(B))
+
+
+def test_what_was_not_looked_into_does_not_hold() -> None:
+    found = evolve(verify(requests(A)), not_looked_into=("helper.inc",))
+
+    assert (found.verdict, found.holds, bool(found)) == ("unchecked", False, False)
+    assert str(found) == "unchecked: 2 states, 1 transition\nnot looked into: helper.inc"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import bp
 from bp import BProgram, BThread, BThreadError, Event, EventSetError, Verification, contains, start, verify
-from bp.verification.findings import Violations
+from bp.verification.counterexamples import Violations
 from bp.verification.search import Search
 from bp.verification.state_space import StateSpace
 from tests.bp.scripts import Author, Happening, Say, Script

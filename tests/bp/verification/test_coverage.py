@@ -1,0 +1,158 @@
+"""What a verification never came to is told, and is not verified."""
+
+from typing import Any
+
+import pytest
+
+from bp import BThreadBody, Event, any_of, bthread, event, start, sync, verify, where
+from tests.bp.programs import HOT, STOP, Ping, alternate, fails_after, keeps_saying, requests, says
+
+A, B, ALARM = event("a"), event("b"), event("alarm")
+
+
+def test_a_program_that_never_rests_never_hears_its_environment() -> None:
+    clock = keeps_saying(sync(request=A)).named("clock")
+
+    promised = verify(clock, fails_after(ALARM), environment=[requests(ALARM)])
+    possible = verify(clock, fails_after(ALARM), possible=[ALARM])
+
+    assert promised.holds
+    assert possible.holds
+    assert not promised
+    assert not possible
+    assert (promised.coverage.silent, promised.coverage.unreached) == (("requests",), ("fails_after",))
+    assert (possible.coverage.silent, possible.coverage.unreached) == ((), ("fails_after",))
+    assert promised.coverage.never_happened == possible.coverage.never_happened == (ALARM,)
+    assert str(promised).splitlines() == [
+        "unreached: 1 state, 1 transition",
+        "environment that never took a step: requests",
+        "never reached: fails_after",
+        "never happened: alarm",
+        "never matched: fails_after: wait_for alarm",
+    ]
+
+
+@pytest.mark.parametrize(
+    "guard",
+    [
+        says(sync(block=B)),
+        says(sync(refuse=B, because="no")),
+        says(sync(wait_for=B)),
+        says(sync(wait_for=A, interrupt=B)),
+        says(sync(block=where(Ping, value=1))),
+    ],
+)
+def test_a_rule_about_what_no_bthread_requests_is_unreached(guard: Any) -> None:
+    found = verify(requests(ALARM), guard)
+
+    assert (found.verdict, found.coverage.unreached) == ("unreached", ("says",))
+
+
+def test_a_guard_is_reached_when_it_has_something_to_block() -> None:
+    either = verify(requests(any_of(A, B)), says(sync(block=B)).named("guard"))
+    from_outside = verify(says(sync(wait_for=A)), says(sync(block=B)).named("guard"), possible=[A, B])
+
+    assert either
+    assert from_outside
+    assert either.coverage.never_advanced == ("guard",)
+
+
+def test_a_monitor_is_reached_when_a_bthread_requests_what_must_not_happen() -> None:
+    assert verify(requests(any_of(A, B)), says(sync(block=B)), fails_after(B))
+    assert not verify(requests(A), fails_after(B))
+
+
+def test_a_guard_that_has_nothing_to_block_while_it_stands_is_unreached() -> None:
+    """B is requested only when nothing blocks it any more."""
+    found = verify(says(sync(request=A), sync(request=B)), keeps_saying(sync(block=B, interrupt=A)).named("guard"))
+    before = verify(says(sync(request=B), sync(request=A)), says(sync(request=B, block=B)).named("never"), max_states=9)
+
+    assert found.coverage.never_matched == ("guard: block b",)
+    assert "never" in before.coverage.never_advanced + before.coverage.unreached
+
+
+def test_a_guard_of_an_alternative_is_reached() -> None:
+    asks = says(sync(request=A, otherwise=lambda refusals: B)).named("asks")
+
+    found = verify(asks, keeps_saying(sync(refuse=A, because="no")), says(sync(block=B)).named("guard"))
+
+    assert "guard" not in found.coverage.unreached
+
+
+def test_an_event_from_outside_is_a_candidate_at_rest_only() -> None:
+    at_rest = verify(requests(A), says(sync(block=ALARM)).named("guard"), environment=[requests(any_of(ALARM, B))])
+    busy = verify(keeps_saying(sync(request=A)), says(sync(block=ALARM)).named("guard"), possible=[ALARM])
+
+    assert at_rest
+    assert busy.coverage.unreached == ("guard",)
+
+
+def test_bthreads_of_one_function_are_told_apart_by_their_arguments() -> None:
+    found = verify(requests(A), fails_after(ALARM), fails_after(B), says(sync(block=B)), environment=[requests(B)])
+
+    assert found.coverage.unreached == ("fails_after(alarm)",)
+    assert found.coverage.silent == ("requests(b)",)
+
+
+def test_started_bthreads_are_covered_by_name() -> None:
+    @bthread
+    def starts(*what: Event) -> BThreadBody:
+        yield sync(request=A)
+        yield start(*[says(sync(wait_for=each)).named("child") for each in what])
+
+    assert verify(starts(B, ALARM), says(sync(wait_for=A), sync(request=B)))
+    assert verify(starts(ALARM)).coverage.unreached == ("child",)
+
+
+def test_a_bthread_that_is_over_at_once_is_reached() -> None:
+    assert verify(says(), requests(A))
+
+
+def test_an_effect_that_is_never_asked_for_is_no_broken_promise() -> None:
+    """An environment b-thread that only waits promises nothing yet."""
+    answers = says(sync(wait_for=ALARM), sync(request=STOP)).named("answers")
+
+    found = verify(requests(A), environment=[answers])
+
+    assert found
+    assert found.coverage.never_advanced == ("answers",)
+
+
+def test_sets_that_never_matched_are_listed() -> None:
+    found = verify(
+        requests(A, 2), keeps_saying(sync(wait_for=[A, B], interrupt=STOP, block=HOT)).named("waits"), never=[B, A]
+    )
+    typo = verify(alternate(), requests(HOT), never=Ping)
+
+    assert found.coverage.never_matched == ("waits: block hot", "waits: interrupt stop", "never= b")
+    assert "never= Ping" in typo.coverage.never_matched
+
+
+def test_possible_and_promised_events_that_never_happened_are_listed() -> None:
+    found = verify(says(sync(wait_for=A, block=B)), environment=[requests(any_of(A, B))], possible=[STOP])
+
+    assert found.coverage.never_happened == (B,)
+
+
+def test_a_promise_that_is_held_back_for_ever_is_told() -> None:
+    found = verify(says(sync(block=ALARM)).named("guard"), environment=[requests(A), requests(ALARM).named("siren")])
+    because = verify(says(sync(refuse=A, because="late")).named("guard"), environment=[requests(A)])
+
+    assert found.coverage.withheld == ("alarm of 'siren', held by guard",)
+    assert found.coverage.silent == ("siren",)
+    assert because.coverage.withheld == ("a of 'requests', held by guard (because 'late')",)
+    assert "promised and held back for ever: alarm of 'siren', held by guard" in str(found)
+
+
+def test_a_reduced_search_and_random_runs_have_coverage() -> None:
+    program = [requests(A, 2).named("one"), requests(B, 2).named("other"), fails_after(ALARM)]
+
+    assert verify(*program, reduce=True).coverage == verify(*program).coverage
+    assert verify(*program, samples=10).coverage == verify(*program).coverage
+
+
+def test_in_run_order_a_bthread_that_is_passed_over_for_ever_is_unreached() -> None:
+    found = verify(keeps_saying(sync(request=A)).at_priority(1), requests(B), order="run")
+
+    assert found.coverage.unreached == ("requests",)
+    assert found.coverage.complete is False
