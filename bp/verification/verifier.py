@@ -87,7 +87,7 @@ def _with_reducer(make: Callable[[], StateSpace]) -> tuple[StateSpace, ByOrder |
         return space, None
     try:
         reducer = ByOrder(Reduction(space))
-        space.automaton.surroundings.check()
+        space.automaton.purity.check()
     except (Irreducible, VerificationError):  # perhaps only where the program never gets: the search will tell
         space.automaton.close()
         return make(), None
@@ -104,7 +104,7 @@ def _run(search: Search, found: Violations, endless: bool) -> None:
     if not search.space.failures:
         search.run()
         _look_for_cycles(search, found, endless)
-    search.space.automaton.surroundings.check()
+    search.space.automaton.purity.check()
 
 
 def _look_for_cycles(search: Search, found: Violations, endless: bool) -> None:
