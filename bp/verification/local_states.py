@@ -93,6 +93,11 @@ class Automaton:
         self._moves: dict[tuple[int, int], tuple[Event, Move]] = {}
         self.purity = Purity()
 
+    @property
+    def not_looked_into(self) -> tuple[str, ...]:
+        """What b-threads reached and nothing is known about; where there is any, nothing holds."""
+        return tuple(self.purity.not_looked_into)
+
     def close(self) -> None:
         """Let go of all generators; afterwards only what is known already may be asked."""
         for local in self.locals:

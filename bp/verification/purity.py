@@ -52,6 +52,7 @@ IMPURE = _words("""
     realpath relpath samefile setcontext timestamp today utcfromtimestamp utcnow
 """)
 OF_POSIX = _words("fspath _path_normpath")  # texts to texts, called by `posixpath`
+OF_CACHES = _words("_lru_list_elem object type")
 BY_IDENTITY = _words("__eq__ __hash__ __repr__")  # may call `hash` and `id`: what they say is not kept
 REFLECTION = _words("""
     __builtins__ __closure__ __code__ __globals__ __subclasses__ ag_frame cell_contents cr_frame f_back f_builtins
@@ -155,6 +156,9 @@ class Purity:
             if namespace.get(name, MISSING) is not value:
                 raise VerificationError(self._changed(called))
         self._compare((*self._containers, *self._definitions))
+        for kept in self._definitions:
+            if isinstance(kept.value, _lru_cache_wrapper):
+                _check_cache(kept.value, self._bthread)
 
     def _compare(self, remembered: Iterable[Kept]) -> None:
         for kept in remembered:
@@ -287,6 +291,7 @@ class Purity:
             )
         else:
             known = (module == "builtins" or module in MODULES or name in OF_POSIX) and name not in IMPURE
+            known = known and not (isinstance(owner, set) and name == "pop")  # which one depends on how it was filled
         if not known and _is_standard(module):
             self._refuse(f"{module}.{name}" if module != "builtins" else name)
         elif not known:
@@ -313,10 +318,14 @@ class Purity:
                 continue
             header, parts = found
             kept = Kept(value, called, header, tuple(parts))
-            shape = SHAPES.get(type(value)) or SHAPES.get(base_in_c(type(value)))
+            shape = (
+                None
+                if isinstance(value, _lru_cache_wrapper)
+                else SHAPES.get(type(value)) or SHAPES.get(base_in_c(type(value)))
+            )
             if shape is not None and shape.mutable and not isinstance(value, FunctionType):
                 self._containers.append(kept)
-            elif shape is None or shape.mutable or type(value) not in SHAPES:
+            elif shape is None or shape.mutable or type(value) not in SHAPES:  # by attributes
                 self._definitions.append(kept)
             waiting += parts
 
@@ -340,6 +349,17 @@ def refuse_changeable(value: Any, where: str) -> None:
                 f"{where} is or holds a {type(found).__name__}, which can change: hidden state; "
                 "pass immutable values (tuples, frozensets, frozen attrs values)"
             )
+
+
+def _check_cache(function: Any, bthread: str) -> None:
+    """Raise VerificationError when a cached function gives what can change: each caller gets the same object."""
+    own = (function.__wrapped__, vars(function))
+    for held in gc.get_referents(function):
+        if any(held is one for one in own):
+            continue
+        for result in held.values() if type(held) is dict else (held,):
+            if type(result).__name__ not in OF_CACHES:
+                refuse_changeable(result, f"b-thread {bthread!r}: what {function.__qualname__} keeps in its cache")
 
 
 def check_event(event: Event) -> None:
