@@ -162,7 +162,10 @@ class Description:
         looks = []
         for element in elements.elements:
             inner = Description()
-            looks.append(inner.value(element, named))
+            try:
+                looks.append(inner.value(element, named))
+            except RecursionError as error:
+                raise VerificationError(f"{named} holds sets in sets, too deep: maximum recursion depth") from error
             if inner._seen:
                 raise VerificationError(f"{named} holds a set of objects that can change; use a tuple or a dict")
         return frozenset(Counter(looks).items())

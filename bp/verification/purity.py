@@ -105,7 +105,7 @@ class Purity:
         self._problem: str | None = None
         self._read: dict[int, Entry] = {}  # by the id of the code
         self._stores = False  # whether a function was entered, since the last check, that assigns attributes
-        self._calls: dict[Any, str | None] = {}
+        self._judged: set[Any] = set()
         self._names: dict[tuple[int, str], tuple[dict[str, Any], str, Any, str]] = {}
         self._seen: dict[int, Any] = {}
         self._containers: list[Kept] = []  # what changes by methods
@@ -193,9 +193,10 @@ class Purity:
             self._stores = self._stores or entry.stores
         elif happened == "c_call" and entry is not None and entry.is_foreign:
             owner = function.__self__
-            key = (owner if isinstance(owner, type | ModuleType) else type(owner), function.__name__)
-            if key not in self._calls:
-                self._calls[key] = None
+            of = owner if isinstance(owner, type | ModuleType) else type(owner)
+            call = (of, function.__name__, code.co_name in BY_IDENTITY)
+            if call not in self._judged:
+                self._judged.add(call)
                 self._judge(function, code)
 
     def _enter(self, frame: Any, code: CodeType) -> Entry:
@@ -220,8 +221,8 @@ class Purity:
         reading = _reading(code)
         for name in reading.assigned:
             self._problem = self._problem or (
-                f"b-thread {self._bthread!r} assigns to the global {name!r}: hidden state; keep it in a local "
-                "variable, or request an event that carries it"
+                f"b-thread {self._bthread!r} assigns to the global {name!r} in {code.co_name}: hidden state; keep it "
+                "in a local variable, or request an event that carries it"
             )
         for name in reading.reflects:
             self._refuse(f"{code.co_qualname}, which reads {name}")
@@ -259,7 +260,7 @@ class Purity:
             else:
                 return
         if isinstance(value, ModuleType):
-            self.not_looked_into[f"{value.__name__}, which {code.co_qualname} hands on as a whole"] = None
+            self.not_looked_into[f"{value.__name__}, which {code.co_name} hands on as a whole"] = None
         elif isinstance(value, BuiltinFunctionType) and (value is locals or not is_called):  # calls are seen later
             self._judge(value, code)
 
@@ -353,13 +354,19 @@ def refuse_changeable(value: Any, where: str) -> None:
 
 def _check_cache(function: Any, bthread: str) -> None:
     """Raise VerificationError when a cached function gives what can change: each caller gets the same object."""
+    misses = function.cache_info().misses
+    if _CHECKED.get(id(function), (None, None)) == (function, misses):
+        return
     own = (function.__wrapped__, vars(function))
     for held in gc.get_referents(function):
-        if any(held is one for one in own):
-            continue
-        for result in held.values() if type(held) is dict else (held,):
-            if type(result).__name__ not in OF_CACHES:
-                refuse_changeable(result, f"b-thread {bthread!r}: what {function.__qualname__} keeps in its cache")
+        if not any(held is one for one in own):
+            for result in held.values() if type(held) is dict else (held,):
+                if type(result).__name__ not in OF_CACHES:
+                    refuse_changeable(result, f"b-thread {bthread!r}: what {function.__qualname__} keeps in its cache")
+    _CHECKED[id(function)] = (function, misses)
+
+
+_CHECKED: dict[int, tuple[Any, int]] = {}  # caches without objects that can change, at how many misses
 
 
 def check_event(event: Event) -> None:
@@ -448,14 +455,15 @@ def _parts_of_attribute(name: str, item: Any) -> tuple[Any, ...]:
 @cache
 def _reading(code: CodeType) -> Reading:
     """Read the byte code of a function."""
-    instructions = [one for one in dis.get_instructions(code) if one.opname not in ("EXTENDED_ARG", "PUSH_NULL")]
+    instructions = [one for one in dis.get_instructions(code) if one.opname != "EXTENDED_ARG"]
     found: dict[str, set[Any]] = {"GLOBAL": set(), "DEREF": set()}
     imports, assigned = set(), set()
     for position, instruction in enumerate(instructions):
         action, _, what = instruction.opname.partition("_")
         if action == "LOAD" and what in OUTER:
             chain = [instruction, *takewhile(lambda one: one.opname in OF_ATTRIBUTES, instructions[position + 1 :])]
-            is_called = any("NULL" in one.argrepr for one in chain) or chain[-1].opname == "LOAD_METHOD"
+            follower = instructions[position + len(chain)].opname if sys.version_info >= (3, 13) else chain[-1].opname
+            is_called = any("NULL" in one.argrepr for one in chain) or follower in ("LOAD_METHOD", "PUSH_NULL")
             found[OUTER[what]].add((tuple(one.argval for one in chain), is_called))
         elif instruction.opname == "IMPORT_NAME":
             imports.add((instruction.argval, instructions[position - 2].argval))

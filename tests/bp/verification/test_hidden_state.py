@@ -27,6 +27,7 @@ from fractions import Fraction
 from functools import partial, reduce
 from typing import Any, NamedTuple
 
+import pytest
 from attrs import define, evolve, field, frozen
 
 from bp import BThread, BThreadBody, VerificationError, bthread, event, sync
@@ -412,6 +413,28 @@ def imports_a_pure_one() -> str:
     from textwrap import dedent
 
     return dedent(" a")
+
+
+class HashesItself:
+    def __hash__(self) -> int:
+        return hash("x")
+
+
+def test_a_hash_is_refused_though_it_is_fine_where_an_object_hashes_itself() -> None:
+    assert not verdict(asks(lambda: {HashesItself(): 1}))
+    assert "calls hash" in verdict(asks(lambda: {HashesItself(): 1} and hash("x")))
+
+
+def test_what_cannot_be_read_is_told() -> None:
+    pydantic_core = pytest.importorskip("pydantic_core", exc_type=ImportError)
+    assert verdict(asks(lambda: pydantic_core.from_json("1"))) == "pydantic_core._pydantic_core.from_json"
+    assert verdict(asks(lambda: partial(getattr, helpers)("TABLE"))) == (
+        "tests.bp.verification.impure_helpers, which <lambda> hands on as a whole"
+    )
+
+
+def test_what_code_says_that_never_runs_is_no_matter() -> None:
+    assert not verdict(asks(lambda: PRICES or time.time()))
 
 
 def test_ordinary_pure_programs_hold() -> None:

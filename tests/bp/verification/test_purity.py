@@ -69,7 +69,7 @@ def reads(question: Callable[[], Any]) -> BThread:
         (lambda: datetime.date.today(), "today"),
         (lambda: random.random(), "random"),
         (lambda: random.choice((1, 2)), "getrandbits|choice|random"),
-        (lambda: random.Random().random(), "Random|seed"),
+        (lambda: random.Random().random(), "Random|seed|sha512"),
         (lambda: secrets.token_hex(), "urandom|token|SystemRandom"),
         (lambda: uuid.uuid4(), "urandom|uuid"),
         (lambda: os.getpid(), "getpid"),
