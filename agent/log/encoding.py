@@ -8,6 +8,7 @@ import json
 from base64 import b64encode
 from collections.abc import Callable, Mapping, Set
 from enum import Enum
+from functools import cache
 from math import isfinite
 from operator import attrgetter
 from types import FunctionType, NoneType
@@ -53,8 +54,8 @@ def event_data(event: Event) -> Any:
 
 def plain(value: Any) -> Any:
     """Return a frozen value as what JSON can hold. Raises TypeError for what has no such form."""
-    kind = type(value)
-    return (_ENCODERS.get(kind) or _learn(kind))(value)
+    kind: Any = type(value)
+    return _encoder(kind)(value)
 
 
 def _made_plain(fields: dict[str, Any]) -> dict[str, Any]:
@@ -65,16 +66,11 @@ def _made_plain(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 _ATOMS = frozenset({NoneType, str, bool, int})
-_ENCODERS: dict[type, Callable[[Any], Any]] = {}  # by type: every record asks for each of its values
 
 
-def _learn(kind: type) -> Callable[[Any], Any]:
-    """Find out once what values of `kind` look like."""
-    encoder = _ENCODERS[kind] = _encoder(kind)
-    return encoder
-
-
+@cache  # every record asks for each of its values
 def _encoder(kind: type) -> Callable[[Any], Any]:
+    """Return what values of `kind` are made plain by."""
     if issubclass(kind, NoneType | str | bool | int):
         return _as_it_is
     if attrs.has(kind):

@@ -1,65 +1,107 @@
-"""What makes two local states of a b-thread the same: everything that its future can depend on, by value and type.
+"""Fingerprints of local states: two states of a b-thread are the same when their fingerprints are equal.
 
-A suspended generator is described by its position, its live locals, its cells and its evaluation stack (the iterator
+A suspended generator is described by its position, its live locals and cells and its evaluation stack (the iterator
 of a `for` is in no variable), and by the same of every generator that it delegates to. Values are described as a
-graph: which mutable objects are the same object is part of the state. What has no value of its own (files, set
-iterators, objects compared by identity) is refused by name. Never `repr`, never identity.
+graph: which mutable objects are the same object is part of the state. The types whose values can be taken apart are
+known exactly (`SHAPES`, and classes written in Python, by their attributes); every other value is refused by name.
+Never `repr`, never identity.
 """
 
+import datetime
 import gc
-import itertools
-import sys
-from collections import OrderedDict, deque
-from collections.abc import Callable, Generator, Mapping
+import re
+from collections import Counter, OrderedDict, defaultdict, deque
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import suppress
+from decimal import Decimal
 from enum import Enum
-from functools import cache, partial
+from fractions import Fraction
+from functools import _lru_cache_wrapper, cache, cached_property, partial
+from itertools import chain
+from operator import attrgetter, itemgetter, methodcaller
+from pathlib import PosixPath, PurePosixPath, PureWindowsPath, WindowsPath
 from types import (
     BuiltinFunctionType,
     CellType,
+    ClassMethodDescriptorType,
     CodeType,
     FunctionType,
     GeneratorType,
+    GenericAlias,
+    MappingProxyType,
+    MemberDescriptorType,
+    MethodDescriptorType,
     MethodType,
+    MethodWrapperType,
     ModuleType,
+    SimpleNamespace,
+    UnionType,
+    WrapperDescriptorType,
 )
-from typing import Any
+from typing import Any, NamedTuple
+from uuid import UUID
 
 import attrs
+from attrs import frozen
 
 from bp.errors import BProgramError
-from bp.statements import Refusals
-from bp.verification.live_variables import live_locals
+from bp.events import NamedEvent
+from bp.payload import FrozenMapping
+from bp.statements import BThread, BThreadFunction, Refusals
+from bp.verification.live_variables import assigns, assigns_later, live_locals
 
-__all__ = ["VerificationError", "check_interpreter", "fingerprint", "fingerprint_of_value"]
+__all__ = [
+    "ATOMS",
+    "SHAPES",
+    "Description",
+    "VerificationError",
+    "base_in_c",
+    "cells_of",
+    "check_interpreter",
+    "fingerprint_of_value",
+    "reachable",
+    "shape_of",
+]
 
-ATOMS = (type(None), bool, int, str, bytes, complex, type(...), type(NotImplemented))
-ALONE = 3  # references to a cell that one generator holds: its own, the list of its referents, the one that is counted
-SET_ITERATOR: type = type(iter(set[Any]()))
-EMPTY_ITERATORS: tuple[Any, ...] = (
-    *(iter([]), iter(()), iter(range(0)), iter(range(1 << 70)), iter(""), iter("é"), iter(b""), iter(bytearray())),
-    *(iter({}), iter({}.values()), iter({}.items()), reversed([]), reversed(()), reversed({})),
-    *(enumerate(()), zip(), map(abs, ()), filter(None, ())),
-    *(iter(deque()), reversed(deque()), iter(OrderedDict()), iter(OrderedDict().items()), iter(OrderedDict().values())),
+ATOMS = frozenset({type(None), bool, int, str, bytes, type(...), type(NotImplemented)})
+HEAP_TYPE, IMMUTABLE_TYPE = 1 << 9, 1 << 8  # flags of types: made at run time; made so by C code
+CALLABLES_IN_C = (
+    *(MethodDescriptorType, ClassMethodDescriptorType, WrapperDescriptorType, MethodWrapperType),
+    _lru_cache_wrapper,
 )
-ITERATORS: tuple[type, ...] = tuple(dict.fromkeys(map(type, EMPTY_ITERATORS)))
+BY_REDUCTION = (
+    *(datetime.date, datetime.datetime, datetime.time, datetime.timedelta, datetime.timezone),
+    *(Decimal, Fraction, UUID, PurePosixPath, PureWindowsPath, PosixPath, WindowsPath),
+    *(attrgetter, itemgetter, methodcaller),
+)
+CACHED_HASHES = frozenset({"_hash", "_attrs_cached_hash"})
+ITERATORS: tuple[Any, ...] = (
+    *(iter([]), iter(()), iter(range(0)), iter(range(1 << 70)), iter(""), iter("é"), iter(b""), iter(bytearray())),
+    *(reversed([]), reversed(()), enumerate(()), zip(), map(abs, ()), filter(None, ())),
+    *(iter(deque()), reversed(deque())),
+)
+DICT_ITERATORS: tuple[Any, ...] = (
+    *(iter({}), iter({}.values()), iter({}.items()), reversed({})),
+    *(iter(OrderedDict()), iter(OrderedDict().items())),
+)
 
 
 class VerificationError(BProgramError):
     """A program cannot be verified: a b-thread keeps state where it cannot be seen; names it, and says the cure."""
 
 
-def fingerprint(body: Generator[Any, Any, Any]) -> Any:
-    """Return a hashable description of a suspended generator; equal descriptions mean equal futures.
+class Shape(NamedTuple):
+    """How objects of one type are taken apart.
 
-    Take it once, from a generator that nobody looked into before (looking makes frame objects, which change what the
-    generator refers to). Raises VerificationError for a value that cannot be compared.
+    expand: returns a hashable header, which tells how many parts there are, and the parts. mutable: which object it is
+    matters, too. comparable: objects of this type are compared by value. hashable: it has a hash, though it could
+    change; of a class, it says by that and by its own `==` that it does not.
     """
-    return Description().generator(body, "")
 
-
-def fingerprint_of_value(value: Any) -> Any:
-    """Return a hashable description of a value, like those of local variables."""
-    return Description().value(value, "value")
+    expand: Callable[[Any], tuple[Any, Any]]
+    mutable: bool = False
+    comparable: bool = True
+    hashable: bool = False
 
 
 class Description:
@@ -67,171 +109,331 @@ class Description:
 
     def __init__(self) -> None:
         """Begin with nothing seen."""
+        self.assignable: dict[int, str] = {}  # cells, by id, that code of what is described may still assign
         self._seen: dict[int, int] = {}
         self._kept: list[Any] = []  # keeps what was seen alive, so that no id is used twice
 
-    def value(self, value: Any, path: str) -> Any:
-        """Describe a value; `path` says where it was found, for errors."""
-        kind = type(value)
-        if kind in ATOMS:
-            return (kind, value)
-        if kind is float:
-            return (kind, value.hex())
-        if kind in (tuple, list, set, frozenset, dict, deque, bytearray):
-            return self._collection(kind, value, path)
-        describe = _special(kind)  # type: ignore[arg-type]
-        return describe(self, value, path) if describe is not None else self._instance(kind, value, path)
+    def value(self, value: Any, named: str) -> tuple[Any, ...]:
+        """Return a hashable description; `named` says where the value was found. Raises VerificationError."""
+        found: list[Any] = []
+        waiting = [(value, named)]
+        while waiting:
+            value, named = waiting.pop()
+            kind = type(value)
+            if kind in ATOMS:
+                found += (kind, value)
+                continue
+            shape = shape_of(kind)
+            if shape is None or not shape.comparable:
+                raise VerificationError(_no_value(value, named))
+            if (shape.mutable or (kind is float and value != value)) and self._is_known(value, found):
+                continue
+            header, parts = self._expanded(kind, shape, value, named)
+            found += (kind, header)
+            waiting += reversed(parts)
+        return tuple(found)
 
-    def generator(self, body: Any, path: str) -> Any:
-        """Describe a suspended generator."""
-        referents = gc.get_referents(body)  # before the frame is touched
+    def _is_known(self, value: Any, found: list[Any]) -> bool:
+        """Tell whether a mutable object was met before; then only say which one it is."""
+        number = self._seen.get(id(value))
+        if number is None:
+            self._seen[id(value)] = len(self._seen)
+            self._kept.append(value)
+            return False
+        found += ("same as", number)
+        return True
+
+    def _expanded(self, kind: type, shape: Shape, value: Any, named: str) -> tuple[Any, list[tuple[Any, str]]]:
+        if kind is GeneratorType:
+            return self._generator(value)
+        if kind is Unordered:
+            return self._unordered(value, named), []
+        if kind is FunctionType:
+            self.assignable |= {id(cell): name for name, cell in cells_of(value) if assigns(value.__code__, name)}
+        try:
+            header, parts = shape.expand(value)
+        except (TypeError, RuntimeError) as error:
+            raise VerificationError(f"{_no_value(value, named)} ({error})") from error
+        return header, [(part, named) for part in parts]
+
+    def _unordered(self, elements: "Unordered", named: str) -> Any:
+        """Describe the elements of a set, which come in no order; so it cannot be said which object is which."""
+        looks = []
+        for element in elements.elements:
+            inner = Description()
+            try:
+                looks.append(inner.value(element, named))
+            except RecursionError as error:
+                raise VerificationError(f"{named} holds sets in sets, too deep: maximum recursion depth") from error
+            if inner._seen:
+                raise VerificationError(f"{named} holds a set of objects that can change; use a tuple or a dict")
+        return frozenset(Counter(looks).items())
+
+    def _generator(self, body: Any) -> tuple[Any, list[tuple[Any, str]]]:
+        """Take a suspended generator apart.
+
+        It must not have been looked into before: looking makes frame objects, which change what it refers to.
+        """
+        referents = gc.get_referents(body)
         frame = body.gi_frame
         if frame is None:
-            return ("finished",)
-        code = frame.f_code
+            return "finished", []
+        code, at = frame.f_code, frame.f_lasti
         found = dict(frame.f_locals)
-        live = live_locals(code, frame.f_lasti)
-        dead = _dead_cells(referents, code, live)
-        matters = live | ({*code.co_cellvars, *code.co_freevars} - dead.keys())
-        locals_ = tuple(
-            (name, self.value(value, f"{path}{name}")) for name, value in sorted(found.items()) if name in matters
-        )
-        cells = [
-            ("dead cell",) if id(item) in dead.values() else self.cell(item, f"{path}closure")
-            for item in referents
-            if type(item) is CellType
-        ]
+        live = live_locals(code, at)
+        plain = sorted(name for name in live & found.keys() if name not in code.co_cellvars)
+        cells = _named_cells(referents, code)
+        self.assignable |= {id(cell): name for name, cell in cells if not name or assigns_later(code, at, name)}
+        kept = [(name, cell) for name, cell in cells if name in live or name not in code.co_cellvars]
         stack = _stack(referents, code, found)
-        return (
-            "generator", _identity(code), frame.f_lasti, locals_, tuple(cells),
-            tuple(self.value(item, f"{path}an expression under way") for item in stack),
-        )  # fmt: skip
-
-    def _collection(self, kind: type, value: Any, path: str) -> Any:
-        if kind is tuple:
-            return (kind, tuple(self.value(item, path) for item in value))
-        if kind is frozenset:
-            return (kind, frozenset(self.value(item, path) for item in value))
-        return self.once(value, path, self._mutable)
-
-    def once(self, value: Any, path: str, describe: Callable[[Any, str], Any]) -> Any:
-        """Describe a mutable object where it is met first; later only say which one it is."""
-        if id(value) in self._seen:
-            return ("same as", self._seen[id(value)])
-        self._seen[id(value)] = len(self._seen)
-        self._kept.append(value)
-        return describe(value, path)
-
-    def _mutable(self, value: Any, path: str) -> Any:
-        kind = type(value)
-        if kind is dict:
-            pairs = tuple((self.value(key, path), self.value(item, f"{path}[{key!r}]")) for key, item in value.items())
-            return (kind, pairs)
-        if kind is set:
-            return (kind, frozenset(self.value(item, path) for item in value))
-        if kind is bytearray:
-            return (kind, bytes(value))
-        items = tuple(self.value(item, f"{path}[{at}]") for at, item in enumerate(value))
-        return (kind, items, value.maxlen) if kind is deque else (kind, items)
-
-    def cell(self, cell: Any, path: str) -> Any:
-        """Describe a cell: a variable of an outer function."""
-        return self.once(cell, path, self._contents)
-
-    def _contents(self, cell: Any, path: str) -> Any:
-        try:
-            return ("cell", self.value(cell.cell_contents, path))
-        except ValueError:
-            return ("empty cell",)
-
-    def refusals(self, value: Any, path: str) -> Any:
-        """Describe refusals: in any order."""
-        return (Refusals, frozenset(self.value(tuple(item), path) for item in value))
-
-    def method(self, value: Any, path: str) -> Any:
-        """Describe a bound method."""
-        return ("method", self.value(value.__func__, path), self.value(value.__self__, path))
-
-    def function(self, function: Any, path: str) -> Any:
-        """Describe a function: its code, and what it keeps."""
-        return (
-            "function", _identity(function.__code__), self.value(function.__defaults__, path),
-            self.value(function.__kwdefaults__, path),
-            tuple(self.cell(cell, f"{path}'s closure") for cell in function.__closure__ or ()),
-        )  # fmt: skip
-
-    def builtin(self, function: Any, path: str) -> Any:
-        """Describe a function that is not written in Python, with the object that it is bound to."""
-        owner = function.__self__
-        of = None if owner is None or isinstance(owner, ModuleType) else self.value(owner, path)
-        return ("builtin", function.__module__, function.__qualname__, of)
-
-    def exception(self, error: Any, path: str) -> Any:
-        """Describe an exception."""
-        return (type(error), self.value(error.args, path), self.value(vars(error), path))
-
-    def reduced(self, value: Any, path: str) -> Any:
-        """Describe an object by what it would be pickled to."""
-        return self.once(value, path, lambda value, path: (type(value), self.value(value.__reduce__(), path)))
-
-    def _instance(self, kind: type, value: Any, path: str) -> Any:
-        if attrs.has(kind) and _has_value(kind):
-            fields = [(field.name, getattr(value, field.name)) for field in attrs.fields(kind)]
-            return self._fields(kind, value, fields, path)
-        if hasattr(kind, "__dataclass_fields__") and _has_value(kind):
-            return self._fields(kind, value, [(name, getattr(value, name)) for name in kind.__dataclass_fields__], path)
-        if isinstance(value, Mapping) and kind.__hash__ is not None:
-            return (kind, tuple((self.value(key, path), self.value(item, path)) for key, item in value.items()))
-        if not _has_value(kind) and not _is_interned(value):
-            raise VerificationError(_no_value(value, path))
-        if kind is SET_ITERATOR or kind.__module__ == itertools.__name__:
-            raise VerificationError(_no_value(value, path))
-        return self.once(value, path, lambda value, path: (kind, self.value(_reduction(value, path), path)))
-
-    def _fields(self, kind: type, value: Any, fields: list[tuple[str, Any]], path: str) -> Any:
-        def describe(value: Any, path: str) -> Any:
-            return (kind, tuple((name, self.value(item, f"{path}.{name}")) for name, item in fields))
-
-        return describe(value, path) if kind.__hash__ is not None else self.once(value, path, describe)
+        parts = [(found[name], name) for name in plain]
+        parts += [(cell, name or "a variable of a function") for name, cell in kept]
+        parts += [(item, "an expression under way") for item in stack]
+        return (_identity(code), at, tuple(plain), tuple(name for name, _ in kept), len(stack)), parts
 
 
-SPECIAL: tuple[tuple[Any, Callable[[Description, Any, str], Any]], ...] = (
-    (Refusals, Description.refusals),
-    (Enum, lambda by, value, path: (type(value), value.name)),
-    ((type, ModuleType), lambda by, value, path: ("named", value)),
-    (CodeType, lambda by, value, path: ("code", _identity(value))),
-    (FunctionType, Description.function),
-    (MethodType, Description.method),
-    (BuiltinFunctionType, Description.builtin),
-    (CellType, Description.cell),
-    (GeneratorType, lambda by, value, path: by.once(value, path, by.generator)),
-    (ITERATORS, Description.reduced),
-    ((range, slice, partial), Description.reduced),
-    (BaseException, lambda by, value, path: by.once(value, path, by.exception)),
-)
+@frozen(eq=False)
+class Unordered:
+    """The elements of a set, as a part of it."""
+
+    elements: tuple[Any, ...]
+
+
+def fingerprint_of_value(value: Any) -> Any:
+    """Return a hashable description of a value, like those of local variables. Raises VerificationError."""
+    return Description().value(value, "value")
+
+
+def reachable(*roots: Any) -> Iterator[Any]:
+    """Yield what values are made of, each object once, atoms left out.
+
+    Nothing is taken apart of what is not known, nor of what is a value by its own word: a class with `==` and a hash.
+    """
+    seen: dict[int, Any] = {}
+    waiting = list(roots)
+    while waiting:
+        value = waiting.pop()
+        if type(value) in ATOMS or id(value) in seen:
+            continue
+        seen[id(value)] = value
+        yield value
+        shape = shape_of(type(value))
+        if shape is not None and (type(value) in SHAPES or not shape.hashable):
+            waiting += shape.expand(value)[1]
+
+
+# How values are taken apart.
+
+
+def _itself(value: Any) -> tuple[Any, Any]:
+    return value, ()
+
+
+def _items(base: Any) -> Callable[[Any], tuple[Any, Any]]:
+    """Return how the items of a sequence or a mapping are told: by its own methods, not those that override them."""
+    if issubclass(base, set | frozenset):
+        return lambda value: (None, (Unordered(tuple(base.__iter__(value))),))
+    if issubclass(base, Mapping):
+        return lambda value: (base.__len__(value), tuple(chain.from_iterable(base.items(value))))
+    return lambda value: (base.__len__(value), tuple(base.__iter__(value)))
+
+
+def _deque(value: Any) -> tuple[Any, Any]:
+    return (len(value), value.maxlen), tuple(deque.__iter__(value))
+
+
+def _defaultdict(value: Any) -> tuple[Any, Any]:
+    header, parts = SHAPES[dict].expand(value)
+    return header, (value.default_factory, *parts)
+
+
+def _namespace(value: Any) -> tuple[Any, Any]:
+    return tuple(vars(value)), tuple(vars(value).values())
+
+
+def _function(function: Any) -> tuple[Any, Any]:
+    keywords, attributes = function.__kwdefaults__ or {}, vars(function)
+    cells = function.__closure__ or ()
+    header = (_identity(function.__code__), tuple(keywords), tuple(attributes), len(cells))
+    return header, (function.__defaults__, *keywords.values(), *attributes.values(), *cells)
+
+
+def cells_of(function: Any) -> tuple[tuple[str, CellType], ...]:
+    """Return the variables of outer functions that a function uses."""
+    return tuple(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+
+
+def _partial(value: Any) -> tuple[Any, Any]:
+    attributes = vars(value)
+    header = (len(value.args), tuple(value.keywords), tuple(attributes))
+    return header, (value.func, *value.args, *value.keywords.values(), *attributes.values())
+
+
+def _builtin(function: Any) -> tuple[Any, Any]:
+    owner = function.__self__
+    return (function.__module__, function.__qualname__), (None if isinstance(owner, ModuleType) else owner,)
+
+
+def _cell(cell: Any) -> tuple[Any, Any]:
+    try:
+        return "cell", (cell.cell_contents,)
+    except ValueError:
+        return "empty cell", ()
+
+
+def _reduced(value: Any) -> tuple[Any, Any]:
+    return None, value.__reduce_ex__(4)[1:]
+
+
+def _dict_iterator(value: Any) -> tuple[Any, Any]:
+    """Tell which dictionary it is and what is still to come; raises RuntimeError when the dictionary has grown."""
+    of = [item for item in gc.get_referents(value) if isinstance(item, dict)]
+    return len(of), (*of, tuple(value.__reduce__()[1][0]))
+
+
+def _match(value: Any) -> tuple[Any, Any]:
+    return (value.pos, value.endpos, value.regs), (value.re, value.string)
+
+
+def _bthread(value: Any) -> tuple[Any, Any]:
+    header = (value.name, value.priority, len(value.args), tuple(value.kwargs))
+    return header, (value.function, *value.args, *value.kwargs.values())
+
+
+def _exception(error: Any) -> tuple[Any, Any]:
+    attributes = attributes_of(error)
+    return tuple(attributes), (error.args, error.__cause__, error.__context__, *attributes.values())
+
+
+SHAPES: dict[Any, Shape] = {
+    **{kind: Shape(_items(kind)) for kind in (tuple, frozenset, FrozenMapping)},
+    **{kind: Shape(_items(kind), mutable=True) for kind in (list, set, dict, OrderedDict)},
+    MappingProxyType: Shape(lambda value: SHAPES[dict].expand(dict(value)), mutable=True),
+    deque: Shape(_deque, mutable=True),
+    defaultdict: Shape(_defaultdict, mutable=True),
+    bytearray: Shape(lambda value: (bytes(value), ()), mutable=True),
+    SimpleNamespace: Shape(_namespace, mutable=True),
+    Refusals: Shape(lambda value: (None, (Unordered(tuple(map(tuple, value))),))),
+    Unordered: Shape(lambda value: (None, value.elements)),
+    float: Shape(lambda value: (value.hex(), ())),
+    complex: Shape(lambda value: ((value.real.hex(), value.imag.hex()), ())),
+    range: Shape(lambda value: (None, (value.start, value.stop, value.step))),
+    slice: Shape(lambda value: (None, (value.start, value.stop, value.step))),
+    re.Pattern: Shape(lambda value: ((value.pattern, value.flags), ())),
+    re.Match: Shape(_match),
+    BThread: Shape(_bthread),
+    BThreadFunction: Shape(lambda value: ((value.name, value.priority), (value.function,))),
+    FunctionType: Shape(_function, mutable=True, hashable=True),
+    MethodType: Shape(lambda value: (None, (value.__func__, value.__self__))),
+    partial: Shape(_partial),
+    BuiltinFunctionType: Shape(_builtin),
+    CellType: Shape(_cell, mutable=True, hashable=True),
+    CodeType: Shape(lambda value: (_identity(value), ())),
+    GeneratorType: Shape(lambda value: (None, ()), mutable=True),
+    **{kind: Shape(_itself) for kind in (ModuleType, *CALLABLES_IN_C, UnionType, GenericAlias)},
+    **{kind: Shape(_reduced) for kind in BY_REDUCTION},
+    **{type(iterator): Shape(_reduced, mutable=True) for iterator in ITERATORS},
+    **{type(iterator): Shape(_dict_iterator, mutable=True) for iterator in DICT_ITERATORS},
+}
+
+
+def shape_of(kind: Any) -> Shape | None:
+    """Return how objects of a type are taken apart; None when that is not known."""
+    return SHAPES.get(kind) or _learned_shape(kind)
 
 
 @cache
-def _special(kind: type) -> Callable[[Description, Any, str], Any] | None:
-    """Return how objects of a class are described that are neither plain nor compared by their own `==`."""
-    return next((describe for kinds, describe in SPECIAL if issubclass(kind, kinds)), None)
+def _learned_shape(kind: Any) -> Shape | None:
+    if issubclass(kind, type):
+        return Shape(_itself)
+    if issubclass(kind, Enum):
+        return Shape(lambda value: (value.name, (value.value,)))
+    if issubclass(kind, NamedEvent):
+        return Shape(lambda value: (value.name, (value.data,)))
+    if issubclass(kind, BaseException):
+        return Shape(_exception, mutable=True)
+    return _shape_of_class(kind)
 
 
-def _dead_cells(referents: list[Any], code: CodeType, live: frozenset[str]) -> dict[str, int]:
-    """Return the cells, id by name, that nobody will read: this code writes into them first, and only it holds them.
+def _shape_of_class(kind: Any) -> Shape | None:
+    """Return the shape of a class that is written in Python: what its C base holds, and its attributes."""
+    base = base_in_c(kind)
+    if base is kind or not (base is object or base in SHAPES or base in ATOMS):
+        return None
+    content = _content(base)
+    is_frozen = _is_frozen(kind)
 
-    Who else might hold one (a function, a generator, a predicate) cannot be followed everywhere, but is counted.
-    """
+    def expand(value: Any) -> tuple[Any, Any]:
+        header, parts = content(value)
+        attributes = attributes_of(value)
+        return (header, tuple(attributes)), (*parts, *attributes.values())
+
+    has_attributes = kind.__dictoffset__ != 0 or bool(_slots(kind))
+    is_mutable = not is_frozen and (has_attributes or (base in SHAPES and SHAPES[base].mutable))
+    comparable, hashed = kind.__eq__ is not object.__eq__, kind.__hash__ not in (None, object.__hash__)
+    is_value = not is_frozen and comparable and hashed
+    return Shape(expand, is_mutable and not (is_value and issubclass(kind, Mapping)), comparable, is_value)
+
+
+def _content(base: Any) -> Callable[[Any], tuple[Any, Any]]:
+    """Return how that is told which the objects of a class hold by a base in C."""
+    if base is object:
+        return lambda value: (None, ())
+    return SHAPES[base].expand if base in SHAPES else lambda value: (base.__getnewargs__(value), ())
+
+
+def base_in_c(kind: Any) -> Any:
+    """Return the nearest base that is not written in Python, and that gives its objects something to hold."""
+    for base in kind.__mro__:
+        made_in_c = not base.__flags__ & HEAP_TYPE or base.__flags__ & IMMUTABLE_TYPE
+        if (made_in_c or getattr(base.__new__, "__self__", None) is base) and base.__basicsize__ > object.__basicsize__:
+            return base
+    return object
+
+
+def _is_frozen(kind: Any) -> bool:
+    """Tell whether a class itself, not one of its bases, was made a frozen one."""
+    if "__attrs_attrs__" in vars(kind):
+        return bool(attrs.inspect(kind).is_frozen)
+    return "__dataclass_params__" in vars(kind) and bool(kind.__dataclass_params__.frozen)
+
+
+def attributes_of(value: Any) -> dict[str, Any]:
+    """Return the attributes that an object holds itself; of a frozen one, no caches."""
+    kind: Any = type(value)
+    found = {}
+    for name, slot in _slots(kind):
+        with suppress(AttributeError):
+            found[name] = slot.__get__(value)
+    inside = getattr(value, "__dict__", {})
+    found |= {name: item for name, item in inside.items() if not _is_cache(kind, name)}
+    return {name: item for name, item in found.items() if not _is_cached_hash(value, name, item)}
+
+
+def _is_cache(kind: Any, name: str) -> bool:
+    return _is_frozen(kind) and isinstance(getattr(kind, name, None), cached_property)
+
+
+def _is_cached_hash(value: Any, name: str, item: Any) -> bool:
+    return name in CACHED_HASHES and type(value).__hash__ is not None and (item is None or item == hash(value))
+
+
+@cache
+def _slots(kind: Any) -> tuple[tuple[str, Any], ...]:
+    spaces = [vars(base).items() for base in reversed(kind.__mro__)]
+    slots = tuple((name, slot) for space in spaces for name, slot in space if type(slot) is MemberDescriptorType)
+    if not _is_frozen(kind):
+        return slots
+    fields = {field.name for field in attrs.fields(kind)} if attrs.has(kind) else kind.__dataclass_fields__
+    return tuple((name, slot) for name, slot in slots if name in fields)
+
+
+def _named_cells(referents: list[Any], code: CodeType) -> list[tuple[str, CellType]]:
+    """Return the cells of a generator, in order, with the names of their variables ("" where that is not known)."""
     own = [name for name in code.co_varnames if name in code.co_cellvars]
-    named = (*own, *(name for name in code.co_cellvars if name not in own), *code.co_freevars)
-    places = [at for at, item in enumerate(referents) if type(item) is CellType]
-    if len(places) != len(named):
-        return {}
-    return {
-        name: id(referents[at])
-        for name, at in zip(named, places, strict=True)
-        if name in code.co_cellvars and name not in live and sys.getrefcount(referents[at]) == ALONE
-    }
+    names = [*own, *(name for name in code.co_cellvars if name not in own), *code.co_freevars]
+    cells = [item for item in referents if type(item) is CellType]
+    return list(zip(names if len(names) == len(cells) else [""] * len(cells), cells, strict=True))
 
 
 def _stack(referents: list[Any], code: CodeType, found: dict[str, Any]) -> list[Any]:
@@ -259,29 +461,9 @@ def _identity(code: CodeType) -> int:
 _CODES: dict[int, CodeType] = {}
 
 
-def _reduction(value: Any, path: str) -> Any:
-    try:
-        return value.__reduce_ex__(4)
-    except TypeError as error:
-        raise VerificationError(_no_value(value, path)) from error
-
-
-def _has_value(kind: type) -> bool:
-    """Tell whether objects of this class are compared by value, not by identity."""
-    return getattr(kind, "__eq__", None) is not object.__eq__
-
-
-def _is_interned(value: Any) -> bool:
-    """Tell whether identity is value: plain named events are one object for each name."""
-    from bp.events import NamedEvent
-    from bp.statements import BThreadFunction
-
-    return isinstance(value, NamedEvent | BThreadFunction)
-
-
-def _no_value(value: Any, path: str) -> str:
+def _no_value(value: Any, named: str) -> str:
     return (
-        f"{path} holds a {type(value).__name__}, which has no value to compare; "
+        f"{named} holds a {type(value).__name__}, which has no value to compare; "
         "keep values in b-threads (numbers, text, tuples, lists, frozen attrs classes) and make such objects in effects"
     )
 
@@ -305,6 +487,6 @@ def check_interpreter() -> None:
             next(body)
             for _ in range(steps):
                 body.send(True)
-            looks.add(fingerprint(body))
+            looks.add(Description().value(body, ""))
         if len(looks) != positions or not all(isinstance(look, tuple) for look in looks):
             raise VerificationError("this Python hides where a generator stands; verify on CPython 3.11 to 3.13")

@@ -11,13 +11,10 @@ Whatever is not understood counts as a use, so that a live variable is never tak
 
 import dis
 from functools import cache
-from itertools import pairwise
 from types import CodeType
 
-__all__ = ["assigns_later", "live_locals"]
+__all__ = ["assigns", "assigns_later", "live_locals"]
 
-LOOKS_AROUND = frozenset({"locals", "eval", "exec", "vars", "dir"})  # names by which code can read any local
-PYTEST = "@py_builtins"  # an assertion that pytest has rewritten calls its `locals`, only to say what was wrong
 NEVER_FALLS_THROUGH = frozenset(
     {"RETURN_VALUE", "RETURN_CONST", "RERAISE", "RAISE_VARARGS", "JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_ABSOLUTE"}
     | {"JUMP_BACKWARD_NO_INTERRUPT", "INTERPRETER_EXIT"}
@@ -36,7 +33,7 @@ def live_locals(code: CodeType, offset: int) -> frozenset[str]:
 def assigns_later(code: CodeType, offset: int, name: str) -> bool:
     """Tell whether `code`, or a function in it, may assign the cell `name` after it goes on from `offset`."""
     inner = [constant for constant in code.co_consts if isinstance(constant, CodeType)]
-    if any(name in closure.co_freevars and _assigns(closure, name) for closure in inner):
+    if any(name in closure.co_freevars and assigns(closure, name) for closure in inner):
         return True
     _, following = _live_before(code)
     assigning = {instruction.offset for instruction in dis.get_instructions(code) if _is_assignment(instruction, name)}
@@ -50,10 +47,12 @@ def assigns_later(code: CodeType, offset: int, name: str) -> bool:
     return not assigning.isdisjoint(reached)
 
 
-def _assigns(code: CodeType, name: str) -> bool:
+@cache
+def assigns(code: CodeType, name: str) -> bool:
+    """Tell whether `code`, or a function in it, assigns the cell `name`."""
     inner = [constant for constant in code.co_consts if isinstance(constant, CodeType)]
     return any(_is_assignment(instruction, name) for instruction in dis.get_instructions(code)) or any(
-        name in closure.co_freevars and _assigns(closure, name) for closure in inner
+        name in closure.co_freevars and assigns(closure, name) for closure in inner
     )
 
 
@@ -67,10 +66,6 @@ def _live_before(code: CodeType) -> tuple[dict[int, frozenset[str]], dict[int, t
     instructions = list(dis.get_instructions(code))
     following = _following(code, instructions)
     effects = {instruction.offset: _reads_and_writes(instruction, code.co_cellvars) for instruction in instructions}
-    everything = frozenset((*code.co_varnames, *code.co_cellvars))
-    for previous, instruction in pairwise(instructions):
-        if instruction.argval in LOOKS_AROUND and previous.argval != PYTEST and "CONST" not in instruction.opname:
-            effects[instruction.offset] = (everything, frozenset())
     live: dict[int, frozenset[str]] = {offset: frozenset() for offset in effects}
     changed = True
     while changed:

@@ -7,6 +7,7 @@ to the same local state where there is one: if the answers differ, the b-thread 
 
 from collections.abc import Sequence
 from contextlib import suppress
+from types import CellType
 from typing import Any, NamedTuple
 
 from attrs import define, field
@@ -14,10 +15,15 @@ from attrs import define, field
 from bp.errors import BProgramError
 from bp.event_sets import PredicateError, contains
 from bp.events import Event
-from bp.statements import BThread, Start, Sync
-from bp.verification.fingerprint import VerificationError, check_interpreter, fingerprint, fingerprint_of_value
-from bp.verification.purity import check_outside, check_shared, watched
-from bp.verification.surroundings import Surroundings
+from bp.statements import BThread, Start, Sync, advance
+from bp.verification.fingerprint import (
+    Description,
+    VerificationError,
+    check_interpreter,
+    fingerprint_of_value,
+    reachable,
+)
+from bp.verification.purity import Purity
 
 __all__ = ["MOST_LOCALS", "Automaton", "Local", "LocalFailure", "Move"]
 
@@ -66,13 +72,13 @@ class LocalFailure(Exception):
 
 
 class Outcome(NamedTuple):
-    """What advancing a b-thread gave: its next statement and how it looks there (None at its end), and its starts."""
+    """What advancing a b-thread gave: its next statement (None at its end), its starts, and how it all looks there."""
 
     statement: Sync | None
-    look: Any
-    statement_look: Any
     started: tuple[BThread, ...]
     body: Any
+    looks: tuple[Any, ...]  # of its local state and its statement
+    started_looks: tuple[Any, ...] = ()
 
 
 class Automaton:
@@ -84,7 +90,12 @@ class Automaton:
         self.locals: list[Local] = []
         self._numbers: dict[Any, int] = {}
         self._moves: dict[tuple[int, int], tuple[Event, Move]] = {}
-        self.surroundings = Surroundings()
+        self.purity = Purity()
+
+    @property
+    def not_looked_into(self) -> tuple[str, ...]:
+        """What b-threads reached and nothing is known about; where there is any, nothing holds."""
+        return tuple(self.purity.not_looked_into)
 
     def close(self) -> None:
         """Let go of all generators; afterwards only what is known already may be asked."""
@@ -131,8 +142,8 @@ class Automaton:
         if self._interrupts(local, event):
             self._close(local)
             return Move(None)
-        outcome = _advanced(local.paths[0], event)
-        _check_agreement(local, outcome, local.paths[-1], event)
+        outcome = self._advanced(local.paths[0], event)
+        self._check_agreement(local, outcome, local.paths[-1], event)
         return self._arrive(local, event, outcome)
 
     def _arrive(self, local: Local, event: Event, outcome: Outcome) -> Move:
@@ -142,12 +153,11 @@ class Automaton:
         return Move(number, self.begin(started, environment=local.environment) if started else ())
 
     def _first(self, bthread: BThread, priority: int, environment: bool) -> tuple[int | None, tuple[BThread, ...]]:
-        self.surroundings.remember(bthread)
-        check_outside(bthread)
+        self.purity.begin(bthread)
         path = Path(bthread, ())
-        outcome, again = _advanced(path, None), _advanced(path, None)
+        outcome, again = self._advanced(path, None), self._advanced(path, None)
         _let_go(again.body)
-        if (outcome.look, outcome.statement_look) != (again.look, again.statement_look):
+        if (outcome.looks, outcome.started_looks) != (again.looks, again.started_looks):
             raise VerificationError(_hidden(bthread.name, "its first statement is not always the same"))
         return self._number(bthread.name, priority, environment, outcome, path), outcome.started
 
@@ -155,7 +165,7 @@ class Automaton:
         """Return the number of a local state; a new one gets the next, a known one learns another path."""
         if outcome.statement is None:
             return None
-        key = (name, priority, environment, outcome.look, outcome.statement_look)
+        key = (name, priority, environment, *outcome.looks)
         number = self._numbers.get(key)
         if number is None:
             if len(self.locals) == MOST_LOCALS:
@@ -174,9 +184,9 @@ class Automaton:
         local.paths.append(path)
         for (known, _), (event, _) in tuple(self._moves.items()):
             if known == number and not self._interrupts(local, event):
-                outcome = _advanced(local.paths[0], event)
+                outcome = self._advanced(local.paths[0], event)
                 _let_go(outcome.body)
-                _check_agreement(local, outcome, path, event)
+                self._check_agreement(local, outcome, path, event)
 
     def _interrupts(self, local: Local, event: Event) -> bool:
         interrupt = local.statement.interrupt
@@ -185,28 +195,58 @@ class Automaton:
     def _close(self, local: Local) -> None:
         body, _ = _replayed(local.paths[0])
         try:
-            body.close()
+            with self.purity.watched(local.name):
+                body.close()
+        except VerificationError:
+            raise
         except Exception as error:
             raise LocalFailure(local.name, error) from error
 
+    def _advanced(self, path: Path, event: Event | None) -> Outcome:
+        """Replay a b-thread along `path`, then advance it on `event` (None: to its first synchronization point)."""
+        if event is None:
+            with self.purity.watched(path.bthread.name):
+                body, (statement, started) = _replayed(path)
+        else:
+            body, _ = _replayed(path)
+            with self.purity.watched(path.bthread.name):
+                statement, started = _next(path.bthread, body, event)
+        try:
+            return _outcome(path.bthread, statement, started, body)
+        except VerificationError as error:
+            _let_go(body)
+            raise VerificationError(f"b-thread {path.bthread.name!r}: {error}") from None
 
-def _advanced(path: Path, event: Event | None) -> Outcome:
-    """Replay a b-thread along `path`, then advance it on `event` (None: only to its first synchronization point)."""
-    name = path.bthread.name
-    if event is None:
-        with watched(name):
-            body, (statement, started) = _replayed(path)
-    else:
-        body, _ = _replayed(path)
-        with watched(name):
-            statement, started = _next(path.bthread, body, event)
+    def _check_agreement(self, local: Local, first: Outcome, path: Path, event: Event) -> None:
+        """Raise VerificationError unless `event` leads from the end of `path` to where it led the `first` time."""
+        second = self._advanced(path, event)
+        _let_go(second.body)
+        if (first.looks, first.started_looks) != (second.looks, second.started_looks):
+            raise VerificationError(
+                _hidden(local.name, "from the same place, the same event takes it to different ones")
+            )
+
+
+def _outcome(bthread: BThread, statement: Sync | None, started: tuple[BThread, ...], body: Any) -> Outcome:
+    """Describe where a b-thread came to. Raises VerificationError for what cannot be described."""
+    started_looks = tuple(map(fingerprint_of_value, started))
     if statement is None:
-        return Outcome(None, None, None, started, body)
-    try:
-        return Outcome(statement, fingerprint(body), fingerprint_of_value(statement), started, body)
-    except VerificationError as error:
-        _let_go(body)
-        raise VerificationError(f"b-thread {name!r}: {error}") from None
+        return Outcome(None, started, body, (None, None), started_looks)
+    description = Description()
+    look = description.value(body, "")
+    for name, given in (*((child.name, child) for child in started), ("other b-threads", statement.because)):
+        _check_shared(description, name, given)
+    return Outcome(statement, started, body, (look, fingerprint_of_value(statement)), started_looks)
+
+
+def _check_shared(description: Description, name: str, given: Any) -> None:
+    """Raise VerificationError when what another b-thread is given reads a variable that may still be assigned."""
+    for value in reachable(given):
+        if type(value) is CellType and id(value) in description.assignable:
+            raise VerificationError(
+                f"it shares the variable {description.assignable[id(value)]!r} with {name!r}, and may assign it "
+                "afterwards: hidden state; pass its value as an argument"
+            )
 
 
 def _replayed(path: Path) -> tuple[Any, tuple[Sync | None, tuple[BThread, ...]]]:
@@ -226,24 +266,19 @@ def _next(bthread: BThread, body: Any, event: Event | None) -> tuple[Sync | None
     """Advance a generator to its next synchronization point; return its statement and whom it started."""
     started: list[BThread] = []
     try:
-        statement = body.send(event)
-        while type(statement) is Start:
-            for child in statement.bthreads:
-                check_shared(child, bthread, body)
-            started.extend(statement.bthreads)
-            if len(started) > MOST_STARTS:
-                raise BProgramError("it starts b-threads without end")
-            statement = body.send(None)
-        if type(statement) is not Sync:
-            raise TypeError(f"it yielded {statement!r}; yield sync(...) instead")
-    except StopIteration:
-        return None, tuple(started)
+        return advance(body.send, event, _take_on, started), tuple(started)
+    except VerificationError:
+        _let_go(body)
+        raise
     except Exception as error:
         _let_go(body)
-        if isinstance(error, VerificationError):
-            raise
         raise LocalFailure(bthread.name, error) from error
-    return statement, tuple(started)
+
+
+def _take_on(started: list[BThread], statement: Start) -> None:
+    started.extend(statement.bthreads)
+    if len(started) > MOST_STARTS:
+        raise BProgramError("it starts b-threads without end")
 
 
 def _let_go(body: Any) -> None:
@@ -258,15 +293,6 @@ def _contains(name: str, events: Any, event: Event) -> bool:
         return contains(events, event)
     except PredicateError as error:
         raise LocalFailure(name, error) from error
-
-
-def _check_agreement(local: Local, first: Outcome, path: Path, event: Event) -> None:
-    """Raise VerificationError unless `event` leads from the end of `path` to where it led the `first` time."""
-    second = _advanced(path, event)
-    _let_go(second.body)
-    looks = [(outcome.look, outcome.statement_look, len(outcome.started)) for outcome in (first, second)]
-    if looks[0] != looks[1]:
-        raise VerificationError(_hidden(local.name, "from the same place, the same event takes it to different ones"))
 
 
 def _hidden(name: str, finding: str) -> str:

@@ -11,7 +11,7 @@ from bp.event_sets import PredicateError, contains
 from bp.events import Event
 from bp.verification.fingerprint import fingerprint_of_value
 from bp.verification.local_states import Automaton, LocalFailure
-from bp.verification.purity import refuse_changeable, watched
+from bp.verification.purity import check_event
 
 __all__ = ["Masks", "Row", "bits"]
 
@@ -51,7 +51,7 @@ class Masks:
         look = fingerprint_of_value(event)
         number = self._numbers.get(look)
         if number is None:
-            refuse_changeable(event, f"event {event!r}")
+            check_event(event)
             number = self._numbers[look] = len(self.events)
             self.events.append(event)
             self.concerned.append(0)
@@ -99,7 +99,7 @@ class Masks:
             self.blocks[local] |= bit
         if self._asked(self.failures, local, event, statement.refuse):
             self.refuses[local] |= bit
-        requested = any(self.events[event] == self.events[other] for other in self.requests[local])
+        requested = any(event == other or self.events[event] == self.events[other] for other in self.requests[local])
         waits = self._asked(self.unsure, local, event, statement.wait_for)  # asked in any case: `run` asks, too
         interrupted = self._asked(self.unsure, local, event, statement.interrupt)
         if requested or waits or interrupted:
@@ -115,7 +115,7 @@ class Masks:
         try:
             if all(test is None for _, _, _, test in events._rows):
                 return contains(events, self.events[event])  # no code of a b-thread: nothing to watch
-            with watched(name):
+            with self.automaton.purity.watched(name):
                 return contains(events, self.events[event])
         except PredicateError as error:
             failures[local, event] = LocalFailure(name, error)

@@ -1,236 +1,480 @@
-"""B-threads that keep state where the verifier cannot see it, found out.
+"""Purity: a b-thread's next step must follow from its local state and the event alone.
 
-A local state is what stands in the generator. So its arguments, defaults and closure must not change, it may assign to
-nothing outside, and it may not ask for what changes by itself: the clock, randomness, files. The first two are looked
-up in its values and code; the third is watched while it runs. (What globals hold: `surroundings`.)
+So what it reaches outside of its generator must be known, and must stay as it is. While a b-thread advances, every
+function that it enters is read before it runs: the names that its code uses lead to modules, classes, functions and
+objects, which are remembered, with all that they hold, and compared afterwards. Allowed is what is known to be pure:
+values of exactly known types, functions that were read, and the builtins and standard modules that are named here.
+Known sources of hidden state are refused; what cannot be read is told as `not_looked_into`.
 """
 
-import dataclasses
 import dis
 import gc
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from decimal import Decimal
 from enum import Enum
-from functools import cache, partial
-from types import BuiltinFunctionType, CellType, CodeType, FunctionType, GeneratorType, MethodType, ModuleType
-from typing import Any
+from functools import _lru_cache_wrapper, cache, cached_property
+from importlib import import_module
+from importlib.util import resolve_name
+from itertools import pairwise, takewhile
+from re import Match
+from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
+from typing import Any, NamedTuple
 
-import attrs
+from bp.events import Event
+from bp.statements import BThread
+from bp.verification.fingerprint import ATOMS, SHAPES, VerificationError, base_in_c, cells_of, reachable, shape_of
+from bp.verification.live_variables import assigns
 
-from bp.event_sets import EventSet, is_kind
-from bp.events import NamedEvent
-from bp.statements import BThread, BThreadFunction, Sync
-from bp.verification.fingerprint import VerificationError
-from bp.verification.live_variables import assigns_later
-
-__all__ = ["ATOMS", "check_outside", "check_shared", "codes_of", "functions_of", "refuse_changeable", "watched"]
-
-ATOMS = (type(None), bool, int, float, complex, str, bytes, range, Enum, type, ModuleType, BuiltinFunctionType)
-IMPURE_MODULES = frozenset(
-    {"time", "random", "_random", "secrets", "uuid", "io", "_io", "posix", "os", "socket", "_socket", "select"}
-)
-PURE_FUNCTIONS = frozenset({"fspath", "_path_normpath"})  # of `posix`: texts to texts, called by `posixpath`
-IMPURE_METHODS = frozenset({"now", "today", "utcnow"})
+__all__ = ["Purity", "check_event"]
 
 
-def check_outside(bthread: BThread) -> None:
-    """Raise VerificationError when something outside its generator could carry state into `bthread`."""
-    named = f"b-thread {bthread.name!r}"
-    for position, argument in enumerate((*bthread.args, *bthread.kwargs.values()), start=1):
-        refuse_changeable(argument, f"{named}: argument {position}")
-    for function in functions_of(bthread.function):
-        _check_function(function, named)
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+BUILTINS = _words("""
+    __build_class__ abs all any ascii bin callable chr delattr divmod format getattr hasattr hex isinstance issubclass
+    iter len max min next oct ord pow print repr round setattr sorted sum
+""")
+MODULES = _words("""
+    _abc _bisect _codecs _collections _collections_abc _datetime _decimal _functools _hashlib _heapq _json _md5
+    _operator _pydatetime _pydecimal _sha1 _sha2 _sha256 _sha512 _sre _string _struct _typing abc array base64
+    binascii bisect cmath collections contextlib copy copyreg dataclasses datetime decimal difflib enum fnmatch
+    fractions functools genericpath hashlib heapq html ipaddress itertools json keyword math ntpath numbers operator
+    posixpath re reprlib shlex sre_compile sre_parse string struct textwrap types typing unicodedata zlib
+""")
+ENGINE = _words("_pytest attr attrs bp pluggy")  # read by people; pytest only tells of assertions that fail
+IMPURE = _words("""
+    __subclasses__ abspath astimezone cache_clear cache_info cache_parameters exists expanduser expandvars
+    fromtimestamp getatime getcontext getctime getmtime getsize isdir isfile islink ismount lexists localcontext now
+    realpath relpath samefile setcontext timestamp today utcfromtimestamp utcnow
+""")
+OF_POSIX = _words("fspath _path_normpath")  # texts to texts, called by `posixpath`
+OF_CACHES = _words("_lru_list_elem object type")
+BY_IDENTITY = _words("__eq__ __hash__ __repr__")  # may call `hash` and `id`: what they say is not kept
+REFLECTION = _words("""
+    __builtins__ __closure__ __code__ __globals__ __subclasses__ ag_frame cell_contents cr_frame f_back f_builtins
+    f_globals f_locals gi_frame tb_frame
+""")
+LEARNED = _words("__abstractmethods__ __doc__ __slotnames__ _abc_impl _payload _value2member_map_")  # filled in later
+STORING = _words("__delattr__ __dict__ __setattr__ delattr setattr")
+OUTER = {"GLOBAL": "GLOBAL", "NAME": "GLOBAL", "DEREF": "DEREF", "CLASSDEREF": "DEREF"}
+OUTER |= {"FROM_DICT_OR_GLOBALS": "GLOBAL", "FROM_DICT_OR_DEREF": "DEREF"}
+OF_ATTRIBUTES = frozenset({"LOAD_ATTR", "LOAD_METHOD", "STORE_ATTR", "DELETE_ATTR"})
+MISSING = object()
+
+
+class Reading(NamedTuple):
+    """What the code of a function says of the outside: names, with the attributes that are asked of them, and
+    whether that is called at once."""
+
+    globals: frozenset[tuple[tuple[str, ...], bool]]
+    variables: frozenset[tuple[tuple[str, ...], bool]]
+    imports: frozenset[tuple[str, int]]
+    assigned: frozenset[str]
+    reflects: frozenset[str]
+    stores: bool
+
+
+class Entry(NamedTuple):
+    """A function that was entered: whether it is no code of the engine's, and whether it assigns attributes."""
+
+    code: CodeType
+    is_foreign: bool
+    stores: bool
+
+
+class Kept(NamedTuple):
+    """An object outside that could change: what it is called, and how it looked when it was met."""
+
+    value: Any
+    called: str
+    header: Any
+    parts: tuple[Any, ...]
+
+
+class Purity:
+    """Watches b-threads advance; remembers what they reach outside, and finds out when it changes."""
+
+    def __init__(self) -> None:
+        """Begin with nothing read."""
+        self.not_looked_into: dict[str, None] = {}
+        self._bthread = ""
+        self._problem: str | None = None
+        self._read: dict[int, Entry] = {}  # by the id of the code
+        self._stores = False  # whether a function was entered, since the last check, that assigns attributes
+        self._judged: set[Any] = set()
+        self._names: dict[tuple[int, str], tuple[dict[str, Any], str, Any, str]] = {}
+        self._seen: dict[int, Any] = {}
+        self._containers: list[Kept] = []  # what changes by methods
+        self._definitions: list[Kept] = []  # classes, functions, frozen objects: what changes by assigned attributes
+
+    def begin(self, bthread: BThread) -> None:
+        """Look at a b-thread before it begins: its arguments, default values and outer variables must not change."""
+        named = f"b-thread {bthread.name!r}"
+        self._bthread, self._problem = bthread.name, None
+        for position, argument in enumerate((*bthread.args, *bthread.kwargs.values()), start=1):
+            refuse_changeable(argument, f"{named}: argument {position}")
+            self._keep(argument, "an argument")
+        for value in reachable(bthread.function):
+            if isinstance(value, FunctionType):
+                _check_function(value, named)
+                for name, cell in cells_of(value):
+                    self._keep(cell, f"the variable {name!r} of an outer function")
+        self._keep(bthread.function, "its function")
+        self._raise_problem()
+
+    @contextmanager
+    def watched(self, bthread: str) -> Iterator[None]:
+        """Run code of a b-thread; raise VerificationError when it reaches what is not known to be pure."""
+        before: Any = sys.getprofile()
+        if before is not None and not callable(before):  # a profiler that cannot be put back: do not disturb it
+            self.not_looked_into["anything, since a profiler is running"] = None
+            yield
+            return
+        self._bthread, self._problem = bthread, None
+        collecting = gc.isenabled()
+        gc.disable()  # a collection may run anybody's callbacks in the middle of the b-thread
+        sys.setprofile(self._look)
+        try:
+            yield
+        finally:
+            sys.setprofile(before)
+            if collecting:
+                gc.enable()
+            self._raise_problem()
+        self._compare(self._containers)
+        if self._stores:
+            self.check()
+
+    def check(self) -> None:
+        """Raise VerificationError when anything outside looks different now."""
+        self._stores = False
+        for namespace, name, value, called in self._names.values():
+            if namespace.get(name, MISSING) is not value:
+                raise VerificationError(self._changed(called))
+        self._compare((*self._containers, *self._definitions))
+        for kept in self._definitions:
+            if isinstance(kept.value, _lru_cache_wrapper):
+                _check_cache(kept.value, self._bthread)
+
+    def _compare(self, remembered: Iterable[Kept]) -> None:
+        for kept in remembered:
+            header, parts = _outside_parts(kept.value) or (None, ())
+            if header != kept.header or not all(map(_is_same, parts, kept.parts)):
+                raise VerificationError(self._changed(kept.called))
+
+    def _changed(self, called: str) -> str:
+        return (
+            f"b-thread {self._bthread!r} reads {called}, which changed meanwhile: hidden "
+            "state; keep it in a local variable, or request an event that carries it"
+        )
+
+    def _raise_problem(self) -> None:
+        if self._problem is not None:
+            raise VerificationError(self._problem) from None
+
+    def _refuse(self, what: str) -> None:
+        self._problem = self._problem or (
+            f"b-thread {self._bthread!r} calls {what}, whose answer is not in the program: hidden state; "
+            "have an effect ask, and wait for the event that carries the answer"
+        )
+
+    # While a b-thread runs.
+
+    def _look(self, frame: Any, happened: str, function: Any) -> None:
+        code = frame.f_code
+        entry = self._read.get(id(code))
+        if happened == "call":
+            if entry is None:
+                entry = self._enter(frame, code)
+            self._stores = self._stores or entry.stores
+        elif happened == "c_call" and entry is not None and entry.is_foreign:
+            owner = function.__self__
+            of = owner if isinstance(owner, type | ModuleType) else type(owner)
+            call = (of, function.__name__, code.co_name in BY_IDENTITY)
+            if call not in self._judged:
+                self._judged.add(call)
+                self._judge(function, code)
+
+    def _enter(self, frame: Any, code: CodeType) -> Entry:
+        """Read a function at its first call, before it runs."""
+        module = frame.f_globals.get("__name__", "")
+        caller = self._read.get(id(frame.f_back.f_code))
+        is_ours = _is_known(module) or (_is_standard(module) and (caller is None or not caller.is_foreign))
+        is_of_attrs = code.co_filename.startswith("<attrs generated")  # it assigns to the object that it makes
+        stores = not is_ours and not is_of_attrs and _reading(code).stores
+        entry = self._read[id(code)] = Entry(code, not is_ours, stores)
+        if is_ours:
+            if code.co_name in IMPURE:
+                self._refuse(code.co_qualname)
+            return entry
+        try:
+            self._follow(code, frame.f_globals, frame.f_locals if code.co_freevars else {})
+        except Exception as error:  # what a module's own `__getattr__` raises, for one
+            self._problem = self._problem or f"b-thread {self._bthread!r}: {code.co_qualname}: {error}"
+        return entry
+
+    def _follow(self, code: CodeType, names: dict[str, Any], variables: dict[str, Any]) -> None:
+        reading = _reading(code)
+        for name in reading.assigned:
+            self._problem = self._problem or (
+                f"b-thread {self._bthread!r} assigns to the global {name!r} in {code.co_name}: hidden state; keep it "
+                "in a local variable, or request an event that carries it"
+            )
+        for name in reading.reflects:
+            self._refuse(f"{code.co_qualname}, which reads {name}")
+        for (name, *attributes), is_called in reading.globals:
+            if not name.startswith("@"):  # pytest's own, in assertions that it has rewritten
+                value = self._name(names, name, f"the global {name!r} of {names.get('__name__')}")
+                self._reach(value, attributes, is_called, code)
+        for (name, *attributes), is_called in reading.variables:
+            if isinstance(variables.get(name), ModuleType):
+                self._reach(variables[name], attributes, is_called, code)
+        for name, level in reading.imports:
+            module = import_module(resolve_name("." * level + name, names.get("__package__") or ""))
+            for attribute in code.co_names:
+                if hasattr(module, attribute):
+                    self._reach(module, [attribute], False, code)
+
+    def _name(self, namespace: dict[str, Any], name: str, called: str) -> Any:
+        """Return the value of a name outside, which must stay the same."""
+        value = namespace.get(name, MISSING)
+        self._names.setdefault((id(namespace), name), (namespace, name, value, called))
+        builtins = namespace.get("__builtins__", {})
+        outer = vars(builtins) if isinstance(builtins, ModuleType) else builtins
+        value = outer.get(name, MISSING) if value is MISSING else value
+        if not isinstance(value, ModuleType | BuiltinFunctionType):
+            self._keep(value, called)
+        return value
+
+    def _reach(self, value: Any, attributes: list[str], is_called: bool, code: CodeType) -> None:
+        """Follow attributes of modules and classes, down to what is neither."""
+        for attribute in attributes:
+            if isinstance(value, ModuleType):
+                value = self._attribute(value, attribute)
+            elif isinstance(value, type):
+                value = getattr(value, attribute, MISSING)
+            else:
+                return
+        if isinstance(value, ModuleType):
+            self.not_looked_into[f"{value.__name__}, which {code.co_name} hands on as a whole"] = None
+        elif isinstance(value, BuiltinFunctionType) and (value is locals or not is_called):  # calls are seen later
+            self._judge(value, code)
+
+    def _attribute(self, module: ModuleType, name: str) -> Any:
+        if name == "__dict__":
+            self._refuse(f"{module.__name__}.__dict__")
+        value = getattr(module, name, MISSING)
+        called = f"the global {name!r} of {module.__name__}"
+        if _is_known(module.__name__):
+            self._names.setdefault(
+                (id(vars(module)), name), (vars(module), name, vars(module).get(name, MISSING), called)
+            )
+            return value
+        return self._name(vars(module), name, called)
+
+    def _judge(self, function: Any, code: CodeType | None) -> None:
+        """Refuse a function in C that is not known to be pure, or say that it was not looked into."""
+        name, owner = function.__name__, getattr(function, "__self__", None)
+        if owner is None or isinstance(owner, ModuleType):
+            module = function.__module__ or getattr(owner, "__name__", "")
+        else:
+            module = base_in_c(owner if isinstance(owner, type) else type(owner)).__module__
+        if isinstance(owner, ModuleType) and module == "builtins":
+            is_of_pytest = function is locals and code is not None and "@py_builtins" in code.co_names
+            known = (
+                name in BUILTINS
+                or is_of_pytest
+                or (name in ("hash", "id") and code is not None and code.co_name in BY_IDENTITY)
+            )
+        else:
+            known = (module == "builtins" or module in MODULES or name in OF_POSIX) and name not in IMPURE
+            known = known and not (isinstance(owner, set) and name == "pop")  # which one depends on how it was filled
+        if not known and _is_standard(module):
+            self._refuse(f"{module}.{name}" if module != "builtins" else name)
+        elif not known:
+            self.not_looked_into[f"{module}.{name}"] = None
+
+    # What it reaches.
+
+    def _keep(self, root: Any, called: str) -> None:
+        """Remember an object outside, with all that it holds."""
+        waiting = [root]
+        while waiting:
+            value = waiting.pop()
+            if type(value) in ATOMS or id(value) in self._seen:
+                continue
+            self._seen[id(value)] = value
+            if isinstance(value, ModuleType):
+                continue
+            if isinstance(value, BuiltinFunctionType):
+                self._judge(value, None)
+                continue
+            found = _outside_parts(value)
+            if found is None:
+                self._cannot_see(value, called)
+                continue
+            header, parts = found
+            kept = Kept(value, called, header, tuple(parts))
+            shape = (
+                None
+                if isinstance(value, _lru_cache_wrapper)
+                else SHAPES.get(type(value)) or SHAPES.get(base_in_c(type(value)))
+            )
+            if shape is not None and shape.mutable and not isinstance(value, FunctionType):
+                self._containers.append(kept)
+            elif shape is None or shape.mutable or type(value) not in SHAPES:  # by attributes
+                self._definitions.append(kept)
+            waiting += parts
+
+    def _cannot_see(self, value: Any, called: str) -> None:
+        kind = value if isinstance(value, type) else type(value)
+        if _is_standard(kind.__module__) or not isinstance(value, type):
+            self._problem = self._problem or (
+                f"b-thread {self._bthread!r} reaches {called}, which is or holds a {kind.__qualname__}: hidden state, "
+                "which cannot be seen; keep values in local variables, and have effects ask for the rest"
+            )
+        else:
+            self.not_looked_into[f"{kind.__module__}.{kind.__qualname__}"] = None
+
+
+def refuse_changeable(value: Any, where: str) -> None:
+    """Raise VerificationError when `value`, found at `where`, can change."""
+    for found in reachable(value):
+        shape = shape_of(type(found))
+        if shape is None or (shape.mutable and not shape.hashable):
+            raise VerificationError(
+                f"{where} is or holds a {type(found).__name__}, which can change: hidden state; "
+                "pass immutable values (tuples, frozensets, frozen attrs values)"
+            )
+
+
+def _check_cache(function: Any, bthread: str) -> None:
+    """Raise VerificationError when a cached function gives what can change: each caller gets the same object."""
+    misses = function.cache_info().misses
+    if _CHECKED.get(id(function), (None, None)) == (function, misses):
+        return
+    own = (function.__wrapped__, vars(function))
+    for held in gc.get_referents(function):
+        if not any(held is one for one in own):
+            for result in held.values() if type(held) is dict else (held,):
+                if type(result).__name__ not in OF_CACHES:
+                    refuse_changeable(result, f"b-thread {bthread!r}: what {function.__qualname__} keeps in its cache")
+    _CHECKED[id(function)] = (function, misses)
+
+
+_CHECKED: dict[int, tuple[Any, int]] = {}  # caches without objects that can change, at how many misses
+
+
+def check_event(event: Event) -> None:
+    """Raise VerificationError for an event that carries what can change, or what is not equal to itself."""
+    refuse_changeable(event, f"event {event!r}")
+    for found in reachable(event):
+        if isinstance(found, FunctionType) and found.__closure__:
+            raise VerificationError(
+                f"event {event!r} carries a function with variables of another one, which may be assigned: hidden "
+                "state; carry their values"
+            )
+        if isinstance(found, float | complex | Decimal) and found != found:
+            raise VerificationError(f"event {event!r} carries {found!r}, which is not equal to itself; carry None")
 
 
 def _check_function(function: FunctionType, named: str) -> None:
     for default in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()):
         refuse_changeable(default, f"{named}: a default value of {function.__name__}")
-    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-        if _is_filled(cell) and not isinstance(cell.cell_contents, FunctionType):  # functions are looked at as such
-            refuse_changeable(cell.cell_contents, f"{named}: the variable {name!r} of an outer function")
-    for code in codes_of(function.__code__):
-        _check_assignments(code, function, named)
-
-
-def _check_assignments(code: CodeType, function: FunctionType, named: str) -> None:
-    outer = set(function.__code__.co_freevars)
-    for operation, assigned in _assignments(code):
-        if operation in ("STORE_GLOBAL", "DELETE_GLOBAL"):
+    for name, cell in cells_of(function):
+        if not any(isinstance(held, FunctionType) for held in gc.get_referents(cell)):  # it is looked at as such
+            refuse_changeable(cell, f"{named}: the variable {name!r} of an outer function")
+        if assigns(function.__code__, name):
             raise VerificationError(
-                f"{named} assigns to the global {assigned!r}: hidden state; keep it in a local variable, "
-                "or request an event that carries it"
-            )
-        if operation in ("STORE_DEREF", "DELETE_DEREF") and assigned in outer:
-            raise VerificationError(
-                f"{named} assigns to {assigned!r} of an outer function: hidden state; keep it in a local "
+                f"{named} assigns to {name!r} of an outer function: hidden state; keep it in a local "
                 "variable, or request an event that carries it"
             )
 
 
+def _is_known(module: str) -> bool:
+    """Tell whether the functions of a module are known to be pure, but for those that are named."""
+    return module in MODULES or _top(module) in ENGINE
+
+
+def _is_standard(module: str) -> bool:
+    return _top(module) in sys.stdlib_module_names
+
+
+def _top(module: str) -> str:
+    return module.partition(".")[0]
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    return one is other or (type(one) is type(other) and type(one) in ATOMS and one == other)
+
+
+def _outside_parts(value: Any) -> tuple[Any, Any] | None:
+    """Return how an object outside looks, and what it holds; None when that is not known."""
+    kind = type(value)
+    if isinstance(value, type):
+        return _parts_of_class(value)
+    if isinstance(value, Enum):
+        return tuple(vars(value)), tuple(vars(value).values())
+    if isinstance(value, _lru_cache_wrapper):
+        return None, (value.__wrapped__,)
+    if isinstance(value, set | frozenset):
+        return len(value), tuple(value)
+    if kind is object or kind.__module__ == "typing" or (kind is FunctionType and _is_known(value.__module__ or "")):
+        return None, ()
+    is_foreign = kind not in SHAPES and _is_standard(kind.__module__) and kind.__module__ not in MODULES
+    shape = None if isinstance(value, Iterator | Match) or is_foreign else shape_of(kind)
+    return None if shape is None else shape.expand(value)
+
+
+def _parts_of_class(kind: Any) -> tuple[Any, Any] | None:
+    if base_in_c(kind) is kind:
+        return (None, ()) if kind.__module__ == "builtins" or kind.__module__ in MODULES else None
+    space = {name: item for name, item in vars(kind).items() if name not in LEARNED}
+    look = (tuple(space), tuple(map(id, space.values())))
+    if _is_standard(kind.__module__) or _is_known(kind.__module__):
+        return look, ()
+    return look, (*kind.__bases__, *(part for name, item in space.items() for part in _parts_of_attribute(name, item)))
+
+
+def _parts_of_attribute(name: str, item: Any) -> tuple[Any, ...]:
+    if isinstance(item, staticmethod | classmethod):
+        return (item.__func__,)
+    if isinstance(item, property):
+        return (item.fget, item.fset, item.fdel)
+    if isinstance(item, cached_property):
+        return (item.func,)
+    is_special = name.startswith("__") and not isinstance(item, FunctionType)
+    is_descriptor = type(item) not in SHAPES and hasattr(item, "__get__") and base_in_c(type(item)) is type(item)
+    return () if is_special or is_descriptor else (item,)
+
+
 @cache
-def _assignments(code: CodeType) -> tuple[tuple[str, Any], ...]:
-    """Return the instructions of `code` that assign to what is not its own, each with the name."""
-    elsewhere = ("STORE_GLOBAL", "DELETE_GLOBAL", "STORE_DEREF", "DELETE_DEREF")
-    return tuple((one.opname, one.argval) for one in dis.get_instructions(code) if one.opname in elsewhere)
-
-
-def refuse_changeable(value: Any, where: str) -> None:
-    """Raise VerificationError when `value`, found at `where`, can change."""
-    found = _changeable(value)
-    if found is not None:
-        raise VerificationError(
-            f"{where} is or holds a {type(found).__name__}, which can change: hidden state; "
-            "pass immutable values (tuples, frozensets, frozen attrs values)"
-        )
-
-
-def _changeable(value: Any, within: tuple[Any, ...] = ()) -> Any:
-    """Return the first thing in `value` that can change, or None; `within` are the functions it stands in."""
-    if isinstance(value, ATOMS) or is_kind(value) or isinstance(value, BThreadFunction | CodeType):
-        return None
-    if isinstance(value, FunctionType | partial | MethodType):
-        return None if value in within else _first_changeable(_held(value), (*within, value))
-    if isinstance(value, tuple | frozenset):
-        return _first_changeable(value, within)
-    if isinstance(value, NamedEvent):
-        return _changeable(value.data, within)
-    if isinstance(value, BThread):
-        return _first_changeable((value.function, *value.args, *value.kwargs.values()), within)
-    if isinstance(value, Sync) or _is_frozen(type(value)):
-        fields = attrs.fields(type(value)) if attrs.has(type(value)) else dataclasses.fields(value)
-        return _first_changeable((getattr(value, field.name) for field in fields), within)
-    return None if isinstance(value, EventSet) or _is_hashable_by_value(value) else value
-
-
-def _first_changeable(values: Iterable[Any], within: tuple[Any, ...]) -> Any:
-    return next((found for value in values if (found := _changeable(value, within)) is not None), None)
-
-
-def _held(function: Any) -> Iterator[Any]:
-    """Yield the values that a function keeps: defaults and closure, bound arguments, or its object."""
-    if isinstance(function, MethodType):
-        yield from (function.__func__, function.__self__)
-    elif isinstance(function, partial):
-        yield from (function.func, *function.args, *function.keywords.values())
-    else:
-        yield from (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())
-        yield from (cell.cell_contents for cell in function.__closure__ or () if _is_filled(cell))
-
-
-def _is_frozen(kind: type) -> bool:
-    if attrs.has(kind):
-        return attrs.inspect(kind).is_frozen
-    return dataclasses.is_dataclass(kind) and bool(kind.__dataclass_params__.frozen)  # type: ignore[attr-defined]
-
-
-def _is_hashable_by_value(value: Any) -> bool:
-    """Tell whether a value says of itself that it never changes: dates, decimals, paths, frozen mappings."""
-    kind: Any = type(value)
-    if kind.__eq__ is object.__eq__ or kind.__hash__ is object.__hash__:
-        return False
-    try:
-        hash(value)
-    except TypeError:
-        return False
-    return True
-
-
-def check_shared(child: BThread, starter: BThread, body: Any) -> None:
-    """Raise VerificationError when `child` reads a variable of the b-thread that starts it, and that may change.
-
-    `body` is the starter's generator, at the start; one that it delegates to counts as well.
-    """
-    cells = [
-        (name, cell)
-        for function in functions_of(child.function)
-        for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
-    ]
-    while cells and isinstance(body, GeneratorType) and body.gi_frame is not None:
-        own = {id(item) for item in gc.get_referents(body) if isinstance(item, CellType)}
-        for name, cell in cells:
-            if id(cell) in own and assigns_later(body.gi_code, body.gi_frame.f_lasti, name):
-                raise VerificationError(
-                    f"b-threads {child.name!r} and {starter.name!r} share the variable {name!r}, which the latter may "
-                    "assign after it started the former: hidden state; pass its value as an argument"
-                )
-        body = body.gi_yieldfrom
-
-
-def functions_of(function: Any) -> Iterator[FunctionType]:
-    """Yield the function of a b-thread and the plain functions of its module that it calls by name."""
-    seen: set[int] = set()
-    waiting = [function]
-    while waiting:
-        current = waiting.pop()
-        if not isinstance(current, FunctionType) or id(current.__code__) in seen:
-            continue
-        seen.add(id(current.__code__))
-        yield current
-        named = [current.__globals__.get(name) for code in codes_of(current.__code__) for name in code.co_names]
-        waiting += [value for value in named if _belongs_with(value, function)]
-        waiting += [cell.cell_contents for cell in current.__closure__ or () if _is_filled(cell)]
-
-
-def _belongs_with(value: Any, function: Any) -> bool:
-    return isinstance(value, FunctionType) and value.__module__ == function.__module__
-
-
-def _is_filled(cell: Any) -> bool:
-    try:
-        return cell.cell_contents is not None
-    except ValueError:
-        return False
-
-
-def codes_of(code: CodeType) -> Iterator[CodeType]:
-    """Yield a code object and those of the functions and lambdas in it."""
-    yield code
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from codes_of(constant)
-
-
-@contextmanager
-def watched(name: str) -> Iterator[None]:
-    """Run b-thread code; raise VerificationError when it reads the clock, draws at random, or opens something."""
-    impure: list[str] = []
-
-    def look(frame: Any, kind: str, function: Any) -> None:
-        if kind == "c_call" and _is_impure(function):
-            impure.append(getattr(function, "__qualname__", str(function)))
-
-    before: Any = sys.getprofile()
-    if before is not None and not callable(before):  # a profiler that cannot be put back: do not disturb it
-        yield
-        return
-    collecting = gc.isenabled()
-    gc.disable()  # a collection may run anybody's callbacks in the middle of the b-thread
-    sys.setprofile(look)
-    try:
-        yield
-    finally:
-        sys.setprofile(before)
-        if collecting:
-            gc.enable()
-    if impure:
-        raise VerificationError(
-            f"b-thread {name!r} calls {impure[0]}, whose answer is not in the program: hidden state; "
-            "have an effect ask, and wait for the event that carries the answer"
-        )
-
-
-def _is_impure(function: Any) -> bool:
-    owner = getattr(function, "__self__", None)
-    modules: tuple[Any, ...] = (
-        getattr(function, "__module__", None),
-        type(owner).__module__,
-        getattr(owner, "__module__", None),
+def _reading(code: CodeType) -> Reading:
+    """Read the byte code of a function."""
+    instructions = [one for one in dis.get_instructions(code) if one.opname != "EXTENDED_ARG"]
+    found: dict[str, set[Any]] = {"GLOBAL": set(), "DEREF": set()}
+    imports, assigned = set(), set()
+    for position, instruction in enumerate(instructions):
+        action, _, what = instruction.opname.partition("_")
+        if action == "LOAD" and what in OUTER:
+            chain = [instruction, *takewhile(lambda one: one.opname in OF_ATTRIBUTES, instructions[position + 1 :])]
+            follower = instructions[position + len(chain)].opname if sys.version_info >= (3, 13) else chain[-1].opname
+            is_called = any("NULL" in one.argrepr for one in chain) or follower in ("LOAD_METHOD", "PUSH_NULL")
+            found[OUTER[what]].add((tuple(one.argval for one in chain), is_called))
+        elif instruction.opname == "IMPORT_NAME":
+            imports.add((instruction.argval, instructions[position - 2].argval))
+        elif instruction.opname in ("STORE_GLOBAL", "DELETE_GLOBAL"):
+            assigned.add(instruction.argval)
+    constants = {constant for constant in code.co_consts if isinstance(constant, str)}
+    reflects = REFLECTION & {*code.co_names, *constants}
+    stores = not STORING.isdisjoint(code.co_names) or any(
+        instruction.opname in ("STORE_ATTR", "DELETE_ATTR")
+        and not (code.co_name == "__init__" and before.argval == code.co_varnames[0])
+        for before, instruction in pairwise(instructions)
     )
-    if isinstance(owner, ModuleType):
-        modules = (owner.__name__,)
-    if getattr(function, "__name__", "") in PURE_FUNCTIONS:
-        return False
-    if owner is not None and getattr(function, "__name__", "") in IMPURE_METHODS and "datetime" in str(modules):
-        return True
-    return any(module in IMPURE_MODULES for module in modules) or function is open or function is input
+    chains = frozenset(found["GLOBAL"]), frozenset(found["DEREF"])
+    return Reading(*chains, frozenset(imports), frozenset(assigned), reflects, stores)

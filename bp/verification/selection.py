@@ -15,7 +15,6 @@ from bp.statements import Refusal, Refusals
 from bp.verification.fingerprint import VerificationError
 from bp.verification.local_states import LocalFailure
 from bp.verification.masks import Masks, Row, bits
-from bp.verification.purity import watched
 
 __all__ = ["ORIGINS", "Choice", "Offers", "Origin", "Selection"]
 
@@ -233,7 +232,7 @@ class Selection:
 
     def _asked(self, found: Any, refusals: list[Refusal]) -> int:
         try:
-            with watched(found.name):
+            with self.masks.automaton.purity.watched(found.name):
                 event = found.statement.otherwise(Refusals(refusals))
         except VerificationError:
             raise

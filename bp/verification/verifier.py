@@ -162,7 +162,7 @@ def _with_reducer(make: Callable[[], StateSpace]) -> tuple[StateSpace, Reduction
         return space, None
     try:
         reducer = Reduction(space)
-        space.automaton.surroundings.check()
+        space.automaton.purity.check()
     except (Irreducible, VerificationError):  # perhaps only where the program never gets: the search will tell
         space.automaton.close()
         return make(), None
@@ -183,7 +183,7 @@ def _run(space: StateSpace, found: Violations, explore: Callable[[], None]) -> b
         is_whole = True
     except (FirstFound, KeyboardInterrupt):
         pass
-    space.automaton.surroundings.check()
+    space.automaton.purity.check()
     return is_whole
 
 

@@ -69,15 +69,15 @@ def reads(question: Callable[[], Any]) -> BThread:
         (lambda: datetime.date.today(), "today"),
         (lambda: random.random(), "random"),
         (lambda: random.choice((1, 2)), "getrandbits|choice|random"),
-        (lambda: random.Random().random(), "Random|seed"),
-        (lambda: secrets.token_hex(), "urandom|token"),
+        (lambda: random.Random().random(), "Random|seed|sha512"),
+        (lambda: secrets.token_hex(), "urandom|token|SystemRandom"),
         (lambda: uuid.uuid4(), "urandom|uuid"),
         (lambda: os.getpid(), "getpid"),
         (lambda: open(os.devnull).close(), "open"),
     ],
 )
 def test_what_is_not_in_the_program_may_not_be_asked(question: Callable[[], Any], named: str) -> None:
-    with pytest.raises(VerificationError, match=rf"'asks' calls [\w.]*({named}).*hidden state"):
+    with pytest.raises(VerificationError, match=rf"'asks' (calls|reaches) .*({named}).*hidden state"):
         verify(reads(question))
 
 
@@ -88,7 +88,7 @@ def test_a_helper_two_calls_away_may_not_ask_either() -> None:
     def outer() -> Any:
         return inner()
 
-    with pytest.raises(VerificationError, match="'asks' calls time_ns"):
+    with pytest.raises(VerificationError, match=r"'asks' calls time\.time_ns"):
         verify(reads(outer))
 
 
@@ -96,7 +96,7 @@ def test_a_predicate_and_an_otherwise_may_not_ask_either() -> None:
     def by_the_clock(ping: Ping) -> bool:
         return time.time() < 0
 
-    with pytest.raises(VerificationError, match="'keeps_saying' calls time"):
+    with pytest.raises(VerificationError, match=r"'keeps_saying' calls time\.time"):
         verify(says(sync(request=Ping(1))), keeps_saying(sync(block=where(Ping, by_the_clock))))
     with pytest.raises(VerificationError, match="'says' calls time"):
         verify(
@@ -258,7 +258,7 @@ def starter_by_delegation() -> BThreadBody:
     [starter("later"), starter("in a helper"), starter_in_a_loop(), starter_by_delegation()],
 )
 def test_a_variable_that_a_started_bthread_reads_and_its_starter_assigns_later_is_refused(guilty: BThread) -> None:
-    with pytest.raises(VerificationError, match=rf"'child' and {guilty.name!r} share the variable 'shared'"):
+    with pytest.raises(VerificationError, match=rf"{guilty.name!r}: it shares the variable 'shared' with 'child'"):
         verify(guilty)
 
 

@@ -1,0 +1,441 @@
+"""Programs that keep state outside of their local states, in every way that we know: none of them holds."""
+
+import builtins
+import contextvars
+import datetime
+import decimal
+import enum
+import functools
+import gc
+import inspect
+import itertools
+import json
+import math
+import operator
+import os
+import random
+import re
+import sys
+import time
+import weakref
+from collections import Counter as Count
+from collections import OrderedDict, defaultdict, deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from functools import partial, reduce
+from typing import Any, NamedTuple
+
+import pytest
+from attrs import define, evolve, field, frozen
+
+from bp import BThread, BThreadBody, VerificationError, bthread, event, sync
+from bp.verification.counterexamples import Violations
+from bp.verification.search import Search
+from bp.verification.state_space import StateSpace
+from tests.bp.programs import Ping
+from tests.bp.verification import impure_helpers as helpers
+from tests.bp.verification.impure_helpers import Counter, add, cached, calls, counter, ids, inc, kept, queue
+
+A, B = event("a"), event("b")
+total = 0
+stack: list[int] = [0]
+ordered: OrderedDict[int, int] = OrderedDict({1: 1, 2: 2})
+grouped: defaultdict[str, list[int]] = defaultdict(list)
+line = iter(range(1_000_000))
+environ = os.environ
+clock = time.monotonic
+reference = weakref.ref(Counter)
+variable: contextvars.ContextVar[int] = contextvars.ContextVar("variable", default=0)
+
+
+class Color(enum.Enum):
+    RED = 1
+
+
+class Stack(list[int]):
+    pass
+
+
+own_stack = Stack()
+
+
+@frozen
+class Settings:
+    limit: int = 3
+    names: tuple[str, ...] = ("a", "b")
+
+    def allows(self, number: int) -> bool:
+        return number < self.limit
+
+
+@dataclass
+class Box:
+    n: int = 0
+
+
+box = Box()
+settings = Settings()
+
+
+class Meta(type):
+    made = 0
+
+    def __call__(cls, *args: Any) -> Any:
+        Meta.made += 1
+        return super().__call__(*args)
+
+
+class Made(metaclass=Meta):
+    pass
+
+
+class Descriptor:
+    n = 0
+
+    def __get__(self, instance: Any, owner: Any = None) -> int:
+        self.n += 1
+        return self.n
+
+
+class WithDescriptor:
+    value = Descriptor()
+
+
+def set_total() -> int:
+    globals()["total"] = globals()["total"] + 1
+    return total
+
+
+def set_by_module() -> int:
+    module = sys.modules[__name__]
+    module.total = total + 1  # type: ignore[attr-defined]
+    return total
+
+
+def set_builtin() -> int:
+    builtins.hidden = getattr(builtins, "hidden", 0) + 1  # type: ignore[attr-defined]
+    return int(builtins.hidden)  # type: ignore[attr-defined]
+
+
+def imports_inside() -> int:
+    from tests.bp.verification.impure_helpers import inc as again
+
+    return again()
+
+
+def imports_module_inside() -> int:
+    import random as chance
+
+    return chance.getrandbits(3)
+
+
+def raises_count() -> int:
+    try:
+        raise KeyError(helpers.notes)
+    except KeyError as error:
+        error.args[0].append(1)
+        return len(error.args[0])
+
+
+def sets_an_attribute_of_a_frozen_one() -> int:
+    object.__setattr__(settings, "limit", settings.limit + 1)
+    return settings.limit
+
+
+def asks_its_caller() -> int:
+    return int(helpers.caller().get("count", 0))
+
+
+HIDDEN: dict[str, Callable[[], Any]] = {
+    "a global of another module, by attribute": lambda: helpers.inc() > 3,
+    "a global of another module, imported by name": lambda: inc() > 3,
+    "a function in a dictionary": lambda: helpers.TABLE["inc"]() > 3,
+    "a function in a list": lambda: helpers.ROWS[0][1]() > 3,
+    "a function by getattr": lambda: operator.attrgetter("inc")(helpers)() > 3,
+    "a function by a computed name": lambda: getattr(helpers, "INC".lower())() > 3,
+    "a function in a partial": lambda: helpers.partly() > 3,
+    "an import inside": lambda: imports_inside() > 3,
+    "a method of a global object": lambda: counter.inc() > 3,
+    "a method that changes its class": lambda: Counter().inc_total() > 3,
+    "a class method": lambda: Counter.inc_class() > 3,
+    "a static method": lambda: Counter.inc_static() > 3,
+    "a property": lambda: Counter().count > 3,
+    "a singleton": lambda: Counter.get().inc() > 3,
+    "an __eq__ that counts": lambda: Counter() == 1,
+    "a metaclass": lambda: Made() and Meta.made > 3,
+    "a descriptor": lambda: WithDescriptor().value > 3,
+    "a function attribute": lambda: calls() > 3,
+    "itertools.count": lambda: next(ids) > 3,
+    "itertools.cycle": lambda: next(helpers.letters) == "c",
+    "a global iterator": lambda: next(line) > 3,
+    "a global generator": lambda: next(helpers.generator) > 3,
+    "a queue": lambda: queue.put(1) or queue.qsize() > 3,  # type: ignore[func-returns-value]
+    "a simple queue": lambda: helpers.simple_queue.put(1) or helpers.simple_queue.qsize() > 3,  # type: ignore[func-returns-value]
+    "threading.Event": lambda: helpers.flag.set() or helpers.flag.is_set(),  # type: ignore[func-returns-value]
+    "a lock": lambda: helpers.lock.locked(),
+    "threading.local": lambda: setattr(helpers.per_thread, "n", 1),
+    "a context variable": lambda: variable.set(variable.get() + 1) and variable.get() > 3,
+    "a context variable of another module": lambda: helpers.variable.set(1),
+    "how often a cache was asked": lambda: cached() and cached.cache_info().hits > 3,
+    "a list in a cache": lambda: kept().append(1) or len(kept()) > 3,  # type: ignore[func-returns-value]
+    "a mutable default of a helper": lambda: helpers.kept_in_a_default() > 3,
+    "a closure of another module": lambda: add() > 3,
+    "globals()": lambda: set_total() > 3,
+    "sys.modules": lambda: set_by_module() > 3,
+    "builtins": lambda: set_builtin() > 3,
+    "eval": lambda: eval("stack.append(1) or len(stack) > 3"),
+    "exec": lambda: exec("stack.append(1)"),
+    "__import__": lambda: __import__("tests.bp.verification.impure_helpers"),
+    "locals()": lambda: locals().setdefault("n", 1),
+    "vars()": lambda: vars(helpers).setdefault("more", 1),
+    "__globals__": lambda: inc.__globals__["n"] > 3,
+    "__dict__ of a module": lambda: helpers.__dict__.setdefault("more", 1),
+    "a frame": lambda: sys._getframe(1).f_lineno,
+    "a frame by inspect": lambda: inspect.currentframe(),
+    "a frame of the caller": lambda: asks_its_caller(),
+    "an enum member with an attribute": lambda: setattr(Color.RED, "n", 1) or Color.RED,  # type: ignore[func-returns-value]
+    "a list": lambda: stack.append(1),
+    "a list that is as before after every second call": lambda: stack.append(stack.pop() ^ 1) or stack[-1],  # type: ignore[func-returns-value]
+    "a list of a class of its own": lambda: own_stack.append(1),
+    "an ordered dictionary": lambda: ordered.move_to_end(next(iter(ordered))) or next(iter(ordered)) == 2,  # type: ignore[func-returns-value]
+    "a default dictionary": lambda: grouped["x"],
+    "a list changed by operator": lambda: operator.iadd(stack, [1]),  # type: ignore[no-untyped-call]
+    "a list changed by map": lambda: [*map(stack.append, (1,))],
+    "a namespace": lambda: setattr(helpers.space, "n", helpers.space.n + 1),
+    "a dataclass": lambda: setattr(box, "n", box.n + 1),
+    "a frozen object": lambda: sets_an_attribute_of_a_frozen_one() > 9,
+    "the arguments of an exception": lambda: raises_count() > 3,
+    "the clock": lambda: time.time() < 0,
+    "the clock by another name": lambda: clock() < 0,
+    "today": lambda: datetime.date.today().year > 3000,
+    "now, through map": lambda: [*map(datetime.datetime.fromtimestamp, (0,))],
+    "chance": lambda: random.random() > 2,
+    "chance through partial": lambda: partial(random.getrandbits, 1)() > 3,
+    "chance through map": lambda: next(map(random.getrandbits, (1,))) > 3,
+    "chance through operator.call": lambda: operator.call(random.getrandbits, 1) > 3,
+    "chance through iter": lambda: next(iter(partial(random.getrandbits, 3), 9)) > 8,
+    "chance in a sort": lambda: sorted((1, 2), key=lambda _: random.random()) == [2, 1],
+    "chance in a dictionary": lambda: helpers.drawing["draw"]() > 2,
+    "chance in a global": lambda: partial(helpers.draw)() > 2,
+    "chance imported inside": lambda: imports_module_inside() > 9,
+    "the environment": lambda: os.environ.get("HOME") == "nowhere",
+    "the environment by another name": lambda: "HOME" in environ,
+    "os.getcwd": lambda: os.getcwd() == "nowhere",
+    "a file": lambda: open(os.devnull).close(),
+    "a file that exists": lambda: os.path.exists("nowhere"),
+    "the identity of an object": lambda: id(object()) % 2 == 7,
+    "a hash": lambda: hash("x") % 2 == 7,
+    "the collector": lambda: gc.get_count()[0] < 0,
+    "a weak reference": lambda: reference() is None,
+    "the context of decimals": lambda: decimal.getcontext().prec == 3,
+    "where a set is popped": lambda: {"a", "b"}.pop() == "c",
+    "subclasses": lambda: len(Counter.__subclasses__()) > 3,
+}
+
+
+def asks(question: Callable[[], Any]) -> BThread:
+    """A b-thread that asks for ever, and does something else on a rare answer."""
+
+    @bthread
+    def asking() -> BThreadBody:
+        while True:
+            yield sync(request=A)
+            if question() == 1_000_003:
+                yield sync(request=B)
+
+    return asking()
+
+
+def explored(*bthreads: BThread) -> tuple[str, ...]:
+    """Explore a program; return what was not looked into. Raises VerificationError."""
+    space = StateSpace(bthreads, (), (), in_order=False)
+    Search(space, Violations(space, [])).run()
+    space.automaton.purity.check()
+    assert not space.failures
+    return space.automaton.not_looked_into
+
+
+def verdict(*bthreads: BThread) -> str:
+    """Return why a program does not hold, or ""."""
+    try:
+        return ", ".join(explored(*bthreads))
+    except VerificationError as error:
+        return str(error)
+
+
+def test_hidden_state_is_refused_or_named_wherever_it_is() -> None:
+    try:
+        assert {name for name, question in HIDDEN.items() if not verdict(asks(question))} == set()
+    finally:
+        delattr(builtins, "hidden")
+
+
+def double(number: int) -> int:
+    return number * 2
+
+
+class Shape(enum.Enum):
+    ROUND = "round"
+    FLAT = "flat"
+
+    @property
+    def is_round(self) -> bool:
+        return self is Shape.ROUND
+
+
+class Flags(enum.IntFlag):
+    READ = 1
+    WRITE = 2
+
+
+class Place(NamedTuple):
+    x: int
+    y: int
+
+    def moved(self) -> "Place":
+        return self._replace(x=self.x + 1)
+
+
+@define
+class Tally:
+    """Changes, but only where it is local."""
+
+    n: int = 0
+    seen: list[int] = field(factory=list)
+
+    def add(self) -> int:
+        self.n += 1
+        self.seen.append(self.n)
+        return self.n
+
+
+@dataclass(frozen=True)
+class Point:
+    x: int
+    y: int = 0
+
+
+PATTERN = re.compile(r"(\w+)=(\d+)")
+PRICES = {"milk": 3, "bread": 2}
+ROWS = [("a", 1), ("b", 2)]
+
+
+def matches(value: Any) -> str:
+    match value:
+        case {"kind": str(kind), **rest} if not rest:
+            return kind
+        case [first, *_]:
+            return str(first)
+        case Point(x=0):
+            return "origin"
+        case Shape.ROUND:
+            return "round"
+        case _:
+            return "other"
+
+
+def local_generator() -> int:
+    def squares() -> Any:
+        for number in range(3):
+            yield number * number
+
+    return sum(squares())
+
+
+def local_state() -> int:
+    count = 0
+
+    def grow() -> None:
+        nonlocal count
+        count += 1
+
+    grow()
+    grow()
+    return count
+
+
+@functools.cache
+def remembered(number: int) -> tuple[int, ...]:
+    return tuple(range(number))
+
+
+def handles_errors() -> str:
+    try:
+        return str(PRICES["nothing"])
+    except KeyError as error:
+        return f"no {error}"
+    finally:
+        double(1)
+
+
+PURE: dict[str, Callable[[], Any]] = {
+    "a helper of this module": lambda: double(2),
+    "a helper of another module": lambda: Ping(1).value,
+    "methods of frozen classes": lambda: Settings().allows(2) and evolve(settings, limit=9).limit,
+    "enums": lambda: Shape("round").is_round and Shape["FLAT"].value,
+    "flags": lambda: (Flags.READ | Flags.WRITE) & Flags.READ,
+    "frozen dataclasses": lambda: Point(1) == Point(1, 0),
+    "named tuples": lambda: Place(1, 2).moved().x,
+    "local objects that change": lambda: Tally().add(),
+    "decimals": lambda: Decimal("1.10") + 2 > Decimal(3),
+    "fractions": lambda: Fraction(1, 3) * 3 == 1,
+    "dates": lambda: datetime.date(2020, 1, 1) + datetime.timedelta(days=1) > datetime.date.fromisoformat("2020-01-01"),
+    "regular expressions": lambda: PATTERN.match("a=1") and re.sub("a", "b", "aa"),
+    "f-strings": lambda: f"{1.5:.2f} {'x'!r} {PRICES['milk']:>5}",
+    "comprehensions": lambda: ({n: list(range(n)) for n in range(3)}, {n for n, _ in ROWS}),
+    "match": lambda: [matches(one) for one in ({"kind": "a"}, [1, 2], Point(0), Shape.ROUND, None)],
+    "partial": lambda: partial(double, 2)() + partial(int, base=2)("11"),
+    "itertools": lambda: list(itertools.islice(itertools.count(), 3)) + list(itertools.chain([1], [2])),
+    "functools": lambda: reduce(operator.add, (1, 2, 3)) + functools.reduce(lambda a, b: a * b, (1, 2)),
+    "sorting with a key": lambda: [*sorted(ROWS, key=lambda row: -row[1]), min(ROWS, key=operator.itemgetter(1))],
+    "text": lambda: [*" a,b ".strip().split(","), "x".join("ab"), "a".upper(), f"{1}", f"{2}"],
+    "json": lambda: json.loads(json.dumps({"a": [1, 2.5, None]}, sort_keys=True)),
+    "mathematics": lambda: math.floor(math.sqrt(2)) + round(math.pi, 2),
+    "collections": lambda: (Count("abca").most_common(1), deque([1, 2], maxlen=1), OrderedDict(a=1)),
+    "local generators": local_generator,
+    "local functions with state": local_state,
+    "cached functions": lambda: remembered(3),
+    "errors": handles_errors,
+    "slices and sums": lambda: sum([1, 2, 3][1:]) + len({1, 2} | {3}) + abs(-1) + divmod(7, 2)[0],
+    "isinstance and getattr": lambda: (
+        isinstance(1, int | str) and getattr(settings, "limit", 0) and hasattr(settings, "x")
+    ),
+    "paths": lambda: os.path.join("a", "b") + os.path.basename("/a/b") + os.sep,
+    "an import inside": lambda: imports_a_pure_one(),
+    "a set that is asked": lambda: 1 in {1, 2} and frozenset({1}) <= {1, 2},
+    "an event set": lambda: isinstance(Ping(1), Ping) and (Ping | B),
+}
+
+
+def imports_a_pure_one() -> str:
+    from textwrap import dedent
+
+    return dedent(" a")
+
+
+class HashesItself:
+    def __hash__(self) -> int:
+        return hash("x")
+
+
+def test_a_hash_is_refused_though_it_is_fine_where_an_object_hashes_itself() -> None:
+    assert not verdict(asks(lambda: {HashesItself(): 1}))
+    assert "calls hash" in verdict(asks(lambda: {HashesItself(): 1} and hash("x")))
+
+
+def test_what_cannot_be_read_is_told() -> None:
+    pydantic_core = pytest.importorskip("pydantic_core", exc_type=ImportError)
+    assert verdict(asks(lambda: pydantic_core.from_json("1"))) == "pydantic_core._pydantic_core.from_json"
+    assert verdict(asks(lambda: partial(getattr, helpers)("TABLE"))) == (
+        "tests.bp.verification.impure_helpers, which <lambda> hands on as a whole"
+    )
+
+
+def test_what_code_says_that_never_runs_is_no_matter() -> None:
+    assert not verdict(asks(lambda: PRICES or time.time()))
+
+
+def test_ordinary_pure_programs_hold() -> None:
+    assert {name: why for name, question in PURE.items() if (why := verdict(asks(question)))} == {}
