@@ -38,9 +38,14 @@ class EventKind(type):
             _check_body(class_name, namespace)
         namespace |= {"name": snake_case(class_name), "_payload": None}
         kind = super().__new__(mcls, class_name, bases, namespace, **options)
-        kind._kind = kind  # type: ignore[attr-defined]
-        kind._kinds = tuple([base for base in kind.__mro__ if isinstance(base, EventKind)][:-1] or [kind])  # type: ignore
+        kind._kind = kind
+        kind._kinds = tuple([base for base in kind.__mro__ if isinstance(base, EventKind)][:-1] or [kind])
         return kind
+
+    def __setattr__(cls, name: str, value: object) -> None:
+        if name == "__dataclass_fields__":
+            raise TypeError(f"event kind {cls.__name__}: put attrs' @frozen on the class, not @dataclass")
+        super().__setattr__(name, value)
 
     @property
     def _rows(cls) -> tuple[Row, ...]:

@@ -349,7 +349,7 @@ class Runner:
             for flight in under_way:
                 if flight.cancelled_by is None and contains(flight.until, step.event):
                     flight.cancelled_by = step.event
-            effect = self._effects.get(type(step.event))
+            effect = self._effect_of(step.event)
             if effect is not None:
                 under_way.append(Flight(effect, step.event))
         self._take_off([flight for flight in under_way if flight.effect.on_resume == "again"])
@@ -357,6 +357,10 @@ class Runner:
             if flight.effect.on_resume == "unknown":
                 self._flights[flight] = None
                 self._land(flight, Broken("interrupted", by=flight.cancelled_by))
+
+    def _effect_of(self, event: Event) -> Effect | None:
+        """Return the effect that `event` starts: of its kind, or of the nearest kind that this extends."""
+        return next((self._effects[kind] for kind in event._kinds if kind in self._effects), None)
 
     def _super_step(self, until: Any) -> bool:
         """Take a super-step and start its effects; tell whether an event of `until` was among its events."""
@@ -372,7 +376,7 @@ class Runner:
         starting: list[Flight] = []
         for step in steps:
             self._cancel_because_of(step.event, starting)
-            effect = self._effects.get(type(step.event))
+            effect = self._effect_of(step.event)
             if effect is not None:
                 starting.append(Flight(effect, step.event))
         self._take_off(starting)

@@ -5,11 +5,12 @@ event that somebody blocks or refuses is not selectable. A request that is refus
 `otherwise`.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import reduce
 from operator import or_
 from typing import Any, Literal, NamedTuple
 
+from bp.board import alternative_of, offers_of
 from bp.events import Event
 from bp.statements import Refusal, Refusals
 from bp.verification.fingerprint import VerificationError
@@ -36,7 +37,7 @@ class Choice(NamedTuple):
 class Offers(NamedTuple):
     """Who offers what in a state: `selectable` events by local state, and whose `otherwise` is which event."""
 
-    selectable: dict[int, tuple[int, ...]]
+    selectable: dict[int, Sequence[int]]
     alternatives: dict[int, int]  # by event: the local states (a mask) whose current `otherwise` it is
 
 
@@ -78,7 +79,7 @@ class Selection:
         inside, outside = wanted & ~stopped, promised & ~stopped
         alternatives: dict[int, int] = {}
         if present & masks.choosy:
-            more_inside, more_outside = self._choosy_events(state, present, stopped, alternatives)
+            more_inside, more_outside = self._choosy_events(state, present, alternatives)
             inside, outside = inside | more_inside, outside | more_outside
             if masks.failures:  # of an event that was met just now
                 return present, self._choices_in_detail(state)
@@ -88,13 +89,13 @@ class Selection:
             found = self._found(outside, "promised") + self._found(self._possible & ~stopped, "possible")
         return present, self._with_alternatives(found, alternatives) if alternatives else found
 
-    def _choosy_events(self, state: str, present: int, stopped: int, alternatives: dict[int, int]) -> tuple[int, int]:
+    def _choosy_events(self, state: str, present: int, alternatives: dict[int, int]) -> tuple[int, int]:
         """Return as masks the events that choosy local states offer, internal and promised; note `alternatives`."""
         members = tuple(map(ord, state))
         refused = self._refused(members)
         inside = outside = 0
         for local in bits(present & self.masks.choosy):
-            offered = self._offered(local, members, stopped, refused, alternatives)
+            offered = self._offered(local, members, refused, alternatives)
             events = sum(1 << event for event in dict.fromkeys(offered))
             if self._is_environment(local):
                 outside |= events
@@ -168,12 +169,10 @@ class Selection:
         members = tuple(map(ord, state))
         masks = self.masks
         offers = Offers({}, {})
-        refused, stopped = self._refused(members), 0
-        for local in members:
-            stopped |= masks.rows[local].stops
+        refused = self._refused(members)
         for local in dict.fromkeys(members):
             if masks.requests[local]:
-                events = self._offered(local, members, stopped, refused, offers.alternatives)
+                events = self._offered(local, members, refused, offers.alternatives)
                 if events:
                     offers.selectable[local] = events
         return offers
@@ -181,24 +180,20 @@ class Selection:
     # What one local state offers.
 
     def _offered(
-        self, local: int, members: tuple[int, ...], stopped: int, refused: int, alternatives: dict[int, int]
-    ) -> tuple[int, ...]:
+        self, local: int, members: tuple[int, ...], refused: int, alternatives: dict[int, int]
+    ) -> Sequence[int]:
         """Return the selectable events that a local state offers; note its `otherwise` while all is refused."""
         statement = self.masks.automaton.locals[local].statement
         requests = self.masks.requests[local]
-        free = []
-        for event in requests:
-            if self.masks.failures:
-                self.masks.check((event,), members)
-            if not stopped >> event & 1:
-                free.append(event)
-                if not statement.any_of:
-                    break
-        if free or statement.otherwise is None or not all(refused >> event & 1 for event in requests):
-            return tuple(free)
-        alternative = self._alternative(local, members)
-        alternatives[alternative] = alternatives.get(alternative, 0) | 1 << local
-        return (alternative,) if self._is_free(members, alternative) else ()
+
+        def is_refused(event: int) -> bool:
+            self.masks.check((event,), members)
+            return bool(refused >> event & 1)
+
+        alternative = alternative_of(statement, requests, is_refused, lambda: self._alternative(local, members))
+        if alternative is not None:
+            alternatives[alternative] = alternatives.get(alternative, 0) | 1 << local
+        return offers_of(statement, requests, alternative, lambda event: self._is_free(members, event))
 
     def _is_free(self, members: tuple[int, ...], event: int) -> bool:
         self.masks.check((event,), members)

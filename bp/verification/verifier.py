@@ -201,7 +201,8 @@ def _result(explored: Search | RandomWalks, found: Violations, began: float, **o
     violations, seconds = tuple(found.found.values()), time.perf_counter() - began
     return Verification(
         len(explored.states), explored.transitions, violations,
-        seconds=seconds, coverage=coverage, local_states=local_states(space), **options,
+        seconds=seconds, coverage=coverage, local_states=local_states(space),
+        not_looked_into=space.automaton.not_looked_into, **options,
     )  # fmt: skip
 
 

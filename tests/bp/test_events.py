@@ -1,4 +1,5 @@
 import copy
+import dataclasses
 import gc
 import pickle
 from typing import Any
@@ -98,6 +99,14 @@ def test_a_field_may_not_be_called_name() -> None:
 
     with pytest.raises(TypeError, match="called 'name'"):
         frozen(type("Named", (Event,), {"name": attrs.field()}))
+
+
+def test_a_dataclass_is_no_event_kind() -> None:
+    with pytest.raises(TypeError, match="event kind Measured: put attrs' @frozen on the class, not @dataclass"):
+
+        @dataclasses.dataclass(frozen=True)
+        class Measured(Event):
+            value: int
 
 
 def test_a_kind_must_be_frozen_and_says_so_when_its_first_event_is_made() -> None:
