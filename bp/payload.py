@@ -11,7 +11,6 @@ from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
-from functools import cache
 from operator import is_
 from pathlib import PosixPath, PurePosixPath, PureWindowsPath, WindowsPath
 from types import BuiltinFunctionType, FunctionType, MappingProxyType
@@ -71,10 +70,19 @@ def freeze(value: Any) -> Any:
 
     Raises TypeError for what is not a value: mutable objects, files, objects compared by identity.
     """
-    return _freezer(type(value))(value)  # type: ignore[arg-type]
+    return _FREEZERS[type(value)](value)
 
 
-@cache  # every event asks for each of its values
+class _Freezers(dict[type, Callable[[Any], Any]]):
+    """By type, found once: every event asks for each of its values."""
+
+    def __missing__(self, kind: type) -> Callable[[Any], Any]:
+        return self.setdefault(kind, _freezer(kind))
+
+
+_FREEZERS = _Freezers()
+
+
 def _freezer(kind: Any) -> Callable[[Any], Any]:
     if kind in VALUES or issubclass(kind, FrozenMapping | Enum | str | int | float | bytes):
         return _as_it_is

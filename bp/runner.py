@@ -268,8 +268,9 @@ class Runner:
         self._program = program
         self._effects: dict[Any, Effect] = {}
         for effect in effects:
-            if self._effects.setdefault(effect.on, effect) is not effect:
+            if effect.on in self._effects:
                 raise ValueError(f"two effects start on {effect.on.__name__}; make them one effect")
+            self._effects[effect.on] = effect
         self._journal = journal
         self._inbox: deque[tuple[Event, WhenBlocked]] = deque()
         self._flights: dict[Flight, None] = {}

@@ -99,8 +99,10 @@ async def test_a_value_that_is_not_equal_to_itself_is_still_the_same() -> None:
 
 
 async def test_two_effects_of_one_kind_are_named() -> None:
-    with pytest.raises(ValueError, match="two effects start on Asked"):
-        Runner(BProgram(ask()), [effect(), effect()])
+    one = effect()
+    for other in (one, effect()):
+        with pytest.raises(ValueError, match="two effects start on Asked"):
+            Runner(BProgram(ask()), [one, other])
 
 
 # Timers

@@ -1,5 +1,7 @@
 """The runner and other threads: posts are heard at once, on both event loops; and a runner runs once at a time."""
 
+import os
+import signal
 from collections.abc import Callable, Coroutine
 from functools import partial
 from threading import Thread, Timer
@@ -39,6 +41,17 @@ async def test_a_post_from_another_thread_is_heard_at_once() -> None:
     runner = Runner(BProgram(ask(), listen()), [effect(hang)], book := Book())
 
     await beside(runner.run, lambda: runner.post(Halt()))
+
+    assert book.events == [Asked(0), Halt(), Told(0, "cancelled")]
+
+
+async def test_a_post_from_a_signal_handler_is_heard_at_once() -> None:
+    runner = Runner(BProgram(ask(), listen()), [effect(hang)], book := Book())
+    before = signal.signal(signal.SIGUSR1, lambda *_: runner.post(Halt()))
+    try:
+        await beside(runner.run, lambda: os.kill(os.getpid(), signal.SIGUSR1))
+    finally:
+        signal.signal(signal.SIGUSR1, before)
 
     assert book.events == [Asked(0), Halt(), Told(0, "cancelled")]
 
