@@ -113,6 +113,10 @@ class Board:
             self._blocks.move(running, old.block, new.block)
             if old.block is not None and self._parked:
                 self._queue_again(old.block)
+        if not (old.is_plain and new.is_plain):
+            self._file_more(running, old, new)
+
+    def _file_more(self, running: Running, old: Sync, new: Sync) -> None:
         if old.refuse is not None or new.refuse is not None:
             self._file_refusal(running, old.refuse, new.refuse)
         if old.interrupt is not new.interrupt:

@@ -53,16 +53,17 @@ class Kinds:
 class Index(Generic[M]):
     """Members filed by their event sets: under single events, and under the other keys of their rows.
 
-    `_fields` has the fields, by kind, of the keys that were ever filed.
+    `_fields` has the fields, by kind, of the keys that were ever filed; `_asks`: there ever was a test.
     """
 
-    __slots__ = ("_by_event", "_by_key", "_fields", "_kinds")
+    __slots__ = ("_asks", "_by_event", "_by_key", "_fields", "_kinds")
 
     def __init__(self, kinds: Kinds) -> None:
         """Make an empty index of a program that has met `kinds`."""
         self._by_event: dict[Event, dict[M, None]] = {}
         self._by_key: dict[Any, Filed[M]] = {}
         self._fields: dict[Any, dict[tuple[str, ...], None]] = {}
+        self._asks = False
         self._kinds = kinds
 
     def move(self, member: M, old: Any, new: Any) -> None:
@@ -108,8 +109,11 @@ class Index(Generic[M]):
             members = self._by_key.setdefault(key, {})
             if test is None:
                 members[member] = None
-            elif (tests := members.setdefault(member, [])) is not None:
-                tests.append(test)
+            else:
+                self._asks = True
+                tests = members.setdefault(member, [])
+                if tests is not None:
+                    tests.append(test)
             if fields is not None:
                 self._fields.setdefault(kind, {})[fields] = None
 
@@ -119,34 +123,40 @@ class Index(Generic[M]):
         Raises EventSetError when a predicate that had to be asked fails.
         """
         found = self._by_event.get(event, NOBODY) if self._by_event else NOBODY
-        return self._with_broad(event, found) if self._by_key else found
+        if not self._by_key:
+            return found
+        found = {**found}
+        matching = self._matching(event)
+        if self._asks:
+            return _with_accepting(found, matching, event)
+        for filed in matching:
+            found.update(filed)
+        return found
 
-    def _with_broad(self, event: Event, found: dict[M, Any]) -> dict[M, Any]:
-        """Return `found`, and the members that are filed under another key of `event` and accept it.
-
-        Of a member that needs tests all of them are asked, as by `contains`.
-        """
-        sure = {**found}
-        tested: list[tuple[M, list[Test]]] = []
-        for key in self._keys_of(event):
-            if key in self._by_key:
-                for member, tests in self._by_key[key].items():
-                    if tests is None:
-                        sure[member] = None
-                    else:
-                        tested.append((member, tests))
-        if tested:
-            sure |= {member: None for member, tests in tested if member not in sure and _passes(member, tests, event)}
-        return sure
-
-    def _keys_of(self, event: Event) -> list[Any]:
-        keys: list[Any] = [None]
+    def _matching(self, event: Event) -> list[Filed[M]]:
+        """Return what is filed under the keys of an event, except for those under itself."""
+        by_key = self._by_key
+        found = [by_key[None]] if None in by_key else []
         for kind in event._kinds:
-            keys.append(kind)
+            if kind in by_key:
+                found.append(by_key[kind])
             if kind in self._fields:
                 for fields in self._fields[kind]:
-                    keys.append((kind, fields, values_of(event, fields)))  # noqa: PERF401, half as fast otherwise
-        return keys
+                    key = (kind, fields, values_of(event, fields))
+                    if key in by_key:
+                        found.append(by_key[key])
+        return found
+
+
+def _with_accepting(found: dict[M, Any], matching: list[Filed[M]], event: Event) -> dict[M, Any]:
+    """Return `found`, and the members that accept an event. All tests of a member are asked, as by `contains`."""
+    filed = [item for members in matching for item in members.items()]
+    sure = found | {member: None for member, tests in filed if tests is None}
+    return sure | {
+        member: None
+        for member, tests in filed
+        if tests is not None and member not in sure and _passes(member, tests, event)
+    }
 
 
 def _passes(member: M, tests: list[Test], event: Event) -> bool:
@@ -200,16 +210,21 @@ class Register(Generic[M]):
     def concerned(self, *sets: Any) -> dict[M, None]:
         """Return the members that request an event which has the key of a row of a set; None is no set."""
         found: dict[M, None] = {}
-        for key, kind, fields, _ in [row for events in sets if events is not None for row in events._rows]:
-            if fields is None and key is not kind:
-                found.update(self.by_event.get(key, NOBODY))
-                continue
-            for event in self.by_event if kind is None else self._events_of(key, kind, fields):
-                found.update(self.by_event[event])
+        for events in sets:
+            if type(type(events)) is EventKind:  # a single event
+                found.update(self.by_event.get(events, NOBODY))
+            elif events is not None:
+                for row in events._rows:
+                    for event in self._events_of(*row):
+                        found.update(self.by_event.get(event, NOBODY))
         return found
 
-    def _events_of(self, key: Any, kind: Any, fields: tuple[str, ...] | None) -> Iterable[Event]:
+    def _events_of(self, key: Any, kind: Any, fields: tuple[str, ...] | None, _: Test | None) -> Iterable[Event]:
         """Return the events with a key; those of its kind are filed by its fields from now on."""
+        if kind is None:
+            return self.by_event
+        if fields is None and key is not kind:
+            return (key,)
         known = self._fields.setdefault(kind, {})
         if fields not in known:
             known[fields] = None

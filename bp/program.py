@@ -135,7 +135,7 @@ class BProgram:
                 self._board.judge()
             chosen = self._board.first_offer() if self._chooser is None else self._choose()
             if chosen is not None:
-                return self._take(*chosen)
+                return self._take(chosen[0], chosen[1])
             post = self._next_post()
             return None if post is None else self._take(post.event, None, post)
         except BaseException as error:

@@ -6,7 +6,7 @@ that an endless one is an error.
 """
 
 from collections import deque
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 
 from bp.board import SILENT, Board, Running
@@ -58,14 +58,9 @@ class Scheduler:
         self._event, self._step = event, step
         self.busy = True
         try:
-            for running in concerned:
-                if running in interrupted:
-                    self._retire(running)
-                    self._close(running)
-                else:
-                    self._resume(running, event)
-            while self._started:
-                self._start(*self._started.popleft())
+            self._round(concerned, interrupted, event)
+            if self._started:
+                self._round(self._begun(), (), None)
         finally:
             self.busy = False
         if self._errors:
@@ -74,6 +69,22 @@ class Scheduler:
             for other in others:
                 first.add_note(str(other))
             raise first
+
+    def _round(self, bthreads: Iterable[Running], interrupted: Collection[Running], event: Event | None) -> None:
+        board, take_on = self._board, self._take_on
+        for running in bthreads:
+            try:
+                if interrupted and running in interrupted:
+                    self._retire(running)
+                    self._close(running)
+                elif (statement := advance(running.send, event, take_on, running)) is None:
+                    self._retire(running)
+                else:
+                    board.file(running, statement)
+            except Exception as error:
+                if error is self._endless:
+                    raise
+                self._blame(running.name, error)
 
     def close(self) -> list[BThreadError]:
         """Close all generators, youngest first; return the errors of their `finally` blocks."""
@@ -85,33 +96,25 @@ class Scheduler:
         errors, self._errors = self._errors, []
         return errors
 
-    def _resume(self, running: Running, event: Event | None) -> None:
-        try:
-            statement = advance(running.send, event, self._take_on, running)
-            if statement is None:
-                self._retire(running)
-            else:
-                self._board.file(running, statement)
-        except Exception as error:
-            if error is self._endless:
-                raise
-            self._blame(running.name, error)
-
     def _take_on(self, starter: Running, statement: Start) -> None:
         for _ in range(len(statement.bthreads) or 1):  # an empty start counts too: it could go on for ever
             self.spend(None, starter.name)
         self._started.extend((bthread, starter.priority) for bthread in statement.bthreads)
 
-    def _start(self, bthread: BThread, inherited: int) -> None:
-        try:
-            body = bthread.begin()
-        except Exception as error:
-            self._blame(bthread.name, error)
-            return
-        running = Running(bthread.name, inherited if bthread.priority is None else bthread.priority, self._ages, body)
-        self._ages += 1
-        self.living[running] = None
-        self._resume(running, None)
+    def _begun(self) -> Iterator[Running]:
+        """Begin the b-threads that were started, in order, and those that they start meanwhile."""
+        while self._started:
+            bthread, inherited = self._started.popleft()
+            try:
+                body = bthread.begin()
+            except Exception as error:
+                self._blame(bthread.name, error)
+                continue
+            priority = inherited if bthread.priority is None else bthread.priority
+            running = Running(bthread.name, priority, self._ages, body)
+            self._ages += 1
+            self.living[running] = None
+            yield running
 
     def _retire(self, running: Running) -> None:
         """Forget a b-thread that is over; from now on it costs nothing."""

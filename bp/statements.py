@@ -14,7 +14,7 @@ from types import MethodType
 from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar, overload
 
 import attrs
-from attrs import define, frozen
+from attrs import define, field, frozen
 
 from bp.event_sets import (
     NONE,
@@ -89,6 +89,7 @@ class Sync:
     because: Any
     otherwise: Otherwise | None
     hot: bool
+    is_plain: bool = field(eq=False, repr=False)  # says nothing but `request`, `wait_for` and `block`
 
 
 @frozen
@@ -143,7 +144,9 @@ def sync(
     if interrupt is None and refuse is None and because is None and otherwise is None and hot is False:
         said.interrupt = said.refuse = said.because = said.otherwise = None
         said.hot = False
+        said.is_plain = True
     else:
+        said.is_plain = False
         _say_more(said, interrupt, refuse, because, otherwise, hot)
     return said
 
