@@ -1,9 +1,10 @@
+import pickle
 from functools import partial
 from typing import Any
 
 import pytest
 
-from bp import BProgram, BThread, BThreadBody, BThreadError, bthread, sync
+from bp import BProgram, BThread, BThreadBody, BThreadError, bthread, event, sync
 from tests.bp.programs import COLD, HOT, says, trace
 
 
@@ -109,3 +110,42 @@ def test_a_partial_function_is_named_by_what_it_calls() -> None:
 
     assert isinstance(once(), BThread)
     assert once().name == "repeats"
+
+
+class Junction:
+    """An object with b-threads as methods."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    @bthread
+    def passes(self, times: int) -> BThreadBody:
+        for _ in range(times):
+            yield sync(request=event(self.name))
+
+
+def test_a_b_thread_can_be_a_method() -> None:
+    north, south = Junction("north"), Junction("south")
+
+    assert trace(BProgram(north.passes(2), south.passes(1))) == [event("north"), event("north"), event("south")]
+    assert north.passes(2) == north.passes(2) != south.passes(2)
+    assert Junction.passes.__name__ == "passes"
+
+
+def test_b_threads_of_module_level_functions_can_be_pickled() -> None:
+    guard = repeats(HOT, 2).named("guard").at_priority(3)
+
+    again = pickle.loads(pickle.dumps(guard))
+
+    assert again == guard
+    assert trace(BProgram(again)) == [HOT, HOT]
+    assert pickle.loads(pickle.dumps(repeats)) is repeats
+
+
+def test_a_b_thread_of_an_inner_function_cannot_be_pickled_and_is_named() -> None:
+    @bthread
+    def inner() -> BThreadBody:
+        yield sync(request=HOT)
+
+    with pytest.raises((pickle.PicklingError, AttributeError), match="inner"):
+        pickle.dumps(inner())

@@ -1,4 +1,5 @@
 import gc
+import pydoc
 import subprocess
 import sys
 import tracemalloc
@@ -7,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import bp
 from bp import (
     BProgram,
     BThread,
@@ -353,3 +355,21 @@ def test_the_same_program_value_gives_the_same_trace() -> None:
 
     assert traces == [[STOP], [STOP]]
     assert heard == [STOP, STOP]
+
+
+def test_a_program_shows_how_many_b_threads_it_has_and_how_far_it_is() -> None:
+    program = BProgram(says(sync(request=HOT)), says(sync(wait_for=STOP)))
+
+    assert repr(program) == "<BProgram: 2 b-threads, new>"
+    trace(program)
+    assert repr(program) == "<BProgram: 1 b-thread, step 1>"
+    program.close()
+    assert repr(program) == "<BProgram: 0 b-threads, closed>"
+
+
+def test_every_public_name_is_shown_by_dir_and_help() -> None:
+    assert set(bp.__all__) <= set(dir(bp))
+    shown = pydoc.render_doc(bp, renderer=pydoc.plaintext)  # type: ignore[attr-defined]
+
+    assert [name for name in bp.__all__ if name not in shown] == []
+    assert shown.index("BProgram(add(HOT, 3), add(COLD, 3), alternate())") < shown.index("PACKAGE CONTENTS")
