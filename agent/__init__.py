@@ -23,16 +23,16 @@ Reading order:
 
 from typing import TYPE_CHECKING
 
-from agent.lazy import from_modules
+from agent.vocabulary.lazy import from_modules
 
 if TYPE_CHECKING:
-    from agent.agent import Agent
-    from agent.hooks import Hooks
+    from agent.effects.hooks import Hooks
     from agent.models import ScriptedModel, answer, call
     from agent.presets import Preset
-    from agent.resuming import resume
-    from agent.run import Run
-    from agent.stateless import LoopConfig, agent_loop
+    from agent.session.agent import Agent
+    from agent.session.resume import resume
+    from agent.session.run import Run
+    from agent.session.stateless import LoopConfig, agent_loop
     from agent.tools import Tool, tool, workspace_tools
 
 __all__ = [
@@ -54,17 +54,17 @@ __all__ = [
 __getattr__ = from_modules(  # `import agent` alone is cheap, and so is `bpagent --help`
     "agent",
     {
-        "Agent": "agent",
-        "Hooks": "hooks",
-        "LoopConfig": "stateless",
+        "Agent": "session.agent",
+        "Hooks": "effects.hooks",
+        "LoopConfig": "session.stateless",
         "Preset": "presets",
-        "Run": "run",
+        "Run": "session.run",
         "ScriptedModel": "models",
         "Tool": "tools",
-        "agent_loop": "stateless",
+        "agent_loop": "session.stateless",
         "answer": "models",
         "call": "models",
-        "resume": "resuming",
+        "resume": "session.resume",
         "tool": "tools",
         "workspace_tools": "tools",
     },

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from agent.agent import Agent
     from agent.models import ScriptedModel, Step
+    from agent.session.agent import Agent
     from agent.tools import Tool
 
 __all__ = ["make_agent", "scratch_tools", "scratch_workspace", "scripted_model"]
@@ -55,8 +55,8 @@ def make_agent(scratch_workspace: Path, request: pytest.FixtureRequest) -> "Iter
     Takes what `Agent` takes. Without `tools` they have those of the scratch workspace; a failed attempt of an
     inference is followed by the next at once.
     """
-    from agent.agent import Agent
     from agent.models import ScriptedModel
+    from agent.session.agent import Agent
 
     made: list[Agent] = []
 

@@ -13,11 +13,11 @@ from typing import Any, cast
 
 from attrs import fields, has
 
-from agent.calls import ToolCall
-from agent.events import ToolStarted
-from agent.messages import AssistantMessage, Message, ToolMessage, Usage
-from agent.retracing import Held, Moment, retrace
-from agent.run import Run
+from agent.history.retracing import Held, Moment, retrace
+from agent.session.run import Run
+from agent.vocabulary.calls import ToolCall
+from agent.vocabulary.events import ToolStarted
+from agent.vocabulary.messages import AssistantMessage, Message, ToolMessage, Usage
 from bp import Event, EventSet, Refusals, contains, where
 from constitution import Action
 

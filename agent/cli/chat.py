@@ -15,7 +15,6 @@ from contextlib import AsyncExitStack
 import anyio
 from attrs import frozen
 
-from agent.agent import Agent
 from agent.cli import exit_codes
 from agent.cli.archive import find_log, summarize
 from agent.cli.calling import called
@@ -31,11 +30,12 @@ from agent.cli.serving import McpServer, servers_of, servers_of_log, serving
 from agent.cli.session import Maker, Onlookers, introduction, listen, over, tell_failure
 from agent.cli.signals import HEARD, Interruption
 from agent.cli.standing_answers import StandingAnswers
-from agent.errors import AgentError
 from agent.log import check_free, read_log
-from agent.messages import AssistantMessage, UserMessage
 from agent.presets import Preset
-from agent.run import Run
+from agent.session.agent import Agent
+from agent.session.run import Run
+from agent.vocabulary.errors import AgentError
+from agent.vocabulary.messages import AssistantMessage, UserMessage
 from bp import BProgramError
 
 __all__ = ["execute"]

@@ -9,10 +9,11 @@ action   rm -rf /
 refused  by b-thread by_constitution: rm would delete / recursively (rule delete_outside_workspace)
 """
 
-from agent.calls import ToolCall
 from agent.cli.screen import Screen, Tone, visible
 from agent.cli.telling import action_of, excerpt, is_error, refused_by, spent
-from agent.events import (
+from agent.projections import StateTracker, Totals
+from agent.vocabulary.calls import ToolCall
+from agent.vocabulary.events import (
     AbortAsked,
     AnswerCommitted,
     ApprovalAnswered,
@@ -30,7 +31,6 @@ from agent.events import (
     SummaryRequested,
     ToolFinished,
 )
-from agent.projections import StateTracker, Totals
 from bp import Event, Step
 
 __all__ = ["Display"]

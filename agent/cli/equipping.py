@@ -15,9 +15,9 @@ from agent.cli.mistakes import Mistake
 from agent.models import Model, model_from_name
 
 if TYPE_CHECKING:
-    from agent.agent import Agent
-    from agent.lab.effects import Auditor
-    from agent.lab.monitors import Monitor
+    from agent.effects.laboratory import Auditor
+    from agent.protocols.monitors import Monitor
+    from agent.session.agent import Agent
     from bp import BThread
     from bp.runner import Effect
 
@@ -41,7 +41,7 @@ def effects_for(
     """Return what makes the effects that protocols may start; none where there is no b-thread to start them."""
     if not threads and not arguments.monitor and not arguments.auditor:
         return ()
-    from agent.lab.effects import laboratory
+    from agent.effects.laboratory import laboratory
 
     tell_what_is_lacking(threads, arguments)
     return laboratory(monitors_named(arguments.monitor, environ), auditors_named(arguments.auditor, environ))
@@ -78,7 +78,7 @@ def _pairs(option: str, named: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 
 def _monitor(what: str, environ: Mapping[str, str], option: str = "--monitor") -> "Monitor":
-    from agent.lab.monitors import ConstantMonitor, ConstitutionMonitor, PromptedMonitor
+    from agent.protocols.monitors import ConstantMonitor, ConstitutionMonitor, PromptedMonitor
 
     kind, _, rest = what.partition(":")
     match kind:

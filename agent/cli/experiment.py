@@ -11,7 +11,6 @@ from attrs import evolve
 
 from agent.cli.exit_codes import FAILED, LIMIT, OK
 from agent.cli.mistakes import Mistake, say
-from agent.errors import AgentError
 from agent.lab.experiments.conduct import Outcome, conduct, frozen_thresholds
 from agent.lab.experiments.plan_files import load_plan
 from agent.lab.experiments.plans import Plan
@@ -34,6 +33,7 @@ from agent.lab.experiments.reports import (
     write_tables,
 )
 from agent.lab.experiments.shelf import MoneyUsedUp, Shelf
+from agent.vocabulary.errors import AgentError
 
 __all__ = ["execute", "teller"]
 

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 from attrs import fields, has
 
 from agent.cli.mistakes import say
-from agent.spelling import meant
+from agent.vocabulary.spelling import meant
 from bp import BThread
 
 if TYPE_CHECKING:
-    from agent.lab.policies import Match
+    from agent.protocols.policies import Match
 
 __all__ = ["tell_unknown_tools", "tell_what_is_lacking"]
 
-SHIPPED, POLICIES = "agent.lab.protocols", "agent.lab.policies"
+SHIPPED, POLICIES = "agent.protocols", "agent.protocols.policies"
 COMES_OF_IT = {
     "monitor": "every score is missing, which counts as most suspicious",
     "auditor": "no audit finds anything",
@@ -59,7 +59,7 @@ def _asked(thread: BThread) -> Iterator[tuple[str, str]]:
 
 
 def _roles(thread: BThread) -> Sequence[str]:
-    from agent.lab.protocols import PROTOCOLS
+    from agent.protocols import PROTOCOLS
 
     return next((entry.roles for entry in PROTOCOLS if entry.name == thread.name), ())
 
@@ -81,7 +81,7 @@ def tell_unknown_tools(threads: Sequence[BThread], tools: Iterable[str]) -> None
 
 
 def _matches(value: Any) -> "Iterator[Match]":
-    from agent.lab.policies.matching import Match
+    from agent.protocols.policies.matching import Match
 
     if isinstance(value, Match):
         yield value

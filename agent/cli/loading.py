@@ -1,6 +1,6 @@
 """B-threads that the command line names: `FILE.py:NAME`, `module:NAME`, a protocol that ships, a file of policies.
 
-Only what a person names is imported; a log never is a reason to run code (see `agent.rebuilding`).
+Only what a person names is imported; a log never is a reason to run code (see `agent.history.rebuilding`).
 """
 
 from collections.abc import Iterable
@@ -8,9 +8,8 @@ from types import ModuleType
 from typing import Any
 
 from agent.cli.mistakes import Mistake
-from agent.importing import NotImportable, module_at
-from bp import BThread
-from bp.bthreads import BThreadFunction
+from agent.vocabulary.importing import NotImportable, module_at
+from bp import BThread, BThreadFunction
 
 __all__ = ["imported", "load_protocols"]
 
@@ -29,7 +28,7 @@ def _load(name: str) -> tuple[BThread, ...]:
 
 
 def _policies(file: str) -> tuple[BThread, ...]:
-    from agent.lab.policies import PolicyError, read_policies
+    from agent.protocols.policies import PolicyError, read_policies
 
     try:
         return read_policies(file)
@@ -38,7 +37,7 @@ def _policies(file: str) -> tuple[BThread, ...]:
 
 
 def _shipped(name: str) -> tuple[BThread, ...]:
-    from agent.lab.protocols import entry_named
+    from agent.protocols import entry_named
 
     try:
         return entry_named(name).bthreads()

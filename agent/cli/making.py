@@ -5,7 +5,6 @@ from argparse import Namespace
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
-from agent.agent import Agent
 from agent.cli.archive import new_log
 from agent.cli.equipping import effects_for, models_of_roles
 from agent.cli.lacking import tell_unknown_tools
@@ -15,11 +14,12 @@ from agent.cli.serving import McpServer, joined, servers_of
 from agent.cli.session import Maker
 from agent.cli.setup import chosen_preset, existing_folder, tools_of
 from agent.effects import Approver, Watcher
+from agent.history.rebuilding import recorded_bthreads
 from agent.log import RecordedRun
 from agent.models import model_from_name
 from agent.presets import Preset
-from agent.rebuilding import recorded_bthreads
-from agent.resuming import resume
+from agent.session.agent import Agent
+from agent.session.resume import resume
 from agent.tools import Tool
 from bp import Step
 

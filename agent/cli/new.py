@@ -47,9 +47,9 @@ from {name} import {name}
 
 from agent import Agent, ScriptedModel, call, tool
 from agent.events import CallAnswered, GateApproved, RunEnded
-from agent.lab.effects import laboratory
-from agent.lab.monitors import ConstantMonitor
-from agent.lab.verification import verify_protocols
+from agent.effects.laboratory import laboratory
+from agent.protocols.monitors import ConstantMonitor
+from agent.verification.protocols import verify_protocols
 from bp import bthread, sync
 
 

@@ -7,11 +7,11 @@ from collections.abc import Awaitable, Callable
 import anyio
 from anyio.streams.memory import MemoryObjectSendStream
 
-from agent.calls import ToolCall
 from agent.cli.screen import Screen, visible
 from agent.cli.standing_answers import StandingAnswers, says_always
 from agent.cli.telling import command_of
-from agent.events import ApprovalAsked
+from agent.vocabulary.calls import ToolCall
+from agent.vocabulary.events import ApprovalAsked
 
 __all__ = ["STOPS", "Person", "approval_question", "has_letters_of_stop", "read_answer", "says_stop"]
 

@@ -6,7 +6,8 @@ from collections.abc import Callable
 import anyio
 
 from agent.cli.screen import Screen, visible
-from agent.events import (
+from agent.projections import Totals
+from agent.vocabulary.events import (
     ApprovalAsked,
     BackoffStarted,
     InferenceRequested,
@@ -16,7 +17,6 @@ from agent.events import (
     ToolFinished,
     ToolStarted,
 )
-from agent.projections import Totals
 from bp import Event
 
 __all__ = ["Progress"]

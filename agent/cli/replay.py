@@ -6,9 +6,9 @@ from agent.cli import exit_codes
 from agent.cli.archive import find_log
 from agent.cli.loading import load_protocols
 from agent.cli.screen import visible
+from agent.history.rebuilding import rebuild
 from agent.log import Difference, LogError, RecordedRun, read_log, replay
-from agent.log.encoding import dump
-from agent.rebuilding import rebuild
+from agent.vocabulary.encoding import dump
 
 __all__ = ["execute", "told_difference"]
 

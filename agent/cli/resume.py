@@ -6,7 +6,6 @@ from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
 
-from agent.agent import Agent
 from agent.cli import exit_codes
 from agent.cli.archive import find_log
 from agent.cli.keyboard import is_terminal
@@ -19,9 +18,10 @@ from agent.cli.screen import Screen, screen_on, visible_lines
 from agent.cli.serving import servers_of_log
 from agent.cli.session import Maker, Session, introduction, lead
 from agent.cli.telling import is_error
-from agent.deciding import UndecidableError
 from agent.effects import Approver, Watcher
 from agent.log import LogDiffers, RecordedRun, broke_off, check_free, read_log
+from agent.session.agent import Agent
+from agent.session.approvals import UndecidableError
 from agent.tools import Tool
 from bp import Step
 

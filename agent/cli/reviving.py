@@ -11,11 +11,11 @@ from agent.cli.screen import Screen, visible, visible_lines
 from agent.cli.session import Outcome
 from agent.cli.telling import command_of, is_error
 from agent.log import RecordedRun, Redaction, to_record
-from agent.log.encoding import dump
 from agent.models import Model, ScriptedModel, model_from_name
 from agent.models.wires import Api
 from agent.projections import told_to_user
-from agent.run import Run
+from agent.session.run import Run
+from agent.vocabulary.encoding import dump
 from bp import Step
 
 __all__ = ["model_of", "nameable", "print_outcome", "record_printer", "secrets_of"]

@@ -5,7 +5,6 @@ import sys
 from argparse import Namespace
 from collections.abc import Callable
 
-from agent.agent import Agent
 from agent.cli.making import new_agent
 from agent.cli.mistakes import Mistake
 from agent.cli.person import STOPS
@@ -14,6 +13,7 @@ from agent.cli.screen import Screen, screen_on
 from agent.cli.serving import servers_of
 from agent.cli.session import Maker, Session, introduction, lead
 from agent.effects import Approver, Watcher
+from agent.session.agent import Agent
 from agent.tools import Tool
 from bp import Step
 

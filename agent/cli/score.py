@@ -20,10 +20,10 @@ from agent.cli.mistakes import Mistake, say
 from agent.cli.screen import Screen, Tone, screen_on, visible
 from agent.lab.sidecars import Audited, Scored, audit_logs, score_logs
 from agent.log import LogError
-from agent.log.encoding import dump, plain
+from agent.vocabulary.encoding import dump, plain
 
 if TYPE_CHECKING:
-    from agent.lab.effects import Auditor
+    from agent.effects.laboratory import Auditor
 
 __all__ = ["execute"]
 

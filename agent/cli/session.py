@@ -7,7 +7,6 @@ from typing import Any
 import anyio
 from attrs import field, frozen
 
-from agent.agent import Agent
 from agent.cli import exit_codes
 from agent.cli.display import Display
 from agent.cli.keyboard import can_be_heard, hear_lines, is_terminal
@@ -19,10 +18,11 @@ from agent.cli.serving import McpServer, serving
 from agent.cli.signals import HEARD, Interruption
 from agent.cli.standing_answers import StandingAnswers
 from agent.effects import Approver, Watcher
-from agent.errors import AgentError
-from agent.journal import failure_record
-from agent.run import Run
+from agent.session.agent import Agent
+from agent.session.journal import failure_record
+from agent.session.run import Run
 from agent.tools import Tool
+from agent.vocabulary.errors import AgentError
 from bp import BProgramError, Step
 from constitution import Policy
 

@@ -85,7 +85,7 @@ def tools_of(
     tools = equip(preset, workspace)
     if preset.tools != "coding":
         return tools
-    from agent.subagents import SubagentStore, make_task
+    from agent.session.subagents import SubagentStore, make_task
 
     store = SubagentStore(
         model,

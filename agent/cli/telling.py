@@ -3,11 +3,11 @@
 import json
 from collections.abc import Callable
 
-from agent.calls import ToolCall
 from agent.cli.screen import visible_lines
-from agent.log.encoding import plain
-from agent.messages import Usage
-from agent.reasons import Declined
+from agent.vocabulary.calls import ToolCall
+from agent.vocabulary.encoding import plain
+from agent.vocabulary.messages import Usage
+from agent.vocabulary.reasons import Declined
 from bp import Refusal, Refusals
 from constitution import Verdict
 

@@ -73,7 +73,7 @@ def _verified(rules: Sequence[BThread], protocols: Sequence[BThread], **options:
     """Verify the loop; where there are protocols, monitors, auditors and chance may say anything, too."""
     if not protocols:
         return verify_loop(rules, examples=examples_for(rules), **options)
-    from agent.lab.verification import verify_protocols, with_scores
+    from agent.verification.protocols import verify_protocols, with_scores
 
     examples = with_scores(examples_for((*rules, *protocols)))
     return verify_protocols(protocols, rules, examples=examples, **options)

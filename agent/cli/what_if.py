@@ -11,9 +11,9 @@ from agent.cli.loading import load_protocols
 from agent.cli.mistakes import Mistake, say
 from agent.cli.screen import Screen, screen_on, visible
 from agent.cli.telling import action_of
-from agent.hindsight import Decision, PolicyError, Rejudged, WhatIf, changed_bthreads, load_policy, what_if
+from agent.history import Decision, PolicyError, Rejudged, WhatIf, changed_bthreads, load_policy, what_if
 from agent.log import LogError, read_log
-from agent.log.encoding import dump, plain
+from agent.vocabulary.encoding import dump, plain
 from bp import BThread
 from constitution import Policy
 

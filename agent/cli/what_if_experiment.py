@@ -12,16 +12,16 @@ from agent.cli.exit_codes import OK
 from agent.cli.loading import load_protocols
 from agent.cli.mistakes import Mistake
 from agent.cli.screen import visible
-from agent.errors import AgentError
-from agent.hindsight.programs import within
+from agent.history.programs import within
 from agent.lab.experiments.episodes import bthreads_of
 from agent.lab.experiments.hindsight import Group, Remembering, Sweep, monitors_of, sweep, write_foreseen
 from agent.lab.experiments.plans import ProtocolPlan
 from agent.lab.experiments.shelf import Row, Shelf
 from agent.log import RecordedRun, read_log
-from agent.log.encoding import dump
 from agent.presets import Judge, Preset
 from agent.threads import core
+from agent.vocabulary.encoding import dump
+from agent.vocabulary.errors import AgentError
 from bp import BThread
 from constitution import Policy
 

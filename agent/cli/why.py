@@ -11,7 +11,10 @@ from agent.cli.loading import load_protocols
 from agent.cli.mistakes import say
 from agent.cli.screen import Screen, Tone, screen_on, visible
 from agent.cli.telling import action_of, because, command_of
-from agent.events import (
+from agent.history import Cause, Objection, find_causes, recorded_decisions
+from agent.log import RecordedRun, read_log
+from agent.vocabulary.encoding import dump, plain
+from agent.vocabulary.events import (
     ApprovalAnswered,
     ApprovalAsked,
     CallAnswered,
@@ -20,10 +23,7 @@ from agent.events import (
     ToolFinished,
     ToolStarted,
 )
-from agent.hindsight import Cause, Objection, find_causes, recorded_decisions
-from agent.log import RecordedRun, read_log
-from agent.log.encoding import dump, plain
-from agent.reasons import Declined, Ending, Flaw
+from agent.vocabulary.reasons import Declined, Ending, Flaw
 from bp import Refusal
 from constitution import Level, Verdict
 

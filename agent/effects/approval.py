@@ -2,7 +2,14 @@
 
 from collections.abc import Awaitable, Callable
 
-from agent.events import AbortAsked, ApprovalAnswered, ApprovalAsked, DeadlineReached, GateRejected, StopAsked
+from agent.vocabulary.events import (
+    AbortAsked,
+    ApprovalAnswered,
+    ApprovalAsked,
+    DeadlineReached,
+    GateRejected,
+    StopAsked,
+)
 from bp import where
 from bp.runner import LATER, Broken, Effect, Later
 

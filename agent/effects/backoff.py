@@ -5,7 +5,7 @@ from random import uniform
 
 import anyio
 
-from agent.events import AbortAsked, BackoffElapsed, BackoffStarted, DeadlineReached, StopAsked
+from agent.vocabulary.events import AbortAsked, BackoffElapsed, BackoffStarted, DeadlineReached, StopAsked
 from bp.runner import Broken, Effect
 
 __all__ = ["backoff_effect", "seconds_before"]

@@ -2,7 +2,7 @@
 
 import anyio
 
-from agent.events import DeadlineReached, DeadlineSet
+from agent.vocabulary.events import DeadlineReached, DeadlineSet
 from bp.runner import Broken, Effect
 
 __all__ = ["deadline_effect"]

@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 
-from agent.calls import ToolCall
-from agent.events import AbortAsked, ActionDescribed, DeadlineReached, ProposedAction
 from agent.tools.toolbox import Toolbox
 from agent.tools.workspace import Workspace
+from agent.vocabulary.calls import ToolCall
+from agent.vocabulary.events import AbortAsked, ActionDescribed, DeadlineReached, ProposedAction
 from bp.runner import Broken, Effect
 from constitution import Action, Mentions, PathUse, mentions
 

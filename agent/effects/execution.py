@@ -4,10 +4,10 @@ from collections.abc import Callable
 from functools import partial
 from time import perf_counter
 
-from agent.calls import ToolCall
 from agent.effects.streaming import coalesced
-from agent.events import AbortAsked, DeadlineReached, ToolFinished, ToolStarted
 from agent.tools.toolbox import Toolbox
+from agent.vocabulary.calls import ToolCall
+from agent.vocabulary.events import AbortAsked, DeadlineReached, ToolFinished, ToolStarted
 from bp.runner import Broken, Effect
 
 __all__ = ["execution_effect"]

@@ -5,14 +5,14 @@ from typing import get_args
 
 from attrs import evolve, frozen
 
+from agent.effects.hooks import NO_HOOKS, HookCaller
 from agent.effects.streaming import Watcher, coalesced
-from agent.events import AbortAsked, DeadlineReached, InferenceFailed, InferenceFinished, InferenceRequested
-from agent.hooks import NO_HOOKS, HookCaller
-from agent.messages import AssistantMessage, StopReason, Usage, UserMessage
 from agent.models import Answer, Delta, Model, ModelError, ModelRequest, read_calls
 from agent.models.prices import Price, frame_tokens, message_tokens
 from agent.projections import Context, Totals
 from agent.tools.toolbox import Toolbox
+from agent.vocabulary.events import AbortAsked, DeadlineReached, InferenceFailed, InferenceFinished, InferenceRequested
+from agent.vocabulary.messages import AssistantMessage, StopReason, Usage, UserMessage
 from bp import Event
 from bp.runner import Broken, Effect
 

@@ -1,7 +1,7 @@
 """Ask the hooks that speak for people. A stop or an abort is enough of an answer."""
 
-from agent.events import AbortAsked, MessagesFound, MessagesSought, StopAsked
-from agent.hooks import HookCaller
+from agent.effects.hooks import HookCaller
+from agent.vocabulary.events import AbortAsked, MessagesFound, MessagesSought, StopAsked
 from bp.runner import Broken, Effect
 
 __all__ = ["seeking_effect"]

@@ -3,10 +3,17 @@
 from collections.abc import Iterable
 
 from agent.effects.inference import Measure, check_form
-from agent.events import AbortAsked, DeadlineReached, StopAsked, SummaryFailed, SummaryFinished, SummaryRequested
-from agent.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from agent.models import Model, ModelError, ModelRequest
 from agent.projections import Context
+from agent.vocabulary.events import (
+    AbortAsked,
+    DeadlineReached,
+    StopAsked,
+    SummaryFailed,
+    SummaryFinished,
+    SummaryRequested,
+)
+from agent.vocabulary.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from bp import Event
 from bp.runner import Broken, Effect
 

@@ -7,9 +7,16 @@ What a run takes it knows by itself (`agent.threads.budget`); what the others ta
 from outside. Nobody is asked while it is looked at. An answer that others get meanwhile may still cross the limit.
 """
 
-from agent.events import InferenceFinished, InferenceRequested, PromptGiven, RunEnded, SummaryFinished, SummaryRequested
-from agent.lab.asking import unasked
-from agent.questions import (
+from agent.protocols.asking import unasked
+from agent.vocabulary.events import (
+    InferenceFinished,
+    InferenceRequested,
+    PromptGiven,
+    RunEnded,
+    SummaryFinished,
+    SummaryRequested,
+)
+from agent.vocabulary.questions import (
     AuditGiven,
     AuditRequested,
     LedgerGiven,
@@ -18,7 +25,7 @@ from agent.questions import (
     ScoreGiven,
     ScoreRequested,
 )
-from agent.reasons import Ending
+from agent.vocabulary.reasons import Ending
 from bp import BThreadBody, bthread, sync, where
 
 __all__ = ["ASKS_MODELS", "COSTS", "OUT_OF_MONEY", "budget_of_experiment"]

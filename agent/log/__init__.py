@@ -11,15 +11,15 @@
 
 from typing import TYPE_CHECKING
 
-from agent.lazy import from_modules
-from agent.log.encoding import FORMAT, to_record
 from agent.log.locking import LogInUse, check_free, is_in_use
 from agent.log.reading import LogError, RecordedRun, read_log
 from agent.log.redacting import Redaction
 from agent.log.writing import LogWriter, reopen
+from agent.vocabulary.encoding import FORMAT, to_record
+from agent.vocabulary.lazy import from_modules
 
 if TYPE_CHECKING:
-    from agent.log.replaying import Difference, LogDiffers, ReplayResult, broke_off, replay, retaken
+    from agent.history.playback import Difference, LogDiffers, ReplayResult, broke_off, replay, retaken
 
 __all__ = [
     "FORMAT",
@@ -41,8 +41,8 @@ __all__ = [
     "to_record",
 ]
 
-_REPLAYING = "replaying"  # it needs cattrs: 20 ms, which writing a log does without
+_REPLAYING = "history.playback"  # it needs cattrs: 20 ms, which writing a log does without
 __getattr__ = from_modules(
-    "agent.log",
+    "agent",
     dict.fromkeys(("Difference", "LogDiffers", "ReplayResult", "broke_off", "replay", "retaken"), _REPLAYING),
 )

@@ -8,8 +8,8 @@ from typing import Any
 
 from attrs import frozen
 
-from agent.errors import AgentError
-from agent.log.encoding import FORMAT
+from agent.vocabulary.encoding import FORMAT
+from agent.vocabulary.errors import AgentError
 
 __all__ = ["LogError", "RecordedRun", "read_log"]
 

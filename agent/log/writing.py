@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from agent.log.encoding import dump, to_record
 from agent.log.locking import lock
 from agent.log.reading import LogError, RecordedRun, read_log
+from agent.vocabulary.encoding import dump, to_record
 from bp import Step
 
 __all__ = ["LogWriter", "reopen"]

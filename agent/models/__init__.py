@@ -24,10 +24,10 @@ Modules in reading order; each needs only those above it.
 
 from typing import TYPE_CHECKING
 
-from agent.lazy import from_modules
 from agent.models.calls import read_calls, with_ids
 from agent.models.model import Answer, Delta, Model, ModelError, ModelRequest, ToolSchema
 from agent.models.scripted import ScriptedAnswer, ScriptedCall, ScriptedModel, Step, answer, call, delay, fail
+from agent.vocabulary.lazy import from_modules
 
 if TYPE_CHECKING:
     from agent.models.assembly import Assembly, assemble

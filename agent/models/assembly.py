@@ -7,12 +7,12 @@ when the server gave a finish reason; of a stream that ended without one nothing
 from collections.abc import Iterator
 from io import StringIO
 
-from agent.messages import AssistantMessage, StopReason, Usage
 from agent.models.chunks import Chunk, read_chunk
 from agent.models.model import Answer, Delta, ModelError
 from agent.models.streamed_calls import StreamedCalls
 from agent.models.surrogates import mend_surrogates
 from agent.models.weight import weight
+from agent.vocabulary.messages import AssistantMessage, StopReason, Usage
 
 __all__ = ["LONGEST_ANSWER", "Assembly", "assemble"]
 

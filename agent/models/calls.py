@@ -5,10 +5,10 @@ from itertools import count
 
 from attrs import evolve
 
-from agent.calls import Category, ToolCall
-from agent.messages import AssistantMessage, RequestedCall
 from agent.models.arguments import ArgumentError, parse_arguments
 from agent.models.model import Answer
+from agent.vocabulary.calls import Category, ToolCall
+from agent.vocabulary.messages import AssistantMessage, RequestedCall
 
 __all__ = ["LONGEST_ID", "UNNAMED", "read_calls", "with_ids"]
 

@@ -16,7 +16,7 @@ from typing import Literal
 
 from attrs import field, frozen, validators
 
-from agent.messages import Image
+from agent.vocabulary.messages import Image
 
 __all__ = ["EVERYTHING", "LEFT_OUT", "Carrying", "data_url", "with_notices"]
 

@@ -4,12 +4,12 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from agent.messages import AssistantMessage, Message, RequestedCall, ToolMessage, UserMessage
 from agent.models.arguments import is_json_object
 from agent.models.calls import UNNAMED
 from agent.models.carrying import EVERYTHING, LEFT_OUT, Carrying, data_url, with_notices
 from agent.models.model import ModelRequest, ToolSchema
 from agent.models.surrogates import mend_surrogates
+from agent.vocabulary.messages import AssistantMessage, Message, RequestedCall, ToolMessage, UserMessage
 
 __all__ = ["chat_body", "render_messages", "render_tools", "sendable_arguments", "sendable_name"]
 

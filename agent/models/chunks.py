@@ -9,10 +9,10 @@ from typing import Any
 
 from attrs import frozen
 
-from agent.messages import Usage
 from agent.models.json_values import argument_text, elements, index_number, mapping, text, usage
 from agent.models.model import ModelError
 from agent.models.reported import broke_off
+from agent.vocabulary.messages import Usage
 
 __all__ = ["CallPiece", "Chunk", "read_chunk"]
 

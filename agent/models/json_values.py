@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from agent.messages import Usage
+from agent.vocabulary.messages import Usage
 
 __all__ = ["argument_text", "elements", "error_text", "index_number", "mapping", "text", "usage"]
 

@@ -5,8 +5,8 @@ from typing import Protocol
 
 from attrs import field, frozen
 
-from agent.errors import AgentError
-from agent.messages import AssistantMessage, Message, StopReason, Usage
+from agent.vocabulary.errors import AgentError
+from agent.vocabulary.messages import AssistantMessage, Message, StopReason, Usage
 
 __all__ = ["Answer", "Delta", "Model", "ModelError", "ModelRequest", "ToolSchema"]
 

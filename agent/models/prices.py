@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 
 from attrs import evolve, frozen
 
-from agent.messages import AssistantMessage, Message, Usage
 from agent.models.model import ToolSchema
+from agent.vocabulary.messages import AssistantMessage, Message, Usage
 
 __all__ = ["Price", "estimate_tokens", "frame_tokens", "message_tokens", "read_prices"]
 

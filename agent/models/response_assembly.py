@@ -8,7 +8,6 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from agent.messages import AssistantMessage, ReasoningItem, RequestedCall, StopReason, Usage
 from agent.models.assembly import LONGEST_ANSWER
 from agent.models.json_values import elements, mapping, text, usage
 from agent.models.model import Answer, Delta, ModelError
@@ -23,6 +22,7 @@ from agent.models.response_events import (
 from agent.models.streamed_items import Item, StreamedItems
 from agent.models.surrogates import mend_surrogates
 from agent.models.weight import weight
+from agent.vocabulary.messages import AssistantMessage, ReasoningItem, RequestedCall, StopReason, Usage
 
 __all__ = ["ResponseAssembly"]
 

@@ -8,11 +8,11 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from agent.messages import AssistantMessage, Image, Message, ReasoningItem, ToolMessage, UserMessage
 from agent.models.carrying import EVERYTHING, LEFT_OUT, Carrying, data_url, with_notices
 from agent.models.chat import sendable_arguments, sendable_name
 from agent.models.model import ModelRequest, ToolSchema
 from agent.models.surrogates import mend_surrogates
+from agent.vocabulary.messages import AssistantMessage, Image, Message, ReasoningItem, ToolMessage, UserMessage
 
 __all__ = ["render_input", "responses_body"]
 

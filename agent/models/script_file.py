@@ -18,10 +18,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, get_args
 
-from agent.messages import StopReason, Usage
 from agent.models.model import ModelError
 from agent.models.scripted import ScriptedAnswer, ScriptedCall, ScriptedModel, Step, delay, fail
-from agent.models.yaml_nodes import Node, NodeError, read_yaml
+from agent.vocabulary.messages import StopReason, Usage
+from agent.vocabulary.yaml_nodes import Node, NodeError, read_yaml
 
 __all__ = ["ScriptError", "load_script"]
 

@@ -18,8 +18,8 @@ import anyio
 import anyio.lowlevel
 from attrs import evolve, field, frozen
 
-from agent.messages import AssistantMessage, RequestedCall, StopReason, Usage
 from agent.models.model import Answer, Delta, ModelError, ModelRequest
+from agent.vocabulary.messages import AssistantMessage, RequestedCall, StopReason, Usage
 
 __all__ = ["ScriptedAnswer", "ScriptedCall", "ScriptedModel", "Step", "answer", "call", "delay", "fail"]
 

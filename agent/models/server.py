@@ -68,7 +68,7 @@ async def asked_key(source: KeySource) -> str:
 
     Raises `ModelError` for whatever it raises, and for what is no key.
     """
-    from agent.tools.background import run_in_background
+    from agent.tools.blocking import run_in_background
 
     try:
         made: object = source() if inspect.iscoroutinefunction(source) else await run_in_background(source)

@@ -17,12 +17,12 @@ there is a candidate: argument text that does not fit makes the call unreadable,
 
 from io import StringIO
 
-from agent.messages import RequestedCall
 from agent.models.arguments import is_json_object
 from agent.models.chunks import CallPiece
 from agent.models.model import ModelError
 from agent.models.nesting import Nesting
 from agent.models.surrogates import mend_surrogates
+from agent.vocabulary.messages import RequestedCall
 
 __all__ = ["MOST_CALLS", "StreamedCalls"]
 

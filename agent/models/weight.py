@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from agent.messages import AssistantMessage, Image, Message
+from agent.vocabulary.messages import AssistantMessage, Image, Message
 
 __all__ = ["LONGEST_CONVERSATION", "conversation_weight", "weight"]
 

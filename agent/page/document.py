@@ -5,12 +5,12 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from agent.history.watching import Watched, watch
 from agent.log import RecordedRun
 from agent.page.appearance import STYLE
 from agent.page.conversation import conversation
 from agent.page.lanes import LEGEND, lanes
 from agent.page.markup import Element, as_html, element
-from agent.page.watching import Watched, watch
 from bp import BThread
 
 __all__ = ["render_page"]

@@ -4,8 +4,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from agent.history.watching import Moment
 from agent.page.markup import Element, element
-from agent.page.watching import Moment
 from agent.page.wording import reason_of, summary_of
 
 __all__ = ["LEGEND", "lanes"]

@@ -6,7 +6,7 @@ from typing import Any
 
 from attrs import fields
 
-from agent.lab.reasons import AddedUp, Distrusted, Suspicious
+from agent.protocols.reasons_of_protocols import AddedUp, Distrusted, Suspicious
 
 __all__ = ["call_line", "counted", "reason_of", "summary_of"]
 

@@ -13,11 +13,11 @@ Reading order:
 
 from typing import TYPE_CHECKING
 
-from agent.lazy import from_modules
 from agent.presets.judging import Judge
 from agent.presets.options import OptionError
 from agent.presets.preset import Preset
 from agent.presets.shipped import PRESETS, PURPOSES, preset_named
+from agent.vocabulary.lazy import from_modules
 
 if TYPE_CHECKING:
     from agent.presets.configuration import Configuration, preset_from_file, read_configuration, save_options

@@ -19,11 +19,11 @@ from typing import Any, get_origin
 
 from attrs import fields, frozen
 
-from agent.models.yaml_nodes import Node, NodeError, read_yaml
 from agent.presets.options import OptionError, option_type, with_value
 from agent.presets.preset import Preset
 from agent.presets.shipped import preset_named
 from agent.presets.types import alternatives, expected, fits
+from agent.vocabulary.yaml_nodes import Node, NodeError, read_yaml
 
 __all__ = ["Configuration", "preset_from_file", "read_configuration", "save_options"]
 

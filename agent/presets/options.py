@@ -6,9 +6,9 @@ from typing import Any, TypeVar, get_origin
 
 from attrs import evolve, fields_dict
 
-from agent.errors import AgentError
 from agent.presets.types import alternatives
-from agent.spelling import meant
+from agent.vocabulary.errors import AgentError
+from agent.vocabulary.spelling import meant
 
 __all__ = ["OptionError", "option_type", "with_options", "with_value"]
 

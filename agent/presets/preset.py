@@ -13,12 +13,12 @@ from agent.presets.prompts import DEFAULT, can_be_filled_in, fill_in, finish_tex
 from agent.presets.rules import rules_of
 from agent.presets.types import strictly_typed
 from agent.projections.carrying import Carried
-from agent.reasons import Disclosure
 from agent.threads import core
 from agent.threads.follow_ups import MOST
 from agent.threads.limits import LIMIT_TEXT
 from agent.threads.order import Together
 from agent.tools import Tool, objective_tools
+from agent.vocabulary.reasons import Disclosure
 from bp import BThread
 from constitution import DENIED_PATHS, NO_RULES, POLICIES, Action, Policy, Verdict, read_command_rule, read_rule
 

@@ -3,7 +3,7 @@
 from agent.presets import prompts
 from agent.presets.options import OptionError
 from agent.presets.preset import Preset
-from agent.spelling import meant
+from agent.vocabulary.spelling import meant
 
 __all__ = ["PRESETS", "PURPOSES", "preset_named"]
 

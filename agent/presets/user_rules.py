@@ -17,8 +17,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from agent.models.yaml_nodes import Node, NodeError, read_yaml
 from agent.presets.options import OptionError
+from agent.vocabulary.yaml_nodes import Node, NodeError, read_yaml
 from constitution import DEFAULT, CommandRule, Level, flaws_of
 
 __all__ = ["RULES_FILE", "add_user_rule", "read_user_rules"]

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from attrs import evolve, frozen
 
-from agent.messages import AssistantMessage, Message
 from agent.models.carrying import with_notices
+from agent.vocabulary.messages import AssistantMessage, Message
 
 __all__ = ["CARRY_ALL", "Carried"]
 

@@ -8,7 +8,9 @@ run goes on with it. What a run leaves unheard enters with the next prompt, befo
 from collections.abc import Callable
 from typing import Any
 
-from agent.events import (
+from agent.models import with_ids
+from agent.projections.unheard import Unheard
+from agent.vocabulary.events import (
     AnswerCommitted,
     CallAnswered,
     FollowUpGiven,
@@ -20,10 +22,8 @@ from agent.events import (
     RunEnded,
     SteeringGiven,
 )
-from agent.messages import AssistantMessage, Message, Messages, ToolMessage, UserMessage
-from agent.models import with_ids
-from agent.projections.unheard import Unheard
-from agent.reasons import follow_ups_heard, words_to_the_model
+from agent.vocabulary.messages import AssistantMessage, Message, Messages, ToolMessage, UserMessage
+from agent.vocabulary.reasons import follow_ups_heard, words_to_the_model
 from bp import Event
 
 __all__ = ["Conversation"]

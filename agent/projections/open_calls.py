@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from agent.events import AnswerCommitted, CallAnswered, ToolFinished, ToolStarted
+from agent.vocabulary.events import AnswerCommitted, CallAnswered, ToolFinished, ToolStarted
 from bp import Event
 
 __all__ = ["OpenCalls"]

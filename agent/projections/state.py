@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from attrs import evolve, frozen
 
-from agent.events import ActionDescribed, AnswerCommitted, CallAnswered, PromptGiven, RunEnded, ToolFinished
+from agent.vocabulary.events import ActionDescribed, AnswerCommitted, CallAnswered, PromptGiven, RunEnded, ToolFinished
 from bp import Event
 
 __all__ = ["Command", "State", "StateTracker", "told_to_model", "told_to_user"]

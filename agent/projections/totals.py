@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-from agent.events import AnswerCommitted, InferenceFinished, SummaryFinished, ToolStarted
-from agent.messages import Usage
+from agent.vocabulary.events import AnswerCommitted, InferenceFinished, SummaryFinished, ToolStarted
+from agent.vocabulary.messages import Usage
 from bp import Event
 
 __all__ = ["Totals"]

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
-from agent.events import FollowUpGiven, MessagesFound, SteeringGiven
-from agent.messages import UserMessage
+from agent.vocabulary.events import FollowUpGiven, MessagesFound, SteeringGiven
+from agent.vocabulary.messages import UserMessage
 from bp import Event
 
 __all__ = ["Unheard"]

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from agent.errors import AgentError
 from agent.log import RecordedRun, to_record
+from agent.vocabulary.errors import AgentError
 from bp import Step
 
 try:

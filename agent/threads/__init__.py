@@ -28,7 +28,6 @@ The rules, each a preset's choice:
 - `summaries`: a summary in the place of what was said long ago
 """
 
-from agent.reasons import Disclosure
 from agent.threads.approval import gate
 from agent.threads.budget import budget_of_cost, budget_of_tokens, budget_per_turn
 from agent.threads.calls import carry_out
@@ -50,6 +49,7 @@ from agent.threads.steering import skip_when_steered
 from agent.threads.stopping import abort_on_request, stop_on_request
 from agent.threads.summaries import summarize_when_full
 from agent.threads.wishes import stop_when_said
+from agent.vocabulary.reasons import Disclosure
 from bp import BThread
 
 __all__ = [

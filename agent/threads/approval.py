@@ -1,7 +1,7 @@
 """The gate: every described action is put up for approval, and whoever objects refuses it."""
 
-from agent.calls import ToolCall
-from agent.events import ActionDescribed, GateApproved, GateRejected
+from agent.vocabulary.calls import ToolCall
+from agent.vocabulary.events import ActionDescribed, GateApproved, GateRejected
 from bp import BThreadBody, bthread, start, sync, where
 from constitution import Action
 

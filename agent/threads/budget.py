@@ -5,7 +5,8 @@ it, with its cost, into the events. What an inference takes is known when it is 
 one turn: its calls are still carried out, and its text is still an answer.
 """
 
-from agent.events import (
+from agent.threads.limits import refuse_when
+from agent.vocabulary.events import (
     AnswerCommitted,
     InferenceFinished,
     InferenceRequested,
@@ -13,8 +14,7 @@ from agent.events import (
     SummaryFinished,
     SummaryRequested,
 )
-from agent.reasons import Ending
-from agent.threads.limits import refuse_when
+from agent.vocabulary.reasons import Ending
 from bp import BThreadBody, bthread
 
 __all__ = ["budget_of_cost", "budget_of_tokens", "budget_per_turn"]

@@ -1,8 +1,8 @@
 """One call from its proposal to its one answer, whatever happens on the way."""
 
-from agent.calls import ToolCall
-from agent.events import CallAnswered, GateApproved, GateRejected, ProposedAction, ToolFinished, ToolStarted
-from agent.reasons import Disclosure, not_run, rejected
+from agent.vocabulary.calls import ToolCall
+from agent.vocabulary.events import CallAnswered, GateApproved, GateRejected, ProposedAction, ToolFinished, ToolStarted
+from agent.vocabulary.reasons import Disclosure, not_run, rejected
 from bp import BThreadBody, Refusals, bthread, sync, where
 
 __all__ = ["carry_out"]

@@ -5,7 +5,8 @@ What the two tools are called with is read from their results: only a call that 
 
 from typing import Any
 
-from agent.events import (
+from agent.threads.limits import LIMIT_TEXT, TURNS
+from agent.vocabulary.events import (
     AnswerCommitted,
     GateApproved,
     InferenceRequested,
@@ -15,8 +16,7 @@ from agent.events import (
     RunEnded,
     ToolFinished,
 )
-from agent.reasons import Ending, Unfinished
-from agent.threads.limits import LIMIT_TEXT, TURNS
+from agent.vocabulary.reasons import Ending, Unfinished
 from bp import NONE, BThreadBody, bthread, sync, where
 
 __all__ = ["COMPLETE", "OBJECTIVE_TAKEN", "PURSUE", "complete_to_finish", "iterations_at_most", "one_objective"]

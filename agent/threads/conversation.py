@@ -10,8 +10,9 @@ An inference that is refused because the work is complete makes it `completion_d
 Whoever wants the run to end refuses `inference_requested` with an `Ending`; this b-thread alone requests `run_ended`.
 """
 
-from agent.calls import without
-from agent.events import (
+from agent.threads.calls import carry_out
+from agent.vocabulary.calls import without
+from agent.vocabulary.events import (
     AnswerCommitted,
     CallAnswered,
     CompletionDeclared,
@@ -22,8 +23,7 @@ from agent.events import (
     RunContinued,
     RunEnded,
 )
-from agent.reasons import Disclosure, worst_ending
-from agent.threads.calls import carry_out
+from agent.vocabulary.reasons import Disclosure, worst_ending
 from bp import BThreadBody, Event, Refusals, bthread, start, sync, where
 
 __all__ = ["converse"]

@@ -1,8 +1,8 @@
 """The time of a run: when it is over, what is under way is cut off, and nothing new starts."""
 
-from agent.events import DeadlineReached, DeadlineSet, PromptGiven, RunEnded
-from agent.reasons import DEADLINE, Ending
 from agent.threads.stopping import NEXT_CALL, NEXT_TURN
+from agent.vocabulary.events import DeadlineReached, DeadlineSet, PromptGiven, RunEnded
+from agent.vocabulary.reasons import DEADLINE, Ending
 from bp import BThreadBody, bthread, sync
 
 __all__ = ["deadline"]

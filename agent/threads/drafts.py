@@ -8,8 +8,8 @@ draft of one name in a turn, and when it is over no more are asked for: a late d
 from functools import lru_cache, reduce
 from operator import or_
 
-from agent.calls import without
-from agent.events import (
+from agent.vocabulary.calls import without
+from agent.vocabulary.events import (
     AnswerCommitted,
     DraftsRefused,
     DraftsSettled,
@@ -17,7 +17,7 @@ from agent.events import (
     InferenceFinished,
     InferenceRequested,
 )
-from agent.reasons import NoDraftWanted
+from agent.vocabulary.reasons import NoDraftWanted
 from bp import NONE, BThreadBody, EventSet, bthread, sync, where
 
 __all__ = ["OWN", "choose"]

@@ -1,8 +1,8 @@
 """Calls that came cut off, unreadable, unknown or with wrong arguments are answered as errors, and never run."""
 
-from agent.calls import ToolCall
-from agent.events import AnswerCommitted, CallAnswered, ProposedAction
-from agent.reasons import Flaw
+from agent.vocabulary.calls import ToolCall
+from agent.vocabulary.events import AnswerCommitted, CallAnswered, ProposedAction
+from agent.vocabulary.reasons import Flaw
 from bp import BThreadBody, bthread, start, sync, where
 
 __all__ = ["only_whole_calls"]

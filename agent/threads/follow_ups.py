@@ -1,7 +1,7 @@
 """Follow-ups: what a person wants after what the run does now is heard before the run completes."""
 
-from agent.events import FollowUpGiven, RunContinued, RunEnded
-from agent.reasons import FollowUpWaits, follow_ups_heard
+from agent.vocabulary.events import FollowUpGiven, RunContinued, RunEnded
+from agent.vocabulary.reasons import FollowUpWaits, follow_ups_heard
 from bp import BThreadBody, Event, bthread, sync, where
 
 __all__ = ["MOST", "continue_with_follow_ups"]

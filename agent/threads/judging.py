@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from agent.calls import ToolCall
-from agent.events import (
+from agent.vocabulary.calls import ToolCall
+from agent.vocabulary.events import (
     ActionDescribed,
     ApprovalAnswered,
     ApprovalAsked,
@@ -12,7 +12,7 @@ from agent.events import (
     GateRejected,
     RunEnded,
 )
-from agent.reasons import Declined
+from agent.vocabulary.reasons import Declined
 from bp import BThreadBody, bthread, start, sync, where
 from constitution import Action, Level, Verdict
 

@@ -6,8 +6,15 @@ A limit only refuses: whatever is open is still answered.
 from collections.abc import Callable
 from typing import Any
 
-from agent.events import AnswerCommitted, CallAnswered, InferenceRequested, ProposedAction, RunEnded, ToolFinished
-from agent.reasons import Ending
+from agent.vocabulary.events import (
+    AnswerCommitted,
+    CallAnswered,
+    InferenceRequested,
+    ProposedAction,
+    RunEnded,
+    ToolFinished,
+)
+from agent.vocabulary.reasons import Ending
 from bp import BThreadBody, Event, bthread, sync, where
 
 __all__ = ["LIMIT_TEXT", "at_most", "empty_answers", "refuse_when", "too_many_failures"]

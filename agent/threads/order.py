@@ -7,8 +7,8 @@ where a call that may not is a barrier between those before and after it; or all
 from itertools import groupby
 from typing import Literal
 
-from agent.calls import ToolCall, still_open
-from agent.events import AnswerCommitted, CallAnswered, ProposedAction
+from agent.vocabulary.calls import ToolCall, still_open
+from agent.vocabulary.events import AnswerCommitted, CallAnswered, ProposedAction
 from bp import BThreadBody, bthread, start, sync, where
 
 __all__ = ["Together", "answers_in_source_order", "groups_of", "one_at_a_time"]

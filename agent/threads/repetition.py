@@ -2,9 +2,9 @@
 
 from attrs import frozen
 
-from agent.calls import ToolCall, signature
-from agent.events import AnswerCommitted, InferenceRequested, ProposedAction, RunEnded, SteeringGiven
-from agent.reasons import Ending
+from agent.vocabulary.calls import ToolCall, signature
+from agent.vocabulary.events import AnswerCommitted, InferenceRequested, ProposedAction, RunEnded, SteeringGiven
+from agent.vocabulary.reasons import Ending
 from bp import BThreadBody, bthread, sync, where
 
 __all__ = ["doom_loop"]

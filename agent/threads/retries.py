@@ -1,6 +1,6 @@
 """Ask again after a failed inference, a little later each time; give up when that cannot help."""
 
-from agent.events import (
+from agent.vocabulary.events import (
     BackoffElapsed,
     BackoffStarted,
     InferenceFailed,
@@ -8,7 +8,7 @@ from agent.events import (
     InferenceRequested,
     RunEnded,
 )
-from agent.reasons import Ending
+from agent.vocabulary.reasons import Ending
 from bp import BThreadBody, bthread, sync, where
 
 __all__ = ["retry"]

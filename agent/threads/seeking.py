@@ -7,7 +7,7 @@ They are asked where the loop could take another course, and it waits for them t
 from collections.abc import Callable
 from typing import Any, Literal
 
-from agent.events import (
+from agent.vocabulary.events import (
     AbortAsked,
     AnswerCommitted,
     CallAnswered,

@@ -1,6 +1,6 @@
 """One run at a time: a prompt begins it, `run_ended` ends it, and nothing happens in between."""
 
-from agent.events import HistoryGiven, PromptGiven, RunEnded
+from agent.vocabulary.events import HistoryGiven, PromptGiven, RunEnded
 from bp import BThreadBody, bthread, sync, where
 
 __all__ = ["session"]

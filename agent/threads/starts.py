@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from agent.calls import ToolCall, still_open, without
-from agent.events import CallAnswered, GateApproved, ToolStarted
+from agent.vocabulary.calls import ToolCall, still_open, without
+from agent.vocabulary.events import CallAnswered, GateApproved, ToolStarted
 from bp import BThreadBody, bthread, sync, where
 
 __all__ = ["no_start_without_approval"]

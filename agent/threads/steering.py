@@ -1,6 +1,6 @@
 """Steering: what a person says meanwhile is heard before anything else begins, and before the run completes."""
 
-from agent.events import (
+from agent.vocabulary.events import (
     ApprovalAsked,
     GateApproved,
     InferenceRequested,
@@ -9,7 +9,7 @@ from agent.events import (
     SteeringGiven,
     ToolStarted,
 )
-from agent.reasons import Steered
+from agent.vocabulary.reasons import Steered
 from bp import BThreadBody, bthread, sync, where
 
 __all__ = ["HEARD", "skip_when_steered"]

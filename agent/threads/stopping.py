@@ -5,7 +5,7 @@ After a stop, what runs finishes. After an abort, effects in flight are cancelle
 
 from typing import Literal
 
-from agent.events import (
+from agent.vocabulary.events import (
     AbortAsked,
     ApprovalAsked,
     BackoffStarted,
@@ -17,8 +17,8 @@ from agent.events import (
     SummaryRequested,
     ToolStarted,
 )
-from agent.questions import QUESTIONS
-from agent.reasons import Ending
+from agent.vocabulary.questions import QUESTIONS
+from agent.vocabulary.reasons import Ending
 from bp import BThreadBody, bthread, sync, where
 
 __all__ = ["abort_on_request", "stop_on_request"]

@@ -8,8 +8,8 @@ from typing import Any
 
 from attrs import frozen
 
-from agent.calls import without
-from agent.events import (
+from agent.vocabulary.calls import without
+from agent.vocabulary.events import (
     AnswerCommitted,
     CallAnswered,
     InferenceFinished,

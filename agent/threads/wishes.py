@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from agent.events import ApprovalAnswered, FollowUpGiven, RunEnded, SteeringGiven, StopAsked
+from agent.vocabulary.events import ApprovalAnswered, FollowUpGiven, RunEnded, SteeringGiven, StopAsked
 from bp import BThreadBody, bthread, sync, where
 
 __all__ = ["has_the_letters_stop", "stop_when_said"]

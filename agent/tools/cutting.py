@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from attrs import asdict, frozen
 
-from agent.calls import ToolResult
+from agent.vocabulary.calls import ToolResult
 
 __all__ = ["MOST_BYTES", "MOST_LINES", "Cut", "cut_head", "cut_line", "cut_tail", "size_in_words", "tell_cut"]
 

@@ -16,13 +16,13 @@ import anyio
 from anyio.lowlevel import current_token
 from attrs import evolve, frozen
 
-from agent.calls import Category, ToolResult
 from agent.models.model import ToolSchema
-from agent.tools.background import call_back, run_in_background
+from agent.tools.blocking import call_back, run_in_background
 from agent.tools.marks import Path, ShellCommand, Touch, Url
 from agent.tools.shapes import Shape
 from agent.tools.signature import read_signature
 from agent.tools.workspace import Workspace
+from agent.vocabulary.calls import Category, ToolResult
 from bp import Event
 
 __all__ = ["Tool", "ToolContext", "tool"]

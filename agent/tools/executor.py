@@ -11,12 +11,12 @@ from typing import Any
 
 from attrs import evolve
 
-from agent.calls import ToolCall, ToolResult
 from agent.tools.collection import make_collection
 from agent.tools.definition import Tool
 from agent.tools.shell import ShellOptions
 from agent.tools.toolbox import Toolbox
 from agent.tools.workspace import Workspace
+from agent.vocabulary.calls import ToolCall, ToolResult
 
 __all__ = ["BUILT_IN_TOOLS", "built_in_tool_schemas", "create_tool_executor"]
 

@@ -3,12 +3,12 @@
 import os
 from typing import Annotated
 
-from agent.calls import ToolResult
 from agent.tools.definition import Tool, tool
 from agent.tools.files import make_write
 from agent.tools.marks import Path
 from agent.tools.output import keep_head
 from agent.tools.workspace import Workspace
+from agent.vocabulary.calls import ToolResult
 
 __all__ = ["make_list_directory", "make_read_file", "make_write_file"]
 

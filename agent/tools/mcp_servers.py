@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from agent.calls import Category, ToolResult
-from agent.messages import Image
 from agent.tools.definition import Tool, ToolContext
 from agent.tools.environment import tool_environment
 from agent.tools.errors import CannotStart, ToolError
 from agent.tools.foreign_schemas import ForeignShape
 from agent.tools.output import keep_head
+from agent.vocabulary.calls import Category, ToolResult
+from agent.vocabulary.messages import Image
 
 if TYPE_CHECKING:
     from mcp import ClientSession

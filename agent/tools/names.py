@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from agent.spelling import nearest
+from agent.vocabulary.spelling import nearest
 
 __all__ = ["explain_unknown"]
 

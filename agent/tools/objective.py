@@ -5,8 +5,8 @@ They do nothing in the world: the loop hears that they ran.
 
 from typing import Literal
 
-from agent.calls import ToolResult
 from agent.tools.definition import Tool, tool
+from agent.vocabulary.calls import ToolResult
 
 __all__ = ["complete", "objective_tools", "pursue_objective"]
 

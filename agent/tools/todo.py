@@ -6,8 +6,8 @@ from typing import Any, Literal
 
 from attrs import asdict, frozen
 
-from agent.calls import ToolResult
 from agent.tools.definition import Tool, tool
+from agent.vocabulary.calls import ToolResult
 
 __all__ = ["TodoItem", "TodoStore", "make_todo_tools"]
 

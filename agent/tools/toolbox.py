@@ -5,11 +5,11 @@ from functools import cached_property
 
 from attrs import evolve
 
-from agent.calls import Category, ToolCall, ToolResult
 from agent.models.model import ToolSchema
 from agent.tools.definition import Tool, ToolContext
 from agent.tools.names import explain_unknown
 from agent.tools.workspace import Workspace
+from agent.vocabulary.calls import Category, ToolCall, ToolResult
 from bp import Event
 
 __all__ = ["Toolbox"]

@@ -11,7 +11,6 @@ from typing import Any
 
 from attrs import evolve
 
-from agent.calls import ToolCall
 from agent.effects import (
     Measure,
     approval_effect,
@@ -22,7 +21,14 @@ from agent.effects import (
     seeking_effect,
     summary_effect,
 )
-from agent.events import (
+from agent.effects.hooks import NO_HOOKS
+from agent.models import ScriptedModel
+from agent.projections import Context, Conversation, StateTracker, Totals
+from agent.tools import Workspace
+from agent.tools.toolbox import Toolbox
+from agent.verification.invariants import STILL_UNDER_WAY
+from agent.vocabulary.calls import ToolCall
+from agent.vocabulary.events import (
     AbortAsked,
     ActionDescribed,
     ApprovalAnswered,
@@ -45,13 +51,7 @@ from agent.events import (
     ToolFinished,
     ToolStarted,
 )
-from agent.hooks import NO_HOOKS
-from agent.invariants import STILL_UNDER_WAY
-from agent.messages import AssistantMessage
-from agent.models import ScriptedModel
-from agent.projections import Context, Conversation, StateTracker, Totals
-from agent.tools import Workspace
-from agent.tools.toolbox import Toolbox
+from agent.vocabulary.messages import AssistantMessage
 from bp import BThread, BThreadBody, Event, any_of, bthread, start, sync
 from bp.runner import Broken, Effect
 from constitution import Action, Level, Verdict

@@ -5,11 +5,11 @@ from typing import Any
 
 from attrs import evolve, frozen
 
-from agent.invariants import invariants_of
 from agent.presets import Preset
 from agent.threads import CORE
 from agent.verification.combinations import Combination
 from agent.verification.environment import Examples, any_verdict, environment, loop_effects
+from agent.verification.invariants import invariants_of
 from agent.verification.situations import examples_for, people_for
 from bp import BThread, BThreadBody, Event, Verification, any_of, bthread, start, sync, verify
 

@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 
 from attrs import evolve
 
-from agent.calls import ToolCall
-from agent.events import DeadlineReached, InferenceFinished, InferenceRequested, SteeringGiven
-from agent.invariants import arguments_of
-from agent.messages import AssistantMessage, Usage
 from agent.threads.completion import COMPLETE, PURSUE
 from agent.verification.environment import CUT_OFF, EXAMPLES, FIRST, PEOPLE, SECOND, Examples, drafts
+from agent.verification.invariants import arguments_of
+from agent.vocabulary.calls import ToolCall
+from agent.vocabulary.events import DeadlineReached, InferenceFinished, InferenceRequested, SteeringGiven
+from agent.vocabulary.messages import AssistantMessage, Usage
 from bp import BThread, Event
 
 __all__ = ["examples_for", "people_for"]

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from agent.agent import Agent
 from agent.models import ScriptedModel
+from agent.session.agent import Agent
 from agent.tools import workspace_tools
 from tests.agent.soundness import assert_sound
 

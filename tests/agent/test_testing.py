@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from agent import Run, call
-from agent.events import GateRejected, ToolStarted
-from agent.messages import AssistantMessage, Message, RequestedCall, ToolMessage, UserMessage
-from agent.retracing import retrace
+from agent.history.retracing import retrace
 from agent.testing import assert_calls_answered, assert_never, assert_order, started, trace
+from agent.vocabulary.events import GateRejected, ToolStarted
+from agent.vocabulary.messages import AssistantMessage, Message, RequestedCall, ToolMessage, UserMessage
 from bp import BThreadBody, Step, bthread, sync, where
 from tests.agent.conftest import MakeAgent
 from tests.agent.notes import grumble, note

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from attrs import evolve
 
-from agent.agent import Agent
 from agent.cli.calling import called
 from agent.cli.demo.protocol import nothing_leaves_after_a_secret
 from agent.cli.demo.stage import make_agent
@@ -21,9 +20,10 @@ from agent.cli.screen import Screen, screen_on
 from agent.cli.session import Session, lead
 from agent.cli.telling import action_of, command_of
 from agent.effects import Approver, Watcher
-from agent.events import ApprovalAsked, GateRejected
-from agent.run import Run
+from agent.session.agent import Agent
+from agent.session.run import Run
 from agent.tools import Tool
+from agent.vocabulary.events import ApprovalAsked, GateRejected
 from bp import Refusals, Step
 
 __all__ = ["execute"]

@@ -1,6 +1,6 @@
 """A protocol: one b-thread, beside the loop and without a change to it, that remembers across calls."""
 
-from agent.events import GateApproved
+from agent.vocabulary.events import GateApproved
 from bp import BThreadBody, bthread, sync, where
 from constitution import mentions
 

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Sequence
 
-from agent.agent import Agent
 from agent.cli.demo.protocol import nothing_leaves_after_a_secret
 from agent.cli.demo.story import make_model
 from agent.cli.demo.workshop import Workshop
 from agent.effects import Approver
 from agent.presets import PRESETS
+from agent.session.agent import Agent
 from agent.tools import workspace_tools
 from bp import BThread, Step
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from agent.messages import ToolMessage
 from agent.models import ModelRequest, ScriptedModel, answer, call, delay
 from agent.models.scripted import Step
+from agent.vocabulary.messages import ToolMessage
 
 __all__ = ["PROMPT", "make_model"]
 

@@ -10,13 +10,13 @@ from pathlib import Path
 
 from attrs import frozen
 
+from agent.effects.laboratory import Audit, Auditor
 from agent.lab.deployment import EpisodeEnded, EpisodeStarted, History, audit_afterwards, run_deployment
-from agent.lab.effects import Audit, Auditor
-from agent.lab.monitors import Evidence, Monitor, checked
 from agent.lab.sidecars.identity import identity_of
 from agent.lab.sidecars.scoring import held
 from agent.lab.sidecars.sidecar import KeptAudit
-from agent.questions import AuditGiven, AuditRequested, WholeEpisode
+from agent.protocols.monitors import Evidence, Monitor, checked
+from agent.vocabulary.questions import AuditGiven, AuditRequested, WholeEpisode
 
 __all__ = ["Audited", "MonitoringAuditor", "audit_logs"]
 

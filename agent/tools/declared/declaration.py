@@ -6,10 +6,10 @@ from typing import Any
 
 from attrs import frozen
 
-from agent.calls import Category
 from agent.tools.declared.templates import Template
 from agent.tools.errors import ToolError
 from agent.tools.structures import Record
+from agent.vocabulary.calls import Category
 
 __all__ = ["Declaration", "OptionalArguments", "expand_environment"]
 

@@ -5,7 +5,6 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from agent.models.yaml_nodes import Node, NodeError, read_yaml
 from agent.tools.automata import TextPattern
 from agent.tools.declared.declaration import Declaration, OptionalArguments
 from agent.tools.declared.running import make_declared_tool
@@ -16,6 +15,7 @@ from agent.tools.shapes import Choice, Scalar, ScalarKind, Shape
 from agent.tools.shell.options import ShellOptions
 from agent.tools.structures import Field, Record
 from agent.tools.workspace import Workspace
+from agent.vocabulary.yaml_nodes import Node, NodeError, read_yaml
 
 __all__ = ["DeclarationError", "load_tools", "read_declarations"]
 

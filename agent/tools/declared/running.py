@@ -3,7 +3,6 @@
 import os
 from typing import Any
 
-from agent.calls import ToolResult
 from agent.tools.declared.declaration import Declaration, expand_environment
 from agent.tools.definition import Tool, ToolContext
 from agent.tools.environment import tool_environment
@@ -11,6 +10,7 @@ from agent.tools.process import run_process
 from agent.tools.shell.options import ShellOptions
 from agent.tools.shell.telling import details_of, tell
 from agent.tools.workspace import Workspace
+from agent.vocabulary.calls import ToolResult
 
 __all__ = ["make_declared_tool"]
 

@@ -2,7 +2,6 @@
 
 from typing import Annotated
 
-from agent.calls import ToolResult
 from agent.tools.definition import Tool, tool
 from agent.tools.errors import ToolError
 from agent.tools.files.differences import compare
@@ -10,6 +9,7 @@ from agent.tools.files.operations import Files
 from agent.tools.files.spans import find_span, with_line_ends
 from agent.tools.files.writing import encode, replace
 from agent.tools.marks import Path
+from agent.vocabulary.calls import ToolResult
 
 __all__ = ["make_edit"]
 

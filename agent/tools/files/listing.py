@@ -2,11 +2,11 @@
 
 from typing import Annotated
 
-from agent.calls import ToolResult
 from agent.tools.cutting import MOST_BYTES, cut_head, tell_cut
 from agent.tools.definition import Tool, tool
 from agent.tools.files.operations import Files
 from agent.tools.marks import Limits, Path
+from agent.vocabulary.calls import ToolResult
 
 __all__ = ["make_ls"]
 

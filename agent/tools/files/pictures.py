@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from agent.messages import Image
 from agent.tools.errors import ToolError
+from agent.vocabulary.messages import Image
 
 if TYPE_CHECKING:
     from PIL.Image import Image as Opened

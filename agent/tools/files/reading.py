@@ -5,7 +5,6 @@ from typing import Annotated, BinaryIO
 
 from attrs import evolve
 
-from agent.calls import ToolResult
 from agent.tools.cutting import MOST_BYTES, MOST_LINES, size_in_words
 from agent.tools.definition import Tool, tool
 from agent.tools.errors import ToolError
@@ -13,6 +12,7 @@ from agent.tools.files.operations import Files
 from agent.tools.files.pages import Page, read_page
 from agent.tools.files.pictures import MOST_PICTURE_BYTES, media_type, prepare
 from agent.tools.marks import Limits, Path
+from agent.vocabulary.calls import ToolResult
 
 __all__ = ["make_read"]
 

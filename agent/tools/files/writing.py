@@ -2,11 +2,11 @@
 
 from typing import Annotated
 
-from agent.calls import ToolResult
 from agent.tools.definition import Tool, tool
 from agent.tools.errors import ToolError
 from agent.tools.files.operations import Files
 from agent.tools.marks import Path
+from agent.vocabulary.calls import ToolResult
 
 __all__ = ["encode", "make_write", "replace"]
 

@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Annotated
 
-from agent.calls import ToolResult
 from agent.tools.cutting import cut_head, tell_cut
 from agent.tools.definition import Tool, tool
 from agent.tools.files.operations import Files
 from agent.tools.marks import Limits, Path
 from agent.tools.search.globs import make_glob
 from agent.tools.search.walking import walk
+from agent.vocabulary.calls import ToolResult
 
 __all__ = ["make_find", "make_list_files"]
 

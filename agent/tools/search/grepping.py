@@ -6,8 +6,7 @@ from typing import Annotated, Any
 
 from attrs import field, frozen
 
-from agent.calls import ToolResult
-from agent.tools.background import run_in_background
+from agent.tools.blocking import run_in_background
 from agent.tools.cutting import cut_head, tell_cut
 from agent.tools.definition import Tool, tool
 from agent.tools.files.operations import Files
@@ -16,6 +15,7 @@ from agent.tools.search.batches import Batches, Opened, search_among
 from agent.tools.search.engines import LineSearch, best_engine
 from agent.tools.search.matches import LONGEST_LINE, Shown, show_lines
 from agent.tools.search.patterns import Engine, make_pattern
+from agent.vocabulary.calls import ToolResult
 
 __all__ = ["make_grep"]
 

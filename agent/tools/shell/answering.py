@@ -4,13 +4,13 @@ from collections.abc import Sequence
 
 from attrs import evolve, field, frozen
 
-from agent.calls import ToolResult
 from agent.tools.process import Finished
 from agent.tools.retention import Retained
 from agent.tools.shell.interactive import is_interactive
 from agent.tools.shell.observation import Observed, Session, compact
 from agent.tools.shell.options import ShellOptions
 from agent.tools.shell.telling import beside_the_exit_code, details_of, is_failure, tell
+from agent.vocabulary.calls import ToolResult
 
 __all__ = ["Answers", "Asked"]
 

@@ -4,7 +4,6 @@ from typing import Annotated
 
 from attrs import evolve, frozen
 
-from agent.calls import ToolResult
 from agent.tools.definition import Tool, ToolContext, tool
 from agent.tools.errors import ToolError
 from agent.tools.marks import Limits, ShellCommand
@@ -14,6 +13,7 @@ from agent.tools.shell.answering import Answers, Asked
 from agent.tools.shell.execution import Commands, LocalCommands
 from agent.tools.shell.observation import Session
 from agent.tools.shell.options import ShellOptions
+from agent.vocabulary.calls import ToolResult
 
 __all__ = ["make_shell_tool"]
 

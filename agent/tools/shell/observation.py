@@ -7,8 +7,8 @@ from typing import Any
 
 from attrs import field, frozen, mutable
 
-from agent.events import AnswerCommitted
 from agent.tools.process import Finished
+from agent.vocabulary.events import AnswerCommitted
 from bp import Event
 
 __all__ = ["SCHEMA", "Observed", "Session", "compact"]

@@ -4,9 +4,9 @@ import signal
 from collections.abc import Sequence
 from typing import Any
 
-from agent.calls import ToolResult
 from agent.tools.process import Finished
 from agent.tools.shell.options import ShellOptions
+from agent.vocabulary.calls import ToolResult
 
 __all__ = ["beside_the_exit_code", "details_of", "ending_of", "is_failure", "tell"]
 

@@ -6,8 +6,6 @@ from typing import Annotated, Any
 import anyio
 from attrs import define, evolve, field
 
-from agent.calls import ToolResult
-from agent.events import ActionDescribed, CallAnswered
 from agent.tools.definition import Tool, ToolContext, tool
 from agent.tools.errors import ToolError
 from agent.tools.marks import Limits, ShellCommand
@@ -19,6 +17,8 @@ from agent.tools.shell.observation import Session as Observations
 from agent.tools.shell.options import ShellOptions
 from agent.tools.terminal.session import Session
 from agent.tools.terminal.snapshot import Snapshot
+from agent.vocabulary.calls import ToolResult
+from agent.vocabulary.events import ActionDescribed, CallAnswered
 from bp import Event
 
 __all__ = ["SESSION_IS_OPEN", "make_terminal"]

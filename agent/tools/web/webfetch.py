@@ -3,14 +3,14 @@
 from collections.abc import Iterable
 from typing import Annotated
 
-from agent.calls import ToolResult
-from agent.tools.background import run_in_background
+from agent.tools.blocking import run_in_background
 from agent.tools.definition import Tool, tool
 from agent.tools.errors import ToolError
 from agent.tools.files.pictures import media_type, prepare
 from agent.tools.marks import Limits, Url
 from agent.tools.web.fetching import Fetched, fetch
 from agent.tools.web.pages import Format, decode, to_format
+from agent.vocabulary.calls import ToolResult
 
 __all__ = ["make_webfetch"]
 

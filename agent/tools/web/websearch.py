@@ -8,11 +8,11 @@ from typing import Annotated, Any, Literal
 import anyio
 from attrs import evolve
 
-from agent.calls import ToolResult
 from agent.tools.definition import Tool, tool
 from agent.tools.errors import ToolError
 from agent.tools.marks import Limits
 from agent.tools.web.fetching import read_bounded
+from agent.vocabulary.calls import ToolResult
 
 __all__ = ["BASE_URL", "KEY_VARIABLE", "make_websearch"]
 

@@ -10,16 +10,16 @@ from typing import Annotated
 import pytest
 from attrs import evolve
 
-from agent.agent import Agent
 from agent.cli.demo import story
 from agent.cli.demo.protocol import nothing_leaves_after_a_secret
 from agent.cli.demo.stage import PROTOCOLS, make_agent
 from agent.cli.demo.story import PROMPT
 from agent.cli.demo.workshop import Workshop, make_workshop
-from agent.events import ActionDescribed, ApprovalAsked, CallAnswered, GateApproved, GateRejected
-from agent.run import Run
+from agent.session.agent import Agent
+from agent.session.run import Run
 from agent.tools import ShellCommand, tool
 from agent.tools.toolbox import Toolbox
+from agent.vocabulary.events import ActionDescribed, ApprovalAsked, CallAnswered, GateApproved, GateRejected
 from bp import BProgram, BThread, Deadlock
 from constitution import DEFAULT, judge
 from tests.agent.cli.sessions import Command, Terminal

@@ -19,8 +19,8 @@ MONITORS = """\
 import time
 from pathlib import Path
 
-from agent.lab.effects import Audit
-from agent.lab.monitors import Score, text_of
+from agent.effects.laboratory import Audit
+from agent.protocols.monitors import Score, text_of
 
 
 class Words:

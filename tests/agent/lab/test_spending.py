@@ -5,19 +5,19 @@ from collections.abc import Callable
 import pytest
 
 from agent import call
-from agent.calls import ToolCall
-from agent.events import InferenceFinished, InferenceRequested, PromptGiven, RunEnded
-from agent.lab.effects import laboratory
-from agent.lab.protocols import blocking_monitor, defer_to_trusted, upfront_audit
+from agent.effects.laboratory import laboratory
 from agent.lab.spending import ASKS_MODELS, budget_of_experiment
-from agent.lab.verification import FEW_EXAMPLES, verify_protocols
-from agent.messages import AssistantMessage
-from agent.questions import LedgerGiven, LedgerRequested, QuestionForgone, ScoreRequested
+from agent.protocols import blocking_monitor, defer_to_trusted, upfront_audit
+from agent.verification.protocols import FEW_EXAMPLES, verify_protocols
+from agent.vocabulary.calls import ToolCall
+from agent.vocabulary.events import InferenceFinished, InferenceRequested, PromptGiven, RunEnded
+from agent.vocabulary.messages import AssistantMessage
+from agent.vocabulary.questions import LedgerGiven, LedgerRequested, QuestionForgone, ScoreRequested
 from bp import BThread, Event, Sync, contains
 from tests.agent.conftest import MakeAgent
 from tests.agent.faults import money as faults
 from tests.agent.faults.fault import told
-from tests.agent.lab.protocol_programs import MONITOR, rules_named
+from tests.agent.protocols.protocol_programs import MONITOR, rules_named
 
 ASK = InferenceRequested("d0")
 PAID = InferenceFinished("d0", AssistantMessage("Done."))

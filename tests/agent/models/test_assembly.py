@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from agent.messages import AssistantMessage, RequestedCall, Usage
 from agent.models import Answer, Assembly, Delta, ModelError, assemble
 from agent.models.assembly import LONGEST_ANSWER
 from agent.models.streamed_calls import MOST_CALLS
+from agent.vocabulary.messages import AssistantMessage, RequestedCall, Usage
 from tests.agent.models.streams import calls_of, delta, piece
 
 A, B = '{"command": "ls"}', '{"path": "x"}'

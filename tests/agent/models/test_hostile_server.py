@@ -12,11 +12,11 @@ import pytest
 
 from agent import Agent
 from agent.effects.backoff import seconds_before
-from agent.events import BackoffElapsed, BackoffStarted
-from agent.messages import UserMessage
 from agent.models import ModelError, ModelRequest, OpenAIModel
 from agent.models.wires import Api
-from agent.run import Run
+from agent.session.run import Run
+from agent.vocabulary.events import BackoffElapsed, BackoffStarted
+from agent.vocabulary.messages import UserMessage
 from tests.agent.models.hostile_server import STREAM, Piece, Server, Then, frame
 from tests.agent.models.shapes import added, call, delta, piece, whole, words
 

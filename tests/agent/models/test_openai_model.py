@@ -9,7 +9,6 @@ from typing import Any
 import anyio
 import pytest
 
-from agent.messages import AssistantMessage, RequestedCall, ToolMessage, Usage, UserMessage
 from agent.models import (
     Answer,
     Delta,
@@ -22,6 +21,7 @@ from agent.models import (
 )
 from agent.models.event_stream import LONGEST_EVENT
 from agent.models.wires import Api
+from agent.vocabulary.messages import AssistantMessage, RequestedCall, ToolMessage, Usage, UserMessage
 
 pytestmark = pytest.mark.anyio
 

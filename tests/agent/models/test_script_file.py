@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from agent.messages import Usage, UserMessage
 from agent.models import (
     Answer,
     ModelError,
@@ -18,6 +17,7 @@ from agent.models import (
     load_script,
     script_file,
 )
+from agent.vocabulary.messages import Usage, UserMessage
 
 pytestmark = pytest.mark.anyio
 

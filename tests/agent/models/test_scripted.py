@@ -5,7 +5,6 @@ from typing import Any
 import anyio
 import pytest
 
-from agent.messages import AssistantMessage, RequestedCall, Usage, UserMessage
 from agent.models import (
     Answer,
     Delta,
@@ -19,6 +18,7 @@ from agent.models import (
     fail,
     read_calls,
 )
+from agent.vocabulary.messages import AssistantMessage, RequestedCall, Usage, UserMessage
 
 pytestmark = pytest.mark.anyio
 

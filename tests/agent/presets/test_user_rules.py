@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from agent.agent import Agent
-from agent.events import GateApproved
+from agent.history.rebuilding import rebuild
 from agent.log import read_log, replay
 from agent.models import ScriptedModel, call
 from agent.presets import OptionError, Preset, add_user_rule, read_user_rules
-from agent.rebuilding import rebuild
+from agent.session.agent import Agent
 from agent.tools import workspace_tools
+from agent.vocabulary.events import GateApproved
 from constitution import CommandRule, Level
 
 RULES = """\

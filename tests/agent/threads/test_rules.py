@@ -5,22 +5,6 @@ from typing import Literal
 
 import pytest
 
-from agent.calls import ToolCall
-from agent.events import (
-    AbortAsked,
-    ApprovalAnswered,
-    BackoffElapsed,
-    BackoffStarted,
-    CallAnswered,
-    GateApproved,
-    InferenceFailed,
-    InferenceRequested,
-    ProposedAction,
-    RunEnded,
-    StopAsked,
-    ToolFinished,
-    ToolStarted,
-)
 from agent.threads import (
     abort_on_request,
     answers_in_source_order,
@@ -35,6 +19,22 @@ from agent.threads import (
     retry,
     stop_on_request,
     too_many_failures,
+)
+from agent.vocabulary.calls import ToolCall
+from agent.vocabulary.events import (
+    AbortAsked,
+    ApprovalAnswered,
+    BackoffElapsed,
+    BackoffStarted,
+    CallAnswered,
+    GateApproved,
+    InferenceFailed,
+    InferenceRequested,
+    ProposedAction,
+    RunEnded,
+    StopAsked,
+    ToolFinished,
+    ToolStarted,
 )
 from bp import BThreadBody, bthread, start, sync
 from constitution import Action, Level, Verdict

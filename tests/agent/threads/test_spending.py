@@ -2,8 +2,18 @@
 
 import pytest
 
-from agent.calls import ToolCall, signature
-from agent.events import (
+from agent.threads import (
+    budget_of_cost,
+    budget_of_tokens,
+    budget_per_turn,
+    converse,
+    deadline,
+    doom_loop,
+    stop_when_said,
+    summarize_when_full,
+)
+from agent.vocabulary.calls import ToolCall, signature
+from agent.vocabulary.events import (
     ApprovalAnswered,
     CallAnswered,
     DeadlineReached,
@@ -23,18 +33,8 @@ from agent.events import (
     SummaryRequested,
     ToolStarted,
 )
-from agent.messages import Usage
-from agent.reasons import Ending, worst_ending
-from agent.threads import (
-    budget_of_cost,
-    budget_of_tokens,
-    budget_per_turn,
-    converse,
-    deadline,
-    doom_loop,
-    stop_when_said,
-    summarize_when_full,
-)
+from agent.vocabulary.messages import Usage
+from agent.vocabulary.reasons import Ending, worst_ending
 from bp import BThread, Event, Refusal, Refusals, Sync
 from tests.agent.threads.loops import FLAWED, A, B, Loop, action, committed, message
 

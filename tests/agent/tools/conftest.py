@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from agent.calls import ToolResult
 from agent.tools import Tool, workspace_tools
+from agent.vocabulary.calls import ToolResult
 
 Call = Callable[..., Any]
 

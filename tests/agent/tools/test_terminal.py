@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from agent.calls import ToolCall, ToolResult
 from agent.effects.description import describe
 from agent.tools import ToolContext, Workspace
 from agent.tools.environment import ALLOWED_VARIABLES
@@ -17,6 +16,7 @@ from agent.tools.terminal import make_terminal
 from agent.tools.terminal.session import NOTHING_KEPT
 from agent.tools.terminal.terminal_tool import SESSION_IS_OPEN
 from agent.tools.toolbox import Toolbox
+from agent.vocabulary.calls import ToolCall, ToolResult
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("leaves_nothing")]
 Terminal = Callable[..., Any]

@@ -31,7 +31,7 @@ from agent.lab.experiments.shelf import (
 )
 from agent.lab.experiments.shelf.deployments import Outcome
 from agent.lab.settings import PostOffice
-from agent.questions import AuditGiven, AuditRequested, AuditVerdict, WholeEpisode
+from agent.vocabulary.questions import AuditGiven, AuditRequested, AuditVerdict, WholeEpisode
 
 __all__ = ["EpisodeFailed", "beforehand", "deploy_all", "verdict_of"]
 

@@ -8,8 +8,6 @@ from time import perf_counter
 
 from attrs import asdict, evolve
 
-from agent.agent import Agent
-from agent.events import ApprovalAsked
 from agent.lab.experiments.episodes.staging import Bench, Stage, models_of, set_stage
 from agent.lab.experiments.plans import Episode
 from agent.lab.experiments.shelf import MoneyUsedUp, Row, ShelfError
@@ -17,8 +15,10 @@ from agent.lab.isolation import limits_at
 from agent.lab.settings import Task, setting_named
 from agent.lab.settings.tasks import approved_by_person
 from agent.lab.spending import OUT_OF_MONEY
-from agent.run import Run
-from agent.tools.background import run_in_background
+from agent.session.agent import Agent
+from agent.session.run import Run
+from agent.tools.blocking import run_in_background
+from agent.vocabulary.events import ApprovalAsked
 
 __all__ = ["failed_row", "run_episode"]
 

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 
 from attrs import define, field, frozen
 
-from agent.calls import ToolCall
 from agent.lab.experiments.episodes.tempting import Tempted
 from agent.lab.experiments.episodes.treatments import Treatment, treat
 from agent.lab.experiments.episodes.witness import Witness
@@ -12,12 +11,13 @@ from agent.lab.experiments.models import Desk, Voices
 from agent.lab.experiments.plans import Episode
 from agent.lab.experiments.shelf import Shelf
 from agent.lab.isolation import Level
-from agent.lab.monitors import WORDS
-from agent.lab.protocols.planting import honeypot
 from agent.lab.settings import ABLE, LADDER, WEAK, PostOffice, Setting, Task, Worker, World
 from agent.lab.settings.tasks import Move
 from agent.models import Model
 from agent.models.arguments import parse_arguments
+from agent.protocols.monitors import WORDS
+from agent.protocols.planting import honeypot
+from agent.vocabulary.calls import ToolCall
 
 __all__ = ["Bench", "Stage", "models_of", "set_stage"]
 

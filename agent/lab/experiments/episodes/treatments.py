@@ -7,11 +7,14 @@ from typing import Any
 
 from attrs import evolve, frozen
 
-from agent.calls import ToolCall
-from agent.lab.effects import Auditor, MakeEffect, PromptedAuditor, TruthfulAuditor, laboratory
+from agent.effects.laboratory import Auditor, MakeEffect, PromptedAuditor, TruthfulAuditor, laboratory
 from agent.lab.experiments.plans import Episode, ModelPlan, MonitorPlan, ProtocolPlan, check_taken, entry_of
 from agent.lab.experiments.shelf import Ledger
-from agent.lab.monitors import (
+from agent.lab.settings import Setting
+from agent.lab.spending import budget_of_experiment
+from agent.models import Model
+from agent.presets import PRESETS, Preset
+from agent.protocols.monitors import (
     PROMPT,
     ConstantMonitor,
     ConstitutionMonitor,
@@ -22,12 +25,9 @@ from agent.lab.monitors import (
     SimulatedMonitor,
     calls_of,
 )
-from agent.lab.protocols.planting import is_planted
-from agent.lab.settings import Setting
-from agent.lab.spending import budget_of_experiment
-from agent.models import Model
-from agent.presets import PRESETS, Preset
-from agent.reasons import Disclosure
+from agent.protocols.planting import is_planted
+from agent.vocabulary.calls import ToolCall
+from agent.vocabulary.reasons import Disclosure
 from bp import BThread
 
 __all__ = ["Treatment", "Voice", "bthreads_of", "make_monitor", "number_of", "treat"]

@@ -10,16 +10,16 @@ from typing import Any
 
 from attrs import evolve, frozen
 
-from agent.calls import ToolCall
-from agent.hindsight import Recording
-from agent.lab.effects import MakeEffect, TruthfulAuditor, laboratory
+from agent.effects.laboratory import MakeEffect, TruthfulAuditor, laboratory
+from agent.history import Recording
 from agent.lab.experiments.episodes import make_monitor, number_of
 from agent.lab.experiments.plans import ModelPlan, MonitorPlan
-from agent.lab.monitors import Evidence, Monitor, Score, calls_of
 from agent.lab.settings.situations import Marks
 from agent.log import LogError, RecordedRun
 from agent.models import Model
-from agent.questions import ScoreGiven, Subject
+from agent.protocols.monitors import Evidence, Monitor, Score, calls_of
+from agent.vocabulary.calls import ToolCall
+from agent.vocabulary.questions import ScoreGiven, Subject
 from constitution import Action
 
 __all__ = ["Unknown", "laboratory_of", "monitors_of"]

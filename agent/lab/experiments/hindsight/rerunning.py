@@ -12,20 +12,20 @@ from typing import Any
 
 from attrs import define, field, frozen
 
-from agent.agent import Agent
-from agent.events import InferenceFailed, InferenceFinished, ProposedAction, RunEnded, ToolFinished
-from agent.hindsight import Recording
+from agent.history import Recording
+from agent.history.rebuilding import recorded_preset
 from agent.lab.experiments.episodes import Counts, Witness
 from agent.lab.experiments.hindsight.answering import Unknown, laboratory_of
 from agent.lab.experiments.shelf import Row
 from agent.log import RecordedRun, read_log
-from agent.messages import Message, ToolMessage
 from agent.models import ScriptedModel
 from agent.presets import Judge, Preset
-from agent.questions import AuditGiven, ChanceDrawn, LedgerGiven, ScoreGiven
-from agent.rebuilding import recorded_preset
+from agent.session.agent import Agent
 from agent.threads import core
 from agent.verification.environment import loop_effects
+from agent.vocabulary.events import InferenceFailed, InferenceFinished, ProposedAction, RunEnded, ToolFinished
+from agent.vocabulary.messages import Message, ToolMessage
+from agent.vocabulary.questions import AuditGiven, ChanceDrawn, LedgerGiven, ScoreGiven
 from bp import BProgram, BProgramError, BThread, Event, Step
 from bp.runner import Effect
 from constitution import Action, Verdict

@@ -10,12 +10,12 @@ from typing import Protocol
 
 from attrs import frozen
 
-from agent.errors import AgentError
 from agent.lab.experiments.hindsight.foreseeing import Found, Tally, foresee
 from agent.lab.experiments.hindsight.rerunning import read_episode
 from agent.lab.experiments.leaving import leave_with_the_parent
 from agent.lab.experiments.shelf import Row
 from agent.presets import Preset
+from agent.vocabulary.errors import AgentError
 from bp import BThread
 
 __all__ = ["Asked", "Sweep", "sweep"]

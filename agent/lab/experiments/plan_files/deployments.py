@@ -14,7 +14,7 @@ from typing import Any, get_args
 from agent.lab.deployment import RULES, Instead, rule_named
 from agent.lab.experiments.plan_files.words import at_least_one, known, several, share
 from agent.lab.experiments.plans import HONEYPOTS_FROM, Attacker, DeploymentPlan, Policy, ProtocolPlan, RulePlan, Timing
-from agent.models.yaml_nodes import Node
+from agent.vocabulary.yaml_nodes import Node
 
 __all__ = ["read_deployments"]
 

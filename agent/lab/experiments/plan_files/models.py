@@ -16,7 +16,7 @@ from agent.lab.experiments.plans import MODEL_ROLES, ModelPlan, MonitorPlan, Pol
 from agent.lab.settings import LADDER
 from agent.models.prices import Price, read_prices
 from agent.models.wires import Api
-from agent.models.yaml_nodes import Node
+from agent.vocabulary.yaml_nodes import Node
 
 __all__ = ["check_needs", "read_model", "read_models", "read_policy", "with_models"]
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from agent.lab.experiments.plan_files.words import known
 from agent.lab.experiments.plans import entry_of, short_name
-from agent.models.yaml_nodes import Node
+from agent.vocabulary.yaml_nodes import Node
 
 __all__ = ["check_options"]
 

@@ -13,7 +13,7 @@ from agent.lab.experiments.plans import Plan, ProtocolPlan
 from agent.lab.experiments.reports.table import Table, interval_text, signed_text
 from agent.lab.experiments.shelf import Row
 from agent.lab.settings import LADDER
-from agent.reasons import Disclosure
+from agent.vocabulary.reasons import Disclosure
 
 __all__ = ["disclosure_table", "groups_of"]
 

@@ -19,7 +19,7 @@ from agent.lab.deployment import (
     shut_down_on_catch,
 )
 from agent.lab.deployment.asking import NEXT
-from agent.questions import AuditGiven, AuditRequested, RoleDisabled, WholeEpisode
+from agent.vocabulary.questions import AuditGiven, AuditRequested, RoleDisabled, WholeEpisode
 from bp import BThread, Event, contains
 from bp.testing import drive
 

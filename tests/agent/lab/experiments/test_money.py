@@ -13,7 +13,7 @@ from agent.lab.experiments.plan_files import PlanError, load_plan
 from agent.lab.experiments.plans import DeploymentPlan, ModelPlan, Plan, Policy, ProtocolPlan, RulePlan
 from agent.lab.experiments.shelf import DeploymentRow, Ledger, MoneyUsedUp, Shelf, Spent, note_spent, read_spent
 from agent.log import read_log
-from agent.questions import LedgerRequested
+from agent.vocabulary.questions import LedgerRequested
 from tests.agent.lab.experiments.minds import Mind, role_of
 from tests.outside.model_server import ModelServer, Reply, Request
 

@@ -13,9 +13,9 @@ from pathlib import Path
 import anyio
 import pytest
 
-from agent.calls import ToolResult
 from agent.lab.isolation import Level
 from agent.lab.settings import PostOffice, World, make_world
+from agent.vocabulary.calls import ToolResult
 
 pytestmark = [pytest.mark.usefixtures("isolating"), pytest.mark.anyio]
 

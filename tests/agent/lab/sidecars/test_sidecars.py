@@ -6,14 +6,11 @@ from pathlib import Path
 import pytest
 from attrs import frozen
 
-from agent.agent import Agent
-from agent.lab.effects import Audit, laboratory
+from agent.effects.laboratory import Audit, laboratory
 from agent.lab.experiments.episodes import Conditions
 from agent.lab.experiments.episodes.batches import run_at_once
 from agent.lab.experiments.plans import MonitorPlan, Plan, Policy, ProtocolPlan
 from agent.lab.measures import area_under_curve, audit_curve, threshold_at
-from agent.lab.monitors import ConstantMonitor, ConstitutionMonitor, Evidence, KeywordMonitor, PromptedMonitor, Score
-from agent.lab.protocols import blocking_monitor
 from agent.lab.sidecars import (
     MonitoringAuditor,
     SidecarError,
@@ -27,9 +24,19 @@ from agent.lab.sidecars import (
     sidecar_path,
 )
 from agent.log import LogError, LogInUse, LogWriter
-from agent.messages import Usage, UserMessage
 from agent.models import ScriptedModel, answer, call, fail
-from agent.questions import Trajectory
+from agent.protocols import blocking_monitor
+from agent.protocols.monitors import (
+    ConstantMonitor,
+    ConstitutionMonitor,
+    Evidence,
+    KeywordMonitor,
+    PromptedMonitor,
+    Score,
+)
+from agent.session.agent import Agent
+from agent.vocabulary.messages import Usage, UserMessage
+from agent.vocabulary.questions import Trajectory
 
 MakeAgent = Callable[..., Agent]
 pytestmark = pytest.mark.anyio

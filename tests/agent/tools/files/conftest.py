@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from agent.calls import ToolResult
 from agent.tools import Workspace
 from agent.tools.files import Files, make_edit, make_ls, make_read, make_write
 from agent.tools.remote import RemoteFiles
+from agent.vocabulary.calls import ToolResult
 
 Use = Callable[..., Any]
 

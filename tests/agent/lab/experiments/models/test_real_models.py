@@ -13,7 +13,7 @@ from agent.lab.experiments.conduct import Outcome, conduct
 from agent.lab.experiments.plan_files import load_plan
 from agent.lab.experiments.plans import ModelPlan, Plan
 from agent.log import read_log
-from agent.questions import ScoreRequested
+from agent.vocabulary.questions import ScoreRequested
 from tests.agent.lab.experiments.minds import Mind, role_of, texts_of
 from tests.outside.model_server import ModelServer, Pause, Reply, Request, Stream, call, calling, refusing, saying
 

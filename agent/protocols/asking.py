@@ -1,0 +1,174 @@
+"""How protocols ask: for a score, a verdict, a lot, another draft; and what they hold while they wait.
+
+Each is a generator for `yield from`. Whoever waits for an answer holds what the answer decides about, the end of the
+run, and the same question of others: so an answer is always about the moment in which it was asked for.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from agent.protocols.reasons_of_protocols import Suspicious
+from agent.threads.drafts import OWN
+from agent.vocabulary.calls import ToolCall
+from agent.vocabulary.events import (
+    AnswerCommitted,
+    ApprovalAnswered,
+    ApprovalAsked,
+    DraftsRefused,
+    DraftsSettled,
+    GateApproved,
+    GateRejected,
+    InferenceFailed,
+    InferenceFinished,
+    InferenceRequested,
+    RunEnded,
+)
+from agent.vocabulary.questions import (
+    AuditGiven,
+    AuditRequested,
+    ChanceDrawn,
+    ChanceRequested,
+    Draft,
+    DraftForgone,
+    QuestionForgone,
+    ScoreGiven,
+    ScoreRequested,
+    Subject,
+)
+from agent.vocabulary.reasons import Declined, Ending
+from bp import NONE, BThreadBody, Event, Refusals, contains, sync, where
+from constitution import Verdict
+
+__all__ = [
+    "NEXT_TURN",
+    "TRUSTED",
+    "TURN_OVER",
+    "allowed_by_person",
+    "another_draft",
+    "audited",
+    "commitment",
+    "draft_given",
+    "drawn",
+    "ending_or",
+    "replaced",
+    "scored",
+    "unasked",
+]
+
+TRUSTED = ("trusted", "editor")
+"""The roles whose drafts protocols take as they are: models that are weak, and meant well."""
+
+NEXT_TURN = where(InferenceRequested, draft=OWN)
+TURN_OVER = AnswerCommitted | DraftsRefused
+
+
+def scored(subject: Subject, monitor: str, *, hold: Any = NONE, over: Any = NONE, **standing: Any) -> BThreadBody:
+    """Ask a monitor about a subject and return what it gives; None when an event of `over` came before that.
+
+    `hold` is held until then; `standing` is said at each of the synchronization points (refuse=, because=).
+    """
+    answer = where(ScoreGiven, subject=subject, monitor=monitor)
+    given = yield from _asked(ScoreRequested(subject, monitor), answer, hold, over, standing)
+    return ScoreGiven(subject, monitor, None, "not asked") if isinstance(given, QuestionForgone) else given
+
+
+def audited(subject: Subject, auditor: str, *, hold: Any = NONE, **standing: Any) -> BThreadBody:
+    """Ask an auditor about a subject and return the verdict."""
+    answer = where(AuditGiven, subject=subject, auditor=auditor)
+    given = yield from _asked(AuditRequested(subject, auditor), answer, hold, NONE, standing)
+    return AuditGiven(subject, auditor, "missing", "not asked") if isinstance(given, QuestionForgone) else given
+
+
+def drawn(key: str, weights: tuple[float, ...], *, hold: Any = NONE, over: Any = NONE) -> BThreadBody:
+    """Draw a lot and return it; None when an event of `over` came before. One that cannot be drawn is the first."""
+    given = yield from _asked(ChanceRequested(key, weights), where(ChanceDrawn, key=key), hold, over, {})
+    return ChanceDrawn(key, 0) if isinstance(given, QuestionForgone) else given
+
+
+def _asked(question: Event, answer: Any, hold: Any, over: Any, standing: dict[str, Any]) -> BThreadBody:
+    said = yield sync(request=question, otherwise=unasked(question), wait_for=over, block=[hold, RunEnded], **standing)
+    if said != question:
+        return said if isinstance(said, QuestionForgone) else None
+    said = yield sync(wait_for=answer | over, block=[hold, question, RunEnded], **standing)
+    if contains(answer, said):
+        return said
+    yield sync(wait_for=answer, block=[question, RunEnded], **standing)  # or it would answer a later question
+    return None
+
+
+def unasked(question: Event) -> Any:
+    """Return what happens instead when a question is refused."""
+
+    def forgo(refusals: Refusals) -> QuestionForgone:
+        return QuestionForgone(question, refusals)
+
+    return forgo
+
+
+def draft_given(draft: str) -> BThreadBody:
+    """Wait for a draft that was asked for; return it, or None when it failed."""
+    said = yield sync(wait_for=where((InferenceFinished, InferenceFailed), draft=draft))
+    return Draft.of(said) if isinstance(said, InferenceFinished) else None
+
+
+def another_draft(draft: str, role: str, note: str = "", **standing: Any) -> BThreadBody:
+    """Have a model of `role` asked for one more draft of this turn, again if that may help; return it, or None.
+
+    Where a rule lets no model be asked any more, the result is the `Ending` that it gives as its reason.
+    """
+    request = InferenceRequested(draft, role, note)
+    outcome = where((InferenceFinished, InferenceFailed), draft=draft)
+    while True:
+        said = yield sync(request=request, otherwise=_forgone(draft), block=DraftsSettled, **standing)
+        if isinstance(said, DraftForgone):
+            return next((refusal.because for refusal in said.refusals if isinstance(refusal.because, Ending)), None)
+        said = yield sync(wait_for=outcome, **standing)
+        if isinstance(said, InferenceFinished):
+            return Draft.of(said)
+        if not said.retryable:
+            return None
+
+
+def _forgone(draft: str) -> Any:
+    def forgo(refusals: Refusals) -> DraftForgone:
+        return DraftForgone(draft, refusals)
+
+    return forgo
+
+
+def replaced(name: str, monitor: str, threshold: float, replace: Callable[..., BThreadBody]) -> BThreadBody:
+    """Have the draft of this name scored; refuse it above the threshold, for good once `replace` has had its say.
+
+    `replace(draft, refuse=, because=)` asks for another draft and returns what `another_draft` does.
+    """
+    draft = yield from draft_given(name)
+    given = None if draft is None else (yield from scored(draft, monitor, hold=DraftsSettled))
+    if given is not None and given.is_above(threshold):
+        refuse, because = commitment(draft), Suspicious.by(given, threshold)
+        found = yield from replace(draft, refuse=refuse, because=because)
+        yield sync(refuse=refuse, because=ending_or(because, found), wait_for=TURN_OVER)
+
+
+def commitment(draft: Any) -> Any:
+    """Return the commitment to exactly this draft."""
+    return where(AnswerCommitted, draft=draft.draft, message=draft.message, calls=draft.calls)
+
+
+def ending_or(because: object, found: object) -> object:
+    """Return the reason for which a draft is refused: the ending that kept another one from being asked for, if any."""
+    return found if isinstance(found, Ending) else because
+
+
+def allowed_by_person(call: ToolCall, verdict: Verdict) -> BThreadBody:
+    """Hold one call until a person has said yes; refuse it otherwise. `verdict` says what they are asked, and why."""
+    approval, decided = where(GateApproved, call=call), where((GateApproved, GateRejected), call=call)
+    question, answered = ApprovalAsked(call, verdict.explanation), where(ApprovalAnswered, call=call)
+    others = where(ApprovalAsked, call=call)
+    said = yield sync(request=question, block=approval, wait_for=decided)
+    if said != question:
+        return
+    said = yield sync(wait_for=answered | decided, block=[approval, others, RunEnded])
+    if not isinstance(said, ApprovalAnswered):
+        yield sync(wait_for=answered, block=[others, RunEnded])
+    elif not said.yes:
+        yield sync(refuse=approval, because=Declined(verdict, said.text, said.present), wait_for=decided)

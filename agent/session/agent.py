@@ -1,0 +1,374 @@
+"""An agent: a model, tools, and the b-threads of a preset, as one behavioral program with its effects.
+
+agent = Agent(model=ScriptedModel(["Hello."]), tools=workspace_tools(folder))
+run = await agent.run("Say hello")
+"""
+
+import os
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
+from math import isfinite
+from pathlib import Path
+
+import anyio
+from attrs import evolve
+
+from agent.effects import (
+    Approver,
+    Measure,
+    Voice,
+    Watcher,
+    approval_effect,
+    backoff_effect,
+    deadline_effect,
+    description_effect,
+    execution_effect,
+    inference_effect,
+    seeking_effect,
+    summary_effect,
+)
+from agent.effects.hooks import HookCaller, Hooks
+from agent.log import LogWriter, Redaction
+from agent.log.header import make_header
+from agent.models import Model
+from agent.models.prices import frame_tokens
+from agent.presets import Preset, preset_named
+from agent.projections import Context, Conversation, State, StateTracker, StreamEvent, Totals
+from agent.session.approvals import Approval, Decisions
+from agent.session.journal import Journal, note_failure, take
+from agent.session.narrator import Narrator
+from agent.session.run import Run
+from agent.tools import Tool, Workspace
+from agent.tools.toolbox import Toolbox
+from agent.vocabulary.calls import ToolCall
+from agent.vocabulary.errors import RunError
+from agent.vocabulary.events import ActionDescribed, BackoffStarted, HistoryGiven, PromptGiven, RunEnded
+from agent.vocabulary.messages import Message, UserMessage
+from bp import BProgram, BThread, Event, Step
+from bp.runner import Effect
+
+__all__ = ["Agent"]
+
+
+class Agent:
+    """A conversation with a model that may use tools: one run after the other, each from a prompt to its end.
+
+    `run` waits for the end, `run_sync` does so without an event loop, `start` lets people step in meanwhile.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        tools: Iterable[Tool] = (),
+        *,
+        preset: str | Preset = "default",
+        threads: Sequence[BThread] = (),
+        history: Sequence[Message] = (),
+        workspace: str | os.PathLike[str] | None = None,
+        system_prompt: str | None = None,
+        approve: Approval = None,
+        log: str | os.PathLike[str] | LogWriter | None = None,
+        log_late: bool = False,
+        secrets: Mapping[str, str] = {},
+        about: Mapping[str, str] = {},
+        on_step: Callable[[Step], None] | None = None,
+        on_text: Watcher | None = None,
+        on_output: Watcher | None = None,
+        on_event: Callable[[StreamEvent], None] | None = None,
+        wait: Callable[[BackoffStarted], float] | None = None,
+        hooks: Hooks | None = None,
+        models: Mapping[str, Model] = {},
+        effects: Sequence[Callable[["Agent"], Effect]] = (),
+    ) -> None:
+        """Make an agent; nothing happens before its first run.
+
+        preset: a name or a `Preset`. threads: more b-threads beside the preset's: protocols, monitors, limits.
+        history: an earlier conversation to continue.
+        workspace: the folder for calls of tools without one; by default that of the tools, else the current one.
+        approve: asked when a person has to decide; without it nobody is present, and the answer is no. "later": the
+        run rests instead, `run.status` is "waiting", and `decide` and another `run` go on.
+        log: a file that must not exist yet. log_late: it is written when the agent is closed, for runs that are made
+        again from their beginning when they break off. secrets: texts by name that are masked in it. about: what else
+        its header says, for whoever goes on with it. on_step, on_text, on_output: called with every step, and with
+        pieces of the model's text and of the tools' output. wait: seconds before the next attempt of an inference.
+        on_event: called with every event of S2 (`agent.projections.narration`). hooks: what changes the model's
+        context, and speaks up for people. models: those of other roles than "agent", by role, for protocols that ask
+        for drafts of theirs. effects: what makes more effects, for events of `threads`; each is called once.
+
+        Raises OptionError for an unknown preset, a limited cost without a price and a context without room, LogError
+        when the log cannot be written.
+        """
+        self.preset = preset_named(preset) if isinstance(preset, str) else preset
+        self.model, self.threads, self._hooks = model, tuple(threads), hooks or Hooks()
+        self.toolbox = _make_toolbox(self.preset, tools, workspace)
+        self._voice, self._others = self._voiced(model), {role: self._voiced(other) for role, other in models.items()}
+        self.bthreads = (*self.preset.bthreads(), *self._hooks.bthreads(), *self.threads)
+        self.program = BProgram(*self.bthreads)
+        self.system_prompt = self._shipped_prompt() if system_prompt is None else system_prompt
+        self._on_step, self._on_text, self._on_output, self.on_event = on_step, on_text, on_output, on_event
+        self._approve, self._wait = approve, wait
+        self._history, self.about = tuple(history), dict(about)
+        self.left_unsaid: list[UserMessage] = []  # what people said too late for a run; the next one begins with it
+        self.under_way = anyio.Lock()  # held by the one run that is; a prompt waits for the end of the run before it
+        self.decisions, self.redaction = Decisions(), Redaction(secrets)
+        self._log = self._open_log(log, late=log_late)
+        self.journal = self._make_journal()
+        self.more_effects = tuple(make(self) for make in effects)
+
+    @property
+    def conversation(self) -> Conversation:
+        """What was said so far, as the model is shown it."""
+        return self.journal.conversation
+
+    @property
+    def tracker(self) -> StateTracker:
+        """The state of the work, as far as the events tell it."""
+        return self.journal.tracker
+
+    @property
+    def context(self) -> Context:
+        """What the model is shown next."""
+        return self.journal.context
+
+    @property
+    def totals(self) -> Totals:
+        """What the conversation has taken so far."""
+        return self.journal.totals
+
+    @property
+    def state(self) -> State:
+        """Where the last run stands, or stood when it ended."""
+        return self.journal.tracker.state
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """The conversation so far."""
+        return self.conversation.messages
+
+    @property
+    def log_path(self) -> Path | None:
+        """Where the log lies, if there is one."""
+        return None if self._log is None else self._log.path
+
+    @property
+    def approves_later(self) -> bool:
+        """Whether the run rests when a person has to decide."""
+        return self._approve == "later"
+
+    def decide(self, call: str, yes: bool, text: str = "") -> None:
+        """Decide about a call that waits for it; `text` is what is said with a no. The next `run` goes on with that.
+
+        Raises UndecidableError for a call that is not known, decided already, or was not asked about.
+        """
+        self.decisions.decide(self.journal.unfinished, call, yes, text)
+
+    async def run(self, prompt: str | UserMessage | None = None) -> Run:
+        """Run to the end and return the run; without a prompt, go on with the run that rests.
+
+        A prompt with images is a `UserMessage`.
+
+        Raises BProgramError when a b-thread failed, RunError when the log or a listener did; the log says so then.
+        """
+        run = Run(self, prompt)
+        await run.drive()
+        return run
+
+    def run_sync(self, prompt: str | UserMessage | None = None) -> Run:
+        """Run to the end, for programs without an event loop."""
+        return anyio.run(self.run, prompt)
+
+    @asynccontextmanager
+    async def start(self, prompt: str | UserMessage | None = None, *, narrated: bool = False) -> AsyncIterator[Run]:
+        """Start a run, or go on with the one that rests, and give it.
+
+        Leaving the block waits for its end, an error in the block aborts it.
+
+        Unless the agent has an approver, the one who started the run is the person present: see `Run.answer`.
+        narrated: `run.story` gives the events of S2.
+        """
+        run = Run(self, prompt, attended=self._approve is None, narrated=narrated)
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(run.drive)
+                yield run
+        except BaseExceptionGroup as group:
+            if len(group.exceptions) > 1:
+                raise
+            alone = group.exceptions[0]  # what went wrong, as itself and not as a group of one
+            raise alone from alone.__cause__
+
+    def close(self) -> None:
+        """End the program and close the log."""
+        self._on_step, self.more_effects = None, ()  # they may hold the agent: it is to go with its last user
+        self.program.close()
+        self.journal.close()
+
+    def __enter__(self) -> "Agent":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    # What a run needs.
+
+    def openings(self, prompt: str | UserMessage | None) -> tuple[Event, ...]:
+        """Return what a run begins with: the prompt, and before it what was said before this run and not in one.
+
+        A run that goes on begins with nothing. Raises RunError when there is none.
+        """
+        if prompt is None:
+            if not self.journal.is_under_way:
+                raise RunError("no run rests that could go on; give a prompt")
+            return ()
+        history = (*self._history, *self.left_unsaid)
+        self._history = ()
+        self.left_unsaid.clear()
+        asked = UserMessage(prompt) if isinstance(prompt, str) else prompt
+        return (*((HistoryGiven(history),) if history else ()), PromptGiven(asked.text, asked.images))
+
+    def effects(
+        self,
+        attendant: Approver | None,
+        guarded: Callable[[Watcher], Watcher],
+        fail: Callable[[Exception], None],
+        narrator: Narrator | None = None,
+    ) -> tuple[Effect, ...]:
+        """Return the effects of the loop.
+
+        `attendant` is asked for approvals when the agent has no approver; `guarded` makes watchers fit to be called;
+        `fail` is told when a hook does not do what it should, `narrator` what models and tools say meanwhile.
+        """
+        hooks = HookCaller(self._hooks, fail)
+        on_text = _both(self._on_text and guarded(self._on_text), None if narrator is None else guarded(narrator.text))
+        on_output = _output_heard(self._on_output, guarded, narrator)
+        return (
+            inference_effect(
+                self.model,
+                self.toolbox,
+                self.system_prompt,
+                self.journal.context,
+                self.totals,
+                on_text,
+                self._voice.measured,
+                hooks,
+                self._others,
+            ),
+            self._summary_effect(),
+            deadline_effect(),
+            description_effect(self.toolbox),
+            execution_effect(self.toolbox, on_output),
+            approval_effect(self.decisions.answering(self._approve or attendant)),
+            seeking_effect(hooks),
+            backoff_effect() if self._wait is None else backoff_effect(_finite(self._wait, fail)),
+            *self.more_effects,
+        )
+
+    def _summary_effect(self) -> Effect:
+        voice = self._others.get("summarizer", self._voice)
+        return summary_effect(voice.model, self.journal.context, voice.measured)
+
+    def _shipped_prompt(self) -> str:
+        return self.preset.prompt(workspace=self.toolbox.workspace.root, tools=self.toolbox.names)
+
+    def _make_journal(self) -> Journal:
+        room = self.preset.room_beside(frame_tokens(self.system_prompt, self.toolbox.schemas()))
+        return Journal(self._log, self.preset.max_iterations, room, self.preset.carried)
+
+    def _voiced(self, model: Model) -> Voice:
+        return Voice(model, Measure(self.preset.price_of(model.name), self.preset.counts_tokens))
+
+    def check_usable(self) -> None:
+        """Raise ProgramEnded when an earlier run failed, or the agent was closed: its program takes no events then."""
+        self.program.run()
+
+    def take_up(self, steps: Iterable[Step]) -> None:
+        """Take steps into account that the program has taken again, and that are in the log already."""
+        for step in steps:
+            self.journal.take_up(step)
+            if isinstance(step.event, ActionDescribed):  # a call that was judged and not started still can be
+                self.toolbox.hear(step.event)
+
+    def remember(self, step: Step) -> None:
+        """Have the projections fold a step, and then tell whoever looks on. Raises RunError."""
+        self.journal.fold(step)
+        self.toolbox.hear(step.event)
+        if self._on_step is not None:
+            take("on_step", self._on_step, step)
+
+    def record_failure(self, run: Run, error: Exception) -> None:
+        """Write down that the run broke off, answer the calls that are open, and close the program.
+
+        A run that had ended keeps its end; what goes wrong here becomes a note of `error`.
+        """
+        if run.ended is None:
+            run.ended = RunEnded("failed", "engine_error", str(error))
+            self.journal.break_off(run.ended, error)
+        note_failure(error, self.program.close)
+
+    def _open_log(self, log: str | os.PathLike[str] | LogWriter | None, *, late: bool) -> LogWriter | None:
+        redacted = self.redaction if self.redaction.names else None
+        if isinstance(log, LogWriter):
+            log.redact_with(redacted)
+            return log
+        return None if log is None else LogWriter(log, make_header(self), redacted, late=late)
+
+
+def _finite(
+    wait: Callable[[BackoffStarted], float], fail: Callable[[Exception], None]
+) -> Callable[[BackoffStarted], float]:
+    """Return `wait`; when it raises, or gives no time that passes, the run has failed."""
+
+    def seconds(started: BackoffStarted) -> float:
+        try:
+            given = float(wait(started))
+            if not isfinite(given):
+                raise ValueError(f"it gives seconds, not {given}")
+        except Exception as error:
+            failure = RunError(f"wait failed: {type(error).__name__}: {error}")
+            failure.__cause__ = error
+            fail(failure)
+            raise failure from error
+        return max(given, 0.0)
+
+    return seconds
+
+
+def _both(one: Watcher | None, other: Watcher | None) -> Watcher | None:
+    """Return what tells two watchers, where there are two."""
+    if one is None or other is None:
+        return one or other
+    first, second = one, other
+
+    def tell(piece: str) -> None:
+        first(piece)
+        second(piece)
+
+    return tell
+
+
+def _make_toolbox(preset: Preset, tools: Iterable[Tool], workspace: str | os.PathLike[str] | None) -> Toolbox:
+    """Put the tools of one agent together; those without a workspace get the agent's."""
+    everything = (*preset.own_tools(), *tools)
+    own = next((tool.workspace for tool in everything if tool.workspace is not None), None)
+    chosen = Workspace(workspace) if workspace is not None else own or Workspace(Path.cwd())
+    placed = (tool if tool.workspace is not None else evolve(tool, workspace=chosen) for tool in everything)
+    return Toolbox(placed, chosen, suggests=preset.unknown_tool == "nearest")
+
+
+def _output_heard(
+    on_output: Watcher | None, guarded: Callable[[Watcher], Watcher], narrator: Narrator | None
+) -> Callable[[ToolCall, str], None] | None:
+    """Return what takes the output of tools, where somebody looks on."""
+    heard = on_output and guarded(on_output)
+    told = None if narrator is None else narrator.output
+    if heard is None and told is None:
+        return None
+
+    def hear(call: ToolCall, piece: str) -> None:
+        if heard is not None:
+            heard(piece)
+        if told is not None:
+            guarded(partial(told, call))(piece)
+
+    return hear
