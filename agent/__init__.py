@@ -27,13 +27,14 @@ from agent.vocabulary.lazy import from_modules
 
 if TYPE_CHECKING:
     from agent.effects.hooks import Hooks
-    from agent.models import ScriptedModel, answer, call
-    from agent.presets import Preset
+    from agent.models.scripted import ScriptedModel, answer, call
+    from agent.presets.preset import Preset
     from agent.session.agent import Agent
     from agent.session.resume import resume
     from agent.session.run import Run
     from agent.session.stateless import LoopConfig, agent_loop
-    from agent.tools import Tool, tool, workspace_tools
+    from agent.tools.collection import workspace_tools
+    from agent.tools.definition import Tool, tool
 
 __all__ = [
     "Agent",

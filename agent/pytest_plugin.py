@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from agent.models import ScriptedModel, Step
+    from agent.models.scripted import ScriptedModel, Step
     from agent.session.agent import Agent
-    from agent.tools import Tool
+    from agent.tools.definition import Tool
 
 __all__ = ["make_agent", "scratch_tools", "scratch_workspace", "scripted_model"]
 
@@ -24,7 +24,7 @@ __all__ = ["make_agent", "scratch_tools", "scratch_workspace", "scripted_model"]
 @pytest.fixture
 def scripted_model() -> "Callable[..., ScriptedModel]":
     """Make models on a script: `scripted_model(step, step, ...)`."""
-    from agent.models import ScriptedModel
+    from agent.models.scripted import ScriptedModel
 
     def make(*steps: "Step") -> ScriptedModel:
         return ScriptedModel(steps)
@@ -43,7 +43,7 @@ def scratch_workspace(tmp_path: Path) -> Path:
 @pytest.fixture
 def scratch_tools(scratch_workspace: Path) -> "tuple[Tool, ...]":
     """The tools `bash`, `read_file`, `write_file` and `list_directory`, in the scratch workspace."""
-    from agent.tools import workspace_tools
+    from agent.tools.collection import workspace_tools
 
     return workspace_tools(scratch_workspace)
 
@@ -55,7 +55,7 @@ def make_agent(scratch_workspace: Path, request: pytest.FixtureRequest) -> "Iter
     Takes what `Agent` takes. Without `tools` they have those of the scratch workspace; a failed attempt of an
     inference is followed by the next at once.
     """
-    from agent.models import ScriptedModel
+    from agent.models.scripted import ScriptedModel
     from agent.session.agent import Agent
 
     made: list[Agent] = []

@@ -11,7 +11,8 @@ from typing import Any
 from attrs import frozen
 
 from agent.cli.mistakes import Mistake
-from agent.log import LogError, is_in_use
+from agent.log.locking import is_in_use
+from agent.log.reading import LogError
 
 __all__ = ["Summary", "find_log", "find_logs", "new_log", "runs_folder", "summaries", "summarize"]
 

@@ -30,8 +30,9 @@ from agent.cli.serving import McpServer, servers_of, servers_of_log, serving
 from agent.cli.session import Maker, Onlookers, introduction, listen, over, tell_failure
 from agent.cli.signals import HEARD, Interruption
 from agent.cli.standing_answers import StandingAnswers
-from agent.log import check_free, read_log
-from agent.presets import Preset
+from agent.log.locking import check_free
+from agent.log.reading import read_log
+from agent.presets.preset import Preset
 from agent.session.agent import Agent
 from agent.session.run import Run
 from agent.vocabulary.errors import AgentError

@@ -11,7 +11,8 @@ refused  by b-thread by_constitution: rm would delete / recursively (rule delete
 
 from agent.cli.screen import Screen, Tone, visible
 from agent.cli.telling import action_of, excerpt, is_error, refused_by, spent
-from agent.projections import StateTracker, Totals
+from agent.projections.state import StateTracker
+from agent.projections.totals import Totals
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import (
     AbortAsked,

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 from agent.cli.lacking import tell_what_is_lacking
 from agent.cli.loading import imported
 from agent.cli.mistakes import Mistake
-from agent.models import Model, model_from_name
+from agent.models.model import Model
+from agent.models.names import model_from_name
 
 if TYPE_CHECKING:
     from agent.effects.laboratory import Auditor
-    from agent.protocols.monitors import Monitor
+    from agent.protocols.monitors.monitor import Monitor
     from agent.session.agent import Agent
     from bp import BThread
     from bp.runner import Effect
@@ -58,7 +59,7 @@ def auditors_named(named: Iterable[str], environ: Mapping[str, str]) -> "dict[st
 
 
 def _auditor(what: str, environ: Mapping[str, str]) -> "Auditor":
-    from agent.lab.sidecars import MonitoringAuditor
+    from agent.lab.sidecars.auditing import MonitoringAuditor
 
     if what.partition(":")[0] in SHIPPED:
         return MonitoringAuditor(_monitor(what, environ, "--auditor"))
@@ -78,7 +79,8 @@ def _pairs(option: str, named: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 
 def _monitor(what: str, environ: Mapping[str, str], option: str = "--monitor") -> "Monitor":
-    from agent.protocols.monitors import ConstantMonitor, ConstitutionMonitor, PromptedMonitor
+    from agent.protocols.monitors.prompted import PromptedMonitor
+    from agent.protocols.monitors.simple import ConstantMonitor, ConstitutionMonitor
 
     kind, _, rest = what.partition(":")
     match kind:

@@ -12,7 +12,7 @@ from agent.vocabulary.spelling import meant
 from bp import BThread
 
 if TYPE_CHECKING:
-    from agent.protocols.policies import Match
+    from agent.protocols.policies.matching import Match
 
 __all__ = ["tell_unknown_tools", "tell_what_is_lacking"]
 
@@ -59,7 +59,7 @@ def _asked(thread: BThread) -> Iterator[tuple[str, str]]:
 
 
 def _roles(thread: BThread) -> Sequence[str]:
-    from agent.protocols import PROTOCOLS
+    from agent.protocols.catalogue import PROTOCOLS
 
     return next((entry.roles for entry in PROTOCOLS if entry.name == thread.name), ())
 

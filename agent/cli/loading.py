@@ -28,7 +28,7 @@ def _load(name: str) -> tuple[BThread, ...]:
 
 
 def _policies(file: str) -> tuple[BThread, ...]:
-    from agent.protocols.policies import PolicyError, read_policies
+    from agent.protocols.policies.reading import PolicyError, read_policies
 
     try:
         return read_policies(file)
@@ -37,7 +37,7 @@ def _policies(file: str) -> tuple[BThread, ...]:
 
 
 def _shipped(name: str) -> tuple[BThread, ...]:
-    from agent.protocols import entry_named
+    from agent.protocols.catalogue import entry_named
 
     try:
         return entry_named(name).bthreads()

@@ -13,14 +13,15 @@ from agent.cli.reviving import model_of, nameable, secrets_of
 from agent.cli.serving import McpServer, joined, servers_of
 from agent.cli.session import Maker
 from agent.cli.setup import chosen_preset, existing_folder, tools_of
-from agent.effects import Approver, Watcher
+from agent.effects.approval import Approver
+from agent.effects.streaming import Watcher
 from agent.history.rebuilding import recorded_bthreads
-from agent.log import RecordedRun
-from agent.models import model_from_name
-from agent.presets import Preset
+from agent.log.reading import RecordedRun
+from agent.models.names import model_from_name
+from agent.presets.preset import Preset
 from agent.session.agent import Agent
 from agent.session.resume import resume
-from agent.tools import Tool
+from agent.tools.definition import Tool
 from bp import Step
 
 __all__ = ["agent_of_log", "new_agent"]

@@ -55,9 +55,9 @@ def guarded(command: Callable[[], int]) -> int:
 def _is_mistake(error: Exception) -> bool:
     if isinstance(error, Mistake):
         return True
-    from agent.log import LogError
-    from agent.models import ModelError
-    from agent.presets import OptionError
+    from agent.log.reading import LogError
+    from agent.models.model import ModelError
+    from agent.presets.options import OptionError
 
     return isinstance(error, LogError | ModelError | OptionError)
 

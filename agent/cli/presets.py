@@ -11,7 +11,8 @@ from typing import Any
 
 from agent.cli import exit_codes
 from agent.cli.screen import Screen, Tone, screen_on, visible
-from agent.presets import PRESETS, PURPOSES, Preset, preset_named
+from agent.presets.preset import Preset
+from agent.presets.shipped import PRESETS, PURPOSES, preset_named
 
 __all__ = ["execute"]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import anyio
 
 from agent.cli.screen import Screen, visible
-from agent.projections import Totals
+from agent.projections.totals import Totals
 from agent.vocabulary.events import (
     ApprovalAsked,
     BackoffStarted,

@@ -18,11 +18,14 @@ from agent.cli.screen import Screen, screen_on, visible_lines
 from agent.cli.serving import servers_of_log
 from agent.cli.session import Maker, Session, introduction, lead
 from agent.cli.telling import is_error
-from agent.effects import Approver, Watcher
-from agent.log import LogDiffers, RecordedRun, broke_off, check_free, read_log
+from agent.effects.approval import Approver
+from agent.effects.streaming import Watcher
+from agent.history.playback import LogDiffers, broke_off
+from agent.log.locking import check_free
+from agent.log.reading import RecordedRun, read_log
 from agent.session.agent import Agent
 from agent.session.approvals import UndecidableError
-from agent.tools import Tool
+from agent.tools.definition import Tool
 from bp import Step
 
 __all__ = ["execute"]

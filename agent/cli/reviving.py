@@ -10,12 +10,15 @@ from agent.cli.mistakes import Mistake
 from agent.cli.screen import Screen, visible, visible_lines
 from agent.cli.session import Outcome
 from agent.cli.telling import command_of, is_error
-from agent.log import RecordedRun, Redaction, to_record
-from agent.models import Model, ScriptedModel, model_from_name
+from agent.log.reading import RecordedRun
+from agent.log.redacting import Redaction
+from agent.models.model import Model
+from agent.models.names import model_from_name
+from agent.models.scripted import ScriptedModel
 from agent.models.wires import Api
-from agent.projections import told_to_user
+from agent.projections.state import told_to_user
 from agent.session.run import Run
-from agent.vocabulary.encoding import dump
+from agent.vocabulary.encoding import dump, to_record
 from bp import Step
 
 __all__ = ["model_of", "nameable", "print_outcome", "record_printer", "secrets_of"]

@@ -12,9 +12,10 @@ from agent.cli.reviving import print_outcome, record_printer, secrets_of
 from agent.cli.screen import Screen, screen_on
 from agent.cli.serving import servers_of
 from agent.cli.session import Maker, Session, introduction, lead
-from agent.effects import Approver, Watcher
+from agent.effects.approval import Approver
+from agent.effects.streaming import Watcher
 from agent.session.agent import Agent
-from agent.tools import Tool
+from agent.tools.definition import Tool
 from bp import Step
 
 __all__ = ["execute"]

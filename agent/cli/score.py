@@ -18,8 +18,9 @@ from agent.cli.archive import find_logs
 from agent.cli.equipping import auditors_named, monitors_named
 from agent.cli.mistakes import Mistake, say
 from agent.cli.screen import Screen, Tone, screen_on, visible
-from agent.lab.sidecars import Audited, Scored, audit_logs, score_logs
-from agent.log import LogError
+from agent.lab.sidecars.auditing import Audited, audit_logs
+from agent.lab.sidecars.scoring import Scored, score_logs
+from agent.log.reading import LogError
 from agent.vocabulary.encoding import dump, plain
 
 if TYPE_CHECKING:

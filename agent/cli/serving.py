@@ -18,8 +18,9 @@ from attrs import field, frozen
 
 from agent.cli.mistakes import Mistake
 from agent.cli.setup import configuration_of
-from agent.log import RecordedRun
-from agent.tools import CannotStart, Tool, ToolError
+from agent.log.reading import RecordedRun
+from agent.tools.definition import Tool
+from agent.tools.errors import CannotStart, ToolError
 
 __all__ = ["McpServer", "joined", "read_server", "servers_of", "servers_of_log", "serving"]
 

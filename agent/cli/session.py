@@ -17,11 +17,12 @@ from agent.cli.screen import Screen
 from agent.cli.serving import McpServer, serving
 from agent.cli.signals import HEARD, Interruption
 from agent.cli.standing_answers import StandingAnswers
-from agent.effects import Approver, Watcher
+from agent.effects.approval import Approver
+from agent.effects.streaming import Watcher
 from agent.session.agent import Agent
 from agent.session.journal import failure_record
 from agent.session.run import Run
-from agent.tools import Tool
+from agent.tools.definition import Tool
 from agent.vocabulary.errors import AgentError
 from bp import BProgramError, Step
 from constitution import Policy

@@ -7,10 +7,15 @@ from types import MappingProxyType
 from attrs import evolve
 
 from agent.cli.mistakes import Mistake
-from agent.effects import Approver
-from agent.models import Model
-from agent.presets import Configuration, Preset, equip, preset_named, read_configuration, read_user_rules
-from agent.tools import Tool, Workspace
+from agent.effects.approval import Approver
+from agent.models.model import Model
+from agent.presets.configuration import Configuration, read_configuration
+from agent.presets.equipment import equip
+from agent.presets.preset import Preset
+from agent.presets.shipped import preset_named
+from agent.presets.user_rules import read_user_rules
+from agent.tools.definition import Tool
+from agent.tools.workspace import Workspace
 
 __all__ = ["chosen_preset", "configuration_of", "existing_folder", "tools_of", "with_user_rules"]
 

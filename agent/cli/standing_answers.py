@@ -7,9 +7,8 @@ question is answered for the person, who is told so; the log has a question and 
 import shlex
 from pathlib import Path
 
-from agent.presets import add_user_rule
 from agent.presets.options import OptionError
-from agent.presets.user_rules import RULES_FILE
+from agent.presets.user_rules import RULES_FILE, add_user_rule
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import ActionDescribed
 from bp import Event

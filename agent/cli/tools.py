@@ -14,8 +14,8 @@ from agent.cli import exit_codes
 from agent.cli.screen import Screen, screen_on
 from agent.cli.serving import McpServer, joined, servers_of, serving
 from agent.cli.setup import chosen_preset, tools_of
-from agent.models import ScriptedModel
-from agent.tools import Tool
+from agent.models.scripted import ScriptedModel
+from agent.tools.definition import Tool
 
 __all__ = ["execute"]
 

@@ -16,7 +16,10 @@ from agent.cli import exit_codes
 from agent.cli.loading import load_protocols
 from agent.cli.mistakes import Mistake
 from agent.cli.setup import chosen_preset
-from agent.verification import Combination, every_subset, examples_for, loop_rules, short, tell, verify_loop
+from agent.verification.combinations import Combination, every_subset
+from agent.verification.counterexample import short, tell
+from agent.verification.loop import loop_rules, verify_loop
+from agent.verification.situations import examples_for
 from bp import BThread, Verification, VerificationError
 
 __all__ = ["execute"]
@@ -53,7 +56,9 @@ def _verify_all(rules: tuple[BThread, ...], protocols: tuple[BThread, ...], argu
 
 def _verify_deployments(own: tuple[BThread, ...], arguments: Namespace) -> int:
     """Verify the rules over episodes that ship, where later episodes are run by somebody else, and where by nobody."""
-    from agent.lab.deployment import RULES, Instead, verify_deployment
+    from agent.lab.deployment.catalogue import RULES
+    from agent.lab.deployment.course import Instead
+    from agent.lab.deployment.verification import verify_deployment
 
     code = exit_codes.OK
     shipped = tuple(rule.make() for rule in RULES)

@@ -9,8 +9,8 @@ from agent.cli import exit_codes
 from agent.cli.archive import find_log
 from agent.cli.loading import load_protocols
 from agent.cli.mistakes import Mistake, say
-from agent.log import read_log
-from agent.page import render_page
+from agent.log.reading import read_log
+from agent.page.document import render_page
 
 __all__ = ["execute"]
 
@@ -53,7 +53,8 @@ def _write(path: Path, page: str) -> None:
 
 def _said_afterwards(log: Path) -> tuple[tuple[str, str], ...]:
     """Return what the sidecar of a log tells, if there is one."""
-    from agent.lab.sidecars import SidecarError, said_afterwards, sidecar_path
+    from agent.lab.sidecars.reading import said_afterwards
+    from agent.lab.sidecars.sidecar import SidecarError, sidecar_path
 
     if not sidecar_path(log).exists():
         return ()

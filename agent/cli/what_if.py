@@ -11,8 +11,12 @@ from agent.cli.loading import load_protocols
 from agent.cli.mistakes import Mistake, say
 from agent.cli.screen import Screen, screen_on, visible
 from agent.cli.telling import action_of
-from agent.history import Decision, PolicyError, Rejudged, WhatIf, changed_bthreads, load_policy, what_if
-from agent.log import LogError, read_log
+from agent.history import what_if
+from agent.history.decisions import Decision
+from agent.history.programs import changed_bthreads
+from agent.history.what_if import Rejudged, WhatIf
+from agent.log.reading import LogError, read_log
+from agent.presets.policy_files import PolicyError, load_policy
 from agent.vocabulary.encoding import dump, plain
 from bp import BThread
 from constitution import Policy

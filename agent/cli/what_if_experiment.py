@@ -13,12 +13,17 @@ from agent.cli.loading import load_protocols
 from agent.cli.mistakes import Mistake
 from agent.cli.screen import visible
 from agent.history.programs import within
-from agent.lab.experiments.episodes import bthreads_of
-from agent.lab.experiments.hindsight import Group, Remembering, Sweep, monitors_of, sweep, write_foreseen
-from agent.lab.experiments.plans import ProtocolPlan
-from agent.lab.experiments.shelf import Row, Shelf
-from agent.log import RecordedRun, read_log
-from agent.presets import Judge, Preset
+from agent.lab.experiments.episodes.treatments import bthreads_of
+from agent.lab.experiments.hindsight.answering import monitors_of
+from agent.lab.experiments.hindsight.foreseeing import Group, write_foreseen
+from agent.lab.experiments.hindsight.rerunning import Remembering
+from agent.lab.experiments.hindsight.sweeping import Sweep, sweep
+from agent.lab.experiments.plans.plan import ProtocolPlan
+from agent.lab.experiments.shelf.episodes import Shelf
+from agent.lab.experiments.shelf.rows import Row
+from agent.log.reading import RecordedRun, read_log
+from agent.presets.judging import Judge
+from agent.presets.preset import Preset
 from agent.threads import core
 from agent.vocabulary.encoding import dump
 from agent.vocabulary.errors import AgentError

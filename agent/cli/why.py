@@ -11,8 +11,9 @@ from agent.cli.loading import load_protocols
 from agent.cli.mistakes import say
 from agent.cli.screen import Screen, Tone, screen_on, visible
 from agent.cli.telling import action_of, because, command_of
-from agent.history import Cause, Objection, find_causes, recorded_decisions
-from agent.log import RecordedRun, read_log
+from agent.history.what_if import recorded_decisions
+from agent.history.why import Cause, Objection, find_causes
+from agent.log.reading import RecordedRun, read_log
 from agent.vocabulary.encoding import dump, plain
 from agent.vocabulary.events import (
     ApprovalAnswered,
@@ -28,7 +29,7 @@ from bp import Refusal
 from constitution import Level, Verdict
 
 if TYPE_CHECKING:
-    from agent.lab.sidecars import KeptScore
+    from agent.lab.sidecars.sidecar import KeptScore
 
 __all__ = ["execute"]
 
@@ -53,7 +54,8 @@ def execute(arguments: Namespace) -> int:
 
 def _scores_afterwards(run: RecordedRun) -> "tuple[KeptScore, ...]":
     """Return what monitors said of the calls when the run was over, as the sidecar of the log has it."""
-    from agent.lab.sidecars import SidecarError, read_sidecar, sidecar_path
+    from agent.lab.sidecars.reading import read_sidecar
+    from agent.lab.sidecars.sidecar import SidecarError, sidecar_path
 
     if not sidecar_path(run.path).exists():
         return ()

@@ -6,7 +6,7 @@ from typing import Protocol, get_args
 from attrs import frozen
 
 from agent.effects.evidence import MakeEffect, Planted, evidence_of
-from agent.protocols.monitors import Evidence
+from agent.protocols.monitors.monitor import Evidence
 from agent.session.agent import Agent
 from agent.vocabulary.events import AbortAsked, DeadlineReached
 from agent.vocabulary.messages import Usage

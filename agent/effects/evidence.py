@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from agent.effects.description import describe
-from agent.protocols.monitors import Evidence, calls_of
+from agent.protocols.monitors.monitor import Evidence, calls_of
 from agent.session.agent import Agent
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.questions import Draft, Honeypot, Subject

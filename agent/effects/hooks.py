@@ -10,7 +10,7 @@ from typing import Any, TypeVar, get_args
 
 from attrs import frozen
 
-from agent.models import Answer, Delta, ModelRequest
+from agent.models.model import Answer, Delta, ModelRequest
 from agent.threads.seeking import seek_follow_ups, seek_steering
 from agent.tools.blocking import run_in_background
 from agent.vocabulary.errors import RunError

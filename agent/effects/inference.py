@@ -7,9 +7,11 @@ from attrs import evolve, frozen
 
 from agent.effects.hooks import NO_HOOKS, HookCaller
 from agent.effects.streaming import Watcher, coalesced
-from agent.models import Answer, Delta, Model, ModelError, ModelRequest, read_calls
+from agent.models.calls import read_calls
+from agent.models.model import Answer, Delta, Model, ModelError, ModelRequest
 from agent.models.prices import Price, frame_tokens, message_tokens
-from agent.projections import Context, Totals
+from agent.projections.context import Context
+from agent.projections.totals import Totals
 from agent.tools.toolbox import Toolbox
 from agent.vocabulary.events import AbortAsked, DeadlineReached, InferenceFailed, InferenceFinished, InferenceRequested
 from agent.vocabulary.messages import AssistantMessage, StopReason, Usage, UserMessage

@@ -17,7 +17,7 @@ from agent.effects.ledgers import ledger
 from agent.effects.lots import chance
 from agent.effects.monitors import scoring
 from agent.effects.prompted_auditors import PromptedAuditor, parse_verdict
-from agent.protocols.monitors import Monitor
+from agent.protocols.monitors.monitor import Monitor
 
 __all__ = [
     "Audit",

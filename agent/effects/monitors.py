@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Mapping
 
 from agent.effects.evidence import MakeEffect, Planted, evidence_of
-from agent.protocols.monitors import Monitor, Score, checked
+from agent.protocols.monitors.monitor import Monitor, Score, checked
 from agent.session.agent import Agent
 from agent.vocabulary.events import AbortAsked, DeadlineReached
 from agent.vocabulary.messages import Usage

@@ -5,8 +5,9 @@ import re
 from attrs import frozen
 
 from agent.effects.auditors import Audit
-from agent.models import Model, ModelRequest
-from agent.protocols.monitors import Evidence, shown_to
+from agent.models.model import Model, ModelRequest
+from agent.protocols.monitors.monitor import Evidence
+from agent.protocols.monitors.prompted import shown_to
 from agent.vocabulary.messages import UserMessage
 from agent.vocabulary.questions import AuditVerdict
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 
 from agent.effects.inference import Measure, check_form
-from agent.models import Model, ModelError, ModelRequest
-from agent.projections import Context
+from agent.models.model import Model, ModelError, ModelRequest
+from agent.projections.context import Context
 from agent.vocabulary.events import (
     AbortAsked,
     DeadlineReached,

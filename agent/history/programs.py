@@ -5,8 +5,9 @@ from collections.abc import Collection, Iterable, Sequence
 from attrs import evolve
 
 from agent.history.rebuilding import RebuildError, recorded_bthread, recorded_entries, recorded_preset
-from agent.log import RecordedRun
-from agent.presets import Judge, Preset
+from agent.log.reading import RecordedRun
+from agent.presets.judging import Judge
+from agent.presets.preset import Preset
 from agent.threads import CORE
 from agent.vocabulary.spelling import meant
 from bp import BThread

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from agent.history.bthread_registry import shipped
-from agent.log import LogError, RecordedRun
 from agent.log.header import named
-from agent.presets import Preset
+from agent.log.reading import LogError, RecordedRun
+from agent.presets.preset import Preset
 from bp import BProgram, BThread, Record
 
 __all__ = [

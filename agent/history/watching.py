@@ -11,8 +11,8 @@ from attrs import frozen
 
 from agent.history.rebuilding import rebuild
 from agent.history.retracing import Held, held_back
-from agent.log import LogError, RecordedRun
 from agent.log.decoding import Decoder
+from agent.log.reading import LogError, RecordedRun
 from agent.vocabulary.encoding import to_record
 from bp import BProgram, BProgramError, BThread, Event, Record
 

@@ -13,9 +13,9 @@ from typing import Any
 from attrs import define, field, frozen
 
 from agent.history.decisions import Decision, Ledger
-from agent.log import RecordedRun
 from agent.log.decoding import Decoder
-from agent.projections import Conversation
+from agent.log.reading import RecordedRun
+from agent.projections.conversation import Conversation
 from agent.threads.judging import undescribed
 from agent.verification.environment import loop_effects
 from agent.vocabulary.calls import ToolCall

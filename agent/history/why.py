@@ -5,9 +5,10 @@ from typing import TypeVar
 
 from attrs import evolve, frozen
 
+from agent.history.playback import retaken
 from agent.history.programs import within
 from agent.history.rebuilding import rebuild, recorded_preset
-from agent.log import LogError, RecordedRun, retaken
+from agent.log.reading import LogError, RecordedRun
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import (
     ActionDescribed,

@@ -10,7 +10,7 @@ from agent.vocabulary.encoding import FORMAT, plain
 from bp import BThread
 
 if TYPE_CHECKING:
-    from agent.presets import Preset
+    from agent.presets.preset import Preset
     from agent.session.agent import Agent
 
 __all__ = ["make_header", "named"]

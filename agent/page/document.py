@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agent.history.watching import Watched, watch
-from agent.log import RecordedRun
+from agent.log.reading import RecordedRun
 from agent.page.appearance import STYLE
 from agent.page.conversation import conversation
 from agent.page.lanes import LEGEND, lanes

@@ -6,11 +6,12 @@ from pathlib import Path
 from agent.presets.options import OptionError
 from agent.presets.preset import Preset
 from agent.presets.shipped import PRESETS
-from agent.tools import Tool, Workspace
 from agent.tools.coding import CodingOptions, create_all_tools
 from agent.tools.collection import make_collection
+from agent.tools.definition import Tool
 from agent.tools.retention import Retention
-from agent.tools.shell import ShellOptions
+from agent.tools.shell.options import ShellOptions
+from agent.tools.workspace import Workspace
 
 __all__ = ["equip", "shell_options"]
 
@@ -54,7 +55,7 @@ def _declared(preset: Preset, workspace: Workspace) -> tuple[Tool, ...]:
     shipped = PRESETS.get(preset.name)
     if not path.exists() and shipped is not None and shipped.tools_file == preset.tools_file:
         return ()
-    from agent.tools.declared import DeclarationError, load_tools
+    from agent.tools.declared.loading import DeclarationError, load_tools
 
     try:
         return load_tools(path, workspace, shell_options(preset))

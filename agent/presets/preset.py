@@ -17,7 +17,8 @@ from agent.threads import core
 from agent.threads.follow_ups import MOST
 from agent.threads.limits import LIMIT_TEXT
 from agent.threads.order import Together
-from agent.tools import Tool, objective_tools
+from agent.tools.definition import Tool
+from agent.tools.objective import objective_tools
 from agent.vocabulary.reasons import Disclosure
 from bp import BThread
 from constitution import DENIED_PATHS, NO_RULES, POLICIES, Action, Policy, Verdict, read_command_rule, read_rule

@@ -6,31 +6,21 @@ A new rule is a line of `RULES`, and a field of `Preset` for each of its options
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from agent.threads import (
-    abort_on_request,
-    answers_in_source_order,
-    at_most,
-    budget_of_cost,
-    budget_of_tokens,
-    budget_per_turn,
-    by_constitution,
-    complete_to_finish,
-    continue_with_follow_ups,
-    deadline,
-    doom_loop,
-    empty_answers,
-    iterations_at_most,
-    no_start_without_approval,
-    one_at_a_time,
-    one_objective,
-    only_whole_calls,
-    retry,
-    skip_when_steered,
-    stop_on_request,
-    stop_when_said,
-    summarize_when_full,
-    too_many_failures,
-)
+from agent.threads.budget import budget_of_cost, budget_of_tokens, budget_per_turn
+from agent.threads.completion import complete_to_finish, iterations_at_most, one_objective
+from agent.threads.deadlines import deadline
+from agent.threads.flaws import only_whole_calls
+from agent.threads.follow_ups import continue_with_follow_ups
+from agent.threads.judging import by_constitution
+from agent.threads.limits import at_most, empty_answers, too_many_failures
+from agent.threads.order import answers_in_source_order, one_at_a_time
+from agent.threads.repetition import doom_loop
+from agent.threads.retries import retry
+from agent.threads.starts import no_start_without_approval
+from agent.threads.steering import skip_when_steered
+from agent.threads.stopping import abort_on_request, stop_on_request
+from agent.threads.summaries import summarize_when_full
+from agent.threads.wishes import stop_when_said
 from bp import BThread
 from constitution import Action, Verdict
 

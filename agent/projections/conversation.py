@@ -8,7 +8,7 @@ run goes on with it. What a run leaves unheard enters with the next prompt, befo
 from collections.abc import Callable
 from typing import Any
 
-from agent.models import with_ids
+from agent.models.calls import with_ids
 from agent.projections.unheard import Unheard
 from agent.vocabulary.events import (
     AnswerCommitted,

@@ -4,7 +4,7 @@ Source: the constitution of S3, as preset `gated` has it.
 """
 
 from agent.presets.judging import Judge
-from agent.threads import by_constitution
+from agent.threads.judging import by_constitution
 from bp import BThread
 from constitution import POLICIES
 

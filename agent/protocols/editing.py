@@ -6,7 +6,7 @@ Source: Greenblatt et al. 2023, "AI Control". The editor sees the conversation, 
 from typing import Any
 
 from agent.protocols.asking import TRUSTED, another_draft, replaced
-from agent.protocols.monitors import text_of
+from agent.protocols.monitors.monitor import text_of
 from agent.vocabulary.events import InferenceRequested
 from agent.vocabulary.questions import Draft
 from bp import BThreadBody, bthread, start, sync

@@ -14,33 +14,35 @@ from pathlib import Path
 import anyio
 from attrs import evolve
 
-from agent.effects import (
-    Approver,
-    Measure,
-    Voice,
-    Watcher,
-    approval_effect,
-    backoff_effect,
-    deadline_effect,
-    description_effect,
-    execution_effect,
-    inference_effect,
-    seeking_effect,
-    summary_effect,
-)
+from agent.effects.approval import Approver, approval_effect
+from agent.effects.backoff import backoff_effect
+from agent.effects.deadline import deadline_effect
+from agent.effects.description import description_effect
+from agent.effects.execution import execution_effect
 from agent.effects.hooks import HookCaller, Hooks
-from agent.log import LogWriter, Redaction
+from agent.effects.inference import Measure, Voice, inference_effect
+from agent.effects.seeking import seeking_effect
+from agent.effects.streaming import Watcher
+from agent.effects.summary import summary_effect
 from agent.log.header import make_header
-from agent.models import Model
+from agent.log.redacting import Redaction
+from agent.log.writing import LogWriter
+from agent.models.model import Model
 from agent.models.prices import frame_tokens
-from agent.presets import Preset, preset_named
-from agent.projections import Context, Conversation, State, StateTracker, StreamEvent, Totals
+from agent.presets.preset import Preset
+from agent.presets.shipped import preset_named
+from agent.projections.context import Context
+from agent.projections.conversation import Conversation
+from agent.projections.narration import StreamEvent
+from agent.projections.state import State, StateTracker
+from agent.projections.totals import Totals
 from agent.session.approvals import Approval, Decisions
 from agent.session.journal import Journal, note_failure, take
 from agent.session.narrator import Narrator
 from agent.session.run import Run
-from agent.tools import Tool, Workspace
+from agent.tools.definition import Tool
 from agent.tools.toolbox import Toolbox
+from agent.tools.workspace import Workspace
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.errors import RunError
 from agent.vocabulary.events import ActionDescribed, BackoffStarted, HistoryGiven, PromptGiven, RunEnded

@@ -7,7 +7,7 @@ present), or `LATER`: then the run rests in its log until somebody has decided.
 from collections.abc import Iterable
 from typing import Literal
 
-from agent.effects import Answer, Approver
+from agent.effects.approval import Answer, Approver
 from agent.vocabulary.errors import AgentError
 from agent.vocabulary.events import (
     ApprovalAnswered,

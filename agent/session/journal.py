@@ -7,8 +7,13 @@ calls that are open.
 from collections.abc import Callable
 from typing import Any
 
-from agent.log import LogWriter
-from agent.projections import CARRY_ALL, Carried, Context, Conversation, OpenCalls, StateTracker, Totals
+from agent.log.writing import LogWriter
+from agent.projections.carrying import CARRY_ALL, Carried
+from agent.projections.context import Context
+from agent.projections.conversation import Conversation
+from agent.projections.open_calls import OpenCalls
+from agent.projections.state import StateTracker
+from agent.projections.totals import Totals
 from agent.vocabulary.errors import RunError
 from agent.vocabulary.events import PromptGiven, RunEnded
 from bp import Event, ProgramEnded, Step

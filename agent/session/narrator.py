@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Callable, Iterable
 
 import anyio
 
-from agent.projections import Narration, StreamEvent
+from agent.projections.narration import Narration, StreamEvent
 from agent.vocabulary.calls import ToolCall
 from bp import Step
 

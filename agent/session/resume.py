@@ -8,11 +8,13 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from agent.history.playback import broke_off, retaken
 from agent.history.rebuilding import RebuildError, recorded_bthreads
-from agent.log import LogError, LogWriter, RecordedRun, broke_off, reopen, retaken
-from agent.models import Model
+from agent.log.reading import LogError, RecordedRun
+from agent.log.writing import LogWriter, reopen
+from agent.models.model import Model
 from agent.session.agent import Agent
-from agent.tools import Tool
+from agent.tools.definition import Tool
 from bp import BThread
 
 __all__ = ["resume"]

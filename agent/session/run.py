@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from agent.projections import Narration, State
+from agent.projections.narration import Narration
+from agent.projections.state import State
 from agent.session.approvals import open_questions
 from agent.session.journal import take
 from agent.session.narrator import Narrator

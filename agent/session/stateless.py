@@ -6,11 +6,12 @@ from typing import Any
 import anyio
 from attrs import evolve, frozen
 
-from agent.models import Model
-from agent.presets import Preset, preset_named
+from agent.models.model import Model
+from agent.presets.preset import Preset
+from agent.presets.shipped import preset_named
 from agent.session.agent import Agent
 from agent.session.run import Run
-from agent.tools import Tool
+from agent.tools.definition import Tool
 from agent.vocabulary.errors import RunError
 from agent.vocabulary.events import AnswerCommitted, CallAnswered, RunContinued, RunEnded
 from agent.vocabulary.messages import Message, UserMessage

@@ -13,13 +13,15 @@ from typing import Annotated, Any
 
 from attrs import define, evolve, field, frozen
 
-from agent.effects import Approver
-from agent.models import Model
-from agent.presets import Preset
+from agent.effects.approval import Approver
+from agent.models.model import Model
+from agent.presets.preset import Preset
 from agent.session.agent import Agent
 from agent.session.resume import resume
 from agent.session.run import Run
-from agent.tools import Limits, Tool, ToolContext, ToolError, tool
+from agent.tools.definition import Tool, ToolContext, tool
+from agent.tools.errors import ToolError
+from agent.tools.marks import Limits
 from agent.vocabulary.calls import ToolResult
 from agent.vocabulary.events import StopAsked, ToolStarted
 from agent.vocabulary.messages import UserMessage

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from agent.log import RecordedRun, to_record
+from agent.log.reading import RecordedRun
+from agent.vocabulary.encoding import to_record
 from agent.vocabulary.errors import AgentError
 from bp import Step
 

@@ -6,13 +6,20 @@ from collections.abc import Iterable, Mapping
 from attrs import evolve, field, frozen
 
 from agent.tools.definition import Tool
-from agent.tools.files import Files, make_edit, make_ls, make_read, make_write
+from agent.tools.files.editing import make_edit
+from agent.tools.files.listing import make_ls
+from agent.tools.files.operations import Files
+from agent.tools.files.reading import make_read
+from agent.tools.files.writing import make_write
 from agent.tools.retention import Retention
-from agent.tools.search import make_find, make_grep
-from agent.tools.shell import Commands, ShellOptions, make_shell_tool
+from agent.tools.search.finding import make_find
+from agent.tools.search.grepping import make_grep
+from agent.tools.shell.command_tool import make_shell_tool
+from agent.tools.shell.execution import Commands
+from agent.tools.shell.options import ShellOptions
 from agent.tools.todo import TodoStore, make_todo_tools
-from agent.tools.web import make_webfetch, make_websearch
-from agent.tools.web.websearch import BASE_URL
+from agent.tools.web.webfetch import make_webfetch
+from agent.tools.web.websearch import BASE_URL, make_websearch
 from agent.tools.workspace import Workspace
 
 __all__ = [
@@ -43,7 +50,7 @@ class CodingOptions:
     where file tools may work besides the current directory, "/" by default; denied wins. resize_pictures: for `read`.
     shell: for `bash`. todos: a list that tools share. search_base_url, search_api_key: for `websearch`, the key by
     default that of the environment. max_response_size (bytes), fetch_timeout (milliseconds): for `webfetch`.
-    task: what `agent.subagents.make_task` gives; without it there is no such tool.
+    task: what `agent.session.subagents.make_task` gives; without it there is no such tool.
     """
 
     files: Files | None = None

@@ -8,10 +8,11 @@ from attrs import evolve
 from agent.tools.definition import Tool
 from agent.tools.file_tools import make_list_directory, make_read_file, make_write_file
 from agent.tools.retention import Retention
-from agent.tools.search import make_list_files
-from agent.tools.shell import ShellOptions, make_shell_tool
+from agent.tools.search.finding import make_list_files
+from agent.tools.shell.command_tool import make_shell_tool
 from agent.tools.shell.observation import Session
-from agent.tools.terminal import make_terminal
+from agent.tools.shell.options import ShellOptions
+from agent.tools.terminal.terminal_tool import make_terminal
 from agent.tools.workspace import Workspace
 from constitution import DENIED_PATHS
 

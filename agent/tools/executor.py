@@ -13,7 +13,7 @@ from attrs import evolve
 
 from agent.tools.collection import make_collection
 from agent.tools.definition import Tool
-from agent.tools.shell import ShellOptions
+from agent.tools.shell.options import ShellOptions
 from agent.tools.toolbox import Toolbox
 from agent.tools.workspace import Workspace
 from agent.vocabulary.calls import ToolCall, ToolResult

@@ -4,7 +4,7 @@ import os
 from typing import Annotated
 
 from agent.tools.definition import Tool, tool
-from agent.tools.files import make_write
+from agent.tools.files.writing import make_write
 from agent.tools.marks import Path
 from agent.tools.output import keep_head
 from agent.tools.workspace import Workspace

@@ -11,22 +11,22 @@ from typing import Any
 
 from attrs import evolve
 
-from agent.effects import (
-    Measure,
-    approval_effect,
-    backoff_effect,
-    description_effect,
-    execution_effect,
-    inference_effect,
-    seeking_effect,
-    summary_effect,
-)
+from agent.effects.approval import approval_effect
+from agent.effects.backoff import backoff_effect
+from agent.effects.description import description_effect
+from agent.effects.execution import execution_effect
 from agent.effects.hooks import NO_HOOKS
-from agent.models import ScriptedModel
-from agent.projections import Context, Conversation, StateTracker, Totals
-from agent.tools import Workspace
+from agent.effects.inference import Measure, inference_effect
+from agent.effects.seeking import seeking_effect
+from agent.effects.summary import summary_effect
+from agent.models.scripted import ScriptedModel
+from agent.projections.context import Context
+from agent.projections.conversation import Conversation
+from agent.projections.state import StateTracker
+from agent.projections.totals import Totals
 from agent.tools.toolbox import Toolbox
-from agent.verification.invariants import STILL_UNDER_WAY
+from agent.tools.workspace import Workspace
+from agent.verification.invariants.runs import STILL_UNDER_WAY
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import (
     AbortAsked,

@@ -5,7 +5,7 @@ from typing import Any
 
 from attrs import evolve, frozen
 
-from agent.presets import Preset
+from agent.presets.preset import Preset
 from agent.threads import CORE
 from agent.verification.combinations import Combination
 from agent.verification.environment import Examples, any_verdict, environment, loop_effects

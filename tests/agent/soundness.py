@@ -1,9 +1,9 @@
 """What holds of every run, whatever happens in it: checked from its log and its conversation."""
 
 from agent.history.playback import ReplayResult, replay
-from agent.log import RecordedRun, read_log
-from agent.models import ModelRequest
+from agent.log.reading import RecordedRun, read_log
 from agent.models.chat import render_messages
+from agent.models.model import ModelRequest
 from agent.models.responses import render_input
 from agent.session.agent import Agent
 from agent.testing import assert_calls_answered

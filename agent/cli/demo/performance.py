@@ -19,10 +19,11 @@ from agent.cli.person import approval_question
 from agent.cli.screen import Screen, screen_on
 from agent.cli.session import Session, lead
 from agent.cli.telling import action_of, command_of
-from agent.effects import Approver, Watcher
+from agent.effects.approval import Approver
+from agent.effects.streaming import Watcher
 from agent.session.agent import Agent
 from agent.session.run import Run
-from agent.tools import Tool
+from agent.tools.definition import Tool
 from agent.vocabulary.events import ApprovalAsked, GateRejected
 from bp import Refusals, Step
 

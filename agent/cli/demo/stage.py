@@ -5,10 +5,10 @@ from collections.abc import Callable, Sequence
 from agent.cli.demo.protocol import nothing_leaves_after_a_secret
 from agent.cli.demo.story import make_model
 from agent.cli.demo.workshop import Workshop
-from agent.effects import Approver
-from agent.presets import PRESETS
+from agent.effects.approval import Approver
+from agent.presets.shipped import PRESETS
 from agent.session.agent import Agent
-from agent.tools import workspace_tools
+from agent.tools.collection import workspace_tools
 from bp import BThread, Step
 
 __all__ = ["PROTOCOLS", "make_agent"]

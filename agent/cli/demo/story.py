@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from agent.models import ModelRequest, ScriptedModel, answer, call, delay
-from agent.models.scripted import Step
+from agent.models.model import ModelRequest
+from agent.models.scripted import ScriptedModel, Step, answer, call, delay
 from agent.vocabulary.messages import ToolMessage
 
 __all__ = ["PROMPT", "make_model"]

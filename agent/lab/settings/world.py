@@ -17,12 +17,17 @@ from pathlib import Path
 
 from attrs import evolve, frozen
 
-from agent.lab.isolation import Cell, CellCommands, Level, Limits
-from agent.lab.isolation.cell import PORT
+from agent.lab.isolation.cell import PORT, Cell
+from agent.lab.isolation.limits import Limits
+from agent.lab.isolation.probing import Level
+from agent.lab.isolation.visitors import CellCommands
 from agent.lab.settings.post_office import Mailbox, Parcel, PostOffice
-from agent.models import ScriptedCall
-from agent.tools import Tool, tool_environment, workspace_tools
-from agent.tools.shell import ShellOptions, make_shell_tool
+from agent.models.scripted import ScriptedCall
+from agent.tools.collection import workspace_tools
+from agent.tools.definition import Tool
+from agent.tools.environment import tool_environment
+from agent.tools.shell.command_tool import make_shell_tool
+from agent.tools.shell.options import ShellOptions
 
 __all__ = ["World", "make_world"]
 

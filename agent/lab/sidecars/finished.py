@@ -12,10 +12,11 @@ from typing import Any
 
 from attrs import frozen
 
-from agent.log import LogError, RecordedRun, check_free, read_log
 from agent.log.decoding import Decoder
-from agent.projections import Conversation
-from agent.protocols.monitors import Evidence
+from agent.log.locking import check_free
+from agent.log.reading import LogError, RecordedRun, read_log
+from agent.projections.conversation import Conversation
+from agent.protocols.monitors.monitor import Evidence
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.encoding import dump
 from agent.vocabulary.events import ActionDescribed, AnswerCommitted, RunContinued

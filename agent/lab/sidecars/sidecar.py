@@ -17,7 +17,7 @@ from typing import Any
 from attrs import Attribute, asdict, field, frozen
 
 from agent.lab.lines import append_line, whole_lines
-from agent.log import LogError
+from agent.log.reading import LogError
 from agent.vocabulary.conversion import structured
 from agent.vocabulary.messages import Usage
 from agent.vocabulary.questions import AuditVerdict

@@ -10,7 +10,7 @@ import re
 from attrs import field, frozen
 
 from agent.effects.summary import transcript
-from agent.models import Model, ModelRequest
+from agent.models.model import Model, ModelRequest
 from agent.protocols.monitors.monitor import Evidence, Score, text_of
 from agent.vocabulary.messages import UserMessage
 

@@ -17,7 +17,8 @@ from agent.cli.demo.story import PROMPT
 from agent.cli.demo.workshop import Workshop, make_workshop
 from agent.session.agent import Agent
 from agent.session.run import Run
-from agent.tools import ShellCommand, tool
+from agent.tools.definition import tool
+from agent.tools.marks import ShellCommand
 from agent.tools.toolbox import Toolbox
 from agent.vocabulary.events import ActionDescribed, ApprovalAsked, CallAnswered, GateApproved, GateRejected
 from bp import BProgram, BThread, Deadlock

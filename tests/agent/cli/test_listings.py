@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agent.cli.screen import Screen
-from agent.presets import PRESETS, PURPOSES
+from agent.presets.shipped import PRESETS, PURPOSES
 from tests.agent.cli.sessions import Command, environment
 
 

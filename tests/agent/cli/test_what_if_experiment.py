@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from agent.cli import main
-from agent.lab.experiments.episodes import Conditions
-from agent.lab.experiments.episodes.batches import run_batch
-from agent.lab.experiments.plans import Plan, Policy, ProtocolPlan
+from agent.lab.experiments.episodes.batches import Conditions, run_batch
+from agent.lab.experiments.plans.plan import Plan, Policy, ProtocolPlan
 
 PLAN = Plan(
     name="small",

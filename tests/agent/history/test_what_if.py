@@ -7,9 +7,12 @@ from typing import Any
 import pytest
 
 from agent import Agent, answer, call
-from agent.history import PolicyError, WhatIf, changed_bthreads, load_policy, what_if
+from agent.history import what_if
+from agent.history.programs import changed_bthreads
 from agent.history.rebuilding import RebuildError
-from agent.log import RecordedRun, read_log
+from agent.history.what_if import WhatIf
+from agent.log.reading import RecordedRun, read_log
+from agent.presets.policy_files import PolicyError, load_policy
 from agent.vocabulary.events import GateApproved, ToolFinished
 from bp import BThreadBody, bthread, sync, where
 from constitution import POLICIES, Level
@@ -156,7 +159,7 @@ def test_who_holds_a_call_back_for_ever_is_named(recorded: Callable[..., Recorde
 
 def test_a_limit_that_comes_earlier_ends_the_recording(make_agent: MakeAgent, recorded: Any) -> None:
     run = recorded(approve=lambda asked: True)
-    from agent.threads import at_most
+    from agent.threads.limits import at_most
 
     result = what_if(run, changed_bthreads(run, threads=[at_most(1)]))
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from agent import Agent, call
-from agent.history import Cause, find_causes
-from agent.log import LogError, read_log
+from agent.history.why import Cause, find_causes
+from agent.log.reading import LogError, read_log
 from agent.vocabulary.events import CallAnswered, GateApproved, GateRejected, ProposedAction, ToolFinished, ToolStarted
 from agent.vocabulary.reasons import Declined, Ending, Flaw
 from bp import BThreadBody, bthread, sync, where

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.lab.experiments.plan_files import load_plan
-from agent.lab.experiments.reports import shipped_verdicts
+from agent.lab.experiments.plan_files.plan import load_plan
+from agent.lab.experiments.reports.verified import shipped_verdicts
 from agent.verification.protocols import verify_protocols
 from tests.agent.lab.verify_for_results import programs
 from tests.agent.lab.write_results import MARK, filled

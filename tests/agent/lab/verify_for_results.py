@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from agent.lab.experiments.plan_files import load_plan
+from agent.lab.experiments.plan_files.plan import load_plan
 from agent.verification.protocols import FEW_EXAMPLES, verify_protocols
 from bp import BThread
 from tests.agent.protocols.protocol_programs import IN_PAIRS, PROGRAMS, rules_named

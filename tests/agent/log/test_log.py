@@ -12,10 +12,10 @@ from attrs import evolve, frozen
 
 from agent import Agent, ScriptedModel, answer, call, tool
 from agent.history.playback import ReplayResult, replay
-from agent.log import LogError, read_log
 from agent.log.decoding import KINDS
-from agent.models import fail
-from agent.presets import PRESETS
+from agent.log.reading import LogError, read_log
+from agent.models.scripted import fail
+from agent.presets.shipped import PRESETS
 from agent.vocabulary.calls import ToolResult
 from agent.vocabulary.encoding import dump, event_data, plain
 from agent.vocabulary.events import CallAnswered, HistoryGiven, InferenceFinished, ToolFinished

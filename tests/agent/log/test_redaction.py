@@ -8,8 +8,9 @@ import pytest
 
 from agent import Agent, ScriptedModel, answer, call, resume
 from agent.history.rebuilding import RebuildError
-from agent.log import LogError, Redaction
-from agent.tools import workspace_tools
+from agent.log.reading import LogError
+from agent.log.redacting import Redaction
+from agent.tools.collection import workspace_tools
 from tests.agent.soundness import replayed
 
 SECRET = 'tok"en-\n1234é'

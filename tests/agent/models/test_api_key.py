@@ -8,7 +8,8 @@ import anyio
 import pytest
 
 from agent import Agent
-from agent.models import ModelError, ModelRequest, OpenAIModel
+from agent.models.model import ModelError, ModelRequest
+from agent.models.openai_model import OpenAIModel
 from agent.models.wires import Api
 from agent.vocabulary.messages import UserMessage
 from tests.agent.models.hostile_server import Server

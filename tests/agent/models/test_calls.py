@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.models import Answer, read_calls, with_ids
-from agent.models.calls import LONGEST_ID
+from agent.models.calls import LONGEST_ID, read_calls, with_ids
+from agent.models.model import Answer
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.messages import AssistantMessage, RequestedCall, StopReason
 

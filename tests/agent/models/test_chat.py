@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from agent.models import Carrying, ModelRequest, ToolSchema, render_messages, render_tools
-from agent.models.carrying import EVERYTHING
+from agent.models.carrying import EVERYTHING, Carrying
+from agent.models.chat import render_messages, render_tools
+from agent.models.model import ModelRequest, ToolSchema
 from agent.vocabulary.messages import AssistantMessage, Image, Message, RequestedCall, ToolMessage, UserMessage
 
 BASH = ToolSchema("my.bash", "Run it.", {"type": "object"})

@@ -12,7 +12,8 @@ import pytest
 
 from agent import Agent
 from agent.effects.backoff import seconds_before
-from agent.models import ModelError, ModelRequest, OpenAIModel
+from agent.models.model import ModelError, ModelRequest
+from agent.models.openai_model import OpenAIModel
 from agent.models.wires import Api
 from agent.session.run import Run
 from agent.vocabulary.events import BackoffElapsed, BackoffStarted

@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from agent import Agent, call, tool
-from agent.log import read_log
 from agent.log.decoding import Decoder
-from agent.models import Answer, OpenAIModel
+from agent.log.reading import read_log
+from agent.models.model import Answer
+from agent.models.openai_model import OpenAIModel
 from agent.vocabulary.calls import ToolResult
 from agent.vocabulary.events import PromptGiven
 from agent.vocabulary.messages import AssistantMessage, Image, ReasoningItem, ToolMessage, UserMessage

@@ -4,7 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from agent.models import ModelError, OpenAIModel, ScriptedModel, ScriptError, model_from_name
+from agent.models.model import ModelError
+from agent.models.names import model_from_name
+from agent.models.openai_model import OpenAIModel
+from agent.models.script_file import ScriptError
+from agent.models.scripted import ScriptedModel
 
 KEY = {"OPENAI_API_KEY": "k"}
 

@@ -9,17 +9,11 @@ from typing import Any
 import anyio
 import pytest
 
-from agent.models import (
-    Answer,
-    Delta,
-    ModelError,
-    ModelRequest,
-    OpenAIModel,
-    ToolSchema,
-    model_from_name,
-    openai_model,
-)
+from agent.models import openai_model
 from agent.models.event_stream import LONGEST_EVENT
+from agent.models.model import Answer, Delta, ModelError, ModelRequest, ToolSchema
+from agent.models.names import model_from_name
+from agent.models.openai_model import OpenAIModel
 from agent.models.wires import Api
 from agent.vocabulary.messages import AssistantMessage, RequestedCall, ToolMessage, Usage, UserMessage
 

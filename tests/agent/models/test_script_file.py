@@ -4,19 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from agent.models import (
-    Answer,
-    ModelError,
-    ModelRequest,
-    ScriptedModel,
-    ScriptError,
-    Step,
-    answer,
-    call,
-    delay,
-    load_script,
-    script_file,
-)
+from agent.models import script_file
+from agent.models.model import Answer, ModelError, ModelRequest
+from agent.models.script_file import ScriptError, load_script
+from agent.models.scripted import ScriptedModel, Step, answer, call, delay
 from agent.vocabulary.messages import Usage, UserMessage
 
 pytestmark = pytest.mark.anyio

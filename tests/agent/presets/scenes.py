@@ -11,10 +11,10 @@ from agent import Agent, Preset, Tool, answer, call, tool
 from agent.cli.person import STOPS, Person, approval_question
 from agent.cli.screen import screen_on
 from agent.cli.telling import command_of
-from agent.models import ModelError, ModelRequest
-from agent.presets import equip
+from agent.models.model import ModelError, ModelRequest
+from agent.presets.equipment import equip
 from agent.session.run import Run
-from agent.tools import ShellCommand
+from agent.tools.marks import ShellCommand
 from agent.vocabulary.events import ApprovalAsked, CallAnswered, InferenceRequested, ProposedAction
 from agent.vocabulary.messages import ToolMessage
 from bp import Step

@@ -7,7 +7,7 @@ from attrs import evolve
 from agent import Agent, LoopConfig, ScriptedModel, agent_loop, answer, call, tool
 from agent.cli.person import STOPS, Person
 from agent.cli.screen import screen_on
-from agent.presets import PRESETS
+from agent.presets.shipped import PRESETS
 from agent.vocabulary.events import ApprovalAsked, GateApproved, StopAsked
 from agent.vocabulary.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from bp import BThreadBody, bthread, sync

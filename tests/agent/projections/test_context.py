@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.models.prices import message_tokens
-from agent.projections import Context, Conversation, StateTracker
-from agent.projections.context import LEFT_OUT, SUMMED_UP
+from agent.projections.context import LEFT_OUT, SUMMED_UP, Context
+from agent.projections.conversation import Conversation
+from agent.projections.state import StateTracker
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import (
     AnswerCommitted,

@@ -7,21 +7,15 @@ import pytest
 from attrs import evolve
 
 from agent import call
-from agent.effects import Approver
-from agent.presets import PRESETS
-from agent.protocols.policies import (
-    PolicyError,
-    action,
-    eventually,
-    never,
-    no_more_than,
-    only_after,
-    read_policies,
-    since,
-)
+from agent.effects.approval import Approver
+from agent.presets.shipped import PRESETS
+from agent.protocols.policies.matching import action
+from agent.protocols.policies.policing import eventually, never, no_more_than, only_after
+from agent.protocols.policies.reading import PolicyError, read_policies
+from agent.protocols.policies.scopes import since
 from agent.session.run import Run
-from agent.threads import by_constitution
-from agent.verification import tell
+from agent.threads.judging import by_constitution
+from agent.verification.counterexample import tell
 from agent.verification.environment import any_verdict
 from agent.verification.protocols import verify_protocols
 from agent.vocabulary.calls import ToolCall

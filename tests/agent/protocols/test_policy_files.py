@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from agent import call
-from agent.protocols.policies import read_policies
-from agent.tools import Tool, tool
-from agent.verification import tell
+from agent.protocols.policies.reading import read_policies
+from agent.tools.definition import Tool, tool
+from agent.verification.counterexample import tell
 from agent.verification.protocols import FEW_EXAMPLES, verify_protocols
 from agent.vocabulary.events import CallAnswered
 from tests.agent.conftest import MakeAgent

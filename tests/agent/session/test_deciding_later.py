@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 
 from agent import Agent, ScriptedModel, answer, call, resume
-from agent.log import read_log, replay
+from agent.history.playback import replay
+from agent.log.reading import read_log
 from agent.session.approvals import UndecidableError
-from agent.tools import Tool, workspace_tools
+from agent.tools.collection import workspace_tools
+from agent.tools.definition import Tool
 from agent.vocabulary.errors import RunError
 from agent.vocabulary.messages import ToolMessage
 from bp import BProgram
@@ -89,7 +91,7 @@ async def test_other_calls_go_on_meanwhile(make_agent: MakeAgent) -> None:
     """With calls in parallel, only those that wait are held up."""
     from attrs import evolve
 
-    from agent.presets import preset_named
+    from agent.presets.shipped import preset_named
 
     preset = evolve(preset_named("default"), sequential=False)
     both = [call("bash", command=RISKY).with_id("risky"), call("bash", command="echo safe").with_id("safe")]

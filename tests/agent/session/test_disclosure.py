@@ -3,7 +3,7 @@
 import pytest
 
 from agent import call
-from agent.presets import preset_named
+from agent.presets.shipped import preset_named
 from agent.vocabulary.events import CallAnswered
 from tests.agent.conftest import MakeAgent
 

@@ -6,8 +6,8 @@ import pytest
 from attrs import evolve
 
 from agent import Agent, answer, call
-from agent.models import fail
-from agent.presets import PRESETS
+from agent.models.scripted import fail
+from agent.presets.shipped import PRESETS
 from agent.vocabulary.events import AnswerCommitted, InferenceRequested, RunEnded
 from agent.vocabulary.messages import AssistantMessage, UserMessage
 from agent.vocabulary.reasons import Ending

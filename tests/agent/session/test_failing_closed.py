@@ -9,8 +9,9 @@ from anyio import get_current_task
 from attrs import evolve
 
 from agent import Agent, answer, call, tool
-from agent.models import fail
-from agent.presets import PRESETS, Preset
+from agent.models.scripted import fail
+from agent.presets.preset import Preset
+from agent.presets.shipped import PRESETS
 from agent.vocabulary.errors import RunError
 from agent.vocabulary.events import ActionDescribed, CallAnswered, RunEnded, ToolFinished, ToolStarted
 from bp import (
@@ -43,7 +44,7 @@ async def test_a_judge_that_raises_ends_the_run(make_agent: MakeAgent, monkeypat
     def judge(_: Action) -> Verdict:
         raise ValueError("no idea")
 
-    from agent.threads import by_constitution
+    from agent.threads.judging import by_constitution
 
     agent = make_agent(call("note"), tools=[note], preset=UNJUDGED, threads=[by_constitution(judge)])
     error = await broken_off(agent, BThreadError)

@@ -9,7 +9,7 @@ import pytest
 from attrs import frozen
 
 from agent import call, tool
-from agent.models import Answer, ModelRequest
+from agent.models.model import Answer, ModelRequest
 from agent.vocabulary.events import ApprovalAsked, ToolStarted
 from agent.vocabulary.messages import AssistantMessage, Message, RequestedCall, Usage, UserMessage
 from bp import (

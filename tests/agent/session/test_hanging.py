@@ -8,8 +8,8 @@ import pytest
 from attrs import evolve
 
 from agent import call, tool
-from agent.models import fail
-from agent.presets import PRESETS
+from agent.models.scripted import fail
+from agent.presets.shipped import PRESETS
 from tests.agent.conftest import MakeAgent
 from tests.agent.notes import answers, note
 

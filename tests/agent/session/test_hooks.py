@@ -8,8 +8,9 @@ import anyio
 import pytest
 
 from agent import Agent, Hooks, ScriptedModel, answer, call, tool
-from agent.models import Answer, Delta, ModelError, ModelRequest, fail
-from agent.projections import StreamEvent
+from agent.models.model import Answer, Delta, ModelError, ModelRequest
+from agent.models.scripted import fail
+from agent.projections.narration import StreamEvent
 from agent.vocabulary.errors import RunError
 from agent.vocabulary.events import FollowUpGiven, MessagesFound, SteeringGiven
 from agent.vocabulary.messages import AssistantMessage, Message, ToolMessage, UserMessage

@@ -16,8 +16,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agent import Agent, ScriptedModel, answer, call, tool
-from agent.models import ScriptedCall, fail
-from agent.presets import PRESETS, Preset
+from agent.models.scripted import ScriptedCall, fail
+from agent.presets.preset import Preset
+from agent.presets.shipped import PRESETS
 from agent.vocabulary.messages import UserMessage
 from bp import Step
 from tests.agent.notes import grumble, note

@@ -9,12 +9,16 @@ import pytest
 from attrs import evolve
 
 from agent import Agent, ScriptedModel, answer, call, resume, tool
+from agent.history.playback import LogDiffers, replay
 from agent.history.rebuilding import RebuildError
-from agent.log import LogDiffers, LogError, LogInUse, read_log, replay
 from agent.log.header import make_header
-from agent.models import fail
-from agent.presets import PRESETS, Preset
-from agent.tools import Tool, workspace_tools
+from agent.log.locking import LogInUse
+from agent.log.reading import LogError, read_log
+from agent.models.scripted import fail
+from agent.presets.preset import Preset
+from agent.presets.shipped import PRESETS
+from agent.tools.collection import workspace_tools
+from agent.tools.definition import Tool
 from agent.vocabulary.events import AbortAsked, ToolFinished, ToolStarted
 from agent.vocabulary.messages import ToolMessage
 from bp import BProgram, BThreadBody, bthread, sync
@@ -242,7 +246,7 @@ def test_a_changed_log_is_refused(whole: Agent, tools: tuple[Tool, ...]) -> None
 
 def resumable_afterwards(log: Path) -> bool:
     """Nobody holds its lock."""
-    from agent.log import is_in_use
+    from agent.log.locking import is_in_use
 
     return not is_in_use(log)
 

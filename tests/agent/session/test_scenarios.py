@@ -9,8 +9,8 @@ import pytest
 from attrs import evolve
 
 from agent import Preset, answer, call, tool, workspace_tools
-from agent.models import Answer, Delta, ModelRequest
-from agent.presets import PRESETS
+from agent.models.model import Answer, Delta, ModelRequest
+from agent.presets.shipped import PRESETS
 from agent.vocabulary.events import InferenceRequested, ToolStarted
 from agent.vocabulary.messages import AssistantMessage, ToolMessage, UserMessage
 from bp import Step

@@ -9,9 +9,10 @@ import pytest
 from attrs import evolve
 
 from agent import Agent, answer, call, tool
-from agent.models import ScriptedModel, fail
 from agent.models.prices import Price, estimate_tokens, read_prices
-from agent.presets import PRESETS, OptionError
+from agent.models.scripted import ScriptedModel, fail
+from agent.presets.options import OptionError
+from agent.presets.shipped import PRESETS
 from agent.projections.context import SUMMED_UP
 from agent.session.run import Run
 from agent.vocabulary.events import (

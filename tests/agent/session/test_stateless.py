@@ -7,7 +7,8 @@ import anyio
 import pytest
 
 from agent import LoopConfig, ScriptedModel, agent_loop, call, tool, workspace_tools
-from agent.models import ModelRequest, fail
+from agent.models.model import ModelRequest
+from agent.models.scripted import fail
 from agent.testing import assert_calls_answered
 from agent.vocabulary.errors import RunError
 from agent.vocabulary.messages import AssistantMessage, Message, RequestedCall, ToolMessage, UserMessage

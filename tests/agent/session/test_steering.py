@@ -10,8 +10,8 @@ from attrs import evolve
 
 from agent import answer, call, tool
 from agent.effects.hooks import Hooks
-from agent.models import fail
-from agent.presets import PRESETS
+from agent.models.scripted import fail
+from agent.presets.shipped import PRESETS
 from agent.verification.invariants.runs import OUTCOMES
 from agent.vocabulary.events import (
     AnswerCommitted,

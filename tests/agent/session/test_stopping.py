@@ -8,9 +8,9 @@ import pytest
 from attrs import evolve
 
 from agent import Preset, answer, call, tool
-from agent.models import fail
-from agent.presets import PRESETS
-from agent.tools import workspace_tools
+from agent.models.scripted import fail
+from agent.presets.shipped import PRESETS
+from agent.tools.collection import workspace_tools
 from agent.vocabulary.events import (
     ActionDescribed,
     AnswerCommitted,

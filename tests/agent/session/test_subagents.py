@@ -9,10 +9,10 @@ import anyio
 import pytest
 
 from agent import Agent, Preset, ScriptedModel, Tool, answer, call, tool
-from agent.presets import PRESETS
+from agent.presets.shipped import PRESETS
 from agent.session.run import Run
 from agent.session.subagents import GENERAL, SubagentStore, SubagentType, make_task, share_of
-from agent.tools import workspace_tools
+from agent.tools.collection import workspace_tools
 from agent.vocabulary.messages import ToolMessage
 
 pytestmark = pytest.mark.anyio
@@ -204,7 +204,7 @@ async def test_several_tasks_run_together_where_calls_may(tmp_path: Path) -> Non
 
 
 async def test_what_a_subagent_does_is_shown_while_it_runs() -> None:
-    from agent.tools import ToolContext
+    from agent.tools.definition import ToolContext
 
     shown: list[str] = []
 

@@ -2,7 +2,12 @@
 
 import pytest
 
-from agent.threads import CORE, carry_out, choose, converse, gate, session
+from agent.threads import CORE
+from agent.threads.approval import gate
+from agent.threads.calls import carry_out
+from agent.threads.conversation import converse
+from agent.threads.drafts import choose
+from agent.threads.sessions import session
 from agent.vocabulary.events import (
     AbortAsked,
     AnswerCommitted,

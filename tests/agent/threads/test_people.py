@@ -2,20 +2,15 @@
 
 import pytest
 
-from agent.threads import (
-    CORE,
-    answers_in_source_order,
-    by_constitution,
-    carry_out,
-    continue_with_follow_ups,
-    gate,
-    one_at_a_time,
-    seek_follow_ups,
-    seek_steering,
-    skip_when_steered,
-    stop_on_request,
-)
-from agent.threads.order import Together, groups_of
+from agent.threads import CORE
+from agent.threads.approval import gate
+from agent.threads.calls import carry_out
+from agent.threads.follow_ups import continue_with_follow_ups
+from agent.threads.judging import by_constitution
+from agent.threads.order import Together, answers_in_source_order, groups_of, one_at_a_time
+from agent.threads.seeking import seek_follow_ups, seek_steering
+from agent.threads.steering import skip_when_steered
+from agent.threads.stopping import stop_on_request
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import (
     AnswerCommitted,

@@ -5,21 +5,15 @@ from typing import Literal
 
 import pytest
 
-from agent.threads import (
-    abort_on_request,
-    answers_in_source_order,
-    at_most,
-    by_constitution,
-    carry_out,
-    empty_answers,
-    gate,
-    no_start_without_approval,
-    one_at_a_time,
-    only_whole_calls,
-    retry,
-    stop_on_request,
-    too_many_failures,
-)
+from agent.threads.approval import gate
+from agent.threads.calls import carry_out
+from agent.threads.flaws import only_whole_calls
+from agent.threads.judging import by_constitution
+from agent.threads.limits import at_most, empty_answers, too_many_failures
+from agent.threads.order import answers_in_source_order, one_at_a_time
+from agent.threads.retries import retry
+from agent.threads.starts import no_start_without_approval
+from agent.threads.stopping import abort_on_request, stop_on_request
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import (
     AbortAsked,

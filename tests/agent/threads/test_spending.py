@@ -2,16 +2,12 @@
 
 import pytest
 
-from agent.threads import (
-    budget_of_cost,
-    budget_of_tokens,
-    budget_per_turn,
-    converse,
-    deadline,
-    doom_loop,
-    stop_when_said,
-    summarize_when_full,
-)
+from agent.threads.budget import budget_of_cost, budget_of_tokens, budget_per_turn
+from agent.threads.conversation import converse
+from agent.threads.deadlines import deadline
+from agent.threads.repetition import doom_loop
+from agent.threads.summaries import summarize_when_full
+from agent.threads.wishes import stop_when_said
 from agent.vocabulary.calls import ToolCall, signature
 from agent.vocabulary.events import (
     ApprovalAnswered,

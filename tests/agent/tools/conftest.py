@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from agent.tools import Tool, workspace_tools
+from agent.tools.collection import workspace_tools
+from agent.tools.definition import Tool
 from agent.vocabulary.calls import ToolResult
 
 Call = Callable[..., Any]

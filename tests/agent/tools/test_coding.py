@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from agent.tools import tool
 from agent.tools.coding import (
     CODING_TOOLS,
     READ_ONLY_TOOLS,
@@ -13,8 +12,9 @@ from agent.tools.coding import (
     create_coding_tools,
     create_read_only_tools,
 )
+from agent.tools.definition import tool
 from agent.tools.executor import BUILT_IN_TOOLS, built_in_tool_schemas, create_tool_executor
-from agent.tools.shell import ShellOptions
+from agent.tools.shell.options import ShellOptions
 
 pytestmark = pytest.mark.anyio
 

@@ -10,7 +10,8 @@ import pytest
 from attrs import field, frozen, validators
 
 from agent.models.model import ToolSchema
-from agent.tools import Limits, Path, ShellCommand, Tool, ToolContext, Touch, tool
+from agent.tools.definition import Tool, ToolContext, tool
+from agent.tools.marks import Limits, Path, ShellCommand, Touch
 from agent.vocabulary.calls import ToolCall, ToolResult
 
 pytestmark = pytest.mark.anyio

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from agent.tools import Tool, Touch, workspace_tools
+from agent.tools.collection import workspace_tools
+from agent.tools.definition import Tool
+from agent.tools.marks import Touch
 
 from .conftest import Call
 

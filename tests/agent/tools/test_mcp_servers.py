@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from agent import Agent, ScriptedModel, call
-from agent.tools import CannotStart, ToolError
+from agent.tools.errors import CannotStart, ToolError
 from agent.tools.foreign_schemas import ForeignShape
 from agent.tools.mcp_servers import mcp_tools
 from agent.vocabulary.messages import ToolMessage

@@ -11,8 +11,10 @@ from pathlib import Path
 import anyio
 import pytest
 
-from agent.tools import CannotStart, Finished, run_process, tool_environment
 from agent.tools.descendants import TOKEN_VARIABLE
+from agent.tools.environment import tool_environment
+from agent.tools.errors import CannotStart
+from agent.tools.process import Finished, run_process
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("leaves_nothing")]
 

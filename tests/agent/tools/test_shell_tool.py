@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.tools import Tool, ToolContext, workspace_tools
+from agent.tools.collection import workspace_tools
+from agent.tools.definition import Tool, ToolContext
 from agent.tools.environment import ALLOWED_VARIABLES
 
 from .conftest import Call

@@ -10,11 +10,13 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from agent.tools import ToolContext, spilling
+from agent.tools import spilling
+from agent.tools.definition import ToolContext
 from agent.tools.retention import Retention
-from agent.tools.shell import ShellOptions, make_shell_tool
+from agent.tools.shell.command_tool import make_shell_tool
 from agent.tools.shell.interactive import is_interactive
 from agent.tools.shell.observation import Session, compact
+from agent.tools.shell.options import ShellOptions
 from agent.vocabulary.events import AnswerCommitted
 from agent.vocabulary.messages import AssistantMessage
 

@@ -17,11 +17,13 @@ import pytest
 from attrs import define, field
 
 from agent.effects.description import describe
-from agent.tools import ToolError, Workspace
+from agent.tools.errors import ToolError
 from agent.tools.toolbox import Toolbox
-from agent.tools.web import make_webfetch, make_websearch
 from agent.tools.web.addresses import find_address, is_public
 from agent.tools.web.pages import decode, to_format
+from agent.tools.web.webfetch import make_webfetch
+from agent.tools.web.websearch import make_websearch
+from agent.tools.workspace import Workspace
 from agent.vocabulary.calls import ToolCall
 from constitution import Level, judge
 

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from agent.tools import Entry, PathRefused, Workspace
+from agent.tools.errors import PathRefused
+from agent.tools.opening import Entry
+from agent.tools.workspace import Workspace
 
 from .swaps import swapping
 

@@ -12,11 +12,17 @@ import pytest
 from attrs import evolve
 
 from agent import call
-from agent.presets import PRESETS
-from agent.threads import CORE, continue_with_follow_ups, one_at_a_time, seek_follow_ups, seek_steering
-from agent.verification import examples_for, loop_rules, small_combinations, tell, verify_loop, verify_together
+from agent.presets.shipped import PRESETS
+from agent.threads import CORE
+from agent.threads.follow_ups import continue_with_follow_ups
+from agent.threads.order import one_at_a_time
+from agent.threads.seeking import seek_follow_ups, seek_steering
+from agent.verification.combinations import small_combinations
+from agent.verification.counterexample import tell
 from agent.verification.environment import loop_effects
 from agent.verification.invariants import ALWAYS, OF_RULES, invariants_of
+from agent.verification.loop import loop_rules, verify_loop, verify_together
+from agent.verification.situations import examples_for
 from agent.vocabulary.events import CallAnswered, GateApproved, ToolStarted
 from bp import NONE, BThread, BThreadBody, Verification, bthread, sync
 from tests.agent.conftest import MakeAgent

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from itertools import combinations
 from random import Random
 
-from agent.verification import tell
+from agent.verification.counterexample import tell
 from agent.verification.protocols import few_examples_for, verify_protocols
 from bp import BThread, Verification
 from tests.agent.protocols.protocol_programs import IN_PAIRS, PROGRAMS, rules_named

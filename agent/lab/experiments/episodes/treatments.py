@@ -8,23 +8,19 @@ from typing import Any
 from attrs import evolve, frozen
 
 from agent.effects.laboratory import Auditor, MakeEffect, PromptedAuditor, TruthfulAuditor, laboratory
-from agent.lab.experiments.plans import Episode, ModelPlan, MonitorPlan, ProtocolPlan, check_taken, entry_of
-from agent.lab.experiments.shelf import Ledger
-from agent.lab.settings import Setting
+from agent.lab.experiments.plans.endpoints import ModelPlan
+from agent.lab.experiments.plans.own_protocols import check_taken, entry_of
+from agent.lab.experiments.plans.plan import Episode, MonitorPlan, ProtocolPlan
+from agent.lab.experiments.shelf.spending import Ledger
+from agent.lab.settings.setting import Setting
 from agent.lab.spending import budget_of_experiment
-from agent.models import Model
-from agent.presets import PRESETS, Preset
-from agent.protocols.monitors import (
-    PROMPT,
-    ConstantMonitor,
-    ConstitutionMonitor,
-    Evidence,
-    KeywordMonitor,
-    Monitor,
-    PromptedMonitor,
-    SimulatedMonitor,
-    calls_of,
-)
+from agent.models.model import Model
+from agent.presets.preset import Preset
+from agent.presets.shipped import PRESETS
+from agent.protocols.monitors.monitor import Evidence, Monitor, calls_of
+from agent.protocols.monitors.prompted import PROMPT, PromptedMonitor
+from agent.protocols.monitors.simple import ConstantMonitor, ConstitutionMonitor, KeywordMonitor
+from agent.protocols.monitors.simulated import SimulatedMonitor
 from agent.protocols.planting import is_planted
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.reasons import Disclosure

@@ -13,9 +13,9 @@ from attrs import define, field, frozen
 
 from agent.effects.laboratory import evidence_of
 from agent.lab.experiments.episodes.latency import Rounds
-from agent.lab.experiments.shelf import Step as Committed
+from agent.lab.experiments.shelf.rows import Step as Committed
 from agent.lab.spending import OUT_OF_MONEY
-from agent.protocols.monitors import Evidence, Monitor, checked
+from agent.protocols.monitors.monitor import Evidence, Monitor, checked
 from agent.session.agent import Agent
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import (

@@ -15,8 +15,8 @@ from pathlib import Path
 from attrs import asdict, define, evolve, field, frozen
 
 from agent.lab.experiments.hindsight.rerunning import Reading, Rerun, rerun
-from agent.lab.experiments.shelf import Row
-from agent.presets import Preset
+from agent.lab.experiments.shelf.rows import Row
+from agent.presets.preset import Preset
 from bp import BThread
 
 __all__ = [

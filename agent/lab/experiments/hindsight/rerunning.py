@@ -12,14 +12,15 @@ from typing import Any
 
 from attrs import define, field, frozen
 
-from agent.history import Recording
 from agent.history.rebuilding import recorded_preset
-from agent.lab.experiments.episodes import Counts, Witness
+from agent.history.what_if import Recording
+from agent.lab.experiments.episodes.witness import Counts, Witness
 from agent.lab.experiments.hindsight.answering import Unknown, laboratory_of
-from agent.lab.experiments.shelf import Row
-from agent.log import RecordedRun, read_log
-from agent.models import ScriptedModel
-from agent.presets import Judge, Preset
+from agent.lab.experiments.shelf.rows import Row
+from agent.log.reading import RecordedRun, read_log
+from agent.models.scripted import ScriptedModel
+from agent.presets.judging import Judge
+from agent.presets.preset import Preset
 from agent.session.agent import Agent
 from agent.threads import core
 from agent.verification.environment import loop_effects

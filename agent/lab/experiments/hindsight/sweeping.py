@@ -13,8 +13,8 @@ from attrs import frozen
 from agent.lab.experiments.hindsight.foreseeing import Found, Tally, foresee
 from agent.lab.experiments.hindsight.rerunning import read_episode
 from agent.lab.experiments.leaving import leave_with_the_parent
-from agent.lab.experiments.shelf import Row
-from agent.presets import Preset
+from agent.lab.experiments.shelf.rows import Row
+from agent.presets.preset import Preset
 from agent.vocabulary.errors import AgentError
 from bp import BThread
 

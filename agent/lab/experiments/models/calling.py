@@ -18,10 +18,10 @@ from pathlib import Path
 import anyio
 from attrs import asdict
 
-from agent.effects import Measure
 from agent.effects.backoff import seconds_before
+from agent.effects.inference import Measure
 from agent.lab.locking import alone
-from agent.models import Answer, Delta, Model, ModelError, ModelRequest
+from agent.models.model import Answer, Delta, Model, ModelError, ModelRequest
 from agent.models.prices import Price
 from agent.vocabulary.conversion import parsed
 from agent.vocabulary.events import BackoffStarted

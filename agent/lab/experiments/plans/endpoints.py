@@ -10,7 +10,9 @@ from collections.abc import Mapping
 
 from attrs import frozen
 
-from agent.models import Model, ModelError, OpenAIModel, model_from_name
+from agent.models.model import Model, ModelError
+from agent.models.names import model_from_name
+from agent.models.openai_model import OpenAIModel
 from agent.models.prices import Price
 from agent.models.wires import Api
 

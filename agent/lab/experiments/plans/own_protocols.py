@@ -9,9 +9,8 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from agent.protocols import Cost, Entry, entry_named
-from agent.protocols.catalogue import LEFT_OPEN, OFFERED
-from agent.protocols.policies import PolicyError, read_policies
+from agent.protocols.catalogue import LEFT_OPEN, OFFERED, Cost, Entry, entry_named
+from agent.protocols.policies.reading import PolicyError, read_policies
 from agent.vocabulary.importing import NotImportable, module_at
 from agent.vocabulary.spelling import meant, nearest
 from bp import BThread

@@ -10,7 +10,7 @@ from attrs import frozen
 from pydantic import BaseModel, ValidationError
 
 from agent.lab.settings.agentdojo.scenes import Scene
-from agent.tools import Tool, ToolContext
+from agent.tools.definition import Tool, ToolContext
 from agent.tools.foreign_schemas import plain
 from agent.tools.shapes import Schema
 from agent.vocabulary.calls import ToolResult

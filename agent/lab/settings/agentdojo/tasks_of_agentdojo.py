@@ -18,7 +18,7 @@ from agent.lab.settings.agentdojo.suites import SUITES, Suite, calls_of
 from agent.lab.settings.setting import SPLITS, TURNS, Setting
 from agent.lab.settings.tasks import DONE, Move, Plot, Task
 from agent.lab.settings.world import World
-from agent.models import ScriptedCall, call
+from agent.models.scripted import ScriptedCall, call
 from agent.vocabulary.calls import ToolCall
 
 __all__ = ["AGENTDOJO", "scripted"]

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.tools import ToolError, Workspace
+from agent.tools.errors import ToolError
 from agent.tools.search.globs import make_glob
 from agent.tools.search.walking import walk
+from agent.tools.workspace import Workspace
 
 from .conftest import Use, plant
 

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from agent.tools import ToolError, Workspace
-from agent.tools.search import make_grep
+from agent.tools.errors import ToolError
+from agent.tools.search.grepping import make_grep
 from agent.tools.search.line_finder import find_lines
 from agent.tools.search.patterns import make_pattern
+from agent.tools.workspace import Workspace
 
 from .conftest import Use, plant
 

@@ -8,14 +8,22 @@ from typing import Any
 import pytest
 from attrs import asdict, evolve
 
-from agent.lab.experiments.episodes import Conditions, Counts, bthreads_of
-from agent.lab.experiments.episodes.batches import run_batch
-from agent.lab.experiments.hindsight import Reading, foresee, grouped, read_episode, write_foreseen
-from agent.lab.experiments.hindsight.foreseeing import Bounds, Foreseen, foreseen_row, rerun_at
-from agent.lab.experiments.hindsight.rerunning import Rerun, rerun
-from agent.lab.experiments.plans import MonitorPlan, Plan, Policy, ProtocolPlan
-from agent.lab.experiments.shelf import Row
-from agent.log import LogError
+from agent.lab.experiments.episodes.batches import Conditions, run_batch
+from agent.lab.experiments.episodes.treatments import bthreads_of
+from agent.lab.experiments.episodes.witness import Counts
+from agent.lab.experiments.hindsight.foreseeing import (
+    Bounds,
+    Foreseen,
+    foresee,
+    foreseen_row,
+    grouped,
+    rerun_at,
+    write_foreseen,
+)
+from agent.lab.experiments.hindsight.rerunning import Reading, Rerun, read_episode, rerun
+from agent.lab.experiments.plans.plan import MonitorPlan, Plan, Policy, ProtocolPlan
+from agent.lab.experiments.shelf.rows import Row
+from agent.log.reading import LogError
 from bp import BThread
 
 SMALL = "tests.agent.lab.experiments.settings:SMALL"
