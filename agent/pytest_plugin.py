@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from agent.session.agent import Agent
     from agent.tools.definition import Tool
 
-__all__ = ["make_agent", "scratch_tools", "scratch_workspace", "scripted_model"]
-
 
 @pytest.fixture
 def scripted_model() -> "Callable[..., ScriptedModel]":
@@ -43,7 +41,7 @@ def scratch_workspace(tmp_path: Path) -> Path:
 @pytest.fixture
 def scratch_tools(scratch_workspace: Path) -> "tuple[Tool, ...]":
     """The tools `bash`, `read_file`, `write_file` and `list_directory`, in the scratch workspace."""
-    from agent.tools.collection import workspace_tools
+    from agent.tools.collections import workspace_tools
 
     return workspace_tools(scratch_workspace)
 

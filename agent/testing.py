@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from attrs import fields, has
 
-from agent.history.retracing import Held, Moment, retrace
+from agent.history.playback import Held, Moment, retrace
 from agent.session.run import Run
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import ToolStarted

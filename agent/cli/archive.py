@@ -11,10 +11,8 @@ from typing import Any
 from attrs import frozen
 
 from agent.cli.mistakes import Mistake
-from agent.log.locking import is_in_use
 from agent.log.reading import LogError
-
-__all__ = ["Summary", "find_log", "find_logs", "new_log", "runs_folder", "summaries", "summarize"]
+from agent.log.writing import is_in_use
 
 ASKED, ANSWERED = "approval_asked", "approval_answered"
 ENDINGS = frozenset({"prompt_given", "run_ended", "answer_committed", ASKED, ANSWERED})

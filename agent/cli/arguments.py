@@ -1,9 +1,26 @@
-"""The command line of `bpagent`, as `--help` shows it."""
+"""The command line of `bpagent`, as `--help` shows it, and what to type to call the program again."""
 
 import argparse
+import os
+import shlex
+import shutil
+import sys
 from typing import Any, NoReturn
 
-__all__ = ["make_parser"]
+OWN_NAME = "bpagent"
+
+
+def called(*words: str) -> str:
+    """Return a command line of ours for the shell: by name where that finds us, else by the path that was typed."""
+    typed = sys.argv[0]
+    by_path = os.path.basename(typed) == OWN_NAME and os.path.exists(typed) and not _is_found(typed)
+    return shlex.join((typed if by_path else OWN_NAME, *words))
+
+
+def _is_found(typed: str) -> bool:
+    found = shutil.which(OWN_NAME)
+    return found is not None and os.path.samefile(found, typed)
+
 
 EXIT_CODES = """\
 exit codes: 0 completed, 1 failed, 2 usage or configuration, 3 limit, 4 stopped, 5 waits for approval,

@@ -24,8 +24,6 @@ from agent.lab.experiments.shelf.episodes import Shelf
 from agent.lab.experiments.shelf.spending import MoneyUsedUp
 from agent.vocabulary.errors import AgentError
 
-__all__ = ["execute", "teller"]
-
 SELDOM = 60.0  # seconds from one line to the next where nobody watches
 
 

@@ -14,8 +14,6 @@ from agent.cli.screen import Screen, Tone, screen_on, visible
 from agent.presets.preset import Preset
 from agent.presets.shipped import PRESETS, PURPOSES, preset_named
 
-__all__ = ["execute"]
-
 LONGEST = 64  # characters of a value that stands in the table
 LONGEST_NAME = 18  # characters of an option on one line
 GAP = 2

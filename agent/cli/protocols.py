@@ -11,8 +11,6 @@ from agent.cli.mistakes import Mistake
 from agent.cli.screen import screen_on
 from agent.protocols.catalogue import PROTOCOLS, Entry, entry_named
 
-__all__ = ["execute"]
-
 
 def execute(arguments: Namespace) -> int:
     """Show the protocols, or one of them. Raises Mistake for an unknown name."""

@@ -15,7 +15,7 @@ import anyio
 
 from agent.cli import exit_codes
 from agent.cli.archive import find_logs
-from agent.cli.equipping import auditors_named, monitors_named
+from agent.cli.build import auditors_named, monitors_named
 from agent.cli.mistakes import Mistake, say
 from agent.cli.screen import Screen, Tone, screen_on, visible
 from agent.lab.sidecars.auditing import Audited, audit_logs
@@ -24,9 +24,7 @@ from agent.log.reading import LogError
 from agent.vocabulary.encoding import dump, plain
 
 if TYPE_CHECKING:
-    from agent.effects.laboratory import Auditor
-
-__all__ = ["execute"]
+    from agent.effects.monitoring import Auditor
 
 
 def execute(arguments: Namespace) -> int:

@@ -13,16 +13,12 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, get_args
 
 from agent.cli import exit_codes
-from agent.cli.loading import load_protocols
+from agent.cli.build import chosen_preset, load_protocols
 from agent.cli.mistakes import Mistake
-from agent.cli.setup import chosen_preset
-from agent.verification.combinations import Combination, every_subset
 from agent.verification.counterexample import short, tell
-from agent.verification.loop import loop_rules, verify_loop
-from agent.verification.situations import examples_for
+from agent.verification.environment import examples_for
+from agent.verification.loop import Combination, every_subset, loop_rules, verify_loop
 from bp import BThread, Verification, VerificationError
-
-__all__ = ["execute"]
 
 
 def execute(arguments: Namespace) -> int:

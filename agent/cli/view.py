@@ -7,12 +7,10 @@ from pathlib import Path
 
 from agent.cli import exit_codes
 from agent.cli.archive import find_log
-from agent.cli.loading import load_protocols
+from agent.cli.build import load_protocols
 from agent.cli.mistakes import Mistake, say
 from agent.log.reading import read_log
 from agent.page.document import render_page
-
-__all__ = ["execute"]
 
 BEGINNING = b"<!doctype html>"
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from attrs import asdict, frozen
 
+from agent.cli.build import load_protocols
 from agent.cli.exit_codes import OK
-from agent.cli.loading import load_protocols
 from agent.cli.mistakes import Mistake
 from agent.cli.screen import visible
-from agent.history.programs import within
+from agent.history.rebuilding import within
 from agent.lab.experiments.episodes.treatments import bthreads_of
 from agent.lab.experiments.hindsight.answering import monitors_of
 from agent.lab.experiments.hindsight.foreseeing import Group, write_foreseen
@@ -22,15 +22,12 @@ from agent.lab.experiments.plans.plan import ProtocolPlan
 from agent.lab.experiments.shelf.episodes import Shelf
 from agent.lab.experiments.shelf.rows import Row
 from agent.log.reading import RecordedRun, read_log
-from agent.presets.judging import Judge
-from agent.presets.preset import Preset
-from agent.threads import core
+from agent.presets.preset import Judge, Preset
+from agent.threads.core import core
 from agent.vocabulary.encoding import dump
 from agent.vocabulary.errors import AgentError
 from bp import BThread
 from constitution import Policy
-
-__all__ = ["execute_on_experiment"]
 
 SHOWN = 5  # thresholds of a sweep that are shown; all go to the file
 HEADINGS = ("threshold", "recorded under", "policy", "episodes", "evaluable", "as recorded", "what if", "parts because")

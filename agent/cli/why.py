@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from agent.cli import exit_codes
 from agent.cli.archive import find_log
+from agent.cli.build import load_protocols
 from agent.cli.check import tell_evidence
-from agent.cli.loading import load_protocols
+from agent.cli.display import action_of, because, command_of
 from agent.cli.mistakes import say
 from agent.cli.screen import Screen, Tone, screen_on, visible
-from agent.cli.telling import action_of, because, command_of
 from agent.history.what_if import recorded_decisions
 from agent.history.why import Cause, Objection, find_causes
 from agent.log.reading import RecordedRun, read_log
@@ -30,8 +30,6 @@ from constitution import Level, Verdict
 
 if TYPE_CHECKING:
     from agent.lab.sidecars.sidecar import KeptScore
-
-__all__ = ["execute"]
 
 
 def execute(arguments: Namespace) -> int:

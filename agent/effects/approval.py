@@ -13,8 +13,6 @@ from agent.vocabulary.events import (
 from bp import where
 from bp.runner import LATER, Broken, Effect, Later
 
-__all__ = ["Answer", "Approver", "approval_effect"]
-
 Answer = bool | str | Later | None
 Approver = Callable[[ApprovalAsked], Awaitable[Answer] | Answer]
 """Gives True for yes, False for no, what the person said instead (which is a no), None (nobody is present), or `LATER`:

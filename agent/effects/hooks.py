@@ -1,8 +1,4 @@
-"""Hooks (S2): where a program around the loop may change what the model is shown, and speak up for people.
-
-Each may be async or not; one that is not runs in a thread of its own, so that it can be left behind when it hangs. One
-that raises, or gives what it must not, ends the run with a `RunError` that names it; an abort ends one that hangs.
-"""
+"""Hooks (S2): where a program around the loop may change what the model is shown, and speak up for people."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from inspect import isawaitable, iscoroutinefunction
@@ -11,13 +7,13 @@ from typing import Any, TypeVar, get_args
 from attrs import frozen
 
 from agent.models.model import Answer, Delta, ModelRequest
-from agent.threads.seeking import seek_follow_ups, seek_steering
+from agent.threads.steering import seek_follow_ups, seek_steering
 from agent.tools.blocking import run_in_background
 from agent.vocabulary.errors import RunError
+from agent.vocabulary.events import AbortAsked, MessagesFound, MessagesSought, StopAsked
 from agent.vocabulary.messages import Message, UserMessage
 from bp import BThread
-
-__all__ = ["NO_HOOKS", "HookCaller", "Hooks"]
+from bp.runner import Broken, Effect
 
 T = TypeVar("T")
 ContextHook = Callable[[Sequence[Message]], Sequence[Message] | Awaitable[Sequence[Message]]]
@@ -120,3 +116,21 @@ def _texts(returned: Any) -> tuple[str, ...]:
     if wrong := [one for one in texts if not isinstance(one, str)]:
         raise TypeError(f"it returns texts or user messages, not {wrong[0]!r}")
     return texts
+
+
+def seeking_effect(hooks: HookCaller) -> Effect:
+    """Return the effect of `messages_sought`."""
+
+    async def ask(sought: MessagesSought) -> MessagesFound:
+        return MessagesFound(sought.what, await hooks.words(sought.what))
+
+    def nothing(sought: MessagesSought, broken: Broken) -> MessagesFound:
+        return MessagesFound(sought.what)
+
+    return Effect(
+        on=MessagesSought,
+        run=ask,
+        outcome=(MessagesFound,),
+        broken=nothing,
+        until=lambda _: AbortAsked | StopAsked,
+    )

@@ -1,20 +1,24 @@
-"""Replay: the external events of a log, fed to the same program, must give the same records.
+"""Playback: the external events of a log, fed to the same program, must give the same records.
 
-Nothing outside is asked: no model, no tool, no disk. The first record that differs is reported with both sides.
+No model, tool or disk is asked. `replay` reports the first record that differs; `retrace` tells what was held at each
+step, and by which b-thread; `watch` does so for a log.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
+from agent.history.rebuilding import rebuild
 from agent.log.decoding import Decoder
 from agent.log.reading import LogError, RecordedRun
 from agent.vocabulary.encoding import to_record
-from bp import BProgram, BProgramError, Event, Step
+from bp import Blocker, BProgram, BProgramError, BThread, Event, Record, Step
 
-__all__ = ["Difference", "LogDiffers", "ReplayResult", "broke_off", "replay", "retaken"]
+if TYPE_CHECKING:
+    from agent.session.run import Run
+
 
 ENGINE = "engine"  # the origin of the last record of a run that broke off
 
@@ -103,3 +107,118 @@ def _shown(record: Mapping[str, Any] | None) -> str:
     if record is None:
         return "nothing"
     return f"step {record['step']} {record['name']} by {record['origin']}: {record['data']}"
+
+
+@frozen
+class Held:
+    """A requested event that could not be selected: who asked for it, who was in the way, and why."""
+
+    event: Event
+    requester: str
+    blockers: tuple[Blocker, ...]
+
+
+@frozen
+class Moment:
+    """What was selected, and what was held back when it was; `step` is None for what stands at the end."""
+
+    step: Step | None
+    held: tuple[Held, ...] = ()
+
+
+def retrace(run: "Run") -> tuple[Moment, ...]:
+    """Return every step of `run` and, last, how its b-threads stand after it.
+
+    Nothing is known to be held from where a b-thread decides otherwise than it did: b-threads are to be pure.
+    """
+    program = BProgram(*run.agent.bthreads)
+    seen = {moment.step: moment for moment in _retraced(program, run.agent.journal.heard)}
+    steps = tuple(seen.get(step, Moment(step)) for step in run.steps)
+    return (*steps, *([seen[None]] if None in seen and run.steps[-1:] == list(seen)[-2:-1] else []))
+
+
+def _retraced(program: BProgram, heard: list[Event]) -> Iterator[Moment]:
+    try:
+        for event in (None, *heard):
+            held = held_back(program)
+            if event is not None:
+                program.post(event)
+            while (step := program.step()) is not None:
+                yield Moment(step, held)
+                held = held_back(program)
+        yield Moment(None, held)
+    except BProgramError:
+        return  # here the run broke off
+    finally:
+        program.close()
+
+
+def held_back(program: BProgram) -> tuple[Held, ...]:
+    """Return what is requested and cannot be selected; a request that has an `otherwise` is refused, not held."""
+    return tuple(
+        Held(event, name, blockers)
+        for name, sync in program.standing
+        for event in sync.requests
+        if (blockers := program.blockers(event))
+        and (sync.otherwise is None or all(blocker.because is None for blocker in blockers))
+    )
+
+
+@frozen
+class WatchedStep:
+    """A record, and around it: who heard its event, whom it closed, and what was held back when it was selected."""
+
+    record: Mapping[str, Any]
+    heard: tuple[str, ...] = ()
+    closed: tuple[str, ...] = ()
+    held: tuple[Held, ...] = ()
+
+
+@frozen
+class Watched:
+    """The moments of a run. `problem` says why nothing is known of who heard and held, from some step on."""
+
+    moments: tuple[WatchedStep, ...]
+    problem: str | None = None
+
+
+def watch(run: RecordedRun, threads: Sequence[BThread] = ()) -> Watched:
+    """Return every record of `run` with what the b-threads did; `threads` are those that do not ship."""
+    seen: list[Record] = []
+    try:
+        program = rebuild(run, threads, listeners=(seen.append,))
+    except LogError as error:
+        return Watched(tuple(map(WatchedStep, run.records)), str(error))
+    moments: list[WatchedStep] = []
+    for recorded, moment in zip(run.records, _moments(run, program, seen), strict=False):
+        if moment.record != recorded:
+            break
+        moments.append(moment)
+    missing = run.records[len(moments) :]
+    problem = f"from step {missing[0]['step']} on the program does otherwise than its log" if missing else None
+    return Watched((*moments, *map(WatchedStep, missing)), problem)
+
+
+def _moments(run: RecordedRun, program: BProgram, seen: list[Record]) -> Iterator[WatchedStep]:
+    """Yield what the program does on the external events of the log."""
+    decoder = Decoder()
+    try:
+        yield from _super_step(program, seen, None)
+        for record in run.records:
+            decoder.learn(record)
+            if record["origin"] == "outside":
+                yield from _super_step(program, seen, decoder.event(record))
+    except (BProgramError, LogError):
+        return  # here it broke off, then or now
+    finally:
+        program.close()
+
+
+def _super_step(program: BProgram, seen: list[Record], event: Event | None) -> Iterator[WatchedStep]:
+    held = held_back(program)
+    if event is not None:
+        program.post(event)
+    while (step := program.step()) is not None:
+        record = seen[-1]
+        yield WatchedStep(to_record(step), record.resumed, record.interrupted, held)
+        held = held_back(program)

@@ -1,26 +1,85 @@
-"""A log's program once more, from its header: the preset's b-threads, then those that the run had beside them.
+"""Build the program of a log again from its header: the preset's b-threads, then those that the run had beside them.
 
 A log is data and must not run code: of the b-threads that only a log names, those are imported that ship with this
-package; all others have to be given by whoever rebuilds.
+package; all others have to be given. Arguments are values that can be read from text, or functions of protocols.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import ast
+import inspect
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from importlib import import_module
+from types import FunctionType
 from typing import Any
 
-from agent.history.bthread_registry import shipped
+from attrs import evolve
+
 from agent.log.header import named
 from agent.log.reading import LogError, RecordedRun
-from agent.presets.preset import Preset
-from bp import BProgram, BThread, Record
+from agent.presets.preset import Judge, Preset
+from agent.threads.core import CORE
+from agent.vocabulary.errors import meant
+from bp import BProgram, BThread, BThreadFunction, Record
+from constitution import Policy
 
-__all__ = [
-    "RebuildError",
-    "rebuild",
-    "recorded_bthread",
-    "recorded_bthreads",
-    "recorded_entries",
-    "recorded_preset",
-]
+PREDICATES = ("agent.protocols.flows", "agent.protocols", "agent.lab.settings")
+
+
+class Illegible(Exception):
+    """An argument that cannot be read."""
+
+
+def shipped(entry: Mapping[str, Any]) -> BThread | None:
+    """Return the b-thread of this package that a log names, or None."""
+    function = _found(str(entry.get("function")), ("agent",))
+    said = entry.get("arguments") or []
+    if not isinstance(function, BThreadFunction) or not isinstance(said, list):
+        return None
+    try:
+        made = _made(function, [str(text) for text in said])
+    except (Illegible, TypeError, ValueError, SyntaxError):
+        return None
+    bthread = made.named(str(entry.get("name")))
+    return bthread if named(bthread) == entry else None
+
+
+def _made(function: "BThreadFunction[...]", said: Sequence[str]) -> BThread:
+    parameters = inspect.signature(function.__wrapped__).parameters
+    positional, by_name = list(parameters.values()), dict[str, Any]()
+    values: list[Any] = []
+    for number, text in enumerate(said):
+        name, equals, value = text.partition("=")
+        if equals and name in parameters:
+            by_name[name] = _read(value, parameters[name].annotation)
+        elif by_name or number >= len(positional):
+            raise Illegible(text)
+        else:
+            values.append(_read(text, positional[number].annotation))
+    return function(*values, **by_name)
+
+
+def _read(text: str, kind: Any) -> Any:
+    """Return the value that a text stands for, where a parameter is of this kind."""
+    if kind is str:
+        return text
+    if kind in (int, float):
+        return kind(text)
+    if getattr(kind, "__origin__", kind) in (tuple, bool):
+        return ast.literal_eval(text)
+    predicate = _found(text, PREDICATES)
+    if not isinstance(predicate, FunctionType) or isinstance(kind, type):
+        raise Illegible(text)
+    return predicate
+
+
+def _found(text: str, places: Sequence[str]) -> Callable[..., Any] | None:
+    """Return what `module:name` names in one of these packages, or None."""
+    module, _, name = text.partition(":")
+    if not any(module == place or module.startswith(f"{place}.") for place in places):
+        return None
+    try:
+        return getattr(import_module(module), name, None)
+    except ImportError:
+        return None
 
 
 class RebuildError(LogError):
@@ -120,3 +179,44 @@ def _version(run: RecordedRun) -> str:
     versions = run.header.get("versions")
     version = versions.get("bpagent") if isinstance(versions, Mapping) else None
     return f"bpagent {version}" if version else "bpagent, version not recorded"
+
+
+def changed_bthreads(
+    run: RecordedRun,
+    *,
+    policy: Policy | None = None,
+    threads: Sequence[BThread] = (),
+    without: Collection[str] = (),
+) -> tuple[BThread, ...]:
+    """Return the b-threads of a log as they would have been.
+
+    policy: judges instead of the recorded one, within the paths of the run's preset. threads: those that the run had
+    and that do not ship, and those that it did not have. without: the names of b-threads to leave out. Raises
+    RebuildError when the program of the log is another one here, or has no such b-thread.
+    """
+    preset = recorded_preset(run)
+    entries = recorded_entries(run, preset)
+    beside = [recorded_bthread(run, entry, threads) for entry in entries if str(entry.get("name")) not in without]
+    more = [bthread for bthread in threads if bthread not in beside and bthread.name not in without]
+    everything = (*CORE, *_rules(preset, policy), *beside, *more)
+    names = {bthread.name for bthread in everything} | {str(entry.get("name")) for entry in entries}
+    _check_known(run, without, names)
+    return tuple(bthread for bthread in everything if bthread.name not in without)
+
+
+def within(preset: Preset, policy: Policy) -> Policy:
+    """Return a policy with the paths of a preset."""
+    return evolve(policy, allowed_roots=preset.allowed_paths, denied_paths=preset.denied_paths)
+
+
+def _rules(preset: Preset, policy: Policy | None) -> Iterable[BThread]:
+    if policy is None:
+        return preset.rules()
+    judging = preset if preset.policy is not None else evolve(preset, policy="default")
+    return judging.rules(judge=Judge(within(preset, policy)))
+
+
+def _check_known(run: RecordedRun, without: Iterable[str], names: Collection[str]) -> None:
+    for name in without:
+        if name not in names:
+            raise RebuildError(f"{run.path} has no b-thread {name!r}; {meant(name, sorted(names))}")

@@ -6,8 +6,7 @@ from typing import TypeVar
 from attrs import evolve, frozen
 
 from agent.history.playback import retaken
-from agent.history.programs import within
-from agent.history.rebuilding import rebuild, recorded_preset
+from agent.history.rebuilding import rebuild, recorded_preset, within
 from agent.log.reading import LogError, RecordedRun
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import (
@@ -22,8 +21,6 @@ from agent.vocabulary.events import (
 )
 from bp import Blocker, BThread, Event, Refusals, Step
 from constitution import POLICIES, Level, judge
-
-__all__ = ["Cause", "Objection", "find_causes"]
 
 Kind = TypeVar("Kind", bound=Event)
 

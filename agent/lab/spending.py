@@ -3,7 +3,7 @@
     run begins -> ledger looked at -> below the limit: models are asked -> an answer came: looked at again, and so on
                                    `- reached: whoever would ask a model is refused, and the run ends
 
-What a run takes it knows by itself (`agent.threads.budget`); what the others take stands in the ledger, which is a fact
+What a run takes it knows by itself (`agent.threads.limits`); what the others take stands in the ledger, which is a fact
 from outside. Nobody is asked while it is looked at. An answer that others get meanwhile may still cross the limit.
 """
 

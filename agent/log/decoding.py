@@ -20,8 +20,6 @@ from agent.vocabulary.messages import Message
 from bp import Event, freeze
 from constitution.action import Facts
 
-__all__ = ["Decoder"]
-
 
 def kinds_in(vocabulary: ModuleType) -> dict[str, Any]:
     """Return every kind of a vocabulary, by its name in the log."""

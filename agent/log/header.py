@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from agent.presets.preset import Preset
     from agent.session.agent import Agent
 
-__all__ = ["make_header", "named"]
 
 PACKAGES = ("bpagent", "anyio", "attrs", "tree-sitter-bash")
 

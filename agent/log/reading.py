@@ -11,8 +11,6 @@ from attrs import frozen
 from agent.vocabulary.encoding import FORMAT
 from agent.vocabulary.errors import AgentError
 
-__all__ = ["LogError", "RecordedRun", "read_log"]
-
 FIELDS = {"step": int, "super_step": int, "name": str, "data": dict, "origin": str}
 """What every record has, and of which type."""
 

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     import httpx2
     from openai import AsyncOpenAI
 
-__all__ = ["DEFAULT_BASE_URL", "KeySource", "Server", "asked_key", "checked_key", "checked_url"]
 
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
 

@@ -3,17 +3,13 @@
 import os
 from pathlib import Path
 
-from agent.presets.options import OptionError
-from agent.presets.preset import Preset
+from agent.presets.preset import OptionError, Preset
 from agent.presets.shipped import PRESETS
-from agent.tools.coding import CodingOptions, create_all_tools
-from agent.tools.collection import make_collection
+from agent.tools.collections import CodingOptions, create_all_tools, make_collection
 from agent.tools.definition import Tool
-from agent.tools.retention import Retention
-from agent.tools.shell.options import ShellOptions
+from agent.tools.output import Retention
+from agent.tools.shell import ShellOptions
 from agent.tools.workspace import Workspace
-
-__all__ = ["equip", "shell_options"]
 
 
 def equip(preset: Preset, root: str | os.PathLike[str]) -> tuple[Tool, ...]:
@@ -55,7 +51,7 @@ def _declared(preset: Preset, workspace: Workspace) -> tuple[Tool, ...]:
     shipped = PRESETS.get(preset.name)
     if not path.exists() and shipped is not None and shipped.tools_file == preset.tools_file:
         return ()
-    from agent.tools.declared.loading import DeclarationError, load_tools
+    from agent.tools.declared import DeclarationError, load_tools
 
     try:
         return load_tools(path, workspace, shell_options(preset))

@@ -1,26 +1,17 @@
-"""A policy as a YAML file: one that ships, with some of its rows changed.
+"""Policies in YAML files: one that ships with some rows changed, and the user's own rules about commands."""
 
-base: default                       # which policy of the constitution
-levels: {lose_work: deny}           # rules by name: allow, ask or deny
-rules: [deny upload name=stays]     # rows more, over effects and zones: they can only raise a verdict
-allowed_roots: [~/shared]           # the others are those of the base
-denied_paths: [~/.ssh]
-blocklist: [shutdown]
-bounded: true
-admin: ask
-"""
-
+import os
+import shlex
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from attrs import evolve
 
-from agent.vocabulary.errors import AgentError
-from agent.vocabulary.spelling import meant
+from agent.presets.preset import OptionError
+from agent.vocabulary.errors import AgentError, meant
 from agent.vocabulary.yaml_nodes import Node, NodeError, read_yaml
-from constitution import POLICIES, Level, Policy, Rule, read_rule
-
-__all__ = ["PolicyError", "load_policy"]
+from constitution import DEFAULT, POLICIES, CommandRule, Level, Policy, Rule, flaws_of, read_rule
 
 KEYS = ("base", "levels", "rules", "allowed_roots", "denied_paths", "blocklist", "bounded", "admin")
 LEVELS = tuple(level.value for level in Level)
@@ -74,3 +65,90 @@ def _with_levels(policy: Policy, levels: Node | None) -> Policy:
     levels.mapping(*names)
     chosen = {name: Level(node.one_of(LEVELS)) for name in names if (node := levels.get(name)) is not None}
     return evolve(policy, rules=tuple(evolve(rule, level=chosen.get(rule.name, rule.level)) for rule in policy.rules))
+
+
+RULES_FILE = "~/.bpagent/rules.yaml"
+
+RULE_KEYS = (*LEVELS, "file", "rule", "exact", "reason", "match", "not_match")
+
+
+def read_user_rules(path: str | os.PathLike[str] = RULES_FILE) -> tuple[CommandRule, ...]:
+    """Return the rules in a file, none when it is not there; every example in it was judged.
+
+    Raises OptionError with file, line and column for what is no rule, and for an example that is wrong.
+    """
+    file = Path(path).expanduser()
+    if not file.exists():
+        return ()
+    try:
+        root = read_yaml(file)
+        commands = None if root.value is None else root.mapping("commands").get("commands")
+        return () if commands is None else tuple(_rules(commands))
+    except NodeError as error:
+        raise OptionError(str(error)) from error
+
+
+def add_user_rule(rule: CommandRule, path: str | os.PathLike[str] = RULES_FILE) -> None:
+    """Add a rule to a file, which keeps its comments, and is made when it is not there. Raises OptionError, OSError."""
+    from ruamel.yaml import YAML
+
+    file = Path(path).expanduser()
+    read_user_rules(file)  # what is wrong already is said before anything is written
+    yaml = YAML(typ="rt")
+    yaml.preserve_quotes, yaml.width = True, 4096
+    content: Any = (yaml.load(file.read_text(encoding="utf-8")) if file.exists() else None) or yaml.map()
+    if content.get("commands") is None:
+        content["commands"] = yaml.seq()
+    content["commands"].append(_rule_row(rule))
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    draft = file.with_name(f".{file.name}.new")
+    with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as out:
+        yaml.dump(content, out)
+    draft.replace(file)
+
+
+def _rules(commands: Node) -> Iterator[CommandRule]:
+    for node in commands.items():
+        rule = _rule(node.mapping(*RULE_KEYS))
+        for flaw in flaws_of(rule, DEFAULT):
+            raise node.wrong(flaw)
+        yield rule
+
+
+def _rule(node: Node) -> CommandRule:
+    said = [(level, found) for level in LEVELS if (found := node.get(level)) is not None]
+    if len(said) != 1:
+        raise node.wrong(f"a rule says one of {', '.join(LEVELS)}, and of which command")
+    level, words = said[0]
+    try:
+        return CommandRule(
+            Level(level),
+            tuple(shlex.split(words.text())),
+            executable=_text(node.get("file")),
+            reason=_text(node.get("reason")) or "",
+            rule=_text(node.get("rule")),
+            exact=_truth(node.get("exact")),
+            match=_texts(node.get("match")),
+            not_match=_texts(node.get("not_match")),
+        )
+    except ValueError as error:
+        raise error if isinstance(error, NodeError) else node.wrong(str(error)) from error
+
+
+def _text(node: Node | None) -> str | None:
+    return None if node is None else node.text()
+
+
+def _truth(node: Node | None) -> bool:
+    if node is not None and not isinstance(node.value, bool):
+        raise node.wrong("say true or false")
+    return node is not None and node.value is True
+
+
+def _texts(node: Node | None) -> tuple[str, ...]:
+    return () if node is None else tuple(item.text() for item in node.items())
+
+
+def _rule_row(rule: CommandRule) -> dict[str, str | bool]:
+    named = (("file", rule.executable), ("rule", rule.rule), ("exact", rule.exact), ("reason", rule.reason))
+    return {rule.level.value: shlex.join(rule.argv), **{name: value for name, value in named if value}}

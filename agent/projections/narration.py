@@ -31,8 +31,6 @@ from agent.vocabulary.events import (
 from agent.vocabulary.messages import AssistantMessage, Message, ToolMessage
 from bp import Event
 
-__all__ = ["Narration", "StreamEvent"]
-
 Type = Literal[
     "agent_start",
     "turn_start",

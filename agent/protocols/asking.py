@@ -1,14 +1,14 @@
-"""How protocols ask: for a score, a verdict, a lot, another draft; and what they hold while they wait.
+"""Questions of protocols: a score, a verdict, a lot, another draft.
 
-Each is a generator for `yield from`. Whoever waits for an answer holds what the answer decides about, the end of the
-run, and the same question of others: so an answer is always about the moment in which it was asked for.
+While an answer is pending, a protocol blocks the subject, `run_ended` and equal questions of others, so that an answer
+is always about the moment in which it was asked for.
 """
 
 from collections.abc import Callable
 from typing import Any
 
-from agent.protocols.reasons_of_protocols import Suspicious
-from agent.threads.drafts import OWN
+from agent.protocols.reasons import Suspicious
+from agent.threads.core import OWN
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import (
     AnswerCommitted,
@@ -21,13 +21,16 @@ from agent.vocabulary.events import (
     InferenceFailed,
     InferenceFinished,
     InferenceRequested,
+    ProposedAction,
     RunEnded,
+    ToolStarted,
 )
 from agent.vocabulary.questions import (
     AuditGiven,
     AuditRequested,
     ChanceDrawn,
     ChanceRequested,
+    Contained,
     Draft,
     DraftForgone,
     QuestionForgone,
@@ -38,22 +41,6 @@ from agent.vocabulary.questions import (
 from agent.vocabulary.reasons import Declined, Ending
 from bp import NONE, BThreadBody, Event, Refusals, contains, sync, where
 from constitution import Verdict
-
-__all__ = [
-    "NEXT_TURN",
-    "TRUSTED",
-    "TURN_OVER",
-    "allowed_by_person",
-    "another_draft",
-    "audited",
-    "commitment",
-    "draft_given",
-    "drawn",
-    "ending_or",
-    "replaced",
-    "scored",
-    "unasked",
-]
 
 TRUSTED = ("trusted", "editor")
 """The roles whose drafts protocols take as they are: models that are weak, and meant well."""
@@ -172,3 +159,15 @@ def allowed_by_person(call: ToolCall, verdict: Verdict) -> BThreadBody:
         yield sync(wait_for=answered, block=[others, RunEnded])
     elif not said.yes:
         yield sync(refuse=approval, because=Declined(verdict, said.text, said.present), wait_for=decided)
+
+
+EVERYTHING = InferenceRequested | ProposedAction | ApprovalAsked | GateApproved | ToolStarted
+COMPLETED = where(RunEnded, status="completed")
+
+
+def contain(subject: Subject, because: object) -> BThreadBody:
+    """Say that a subject is contained, and refuse everything after it until the run has ended."""
+    reason = str(because)
+    ending = Ending("failed", "contained", f"Stopped: {reason}.")
+    yield sync(request=Contained(subject, reason), refuse=EVERYTHING, because=ending, block=RunEnded)
+    yield sync(refuse=EVERYTHING | COMPLETED, because=ending, wait_for=RunEnded)

@@ -1,32 +1,32 @@
-"""The protocols that ship: what each is for, what it costs, which roles it needs, and where it comes from.
-
-A new protocol is a line of `PROTOCOLS`.
-"""
+"""The protocols that ship: purpose, cost, the roles that each needs, and its source."""
 
 import inspect
 from collections.abc import Callable
 
 from attrs import frozen
 
-from agent.protocols.accumulation import suspicion_accumulates
-from agent.protocols.asynchrony import asynchronous_monitor
-from agent.protocols.baseline import constitution_only
-from agent.protocols.blocking import blocking_monitor
-from agent.protocols.budgets import audit_budget
-from agent.protocols.critical import ask_on_critical, defer_on_critical
-from agent.protocols.deferring import defer_to_trusted
-from agent.protocols.downloads import download_then_run
-from agent.protocols.editing import trusted_editing
-from agent.protocols.ensembles import ensemble
-from agent.protocols.flows import taint_flow
-from agent.protocols.planting import untrusted_monitoring
-from agent.protocols.resampling import defer_to_resample
-from agent.protocols.upfront import shutdown_on_catch, upfront_audit
-from agent.protocols.watching import trusted_monitoring
-from agent.vocabulary.spelling import meant
+from agent.presets.preset import Judge
+from agent.protocols.audits import audit_budget, shutdown_on_catch, upfront_audit
+from agent.protocols.flows import ask_on_critical, defer_on_critical, download_then_run, taint_flow
+from agent.protocols.monitoring import (
+    asynchronous_monitor,
+    blocking_monitor,
+    ensemble,
+    suspicion_accumulates,
+    trusted_monitoring,
+    untrusted_monitoring,
+)
+from agent.protocols.substitution import defer_to_resample, defer_to_trusted, trusted_editing
+from agent.threads.judging import by_constitution
+from agent.vocabulary.errors import meant
 from bp import BThread
+from constitution import POLICIES
 
-__all__ = ["LEFT_OPEN", "OFFERED", "PROTOCOLS", "Cost", "Entry", "entry_named"]
+
+def constitution_only(policy: str = "default") -> BThread:
+    """Refuse what a policy of the constitution denies; a person decides about what it wants asked."""
+    return by_constitution(Judge(POLICIES[policy]))
+
 
 OFFERED = ("monitor", "monitors", "threshold", "is_critical", "honeypots")
 """What an experiment gives to a protocol that has a parameter of this name."""

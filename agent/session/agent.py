@@ -15,30 +15,21 @@ import anyio
 from attrs import evolve
 
 from agent.effects.approval import Approver, approval_effect
-from agent.effects.backoff import backoff_effect
-from agent.effects.deadline import deadline_effect
-from agent.effects.description import description_effect
-from agent.effects.execution import execution_effect
-from agent.effects.hooks import HookCaller, Hooks
-from agent.effects.inference import Measure, Voice, inference_effect
-from agent.effects.seeking import seeking_effect
-from agent.effects.streaming import Watcher
-from agent.effects.summary import summary_effect
+from agent.effects.execution import Watcher, description_effect, execution_effect
+from agent.effects.hooks import HookCaller, Hooks, seeking_effect
+from agent.effects.inference import Measure, Voice, inference_effect, summary_effect
+from agent.effects.timers import backoff_effect, deadline_effect
 from agent.log.header import make_header
-from agent.log.redacting import Redaction
-from agent.log.writing import LogWriter
-from agent.models.model import Model
-from agent.models.prices import frame_tokens
+from agent.log.writing import LogWriter, Redaction
+from agent.models.model import Model, frame_tokens
 from agent.presets.preset import Preset
 from agent.presets.shipped import preset_named
 from agent.projections.context import Context
 from agent.projections.conversation import Conversation
 from agent.projections.narration import StreamEvent
-from agent.projections.state import State, StateTracker
-from agent.projections.totals import Totals
+from agent.projections.state import State, StateTracker, Totals
 from agent.session.approvals import Approval, Decisions
-from agent.session.journal import Journal, note_failure, take
-from agent.session.narrator import Narrator
+from agent.session.journal import Journal, Narrator, note_failure, take
 from agent.session.run import Run
 from agent.tools.definition import Tool
 from agent.tools.toolbox import Toolbox
@@ -49,8 +40,6 @@ from agent.vocabulary.events import ActionDescribed, BackoffStarted, HistoryGive
 from agent.vocabulary.messages import Message, UserMessage
 from bp import BProgram, BThread, Event, Step
 from bp.runner import Effect
-
-__all__ = ["Agent"]
 
 
 class Agent:

@@ -20,8 +20,6 @@ from agent.vocabulary.events import (
 from bp import Step
 from bp.runner import LATER
 
-__all__ = ["Approval", "Decisions", "UndecidableError", "open_questions"]
-
 Approval = Approver | Literal["later"] | None
 
 

@@ -17,8 +17,6 @@ from agent.session.agent import Agent
 from agent.tools.definition import Tool
 from bp import BThread
 
-__all__ = ["resume"]
-
 
 def resume(
     log: str | os.PathLike[str],

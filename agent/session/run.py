@@ -9,8 +9,7 @@ import anyio
 from agent.projections.narration import Narration
 from agent.projections.state import State
 from agent.session.approvals import open_questions
-from agent.session.journal import take
-from agent.session.narrator import Narrator
+from agent.session.journal import Narrator, take
 from agent.vocabulary.errors import RunError
 from agent.vocabulary.events import AbortAsked, ApprovalAsked, FollowUpGiven, RunEnded, SteeringGiven, StopAsked
 from agent.vocabulary.messages import Message, Usage, UserMessage
@@ -19,8 +18,6 @@ from bp.runner import GRACE, Runner
 
 if TYPE_CHECKING:
     from agent.session.agent import Agent
-
-__all__ = ["Run"]
 
 
 class Run:

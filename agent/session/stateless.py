@@ -17,8 +17,6 @@ from agent.vocabulary.events import AnswerCommitted, CallAnswered, RunContinued,
 from agent.vocabulary.messages import Message, UserMessage
 from bp import Step
 
-__all__ = ["LoopConfig", "agent_loop"]
-
 LIMIT_REACHED = "Maximum iteration limit reached"
 MESSAGE_NEWS = AnswerCommitted | CallAnswered | RunContinued | RunEnded  # what the conversation grows by
 

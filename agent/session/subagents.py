@@ -20,14 +20,12 @@ from agent.session.agent import Agent
 from agent.session.resume import resume
 from agent.session.run import Run
 from agent.tools.definition import Tool, ToolContext, tool
-from agent.tools.errors import ToolError
-from agent.tools.marks import Limits
+from agent.tools.schemas import Limits
 from agent.vocabulary.calls import ToolResult
+from agent.vocabulary.errors import ToolError
 from agent.vocabulary.events import StopAsked, ToolStarted
 from agent.vocabulary.messages import UserMessage
 from bp import Event, Step
-
-__all__ = ["GENERAL", "SubagentStore", "SubagentType", "make_task", "share_of"]
 
 _TASK_ID = re.compile(r"task-[0-9a-f]{8}")
 

@@ -19,8 +19,6 @@ from agent.vocabulary.events import (
 from agent.vocabulary.reasons import Ending, Unfinished
 from bp import NONE, BThreadBody, bthread, sync, where
 
-__all__ = ["COMPLETE", "OBJECTIVE_TAKEN", "PURSUE", "complete_to_finish", "iterations_at_most", "one_objective"]
-
 PURSUE, COMPLETE = "pursue_objective", "complete"
 """The tools that begin and end autonomous work."""
 

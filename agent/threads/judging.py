@@ -16,8 +16,6 @@ from agent.vocabulary.reasons import Declined
 from bp import BThreadBody, bthread, start, sync, where
 from constitution import Action, Level, Verdict
 
-__all__ = ["by_constitution"]
-
 
 @bthread
 def by_constitution(judge: Callable[[Action], Verdict]) -> BThreadBody:

@@ -1,18 +1,18 @@
-"""Stop and abort: two ways to end a run from outside. Both only refuse; every open call is still answered.
+"""Stop and abort: two ways to end a run from outside. Both only refuse; every open call is still answered."""
 
-After a stop, what runs finishes. After an abort, effects in flight are cancelled (their `until`), and so end at once.
-"""
-
-from typing import Literal
+from typing import Any, Literal
 
 from agent.vocabulary.events import (
     AbortAsked,
+    ApprovalAnswered,
     ApprovalAsked,
     BackoffStarted,
+    FollowUpGiven,
     GateApproved,
     InferenceRequested,
     ProposedAction,
     RunEnded,
+    SteeringGiven,
     StopAsked,
     SummaryRequested,
     ToolStarted,
@@ -20,8 +20,6 @@ from agent.vocabulary.events import (
 from agent.vocabulary.questions import QUESTIONS
 from agent.vocabulary.reasons import Ending
 from bp import BThreadBody, bthread, sync, where
-
-__all__ = ["abort_on_request", "stop_on_request"]
 
 NEXT_INFERENCE = InferenceRequested | BackoffStarted | SummaryRequested
 NEXT_TURN = NEXT_INFERENCE | where(RunEnded, status="completed")
@@ -50,3 +48,21 @@ def abort_on_request() -> BThreadBody:
     while True:
         yield sync(wait_for=AbortAsked)
         yield sync(refuse=NEXT_TURN | NEXT_CALL, because=ending, wait_for=RunEnded)
+
+
+def has_the_letters_stop(text: str) -> bool:
+    """Whether "stop" stands anywhere in `text`, in any case, also within a word."""
+    return "stop" in text.lower()
+
+
+def _says_so(said: Any) -> bool:
+    return has_the_letters_stop(said.text)
+
+
+@bthread
+def stop_when_said() -> BThreadBody:
+    """Ask to stop whenever a person says so in whatever else is said."""
+    spoken = where((SteeringGiven, FollowUpGiven, ApprovalAnswered), _says_so)
+    while True:
+        said = yield sync(wait_for=spoken)
+        yield sync(request=StopAsked(said.text), wait_for=RunEnded)

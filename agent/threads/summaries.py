@@ -23,8 +23,6 @@ from agent.vocabulary.events import (
 )
 from bp import BThreadBody, bthread, sync, where
 
-__all__ = ["summarize_when_full"]
-
 
 @frozen
 class TookAtLeast:

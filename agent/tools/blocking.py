@@ -16,8 +16,6 @@ import anyio
 from anyio import from_thread
 from anyio.lowlevel import EventLoopToken, current_token
 
-__all__ = ["call_back", "run_in_background"]
-
 PATIENCE = 0.2  # seconds that a thread waits for more work
 
 T = TypeVar("T")

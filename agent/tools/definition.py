@@ -18,14 +18,11 @@ from attrs import evolve, frozen
 
 from agent.models.model import ToolSchema
 from agent.tools.blocking import call_back, run_in_background
-from agent.tools.marks import Path, ShellCommand, Touch, Url
-from agent.tools.shapes import Shape
+from agent.tools.schemas import Path, Shape, ShellCommand, Touch, Url
 from agent.tools.signature import read_signature
 from agent.tools.workspace import Workspace
 from agent.vocabulary.calls import Category, ToolResult
 from bp import Event
-
-__all__ = ["Tool", "ToolContext", "tool"]
 
 
 def _ignore(_: str) -> None:

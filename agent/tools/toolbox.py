@@ -7,12 +7,19 @@ from attrs import evolve
 
 from agent.models.model import ToolSchema
 from agent.tools.definition import Tool, ToolContext
-from agent.tools.names import explain_unknown
 from agent.tools.workspace import Workspace
 from agent.vocabulary.calls import Category, ToolCall, ToolResult
+from agent.vocabulary.errors import nearest
 from bp import Event
 
-__all__ = ["Toolbox"]
+
+def explain_unknown(name: str, names: Iterable[str]) -> str:
+    """Return the answer to a call of a tool that is not there: "unknown tool 'bsh'; nearest: bash"."""
+    names = tuple(names)
+    near = nearest(name, names)
+    if near:
+        return f"unknown tool {name!r}; nearest: {', '.join(near)}"
+    return f"unknown tool {name!r}; known: {', '.join(sorted(names)) or 'none'}"
 
 
 class Toolbox:

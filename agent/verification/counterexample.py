@@ -20,8 +20,6 @@ from agent.vocabulary.events import (
 )
 from bp import Event, Violation
 
-__all__ = ["short", "tell"]
-
 LINES = 15  # of a counterexample, at most
 WIDTH = 100  # characters of the short form of an event that is not ours
 BEGINNING = 2  # events that are kept of the beginning of a long trace

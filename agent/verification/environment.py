@@ -1,10 +1,4 @@
-"""Everything that may come from outside, as b-threads: derived from the declarations of the effects.
-
-Whatever starts an effect promises one of its outcomes: an example of what it returns, or what its `broken` makes of
-its failing. After an event of its `until` the outcome of having been cut short may come too, and one of them does.
-Until then it may also be under way for ever. What outcomes carry is kept small, and ids recycle their names, so that
-an endless conversation is finite.
-"""
+"""Everything that may come from outside, as b-threads derived from the declarations of the effects."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -12,21 +6,18 @@ from typing import Any
 from attrs import evolve
 
 from agent.effects.approval import approval_effect
-from agent.effects.backoff import backoff_effect
-from agent.effects.description import description_effect
-from agent.effects.execution import execution_effect
-from agent.effects.hooks import NO_HOOKS
-from agent.effects.inference import Measure, inference_effect
-from agent.effects.seeking import seeking_effect
-from agent.effects.summary import summary_effect
+from agent.effects.execution import description_effect, execution_effect
+from agent.effects.hooks import NO_HOOKS, seeking_effect
+from agent.effects.inference import Measure, inference_effect, summary_effect
+from agent.effects.timers import backoff_effect
 from agent.models.scripted import ScriptedModel
 from agent.projections.context import Context
 from agent.projections.conversation import Conversation
-from agent.projections.state import StateTracker
-from agent.projections.totals import Totals
+from agent.projections.state import StateTracker, Totals
+from agent.threads.completion import COMPLETE, PURSUE
 from agent.tools.toolbox import Toolbox
 from agent.tools.workspace import Workspace
-from agent.verification.invariants.runs import STILL_UNDER_WAY
+from agent.verification.invariants import STILL_UNDER_WAY, arguments_of
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import (
     AbortAsked,
@@ -35,6 +26,7 @@ from agent.vocabulary.events import (
     ApprovalAsked,
     BackoffElapsed,
     BackoffStarted,
+    DeadlineReached,
     FollowUpGiven,
     HistoryGiven,
     InferenceFailed,
@@ -51,12 +43,10 @@ from agent.vocabulary.events import (
     ToolFinished,
     ToolStarted,
 )
-from agent.vocabulary.messages import AssistantMessage
+from agent.vocabulary.messages import AssistantMessage, Usage
 from bp import BThread, BThreadBody, Event, any_of, bthread, start, sync
 from bp.runner import Broken, Effect
 from constitution import Action, Level, Verdict
-
-__all__ = ["EXAMPLES", "PEOPLE", "Examples", "any_verdict", "environment", "loop_effects"]
 
 FIRST, SECOND = ToolCall("c1", "first"), ToolCall("c2", "second")
 CUT_OFF = ToolCall("c1", "first", flaw="cut off")
@@ -144,3 +134,62 @@ def loop_effects() -> tuple[Effect, ...]:
     summing_up = summary_effect(ScriptedModel([]), context, Measure())
     people = (approval_effect(None), seeking_effect(NO_HOOKS))
     return (asking, *acting, *people, backoff_effect(), summing_up)
+
+
+PURSUING = ToolCall("c1", PURSUE, {"user_prompt": "go", "objective": "all of it"})
+COMPLETING = ToolCall("c1", COMPLETE, {"result": "it is done", "status": "success"})
+
+SAFE_FIRST, SAFE_SECOND = evolve(FIRST, parallel=True), evolve(SECOND, parallel=True)
+
+Answers = Callable[[InferenceRequested], tuple[Event, ...]]
+
+SPENDERS = {"budget_of_tokens", "budget_per_turn", "budget_of_cost", "summarize_when_full"}
+WORKERS = {"complete_to_finish", "one_objective", "iterations_at_most"}
+
+
+def people_for(rules: Sequence[BThread]) -> tuple[Event, ...]:
+    """Return what people, and the clock, may say at any moment."""
+    names = {rule.name for rule in rules}
+    wish = (SteeringGiven("nonstop"),) if "stop_when_said" in names else ()
+    clock = (DeadlineReached(1.0),) if "deadline" in names else ()
+    return (*PEOPLE, *wish, *clock)
+
+
+def examples_for(rules: Sequence[BThread]) -> Examples:
+    """Return what each effect may return."""
+    names = {rule.name for rule in rules}
+    answers: Answers = works if names & WORKERS else drafts
+    if any(rule.name == "one_at_a_time" and arguments_of(rule)["together"] != "none" for rule in rules):
+        answers = with_safe_calls(answers)
+    if names & SPENDERS:
+        answers = spending(answers)
+    return {**EXAMPLES, InferenceRequested: answers}
+
+
+def works(requested: InferenceRequested) -> tuple[Event, ...]:
+    """Return what a model that works on an objective may answer, in the place of some of what others may."""
+    answers = ((FIRST,), (PURSUING,), (PURSUING, SECOND), (COMPLETING,), (COMPLETING, SECOND), (CUT_OFF,))
+    called = tuple(InferenceFinished(requested.draft, AssistantMessage(), calls) for calls in answers)
+    return (*called, *(draft for draft in drafts(requested) if not getattr(draft, "calls", ())))
+
+
+def with_safe_calls(answers: Answers) -> Answers:
+    """Return the same answers, and some whose calls may run together, or one of them may."""
+    pairs = ((SAFE_FIRST, SAFE_SECOND), (SAFE_FIRST, SECOND), (FIRST, SAFE_SECOND))
+
+    def more(requested: InferenceRequested) -> tuple[Event, ...]:
+        called = (InferenceFinished(requested.draft, AssistantMessage(), pair) for pair in pairs)
+        return (*answers(requested), *called)
+
+    return more
+
+
+def spending(answers: Answers) -> Answers:
+    """Return the same answers, each taking a dollar and a token for each of its calls, a text alone nothing."""
+    return lambda requested: tuple(map(_spent, answers(requested)))
+
+
+def _spent(draft: Event) -> Event:
+    if isinstance(draft, InferenceFinished) and not draft.message.text:
+        return evolve(draft, usage=Usage(0, max(1, len(draft.calls)), cost=1.0))
+    return draft

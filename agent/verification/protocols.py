@@ -7,14 +7,13 @@ so that a guard which looks at ids alone is found.
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from agent.effects.laboratory import laboratory
+from agent.effects.monitoring import laboratory
 from agent.protocols.invariants import ALWAYS_WITH_PROTOCOLS, invariants_of_protocols
 from agent.session.agent import Agent
-from agent.threads import CORE
-from agent.verification.environment import EXAMPLES, FIRST, SECOND, Examples, environment, loop_effects
+from agent.threads.core import CORE
+from agent.verification.environment import EXAMPLES, FIRST, SECOND, Examples, environment, loop_effects, people_for
 from agent.verification.invariants import invariants_of
 from agent.verification.loop import RulesChosen, one_of
-from agent.verification.situations import people_for
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import (
     ActionDescribed,
@@ -37,17 +36,6 @@ from agent.vocabulary.questions import (
 from bp import BThread, Event, Verification, verify
 from bp.runner import Effect
 from constitution import Action, deeds_of
-
-__all__ = [
-    "EXAMPLES_WITH_PROTOCOLS",
-    "FEW_EXAMPLES",
-    "OTHER",
-    "few_examples_for",
-    "laboratory_effects",
-    "verify_each",
-    "verify_protocols",
-    "with_scores",
-]
 
 OTHER = ToolCall("c1", "other")
 """A call of another draft: the id of the first one, and not the same."""

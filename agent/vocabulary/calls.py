@@ -9,8 +9,6 @@ from attrs import field, frozen, validators
 from agent.vocabulary.messages import Image
 from bp import FrozenMapping
 
-__all__ = ["Category", "ToolCall", "ToolResult", "signature", "still_open", "without"]
-
 Category = Literal["read", "write", "admin"]
 T = TypeVar("T")
 

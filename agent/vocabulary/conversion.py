@@ -14,8 +14,6 @@ import attrs
 import cattrs
 from cattrs.gen import make_dict_structure_fn
 
-__all__ = ["parsed", "problems_of", "strict_converter", "structured"]
-
 T = TypeVar("T")
 Structure = Callable[[Any, Any], Any]
 

@@ -20,8 +20,6 @@ from agent.vocabulary.events import ProposedAction
 from agent.vocabulary.messages import IF_ANY, AssistantMessage, ToolMessage, UserMessage
 from bp import Event, Refusal, Step
 
-__all__ = ["FORMAT", "ROLES", "dump", "plain", "to_record"]
-
 FORMAT = 1
 """The version of the format; a reader refuses newer ones."""
 

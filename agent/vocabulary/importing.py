@@ -7,8 +7,6 @@ from pathlib import Path
 from traceback import walk_tb
 from types import ModuleType
 
-__all__ = ["NotImportable", "module_at"]
-
 
 class NotImportable(Exception):
     """A file or module cannot be imported; the message says which, and why, in one line."""

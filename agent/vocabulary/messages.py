@@ -6,20 +6,6 @@ from typing import Literal, overload
 
 from attrs import field, frozen, validators
 
-__all__ = [
-    "IF_ANY",
-    "AssistantMessage",
-    "Image",
-    "Message",
-    "Messages",
-    "ReasoningItem",
-    "RequestedCall",
-    "StopReason",
-    "ToolMessage",
-    "Usage",
-    "UserMessage",
-]
-
 IF_ANY = {"in the log": "if any"}
 """Metadata of a field that records leave out when it is empty: most messages show nothing."""
 

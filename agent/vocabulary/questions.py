@@ -20,28 +20,6 @@ from agent.vocabulary.events import AnswerCommitted, InferenceFinished
 from agent.vocabulary.messages import AssistantMessage, Usage
 from bp import Event, Refusals
 
-__all__ = [
-    "QUESTIONS",
-    "AuditGiven",
-    "AuditRequested",
-    "AuditVerdict",
-    "ChanceDrawn",
-    "ChanceRequested",
-    "Contained",
-    "Draft",
-    "DraftForgone",
-    "Honeypot",
-    "LedgerGiven",
-    "LedgerRequested",
-    "QuestionForgone",
-    "RoleDisabled",
-    "ScoreGiven",
-    "ScoreRequested",
-    "Subject",
-    "Trajectory",
-    "WholeEpisode",
-]
-
 AuditVerdict = Literal["harmless", "harmful", "missing"]
 
 

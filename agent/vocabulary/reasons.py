@@ -9,23 +9,6 @@ from agent.vocabulary.events import CallAnswered, CallOutcome, RunEnded, RunStat
 from bp import Refusal, Refusals
 from constitution import Verdict
 
-__all__ = [
-    "DEADLINE",
-    "Declined",
-    "Disclosure",
-    "Ending",
-    "Flaw",
-    "FollowUpWaits",
-    "NoDraftWanted",
-    "Steered",
-    "Unfinished",
-    "follow_ups_heard",
-    "not_run",
-    "rejected",
-    "words_to_the_model",
-    "worst_ending",
-]
-
 Disclosure = Literal["none", "category", "full"]
 """What the model is told of why a call was refused: telling is retrying, and who means harm learns from it."""
 

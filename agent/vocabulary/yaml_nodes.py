@@ -10,9 +10,7 @@ from typing import Any
 
 from attrs import frozen
 
-from agent.vocabulary.spelling import meant
-
-__all__ = ["Node", "NodeError", "read_yaml"]
+from agent.vocabulary.errors import meant
 
 
 class NodeError(ValueError):

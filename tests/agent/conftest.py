@@ -13,7 +13,7 @@ import pytest
 
 from agent.models.scripted import ScriptedModel
 from agent.session.agent import Agent
-from agent.tools.collection import workspace_tools
+from agent.tools.collections import workspace_tools
 from tests.agent.soundness import assert_sound
 
 MakeAgent = Callable[..., Agent]

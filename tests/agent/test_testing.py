@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from agent import Run, call
-from agent.history.retracing import retrace
+from agent.history.playback import retrace
 from agent.testing import assert_calls_answered, assert_never, assert_order, started, trace
 from agent.vocabulary.events import GateRejected, ToolStarted
 from agent.vocabulary.messages import AssistantMessage, Message, RequestedCall, ToolMessage, UserMessage

@@ -10,9 +10,9 @@ from time import perf_counter
 
 import anyio
 
-from agent.tools.collection import workspace_tools
-from agent.tools.search.grepping import make_grep
-from agent.tools.search.patterns import Engine
+from agent.tools.collections import workspace_tools
+from agent.tools.files.grep import make_grep
+from agent.tools.files.patterns import Engine
 from agent.tools.workspace import Workspace
 from tests.bench.resident import STATUS
 from tests.bench.rows import Aim, Row

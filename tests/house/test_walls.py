@@ -22,7 +22,27 @@ PACKAGES = sorted({str(Path(module).parent) for module in MODULES})
 MEET_THE_OUTSIDE = {"bp/runner.py": "anyio", "bp/testing.py": "hypothesis"}
 
 # From bottom to top: a module imports from its own layer and those before it.
-LAYERS: dict[str, tuple[str, ...]] = {}
+LAYERS: dict[str, tuple[str, ...]] = {
+    "agent": (
+        "vocabulary",
+        "events",
+        "tools",
+        "models",
+        "threads",
+        "protocols",
+        "projections",
+        "effects",
+        "log",
+        "presets",
+        "history",
+        "session",
+        "verification",
+        "page telemetry",
+        "testing pytest_plugin",
+        "lab",
+        "cli",
+    ),
+}
 
 HEAVY = {"openai", "opentelemetry", "ruamel.yaml", "rich", "tree_sitter", "trio"}
 

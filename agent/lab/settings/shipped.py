@@ -9,8 +9,8 @@ from agent.lab.settings.infrastructure.tasks_of_infrastructure import INFRASTRUC
 from agent.lab.settings.operations.tasks_of_operations import OPERATIONS
 from agent.lab.settings.repair.repairs import REPAIR
 from agent.lab.settings.setting import Setting, SettingError
+from agent.vocabulary.errors import meant
 from agent.vocabulary.importing import NotImportable, module_at
-from agent.vocabulary.spelling import meant
 
 __all__ = ["EXTRAS", "SETTINGS", "SettingError", "setting_named"]
 

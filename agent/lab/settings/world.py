@@ -23,11 +23,10 @@ from agent.lab.isolation.probing import Level
 from agent.lab.isolation.visitors import CellCommands
 from agent.lab.settings.post_office import Mailbox, Parcel, PostOffice
 from agent.models.scripted import ScriptedCall
-from agent.tools.collection import workspace_tools
+from agent.tools.collections import workspace_tools
 from agent.tools.definition import Tool
-from agent.tools.environment import tool_environment
-from agent.tools.shell.command_tool import make_shell_tool
-from agent.tools.shell.options import ShellOptions
+from agent.tools.process import tool_environment
+from agent.tools.shell import ShellOptions, make_shell_tool
 
 __all__ = ["World", "make_world"]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from attrs import frozen
 
-from agent.effects.laboratory import Audit, Auditor
+from agent.effects.monitoring import Audit, Auditor
 from agent.lab.deployment.afterwards import audit_afterwards
 from agent.lab.deployment.events import EpisodeEnded, EpisodeStarted
 from agent.lab.deployment.history import History
@@ -18,7 +18,7 @@ from agent.lab.deployment.running import run_deployment
 from agent.lab.sidecars.identity import identity_of
 from agent.lab.sidecars.scoring import held
 from agent.lab.sidecars.sidecar import KeptAudit
-from agent.protocols.monitors.monitor import Evidence, Monitor, checked
+from agent.protocols.monitors import Evidence, Monitor, checked
 from agent.vocabulary.questions import AuditGiven, AuditRequested, WholeEpisode
 
 __all__ = ["Audited", "MonitoringAuditor", "audit_logs"]

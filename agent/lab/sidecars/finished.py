@@ -13,10 +13,10 @@ from typing import Any
 from attrs import frozen
 
 from agent.log.decoding import Decoder
-from agent.log.locking import check_free
 from agent.log.reading import LogError, RecordedRun, read_log
+from agent.log.writing import check_free
 from agent.projections.conversation import Conversation
-from agent.protocols.monitors.monitor import Evidence
+from agent.protocols.monitors import Evidence
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.encoding import dump
 from agent.vocabulary.events import ActionDescribed, AnswerCommitted, RunContinued

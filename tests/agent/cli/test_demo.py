@@ -10,15 +10,12 @@ from typing import Annotated
 import pytest
 from attrs import evolve
 
-from agent.cli.demo import story
-from agent.cli.demo.protocol import nothing_leaves_after_a_secret
-from agent.cli.demo.stage import PROTOCOLS, make_agent
-from agent.cli.demo.story import PROMPT
-from agent.cli.demo.workshop import Workshop, make_workshop
+from agent.cli import demo as story
+from agent.cli.demo import PROMPT, PROTOCOLS, Workshop, make_agent, make_workshop, nothing_leaves_after_a_secret
 from agent.session.agent import Agent
 from agent.session.run import Run
 from agent.tools.definition import tool
-from agent.tools.marks import ShellCommand
+from agent.tools.schemas import ShellCommand
 from agent.tools.toolbox import Toolbox
 from agent.vocabulary.events import ActionDescribed, ApprovalAsked, CallAnswered, GateApproved, GateRejected
 from bp import BProgram, BThread, Deadlock

@@ -2,8 +2,7 @@
 
 import io
 
-from agent.cli.display import Display
-from agent.cli.progress import Progress
+from agent.cli.display import Display, Progress
 from agent.cli.screen import Screen
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import (

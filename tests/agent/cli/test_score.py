@@ -19,7 +19,7 @@ MONITORS = """\
 import time
 from pathlib import Path
 
-from agent.effects.laboratory import Audit
+from agent.effects.monitoring import Audit
 from agent.protocols.monitors import Score, text_of
 
 

@@ -10,9 +10,8 @@ import pytest
 
 from agent import workspace_tools
 from agent.effects.approval import approval_effect
-from agent.effects.backoff import backoff_effect, seconds_before
-from agent.effects.description import describe
-from agent.effects.streaming import coalesced
+from agent.effects.execution import coalesced, describe
+from agent.effects.timers import backoff_effect, seconds_before
 from agent.tools.toolbox import Toolbox
 from agent.tools.workspace import Workspace
 from agent.vocabulary.calls import ToolCall

@@ -4,7 +4,7 @@ from typing import Any
 
 from attrs import evolve
 
-from agent.threads.calls import carry_out
+from agent.threads.core import carry_out
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import (
     ActionDescribed,

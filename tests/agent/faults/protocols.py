@@ -13,8 +13,8 @@ from agent.protocols.asking import (
     scored,
     unasked,
 )
-from agent.protocols.reasons_of_protocols import Suspicious
-from agent.threads.drafts import DRAFT_NEWS, committed
+from agent.protocols.reasons import Suspicious
+from agent.threads.core import DRAFT_NEWS, committed
 from agent.vocabulary.calls import ToolCall, without
 from agent.vocabulary.events import (
     ActionDescribed,

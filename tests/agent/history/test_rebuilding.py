@@ -8,19 +8,16 @@ from typing import Any
 import pytest
 
 from agent import Agent, ScriptedModel
-from agent.cli.demo.protocol import nothing_leaves_after_a_secret
+from agent.cli.demo import nothing_leaves_after_a_secret
 from agent.history.rebuilding import RebuildError, rebuild
 from agent.lab.settings.infrastructure.tasks_of_infrastructure import touches_power
 from agent.log.header import make_header
 from agent.log.reading import RecordedRun
 from agent.presets.shipped import PRESETS
-from agent.protocols.accumulation import suspicion_accumulates
-from agent.protocols.blocking import blocking_monitor
-from agent.protocols.critical import defer_on_critical
-from agent.protocols.ensembles import ensemble
-from agent.protocols.planting import plant_honeypots
-from agent.protocols.resampling import defer_to_resample
-from agent.protocols.upfront import upfront_audit
+from agent.protocols.audits import upfront_audit
+from agent.protocols.flows import defer_on_critical
+from agent.protocols.monitoring import blocking_monitor, ensemble, plant_honeypots, suspicion_accumulates
+from agent.protocols.substitution import defer_to_resample
 from agent.vocabulary.encoding import plain
 from agent.vocabulary.events import PromptGiven
 from bp import BThread, BThreadBody, bthread, sync

@@ -8,8 +8,7 @@ import pytest
 
 from agent import Agent, answer, call
 from agent.history import what_if
-from agent.history.programs import changed_bthreads
-from agent.history.rebuilding import RebuildError
+from agent.history.rebuilding import RebuildError, changed_bthreads
 from agent.history.what_if import WhatIf
 from agent.log.reading import RecordedRun, read_log
 from agent.presets.policy_files import PolicyError, load_policy

@@ -5,11 +5,11 @@ from collections.abc import Callable
 import pytest
 
 from agent import call
-from agent.effects.laboratory import laboratory
+from agent.effects.monitoring import laboratory
 from agent.lab.spending import ASKS_MODELS, budget_of_experiment
-from agent.protocols.blocking import blocking_monitor
-from agent.protocols.deferring import defer_to_trusted
-from agent.protocols.upfront import upfront_audit
+from agent.protocols.audits import upfront_audit
+from agent.protocols.monitoring import blocking_monitor
+from agent.protocols.substitution import defer_to_trusted
 from agent.verification.protocols import FEW_EXAMPLES, verify_protocols
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import InferenceFinished, InferenceRequested, PromptGiven, RunEnded

@@ -9,8 +9,8 @@ import pytest
 from agent import Agent, ScriptedModel, answer, call, resume
 from agent.history.rebuilding import RebuildError
 from agent.log.reading import LogError
-from agent.log.redacting import Redaction
-from agent.tools.collection import workspace_tools
+from agent.log.writing import Redaction
+from agent.tools.collections import workspace_tools
 from tests.agent.soundness import replayed
 
 SECRET = 'tok"en-\n1234é'

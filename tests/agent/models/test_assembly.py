@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from agent.models.assembly import LONGEST_ANSWER, Assembly, assemble
+from agent.models.chat_stream import LONGEST_ANSWER, MOST_CALLS, Assembly, assemble
 from agent.models.model import Answer, Delta, ModelError
-from agent.models.streamed_calls import MOST_CALLS
 from agent.vocabulary.messages import AssistantMessage, RequestedCall, Usage
 from tests.agent.models.streams import calls_of, delta, piece
 

@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
-from agent.models.carrying import EVERYTHING, Carrying
-from agent.models.chat import render_messages, render_tools
 from agent.models.model import ModelRequest, ToolSchema
+from agent.models.requests import EVERYTHING, Carrying, render_messages, render_tools
 from agent.vocabulary.messages import AssistantMessage, Image, Message, RequestedCall, ToolMessage, UserMessage
 
 BASH = ToolSchema("my.bash", "Run it.", {"type": "object"})

@@ -11,10 +11,9 @@ import anyio
 import pytest
 
 from agent import Agent
-from agent.effects.backoff import seconds_before
+from agent.effects.timers import seconds_before
 from agent.models.model import ModelError, ModelRequest
-from agent.models.openai_model import OpenAIModel
-from agent.models.wires import Api
+from agent.models.openai_model import Api, OpenAIModel
 from agent.session.run import Run
 from agent.vocabulary.events import BackoffElapsed, BackoffStarted
 from agent.vocabulary.messages import UserMessage

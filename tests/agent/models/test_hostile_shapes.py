@@ -9,8 +9,7 @@ from typing import Any, get_args
 import pytest
 
 from agent import Agent, tool
-from agent.models.openai_model import OpenAIModel
-from agent.models.wires import WIRES, Api
+from agent.models.openai_model import WIRES, Api, OpenAIModel
 from agent.tools.definition import Tool
 from agent.vocabulary.events import BackoffStarted, CallAnswered, InferenceFailed
 from tests.agent.models.hostile_server import Server

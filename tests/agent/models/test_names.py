@@ -5,10 +5,8 @@ from pathlib import Path
 import pytest
 
 from agent.models.model import ModelError
-from agent.models.names import model_from_name
-from agent.models.openai_model import OpenAIModel
-from agent.models.script_file import ScriptError
-from agent.models.scripted import ScriptedModel
+from agent.models.openai_model import OpenAIModel, model_from_name
+from agent.models.scripted import ScriptedModel, ScriptError
 
 KEY = {"OPENAI_API_KEY": "k"}
 

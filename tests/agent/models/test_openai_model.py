@@ -10,11 +10,9 @@ import anyio
 import pytest
 
 from agent.models import openai_model
-from agent.models.event_stream import LONGEST_EVENT
+from agent.models.http_stream import LONGEST_EVENT
 from agent.models.model import Answer, Delta, ModelError, ModelRequest, ToolSchema
-from agent.models.names import model_from_name
-from agent.models.openai_model import OpenAIModel
-from agent.models.wires import Api
+from agent.models.openai_model import Api, OpenAIModel, model_from_name
 from agent.vocabulary.messages import AssistantMessage, RequestedCall, ToolMessage, Usage, UserMessage
 
 pytestmark = pytest.mark.anyio

@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from agent.models.carrying import EVERYTHING, Carrying
 from agent.models.model import ModelRequest, ToolSchema
-from agent.models.responses import render_input, responses_body
+from agent.models.requests import EVERYTHING, Carrying, render_input, responses_body
 from agent.vocabulary.messages import (
     AssistantMessage,
     Image,

@@ -4,10 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from agent.models import script_file
+from agent.models import scripted as script_file
 from agent.models.model import Answer, ModelError, ModelRequest
-from agent.models.script_file import ScriptError, load_script
-from agent.models.scripted import ScriptedModel, Step, answer, call, delay
+from agent.models.scripted import ScriptedModel, ScriptError, Step, answer, call, delay, load_script
 from agent.vocabulary.messages import Usage, UserMessage
 
 pytestmark = pytest.mark.anyio

@@ -10,13 +10,13 @@ from attrs import evolve
 
 from agent import tool
 from agent.effects.hooks import Hooks
-from agent.history.watching import watch
+from agent.history.playback import watch
 from agent.log.reading import read_log
 from agent.models.scripted import ScriptedModel, Step, answer, call
 from agent.page.document import render_page
 from agent.presets.shipped import PRESETS
 from agent.session.agent import Agent
-from agent.tools.collection import workspace_tools
+from agent.tools.collections import workspace_tools
 from agent.vocabulary.calls import ToolResult
 from agent.vocabulary.events import GateApproved, ToolFinished
 from agent.vocabulary.messages import AssistantMessage, Image, UserMessage

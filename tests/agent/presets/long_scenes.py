@@ -8,7 +8,7 @@ from attrs import evolve
 from agent import Preset, answer, call, tool
 from agent.models.model import ModelRequest
 from agent.models.scripted import ScriptedAnswer
-from agent.presets.options import OptionError
+from agent.presets.preset import OptionError
 from agent.vocabulary.events import SummaryFinished
 from agent.vocabulary.messages import Image, Usage, UserMessage
 from tests.agent.conftest import MakeAgent

@@ -6,7 +6,7 @@ import pytest
 from attrs import evolve
 
 from agent.presets.configuration import preset_from_file, save_options
-from agent.presets.options import OptionError
+from agent.presets.preset import OptionError
 from agent.presets.shipped import PRESETS
 
 GOOD = """\

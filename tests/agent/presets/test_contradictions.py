@@ -5,7 +5,7 @@ import pytest
 from attrs import evolve
 
 from agent import Agent, LoopConfig, ScriptedModel, agent_loop, answer, call, tool
-from agent.cli.person import STOPS, Person
+from agent.cli.prompt import STOPS, Person
 from agent.cli.screen import screen_on
 from agent.presets.shipped import PRESETS
 from agent.vocabulary.events import ApprovalAsked, GateApproved, StopAsked

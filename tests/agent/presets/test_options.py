@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from agent import Preset
-from agent.presets.options import OptionError
+from agent.presets.preset import OptionError
 from agent.presets.shipped import PRESETS, preset_named
 
 WRONG_FROM_PYTHON: list[tuple[dict[str, Any], str]] = [

@@ -8,11 +8,10 @@ from agent.history.playback import replay
 from agent.history.rebuilding import rebuild
 from agent.log.reading import read_log
 from agent.models.scripted import ScriptedModel, call
-from agent.presets.options import OptionError
-from agent.presets.preset import Preset
-from agent.presets.user_rules import add_user_rule, read_user_rules
+from agent.presets.policy_files import add_user_rule, read_user_rules
+from agent.presets.preset import OptionError, Preset
 from agent.session.agent import Agent
-from agent.tools.collection import workspace_tools
+from agent.tools.collections import workspace_tools
 from agent.vocabulary.events import GateApproved
 from constitution import CommandRule, Level
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.models.prices import message_tokens
+from agent.models.model import message_tokens
 from agent.projections.context import LEFT_OUT, SUMMED_UP, Context
 from agent.projections.conversation import Conversation
 from agent.projections.state import StateTracker

@@ -1,8 +1,7 @@
 """A run told as the events of S2, and what people said that was not heard."""
 
-from agent.projections.conversation import Conversation
+from agent.projections.conversation import Conversation, Unheard
 from agent.projections.narration import Narration
-from agent.projections.unheard import Unheard
 from agent.vocabulary.events import (
     FollowUpGiven,
     HistoryGiven,

@@ -1,8 +1,7 @@
 """Projections: what is remembered of what happened."""
 
 from agent.projections.conversation import Conversation
-from agent.projections.open_calls import OpenCalls
-from agent.projections.totals import Totals
+from agent.projections.state import OpenCalls, Totals
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import (
     AnswerCommitted,

@@ -1,20 +1,18 @@
 """Every protocol as it is verified: with small numbers, and with monitors and auditors of its own."""
 
 from agent.presets.shipped import PRESETS
-from agent.protocols.accumulation import suspicion_accumulates
-from agent.protocols.asynchrony import asynchronous_monitor
-from agent.protocols.blocking import blocking_monitor
-from agent.protocols.budgets import audit_budget
-from agent.protocols.critical import ask_on_critical, defer_on_critical
-from agent.protocols.deferring import defer_to_trusted
-from agent.protocols.downloads import download_then_run
-from agent.protocols.editing import trusted_editing
-from agent.protocols.ensembles import ensemble
-from agent.protocols.flows import taint_flow
-from agent.protocols.planting import distrust_after_a_miss, plant_honeypots
-from agent.protocols.resampling import defer_to_resample
-from agent.protocols.upfront import shutdown_on_catch, upfront_audit
-from agent.protocols.watching import trusted_monitoring
+from agent.protocols.audits import audit_budget, shutdown_on_catch, upfront_audit
+from agent.protocols.flows import ask_on_critical, defer_on_critical, download_then_run, taint_flow
+from agent.protocols.monitoring import (
+    asynchronous_monitor,
+    blocking_monitor,
+    distrust_after_a_miss,
+    ensemble,
+    plant_honeypots,
+    suspicion_accumulates,
+    trusted_monitoring,
+)
+from agent.protocols.substitution import defer_to_resample, defer_to_trusted, trusted_editing
 from agent.threads.judging import by_constitution
 from agent.verification.environment import any_verdict
 from agent.verification.loop import loop_rules

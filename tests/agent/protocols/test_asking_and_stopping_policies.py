@@ -9,10 +9,8 @@ from attrs import evolve
 from agent import call
 from agent.effects.approval import Approver
 from agent.presets.shipped import PRESETS
-from agent.protocols.policies.matching import action
-from agent.protocols.policies.policing import eventually, never, no_more_than, only_after
-from agent.protocols.policies.reading import PolicyError, read_policies
-from agent.protocols.policies.scopes import since
+from agent.protocols.policies import action, eventually, never, no_more_than, only_after, since
+from agent.protocols.policy_files import PolicyError, read_policies
 from agent.session.run import Run
 from agent.threads.judging import by_constitution
 from agent.verification.counterexample import tell

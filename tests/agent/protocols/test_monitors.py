@@ -6,13 +6,22 @@ from statistics import correlation, fmean
 import pytest
 
 from agent import ScriptedModel, answer
-from agent.effects.lots import draw
+from agent.effects.monitoring import draw
 from agent.models.model import ModelError
 from agent.models.scripted import fail
-from agent.protocols.monitors.monitor import Evidence, Monitor, Score, checked, text_of
-from agent.protocols.monitors.prompted import PromptedMonitor, parse_score
-from agent.protocols.monitors.simple import ConstantMonitor, ConstitutionMonitor, KeywordMonitor
-from agent.protocols.monitors.simulated import SimulatedMonitor
+from agent.protocols.monitors import (
+    ConstantMonitor,
+    ConstitutionMonitor,
+    Evidence,
+    KeywordMonitor,
+    Monitor,
+    PromptedMonitor,
+    Score,
+    SimulatedMonitor,
+    checked,
+    parse_score,
+    text_of,
+)
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.messages import AssistantMessage, Usage, UserMessage
 from agent.vocabulary.questions import Draft

@@ -6,11 +6,19 @@ from pathlib import Path
 import pytest
 
 from agent import answer, call, tool
-from agent.protocols.policies.matching import action
-from agent.protocols.policies.patterns import Missing
-from agent.protocols.policies.policing import eventually, never, no_more_than, only_after
-from agent.protocols.policies.reading import PolicyError, read_policies
-from agent.protocols.policies.scopes import CONVERSATION, Scope, between, since
+from agent.protocols.policies import (
+    CONVERSATION,
+    Missing,
+    Scope,
+    action,
+    between,
+    eventually,
+    never,
+    no_more_than,
+    only_after,
+    since,
+)
+from agent.protocols.policy_files import PolicyError, read_policies
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import CallAnswered, GateApproved, RunContinued
 from bp import BThread

@@ -6,25 +6,22 @@ from typing import Any
 import pytest
 
 from agent import ScriptedModel, call
-from agent.effects.laboratory import Audit, TruthfulAuditor, laboratory
-from agent.protocols.accumulation import buckets_of, suspicion_accumulates
-from agent.protocols.asynchrony import asynchronous_monitor
-from agent.protocols.baseline import constitution_only
-from agent.protocols.blocking import blocking_monitor
-from agent.protocols.budgets import audit_budget
-from agent.protocols.catalogue import PROTOCOLS, entry_named
-from agent.protocols.critical import ask_on_critical, defer_on_critical
-from agent.protocols.deferring import defer_to_trusted
-from agent.protocols.downloads import download_then_run
-from agent.protocols.editing import trusted_editing
-from agent.protocols.ensembles import ensemble, mean
-from agent.protocols.flows import taint_flow
-from agent.protocols.monitors.monitor import Evidence, Score, text_of
-from agent.protocols.monitors.simple import ConstantMonitor, KeywordMonitor
-from agent.protocols.planting import untrusted_monitoring
-from agent.protocols.resampling import defer_to_resample
-from agent.protocols.upfront import shutdown_on_catch, upfront_audit
-from agent.protocols.watching import trusted_monitoring
+from agent.effects.monitoring import Audit, TruthfulAuditor, laboratory
+from agent.protocols.audits import audit_budget, shutdown_on_catch, upfront_audit
+from agent.protocols.catalogue import PROTOCOLS, constitution_only, entry_named
+from agent.protocols.flows import ask_on_critical, defer_on_critical, download_then_run, taint_flow
+from agent.protocols.monitoring import (
+    asynchronous_monitor,
+    blocking_monitor,
+    buckets_of,
+    ensemble,
+    mean,
+    suspicion_accumulates,
+    trusted_monitoring,
+    untrusted_monitoring,
+)
+from agent.protocols.monitors import ConstantMonitor, Evidence, KeywordMonitor, Score, text_of
+from agent.protocols.substitution import defer_to_resample, defer_to_trusted, trusted_editing
 from agent.session.run import Run
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import (

@@ -2,9 +2,7 @@
 
 import pytest
 
-from agent.protocols.policies.matching import action
-from agent.protocols.policies.policing import eventually, never, no_more_than, only_after
-from agent.protocols.policies.scopes import Scope, between, since
+from agent.protocols.policies import Scope, action, between, eventually, never, no_more_than, only_after, since
 from agent.verification.counterexample import tell
 from agent.verification.protocols import verify_protocols
 from agent.vocabulary.events import GateApproved, RunEnded, ToolFinished

@@ -12,7 +12,7 @@ from agent.models.scripted import ScriptedModel
 from agent.presets.shipped import PRESETS
 from agent.session.run import Run
 from agent.threads.completion import GO_ON
-from agent.tools.terminal.terminal_tool import make_terminal
+from agent.tools.terminal import make_terminal
 from agent.vocabulary.calls import ToolResult
 from agent.vocabulary.events import ApprovalAsked, RunContinued, StopAsked, ToolFinished
 from agent.vocabulary.messages import AssistantMessage, Message, ToolMessage, UserMessage

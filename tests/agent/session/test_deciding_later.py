@@ -10,7 +10,7 @@ from agent import Agent, ScriptedModel, answer, call, resume
 from agent.history.playback import replay
 from agent.log.reading import read_log
 from agent.session.approvals import UndecidableError
-from agent.tools.collection import workspace_tools
+from agent.tools.collections import workspace_tools
 from agent.tools.definition import Tool
 from agent.vocabulary.errors import RunError
 from agent.vocabulary.messages import ToolMessage

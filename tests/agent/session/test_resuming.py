@@ -12,12 +12,12 @@ from agent import Agent, ScriptedModel, answer, call, resume, tool
 from agent.history.playback import LogDiffers, replay
 from agent.history.rebuilding import RebuildError
 from agent.log.header import make_header
-from agent.log.locking import LogInUse
 from agent.log.reading import LogError, read_log
+from agent.log.writing import LogInUse
 from agent.models.scripted import fail
 from agent.presets.preset import Preset
 from agent.presets.shipped import PRESETS
-from agent.tools.collection import workspace_tools
+from agent.tools.collections import workspace_tools
 from agent.tools.definition import Tool
 from agent.vocabulary.events import AbortAsked, ToolFinished, ToolStarted
 from agent.vocabulary.messages import ToolMessage
@@ -246,7 +246,7 @@ def test_a_changed_log_is_refused(whole: Agent, tools: tuple[Tool, ...]) -> None
 
 def resumable_afterwards(log: Path) -> bool:
     """Nobody holds its lock."""
-    from agent.log.locking import is_in_use
+    from agent.log.writing import is_in_use
 
     return not is_in_use(log)
 

@@ -6,7 +6,7 @@ import anyio
 import pytest
 
 from agent import Agent, ScriptedModel, answer, call, tool, workspace_tools
-from agent.presets.options import OptionError
+from agent.presets.preset import OptionError
 from agent.vocabulary.events import ApprovalAsked, GateApproved, GateRejected, RunEnded, ToolStarted
 from agent.vocabulary.messages import AssistantMessage, Message, RequestedCall, ToolMessage, Usage, UserMessage
 from bp import BThreadBody, ProgramEnded, bthread, sync

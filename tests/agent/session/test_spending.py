@@ -9,9 +9,9 @@ import pytest
 from attrs import evolve
 
 from agent import Agent, answer, call, tool
-from agent.models.prices import Price, estimate_tokens, read_prices
+from agent.models.model import Price, estimate_tokens, read_prices
 from agent.models.scripted import ScriptedModel, fail
-from agent.presets.options import OptionError
+from agent.presets.preset import OptionError
 from agent.presets.shipped import PRESETS
 from agent.projections.context import SUMMED_UP
 from agent.session.run import Run
@@ -278,7 +278,7 @@ async def stopped_at(agent: Agent, name: str) -> Run:
 
 
 def test_the_transcript_of_a_conversation_is_cut_where_it_is_long(tmp_path: Path) -> None:
-    from agent.effects.summary import transcript
+    from agent.effects.inference import transcript
 
     text = transcript([UserMessage("a" * 10_000)])
 

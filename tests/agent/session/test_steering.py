@@ -12,7 +12,7 @@ from agent import answer, call, tool
 from agent.effects.hooks import Hooks
 from agent.models.scripted import fail
 from agent.presets.shipped import PRESETS
-from agent.verification.invariants.runs import OUTCOMES
+from agent.verification.invariants import OUTCOMES
 from agent.vocabulary.events import (
     AnswerCommitted,
     CallAnswered,

@@ -10,7 +10,7 @@ from attrs import evolve
 from agent import Preset, answer, call, tool
 from agent.models.scripted import fail
 from agent.presets.shipped import PRESETS
-from agent.tools.collection import workspace_tools
+from agent.tools.collections import workspace_tools
 from agent.vocabulary.events import (
     ActionDescribed,
     AnswerCommitted,

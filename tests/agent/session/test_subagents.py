@@ -12,7 +12,7 @@ from agent import Agent, Preset, ScriptedModel, Tool, answer, call, tool
 from agent.presets.shipped import PRESETS
 from agent.session.run import Run
 from agent.session.subagents import GENERAL, SubagentStore, SubagentType, make_task, share_of
-from agent.tools.collection import workspace_tools
+from agent.tools.collections import workspace_tools
 from agent.vocabulary.messages import ToolMessage
 
 pytestmark = pytest.mark.anyio

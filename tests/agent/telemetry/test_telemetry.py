@@ -15,8 +15,7 @@ from opentelemetry.trace import SpanKind, StatusCode
 from agent import Agent, ScriptedModel, answer, call, workspace_tools
 from agent.log.reading import read_log
 from agent.models.scripted import fail
-from agent.telemetry.spans import Spans
-from agent.telemetry.tracing import Tracing, trace_log
+from agent.telemetry import Spans, Tracing, trace_log
 from agent.vocabulary.errors import RunError
 from agent.vocabulary.events import InferenceRequested
 from agent.vocabulary.messages import Usage

@@ -1,7 +1,7 @@
 """complete_to_finish, one_objective, iterations_at_most: each alone, and what happens without it."""
 
 from agent.threads.completion import COMPLETE, GO_ON, PURSUE, complete_to_finish, iterations_at_most, one_objective
-from agent.threads.conversation import converse
+from agent.threads.core import converse
 from agent.threads.stopping import stop_on_request
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import (

@@ -2,12 +2,7 @@
 
 import pytest
 
-from agent.threads import CORE
-from agent.threads.approval import gate
-from agent.threads.calls import carry_out
-from agent.threads.conversation import converse
-from agent.threads.drafts import choose
-from agent.threads.sessions import session
+from agent.threads.core import CORE, carry_out, choose, converse, gate, session
 from agent.vocabulary.events import (
     AbortAsked,
     AnswerCommitted,

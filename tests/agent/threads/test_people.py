@@ -2,15 +2,11 @@
 
 import pytest
 
-from agent.threads import CORE
-from agent.threads.approval import gate
-from agent.threads.calls import carry_out
-from agent.threads.follow_ups import continue_with_follow_ups
+from agent.threads.core import CORE, carry_out, gate
 from agent.threads.judging import by_constitution
-from agent.threads.order import Together, answers_in_source_order, groups_of, one_at_a_time
-from agent.threads.seeking import seek_follow_ups, seek_steering
-from agent.threads.steering import skip_when_steered
+from agent.threads.steering import continue_with_follow_ups, seek_follow_ups, seek_steering, skip_when_steered
 from agent.threads.stopping import stop_on_request
+from agent.threads.tool_calls import Together, answers_in_source_order, groups_of, one_at_a_time
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import (
     AnswerCommitted,

@@ -5,15 +5,11 @@ from typing import Literal
 
 import pytest
 
-from agent.threads.approval import gate
-from agent.threads.calls import carry_out
-from agent.threads.flaws import only_whole_calls
+from agent.threads.core import carry_out, gate
 from agent.threads.judging import by_constitution
-from agent.threads.limits import at_most, empty_answers, too_many_failures
-from agent.threads.order import answers_in_source_order, one_at_a_time
-from agent.threads.retries import retry
-from agent.threads.starts import no_start_without_approval
+from agent.threads.limits import at_most, empty_answers, retry, too_many_failures
 from agent.threads.stopping import abort_on_request, stop_on_request
+from agent.threads.tool_calls import answers_in_source_order, no_start_without_approval, one_at_a_time, only_whole_calls
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import (
     AbortAsked,

@@ -2,12 +2,11 @@
 
 import pytest
 
-from agent.threads.budget import budget_of_cost, budget_of_tokens, budget_per_turn
-from agent.threads.conversation import converse
-from agent.threads.deadlines import deadline
-from agent.threads.repetition import doom_loop
+from agent.threads.core import converse
+from agent.threads.limits import budget_of_cost, budget_of_tokens, budget_per_turn, deadline
+from agent.threads.stopping import stop_when_said
 from agent.threads.summaries import summarize_when_full
-from agent.threads.wishes import stop_when_said
+from agent.threads.tool_calls import doom_loop
 from agent.vocabulary.calls import ToolCall, signature
 from agent.vocabulary.events import (
     ApprovalAnswered,

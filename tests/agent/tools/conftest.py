@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agent.tools.collection import workspace_tools
+from agent.tools.collections import workspace_tools
 from agent.tools.definition import Tool
 from agent.vocabulary.calls import ToolResult
 

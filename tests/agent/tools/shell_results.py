@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from agent.tools.definition import ToolContext
-from agent.tools.shell.command_tool import make_shell_tool
-from agent.tools.shell.options import ShellOptions
+from agent.tools.shell import ShellOptions, make_shell_tool
 from agent.vocabulary.calls import ToolResult
 
 Shell = Callable[..., Any]

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from agent.effects.description import describe
-from agent.tools.declared.loading import DeclarationError, load_tools, read_declarations
+from agent.effects.execution import describe
+from agent.tools.declared import DeclarationError, load_tools, read_declarations
 from agent.tools.toolbox import Toolbox
 from agent.tools.workspace import Workspace
 from agent.vocabulary.calls import ToolCall, ToolResult

@@ -11,7 +11,7 @@ from attrs import field, frozen, validators
 
 from agent.models.model import ToolSchema
 from agent.tools.definition import Tool, ToolContext, tool
-from agent.tools.marks import Limits, Path, ShellCommand, Touch
+from agent.tools.schemas import Limits, Path, ShellCommand, Touch
 from agent.vocabulary.calls import ToolCall, ToolResult
 
 pytestmark = pytest.mark.anyio

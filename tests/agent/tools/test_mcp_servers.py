@@ -8,9 +8,9 @@ import anyio
 import pytest
 
 from agent import Agent, ScriptedModel, call
-from agent.tools.errors import CannotStart, ToolError
-from agent.tools.foreign_schemas import ForeignShape
-from agent.tools.mcp_servers import mcp_tools
+from agent.tools.mcp import mcp_tools
+from agent.tools.schemas import ForeignShape
+from agent.vocabulary.errors import CannotStart, ToolError
 from agent.vocabulary.messages import ToolMessage
 
 pytestmark = pytest.mark.anyio

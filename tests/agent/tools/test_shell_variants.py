@@ -10,13 +10,10 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from agent.tools import spilling
+from agent.tools import output as spilling
 from agent.tools.definition import ToolContext
-from agent.tools.retention import Retention
-from agent.tools.shell.command_tool import make_shell_tool
-from agent.tools.shell.interactive import is_interactive
-from agent.tools.shell.observation import Session, compact
-from agent.tools.shell.options import ShellOptions
+from agent.tools.output import Retention
+from agent.tools.shell import Session, ShellOptions, compact, is_interactive, make_shell_tool
 from agent.vocabulary.events import AnswerCommitted
 from agent.vocabulary.messages import AssistantMessage
 

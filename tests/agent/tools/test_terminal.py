@@ -8,12 +8,11 @@ from typing import Any
 
 import pytest
 
-from agent.effects.description import describe
+from agent.effects.execution import describe
 from agent.tools.definition import ToolContext
-from agent.tools.environment import ALLOWED_VARIABLES
-from agent.tools.shell.options import ShellOptions
-from agent.tools.terminal.session import NOTHING_KEPT
-from agent.tools.terminal.terminal_tool import SESSION_IS_OPEN, make_terminal
+from agent.tools.process import ALLOWED_VARIABLES
+from agent.tools.shell import ShellOptions
+from agent.tools.terminal import NOTHING_KEPT, SESSION_IS_OPEN, make_terminal
 from agent.tools.toolbox import Toolbox
 from agent.tools.workspace import Workspace
 from agent.vocabulary.calls import ToolCall, ToolResult

@@ -9,10 +9,8 @@ from attrs import evolve
 
 from agent import Agent, ScriptedModel, call, resume
 from agent.presets.shipped import PRESETS
-from agent.tools.shell.options import ShellOptions
-from agent.tools.terminal.session import NOTHING_KEPT
-from agent.tools.terminal.snapshot import FOR_A_CHANGE, FOR_A_FORM, FOR_A_VALUE
-from agent.tools.terminal.terminal_tool import make_terminal
+from agent.tools.shell import ShellOptions
+from agent.tools.terminal import FOR_A_CHANGE, FOR_A_FORM, FOR_A_VALUE, NOTHING_KEPT, make_terminal
 from agent.vocabulary.calls import ToolResult
 from agent.vocabulary.events import CallAnswered
 from tests.agent.conftest import MakeAgent

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.tools.errors import PathRefused
-from agent.tools.opening import Entry
-from agent.tools.workspace import Workspace
+from agent.tools.workspace import Entry, Workspace
+from agent.vocabulary.errors import PathRefused
 
 from .swaps import swapping
 

@@ -13,16 +13,13 @@ from attrs import evolve
 
 from agent import call
 from agent.presets.shipped import PRESETS
-from agent.threads import CORE
-from agent.threads.follow_ups import continue_with_follow_ups
-from agent.threads.order import one_at_a_time
-from agent.threads.seeking import seek_follow_ups, seek_steering
-from agent.verification.combinations import small_combinations
+from agent.threads.core import CORE
+from agent.threads.steering import continue_with_follow_ups, seek_follow_ups, seek_steering
+from agent.threads.tool_calls import one_at_a_time
 from agent.verification.counterexample import tell
-from agent.verification.environment import loop_effects
+from agent.verification.environment import examples_for, loop_effects
 from agent.verification.invariants import ALWAYS, OF_RULES, invariants_of
-from agent.verification.loop import loop_rules, verify_loop, verify_together
-from agent.verification.situations import examples_for
+from agent.verification.loop import loop_rules, small_combinations, verify_loop, verify_together
 from agent.vocabulary.events import CallAnswered, GateApproved, ToolStarted
 from bp import NONE, BThread, BThreadBody, Verification, bthread, sync
 from tests.agent.conftest import MakeAgent
@@ -215,7 +212,7 @@ def verify_fault(fault: Fault, monkeypatch: pytest.MonkeyPatch) -> Verification:
     present = rules_named((*fault.rules, name))
     if name == "carry_out":
         planted = lambda call, disclosure: fault.planted(call)  # noqa: E731 - it stands in for a b-thread function
-        monkeypatch.setattr(import_module("agent.threads.conversation"), "carry_out", planted)
+        monkeypatch.setattr(import_module("agent.threads.core"), "carry_out", planted)
         return verify_loop(present)
     if name in NAMES:
         return verify_loop([_planted(fault, rule) if rule.name == name else rule for rule in present])

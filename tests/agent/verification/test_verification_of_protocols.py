@@ -8,10 +8,9 @@ import pytest
 from attrs import frozen
 
 from agent.protocols.catalogue import PROTOCOLS
-from agent.protocols.downloads import download_then_run
-from agent.protocols.flows import taint_flow
+from agent.protocols.flows import download_then_run, taint_flow
 from agent.protocols.invariants import OF_PROTOCOLS, invariants_of_protocols
-from agent.threads import CORE
+from agent.threads.core import CORE
 from agent.verification.counterexample import tell
 from agent.verification.protocols import (
     EXAMPLES_WITH_PROTOCOLS,

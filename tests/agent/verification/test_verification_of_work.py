@@ -4,9 +4,8 @@ import pytest
 from attrs import evolve
 
 from agent.presets.shipped import PRESETS
-from agent.verification.combinations import Combination
 from agent.verification.environment import EXAMPLES, FIRST, Examples
-from agent.verification.loop import loop_rules, verify_loop, verify_together
+from agent.verification.loop import Combination, loop_rules, verify_loop, verify_together
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import InferenceFinished, InferenceRequested
 from agent.vocabulary.messages import AssistantMessage

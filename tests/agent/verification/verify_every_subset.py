@@ -18,10 +18,16 @@ from pathlib import Path
 from attrs import evolve, frozen
 
 from agent.presets.shipped import PRESETS
-from agent.verification.combinations import Combination, every_subset, small_combinations
 from agent.verification.counterexample import tell
 from agent.verification.environment import EXAMPLES, FIRST, SECOND, Examples, drafts
-from agent.verification.loop import loop_rules, verify_loop, verify_together
+from agent.verification.loop import (
+    Combination,
+    every_subset,
+    loop_rules,
+    small_combinations,
+    verify_loop,
+    verify_together,
+)
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import InferenceFinished, InferenceRequested
 from agent.vocabulary.messages import AssistantMessage

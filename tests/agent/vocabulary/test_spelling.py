@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent.vocabulary.spelling import meant, nearest
+from agent.vocabulary.errors import meant, nearest
 
 
 @pytest.mark.parametrize(

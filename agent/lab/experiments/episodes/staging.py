@@ -17,10 +17,10 @@ from agent.lab.settings.setting import Setting
 from agent.lab.settings.tasks import Move, Task
 from agent.lab.settings.workers import ABLE, WEAK, Worker
 from agent.lab.settings.world import World
-from agent.models.arguments import parse_arguments
+from agent.models.calls import parse_arguments
 from agent.models.model import Model
-from agent.protocols.monitors.simple import WORDS
-from agent.protocols.planting import honeypot
+from agent.protocols.monitoring import honeypot
+from agent.protocols.monitors import WORDS
 from agent.vocabulary.calls import ToolCall
 
 __all__ = ["Bench", "Stage", "models_of", "set_stage"]

@@ -7,7 +7,7 @@ from typing import Any
 
 from attrs import evolve, frozen
 
-from agent.effects.laboratory import Auditor, MakeEffect, PromptedAuditor, TruthfulAuditor, laboratory
+from agent.effects.monitoring import Auditor, MakeEffect, PromptedAuditor, TruthfulAuditor, laboratory
 from agent.lab.experiments.plans.endpoints import ModelPlan
 from agent.lab.experiments.plans.own_protocols import check_taken, entry_of
 from agent.lab.experiments.plans.plan import Episode, MonitorPlan, ProtocolPlan
@@ -17,11 +17,18 @@ from agent.lab.spending import budget_of_experiment
 from agent.models.model import Model
 from agent.presets.preset import Preset
 from agent.presets.shipped import PRESETS
-from agent.protocols.monitors.monitor import Evidence, Monitor, calls_of
-from agent.protocols.monitors.prompted import PROMPT, PromptedMonitor
-from agent.protocols.monitors.simple import ConstantMonitor, ConstitutionMonitor, KeywordMonitor
-from agent.protocols.monitors.simulated import SimulatedMonitor
-from agent.protocols.planting import is_planted
+from agent.protocols.monitoring import is_planted
+from agent.protocols.monitors import (
+    PROMPT,
+    ConstantMonitor,
+    ConstitutionMonitor,
+    Evidence,
+    KeywordMonitor,
+    Monitor,
+    PromptedMonitor,
+    SimulatedMonitor,
+    calls_of,
+)
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.reasons import Disclosure
 from bp import BThread

@@ -11,11 +11,11 @@ from typing import Any
 import anyio
 from attrs import define, field, frozen
 
-from agent.effects.laboratory import evidence_of
+from agent.effects.monitoring import evidence_of
 from agent.lab.experiments.episodes.latency import Rounds
 from agent.lab.experiments.shelf.rows import Step as Committed
 from agent.lab.spending import OUT_OF_MONEY
-from agent.protocols.monitors.monitor import Evidence, Monitor, checked
+from agent.protocols.monitors import Evidence, Monitor, checked
 from agent.session.agent import Agent
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import (

@@ -10,7 +10,7 @@ from typing import Any
 
 from attrs import evolve, frozen
 
-from agent.effects.laboratory import MakeEffect, TruthfulAuditor, laboratory
+from agent.effects.monitoring import MakeEffect, TruthfulAuditor, laboratory
 from agent.history.what_if import Recording
 from agent.lab.experiments.episodes.treatments import make_monitor, number_of
 from agent.lab.experiments.plans.endpoints import ModelPlan
@@ -18,7 +18,7 @@ from agent.lab.experiments.plans.plan import MonitorPlan
 from agent.lab.settings.situations import Marks
 from agent.log.reading import LogError, RecordedRun
 from agent.models.model import Model
-from agent.protocols.monitors.monitor import Evidence, Monitor, Score, calls_of
+from agent.protocols.monitors import Evidence, Monitor, Score, calls_of
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.questions import ScoreGiven, Subject
 from constitution import Action

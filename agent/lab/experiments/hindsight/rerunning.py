@@ -19,10 +19,9 @@ from agent.lab.experiments.hindsight.answering import Unknown, laboratory_of
 from agent.lab.experiments.shelf.rows import Row
 from agent.log.reading import RecordedRun, read_log
 from agent.models.scripted import ScriptedModel
-from agent.presets.judging import Judge
-from agent.presets.preset import Preset
+from agent.presets.preset import Judge, Preset
 from agent.session.agent import Agent
-from agent.threads import core
+from agent.threads.core import core
 from agent.verification.environment import loop_effects
 from agent.vocabulary.events import InferenceFailed, InferenceFinished, ProposedAction, RunEnded, ToolFinished
 from agent.vocabulary.messages import Message, ToolMessage

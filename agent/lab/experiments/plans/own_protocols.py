@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from agent.protocols.catalogue import LEFT_OPEN, OFFERED, Cost, Entry, entry_named
-from agent.protocols.policies.reading import PolicyError, read_policies
+from agent.protocols.policy_files import PolicyError, read_policies
+from agent.vocabulary.errors import meant, nearest
 from agent.vocabulary.importing import NotImportable, module_at
-from agent.vocabulary.spelling import meant, nearest
 from bp import BThread
 
 __all__ = ["check_taken", "digest_of", "entry_of", "is_own", "short_name"]

@@ -19,7 +19,7 @@ from agent.lab.isolation.limits import KINDS
 from agent.lab.isolation.probing import achieve, probe
 from agent.lab.isolation.visitors import CellCommands
 from agent.lab.settings.world import make_world
-from agent.tools.retention import Retention
+from agent.tools.output import Retention
 
 PRINT_AND_WAIT = """
 import subprocess, sys

@@ -24,8 +24,8 @@ from agent.lab.settings.post_office import PostOffice
 from agent.lab.settings.setting import Setting
 from agent.lab.settings.tasks import Task, run
 from agent.lab.settings.world import World, make_world
+from agent.tools.output import Retention
 from agent.tools.process import Finished
-from agent.tools.retention import Retention
 
 MIB = 2**20
 SMALL = Limits(memory=96 * MIB, processes=16, file_size=2 * MIB, disk=8 * MIB, cpu_time=30)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from attrs import frozen
 
-from agent.effects.laboratory import Audit, laboratory
+from agent.effects.monitoring import Audit, laboratory
 from agent.lab.experiments.episodes.batches import Conditions, run_at_once
 from agent.lab.experiments.plans.plan import MonitorPlan, Plan, Policy, ProtocolPlan
 from agent.lab.measures.curves import area_under_curve, audit_curve
@@ -17,14 +17,18 @@ from agent.lab.sidecars.identity import identity_of
 from agent.lab.sidecars.reading import highest_scores, read_sidecar, scores_of
 from agent.lab.sidecars.scoring import score_logs
 from agent.lab.sidecars.sidecar import SidecarError, sidecar_path
-from agent.log.locking import LogInUse
 from agent.log.reading import LogError
-from agent.log.writing import LogWriter
+from agent.log.writing import LogInUse, LogWriter
 from agent.models.scripted import ScriptedModel, answer, call, fail
-from agent.protocols.blocking import blocking_monitor
-from agent.protocols.monitors.monitor import Evidence, Score
-from agent.protocols.monitors.prompted import PromptedMonitor
-from agent.protocols.monitors.simple import ConstantMonitor, ConstitutionMonitor, KeywordMonitor
+from agent.protocols.monitoring import blocking_monitor
+from agent.protocols.monitors import (
+    ConstantMonitor,
+    ConstitutionMonitor,
+    Evidence,
+    KeywordMonitor,
+    PromptedMonitor,
+    Score,
+)
 from agent.session.agent import Agent
 from agent.vocabulary.messages import Usage, UserMessage
 from agent.vocabulary.questions import Trajectory

@@ -6,11 +6,9 @@ from typing import Any
 
 import pytest
 
-from agent.tools.files.editing import make_edit
-from agent.tools.files.listing import make_ls
+from agent.tools.files.editing import make_edit, make_write
 from agent.tools.files.operations import Files
-from agent.tools.files.reading import make_read
-from agent.tools.files.writing import make_write
+from agent.tools.files.reading import make_ls, make_read
 from agent.tools.remote import RemoteFiles
 from agent.tools.workspace import Workspace
 from agent.vocabulary.calls import ToolResult

@@ -10,9 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agent.tools.cutting import cut_head, cut_tail, size_in_words
-from agent.tools.files.pages import read_page
-from agent.tools.files.reading import make_read
+from agent.tools.files.reading import make_read, read_page
+from agent.tools.output import cut_head, cut_tail, size_in_words
 from agent.tools.workspace import Workspace
 
 from .conftest import Use

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from agent.tools.files.find import make_find, make_list_files
+from agent.tools.files.grep import make_grep
 from agent.tools.files.operations import Files
+from agent.tools.files.patterns import Engine
 from agent.tools.remote import RemoteFiles
-from agent.tools.search.finding import make_find, make_list_files
-from agent.tools.search.grepping import make_grep
-from agent.tools.search.patterns import Engine
 from agent.tools.workspace import Workspace
 from agent.vocabulary.calls import ToolResult
 

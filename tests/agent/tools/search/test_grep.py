@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from agent.tools.errors import ToolError
-from agent.tools.search.grepping import make_grep
-from agent.tools.search.line_finder import find_lines
-from agent.tools.search.patterns import make_pattern
+from agent.tools.files.grep import make_grep
+from agent.tools.files.line_finder import find_lines
+from agent.tools.files.patterns import make_pattern
 from agent.tools.workspace import Workspace
+from agent.vocabulary.errors import ToolError
 
 from .conftest import Use, plant
 
