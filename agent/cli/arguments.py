@@ -161,18 +161,10 @@ def _add_what_if(commands: Any) -> None:
     what_if = _add_command(
         commands, "what-if", "judge recorded runs again under other rules: what would be decided otherwise"
     )
-    what_if.add_argument("log", metavar="LOG", nargs="+", help="logs, folders of logs, an experiment's FILE.results")
+    what_if.add_argument("log", metavar="LOG", nargs="+", help="logs, or folders of logs")
     what_if.add_argument("--policy", metavar="NAME|FILE", help="judge by this policy, or this YAML file")
     _add_protocols(what_if, "add a b-thread, or give one again that the run had")
     what_if.add_argument("--without", action="append", default=[], metavar="NAME", help="leave this b-thread out")
-    what_if.add_argument("--threshold", action="append", type=float, default=[], metavar="T", help="at this threshold")
-    what_if.add_argument(
-        "--thresholds", type=int, metavar="N", help="N thresholds from 0 to 1 (with a folder FILE.results)"
-    )
-    what_if.add_argument(
-        "--workers", type=_processes, metavar="N", help="processes for an experiment (default: one a processor)"
-    )
-    what_if.add_argument("--recorded", metavar="NAME", help="of an experiment: what ran under this protocol alone")
     what_if.add_argument("--json", action="store_true", help="print one JSON object per log")
 
 

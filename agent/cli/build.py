@@ -233,7 +233,7 @@ def auditors_named(named: Iterable[str], environ: Mapping[str, str]) -> "dict[st
 
 
 def _auditor(what: str, environ: Mapping[str, str]) -> "Auditor":
-    from agent.lab.sidecars.auditing import MonitoringAuditor
+    from agent.effects.monitoring import MonitoringAuditor
 
     if what.partition(":")[0] in SHIPPED:
         return MonitoringAuditor(_monitor(what, environ, "--auditor"))

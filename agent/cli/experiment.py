@@ -3,14 +3,19 @@
 import sys
 import time
 from argparse import Namespace
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
+from typing import get_args
 
 from attrs import evolve
 
 from agent.cli.exit_codes import FAILED, LIMIT, OK
 from agent.cli.mistakes import Mistake, say
+from agent.lab.deployment.catalogue import RULES
+from agent.lab.deployment.course import Instead
+from agent.lab.deployment.verification import verify_deployment
 from agent.lab.experiments.conduct import Outcome, conduct, frozen_thresholds
 from agent.lab.experiments.plan_files.plan import load_plan
 from agent.lab.experiments.plans.plan import Plan
@@ -23,6 +28,7 @@ from agent.lab.experiments.reports.verified import Verified, read_verified, ship
 from agent.lab.experiments.shelf.episodes import Shelf
 from agent.lab.experiments.shelf.spending import MoneyUsedUp
 from agent.vocabulary.errors import AgentError
+from bp import BThread, Verification
 
 SELDOM = 60.0  # seconds from one line to the next where nobody watches
 
@@ -123,3 +129,18 @@ def teller(clock: Callable[[], float] = time.monotonic) -> Callable[[str], None]
 def _end_of_progress(outcome: Outcome) -> None:
     if sys.stderr.isatty():
         print(f"\r\x1b[K{outcome.ran} episodes in {outcome.seconds:.1f} s", file=sys.stderr)
+
+
+def verified_deployments(
+    own: tuple[BThread, ...],
+) -> Iterator[tuple[str, tuple[str, ...], Callable[..., Verification]]]:
+    """Yield the rules over episodes to verify: a label, their names, and the search.
+
+    The later episodes are run by another agent, or by none.
+    """
+    shipped = tuple(rule.make() for rule in RULES)
+    for rules in [own] if own else [*((rule,) for rule in shipped), shipped]:
+        names = tuple(rule.name for rule in rules)
+        label = "all rules together" if rules == shipped else " + ".join(names)
+        for instead in get_args(Instead):
+            yield f"{label}; after a catch: {instead}", names, partial(verify_deployment, rules, instead=instead)

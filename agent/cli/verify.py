@@ -10,7 +10,7 @@ import json
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, get_args
+from typing import Any
 
 from agent.cli import exit_codes
 from agent.cli.build import chosen_preset, load_protocols
@@ -51,22 +51,13 @@ def _verify_all(rules: tuple[BThread, ...], protocols: tuple[BThread, ...], argu
 
 
 def _verify_deployments(own: tuple[BThread, ...], arguments: Namespace) -> int:
-    """Verify the rules over episodes that ship, where later episodes are run by somebody else, and where by nobody."""
-    from agent.lab.deployment.catalogue import RULES
-    from agent.lab.deployment.course import Instead
-    from agent.lab.deployment.verification import verify_deployment
+    from agent.cli.experiment import verified_deployments  # the laboratory is loaded where it is asked for
 
     code = exit_codes.OK
-    shipped = tuple(rule.make() for rule in RULES)
-    for rules in [own] if own else [*((rule,) for rule in shipped), shipped]:
-        names = tuple(rule.name for rule in rules)
-        for instead in get_args(Instead):
-            label = "all rules together" if rules == shipped else " + ".join(names)
-            combination = Combination(f"{label}; after a catch: {instead}", names)
-            progress = _reporter(combination.label)
-            result = verify_deployment(rules, instead=instead, max_states=arguments.max_states, progress=progress)
-            _tell(combination, result, as_json=arguments.json)
-            code = code if result.holds else exit_codes.FAILED
+    for label, names, verify in verified_deployments(own):
+        result = verify(max_states=arguments.max_states, progress=_reporter(label))
+        _tell(Combination(label, names), result, as_json=arguments.json)
+        code = code if result.holds else exit_codes.FAILED
     return code
 
 

@@ -6,7 +6,7 @@ step, and by which b-thread; `watch` does so for a log.
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from attrs import frozen
 
@@ -15,10 +15,6 @@ from agent.log.decoding import Decoder
 from agent.log.reading import LogError, RecordedRun
 from agent.vocabulary.encoding import to_record
 from bp import Blocker, BProgram, BProgramError, BThread, Event, Record, Step
-
-if TYPE_CHECKING:
-    from agent.session.run import Run
-
 
 ENGINE = "engine"  # the origin of the last record of a run that broke off
 
@@ -126,18 +122,20 @@ class Moment:
     held: tuple[Held, ...] = ()
 
 
-def retrace(run: "Run") -> tuple[Moment, ...]:
-    """Return every step of `run` and, last, how its b-threads stand after it.
+def retrace(bthreads: Sequence[BThread], heard: Sequence[Event], steps: Sequence[Step]) -> tuple[Moment, ...]:
+    """Return each of `steps` with what was held at it and, last, how the b-threads stand after them.
+
+    heard: the external events of the whole conversation, in order.
 
     Nothing is known to be held from where a b-thread decides otherwise than it did: b-threads are to be pure.
     """
-    program = BProgram(*run.agent.bthreads)
-    seen = {moment.step: moment for moment in _retraced(program, run.agent.journal.heard)}
-    steps = tuple(seen.get(step, Moment(step)) for step in run.steps)
-    return (*steps, *([seen[None]] if None in seen and run.steps[-1:] == list(seen)[-2:-1] else []))
+    program = BProgram(*bthreads)
+    seen = {moment.step: moment for moment in _retraced(program, heard)}
+    moments = tuple(seen.get(step, Moment(step)) for step in steps)
+    return (*moments, *([seen[None]] if None in seen and list(steps[-1:]) == list(seen)[-2:-1] else []))
 
 
-def _retraced(program: BProgram, heard: list[Event]) -> Iterator[Moment]:
+def _retraced(program: BProgram, heard: Sequence[Event]) -> Iterator[Moment]:
     try:
         for event in (None, *heard):
             held = held_back(program)

@@ -13,15 +13,14 @@ from typing import Any
 
 from attrs import evolve
 
-from agent.log.header import named
+from agent.history.header import named
 from agent.log.reading import LogError, RecordedRun
-from agent.presets.preset import Judge, Preset
+from agent.presets.preset import Preset
 from agent.threads.core import CORE
+from agent.threads.judging import Judge
 from agent.vocabulary.errors import meant
 from bp import BProgram, BThread, BThreadFunction, Record
 from constitution import Policy
-
-PREDICATES = ("agent.protocols.flows", "agent.protocols", "agent.lab.settings")
 
 
 class Illegible(Exception):
@@ -30,7 +29,7 @@ class Illegible(Exception):
 
 def shipped(entry: Mapping[str, Any]) -> BThread | None:
     """Return the b-thread of this package that a log names, or None."""
-    function = _found(str(entry.get("function")), ("agent",))
+    function = _found(str(entry.get("function")))
     said = entry.get("arguments") or []
     if not isinstance(function, BThreadFunction) or not isinstance(said, list):
         return None
@@ -65,16 +64,24 @@ def _read(text: str, kind: Any) -> Any:
         return kind(text)
     if getattr(kind, "__origin__", kind) in (tuple, bool):
         return ast.literal_eval(text)
-    predicate = _found(text, PREDICATES)
-    if not isinstance(predicate, FunctionType) or isinstance(kind, type):
+    predicate = _found(text)
+    if not _is_predicate(predicate) or isinstance(kind, type):
         raise Illegible(text)
     return predicate
 
 
-def _found(text: str, places: Sequence[str]) -> Callable[..., Any] | None:
-    """Return what `module:name` names in one of these packages, or None."""
+def _is_predicate(found: object) -> bool:
+    """Whether this is a function of one argument that returns a bool: it says what a call is, and does nothing."""
+    if not isinstance(found, FunctionType):
+        return False
+    signature = inspect.signature(found)
+    return signature.return_annotation is bool and len(signature.parameters) == 1
+
+
+def _found(text: str) -> Callable[..., Any] | None:
+    """Return what `module:name` names in this package, or None."""
     module, _, name = text.partition(":")
-    if not any(module == place or module.startswith(f"{place}.") for place in places):
+    if module.partition(".")[0] != "agent":
         return None
     try:
         return getattr(import_module(module), name, None)

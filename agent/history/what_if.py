@@ -6,11 +6,11 @@ from typing import Any, Literal
 
 from attrs import define, field, frozen
 
+from agent.effects.declared import loop_effects
 from agent.log.decoding import Decoder
 from agent.log.reading import RecordedRun
 from agent.projections.conversation import Conversation
 from agent.threads.judging import undescribed
-from agent.verification.environment import loop_effects
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import (
     ActionDescribed,

@@ -26,7 +26,7 @@ from agent.vocabulary.questions import (
     ScoreRequested,
 )
 from agent.vocabulary.reasons import Ending
-from bp import BThreadBody, bthread, sync, where
+from bp import BThreadBody, bthread, contains, sync, where
 
 __all__ = ["ASKS_MODELS", "COSTS", "OUT_OF_MONEY", "budget_of_experiment"]
 
@@ -36,6 +36,7 @@ OUT_OF_MONEY = "experiment_money"
 ASKS_MODELS = where((InferenceRequested, SummaryRequested, ScoreRequested, AuditRequested))
 COSTS = where((InferenceFinished, SummaryFinished, ScoreGiven, AuditGiven))
 LOOK = LedgerRequested()
+MONEY_NEWS = ASKS_MODELS | COSTS | LedgerRequested | LedgerGiven | PromptGiven | RunEnded
 
 
 @bthread
@@ -62,3 +63,22 @@ def _is_used_up(limit: float) -> BThreadBody:
         if isinstance(said, LedgerGiven):
             return said.has_reached(limit)
         yield sync(wait_for=LedgerGiven, block=[ASKS_MODELS, RunEnded])
+
+
+@bthread
+def nobody_is_asked_without_money(limit: float) -> BThreadBody:
+    """Models are asked only when the ledger was below the limit, after the latest answer of this run was paid."""
+    is_open, looking = (
+        False,
+        False,
+    )  # whether there is money; whether the look that is under way began after the payment
+    while True:
+        said = yield sync(wait_for=MONEY_NEWS)
+        if contains(ASKS_MODELS, said):
+            assert is_open, f"{said.name}, and nobody knows that there is money left"
+        elif isinstance(said, LedgerRequested):
+            looking = True
+        elif isinstance(said, LedgerGiven):
+            is_open, looking = looking and not said.has_reached(limit), False
+        else:
+            is_open, looking = False, False

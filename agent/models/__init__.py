@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING
 from agent.vocabulary.lazy import from_modules
 
 if TYPE_CHECKING:
-    from agent.models.model import Answer, Delta, Model, ModelError, ModelRequest, ToolSchema
+    from agent.models.model import Answer, Delta, Model, ModelError, ModelRequest
     from agent.models.openai_model import OpenAIModel, model_from_name
     from agent.models.requests import Carrying
     from agent.models.scripted import ScriptedModel, answer, call, delay, fail, load_script
+    from agent.tools.schemas import ToolSchema
 
 __all__ = [
     "Answer",

@@ -4,14 +4,13 @@ import json
 import re
 from codecs import BOM_UTF8
 from collections import deque
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-import anyio
-
 from agent.models.failures import describe_status, named_failures
 from agent.models.model import ModelError
+from agent.tools.blocking import unwind
 
 if TYPE_CHECKING:
     import httpx2
@@ -185,17 +184,3 @@ def _address(response: "httpx2.Response") -> str:
 def _content_type(response: "httpx2.Response") -> str:
     kind: str = response.headers.get("content-type", "")
     return kind.partition(";")[0].strip().lower()
-
-
-async def unwind(pieces: AsyncIterator[bytes]) -> None:
-    """End an iterator, also one that is left early.
-
-    It is a chain of async generators, of which `aclose` reaches only the outermost, and trio warns of every other
-    that is left to the garbage collector. A cancelled read ends them all, from the innermost outwards.
-    """
-    import httpx2
-
-    with anyio.CancelScope() as scope, suppress(httpx2.HTTPError):  # what breaks now was not wanted any more
-        scope.cancel()
-        while await anext(pieces, None) is not None:
-            pass

@@ -5,17 +5,9 @@ from typing import Protocol
 
 from attrs import evolve, field, frozen
 
+from agent.tools.schemas import ToolSchema
 from agent.vocabulary.errors import AgentError
 from agent.vocabulary.messages import AssistantMessage, Image, Message, StopReason, Usage
-
-
-@frozen
-class ToolSchema:
-    """A tool as the model is told about it: name, description, and its parameters as a JSON Schema object."""
-
-    name: str
-    description: str
-    parameters: dict[str, object]
 
 
 @frozen

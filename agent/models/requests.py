@@ -9,7 +9,8 @@ from typing import Any, Literal
 from attrs import field, frozen, validators
 
 from agent.models.calls import UNNAMED, is_json_object, mend_surrogates
-from agent.models.model import ModelRequest, ToolSchema
+from agent.models.model import ModelRequest
+from agent.tools.schemas import ToolSchema, render_tools
 from agent.vocabulary.messages import (
     AssistantMessage,
     Image,
@@ -77,17 +78,6 @@ def render_messages(request: ModelRequest, carrying: Carrying = EVERYTHING) -> l
     Calls go out under the ids that they have in `request`, so the loop puts its own there (`with_ids`).
     """
     return [*_system(request.system_prompt), *_conversation(request, carrying)]
-
-
-def render_tools(tools: tuple[ToolSchema, ...]) -> list[dict[str, Any]]:
-    """Return the `tools` of a request."""
-    return [
-        {
-            "type": "function",
-            "function": {"name": tool.name, "description": tool.description, "parameters": tool.parameters},
-        }
-        for tool in tools
-    ]
 
 
 def _system(prompt: str) -> Iterator[dict[str, Any]]:

@@ -16,7 +16,7 @@ from agent.presets.prompts import DEFAULT, can_be_filled_in, fill_in, finish_tex
 from agent.projections.conversation import Carried
 from agent.threads.completion import complete_to_finish, iterations_at_most, one_objective
 from agent.threads.core import core
-from agent.threads.judging import by_constitution
+from agent.threads.judging import Judge, by_constitution
 from agent.threads.limits import (
     LIMIT_TEXT,
     at_most,
@@ -44,7 +44,7 @@ from agent.tools.work import objective_tools
 from agent.vocabulary.errors import AgentError, meant
 from agent.vocabulary.reasons import Disclosure
 from bp import BThread
-from constitution import DENIED_PATHS, NO_RULES, POLICIES, Action, Policy, Verdict, judge, read_command_rule, read_rule
+from constitution import DENIED_PATHS, NO_RULES, POLICIES, Action, Policy, Verdict, read_command_rule, read_rule
 
 CHECKS: dict[Any, tuple[Callable[[Any], bool], str]] = {
     int: (lambda value: isinstance(value, int) and not isinstance(value, bool), "a whole number"),
@@ -159,20 +159,6 @@ READERS: dict[Any, tuple[Callable[[str], object], str]] = {
 
 def _first_line(error: Exception) -> str:
     return str(error.args[0]).splitlines()[0] if error.args else type(error).__name__
-
-
-@frozen
-class Judge:
-    """The constitution under one policy, as a pure function of an action."""
-
-    policy: Policy
-
-    def __call__(self, action: Action) -> Verdict:
-        """Return the verdict on `action`."""
-        return judge(action, self.policy)
-
-    def __str__(self) -> str:
-        return f"policy {self.policy.name}"
 
 
 def known_policy(preset: object, attribute: object, name: str | None) -> None:

@@ -5,7 +5,6 @@ from collections.abc import Callable
 
 from attrs import frozen
 
-from agent.presets.preset import Judge
 from agent.protocols.audits import audit_budget, shutdown_on_catch, upfront_audit
 from agent.protocols.flows import ask_on_critical, defer_on_critical, download_then_run, taint_flow
 from agent.protocols.monitoring import (
@@ -17,7 +16,7 @@ from agent.protocols.monitoring import (
     untrusted_monitoring,
 )
 from agent.protocols.substitution import defer_to_resample, defer_to_trusted, trusted_editing
-from agent.threads.judging import by_constitution
+from agent.threads.judging import Judge, by_constitution
 from agent.vocabulary.errors import meant
 from bp import BThread
 from constitution import POLICIES

@@ -10,10 +10,9 @@ from typing import Protocol
 
 from attrs import field, frozen, validators
 
-from agent.effects.inference import transcript
 from agent.models.model import Model, ModelRequest
 from agent.vocabulary.calls import ToolCall
-from agent.vocabulary.messages import Message, Usage, UserMessage
+from agent.vocabulary.messages import Message, Usage, UserMessage, transcript
 from agent.vocabulary.questions import Draft, Subject
 from constitution import DEFAULT, Action, Level, Policy, classify_risk, judge
 

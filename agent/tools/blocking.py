@@ -5,14 +5,21 @@ function that never returns would keep the whole program alive. A thread that ha
 since to start one costs more than most calls; one that nobody needs for a while ends.
 """
 
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import anyio
+
+if TYPE_CHECKING:
+    pass
+
 import os
 import threading
 from collections.abc import Callable
-from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
-import anyio
 from anyio import from_thread
 from anyio.lowlevel import EventLoopToken, current_token
 
@@ -102,3 +109,17 @@ def _take_idle() -> _Hand | None:
         return _IDLE.pop()
     except IndexError:
         return None
+
+
+async def unwind(pieces: AsyncIterator[bytes]) -> None:
+    """End an iterator, also one that is left early.
+
+    It is a chain of async generators, of which `aclose` reaches only the outermost, and trio warns of every other
+    that is left to the garbage collector. A cancelled read ends them all, from the innermost outwards.
+    """
+    import httpx2
+
+    with anyio.CancelScope() as scope, suppress(httpx2.HTTPError):  # what breaks now was not wanted any more
+        scope.cancel()
+        while await anext(pieces, None) is not None:
+            pass

@@ -231,7 +231,7 @@ def create_tool_executor(workspace: str | os.PathLike[str], tools: Iterable[Tool
 
 def built_in_tool_schemas() -> tuple[dict[str, Any], ...]:
     """Return the built-in tools as the chat-completions format describes them."""
-    from agent.models.requests import render_tools
+    from agent.tools.schemas import render_tools
 
     return tuple(render_tools(tuple(tool.schema() for tool in _built_in(Workspace(os.curdir)))))
 

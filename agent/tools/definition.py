@@ -16,9 +16,8 @@ import anyio
 from anyio.lowlevel import current_token
 from attrs import evolve, frozen
 
-from agent.models.model import ToolSchema
 from agent.tools.blocking import call_back, run_in_background
-from agent.tools.schemas import Path, Shape, ShellCommand, Touch, Url
+from agent.tools.schemas import Path, Shape, ShellCommand, ToolSchema, Touch, Url
 from agent.tools.signature import read_signature
 from agent.tools.workspace import Workspace
 from agent.vocabulary.calls import Category, ToolResult

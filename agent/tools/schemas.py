@@ -397,3 +397,23 @@ def _validator(schema: dict[str, Any]) -> Any:
 
 def _refuse(address: str) -> Any:
     raise ValueError(f"the reference {address!r} leads to another document, which is not followed")
+
+
+@frozen
+class ToolSchema:
+    """A tool as the model is told about it: name, description, and its parameters as a JSON Schema object."""
+
+    name: str
+    description: str
+    parameters: dict[str, object]
+
+
+def render_tools(tools: tuple[ToolSchema, ...]) -> list[dict[str, Any]]:
+    """Return the `tools` of a request."""
+    return [
+        {
+            "type": "function",
+            "function": {"name": tool.name, "description": tool.description, "parameters": tool.parameters},
+        }
+        for tool in tools
+    ]

@@ -5,8 +5,8 @@ from functools import cached_property
 
 from attrs import evolve
 
-from agent.models.model import ToolSchema
 from agent.tools.definition import Tool, ToolContext
+from agent.tools.schemas import ToolSchema
 from agent.tools.workspace import Workspace
 from agent.vocabulary.calls import Category, ToolCall, ToolResult
 from agent.vocabulary.errors import nearest

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import anyio
 from attrs import frozen
 
-from agent.models.http_stream import unwind
-from agent.tools.blocking import run_in_background
+from agent.tools.blocking import run_in_background, unwind
 from agent.tools.definition import Tool, tool
 from agent.tools.files.reading import media_type, prepare
 from agent.tools.output import size_in_words

@@ -6,9 +6,10 @@ from typing import Any
 
 from attrs import evolve, frozen
 
+from agent.effects.declared import loop_effects
 from agent.presets.preset import Preset
 from agent.threads.core import CORE
-from agent.verification.environment import Examples, any_verdict, environment, examples_for, loop_effects, people_for
+from agent.verification.environment import Examples, any_verdict, environment, examples_for, people_for
 from agent.verification.invariants import invariants_of
 from bp import BThread, BThreadBody, Event, Verification, any_of, bthread, start, sync, verify
 

@@ -7,13 +7,13 @@ so that a guard which looks at ids alone is found.
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from agent.effects.monitoring import laboratory
-from agent.protocols.invariants import ALWAYS_WITH_PROTOCOLS, invariants_of_protocols
-from agent.session.agent import Agent
+from agent.effects.declared import loop_effects
+from agent.effects.monitoring import Observed, laboratory
 from agent.threads.core import CORE
-from agent.verification.environment import EXAMPLES, FIRST, SECOND, Examples, environment, loop_effects, people_for
+from agent.verification.environment import EXAMPLES, FIRST, SECOND, Examples, environment, people_for
 from agent.verification.invariants import invariants_of
 from agent.verification.loop import RulesChosen, one_of
+from agent.verification.protocol_invariants import ALWAYS_WITH_PROTOCOLS, invariants_of_protocols
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import (
     ActionDescribed,
@@ -97,7 +97,7 @@ def invariants_with(rules: Sequence[BThread], protocols: Sequence[BThread]) -> t
 
 def laboratory_effects() -> tuple[Effect, ...]:
     """Return the effects of the laboratory as declared; nothing of them runs here, and so there is no agent."""
-    return tuple(make(cast(Agent, None)) for make in laboratory())
+    return tuple(make(cast(Observed, None)) for make in laboratory())
 
 
 def drafts(requested: InferenceRequested) -> tuple[Event, ...]:

@@ -1,6 +1,6 @@
 """The conversation as values: what the user, the model and the tools said, in no provider's format."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Literal, overload
 
@@ -136,3 +136,29 @@ class Messages(Sequence[Message]):
 
     def __repr__(self) -> str:
         return repr(tuple(self))
+
+
+LONGEST_PART = 4000  # characters of one message that the summarizer is given
+
+
+def transcript(messages: Iterable[Message]) -> str:
+    """Return messages as one text, each under the name of who said it."""
+    return "\n\n".join(part for message in messages for part in _parts(message))
+
+
+def _parts(message: Message) -> list[str]:
+    match message:
+        case UserMessage():
+            return [f"USER: {_cut(message.text)}"]
+        case AssistantMessage():
+            said = [f"AGENT: {_cut(message.text)}"] if message.text.strip() else []
+            return [*said, *(f"AGENT CALLS {call.name}: {_cut(call.arguments)}" for call in message.calls)]
+        case ToolMessage():
+            return [f"RESULT{' (ERROR)' if message.is_error else ''}: {_cut(message.text)}"]
+
+
+def _cut(text: str) -> str:
+    if len(text) <= LONGEST_PART:
+        return text
+    half = LONGEST_PART // 2
+    return f"{text[:half]}\n[... {len(text) - LONGEST_PART} characters ...]\n{text[-half:]}"

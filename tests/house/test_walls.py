@@ -44,6 +44,9 @@ LAYERS: dict[str, tuple[str, ...]] = {
     ),
 }
 
+LABORATORY = {"agent.cli.experiment", "agent.cli.score"}
+"""The commands that need it; others import these, and only when they are used."""
+
 HEAVY = {"openai", "opentelemetry", "ruamel.yaml", "rich", "tree_sitter", "trio"}
 
 
@@ -89,6 +92,14 @@ def test_imports_go_downwards(room: str) -> None:
 
     assert walls.without_a_layer(sources, room, LAYERS[room]) == []
     assert walls.against_the_layers(walls.import_graph(sources), room, LAYERS[room]) == []
+
+
+def test_only_the_commands_of_the_laboratory_import_it() -> None:
+    graph = walls.import_graph({name_of(module): read(module) for module in modules_of("agent")})
+
+    importing = {module for module, imported in graph.items() if any(each.startswith("agent.lab") for each in imported)}
+
+    assert {module for module in importing if not module.startswith("agent.lab")} == LABORATORY
 
 
 @pytest.mark.parametrize("room", LAYERS)

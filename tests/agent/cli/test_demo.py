@@ -12,8 +12,7 @@ from attrs import evolve
 
 from agent.cli import demo as story
 from agent.cli.demo import PROMPT, PROTOCOLS, Workshop, make_agent, make_workshop, nothing_leaves_after_a_secret
-from agent.session.agent import Agent
-from agent.session.run import Run
+from agent.session.agent import Agent, Run
 from agent.tools.definition import tool
 from agent.tools.schemas import ShellCommand
 from agent.tools.toolbox import Toolbox

@@ -11,7 +11,6 @@ from agent import Agent, ScriptedModel
 from agent.cli.demo import nothing_leaves_after_a_secret
 from agent.history.rebuilding import RebuildError, rebuild
 from agent.lab.settings.infrastructure.tasks_of_infrastructure import touches_power
-from agent.log.header import make_header
 from agent.log.reading import RecordedRun
 from agent.presets.shipped import PRESETS
 from agent.protocols.audits import upfront_audit
@@ -29,7 +28,7 @@ def onlooker(texts: tuple[str, ...] = ()) -> BThreadBody:
 
 
 def recorded(*threads: BThread, **changes: Any) -> RecordedRun:
-    header = plain(make_header(Agent(ScriptedModel([]), threads=threads)))
+    header = plain(Agent(ScriptedModel([]), threads=threads).header())
     return RecordedRun(Path("run.jsonl"), header | changes, (), torn=False)
 
 

@@ -11,8 +11,9 @@ import pytest
 
 from agent.models import openai_model
 from agent.models.http_stream import LONGEST_EVENT
-from agent.models.model import Answer, Delta, ModelError, ModelRequest, ToolSchema
+from agent.models.model import Answer, Delta, ModelError, ModelRequest
 from agent.models.openai_model import Api, OpenAIModel, model_from_name
+from agent.tools.schemas import ToolSchema
 from agent.vocabulary.messages import AssistantMessage, RequestedCall, ToolMessage, Usage, UserMessage
 
 pytestmark = pytest.mark.anyio

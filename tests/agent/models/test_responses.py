@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from agent.models.model import ModelRequest, ToolSchema
+from agent.models.model import ModelRequest
 from agent.models.requests import EVERYTHING, Carrying, render_input, responses_body
+from agent.tools.schemas import ToolSchema
 from agent.vocabulary.messages import (
     AssistantMessage,
     Image,

@@ -11,7 +11,6 @@ from attrs import evolve
 from agent import Agent, ScriptedModel, answer, call, resume, tool
 from agent.history.playback import LogDiffers, replay
 from agent.history.rebuilding import RebuildError
-from agent.log.header import make_header
 from agent.log.reading import LogError, read_log
 from agent.log.writing import LogInUse
 from agent.models.scripted import fail
@@ -297,7 +296,7 @@ def test_the_outcome_of_an_effect_is_told_by_what_both_kinds_have_in_common(whol
 
 
 def test_the_header_says_what_going_on_needs(whole: Agent) -> None:
-    header = json.loads(json.dumps(make_header(whole)))
+    header = json.loads(json.dumps(whole.header()))
 
     assert header["system_prompt"] == whole.system_prompt
     assert header["approvals"] == "now"

@@ -14,7 +14,7 @@ from agent.models.scripted import ScriptedModel, fail
 from agent.presets.preset import OptionError
 from agent.presets.shipped import PRESETS
 from agent.projections.context import SUMMED_UP
-from agent.session.run import Run
+from agent.session.agent import Run
 from agent.vocabulary.events import (
     CallAnswered,
     DeadlineReached,
@@ -278,7 +278,7 @@ async def stopped_at(agent: Agent, name: str) -> Run:
 
 
 def test_the_transcript_of_a_conversation_is_cut_where_it_is_long(tmp_path: Path) -> None:
-    from agent.effects.inference import transcript
+    from agent.vocabulary.messages import transcript
 
     text = transcript([UserMessage("a" * 10_000)])
 

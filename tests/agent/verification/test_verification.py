@@ -12,12 +12,13 @@ import pytest
 from attrs import evolve
 
 from agent import call
+from agent.effects.declared import loop_effects
 from agent.presets.shipped import PRESETS
 from agent.threads.core import CORE
 from agent.threads.steering import continue_with_follow_ups, seek_follow_ups, seek_steering
 from agent.threads.tool_calls import one_at_a_time
 from agent.verification.counterexample import tell
-from agent.verification.environment import examples_for, loop_effects
+from agent.verification.environment import examples_for
 from agent.verification.invariants import ALWAYS, OF_RULES, invariants_of
 from agent.verification.loop import loop_rules, small_combinations, verify_loop, verify_together
 from agent.vocabulary.events import CallAnswered, GateApproved, ToolStarted

@@ -9,9 +9,9 @@ from attrs import frozen
 
 from agent.protocols.catalogue import PROTOCOLS
 from agent.protocols.flows import download_then_run, taint_flow
-from agent.protocols.invariants import OF_PROTOCOLS, invariants_of_protocols
 from agent.threads.core import CORE
 from agent.verification.counterexample import tell
+from agent.verification.protocol_invariants import OF_PROTOCOLS, invariants_of_protocols
 from agent.verification.protocols import (
     EXAMPLES_WITH_PROTOCOLS,
     FEW_EXAMPLES,

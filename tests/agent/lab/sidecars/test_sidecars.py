@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from attrs import frozen
 
-from agent.effects.monitoring import Audit, laboratory
+from agent.effects.monitoring import Audit, MonitoringAuditor, laboratory
 from agent.lab.experiments.episodes.batches import Conditions, run_at_once
 from agent.lab.experiments.plans.plan import MonitorPlan, Plan, Policy, ProtocolPlan
 from agent.lab.measures.curves import area_under_curve, audit_curve
 from agent.lab.measures.thresholds import threshold_at
-from agent.lab.sidecars.auditing import MonitoringAuditor, audit_logs
+from agent.lab.sidecars.auditing import audit_logs
 from agent.lab.sidecars.finished import read_finished
 from agent.lab.sidecars.identity import identity_of
 from agent.lab.sidecars.reading import highest_scores, read_sidecar, scores_of

@@ -1,38 +1,47 @@
 """The header of a log: which program made it, so that it can be built again."""
 
 import platform
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache, lru_cache
 from types import FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from agent.models.model import Model
+from agent.presets.preset import Preset
+from agent.tools.toolbox import Toolbox
 from agent.vocabulary.encoding import FORMAT, plain
 from bp import BThread
-
-if TYPE_CHECKING:
-    from agent.presets.preset import Preset
-    from agent.session.agent import Agent
-
 
 PACKAGES = ("bpagent", "anyio", "attrs", "tree-sitter-bash")
 
 
-def make_header(agent: "Agent") -> dict[str, Any]:
-    """Return the header of the log of `agent`."""
+def make_header(
+    preset: Preset,
+    bthreads: Sequence[BThread],
+    model: Model,
+    toolbox: Toolbox,
+    system_prompt: str,
+    *,
+    approvals: str,
+    secrets: Sequence[str],
+    about: Mapping[str, str],
+) -> dict[str, Any]:
+    """Return the header of the log of an agent."""
     return {
         "format": FORMAT,
-        "preset": agent.preset.name,
-        "configuration": _configuration(agent.preset),
+        "preset": preset.name,
+        "configuration": _configuration(preset),
         "seed": None,  # nothing is drawn: events are selected by priority and age
-        "approvals": "later" if agent.approves_later else "now",
-        "secrets": agent.redaction.names,
-        "bthreads": [named(bthread) for bthread in agent.bthreads],
-        "model": agent.model.name,
-        "api": getattr(agent.model, "api", None),  # which wire format a resumed run speaks; only servers have one
-        "about": agent.about,
-        "tools": list(agent.toolbox.names),
-        "workspace": agent.toolbox.workspace.root,
-        "system_prompt": agent.system_prompt,
+        "approvals": approvals,
+        "secrets": secrets,
+        "bthreads": [named(bthread) for bthread in bthreads],
+        "model": model.name,
+        "api": getattr(model, "api", None),  # which wire format a resumed run speaks; only servers have one
+        "about": about,
+        "tools": list(toolbox.names),
+        "workspace": toolbox.workspace.root,
+        "system_prompt": system_prompt,
         "versions": {"python": platform.python_version(), **{package: _version(package) for package in PACKAGES}},
         "begun": datetime.now(UTC).isoformat(timespec="seconds"),
     }
@@ -52,7 +61,7 @@ def named(bthread: BThread) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=64)
-def _configuration(preset: "Preset") -> Any:
+def _configuration(preset: Preset) -> Any:
     """Return the options as plain data; the agents of an experiment share their presets."""
     return plain(preset.configuration())
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 
-from agent.lab.spending import ASKS_MODELS, COSTS
 from agent.protocols.asking import NEXT_TURN, TRUSTED
 from agent.protocols.flows import is_below
 from agent.verification.invariants import Arguments, arguments_of
@@ -13,7 +12,6 @@ from agent.vocabulary.events import (
     GateApproved,
     InferenceFinished,
     InferenceRequested,
-    PromptGiven,
     ProposedAction,
     RunEnded,
     ToolStarted,
@@ -23,14 +21,12 @@ from agent.vocabulary.questions import (
     AuditRequested,
     Draft,
     Honeypot,
-    LedgerGiven,
-    LedgerRequested,
     QuestionForgone,
     ScoreGiven,
     ScoreRequested,
     Subject,
 )
-from bp import BThread, BThreadBody, Event, bthread, contains, sync, where
+from bp import BThread, BThreadBody, Event, bthread, sync, where
 from constitution import Action
 
 
@@ -300,28 +296,6 @@ def disabled_roles_are_silent(role: str) -> BThreadBody:
     raise AssertionError(f"the role {role!r} is asked again after a catch")
 
 
-NEWS = ASKS_MODELS | COSTS | LedgerRequested | LedgerGiven | PromptGiven | RunEnded
-
-
-@bthread
-def nobody_is_asked_without_money(limit: float) -> BThreadBody:
-    """Models are asked only when the ledger was below the limit, after the latest answer of this run was paid."""
-    is_open, looking = (
-        False,
-        False,
-    )  # whether there is money; whether the look that is under way began after the payment
-    while True:
-        said = yield sync(wait_for=NEWS)
-        if contains(ASKS_MODELS, said):
-            assert is_open, f"{said.name}, and nobody knows that there is money left"
-        elif isinstance(said, LedgerRequested):
-            looking = True
-        elif isinstance(said, LedgerGiven):
-            is_open, looking = looking and not said.has_reached(limit), False
-        else:
-            is_open, looking = False, False
-
-
 ALWAYS_WITH_PROTOCOLS = (starts_are_of_the_answer(), questions_do_not_overlap())
 """What holds whatever protocols are there, besides what always does."""
 
@@ -346,7 +320,6 @@ OF_PROTOCOLS: dict[str, Callable[[Arguments], Kept]] = {
     ),
     "audit_budget": lambda of: (audits_are_limited(of["monitor"], of["threshold"], of["budget"], of["auditor"]),),
     "upfront_audit": lambda of: (answers_are_audited(of["runs"], of["auditor"]),),
-    "budget_of_experiment": lambda of: (nobody_is_asked_without_money(of["limit"]),),
     "shutdown_on_catch": lambda of: (disabled_roles_are_silent(of["role"]),),
 }
 """What holds where a protocol is there, made with its arguments."""
