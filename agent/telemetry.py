@@ -6,13 +6,25 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from opentelemetry.context import Context
-from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer, set_span_in_context
-
 from agent.log.reading import RecordedRun
 from agent.vocabulary.encoding import to_record
 from agent.vocabulary.errors import AgentError
 from bp import Step
+
+try:
+    from opentelemetry.context import Context
+    from opentelemetry.trace import (
+        Span,
+        SpanKind,
+        Status,
+        StatusCode,
+        Tracer,
+        TracerProvider,
+        get_tracer,
+        set_span_in_context,
+    )
+except ImportError as error:
+    raise AgentError("tracing needs OpenTelemetry: pip install 'bpagent[otel]'") from error
 
 Attributes = dict[str, str | int | float | bool | Sequence[str]]
 Record = Mapping[str, Any]
@@ -280,12 +292,6 @@ class Spans:
 def _inference_of(data: Record) -> Key:
     """Return which inference a record is about: that of a draft, or the one of a summary."""
     return ("chat", str(data.get("draft", "summary")))
-
-
-try:
-    from opentelemetry.trace import TracerProvider, get_tracer
-except ImportError as error:
-    raise AgentError("tracing needs OpenTelemetry: pip install 'bpagent[otel]'") from error
 
 
 NAME = "bpagent"

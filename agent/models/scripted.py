@@ -241,7 +241,21 @@ class ScriptError(ModelError):
 
 
 def load_script(path: str | Path) -> ScriptedModel:
-    """Return the scripted model that the YAML file at `path` describes. Raises `ScriptError`."""
+    """Return the scripted model that the YAML file at `path` describes. Raises `ScriptError`.
+
+    name: explorer                        # optional
+    steps:
+      - say: I look around.
+        call: {tool: bash, arguments: {command: ls}}
+      - calls:
+          - {tool: read_file, arguments: {path: notes.txt}, id: mine}
+          - {tool: bash, arguments: '{"command": "ec'}        # a text goes out as it is: a call that was cut off
+        stop_reason: length               # stop, tool_calls, length, content_filter
+        usage: {input_tokens: 120, output_tokens: 8}
+      - say: Done.
+        delay: 0.5                        # seconds
+      - error: {message: overloaded, retryable: true, retry_after: 2}
+    """
     try:
         script = read_yaml(Path(path)).mapping("steps", "name")
         steps = script.required("steps")

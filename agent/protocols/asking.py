@@ -9,15 +9,12 @@ from typing import Any
 
 from agent.protocols.reasons import Suspicious
 from agent.threads.core import OWN
-from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import (
     AnswerCommitted,
-    ApprovalAnswered,
     ApprovalAsked,
     DraftsRefused,
     DraftsSettled,
     GateApproved,
-    GateRejected,
     InferenceFailed,
     InferenceFinished,
     InferenceRequested,
@@ -38,9 +35,8 @@ from agent.vocabulary.questions import (
     ScoreRequested,
     Subject,
 )
-from agent.vocabulary.reasons import Declined, Ending
+from agent.vocabulary.reasons import Ending, worst_of
 from bp import NONE, BThreadBody, Event, Refusals, contains, sync, where
-from constitution import Verdict
 
 TRUSTED = ("trusted", "editor")
 """The roles whose drafts protocols take as they are: models that are weak, and meant well."""
@@ -101,14 +97,14 @@ def draft_given(draft: str) -> BThreadBody:
 def another_draft(draft: str, role: str, note: str = "", **standing: Any) -> BThreadBody:
     """Have a model of `role` asked for one more draft of this turn, again if that may help; return it, or None.
 
-    Where a rule lets no model be asked any more, the result is the `Ending` that it gives as its reason.
+    Where rules let no model be asked any more, the result is the worst `Ending` that they give as their reason.
     """
     request = InferenceRequested(draft, role, note)
     outcome = where((InferenceFinished, InferenceFailed), draft=draft)
     while True:
         said = yield sync(request=request, otherwise=_forgone(draft), block=DraftsSettled, **standing)
         if isinstance(said, DraftForgone):
-            return next((refusal.because for refusal in said.refusals if isinstance(refusal.because, Ending)), None)
+            return worst_of(said.refusals)
         said = yield sync(wait_for=outcome, **standing)
         if isinstance(said, InferenceFinished):
             return Draft.of(said)
@@ -144,21 +140,6 @@ def commitment(draft: Any) -> Any:
 def ending_or(because: object, found: object) -> object:
     """Return the reason for which a draft is refused: the ending that kept another one from being asked for, if any."""
     return found if isinstance(found, Ending) else because
-
-
-def allowed_by_person(call: ToolCall, verdict: Verdict) -> BThreadBody:
-    """Hold one call until a person has said yes; refuse it otherwise. `verdict` says what they are asked, and why."""
-    approval, decided = where(GateApproved, call=call), where((GateApproved, GateRejected), call=call)
-    question, answered = ApprovalAsked(call, verdict.explanation), where(ApprovalAnswered, call=call)
-    others = where(ApprovalAsked, call=call)
-    said = yield sync(request=question, block=approval, wait_for=decided)
-    if said != question:
-        return
-    said = yield sync(wait_for=answered | decided, block=[approval, others, RunEnded])
-    if not isinstance(said, ApprovalAnswered):
-        yield sync(wait_for=answered, block=[others, RunEnded])
-    elif not said.yes:
-        yield sync(refuse=approval, because=Declined(verdict, said.text, said.present), wait_for=decided)
 
 
 EVERYTHING = InferenceRequested | ProposedAction | ApprovalAsked | GateApproved | ToolStarted

@@ -9,13 +9,13 @@ from attrs import frozen
 from agent.protocols.asking import (
     TRUSTED,
     TURN_OVER,
-    allowed_by_person,
     another_draft,
     commitment,
     draft_given,
     ending_or,
 )
 from agent.protocols.reasons import NeedsTrust, Tainted
+from agent.threads.judging import objection
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import ActionDescribed, GateApproved, InferenceRequested
 from bp import BThreadBody, bthread, start, sync, where
@@ -170,10 +170,4 @@ def ask_on_critical(is_critical: Callable[[ToolCall], bool] = is_admin) -> BThre
     while True:
         described = yield sync(wait_for=ActionDescribed)
         if is_critical(described.call):
-            yield start(ask(described.call))
-
-
-@bthread(name="ask_on_critical")
-def ask(call: ToolCall) -> BThreadBody:
-    """Have a person decide about one call."""
-    yield from allowed_by_person(call, CRITICAL)
+            yield start(objection(described.call, CRITICAL).named("ask_on_critical"))

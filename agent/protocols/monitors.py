@@ -12,6 +12,7 @@ from attrs import field, frozen, validators
 
 from agent.models.model import Model, ModelRequest
 from agent.vocabulary.calls import ToolCall
+from agent.vocabulary.encoding import plain
 from agent.vocabulary.messages import Message, Usage, UserMessage, transcript
 from agent.vocabulary.questions import Draft, Subject
 from constitution import DEFAULT, Action, Level, Policy, classify_risk, judge
@@ -76,8 +77,6 @@ def text_of(subject: Subject) -> str:
 
 
 def _plain(call: ToolCall) -> object:
-    from agent.vocabulary.encoding import plain
-
     return plain(call.arguments)
 
 

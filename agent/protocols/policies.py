@@ -7,7 +7,8 @@ from typing import Any, Literal
 
 from attrs import evolve, field, frozen
 
-from agent.protocols.asking import COMPLETED, EVERYTHING, allowed_by_person
+from agent.protocols.asking import COMPLETED, EVERYTHING
+from agent.threads.judging import objection
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.errors import meant
 from agent.vocabulary.events import ActionDescribed, CallAnswered, GateApproved, GateRejected, RunEnded, ToolFinished
@@ -447,7 +448,8 @@ def police_asking(pattern: Pattern, scope: Scope, name: str) -> BThreadBody:
         for approval in described:
             if approval.call not in asked and contains(forbidden, approval):
                 asked = (*asked, approval.call)
-                yield start(person(approval.call, str(because)).named(name))
+                verdict = Verdict(Level.ask, "policy", "policy", explanation=str(because))
+                yield start(objection(approval.call, verdict).named(name))
         held = forbidden & ~calls(asked)
         said = yield sync(wait_for=NEWS | ActionDescribed | GateRejected, block=held)
         if isinstance(said, ActionDescribed):
@@ -474,12 +476,6 @@ def calls(these: tuple[ToolCall, ...]) -> Any:
     for call in these:
         found = found | where(GateApproved, call=call)
     return found
-
-
-@bthread
-def person(call: ToolCall, because: str) -> BThreadBody:
-    """Have a person decide about one call."""
-    yield from allowed_by_person(call, Verdict(Level.ask, "policy", "policy", explanation=because))
 
 
 def objections(state: Pattern | None, scope: Scope) -> tuple[Any, object]:

@@ -161,7 +161,7 @@ def one_turn(disclosure: Disclosure) -> BThreadBody:
         return (yield from completed(said.status, said.text))
     said = yield sync(wait_for=TURN_OVER)
     if isinstance(said, DraftsRefused):
-        return (yield sync(request=no_draft_left(said)))
+        return (yield sync(request=no_draft_left(said), otherwise=ended_instead))
     if not isinstance(said, AnswerCommitted):
         return said  # no draft at all: the inference failed, and is asked again unless somebody refuses
     if said.calls:

@@ -21,6 +21,9 @@ from agent.vocabulary.questions import QUESTIONS
 from agent.vocabulary.reasons import Ending
 from bp import BThreadBody, bthread, sync, where
 
+LESSER_END = where(RunEnded, status="limit") | where(RunEnded, status="doom_loop")
+"""Ends that were due before a person spoke; a run that is held meanwhile ends as the person wants."""
+
 NEXT_INFERENCE = InferenceRequested | BackoffStarted | SummaryRequested
 NEXT_TURN = NEXT_INFERENCE | where(RunEnded, status="completed")
 NEXT_STEP = NEXT_INFERENCE | ApprovalAsked | where(RunEnded, status="completed", reason="answered")
@@ -34,7 +37,7 @@ def stop_on_request(after: Literal["call", "step"] = "call") -> BThreadBody:
     Nobody is asked any more: whoever said stop has left, and what needs a yes is skipped.
     A step that ends with the agent's own `complete` has completed the run (S1 4.1: 5 comes before 7).
     """
-    nothing_new = NEXT_TURN | NEXT_CALL if after == "call" else NEXT_STEP
+    nothing_new = LESSER_END | (NEXT_TURN | NEXT_CALL if after == "call" else NEXT_STEP)
     ending = Ending("stopped", "stop_asked", "Stopped at the user's request.")
     while True:
         yield sync(wait_for=StopAsked)
@@ -45,9 +48,10 @@ def stop_on_request(after: Literal["call", "step"] = "call") -> BThreadBody:
 def abort_on_request() -> BThreadBody:
     """After `abort_asked` start nothing at all."""
     ending = Ending("aborted", "abort_asked", "Aborted at the user's request.")
+    nothing = NEXT_TURN | NEXT_CALL | LESSER_END | where(RunEnded, status="stopped")
     while True:
         yield sync(wait_for=AbortAsked)
-        yield sync(refuse=NEXT_TURN | NEXT_CALL, because=ending, wait_for=RunEnded)
+        yield sync(refuse=nothing, because=ending, wait_for=RunEnded)
 
 
 def has_the_letters_stop(text: str) -> bool:

@@ -14,7 +14,7 @@ from agent.tools.files.grep import make_grep
 from agent.tools.files.operations import Files
 from agent.tools.files.reading import make_ls, make_read
 from agent.tools.output import Retention, keep_head
-from agent.tools.schemas import Path
+from agent.tools.schemas import Path, render_tools
 from agent.tools.shell import Commands, Session, ShellOptions, make_shell_tool
 from agent.tools.terminal import make_terminal
 from agent.tools.toolbox import Toolbox
@@ -231,8 +231,6 @@ def create_tool_executor(workspace: str | os.PathLike[str], tools: Iterable[Tool
 
 def built_in_tool_schemas() -> tuple[dict[str, Any], ...]:
     """Return the built-in tools as the chat-completions format describes them."""
-    from agent.tools.schemas import render_tools
-
     return tuple(render_tools(tuple(tool.schema() for tool in _built_in(Workspace(os.curdir)))))
 
 

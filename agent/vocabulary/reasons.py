@@ -148,11 +148,14 @@ def _category(because: object) -> str:
 
 def worst_ending(refusals: Refusals) -> RunEnded | None:
     """Return the end of the run that the refusals ask for: the worst of their endings; None if they ask for none."""
+    worst = worst_of(refusals)
+    return None if worst is None else RunEnded(worst.status, worst.reason, worst.text)
+
+
+def worst_of(refusals: Refusals) -> Ending | None:
+    """Return the worst of the endings for which something was refused; None without one."""
     endings = [refusal.because for refusal in _sorted(refusals) if isinstance(refusal.because, Ending)]
-    if not endings:
-        return None
-    worst = min(endings, key=_severity)
-    return RunEnded(worst.status, worst.reason, worst.text)
+    return min(endings, key=_severity, default=None)
 
 
 def _severity(ending: Ending) -> int:

@@ -10,8 +10,16 @@ from typing import Annotated
 import pytest
 from attrs import evolve
 
-from agent.cli import demo as story
-from agent.cli.demo import PROMPT, PROTOCOLS, Workshop, make_agent, make_workshop, nothing_leaves_after_a_secret
+from agent.cli.demo import (
+    PROMPT,
+    PROTOCOLS,
+    Workshop,
+    _steps,
+    make_agent,
+    make_model,
+    make_workshop,
+    nothing_leaves_after_a_secret,
+)
 from agent.session.agent import Agent, Run
 from agent.tools.definition import tool
 from agent.tools.schemas import ShellCommand
@@ -168,7 +176,7 @@ async def test_without_the_rule_against_it_the_deletion_is_another_rules_busines
 
 
 def test_the_script_names_no_b_thread_and_no_rule() -> None:
-    source = inspect.getsource(story)
+    source = PROMPT + inspect.getsource(make_model) + inspect.getsource(_steps)
 
     assert "by_constitution" not in source
     assert "nothing_leaves" not in source
