@@ -39,6 +39,8 @@ class Chunk:
     text: str = ""
     reasoning: str = ""
     pieces: tuple[CallPiece, ...] = ()
+    legacy: tuple[CallPiece, ...] = ()
+    """A call in the form of before `tool_calls`; some servers say the same call in both forms."""
     finish_reason: str = ""
     usage: Usage | None = None
     whole: bool = False
@@ -62,6 +64,7 @@ def read_chunk(raw: object) -> Chunk:
         text=_content(said.get("content")) + text(said.get("refusal")) + text(choice.get("text")),
         reasoning=text(said.get("reasoning_content")) or text(said.get("reasoning")),
         pieces=tuple(_pieces(said)),
+        legacy=tuple(_legacy_pieces(said)),
         finish_reason=text(choice.get("finish_reason")),
         usage=usage(chunk.get("usage")),
         whole=whole,
@@ -96,6 +99,9 @@ def _pieces(said: Mapping[str, Any]) -> Iterator[CallPiece]:
                 name=text(function.get("name")),
                 arguments=argument_text(function.get("arguments")),
             )
+
+
+def _legacy_pieces(said: Mapping[str, Any]) -> Iterator[CallPiece]:
     legacy = mapping(said.get("function_call"))  # one call, without index and id
     if legacy:
         yield CallPiece(name=text(legacy.get("name")), arguments=argument_text(legacy.get("arguments")))
@@ -281,7 +287,7 @@ class Assembly:
     def __init__(self) -> None:
         self._text = StringIO()
         self._reasoning = StringIO()
-        self._calls = StreamedCalls()
+        self._calls, self._legacy = StreamedCalls(), StreamedCalls()
         self._finish_reason = ""
         self._usage = Usage()
         self._chunks = 0
@@ -302,13 +308,16 @@ class Assembly:
         return self._add(chunk)
 
     def _add(self, chunk: Chunk) -> Delta | None:
-        arguments = sum(weight(text) for piece in chunk.pieces for text in (piece.arguments, piece.name, piece.id))
+        arguments = sum(
+            weight(text) for piece in (*chunk.pieces, *chunk.legacy) for text in (piece.arguments, piece.name, piece.id)
+        )
         self._size += weight(chunk.text) + weight(chunk.reasoning) + arguments
         if self._size > LONGEST_ANSWER:
             raise ModelError(f"the model's answer is longer than {LONGEST_ANSWER:,} bytes; ask for less at once")
         self._text.write(chunk.text)
         self._reasoning.write(chunk.reasoning)
         self._calls.add(chunk.pieces)
+        self._legacy.add(chunk.legacy)
         if not chunk.text and not chunk.reasoning:
             return None
         return Delta(mend_surrogates(chunk.text), mend_surrogates(chunk.reasoning))
@@ -336,7 +345,7 @@ class Assembly:
             )
         if self._finish_reason == "error":
             raise ModelError("the model's server broke off with finish reason 'error'; ask again", retryable=True)
-        calls = self._calls.requested()
+        calls = self._calls.requested() or self._legacy.requested()
         message = AssistantMessage(
             text=mend_surrogates(self._text.getvalue()),
             calls=calls,

@@ -336,3 +336,18 @@ def test_wide_characters_count_as_what_they_take() -> None:
 def test_endless_calls_are_an_error() -> None:
     with pytest.raises(ModelError, match="more than 1,000 calls"):
         calls_of([piece("{}", index=number, id=f"c{number}", name="bash") for number in range(MOST_CALLS + 1)])
+
+
+@pytest.mark.parametrize("order", ["together", "legacy first", "legacy last"])
+def test_a_call_that_is_said_in_the_legacy_form_too_is_one_call(order: str) -> None:
+    legacy = {"function_call": {"name": "bash", "arguments": A}}
+    said = {"tool_calls": [{"index": 0, "id": "a", "function": {"name": "bash", "arguments": A}}]}
+    chunks = {
+        "together": [delta(**said, **legacy)],
+        "legacy first": [delta(**legacy), delta(**said)],
+        "legacy last": [delta(**said), delta(**legacy)],
+    }
+
+    answer = assemble([*chunks[order], delta("tool_calls")])
+
+    assert answer.message.calls == (RequestedCall("a", "bash", A),)
