@@ -363,7 +363,7 @@ class Agent:
 
     def __init__(
         self,
-        model: Model,
+        model: Model | str,
         tools: Iterable[Tool] = (),
         *,
         preset: str | Preset = "default",
@@ -387,6 +387,7 @@ class Agent:
     ) -> None:
         """Make an agent; nothing happens before its first run.
 
+        model: a model, or the name of one as the command takes it, such as "gpt-5" or "script:FILE".
         preset: a name or a `Preset`. threads: more b-threads beside the preset's: protocols, monitors, limits.
         history: an earlier conversation to continue.
         workspace: the folder for calls of tools without one; by default that of the tools, else the current one.
@@ -404,9 +405,13 @@ class Agent:
         when the log cannot be written.
         """
         self.preset = preset_named(preset) if isinstance(preset, str) else preset
-        self.model, self.threads, self._hooks = model, tuple(threads), hooks or Hooks()
+        self.model = _model_named(model) if isinstance(model, str) else model
+        self.threads, self._hooks = tuple(threads), hooks or Hooks()
         self.toolbox = _make_toolbox(self.preset, tools, workspace)
-        self._voice, self._others = self._voiced(model), {role: self._voiced(other) for role, other in models.items()}
+        self._voice, self._others = (
+            self._voiced(self.model),
+            {role: self._voiced(other) for role, other in models.items()},
+        )
         self.bthreads = (*self.preset.bthreads(), *self._hooks.bthreads(), *self.threads)
         self.program = BProgram(*self.bthreads)
         self.system_prompt = self._shipped_prompt() if system_prompt is None else system_prompt
@@ -484,7 +489,9 @@ class Agent:
         return run
 
     def run_sync(self, prompt: str | UserMessage | None = None) -> Run:
-        """Run to the end, for programs without an event loop."""
+        """Run to the end, for programs without an event loop. Raises RunError where one is running."""
+        if _is_in_event_loop():
+            raise RunError("an event loop is running already; write `await agent.run(...)` instead of `run_sync`")
         return anyio.run(self.run, prompt)
 
     @asynccontextmanager
@@ -636,6 +643,20 @@ class Agent:
         return None if log is None else LogWriter(log, self.header(), redacted, late=late)
 
 
+def _model_named(name: str) -> Model:
+    from agent.models.openai_model import model_from_name  # 20 ms, which a scripted model does without
+
+    return model_from_name(name, os.environ)
+
+
+def _is_in_event_loop() -> bool:
+    try:
+        anyio.get_current_task()
+    except RuntimeError:
+        return False
+    return True
+
+
 def _finite(
     wait: Callable[[BackoffStarted], float], fail: Callable[[Exception], None]
 ) -> Callable[[BackoffStarted], float]:
@@ -672,6 +693,9 @@ def _both(one: Watcher | None, other: Watcher | None) -> Watcher | None:
 def _make_toolbox(preset: Preset, tools: Iterable[Tool], workspace: str | os.PathLike[str] | None) -> Toolbox:
     """Put the tools of one agent together; those without a workspace get the agent's."""
     everything = (*preset.own_tools(), *tools)
+    for one in everything:
+        if not isinstance(one, Tool):
+            raise TypeError(f"{one!r} is no tool; make one with @tool")
     own = next((tool.workspace for tool in everything if tool.workspace is not None), None)
     chosen = Workspace(workspace) if workspace is not None else own or Workspace(Path.cwd())
     placed = (tool if tool.workspace is not None else evolve(tool, workspace=chosen) for tool in everything)

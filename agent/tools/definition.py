@@ -64,6 +64,16 @@ class Tool:
     cwd: Callable[[], str] | None = None
     hears: Callable[[Event], None] | None = None
     source: str = ""
+    body: Callable[..., Any] | None = None
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """Call the function that the tool was made of, as in a test of it; nothing is checked, judged or bounded.
+
+        Raises TypeError for a tool that was made of none; `await tool.run({...})` runs any.
+        """
+        if self.body is None:
+            raise TypeError(f"the tool {self.name!r} is not made of a function; write `await tool.run({{...}})`")
+        return self.body(*arguments, **named)
 
     @cached_property
     def parameters(self) -> dict[str, object]:
@@ -176,6 +186,7 @@ def tool(
             parallel=parallel,
             timeout=timeout,
             marks=signature.marks,
+            body=function,
         )
 
     return define if function is None else define(function)

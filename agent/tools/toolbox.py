@@ -40,6 +40,11 @@ class Toolbox:
         """The names of the tools, in order."""
         return tuple(self._tools)
 
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        """The tools, in order."""
+        return tuple(self._tools.values())
+
     @cached_property
     def categories(self) -> Mapping[str, Category]:
         """The category of each tool."""
@@ -77,8 +82,7 @@ class Toolbox:
 
     async def run(self, call: ToolCall, progress: Callable[[str], None]) -> ToolResult:
         """Run a call and return its one result; whatever goes wrong is an error result."""
-        checked = self.checked(call)
         tool = self._tools.get(call.tool)
-        if tool is None or checked.flaw is not None:
-            return ToolResult(checked.flaw or "", is_error=True)
+        if tool is None or call.flaw is not None:
+            return ToolResult(self.checked(call).flaw or "", is_error=True)
         return await tool.run(call.arguments, ToolContext(call.id, progress))

@@ -1,5 +1,6 @@
 """Assertions on runs: each can fail, and then says what happened, who requested it, and who was in the way."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -180,3 +181,24 @@ def test_the_assertions_need_no_pytest(tmp_path: Path) -> None:
     ).stdout  # fmt: skip
 
     assert loaded == "False\n"
+
+
+def test_an_assertion_about_nothing_is_a_mistake(run: Run) -> None:
+    """It would pass forever."""
+    for check in (assert_never, assert_order):
+        with pytest.raises(ValueError, match=f"{check.__name__} was given no events; name at least one"):
+            check(run)
+
+
+@pytest.mark.parametrize(
+    ("events", "said"),
+    [
+        (started("notes"), "the agent has no tool 'notes'; its tools: note, grumble"),
+        ([GateRejected, started("notes")], "the agent has no tool 'notes'"),
+        (started("note", txt="a"), "the tool 'note' has no parameter 'txt'; its parameters: text"),
+    ],
+)
+def test_starts_that_cannot_happen_are_a_mistake(run: Run, events: object, said: str) -> None:
+    for check in (assert_never, assert_order):
+        with pytest.raises(ValueError, match=re.escape(said)):
+            check(run, events)

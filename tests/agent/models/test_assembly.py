@@ -340,8 +340,8 @@ def test_endless_calls_are_an_error() -> None:
 
 @pytest.mark.parametrize("order", ["together", "legacy first", "legacy last"])
 def test_a_call_that_is_said_in_the_legacy_form_too_is_one_call(order: str) -> None:
-    legacy = {"function_call": {"name": "bash", "arguments": A}}
-    said = {"tool_calls": [{"index": 0, "id": "a", "function": {"name": "bash", "arguments": A}}]}
+    legacy: Any = {"function_call": {"name": "bash", "arguments": A}}
+    said: Any = {"tool_calls": [{"index": 0, "id": "a", "function": {"name": "bash", "arguments": A}}]}
     chunks = {
         "together": [delta(**said, **legacy)],
         "legacy first": [delta(**legacy), delta(**said)],
