@@ -38,7 +38,6 @@ from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.errors import RunError
 from agent.vocabulary.events import (
     AbortAsked,
-    ActionDescribed,
     ApprovalAsked,
     BackoffStarted,
     FollowUpGiven,
@@ -602,8 +601,7 @@ class Agent:
         """Take steps into account that the program has taken again, and that are in the log already."""
         for step in steps:
             self.journal.take_up(step)
-            if isinstance(step.event, ActionDescribed):  # a call that was judged and not started still can be
-                self.toolbox.hear(step.event)
+            self.toolbox.take_up(step.event)
 
     def remember(self, step: Step) -> None:
         """Have the projections fold a step, and then tell whoever looks on. Raises RunError."""

@@ -21,6 +21,7 @@ from agent.tools.schemas import Path, Shape, ShellCommand, ToolSchema, Touch, Ur
 from agent.tools.signature import read_signature
 from agent.tools.workspace import Workspace
 from agent.vocabulary.calls import Category, ToolResult
+from agent.vocabulary.events import ToolFinished
 from bp import Event
 
 
@@ -63,6 +64,7 @@ class Tool:
     argv: Callable[[Mapping[str, Any]], tuple[str, ...]] | None = None
     cwd: Callable[[], str] | None = None
     hears: Callable[[Event], None] | None = None
+    restores: Callable[[ToolFinished], None] | None = None
     source: str = ""
     body: Callable[..., Any] | None = None
 

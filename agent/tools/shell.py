@@ -19,7 +19,7 @@ from agent.tools.process import Finished, run_process, tool_environment
 from agent.tools.schemas import Limits, ShellCommand
 from agent.vocabulary.calls import ToolResult
 from agent.vocabulary.errors import CannotStart, ToolError
-from agent.vocabulary.events import AnswerCommitted
+from agent.vocabulary.events import AnswerCommitted, ToolFinished
 from bp import Event
 
 EnvironmentHook = Callable[[str], Mapping[str, str] | Awaitable[Mapping[str, str]]]
@@ -196,6 +196,16 @@ class Session:
         if isinstance(event, AnswerCommitted) and event is not self._latest:
             self._latest = event
             self.turns += 1
+
+    def restore(self, finished: ToolFinished) -> None:
+        """Count on from the envelope of a command that is recorded."""
+        try:
+            told = json.loads(finished.result)["session"]
+            started = datetime.fromisoformat(told["started_at"])
+        except (ValueError, KeyError, TypeError):
+            return  # the call had no envelope
+        self.started, self.turns = started, max(self.turns, told["steps"])
+        self.executed, self.observations = told["executed_commands"], told["observations"]
 
     def observe(self, observed: Observed, *, compacted: int | None) -> str:
         """Return the envelope of a command. Output is cut to `compacted` characters, 6000 by default."""
@@ -434,7 +444,7 @@ def make_shell_tool(
         """
         return await runner.run(command, timeout, context)
 
-    heard = evolve(bash, hears=shared.hear) if runner.answers.in_envelopes else bash
+    heard = evolve(bash, hears=shared.hear, restores=shared.restore) if runner.answers.in_envelopes else bash
     return evolve(heard, description=_description(runner.options)) if options else heard
 
 

@@ -19,7 +19,7 @@ from agent.tools.shell import Answers, Asked, How, LocalCommands, ShellOptions, 
 from agent.tools.shell import Session as Observations
 from agent.vocabulary.calls import ToolResult
 from agent.vocabulary.errors import ToolError
-from agent.vocabulary.events import ActionDescribed, CallAnswered
+from agent.vocabulary.events import ActionDescribed, CallAnswered, ToolFinished
 from bp import Event
 from constitution import changes_commands
 
@@ -42,6 +42,10 @@ FOR_A_FORM = "a session keeps its directory and plain variables; define them in 
 FOR_A_VALUE = "they are too long, no text, or hold a command; set them in the command that needs them"
 
 
+def _names(names: Iterable[str]) -> frozenset[str]:
+    return frozenset(names)
+
+
 @frozen
 class Snapshot:
     """Where a session stands: its directory, and how its variables differ from those that every command is given.
@@ -52,7 +56,13 @@ class Snapshot:
     cwd: str
     exported: Mapping[str, str] = field(factory=dict)
     inner: Mapping[str, str] = field(factory=dict)
-    unset: frozenset[str] = frozenset()
+    unset: frozenset[str] = field(default=frozenset(), converter=_names)
+
+    @property
+    def variables(self) -> dict[str, Any]:
+        """What differs from the variables that every command is given, as the log keeps it."""
+        differing = {"exported": dict(self.exported), "inner": dict(self.inner), "unset": tuple(sorted(self.unset))}
+        return {name: values for name, values in differing.items() if values}
 
     def environment(self, given: Mapping[str, str]) -> dict[str, str]:
         """Return what the next shell starts with; it has to be told which of it is its own (`inner`)."""
@@ -288,8 +298,8 @@ def make_terminal(cwd: str, options: ShellOptions | None = None) -> Tool:
         """Run a command in a terminal: alone, or in a session that keeps the directory and plain variables.
 
         There is one session at most. The first call with persistent=true opens it; while it is open, every command
-        needs persistent=true. Functions, aliases, options, and variables that change what commands do (PATH, HOME) hold
-        for one command. Input is empty, and processes that outlive a command are ended.
+        needs persistent=true. Functions, arrays, aliases, shell options, umask, traps, limits, and variables that
+        change what commands do (PATH, HOME) hold for one command. Input is empty, and processes that outlive a command are ended.
 
         Args:
             command: the command, as bash understands it
@@ -304,7 +314,12 @@ def make_terminal(cwd: str, options: ShellOptions | None = None) -> Tool:
         if terminal_of.answers.in_envelopes:
             observed.hear(event)
 
-    return evolve(terminal, hears=hear, cwd=lambda: terminal_of.where)
+    def restore(finished: ToolFinished) -> None:
+        terminal_of.restore(finished.details)
+        if terminal_of.answers.in_envelopes:
+            observed.restore(finished)
+
+    return evolve(terminal, hears=hear, restores=restore, cwd=lambda: terminal_of.where)
 
 
 @define(eq=False)
@@ -320,6 +335,7 @@ class _Terminal:
     session: Session | None = None
     lock: anyio.Lock = field(factory=anyio.Lock)
     judged: dict[str, str] = field(factory=dict)
+    told: Mapping[str, Any] | None = None
 
     @property
     def where(self) -> str:
@@ -367,7 +383,19 @@ class _Terminal:
         return ToolResult(text, details=self._state())
 
     def _state(self) -> dict[str, Any]:
-        return {"cwd": self.where, "terminal": "closed" if self.session is None else "open"}
+        """Return what the details of a call say of the session; its variables where they have changed."""
+        state = {"cwd": self.where, "terminal": "closed" if self.session is None else "open"}
+        kept = None if self.session is None else self.session.snapshot.variables
+        changed, self.told = kept != self.told, kept
+        return {**state, "variables": kept} if changed and kept is not None else state
+
+    def restore(self, details: Mapping[str, Any]) -> None:
+        """Open the session that a recorded call left open, with its directory and variables, or close it."""
+        if details.get("terminal") == "open":
+            self.told = details.get("variables", self.told)
+            self.session = Session(Snapshot(details["cwd"], **(self.told or {})))
+        elif "terminal" in details:
+            self.session = self.told = None
 
     async def _run(self, command: str, wanted: float | None, context: ToolContext, more: list[str]) -> ToolResult:
         seconds, note = self.options.seconds(wanted)

@@ -10,6 +10,7 @@ from agent.tools.schemas import ToolSchema
 from agent.tools.workspace import Workspace
 from agent.vocabulary.calls import Category, ToolCall, ToolResult
 from agent.vocabulary.errors import nearest
+from agent.vocabulary.events import ActionDescribed, ToolFinished
 from bp import Event
 
 
@@ -79,6 +80,15 @@ class Toolbox:
         """Tell an event to the tools that want to know."""
         for hear in self._listeners:
             hear(event)
+
+    def take_up(self, event: Event) -> None:
+        """Tell a recorded event to the tools, so that they are as they were when the log ended."""
+        if isinstance(event, ActionDescribed):  # a call that was judged and not started still can be
+            self.hear(event)
+        elif isinstance(event, ToolFinished):
+            tool = self._tools.get(event.call.tool)
+            if tool is not None and tool.restores is not None:
+                tool.restores(event)
 
     async def run(self, call: ToolCall, progress: Callable[[str], None]) -> ToolResult:
         """Run a call and return its one result; whatever goes wrong is an error result."""

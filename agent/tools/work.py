@@ -4,10 +4,11 @@ import json
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from attrs import asdict, frozen
+from attrs import asdict, evolve, frozen
 
 from agent.tools.definition import Tool, tool
 from agent.vocabulary.calls import ToolResult
+from agent.vocabulary.events import ToolFinished
 
 _OPEN = ("pending", "in_progress")
 
@@ -47,7 +48,11 @@ def make_todo_tools(store: TodoStore | None = None) -> tuple[Tool, Tool]:
         held.todos = tuple(todos)
         return _tell(held.todos)
 
-    return todoread, todowrite
+    def restore(written: ToolFinished) -> None:
+        if not written.is_error:
+            held.todos = tuple(TodoItem(**todo) for todo in written.details.get("todos", ()))
+
+    return todoread, evolve(todowrite, restores=restore)
 
 
 def _tell(todos: Sequence[TodoItem]) -> ToolResult:
