@@ -299,7 +299,8 @@ def make_terminal(cwd: str, options: ShellOptions | None = None) -> Tool:
 
         There is one session at most. The first call with persistent=true opens it; while it is open, every command
         needs persistent=true. Functions, arrays, aliases, shell options, umask, traps, limits, and variables that
-        change what commands do (PATH, HOME) hold for one command. Input is empty, and processes that outlive a command are ended.
+        change what commands do (PATH, HOME) hold for one command. Input is empty, and processes that outlive a
+        command are ended.
 
         Args:
             command: the command, as bash understands it

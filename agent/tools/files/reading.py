@@ -20,11 +20,12 @@ if TYPE_CHECKING:
 
 
 _PIECE = 1 << 20  # bytes read at once
+_AHEAD = 16  # pieces read after the page, to tell how many lines there are
 
 
 @frozen
 class Page:
-    """Lines `first` to `last` of a file with `total` lines; `cut` says what was left out of the lines asked for.
+    """Lines `first` to `last` of a file with `total` lines, or more when that is not `exact`; `cut` says what was left out of the lines asked for.
 
     A page with nothing on it has `last` before `first`.
     """
@@ -33,19 +34,22 @@ class Page:
     first: int
     last: int
     total: int
+    exact: bool = True
 
 
 def read_page(file: BinaryIO, *, first: int, limit: int | None, most_lines: int, most_bytes: int) -> Page:
     """Return lines from `first` (1 is the first) on: at most `limit`, `most_lines` and `most_bytes` of them.
 
-    The file is read to its end, to count its lines; what is held is a page and one piece.
+    Lines are counted up to a while after the page; what is held is a page and one piece.
     """
     asked = most_lines + 1 if limit is None else min(limit, most_lines + 1)
     collector = _Collector(first, first + asked, most_bytes)
-    while piece := file.read(_PIECE):
+    ahead = 0
+    while ahead < _AHEAD and (piece := file.read(_PIECE)):
+        ahead += collector.is_full
         collector.take(piece)
     cut = cut_head(bytes(collector.kept), most_lines=most_lines, most_bytes=most_bytes)
-    return Page(cut, first, first + cut.kept_lines - 1, collector.total)
+    return Page(cut, first, first + cut.kept_lines - 1, collector.total, exact=ahead < _AHEAD)
 
 
 class _Collector:
@@ -60,6 +64,10 @@ class _Collector:
     @property
     def total(self) -> int:
         return self._newlines + self._line_begun
+
+    @property
+    def is_full(self) -> bool:
+        return len(self.kept) > self._most_bytes or self._newlines + 1 >= self._end
 
     def take(self, piece: bytes) -> None:
         newlines = piece.count(b"\n")
@@ -216,7 +224,7 @@ def _notice(page: Page) -> str:
     if page.last >= page.total:
         return ""
     reason = f" ({size_in_words(MOST_BYTES)} limit)" if page.cut.cut_by == "bytes" else ""
-    return f"lines {page.first} to {page.last} of {page.total}{reason}; {following}"
+    return f"lines {page.first} to {page.last} of {'' if page.exact else 'at least '}{page.total}{reason}; {following}"
 
 
 MOST_ENTRIES = 500
