@@ -25,7 +25,9 @@ _AHEAD = 16  # pieces read after the page, to tell how many lines there are
 
 @frozen
 class Page:
-    """Lines `first` to `last` of a file with `total` lines, or more when that is not `exact`; `cut` says what was left out of the lines asked for.
+    """Lines `first` to `last` of a file with `total` lines, or more when that is not `exact`.
+
+    `cut` says what was left out of the lines asked for.
 
     A page with nothing on it has `last` before `first`.
     """
