@@ -115,6 +115,12 @@ class Tool:
         ]
         return "\n".join(commands) if commands else None
 
+    @cached_property
+    def command_in(self) -> str:
+        """The parameter that holds the shell command; empty without one, or with several."""
+        names = [name for name, mark, _ in self.marks if isinstance(mark, ShellCommand)]
+        return names[0] if len(names) == 1 else ""
+
     def urls(self, arguments: Mapping[str, Any]) -> tuple[str, ...]:
         """Return the addresses that a call with `arguments` would reach."""
         return tuple(

@@ -74,7 +74,9 @@ class Toolbox:
         problems = tool.check(call.arguments)
         if problems:
             return evolve(call, flaw="invalid arguments: " + "; ".join(problems))
-        return evolve(call, parallel=True) if tool.parallel else call
+        if not tool.parallel and not tool.command_in:
+            return call
+        return evolve(call, parallel=tool.parallel, command_in=tool.command_in)
 
     def hear(self, event: Event) -> None:
         """Tell an event to the tools that want to know."""

@@ -6,7 +6,7 @@ from typing import Any, Literal, TypeVar
 
 from attrs import field, frozen, validators
 
-from agent.vocabulary.messages import Image
+from agent.vocabulary.messages import IF_ANY, Image
 from bp import FrozenMapping
 
 Category = Literal["read", "write", "admin"]
@@ -32,7 +32,7 @@ class ToolCall:
 
     `flaw` is None for a whole call. Otherwise the call came cut off or unreadable, `arguments` is empty, and the
     text says what is wrong; such a call is answered and never run. `parallel` is its tool's: the call may run while
-    others run that may, too.
+    others run that may, too. `command_in` is its tool's too: the argument that a shell runs, if there is one.
     """
 
     id: str
@@ -41,6 +41,7 @@ class ToolCall:
     category: Category = "write"
     flaw: str | None = None
     parallel: bool = False
+    command_in: str = field(default="", eq=False, metadata=IF_ANY)
 
 
 @frozen
@@ -71,7 +72,12 @@ def still_open(calls: tuple[ToolCall, ...], answered: str) -> tuple[ToolCall, ..
 
 
 def signature(call: ToolCall) -> str:
-    """Return tool and arguments as one text, equal for equal JSON: order of keys and 5.0 for 5 make no difference."""
+    """Return what a call would do as one text: the command that a shell would run, else tool and arguments.
+
+    It is equal for equal JSON: order of keys and 5.0 for 5 make no difference.
+    """
+    if call.command_in:
+        return f"$ {call.arguments.get(call.command_in)}"
     return f"{call.tool} {json.dumps(_canonical(call.arguments), sort_keys=True, separators=(',', ':'))}"
 
 
