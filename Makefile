@@ -29,10 +29,10 @@ lint: $(READY) ## check style and types, of code and tests
 	$(BIN)/mypy
 
 verify: $(READY) ## look at every state of the loop with subsets of its rules (minutes; SUBSETS=all: hours)
-	SUBSETS=$(SUBSETS) $(BIN)/python -m tests.agent.verify_every_subset
+	SUBSETS=$(SUBSETS) $(BIN)/python -m tests.agent.verification.verify_every_subset
 
 protocols: $(READY) ## look at every state of the loop with every protocol, every pair, and larger sets (an hour)
-	$(BIN)/python -m tests.agent.lab.verify_every_pair $(STATES)
+	$(BIN)/python -m tests.agent.verification.verify_every_pair $(STATES)
 
 laws: $(READY) ## play ten thousand random runs and check each (minutes)
 	$(BIN)/python -m tests.agent.play_many_scenes $(CASES)

@@ -1,4 +1,4 @@
-"""What pytest loads when bpagent is installed: fixtures, which import what they need when a test asks for them.
+"""Fixtures for tests of agents, for projects that say `pytest_plugins = ["agent.pytest_plugin"]` in a `conftest.py`.
 
 - `scripted_model("Hello.", call("bash", command="ls"), ...)` makes a model that says these one after the other
 - `scratch_workspace` is an empty folder; `scratch_tools` are the four tools that work in it
@@ -9,24 +9,21 @@ The assertions that go with them stand in `agent.testing`.
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-if TYPE_CHECKING:
-    from agent.agent import Agent
-    from agent.models import ScriptedModel, Step
-    from agent.tools import Tool
-
-__all__ = ["make_agent", "scratch_tools", "scratch_workspace", "scripted_model"]
+from agent.models.scripted import ScriptedModel, Step
+from agent.session.agent import Agent
+from agent.tools.collections import workspace_tools
+from agent.tools.definition import Tool
 
 
 @pytest.fixture
-def scripted_model() -> "Callable[..., ScriptedModel]":
+def scripted_model() -> Callable[..., ScriptedModel]:
     """Make models on a script: `scripted_model(step, step, ...)`."""
-    from agent.models import ScriptedModel
 
-    def make(*steps: "Step") -> ScriptedModel:
+    def make(*steps: Step) -> ScriptedModel:
         return ScriptedModel(steps)
 
     return make
@@ -41,26 +38,23 @@ def scratch_workspace(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def scratch_tools(scratch_workspace: Path) -> "tuple[Tool, ...]":
+def scratch_tools(scratch_workspace: Path) -> tuple[Tool, ...]:
     """The tools `bash`, `read_file`, `write_file` and `list_directory`, in the scratch workspace."""
-    from agent.tools import workspace_tools
 
     return workspace_tools(scratch_workspace)
 
 
 @pytest.fixture
-def make_agent(scratch_workspace: Path, request: pytest.FixtureRequest) -> "Iterator[Callable[..., Agent]]":
+def make_agent(scratch_workspace: Path, request: pytest.FixtureRequest) -> Iterator[Callable[..., Agent]]:
     """Make agents on a script: `make_agent(step, step, ..., preset=..., threads=[...])`.
 
     Takes what `Agent` takes. Without `tools` they have those of the scratch workspace; a failed attempt of an
     inference is followed by the next at once.
     """
-    from agent.agent import Agent
-    from agent.models import ScriptedModel
 
     made: list[Agent] = []
 
-    def make(*steps: "Step", **options: Any) -> Agent:
+    def make(*steps: Step, **options: Any) -> Agent:
         if "tools" not in options:
             options["tools"] = request.getfixturevalue("scratch_tools")
         agent = Agent(ScriptedModel(steps), **{"workspace": scratch_workspace, "wait": _at_once, **options})

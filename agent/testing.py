@@ -6,19 +6,19 @@
 A failure shows the end of the trace: each event, who requested it, who refused and why, and what was held back by whom.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from operator import or_
 from typing import Any, cast
 
-from attrs import fields, has
+from attrs import fields, frozen, has
 
-from agent.calls import ToolCall
-from agent.events import ToolStarted
-from agent.messages import AssistantMessage, Message, ToolMessage, Usage
-from agent.retracing import Held, Moment, retrace
-from agent.run import Run
-from bp import Event, EventSet, Refusals, contains, where
+from agent.history.playback import Held, Moment, retrace
+from agent.session.agent import Run
+from agent.vocabulary.calls import ToolCall
+from agent.vocabulary.events import ToolStarted
+from agent.vocabulary.messages import AssistantMessage, Message, ToolMessage, Usage
+from bp import Event, EventSet, FrozenMapping, Refusals, contains, where
 from constitution import Action
 
 __all__ = ["assert_calls_answered", "assert_never", "assert_order", "started", "trace"]
@@ -30,12 +30,23 @@ WIDTH = 120  # characters of one event in it
 def started(tool: str, **arguments: Any) -> EventSet:
     """Return the starts of `tool` with these arguments, whatever the others are, as an event set."""
 
-    def matches(event: Event) -> bool:
-        call = event.call  # type: ignore[attr-defined]
-        return bool(call.tool == tool and call.arguments.items() >= arguments.items())
+    return where(ToolStarted, StartOf(tool, FrozenMapping(arguments)))  # type: ignore[no-any-return]
 
-    matches.__name__ = f"the call is {tool}({', '.join(f'{name}={value!r}' for name, value in arguments.items())})"
-    return where(ToolStarted, matches)  # type: ignore[no-any-return]
+
+@frozen
+class StartOf:
+    """Whether an event starts a tool with these arguments."""
+
+    tool: str
+    arguments: Mapping[str, Any]
+
+    def __call__(self, event: Any) -> bool:
+        """Return whether the event does."""
+        return bool(event.call.tool == self.tool and event.call.arguments.items() >= self.arguments.items())
+
+    @property
+    def __name__(self) -> str:
+        return f"the call is {self.tool}({', '.join(f'{name}={value!r}' for name, value in self.arguments.items())})"
 
 
 def assert_never(run: Run, *events: Any) -> None:
@@ -44,7 +55,7 @@ def assert_never(run: Run, *events: Any) -> None:
     Each is an event, a kind, or any other event set; a text stands for the starts of that tool.
     """
     __tracebackhide__ = True  # pytest shows the line of the test
-    for one in events:
+    for one in _checked(run, assert_never, events):
         if (found := _first(run, one)) is not None:
             raise AssertionError(f"{_told_set(one)} happened, at step {found}\n{trace(run, until=found)}")
 
@@ -56,7 +67,7 @@ def assert_order(run: Run, *events: Any) -> None:
     """
     __tracebackhide__ = True
     before, last = 0, ""
-    for one in events:
+    for one in _checked(run, assert_order, events):
         found = _first(run, one)
         if found is None:
             raise AssertionError(f"{_told_set(one)} never happened\n{trace(run)}")
@@ -87,9 +98,42 @@ def assert_calls_answered(messages: Iterable[Message]) -> None:
 
 def trace(run: Run, *, until: int | None = None, tail: int = TAIL) -> str:
     """Return the last steps of `run`, or the last up to step `until`: with who refused, and what was held by whom."""
-    moments = [moment for moment in retrace(run) if until is None or (moment.step and moment.step.number <= until)]
+    moments = [
+        moment
+        for moment in retrace(run.agent.bthreads, run.agent.heard, run.steps)
+        if until is None or (moment.step and moment.step.number <= until)
+    ]
     title = "the last steps (who requested them), with what was refused or held back then, by whom, and why:"
     return "\n".join([title, *_told_moments(moments[-tail:])])
+
+
+def _checked(run: Run, check: Callable[..., None], events: Sequence[Any]) -> Sequence[Any]:
+    """Return `events`, unless nothing is asked, or something that cannot happen. Raises ValueError."""
+    if not events:
+        raise ValueError(f"{check.__name__} was given no events; name at least one")
+    for one in events:
+        for start in _starts_in(_as_set(run, one)):
+            _check_start(run, start)
+    return events
+
+
+def _starts_in(events: Any) -> Iterator[StartOf]:
+    """Yield the starts of tools that an event set is made of."""
+    if isinstance(predicate := getattr(events, "predicate", None), StartOf):
+        yield predicate
+    for part in getattr(events, "members", ()):
+        yield from _starts_in(part)
+
+
+def _check_start(run: Run, start: StartOf) -> None:
+    tools = {tool.name: tool for tool in run.agent.toolbox.tools}
+    if start.tool not in tools:
+        raise ValueError(f"the agent has no tool {start.tool!r}; its tools: {', '.join(tools) or 'none'}")
+    parameters = tools[start.tool].parameters.get("properties")
+    unknown = [name for name in start.arguments if isinstance(parameters, dict) and name not in parameters]
+    if unknown and isinstance(parameters, dict):
+        known = ", ".join(parameters) or "none"
+        raise ValueError(f"the tool {start.tool!r} has no parameter {unknown[0]!r}; its parameters: {known}")
 
 
 def _first(run: Run, events: Any) -> int | None:
@@ -103,8 +147,6 @@ def _as_set(run: Run, events: Any) -> Any:
         return reduce(or_, (_as_set(run, one) for one in events))
     if not isinstance(events, str):
         return events
-    if events not in run.agent.toolbox.names:
-        raise ValueError(f"the agent has no tool {events!r}; its tools: {', '.join(run.agent.toolbox.names) or 'none'}")
     return started(events)
 
 

@@ -40,7 +40,7 @@ def _execute(argv: Sequence[str] | None) -> int:
     module = arguments.command.replace("-", "_")
     command = import_module(f"agent.cli.{module}")
     if argv is None and module in RUNNING:  # the program is ours alone
-        from agent.tools.adoption import adopt_orphans
+        from agent.tools.descendants import adopt_orphans
 
         adopt_orphans()
     code: int = command.execute(arguments)

@@ -11,9 +11,8 @@ from typing import Any
 from attrs import frozen
 
 from agent.cli.mistakes import Mistake
-from agent.log import LogError, is_in_use
-
-__all__ = ["Summary", "find_log", "find_logs", "new_log", "runs_folder", "summaries", "summarize"]
+from agent.log.reading import LogError
+from agent.log.writing import is_in_use
 
 ASKED, ANSWERED = "approval_asked", "approval_answered"
 ENDINGS = frozenset({"prompt_given", "run_ended", "answer_committed", ASKED, ANSWERED})

@@ -1,9 +1,26 @@
-"""The command line of `bpagent`, as `--help` shows it."""
+"""The command line of `bpagent`, as `--help` shows it, and what to type to call the program again."""
 
 import argparse
+import os
+import shlex
+import shutil
+import sys
 from typing import Any, NoReturn
 
-__all__ = ["make_parser"]
+OWN_NAME = "bpagent"
+
+
+def called(*words: str) -> str:
+    """Return a command line of ours for the shell: by name where that finds us, else by the path that was typed."""
+    typed = sys.argv[0]
+    by_path = os.path.basename(typed) == OWN_NAME and os.path.exists(typed) and not _is_found(typed)
+    return shlex.join((typed if by_path else OWN_NAME, *words))
+
+
+def _is_found(typed: str) -> bool:
+    found = shutil.which(OWN_NAME)
+    return found is not None and os.path.samefile(found, typed)
+
 
 EXIT_CODES = """\
 exit codes: 0 completed, 1 failed, 2 usage or configuration, 3 limit, 4 stopped, 5 waits for approval,
@@ -145,18 +162,10 @@ def _add_what_if(commands: Any) -> None:
     what_if = _add_command(
         commands, "what-if", "judge recorded runs again under other rules: what would be decided otherwise"
     )
-    what_if.add_argument("log", metavar="LOG", nargs="+", help="logs, folders of logs, an experiment's FILE.results")
+    what_if.add_argument("log", metavar="LOG", nargs="+", help="logs, or folders of logs")
     what_if.add_argument("--policy", metavar="NAME|FILE", help="judge by this policy, or this YAML file")
     _add_protocols(what_if, "add a b-thread, or give one again that the run had")
     what_if.add_argument("--without", action="append", default=[], metavar="NAME", help="leave this b-thread out")
-    what_if.add_argument("--threshold", action="append", type=float, default=[], metavar="T", help="at this threshold")
-    what_if.add_argument(
-        "--thresholds", type=int, metavar="N", help="N thresholds from 0 to 1 (with a folder FILE.results)"
-    )
-    what_if.add_argument(
-        "--workers", type=_processes, metavar="N", help="processes for an experiment (default: one a processor)"
-    )
-    what_if.add_argument("--recorded", metavar="NAME", help="of an experiment: what ran under this protocol alone")
     what_if.add_argument("--json", action="store_true", help="print one JSON object per log")
 
 

@@ -15,30 +15,33 @@ from contextlib import AsyncExitStack
 import anyio
 from attrs import frozen
 
-from agent.agent import Agent
 from agent.cli import exit_codes
 from agent.cli.archive import find_log, summarize
-from agent.cli.calling import called
-from agent.cli.display import Display
-from agent.cli.keyboard import has_typed, is_terminal
-from agent.cli.making import agent_of_log, new_agent
+from agent.cli.arguments import called
+from agent.cli.build import agent_of_log, new_agent, servers_of, servers_of_log
+from agent.cli.display import Display, Progress
+from agent.cli.mcp_servers import McpServer, serving
 from agent.cli.mistakes import Mistake
-from agent.cli.person import STOPS, Person
-from agent.cli.progress import Progress
-from agent.cli.reviving import print_final_text
+from agent.cli.prompt import STOPS, Person, StandingAnswers, has_typed, is_terminal
 from agent.cli.screen import Screen, screen_on
-from agent.cli.serving import McpServer, servers_of, servers_of_log, serving
-from agent.cli.session import Maker, Onlookers, introduction, listen, over, tell_failure
-from agent.cli.signals import HEARD, Interruption
-from agent.cli.standing_answers import StandingAnswers
-from agent.errors import AgentError
-from agent.log import check_free, read_log
-from agent.messages import AssistantMessage, UserMessage
-from agent.presets import Preset
-from agent.run import Run
+from agent.cli.session import (
+    HEARD,
+    Interruption,
+    Maker,
+    Onlookers,
+    introduction,
+    listen,
+    over,
+    print_final_text,
+    tell_failure,
+)
+from agent.log.reading import read_log
+from agent.log.writing import check_free
+from agent.presets.preset import Preset
+from agent.session.agent import Agent, Run
+from agent.vocabulary.errors import AgentError
+from agent.vocabulary.messages import AssistantMessage, UserMessage
 from bp import BProgramError
-
-__all__ = ["execute"]
 
 LEAVING = ("/quit", "/exit")
 WORD = re.compile(r"/\w+")  # what other programs take for a command to themselves

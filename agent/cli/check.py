@@ -5,20 +5,18 @@ from argparse import Namespace
 from collections.abc import Iterable
 from pathlib import Path
 
-from agent.calls import ToolCall
 from agent.cli import exit_codes
+from agent.cli.build import existing_folder
 from agent.cli.mistakes import Mistake
 from agent.cli.screen import Screen, Tone, screen_on, visible
-from agent.cli.setup import existing_folder
-from agent.effects.description import describe
-from agent.hindsight import PolicyError, load_policy
-from agent.log.encoding import dump, plain
-from agent.presets import read_user_rules
-from agent.tools import Workspace, workspace_tools
+from agent.effects.execution import describe
+from agent.presets.policy_files import PolicyError, load_policy, read_user_rules
+from agent.tools.collections import workspace_tools
 from agent.tools.toolbox import Toolbox
+from agent.tools.workspace import Workspace
+from agent.vocabulary.calls import ToolCall
+from agent.vocabulary.encoding import dump, plain
 from constitution import Evidence, Level, Policy, Verdict, judge, read_rule
-
-__all__ = ["execute", "tell_evidence"]
 
 TONES: dict[str, Tone] = {"allow": "good", "ask": "question", "deny": "refused"}
 

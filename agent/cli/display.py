@@ -1,27 +1,27 @@
-"""A run as it happens, on a screen: agent text, actions, tool output, refusals and system messages, told apart.
+"""A run as it happens, in words on a screen: agent text, actions, tool output, refusals, and a line of progress."""
 
--- turn 1 --------------------
-agent    I look around.
-action   ls -la
-         | total 4
-         ok, 12 ms
-action   rm -rf /
-refused  by b-thread by_constitution: rm would delete / recursively (rule delete_outside_workspace)
-"""
+import json
+import time
+from collections.abc import Callable
 
-from agent.calls import ToolCall
-from agent.cli.screen import Screen, Tone, visible
-from agent.cli.telling import action_of, excerpt, is_error, refused_by, spent
-from agent.events import (
+import anyio
+
+from agent.cli.screen import Screen, Tone, visible, visible_lines
+from agent.projections.state import StateTracker, Totals
+from agent.vocabulary.calls import ToolCall
+from agent.vocabulary.encoding import plain
+from agent.vocabulary.events import (
     AbortAsked,
     AnswerCommitted,
     ApprovalAnswered,
+    ApprovalAsked,
     BackoffStarted,
     CallAnswered,
     DeadlineReached,
     GateRejected,
     InferenceFailed,
     InferenceRequested,
+    PromptGiven,
     ProposedAction,
     RunContinued,
     RunEnded,
@@ -29,11 +29,148 @@ from agent.events import (
     SummaryFailed,
     SummaryRequested,
     ToolFinished,
+    ToolStarted,
 )
-from agent.projections import StateTracker, Totals
-from bp import Event, Step
+from agent.vocabulary.messages import Usage
+from agent.vocabulary.reasons import Declined
+from bp import Event, Refusal, Refusals, Step
+from constitution import Verdict
 
-__all__ = ["Display"]
+HEAD, TAIL = 8, 4  # lines of a result that are shown
+LONGEST_ARGUMENT = 60  # characters
+
+SHELLS = ("bash", "run_command", "terminal")
+"""Tools whose call is told as its command alone (S1 6.3)."""
+
+
+def command_of(call: ToolCall) -> str:
+    """Return what a call would do, whole: a shell command as proposed, else the tool with its arguments."""
+    return _as_command(call, lambda value: json.dumps(value, ensure_ascii=False))
+
+
+def action_of(call: ToolCall) -> str:
+    """Return what a call would do, for looking on: a shell command as proposed, long arguments by their length."""
+    return _as_command(call, _abbreviated)
+
+
+def _as_command(call: ToolCall, shown: Callable[[object], str]) -> str:
+    """Return a shell command, or a tool with its arguments; a short text as the only argument stands alone."""
+    command = call.arguments.get("command")
+    if call.tool in SHELLS and isinstance(command, str):
+        return command
+    match [*call.arguments.items()]:
+        case [(_, str(text))] if text and len(text) < LONGEST_ARGUMENT:
+            return f"{call.tool} {text}"
+        case arguments:
+            return " ".join([call.tool, *(f"{name}={shown(plain(value))}" for name, value in arguments)])
+
+
+def _abbreviated(value: object) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) < LONGEST_ARGUMENT else f"({len(value if isinstance(value, str) else text)} characters)"
+
+
+def because(refusal: Refusal) -> str:
+    """Return why a b-thread refused."""
+    match refusal.because:
+        case Verdict() as verdict:
+            return _verdict(verdict)
+        case Declined(verdict=verdict, text=text, present=present):
+            said = "the answer was no" + (f" ({text})" if text else "")
+            return f"{said if present else 'no person present'} ({verdict.rule}: {verdict.explanation})"
+        case reason:
+            return str(reason)
+
+
+def _verdict(verdict: Verdict) -> str:
+    return f"{verdict.explanation} (rule {verdict.rule})"
+
+
+def refused_by(refusals: Refusals) -> list[str]:
+    """Return one line for each b-thread that refused: who, and why."""
+    return sorted(f"b-thread {refusal.bthread}: {because(refusal)}" for refusal in refusals)
+
+
+def excerpt(text: str, width: int) -> list[str]:
+    """Return the first and last lines of a result, each at most `width` characters long."""
+    lines = [line if len(line) <= width else f"{line[: width - 1]}…" for line in visible_lines(text.rstrip("\n"))]
+    if len(lines) <= HEAD + TAIL + 1:
+        return lines
+    return [*lines[:HEAD], f"… {len(lines) - HEAD - TAIL} more lines", *lines[-TAIL:]]
+
+
+def is_error(status: str) -> bool:
+    """Whether the text of a run with this status tells what went wrong, and nothing that was asked for."""
+    return status in ("failed", "aborted")
+
+
+def spent(turns: int, calls: int, usage: Usage) -> str:
+    """Return what a run took."""
+    tokens = ("about " if usage.is_estimate else "") + _count(usage.tokens, "token")
+    cost = [] if usage.cost is None else [f"${usage.cost:.4f}"]
+    return ", ".join([_count(turns, "turn"), _count(calls, "call"), *([tokens] if usage.tokens else []), *cost])
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
+PAUSE = 0.5  # seconds between two looks
+
+
+class Progress:
+    """The status line of a run; `now` gives seconds."""
+
+    def __init__(self, screen: Screen, now: Callable[[], float] = time.monotonic) -> None:
+        """Begin with nothing going on."""
+        self._screen = screen
+        self._now = now
+        self._totals = Totals()
+        self._begun = now()
+        self._activity = ""
+        self._since = now()
+
+    def fold(self, event: Event) -> None:
+        """Take an event into account."""
+        self._totals.fold(event)
+        match event:
+            case PromptGiven():
+                self._begun = self._now()
+            case InferenceRequested():
+                self._begin("the model answers")
+            case SummaryRequested():
+                self._begin("the model sums up")
+            case ToolStarted():
+                self._begin(event.call.tool)
+            case BackoffStarted():
+                self._begin("waiting, to ask again")
+            case ToolFinished():
+                self._begin("")
+            case ApprovalAsked() | RunEnded():
+                self._begin("")
+                self._screen.clear_status()
+
+    def text(self) -> str:
+        """Return the line; nothing when nothing goes on."""
+        if not self._activity:
+            return ""
+        used, now = self._totals.usage, self._now()
+        tokens = used.input_tokens + used.output_tokens
+        parts = [f"turn {self._totals.turns + 1}" if "model" in self._activity else f"turn {self._totals.turns}"]
+        parts.append(f"{visible(self._activity)} ({now - self._since:.0f} s)")
+        parts += [f"{tokens:,} tokens"] if tokens else []
+        parts.append(f"{now - self._begun:.0f} s in all")
+        return " · ".join(parts)
+
+    async def show(self) -> None:
+        """Keep the status line up to date until cancelled."""
+        while True:
+            await anyio.sleep(PAUSE)
+            if text := self.text():
+                self._screen.status(text)
+
+    def _begin(self, activity: str) -> None:
+        self._activity, self._since = activity, self._now()
 
 
 class Display:

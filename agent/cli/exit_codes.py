@@ -1,7 +1,5 @@
 """What the exit code of each command means."""
 
-__all__ = ["DIFFERENT", "FAILED", "LEVELS", "LIMIT", "OK", "UNREACHED", "USAGE", "of_run", "of_signal"]
-
 OK, FAILED, USAGE, LIMIT, DIFFERENT, UNREACHED = 0, 1, 2, 3, 6, 7
 
 STATUSES = {

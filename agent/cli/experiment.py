@@ -3,39 +3,32 @@
 import sys
 import time
 from argparse import Namespace
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
+from typing import get_args
 
 from attrs import evolve
 
 from agent.cli.exit_codes import FAILED, LIMIT, OK
 from agent.cli.mistakes import Mistake, say
-from agent.errors import AgentError
+from agent.lab.deployment.catalogue import RULES
+from agent.lab.deployment.course import Instead
+from agent.lab.deployment.verification import verify_deployment
 from agent.lab.experiments.conduct import Outcome, conduct, frozen_thresholds
-from agent.lab.experiments.plan_files import load_plan
-from agent.lab.experiments.plans import Plan
-from agent.lab.experiments.reports import (
-    Table,
-    Verified,
-    caption,
-    check_parquet,
-    deployment_table,
-    explanation,
-    hero_figure,
-    html_page,
-    read_verified,
-    shipped_verdicts,
-    tables_of,
-    text_report,
-    tidy,
-    write_deployments,
-    write_parquet,
-    write_tables,
-)
-from agent.lab.experiments.shelf import MoneyUsedUp, Shelf
-
-__all__ = ["execute", "teller"]
+from agent.lab.experiments.plan_files.plan import load_plan
+from agent.lab.experiments.plans.plan import Plan
+from agent.lab.experiments.reports.deployments import deployment_table, write_deployments
+from agent.lab.experiments.reports.parquet import check_parquet, write_parquet
+from agent.lab.experiments.reports.report import caption, explanation, hero_figure, html_page, tables_of, text_report
+from agent.lab.experiments.reports.table import Table
+from agent.lab.experiments.reports.tables import tidy, write_tables
+from agent.lab.experiments.reports.verified import Verified, read_verified, shipped_verdicts
+from agent.lab.experiments.shelf.episodes import Shelf
+from agent.lab.experiments.shelf.spending import MoneyUsedUp
+from agent.vocabulary.errors import AgentError
+from bp import BThread, Verification
 
 SELDOM = 60.0  # seconds from one line to the next where nobody watches
 
@@ -136,3 +129,18 @@ def teller(clock: Callable[[], float] = time.monotonic) -> Callable[[str], None]
 def _end_of_progress(outcome: Outcome) -> None:
     if sys.stderr.isatty():
         print(f"\r\x1b[K{outcome.ran} episodes in {outcome.seconds:.1f} s", file=sys.stderr)
+
+
+def verified_deployments(
+    own: tuple[BThread, ...],
+) -> Iterator[tuple[str, tuple[str, ...], Callable[..., Verification]]]:
+    """Yield the rules over episodes to verify: a label, their names, and the search.
+
+    The later episodes are run by another agent, or by none.
+    """
+    shipped = tuple(rule.make() for rule in RULES)
+    for rules in [own] if own else [*((rule,) for rule in shipped), shipped]:
+        names = tuple(rule.name for rule in rules)
+        label = "all rules together" if rules == shipped else " + ".join(names)
+        for instead in get_args(Instead):
+            yield f"{label}; after a catch: {instead}", names, partial(verify_deployment, rules, instead=instead)

@@ -1,4 +1,4 @@
-"""Wrong input in one sentence on standard error, and the right exit code; never a traceback, for what is no bug."""
+"""Wrong input in one sentence on standard error, with the right exit code and no traceback."""
 
 import codecs
 import io
@@ -7,8 +7,6 @@ import sys
 from collections.abc import Callable
 
 from agent.cli.exit_codes import FAILED, USAGE, of_signal
-
-__all__ = ["Mistake", "guarded", "say"]
 
 SIGINT = 2
 ALIKE = {"─": "-", "│": "|", "…": "...", "·": ".", "–": "-", "’": "'"}
@@ -55,9 +53,9 @@ def guarded(command: Callable[[], int]) -> int:
 def _is_mistake(error: Exception) -> bool:
     if isinstance(error, Mistake):
         return True
-    from agent.log import LogError
-    from agent.models import ModelError
-    from agent.presets import OptionError
+    from agent.log.reading import LogError
+    from agent.models.model import ModelError
+    from agent.presets.preset import OptionError
 
     return isinstance(error, LogError | ModelError | OptionError)
 

@@ -11,9 +11,8 @@ from typing import Any
 
 from agent.cli import exit_codes
 from agent.cli.screen import Screen, Tone, screen_on, visible
-from agent.presets import PRESETS, PURPOSES, Preset, preset_named
-
-__all__ = ["execute"]
+from agent.presets.preset import Preset
+from agent.presets.shipped import PRESETS, PURPOSES, preset_named
 
 LONGEST = 64  # characters of a value that stands in the table
 LONGEST_NAME = 18  # characters of an option on one line

@@ -9,9 +9,7 @@ from attrs import asdict
 from agent.cli import exit_codes
 from agent.cli.mistakes import Mistake
 from agent.cli.screen import screen_on
-from agent.lab.protocols import PROTOCOLS, Entry, entry_named
-
-__all__ = ["execute"]
+from agent.protocols.catalogue import PROTOCOLS, Entry, entry_named
 
 
 def execute(arguments: Namespace) -> int:

@@ -4,13 +4,12 @@ from argparse import Namespace
 
 from agent.cli import exit_codes
 from agent.cli.archive import find_log
-from agent.cli.loading import load_protocols
+from agent.cli.build import load_protocols
 from agent.cli.screen import visible
-from agent.log import Difference, LogError, RecordedRun, read_log, replay
-from agent.log.encoding import dump
-from agent.rebuilding import rebuild
-
-__all__ = ["execute", "told_difference"]
+from agent.history.playback import Difference, replay
+from agent.history.rebuilding import rebuild
+from agent.log.reading import LogError, RecordedRun, read_log
+from agent.vocabulary.encoding import dump
 
 
 def execute(arguments: Namespace) -> int:

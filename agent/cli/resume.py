@@ -6,26 +6,24 @@ from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
 
-from agent.agent import Agent
 from agent.cli import exit_codes
 from agent.cli.archive import find_log
-from agent.cli.keyboard import is_terminal
-from agent.cli.making import agent_of_log
+from agent.cli.build import agent_of_log, secrets_of, servers_of_log
+from agent.cli.display import is_error
 from agent.cli.mistakes import Mistake
-from agent.cli.person import STOPS
+from agent.cli.prompt import STOPS, is_terminal
 from agent.cli.replay import told_difference
-from agent.cli.reviving import print_outcome, record_printer, secrets_of
 from agent.cli.screen import Screen, screen_on, visible_lines
-from agent.cli.serving import servers_of_log
-from agent.cli.session import Maker, Session, introduction, lead
-from agent.cli.telling import is_error
-from agent.deciding import UndecidableError
-from agent.effects import Approver, Watcher
-from agent.log import LogDiffers, RecordedRun, broke_off, check_free, read_log
-from agent.tools import Tool
+from agent.cli.session import Maker, Session, introduction, lead, print_outcome, record_printer
+from agent.effects.approval import Approver
+from agent.effects.execution import Watcher
+from agent.history.playback import LogDiffers, broke_off
+from agent.log.reading import RecordedRun, read_log
+from agent.log.writing import check_free
+from agent.session.agent import Agent
+from agent.session.approvals import UndecidableError
+from agent.tools.definition import Tool
 from bp import Step
-
-__all__ = ["execute"]
 
 
 def execute(arguments: Namespace) -> int:

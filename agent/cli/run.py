@@ -5,19 +5,16 @@ import sys
 from argparse import Namespace
 from collections.abc import Callable
 
-from agent.agent import Agent
-from agent.cli.making import new_agent
+from agent.cli.build import new_agent, secrets_of, servers_of
 from agent.cli.mistakes import Mistake
-from agent.cli.person import STOPS
-from agent.cli.reviving import print_outcome, record_printer, secrets_of
+from agent.cli.prompt import STOPS
 from agent.cli.screen import Screen, screen_on
-from agent.cli.serving import servers_of
-from agent.cli.session import Maker, Session, introduction, lead
-from agent.effects import Approver, Watcher
-from agent.tools import Tool
+from agent.cli.session import Maker, Session, introduction, lead, print_outcome, record_printer
+from agent.effects.approval import Approver
+from agent.effects.execution import Watcher
+from agent.session.agent import Agent
+from agent.tools.definition import Tool
 from bp import Step
-
-__all__ = ["execute"]
 
 
 def execute(arguments: Namespace) -> int:

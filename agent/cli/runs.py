@@ -9,8 +9,6 @@ from agent.cli.archive import Summary, runs_folder, summaries
 from agent.cli.mistakes import say
 from agent.cli.screen import Screen, Tone, screen_on, visible
 
-__all__ = ["execute"]
-
 TONES: dict[str, Tone] = {
     "completed": "good",
     "running": "action",

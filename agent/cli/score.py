@@ -7,25 +7,30 @@ A score that is known is not asked for again. Exit code 0: all is scored. 1: a m
 import os
 import sys
 from argparse import Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
 
 from agent.cli import exit_codes
 from agent.cli.archive import find_logs
-from agent.cli.equipping import auditors_named, monitors_named
+from agent.cli.build import auditors_named, monitors_named
 from agent.cli.mistakes import Mistake, say
 from agent.cli.screen import Screen, Tone, screen_on, visible
-from agent.lab.sidecars import Audited, Scored, audit_logs, score_logs
-from agent.log import LogError
-from agent.log.encoding import dump, plain
+from agent.lab.sidecars import reading
+from agent.lab.sidecars.auditing import Audited, audit_logs
+from agent.lab.sidecars.scoring import Scored, score_logs
+from agent.lab.sidecars.sidecar import KeptScore, SidecarError, sidecar_path
+from agent.log.reading import LogError
+from agent.vocabulary.encoding import dump, plain
 
 if TYPE_CHECKING:
-    from agent.lab.effects import Auditor
+    from agent.effects.monitoring import Auditor
 
-__all__ = ["execute"]
+
+T = TypeVar("T")
 
 
 def execute(arguments: Namespace) -> int:
@@ -115,3 +120,23 @@ def _print_data(scored: Sequence[Scored], audited: Sequence[Audited]) -> None:
         kept = found.kept
         verdict = {"verdict": kept.verdict, "rationale": kept.rationale, "asked": found.asked}
         print(dump({"log": str(found.path), "auditor": kept.by, **plain(verdict)}))
+
+
+def said_afterwards(log: Path) -> tuple[tuple[str, str], ...]:
+    """Return what the sidecar of a log tells, if there is one: each monitor's highest score, each auditor's verdict."""
+    return _from_sidecar(reading.said_afterwards, log)
+
+
+def scores_afterwards(log: Path) -> tuple[KeptScore, ...]:
+    """Return what monitors said of the calls of a log when its runs were over, if there is a sidecar."""
+    return _from_sidecar(lambda path: reading.read_sidecar(path).scores(), log)
+
+
+def _from_sidecar(read: Callable[[Path], tuple[T, ...]], log: Path) -> tuple[T, ...]:
+    if not sidecar_path(log).exists():
+        return ()
+    try:
+        return read(log)
+    except SidecarError as error:
+        say(str(error))
+        return ()

@@ -1,6 +1,7 @@
-"""Text that cannot fake the screen, and colors where a terminal shows them."""
+"""Text that cannot fake the screen, colors where a terminal shows them, and lines broken between words."""
 
 import os
+import re
 import shutil
 import textwrap
 from collections.abc import Mapping
@@ -8,9 +9,52 @@ from typing import Literal, TextIO
 
 from attrs import define, field
 
-from agent.cli.flowing import Flow
+PART = re.compile(r"\s+|\S+")
 
-__all__ = ["Screen", "Tone", "screen_on", "visible", "visible_lines"]
+
+@define
+class Flow:
+    """Where text stands that flows on between two columns. A blank is held back until the word behind it is there.
+
+    Nothing that was shown moves: a word whose first part had room stays on its line.
+    """
+
+    left: int
+    right: int
+    column: int = 0
+    blank: str = ""
+
+    def add(self, lines: list[str]) -> str:
+        """Return what is to be shown of further text, given as the lines that it has."""
+        shown = self._flowing(lines[0])
+        for line in lines[1:]:
+            shown += self._newline() + self._flowing(line)
+        return shown
+
+    def _flowing(self, line: str) -> str:
+        shown = ""
+        for part in PART.findall(line):
+            if part.isspace():
+                self.blank += part
+            else:
+                shown += self._placed(part)
+        return shown
+
+    def _placed(self, word: str) -> str:
+        """Return a word with what stands before it: the blank, or the beginning of a line."""
+        begins = self.blank or self.column == self.left
+        if begins and self.column > self.left and self.column + len(self.blank) + len(word) > self.right:
+            before = self._newline()
+        else:
+            before, self.column = self.blank, self.column + len(self.blank)
+        self.blank = ""
+        self.column += len(word)
+        return before + word
+
+    def _newline(self) -> str:
+        self.column, self.blank = self.left, ""
+        return "\n" + " " * self.left
+
 
 Tone = Literal["agent", "action", "output", "good", "refused", "question", "system", "title", "plain"]
 

@@ -1,32 +1,95 @@
 """One run on the command line: an agent, a screen, a keyboard and signals, from the prompt to an exit code."""
 
-from collections.abc import Callable
-from contextlib import AsyncExitStack
-from typing import Any
+import os
+import shlex
+import signal
+import sys
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack, suppress
+from pathlib import Path
+from typing import Any, NoReturn
 
 import anyio
 from attrs import field, frozen
 
-from agent.agent import Agent
 from agent.cli import exit_codes
-from agent.cli.display import Display
-from agent.cli.keyboard import can_be_heard, hear_lines, is_terminal
+from agent.cli.display import Display, Progress, command_of, is_error
+from agent.cli.exit_codes import of_signal
+from agent.cli.mcp_servers import McpServer, serving
 from agent.cli.mistakes import say
-from agent.cli.person import Person, says_stop
-from agent.cli.progress import Progress
-from agent.cli.screen import Screen
-from agent.cli.serving import McpServer, serving
-from agent.cli.signals import HEARD, Interruption
-from agent.cli.standing_answers import StandingAnswers
-from agent.effects import Approver, Watcher
-from agent.errors import AgentError
-from agent.journal import failure_record
-from agent.run import Run
-from agent.tools import Tool
+from agent.cli.prompt import Person, StandingAnswers, can_be_heard, hear_lines, is_terminal, says_stop
+from agent.cli.screen import Screen, visible, visible_lines
+from agent.effects.approval import Approver
+from agent.effects.execution import Watcher
+from agent.log.writing import Redaction
+from agent.projections.state import told_to_user
+from agent.session.agent import Agent, Run
+from agent.session.journal import failure_record
+from agent.tools.definition import Tool
+from agent.vocabulary.encoding import dump, to_record
+from agent.vocabulary.errors import AgentError
 from bp import BProgramError, Step
 from constitution import Policy
 
-__all__ = ["Maker", "Onlookers", "Outcome", "Session", "introduction", "lead", "listen", "over", "tell_failure"]
+HEARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Interruption:
+    """What signals did to a run: `number` is the first that came, None while there was none, and `name` its name.
+
+    Once there was one, a Ctrl-C after `patience` seconds calls `leave` with the exit code.
+    """
+
+    def __init__(self, patience: float = 3.0, leave: "Callable[[int], None] | None" = None) -> None:
+        self.number: int | None = None
+        self.name = ""
+        self._patience = patience
+        self._leave = leave or leave_at_once
+        self._since = 0.0
+
+    async def watch(self, signals: AsyncIterator[signal.Signals], abort: Callable[[], None]) -> None:
+        """Abort at the first signal; leave at a later Ctrl-C if that took too long."""
+        async for number in signals:
+            self.hear(number, abort)
+
+    def hear(self, number: signal.Signals, abort: Callable[[], None]) -> None:
+        """Take a signal: the first one aborts, a later Ctrl-C leaves if that took too long."""
+        if self.number is None:
+            self.number, self.name, self._since = int(number), number.name, time.monotonic()
+            abort()
+        elif number == signal.SIGINT and time.monotonic() >= self._since + self._patience:
+            self._leave(of_signal(number))
+
+
+def leave_at_once(code: int) -> NoReturn:
+    """End this process and everything that it started."""
+    for child in descendants(os.getpid()):
+        with suppress(OSError):
+            os.kill(child, signal.SIGKILL)
+    sys.stdout.flush()
+    os._exit(code)
+
+
+def descendants(process: int) -> list[int]:
+    """Return the numbers of all processes below `process`, as far as the system tells."""
+    children = _children()
+    found: list[int] = []
+    level = [process]
+    while level:
+        level = [child for parent in level for child in children.get(parent, ())]
+        found += level
+    return found
+
+
+def _children() -> dict[int, list[int]]:
+    children: dict[int, list[int]] = {}
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError, ValueError, IndexError):
+            parent = int(status.read_text(errors="replace").rpartition(")")[2].split()[1])
+            children.setdefault(parent, []).append(int(status.parent.name))
+    return children
+
 
 Maker = Callable[[Approver, Callable[[Step], None], Watcher | None, tuple[Tool, ...]], Agent]
 """Makes the agent of a session: from who is asked, what is called with steps and pieces of text, and more tools."""
@@ -178,3 +241,50 @@ def tell_failure(error: Exception) -> None:
     if isinstance(error.__cause__, BrokenPipeError):  # nobody reads our output any more
         raise error.__cause__
     say(f"the run broke off: {error}")
+
+
+def record_printer(secrets: Mapping[str, str]) -> Callable[[Step], None]:
+    """Return what prints the record of a step as it stands in the log: without the secrets."""
+    redaction = Redaction(secrets)
+
+    def print_record(step: Step) -> None:
+        print(dump(redaction(to_record(step))), flush=True)
+
+    return print_record
+
+
+def print_outcome(outcome: Outcome, screen: Screen, *, as_json: bool) -> None:
+    """Print how a run ended: its last words, or what it waits for."""
+    if outcome.run.status == "waiting":
+        _say_what_it_waits_for(outcome.run, screen)
+    if not as_json:
+        print_final_text(outcome.run, was_shown=outcome.was_shown)
+    elif outcome.failure is not None:
+        print(dump(outcome.run.agent.redaction(outcome.failure)), flush=True)
+
+
+def print_final_text(run: Run, *, was_shown: bool = False) -> None:
+    """Print the last words, unless they are an error: those were told already; and what work left behind.
+
+    On a terminal they are not printed once more when they `was_shown` there as they came.
+    """
+    if was_shown and sys.stdout.isatty() and not _is_interrupted_work(run):
+        return
+    if run.text and not is_error(run.status):
+        text = f"{run.text}\n\n{told_to_user(run.state)}" if _is_interrupted_work(run) else run.text
+        print("\n".join(visible_lines(text)) if sys.stdout.isatty() else text)
+
+
+def _is_interrupted_work(run: Run) -> bool:
+    """Whether an objective was pursued, and the run ended before it was complete (S1 7.2, 7.3)."""
+    return run.state.objective is not None and run.status != "completed"
+
+
+def _say_what_it_waits_for(run: Run, screen: Screen) -> None:
+    """Say which calls wait, why, and how to decide; such a run has a log, or nobody could go on with it."""
+    for asked in run.waiting_for:
+        screen.labelled("question", f"{asked.call.id}: {command_of(asked.call)}\n{asked.question}", "question")
+    log, call = shlex.quote(str(run.log)), shlex.quote(run.waiting_for[0].call.id)
+    screen.labelled("system", "the run rests until somebody decides:", "system")
+    screen.line(f"    bpagent resume {visible(log)} --approve {visible(call)}", "action")
+    screen.line(f"    bpagent resume {visible(log)} --reject {visible(call)} --because TEXT", "action")

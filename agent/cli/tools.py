@@ -11,13 +11,11 @@ from typing import Any
 import anyio
 
 from agent.cli import exit_codes
+from agent.cli.build import chosen_preset, servers_of, tools_of
+from agent.cli.mcp_servers import McpServer, joined, serving
 from agent.cli.screen import Screen, screen_on
-from agent.cli.serving import McpServer, joined, servers_of, serving
-from agent.cli.setup import chosen_preset, tools_of
-from agent.models import ScriptedModel
-from agent.tools import Tool
-
-__all__ = ["execute"]
+from agent.models.scripted import ScriptedModel
+from agent.tools.definition import Tool
 
 
 def execute(arguments: Namespace) -> int:

@@ -11,16 +11,15 @@ import json
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, get_args
+from typing import Any
 
 from agent.cli import exit_codes
-from agent.cli.loading import load_protocols
+from agent.cli.build import chosen_preset, load_protocols
 from agent.cli.mistakes import Mistake
-from agent.cli.setup import chosen_preset
-from agent.verification import Combination, every_subset, examples_for, loop_rules, short, tell, verify_loop
+from agent.verification.counterexample import short, tell
+from agent.verification.environment import examples_for
+from agent.verification.loop import Combination, every_subset, loop_rules, verify_loop
 from bp import BThread, Verification, VerificationError
-
-__all__ = ["execute"]
 
 
 def execute(arguments: Namespace) -> int:
@@ -53,20 +52,13 @@ def _verify_all(rules: tuple[BThread, ...], protocols: tuple[BThread, ...], argu
 
 
 def _verify_deployments(own: tuple[BThread, ...], arguments: Namespace) -> int:
-    """Verify the rules over episodes that ship, where later episodes are run by somebody else, and where by nobody."""
-    from agent.lab.deployment import RULES, Instead, verify_deployment
+    from agent.cli.experiment import verified_deployments  # the laboratory is loaded where it is asked for
 
     results = []
-    shipped = tuple(rule.make() for rule in RULES)
-    for rules in [own] if own else [*((rule,) for rule in shipped), shipped]:
-        names = tuple(rule.name for rule in rules)
-        for instead in get_args(Instead):
-            label = "all rules together" if rules == shipped else " + ".join(names)
-            combination = Combination(f"{label}; after a catch: {instead}", names)
-            progress = _reporter(combination.label)
-            result = verify_deployment(rules, instead=instead, max_states=arguments.max_states, progress=progress)
-            _tell(combination, result, as_json=arguments.json)
-            results.append(result)
+    for label, names, verify in verified_deployments(own):
+        result = verify(max_states=arguments.max_states, progress=_reporter(label))
+        _tell(Combination(label, names), result, as_json=arguments.json)
+        results.append(result)
     return _exit_code(results)
 
 
@@ -83,7 +75,7 @@ def _verified(rules: Sequence[BThread], protocols: Sequence[BThread], **options:
     """Verify the loop; where there are protocols, monitors, auditors and chance may say anything, too."""
     if not protocols:
         return verify_loop(rules, examples=examples_for(rules), **options)
-    from agent.lab.verification import verify_protocols, with_scores
+    from agent.verification.protocols import verify_protocols, with_scores
 
     examples = with_scores(examples_for((*rules, *protocols)))
     return verify_protocols(protocols, rules, examples=examples, **options)

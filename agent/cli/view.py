@@ -7,12 +7,10 @@ from pathlib import Path
 
 from agent.cli import exit_codes
 from agent.cli.archive import find_log
-from agent.cli.loading import load_protocols
-from agent.cli.mistakes import Mistake, say
-from agent.log import read_log
-from agent.page import render_page
-
-__all__ = ["execute"]
+from agent.cli.build import load_protocols
+from agent.cli.mistakes import Mistake
+from agent.log.reading import read_log
+from agent.page.document import render_page
 
 BEGINNING = b"<!doctype html>"
 
@@ -26,7 +24,9 @@ def execute(arguments: Namespace) -> int:
         raise Mistake(f"{path} is the log itself; name another file with --output")
     if not _is_free(path):
         raise Mistake(f"{path} is there and is no page; name another file with --output")
-    _write(path, render_page(run, load_protocols(arguments.protocol), _said_afterwards(log)))
+    from agent.cli.score import said_afterwards  # the laboratory is loaded where it is asked for
+
+    _write(path, render_page(run, load_protocols(arguments.protocol), said_afterwards(log)))
     print(path)
     if arguments.open:
         webbrowser.open(path.absolute().as_uri())
@@ -49,16 +49,3 @@ def _write(path: Path, page: str) -> None:
             file.write(page)
     except OSError as error:
         raise Mistake(f"cannot write the page {path}: {error.strerror}; name a file with --output") from error
-
-
-def _said_afterwards(log: Path) -> tuple[tuple[str, str], ...]:
-    """Return what the sidecar of a log tells, if there is one."""
-    from agent.lab.sidecars import SidecarError, said_afterwards, sidecar_path
-
-    if not sidecar_path(log).exists():
-        return ()
-    try:
-        return said_afterwards(log)
-    except SidecarError as error:
-        say(str(error))
-        return ()

@@ -7,17 +7,18 @@ from typing import Any
 
 from agent.cli import exit_codes
 from agent.cli.archive import find_logs
-from agent.cli.loading import load_protocols
+from agent.cli.build import load_protocols
+from agent.cli.display import action_of
 from agent.cli.mistakes import Mistake, say
 from agent.cli.screen import Screen, screen_on, visible
-from agent.cli.telling import action_of
-from agent.hindsight import Decision, PolicyError, Rejudged, WhatIf, changed_bthreads, load_policy, what_if
-from agent.log import LogError, read_log
-from agent.log.encoding import dump, plain
+from agent.history import what_if
+from agent.history.rebuilding import changed_bthreads
+from agent.history.what_if import Decision, Rejudged, WhatIf
+from agent.log.reading import LogError, read_log
+from agent.presets.policy_files import PolicyError, load_policy
+from agent.vocabulary.encoding import dump, plain
 from bp import BThread
 from constitution import Policy
-
-__all__ = ["execute"]
 
 
 def execute(arguments: Namespace) -> int:
@@ -26,20 +27,8 @@ def execute(arguments: Namespace) -> int:
     Raises Mistake for wrong input.
     """
     if not (arguments.policy or arguments.protocol or arguments.without):
-        missing = "; thresholds are those of a --protocol" if arguments.threshold or arguments.thresholds else ""
-        cure = "name a --policy, a --protocol, or a b-thread to leave out: --without NAME"
-        raise Mistake(f"nothing would differ; {cure}{missing}")
-    if is_experiment(arguments.log[0]):
-        from agent.cli.what_if_experiment import execute_on_experiment  # the laboratory is loaded where it is asked for
-
-        return execute_on_experiment(arguments, _policy(arguments.policy))
-    if arguments.threshold or arguments.thresholds or arguments.recorded or arguments.workers is not None:
-        told = "--threshold, --thresholds, --recorded and --workers"
-        raise Mistake(f"{told} are for the folder of an experiment, FILE.results")
-    return _execute_on_logs(arguments, _policy(arguments.policy))
-
-
-def _execute_on_logs(arguments: Namespace, policy: Policy | None) -> int:
+        raise Mistake("nothing would differ; name a --policy, a --protocol, or a b-thread to leave out: --without NAME")
+    policy = _policy(arguments.policy)
     threads = load_protocols(arguments.protocol)
     screen = screen_on(sys.stdout, needed=True)
     results, code = [], exit_codes.OK
@@ -57,11 +46,6 @@ def _execute_on_logs(arguments: Namespace, policy: Policy | None) -> int:
     if not arguments.json and len(results) > 1:
         _sum_up(results, screen)
     return code
-
-
-def is_experiment(name: str) -> bool:
-    """Whether this is the folder of an experiment."""
-    return (Path(name).expanduser() / "episodes.jsonl").is_file()
 
 
 def _policy(name: str | None) -> Policy | None:

@@ -2,16 +2,21 @@
 
 import sys
 from argparse import Namespace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 from agent.cli import exit_codes
 from agent.cli.archive import find_log
+from agent.cli.build import load_protocols
 from agent.cli.check import tell_evidence
-from agent.cli.loading import load_protocols
-from agent.cli.mistakes import say
+from agent.cli.display import action_of, because, command_of
 from agent.cli.screen import Screen, Tone, screen_on, visible
-from agent.cli.telling import action_of, because, command_of
-from agent.events import (
+from agent.history.what_if import recorded_decisions
+from agent.history.why import Cause, Objection, find_causes
+from agent.log.reading import RecordedRun, read_log
+from agent.vocabulary.encoding import dump, plain
+from agent.vocabulary.events import (
     ApprovalAnswered,
     ApprovalAsked,
     CallAnswered,
@@ -20,17 +25,9 @@ from agent.events import (
     ToolFinished,
     ToolStarted,
 )
-from agent.hindsight import Cause, Objection, find_causes, recorded_decisions
-from agent.log import RecordedRun, read_log
-from agent.log.encoding import dump, plain
-from agent.reasons import Declined, Ending, Flaw
+from agent.vocabulary.reasons import Declined, Ending, Flaw
 from bp import Refusal
 from constitution import Level, Verdict
-
-if TYPE_CHECKING:
-    from agent.lab.sidecars import KeptScore
-
-__all__ = ["execute"]
 
 
 def execute(arguments: Namespace) -> int:
@@ -39,7 +36,7 @@ def execute(arguments: Namespace) -> int:
     screen = screen_on(sys.stdout, needed=True)
     if arguments.call is None:
         return _list(run, screen, as_json=arguments.json)
-    scores = _scores_afterwards(run)
+    scores = _scores_afterwards(run.path)
     for cause in find_causes(run, arguments.call, load_protocols(arguments.protocol)):
         said = [kept for kept in scores if (kept.line, kept.call) == (_line_of_answer(run, cause), cause.call.id)]
         if arguments.json:
@@ -51,17 +48,10 @@ def execute(arguments: Namespace) -> int:
     return exit_codes.OK
 
 
-def _scores_afterwards(run: RecordedRun) -> "tuple[KeptScore, ...]":
-    """Return what monitors said of the calls when the run was over, as the sidecar of the log has it."""
-    from agent.lab.sidecars import SidecarError, read_sidecar, sidecar_path
+def _scores_afterwards(log: Path) -> Sequence[Any]:
+    from agent.cli.score import scores_afterwards  # the laboratory is loaded where it is asked for
 
-    if not sidecar_path(run.path).exists():
-        return ()
-    try:
-        return read_sidecar(run.path).scores()
-    except SidecarError as error:
-        say(str(error))
-        return ()
+    return scores_afterwards(log)
 
 
 def _line_of_answer(run: RecordedRun, cause: Cause) -> int:
@@ -71,12 +61,12 @@ def _line_of_answer(run: RecordedRun, cause: Cause) -> int:
     return max((line for line in answers if run.records[line - 2]["step"] < begun), default=0)
 
 
-def _told_afterwards(kept: "KeptScore") -> str:
+def _told_afterwards(kept: Any) -> str:
     value = "no legible score" if kept.value is None else f"{kept.value:.2f}"
     return f"afterwards, {kept.by}: {value}" + (f" ({kept.rationale})" if kept.rationale else "")
 
 
-def _score_as_data(kept: "KeptScore") -> dict[str, Any]:
+def _score_as_data(kept: Any) -> dict[str, Any]:
     return {"monitor": kept.by, "identity": kept.identity, "value": kept.value, "rationale": kept.rationale}
 
 

@@ -2,11 +2,16 @@
 
 from collections.abc import Awaitable, Callable
 
-from agent.events import AbortAsked, ApprovalAnswered, ApprovalAsked, DeadlineReached, GateRejected, StopAsked
+from agent.vocabulary.events import (
+    AbortAsked,
+    ApprovalAnswered,
+    ApprovalAsked,
+    DeadlineReached,
+    GateRejected,
+    StopAsked,
+)
 from bp import where
 from bp.runner import LATER, Broken, Effect, Later
-
-__all__ = ["Answer", "Approver", "approval_effect"]
 
 Answer = bool | str | Later | None
 Approver = Callable[[ApprovalAsked], Awaitable[Answer] | Answer]

@@ -2,7 +2,7 @@
 
 A protocol is a b-thread over drafts, calls and scores; to compose protocols is to have all of them.
 
-- what can happen in the laboratory besides what happens in any run stands in `agent.questions`
+- what can happen in the laboratory besides what happens in any run stands in `agent.vocabulary.questions`
 - `reasons`: why protocols refuse. `asking`: how they ask, and what they hold meanwhile. `containing`: how they stop
 - `locking`: one at a time. `lines`: files that grow by whole lines. `concurrency`: many at once, and not too many.
 - `actions`: kinds of actions, by what they would do

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TypeVar
 
-from agent.conversion import parsed
 from agent.lab.locking import locked
+from agent.vocabulary.conversion import parsed
 
 __all__ = ["append_line", "values_in", "whole_lines"]
 

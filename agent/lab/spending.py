@@ -3,13 +3,20 @@
     run begins -> ledger looked at -> below the limit: models are asked -> an answer came: looked at again, and so on
                                    `- reached: whoever would ask a model is refused, and the run ends
 
-What a run takes it knows by itself (`agent.threads.budget`); what the others take stands in the ledger, which is a fact
+What a run takes it knows by itself (`agent.threads.limits`); what the others take stands in the ledger, which is a fact
 from outside. Nobody is asked while it is looked at. An answer that others get meanwhile may still cross the limit.
 """
 
-from agent.events import InferenceFinished, InferenceRequested, PromptGiven, RunEnded, SummaryFinished, SummaryRequested
-from agent.lab.asking import unasked
-from agent.questions import (
+from agent.protocols.asking import unasked
+from agent.vocabulary.events import (
+    InferenceFinished,
+    InferenceRequested,
+    PromptGiven,
+    RunEnded,
+    SummaryFinished,
+    SummaryRequested,
+)
+from agent.vocabulary.questions import (
     AuditGiven,
     AuditRequested,
     LedgerGiven,
@@ -18,8 +25,8 @@ from agent.questions import (
     ScoreGiven,
     ScoreRequested,
 )
-from agent.reasons import Ending
-from bp import BThreadBody, bthread, sync, where
+from agent.vocabulary.reasons import Ending
+from bp import BThreadBody, bthread, contains, sync, where
 
 __all__ = ["ASKS_MODELS", "COSTS", "OUT_OF_MONEY", "budget_of_experiment"]
 
@@ -29,6 +36,7 @@ OUT_OF_MONEY = "experiment_money"
 ASKS_MODELS = where((InferenceRequested, SummaryRequested, ScoreRequested, AuditRequested))
 COSTS = where((InferenceFinished, SummaryFinished, ScoreGiven, AuditGiven))
 LOOK = LedgerRequested()
+MONEY_NEWS = ASKS_MODELS | COSTS | LedgerRequested | LedgerGiven | PromptGiven | RunEnded
 
 
 @bthread
@@ -55,3 +63,22 @@ def _is_used_up(limit: float) -> BThreadBody:
         if isinstance(said, LedgerGiven):
             return said.has_reached(limit)
         yield sync(wait_for=LedgerGiven, block=[ASKS_MODELS, RunEnded])
+
+
+@bthread
+def nobody_is_asked_without_money(limit: float) -> BThreadBody:
+    """Models are asked only when the ledger was below the limit, after the latest answer of this run was paid."""
+    is_open, looking = (
+        False,
+        False,
+    )  # whether there is money; whether the look that is under way began after the payment
+    while True:
+        said = yield sync(wait_for=MONEY_NEWS)
+        if contains(ASKS_MODELS, said):
+            assert is_open, f"{said.name}, and nobody knows that there is money left"
+        elif isinstance(said, LedgerRequested):
+            looking = True
+        elif isinstance(said, LedgerGiven):
+            is_open, looking = looking and not said.has_reached(limit), False
+        else:
+            is_open, looking = False, False

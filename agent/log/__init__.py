@@ -1,48 +1,5 @@
-"""The log of a run: JSON lines, a header and then one record for each selected event.
+"""The log of a run: JSON lines, a header and then one record for each selected event."""
 
-- `encoding`: events as records
-- `reading`: a file back to records, strictly
-- `locking`: one writer at a time
-- `redacting`: what is to stay out of it
-- `writing`: records to a file, before they have effects
-- `decoding`: records back to events
-- `replaying`: the same program once more, against the record
-"""
-
-from typing import TYPE_CHECKING
-
-from agent.lazy import from_modules
-from agent.log.encoding import FORMAT, to_record
-from agent.log.locking import LogInUse, check_free, is_in_use
 from agent.log.reading import LogError, RecordedRun, read_log
-from agent.log.redacting import Redaction
-from agent.log.writing import LogWriter, reopen
 
-if TYPE_CHECKING:
-    from agent.log.replaying import Difference, LogDiffers, ReplayResult, broke_off, replay, retaken
-
-__all__ = [
-    "FORMAT",
-    "Difference",
-    "LogDiffers",
-    "LogError",
-    "LogInUse",
-    "LogWriter",
-    "RecordedRun",
-    "Redaction",
-    "ReplayResult",
-    "broke_off",
-    "check_free",
-    "is_in_use",
-    "read_log",
-    "reopen",
-    "replay",
-    "retaken",
-    "to_record",
-]
-
-_REPLAYING = "replaying"  # it needs cattrs: 20 ms, which writing a log does without
-__getattr__ = from_modules(
-    "agent.log",
-    dict.fromkeys(("Difference", "LogDiffers", "ReplayResult", "broke_off", "replay", "retaken"), _REPLAYING),
-)
+__all__ = ["LogError", "RecordedRun", "read_log"]

@@ -10,17 +10,15 @@ import cattrs
 from attrs import fields
 from cattrs.gen import make_dict_structure_fn
 
-from agent import events, questions
-from agent.calls import ToolCall
-from agent.conversion import problems_of, strict_converter
-from agent.events import ProposedAction
-from agent.log.encoding import ROLES
 from agent.log.reading import LogError
-from agent.messages import Message
+from agent.vocabulary import events, questions
+from agent.vocabulary.calls import ToolCall
+from agent.vocabulary.conversion import problems_of, strict_converter
+from agent.vocabulary.encoding import ROLES
+from agent.vocabulary.events import ProposedAction
+from agent.vocabulary.messages import Message
 from bp import Event, freeze
 from constitution.action import Facts
-
-__all__ = ["Decoder"]
 
 
 def kinds_in(vocabulary: ModuleType) -> dict[str, Any]:

@@ -8,10 +8,8 @@ from typing import Any
 
 from attrs import frozen
 
-from agent.errors import AgentError
-from agent.log.encoding import FORMAT
-
-__all__ = ["LogError", "RecordedRun", "read_log"]
+from agent.vocabulary.encoding import FORMAT
+from agent.vocabulary.errors import AgentError
 
 FIELDS = {"step": int, "super_step": int, "name": str, "data": dict, "origin": str}
 """What every record has, and of which type."""

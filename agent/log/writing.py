@@ -1,20 +1,118 @@
-"""Writing the log: appended as it happens, flushed before the effects of what was written.
+"""Writing the log: locked for one writer, without declared secrets, flushed before the effects of what was written."""
 
-A run that would be made again from its beginning if it broke off may have its log written `late`, when it is closed:
-nothing has to be kept of it before.
-"""
-
+import fcntl
+import json
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from agent.log.encoding import dump, to_record
-from agent.log.locking import lock
+from attrs import field, frozen
+
 from agent.log.reading import LogError, RecordedRun, read_log
+from agent.vocabulary.encoding import dump, to_record
 from bp import Step
 
-__all__ = ["LogWriter", "reopen"]
+
+class LogInUse(LogError):
+    """Another process (or another agent of this one) writes the log; the message names the process."""
+
+
+def lock(descriptor: int, path: Path, how: int = fcntl.LOCK_EX) -> None:
+    """Lock an open log until it is closed, or its process ends. Raises LogInUse, and OSError."""
+    try:
+        fcntl.flock(descriptor, how | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise LogInUse(f"the log {path} is in use by {_holder(descriptor)}; wait for its end, or end it") from error
+
+
+def check_free(path: Path) -> None:
+    """Raise LogInUse when somebody writes the log now, LogError when it cannot be opened."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError as error:
+        raise LogError(f"cannot read the log {path}: {error.strerror}") from error
+    try:
+        lock(descriptor, path, how=fcntl.LOCK_SH)
+    finally:
+        os.close(descriptor)
+
+
+def is_in_use(path: Path) -> bool:
+    """Whether somebody writes the log now. Raises LogError when it cannot be opened."""
+    try:
+        check_free(path)
+    except LogInUse:
+        return True
+    return False
+
+
+def _holder(descriptor: int) -> str:
+    """Name the process that holds the lock, where the system tells."""
+    inode = str(os.fstat(descriptor).st_ino)
+    try:
+        locks = [line.split() for line in Path("/proc/locks").read_text().splitlines()]
+    except OSError:
+        return "another process"
+    holders = [words[4] for words in locks if words[1:4] == ["FLOCK", "ADVISORY", "WRITE"] and _inode(words) == inode]
+    return f"process {holders[0]}" if holders else "another process"
+
+
+def _inode(words: list[str]) -> str:
+    return words[5].rpartition(":")[2]
+
+
+SHORTEST = 8  # characters; a shorter secret would be found where it is not meant
+
+
+def _long_enough(secrets: Mapping[str, str]) -> dict[str, str]:
+    for name, secret in secrets.items():
+        if len(secret) < SHORTEST:
+            raise LogError(f"the secret {name!r} is too short to be told from other text; take {SHORTEST} characters")
+    return {name: secrets[name] for name in sorted(secrets, key=lambda name: (-len(secrets[name]), name))}
+
+
+@frozen
+class Redaction:
+    """Secrets by name, the longest first; call it with plain data, which comes back without them."""
+
+    secrets: Mapping[str, str] = field(converter=_long_enough, repr=False)
+
+    @property
+    def names(self) -> list[str]:
+        """The names of what is left out, for the header."""
+        return sorted(self.secrets)
+
+    def __call__(self, data: Any) -> Any:
+        """Return plain data (what JSON can hold) in which every secret is masked, keys included."""
+        match data:
+            case str():
+                return self._masked(data)
+            case Mapping():
+                return {self._masked(str(key)): self(value) for key, value in data.items()}
+            case list() | tuple():
+                return [self(item) for item in data]
+            case _:
+                return data
+
+    def _masked(self, text: str) -> str:
+        for name, secret in self.secrets.items():
+            for form in _forms(secret):
+                if form in text:
+                    text = text.replace(form, _mask(name, len(form)))
+        return text
+
+
+def _forms(secret: str) -> tuple[str, ...]:
+    """Return a secret as it is, and as it stands in JSON text: the arguments of calls are such text."""
+    return tuple(dict.fromkeys((secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1])))
+
+
+def _mask(name: str, length: int) -> str:
+    """Return a word of `length` letters that says what was here."""
+    word = f"REDACTED_{''.join(char if char.isalnum() else '_' for char in name)}_"
+    return (word * (length // len(word) + 1))[:length]
+
 
 Redactor = Callable[[Any], Any]
 LARGE = 1_000_000  # bytes that a late log keeps back

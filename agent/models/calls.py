@@ -1,16 +1,228 @@
-"""From what the model wrote to calls that the loop can carry: ids that are unique, arguments that were parsed."""
+"""From the model's text to calls that the loop can carry: JSON is parsed, ids are made unique."""
 
+import json
+import math
+import re
 from collections.abc import Iterator, Mapping
 from itertools import count
+from typing import Any
 
 from attrs import evolve
 
-from agent.calls import Category, ToolCall
-from agent.messages import AssistantMessage, RequestedCall
-from agent.models.arguments import ArgumentError, parse_arguments
 from agent.models.model import Answer
+from agent.vocabulary.calls import Category, ToolCall
+from agent.vocabulary.messages import AssistantMessage, RequestedCall, Usage
 
-__all__ = ["LONGEST_ID", "UNNAMED", "read_calls", "with_ids"]
+
+def mapping(value: object) -> Mapping[str, Any] | None:
+    """Return a JSON object, also one in the form of the openai package; None for anything else."""
+    if type(value) is dict:  # nearly always; asking for an abstract class costs ten times as much
+        return value
+    if isinstance(value, Mapping):
+        return value
+    to_dict = getattr(value, "to_dict", None)
+    return to_dict() if callable(to_dict) else None
+
+
+def elements(value: object) -> list[Any]:
+    """Return a list; a single value as a list of one."""
+    if isinstance(value, list):
+        return value
+    return [value] if value else []
+
+
+def text(value: object) -> str:
+    """Return a text, or ""."""
+    return value if isinstance(value, str) else ""
+
+
+def argument_text(value: object) -> str:
+    """Return the text of arguments; some servers send the object itself."""
+    if value is None or isinstance(value, str):
+        return value or ""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def index_number(value: object) -> int | None:
+    """Return a position, also one that is written as text; None for anything else."""
+    if isinstance(value, str) and value.isdecimal() and len(value) < 10:
+        return int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def usage(value: object) -> Usage | None:
+    """Return the tokens that were counted, under the names of either format; None when nothing was."""
+    counts = mapping(value)
+    if not counts:
+        return None
+    return Usage(
+        input_tokens=_count(counts.get("prompt_tokens", counts.get("input_tokens"))),
+        output_tokens=_count(counts.get("completion_tokens", counts.get("output_tokens"))),
+    )
+
+
+def error_text(error: object) -> str:
+    """Return what an error says: its message, else all of it; at most 300 characters."""
+    message = (mapping(error) or {}).get("message") or error
+    return f"{message}"[:300]
+
+
+def _count(value: object) -> int:
+    return max(0, value) if isinstance(value, int) and not isinstance(value, bool) else 0
+
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def mend_surrogates(text: str) -> str:
+    """Return `text` with halves that stand side by side joined, and lone halves replaced by U+FFFD."""
+    if text.isascii() or not _SURROGATE.search(text):
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+_MARKS = re.compile(r'\\.|["{}\[\]]|\\\Z', re.DOTALL)
+
+
+class Nesting:
+    """How deep the text is nested where it ends. It is not checked further: closed text may still be no JSON."""
+
+    def __init__(self) -> None:
+        self._depth = 0
+        self._in_text = False
+        self._escapes_next = False
+
+    @property
+    def is_closed(self) -> bool:
+        """True outside of all texts, objects and arrays."""
+        return self._depth == 0 and not self._in_text
+
+    def feed(self, piece: str) -> None:
+        """Take the next piece."""
+        if self._escapes_next and piece:
+            piece, self._escapes_next = piece[1:], False
+        for mark in _MARKS.findall(piece):
+            if mark[0] == "\\":
+                self._escapes_next = len(mark) == 1
+            elif mark == '"':
+                self._in_text = not self._in_text
+            elif not self._in_text:
+                self._depth += 1 if mark in "{[" else -1
+
+
+_LITERALS = ("true", "false", "null", "-")
+_NUMBER_TAIL = re.compile(r"(\.|\.?\d*[eE][+-]?)\Z")
+_ESCAPE_TAIL = re.compile(r"\\(u[0-9a-fA-F]{0,4})?\Z")  # json wants one character more than the four
+
+
+class ArgumentError(ValueError):
+    """The text is not one JSON object; the message is for the model. `is_unfinished`: more text could mend it."""
+
+    def __init__(self, message: str, *, is_unfinished: bool = False) -> None:
+        super().__init__(message)
+        self.is_unfinished = is_unfinished
+
+
+def parse_arguments(text: str) -> dict[str, Any]:
+    """Parse a call's arguments: one JSON object; empty text and `null` mean no arguments.
+
+    Strict: raises `ArgumentError` for anything else, also for what JSON readers often let pass: duplicate keys, NaN
+    and infinities, numbers out of range, lone surrogates, and an object that is quoted once more as a text.
+    """
+    if not text.strip():
+        return {}
+    arguments = _parse(text)
+    if arguments is None:
+        return {}
+    if isinstance(arguments, str):
+        raise ArgumentError(
+            "arguments are a JSON text, not an object; send the object itself, without quoting it again"
+        )
+    if not isinstance(arguments, dict):
+        raise ArgumentError(f"arguments are a JSON {_kind(arguments)}, not an object; send one JSON object")
+    return arguments
+
+
+def is_json_object(text: str) -> bool:
+    """Tell whether any JSON reader takes `text` as one object."""
+    try:
+        return isinstance(json.loads(text, parse_constant=_refuse_constant), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _parse(text: str) -> Any:
+    try:
+        return _check_text(json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse_constant,
+                                      parse_float=_finite, parse_int=_integer))  # fmt: skip
+    except json.JSONDecodeError as error:
+        raise ArgumentError(
+            f"arguments are not valid JSON: {_decapitalized(error.msg)} at character {error.pos + 1}; "
+            "send one JSON object",
+            is_unfinished=_is_unfinished(text, error),
+        ) from error
+    except RecursionError as error:
+        raise ArgumentError("arguments are nested too deeply; send a flatter JSON object") from error
+
+
+def _is_unfinished(text: str, error: json.JSONDecodeError) -> bool:
+    """Tell whether the text stops in the middle, rather than being wrong."""
+    tail = text[error.pos :].rstrip()
+    if error.msg.startswith("Unterminated") or not tail or any(literal.startswith(tail) for literal in _LITERALS):
+        return True
+    return bool(_NUMBER_TAIL.match(tail) or ("escape" in error.msg and _ESCAPE_TAIL.search(text)))
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise ArgumentError(f"arguments have the key {key!r} twice; give each key once")
+        found[key] = value
+    return found
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ArgumentError(f"arguments contain {name}, which is not valid JSON; use a number or null")
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if math.isinf(number):
+        raise ArgumentError(f"arguments contain the number {digits:.40}, which is out of range; use a smaller number")
+    return number
+
+
+def _integer(digits: str) -> int:
+    try:
+        return int(digits)
+    except ValueError as error:
+        raise ArgumentError(f"arguments contain a number of {len(digits)} digits; use a smaller number") from error
+
+
+def _check_text(value: Any) -> Any:
+    """Refuse lone surrogates anywhere in `value`: no file name, command or log can carry them."""
+    match value:
+        case str() if mend_surrogates(value) != value:
+            raise ArgumentError(f"arguments contain half a character in {value!r:.40}; write whole characters")
+        case dict():
+            for key, inner in value.items():
+                _check_text(key), _check_text(inner)
+        case list():
+            for inner in value:
+                _check_text(inner)
+    return value
+
+
+def _kind(value: object) -> str:
+    if isinstance(value, bool):
+        return "boolean"
+    return "array" if isinstance(value, list) else "number"
+
+
+def _decapitalized(message: str) -> str:
+    return message[:1].lower() + message[1:]
+
 
 LONGEST_ID = 64
 """Characters of a call id that providers take."""

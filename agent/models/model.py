@@ -1,23 +1,13 @@
-"""What the loop asks of a model, and what a model gives back: one request, one answer or one error."""
+"""What the loop asks of a model and gets back; prices and sizes of what is asked."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
-from agent.errors import AgentError
-from agent.messages import AssistantMessage, Message, StopReason, Usage
-
-__all__ = ["Answer", "Delta", "Model", "ModelError", "ModelRequest", "ToolSchema"]
-
-
-@frozen
-class ToolSchema:
-    """A tool as the model is told about it: name, description, and its parameters as a JSON Schema object."""
-
-    name: str
-    description: str
-    parameters: dict[str, object]
+from agent.tools.schemas import ToolSchema
+from agent.vocabulary.errors import AgentError
+from agent.vocabulary.messages import AssistantMessage, Image, Message, StopReason, Usage
 
 
 @frozen
@@ -73,3 +63,94 @@ class Model(Protocol):
 
     async def answer(self, request: ModelRequest, on_delta: Callable[[Delta], None]) -> Answer:
         """Return the answer to `request`, calling `on_delta` for each piece as it arrives."""
+
+
+BYTES_PER_TOKEN = 4
+"""A usual measure for English text; other scripts take more bytes for each character, and more tokens."""
+
+PER_MESSAGE = 4  # tokens of the frame of a message
+PER_IMAGE = 1000  # tokens, about what providers take for one of 2000 x 2000
+
+
+@frozen
+class Price:
+    """US dollars for a million tokens read, and for a million tokens written."""
+
+    input: float
+    output: float
+
+    def of(self, usage: Usage) -> Usage:
+        """Return `usage` with its cost."""
+        return evolve(usage, cost=(usage.input_tokens * self.input + usage.output_tokens * self.output) / 1e6)
+
+
+def read_prices(rows: Iterable[str]) -> Mapping[str, Price]:
+    """Read rows such as `gpt-5-mini=0.25/2`: the model, dollars for a million tokens read, and written.
+
+    Raises ValueError that names the row.
+    """
+    return dict(map(_read_row, rows))
+
+
+def _read_row(row: str) -> tuple[str, Price]:
+    model, equals, amounts = row.rpartition("=")
+    given, slash, made = amounts.partition("/")
+    try:
+        price = Price(float(given), float(made))
+    except ValueError:
+        price = Price(-1, -1)
+    if not (model and equals and slash and 0 <= price.input < float("inf") and 0 <= price.output < float("inf")):
+        raise ValueError(
+            f"a price is MODEL=INPUT/OUTPUT in US dollars for a million tokens, such as gpt-5-mini=0.25/2, not {row!r}"
+        )
+    return model, price
+
+
+def estimate_tokens(text: str) -> int:
+    """Return about how many tokens `text` has."""
+    length = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+    return -(-length // BYTES_PER_TOKEN)
+
+
+def frame_tokens(system_prompt: str, tools: Iterable[ToolSchema]) -> int:
+    """Return about how many tokens a request has beside its messages."""
+    told = (estimate_tokens(f"{tool.name}{tool.description}{tool.parameters}") for tool in tools)
+    return estimate_tokens(system_prompt) + sum(told)
+
+
+def message_tokens(message: Message) -> int:
+    """Return about how many tokens `message` has."""
+    texts = [message.text]
+    if isinstance(message, AssistantMessage):
+        texts += [part for call in message.calls for part in (call.name, call.arguments)]
+    pictures = len(getattr(message, "images", ()))
+    return PER_MESSAGE + PER_IMAGE * pictures + sum(map(estimate_tokens, texts))
+
+
+LONGEST_CONVERSATION = 20_000_000
+"""Bytes, as `weight` counts them, of a conversation that is sent; no model reads a tenth of it."""
+
+WIDEST = 4  # bytes that Python and UTF-8 take at most for a character
+
+
+def weight(text: str) -> int:
+    """Return the bytes that `text` takes at most, without looking at each character."""
+    return len(text) if text.isascii() else WIDEST * len(text)
+
+
+def conversation_weight(messages: Sequence[Message]) -> int:
+    """Return the bytes that `messages` take at most where they are sent: images in base64."""
+    texts = sum(weight(text) for message in messages for text in _texts(message))
+    return texts + sum(len(image.content) * 4 // 3 for message in messages for image in _images(message))
+
+
+def _texts(message: Message) -> Iterator[str]:
+    yield message.text
+    if isinstance(message, AssistantMessage):
+        yield message.reasoning
+        yield from (call.arguments for call in message.calls)
+        yield from (item.content for item in message.reasoning_items)
+
+
+def _images(message: Message) -> tuple[Image, ...]:
+    return () if isinstance(message, AssistantMessage) else message.images

@@ -1,19 +1,55 @@
-"""A model behind an OpenAI-compatible server: one inference is one POST, streamed, and nothing else is asked."""
+"""A model behind an OpenAI-compatible server: one inference is one POST, streamed, in either of two formats."""
 
 from collections.abc import Callable, Mapping
+from typing import Any, Literal, Protocol
 
 import anyio
 from attrs import field, frozen, validators
 
-from agent.models.carrying import Carrying
+from agent.models.chat_stream import Assembly
 from agent.models.failures import ConnectionBroke
 from agent.models.http_stream import RawChunks
-from agent.models.model import Answer, Delta, ModelError, ModelRequest
+from agent.models.model import LONGEST_CONVERSATION, Answer, Delta, Model, ModelError, ModelRequest, conversation_weight
+from agent.models.requests import Carrying, chat_body, responses_body
+from agent.models.responses_stream import ResponseAssembly
+from agent.models.scripted import load_script
 from agent.models.server import DEFAULT_BASE_URL, KeySource, Server, asked_key, checked_key, checked_url
-from agent.models.weight import LONGEST_CONVERSATION, conversation_weight
-from agent.models.wires import WIRES, Api, StreamAssembly, Wire
 
-__all__ = ["OpenAIModel"]
+Api = Literal["chat", "responses"]
+
+
+class StreamAssembly(Protocol):
+    """An answer while it streams. `is_finished`: it is whole; `is_over`: nothing else can come either."""
+
+    def feed(self, raw: object) -> Delta | None:
+        """Take the next parsed event; return what it adds for those who look on."""
+
+    @property
+    def is_finished(self) -> bool:
+        """The answer is whole."""
+
+    @property
+    def is_over(self) -> bool:
+        """Nothing can come any more, so that reading may end."""
+
+    def answer(self) -> Answer:
+        """Return the whole answer, or raise `ModelError`."""
+
+
+@frozen
+class Wire:
+    """One format: where a request goes below the base URL, how it looks, and who puts the answer together."""
+
+    path: str
+    body: Callable[[str, ModelRequest, Carrying], dict[str, Any]]
+    assembly: Callable[[str], StreamAssembly]
+
+
+WIRES: dict[str, Wire] = {
+    "chat": Wire("/chat/completions", chat_body, lambda model: Assembly()),
+    "responses": Wire("/responses", responses_body, ResponseAssembly),
+}
+
 
 GRACE = 5.0
 """Seconds that a server may take to end its stream after the finish reason."""
@@ -87,3 +123,24 @@ async def _feed(assembly: StreamAssembly, chunks: RawChunks, on_delta: Callable[
         except ConnectionBroke:
             if not assembly.is_finished:
                 raise
+
+
+def model_from_name(name: str, environ: Mapping[str, str], *, api: Api = "chat") -> Model:
+    """Return the model that `name` means.
+
+    `script:FILE` is a scripted model; `http://host/v1` or `http://host/v1#model` is a model on that server (with
+    OPENAI_API_KEY where it is set); everything else is a model of OPENAI_BASE_URL with OPENAI_API_KEY, which only
+    OpenAI's own server needs. `api` is the format that servers are spoken to in. Raises `ModelError` for a name, key or
+    address that is missing or cannot be one, `ScriptError` for a bad script.
+    """
+    name = name.strip()
+    if not name:
+        raise ModelError("no model is named; give one, such as gpt-5-mini, http://127.0.0.1:8080/v1 or script:FILE")
+    if name == "script:":
+        raise ModelError("'script:' names no file; write script:FILE.yaml")
+    if name.startswith("script:"):
+        return load_script(name.removeprefix("script:"))
+    if "://" in name:
+        url, _, model = name.partition("#")
+        return OpenAIModel(model or "default", api=api, base_url=url, api_key=environ.get("OPENAI_API_KEY"))
+    return OpenAIModel.from_environment(name, environ, api=api)

@@ -18,6 +18,7 @@ from attrs import field, frozen
 from agent.models.failures import named_failures
 from agent.models.http_stream import RawChunks, check_response
 from agent.models.model import ModelError
+from agent.tools.blocking import run_in_background
 
 if TYPE_CHECKING:
     import ssl
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     import httpx2
     from openai import AsyncOpenAI
 
-__all__ = ["DEFAULT_BASE_URL", "KeySource", "Server", "asked_key", "checked_key", "checked_url"]
 
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
 
@@ -68,8 +68,6 @@ async def asked_key(source: KeySource) -> str:
 
     Raises `ModelError` for whatever it raises, and for what is no key.
     """
-    from agent.tools.background import run_in_background
-
     try:
         made: object = source() if inspect.iscoroutinefunction(source) else await run_in_background(source)
         key = await made if inspect.isawaitable(made) else made

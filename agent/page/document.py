@@ -1,19 +1,254 @@
-"""The whole page: what the run was, what was said, and what the b-threads did."""
+"""The HTML page of a run: its facts, its conversation, and a lane for each b-thread."""
 
 import base64
 import hashlib
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from agent.log import RecordedRun
-from agent.page.appearance import STYLE
-from agent.page.conversation import conversation
-from agent.page.lanes import LEGEND, lanes
-from agent.page.markup import Element, as_html, element
-from agent.page.watching import Watched, watch
+from agent.history.playback import Watched, WatchedStep, watch
+from agent.log.reading import RecordedRun
+from agent.page.markup import STYLE, Element, as_html, call_line, counted, element, reason_of, summary_of
 from bp import BThread
 
-__all__ = ["render_page"]
+LONGEST = 20_000  # characters of one text: a page is for looking at, the log has everything
+LARGEST = 3_000_000  # characters of one image, as text
+Record = Mapping[str, Any]
+
+
+def conversation(records: Sequence[Record]) -> Element:
+    """Return the conversation, each part linked to its step."""
+    parts: list[Element] = []
+    said = ""  # the last answer in words, which the end of a run need not say again
+    for record in records:
+        tell = PARTS.get(record["name"])
+        if record["name"] == "run_ended":
+            parts.extend(_end(record, said))
+        elif tell is not None:
+            parts.extend(tell(record))
+        if record["name"] == "answer_committed":
+            said = str(record["data"]["message"].get("text", ""))
+    return element("section", element("h2", "Conversation"), *parts, class_="conversation")
+
+
+def _spoken(kind: str, label: str, otherwise: str = "") -> Callable[[Record], Iterator[Element]]:
+    def tell(record: Record) -> Iterator[Element]:
+        data = record["data"]
+        yield _part(record, kind, label, _text(data.get("text") or otherwise), *_images(data))
+
+    return tell
+
+
+def _noted(label: str, words: Callable[[Mapping[str, Any]], str], kind: str = "system") -> Any:
+    def tell(record: Record) -> Iterator[Element]:
+        yield _part(record, kind, label, _text(words(record["data"])))
+
+    return tell
+
+
+def _history(record: Record) -> Iterator[Element]:
+    messages = record["data"]["messages"]
+    listed = [element("div", element("b", message["role"]), ": ", _text(_words(message))) for message in messages]
+    folded = element("details", element("summary", counted(len(messages), "earlier message")), *listed)
+    yield _part(record, "system", "history", folded)
+
+
+def _words(message: Mapping[str, Any]) -> str:
+    """Return what a message says, and the calls that it makes."""
+    calls = (f"{call['name']} {call['arguments']}" for call in message.get("calls") or ())
+    return "\n".join(part for part in (message.get("text", ""), *calls) if part)
+
+
+def _found(record: Record) -> Iterator[Element]:
+    if record["data"]["texts"]:
+        what = str(record["data"]["what"]).replace("_", "-")
+        found = counted(len(record["data"]["texts"]), "message")
+        yield _part(record, "system", "heard", f"a hook has {found} for {what}")
+
+
+def _call(record: Record) -> Iterator[Element]:
+    yield _part(record, "call", "action", element("code", call_line(record["data"]["call"])))
+
+
+def _answer(record: Record) -> Iterator[Element]:
+    message = record["data"]["message"]
+    if message.get("reasoning"):
+        yield _part(record, "reasoning", "reasoning", _text(message["reasoning"]))
+    if message.get("text"):
+        yield _part(record, "agent", "agent", _text(message["text"]))
+
+
+def _question(record: Record) -> Iterator[Element]:
+    yield _part(record, "question", "question", record["data"]["question"])
+
+
+def _reply(record: Record) -> Iterator[Element]:
+    data = record["data"]
+    said = "yes" if data["yes"] else "no" if data.get("present", True) else "nobody was there to ask"
+    yield _part(record, "question", "reply", f"{said}: {data['text']}" if data.get("text") else said)
+
+
+def _refused(record: Record) -> Iterator[Element]:
+    for refusal in record["data"]["refusals"]:
+        yield _part(record, "refused", "refused", element("b", refusal["bthread"]), ": ", reason_of(refusal["because"]))
+
+
+def _goes_on(record: Record) -> Iterator[Element]:
+    for refusal in record["data"]["refusals"]:
+        who = element("b", refusal["bthread"])
+        yield _part(record, "system", "goes on", who, ": ", reason_of(refusal["because"]))
+
+
+def _result(record: Record) -> Iterator[Element]:
+    data = record["data"]
+    kind = "output" if data.get("outcome", "ran") == "ran" else "refused"
+    mark = " error" if data.get("is_error") else ""
+    label = "result" if kind == "output" else "told"
+    yield _part(record, kind + mark, label, _text(data["result"]), *_images(data))
+
+
+def _failure(record: Record) -> Iterator[Element]:
+    yield _part(record, "system error", "model", _text(record["data"]["error"]))
+
+
+def _end(record: Record, said: str) -> Iterator[Element]:
+    data = record["data"]
+    words = [_text(data["text"])] if data.get("text") and data["text"] != said else []
+    yield _part(record, "end", "end", f"{data['status']} ({data['reason']})", *words)
+
+
+def _images(data: Mapping[str, Any]) -> Iterator[Element]:
+    """Give the images of a prompt or a result. They are in the page, so that it asks for nothing from anywhere."""
+    for image in data.get("images") or ():
+        kind, content = image["media_type"], image["content"]
+        if len(content) > LARGEST:
+            yield element("p", f"an image ({kind}) that is too large for this page; the log has it")
+        else:
+            yield element("img", src=f"data:{kind};base64,{content}", alt=f"an image ({kind})")
+
+
+PARTS: Mapping[str, Callable[[Record], Iterator[Element]]] = {
+    "history_given": _history,
+    "prompt_given": _spoken("person", "prompt"),
+    "steering_given": _spoken("person", "steering"),
+    "follow_up_given": _spoken("person", "follow-up"),
+    "messages_found": _found,
+    "stop_asked": _spoken("person", "stop", "what runs may finish"),
+    "abort_asked": _spoken("person", "abort", "everything ends now"),
+    "deadline_reached": _noted("time", lambda data: f"the {data['seconds']:g} seconds of the run are over"),
+    "summary_finished": _noted("summary", lambda data: str(data["text"]), "reasoning"),
+    "summary_failed": _noted("summary", lambda data: f"there is none: {data['error']}", "system error"),
+    "proposed_action": _call,
+    "answer_committed": _answer,
+    "approval_asked": _question,
+    "approval_answered": _reply,
+    "gate_rejected": _refused,
+    "drafts_refused": _refused,
+    "run_continued": _goes_on,
+    "call_answered": _result,
+    "inference_failed": _failure,
+    "completion_declared": _noted("complete", lambda data: str(data["status"])),
+}
+"""How the records of a kind are told; `run_ended` aside, the others say nothing to anybody."""
+
+
+def _part(record: Record, kind: str, label: str, *content: Element | str) -> Element:
+    step = str(record["step"])
+    link = element("a", label, href=f"#step-{step}", title=f"step {step}")
+    return element("div", element("div", link, class_="label"), element("div", *content, class_="said"), class_=kind)
+
+
+def _text(text: str) -> Element:
+    if len(text) <= LONGEST:
+        return element("pre", text)
+    return element("pre", text[:LONGEST], element("i", f"\n… {len(text) - LONGEST} more characters are in the log"))
+
+
+OUTSIDE = "outside"
+LONGEST_DATA = 4_000  # characters of the data of one record
+
+LEGEND = (
+    ("refused", "✕", "refused what was requested instead, and said why"),
+    ("requested", "●", "requested the event"),
+    ("closed", "⊗", "was closed by the event"),
+    ("waits", "◌", "requests something that is held back"),
+    ("holds", "■", "holds back what another b-thread requests"),
+    ("heard", "○", "heard it, and went on"),
+)
+"""The marks: their class, their sign, what they mean; of several in one place the first is shown."""
+
+Marks = Mapping[str, Mapping[str, str]]  # by b-thread: the marks, each with what is to be said
+
+
+def lanes(moments: Sequence[WatchedStep]) -> Element:
+    """Return a table: a row for each step, a column for each b-thread that ever did anything."""
+    marks = [_marks(moment) for moment in moments]
+    names = _names(marks)
+    head = element("tr", element("th", "step"), element("th", "event"), *[_lane_head(name) for name in names])
+    rows = [_row(moment, mark, names) for moment, mark in zip(moments, marks, strict=True)]
+    return element("table", element("thead", head), element("tbody", *rows), class_="lanes")
+
+
+def _names(marks: Sequence[Marks]) -> list[str]:
+    """Return the lanes in the order in which they are first needed, what is outside first."""
+    found = dict.fromkeys(name for mark in marks for name in mark)
+    return [OUTSIDE, *(name for name in found if name != OUTSIDE)]
+
+
+def _marks(moment: WatchedStep) -> Marks:
+    """Return what each b-thread did at one step."""
+    marks: dict[str, dict[str, str]] = {}
+
+    def mark(name: str, sort: str, words: str) -> None:
+        marks.setdefault(name, {}).setdefault(sort, words)
+
+    origin, event = moment.record["origin"], moment.record["name"]
+    mark(origin, "requested", f"{origin} requested {event}" if origin != OUTSIDE else f"{event} came from outside")
+    for name in moment.heard:
+        mark(name, "heard", f"{name} heard {event}")
+    for name in moment.closed:
+        mark(name, "closed", f"{name} was closed by {event}")
+    for refusal in moment.record.get("refusals") or ():
+        mark(refusal["bthread"], "refused", f"{refusal['bthread']} refused: {reason_of(refusal['because'])}")
+    for held in moment.held:
+        mark(held.requester, "waits", f"{held.requester} waits with {held.event.name}")
+        for blocker in held.blockers:
+            why = "" if blocker.because is None else f": {blocker.because}"
+            mark(blocker.bthread, "holds", f"{blocker.bthread} holds {held.event.name} of {held.requester}{why}")
+    return marks
+
+
+def _lane_head(name: str) -> Element:
+    return element("th", element("span", name), class_="lane")
+
+
+def _row(moment: WatchedStep, marks: Marks, names: Sequence[str]) -> Element:
+    record = moment.record
+    step = str(record["step"])
+    number = element("td", element("a", step, href=f"#step-{step}"), class_="number")
+    cells = [_cell(name, marks.get(name, {})) for name in names]
+    begins = " begins" if record["origin"] == OUTSIDE else ""
+    refused = " refusal" if record.get("refusals") else ""
+    return element(
+        "tr", number, element("td", _event(record, marks), class_="event"), *cells, id=f"step-{step}",
+        class_=f"{record['name']}{begins}{refused}",
+    )  # fmt: skip
+
+
+def _cell(name: str, marks: Mapping[str, str]) -> Element:
+    shown = next(((sort, sign) for sort, sign, _ in LEGEND if sort in marks), None)
+    if shown is None:
+        return element("td")
+    return element("td", shown[1], class_=" ".join(marks), title="\n".join(marks.values()))
+
+
+def _event(record: Mapping[str, Any], marks: Marks) -> Element:
+    """Return the event of a step; opened, it tells who did what, and what it carries."""
+    name = element("summary", element("b", record["name"]), " ", element("span", summary_of(record), class_="of"))
+    told = [element("li", words) for mark in marks.values() for words in mark.values()]
+    carried = json.dumps(record["data"], ensure_ascii=False, indent=1)
+    cut = carried if len(carried) <= LONGEST_DATA else carried[:LONGEST_DATA] + "\n… the rest is in the log"
+    return element("details", name, element("ul", *told), element("pre", cut))
 
 
 def render_page(run: RecordedRun, threads: Sequence[BThread] = (), afterwards: Sequence[tuple[str, str]] = ()) -> str:

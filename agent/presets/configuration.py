@@ -19,13 +19,9 @@ from typing import Any, get_origin
 
 from attrs import fields, frozen
 
-from agent.models.yaml_nodes import Node, NodeError, read_yaml
-from agent.presets.options import OptionError, option_type, with_value
-from agent.presets.preset import Preset
+from agent.presets.preset import OptionError, Preset, alternatives, expected, fits, option_type, with_value
 from agent.presets.shipped import preset_named
-from agent.presets.types import alternatives, expected, fits
-
-__all__ = ["Configuration", "preset_from_file", "read_configuration", "save_options"]
+from agent.vocabulary.yaml_nodes import Node, NodeError, read_yaml
 
 KEYS = ("preset", "options", "security", "tools", "mcp")  # tools: declared ones, as in tools.yaml
 PATHS = ("allowed_paths", "denied_paths")

@@ -3,16 +3,13 @@
 import os
 from pathlib import Path
 
-from agent.presets.options import OptionError
-from agent.presets.preset import Preset
+from agent.presets.preset import OptionError, Preset
 from agent.presets.shipped import PRESETS
-from agent.tools import Tool, Workspace
-from agent.tools.coding import CodingOptions, create_all_tools
-from agent.tools.collection import make_collection
-from agent.tools.retention import Retention
+from agent.tools.collections import CodingOptions, create_all_tools, make_collection
+from agent.tools.definition import Tool
+from agent.tools.output import Retention
 from agent.tools.shell import ShellOptions
-
-__all__ = ["equip", "shell_options"]
+from agent.tools.workspace import Workspace
 
 
 def equip(preset: Preset, root: str | os.PathLike[str]) -> tuple[Tool, ...]:

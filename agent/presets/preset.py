@@ -1,28 +1,183 @@
-"""A preset: a bundle of options, one field each, with the b-threads and the policy that they choose."""
+"""A preset: a bundle of options, one field each, with the b-threads and the policy that they choose.
 
+A new rule is a line of `RULES`, and a field of `Preset` for each of its options.
+"""
+
+import math
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import Any, Literal
+from types import NoneType
+from typing import Any, Literal, TypeVar, get_args, get_origin
 
-from attrs import asdict, evolve, field, frozen, validators
+from attrs import Attribute, asdict, evolve, field, fields_dict, frozen, validators
 
-from agent.models.prices import Price, read_prices
-from agent.presets.judging import Judge, known_policy, legible_commands, legible_rules
-from agent.presets.options import OptionError, with_options
+from agent.models.model import Price, read_prices
 from agent.presets.prompts import DEFAULT, can_be_filled_in, fill_in, finish_text
-from agent.presets.rules import rules_of
-from agent.presets.types import strictly_typed
-from agent.projections.carrying import Carried
-from agent.reasons import Disclosure
-from agent.threads import core
-from agent.threads.follow_ups import MOST
-from agent.threads.limits import LIMIT_TEXT
-from agent.threads.order import Together
-from agent.tools import Tool, objective_tools
+from agent.projections.conversation import Carried
+from agent.threads.completion import complete_to_finish, iterations_at_most, one_objective
+from agent.threads.core import core
+from agent.threads.judging import Judge, by_constitution
+from agent.threads.limits import (
+    LIMIT_TEXT,
+    at_most,
+    budget_of_cost,
+    budget_of_tokens,
+    budget_per_turn,
+    deadline,
+    empty_answers,
+    retry,
+    too_many_failures,
+)
+from agent.threads.steering import MOST, continue_with_follow_ups, skip_when_steered
+from agent.threads.stopping import abort_on_request, stop_on_request, stop_when_said
+from agent.threads.summaries import summarize_when_full
+from agent.threads.tool_calls import (
+    Together,
+    answers_in_source_order,
+    doom_loop,
+    no_start_without_approval,
+    one_at_a_time,
+    only_whole_calls,
+)
+from agent.tools.definition import Tool
+from agent.tools.work import objective_tools
+from agent.vocabulary.errors import AgentError, meant
+from agent.vocabulary.reasons import Disclosure
 from bp import BThread
 from constitution import DENIED_PATHS, NO_RULES, POLICIES, Action, Policy, Verdict, read_command_rule, read_rule
 
-__all__ = ["Preset"]
+CHECKS: dict[Any, tuple[Callable[[Any], bool], str]] = {
+    int: (lambda value: isinstance(value, int) and not isinstance(value, bool), "a whole number"),
+    float: (
+        lambda value: isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value),
+        "a number",
+    ),
+    bool: (lambda value: isinstance(value, bool), "true or false"),
+    str: (lambda value: isinstance(value, str), "a text"),
+    tuple: (
+        lambda value: isinstance(value, tuple) and all(isinstance(part, str) for part in value),
+        "a list of texts",
+    ),
+    NoneType: (lambda value: value is None, "none"),
+}
+
+
+def alternatives(hint: Any) -> tuple[Any, ...]:
+    """Return the parts of a union; anything else is its only part."""
+    return (hint,) if get_origin(hint) in (tuple, Literal) else get_args(hint) or (hint,)
+
+
+def fits(value: object, hint: Any) -> bool:
+    """Return whether a value is of a field's type."""
+    return any(
+        value in get_args(part) if get_origin(part) is Literal else CHECKS[get_origin(part) or part][0](value)
+        for part in alternatives(hint)
+    )
+
+
+def expected(hint: Any) -> str:
+    """Return what a field may hold, in words: "a whole number or none"."""
+    return " or ".join(
+        " or ".join(map(repr, get_args(part))) if get_origin(part) is Literal else CHECKS[get_origin(part) or part][1]
+        for part in alternatives(hint)
+    )
+
+
+def strictly_typed(_: type, fields: "list[Attribute[Any]]") -> "list[Attribute[Any]]":
+    """Give each field a validator for its type, before its own. A field transformer of attrs."""
+    return [
+        field.evolve(validator=validators.and_(_of_its_type, field.validator) if field.validator else _of_its_type)
+        for field in fields
+    ]
+
+
+def _of_its_type(_: object, field: "Attribute[Any]", value: object) -> None:
+    if not fits(value, field.type):
+        raise ValueError(f"expected {expected(field.type)}, found {value!r:.60}")
+
+
+Bundle = TypeVar("Bundle")
+
+
+class OptionError(AgentError):
+    """A preset or an option does not exist, or has a value that it cannot have; the message says what would do."""
+
+
+def with_options(bundle: Bundle, options: Mapping[str, str]) -> Bundle:
+    """Return `bundle`, whose fields are options except for its name, with some given as text. Raises OptionError."""
+    for name, text in options.items():
+        hint = option_type(bundle, name)
+        try:
+            bundle = with_value(bundle, name, _parsed(text, hint))
+        except ValueError as error:
+            raise OptionError(f"option {name}={text!r}: {error}") from error
+    return bundle
+
+
+def with_value(bundle: Bundle, name: str, value: object) -> Bundle:
+    """Return `bundle` with one option set. Raises ValueError for a value that it cannot have."""
+    try:
+        changed: Any = bundle
+        return evolve(changed, **{name: value})  # type: ignore[no-any-return]
+    except (ValueError, TypeError) as error:
+        raise ValueError(_first_line(error)) from error
+
+
+def option_type(bundle: Any, name: str) -> Any:
+    """Return the type of an option. Raises OptionError for an unknown name, naming the nearest."""
+    known = {option: attribute for option, attribute in fields_dict(type(bundle)).items() if option != "name"}
+    if name not in known:
+        raise OptionError(f"there is no option {name!r}; {meant(name, known)}")
+    return known[name].type
+
+
+def _parsed(text: str, hint: Any) -> Any:
+    """Read an option's text by its type; "none" is no limit, or nothing in a list, as the table of presets shows it."""
+    kinds = alternatives(hint)
+    is_list, is_none = any(get_origin(kind) is tuple for kind in kinds), text.lower() == "none"
+    if NoneType in kinds and is_none:
+        return None
+    if is_list:
+        return () if is_none else tuple(part for part in text.split(",") if part)
+    reader = next((READERS[kind] for kind in kinds if kind in READERS), None)
+    if reader is None:
+        return text
+    read, wanted = reader
+    try:
+        return read(text)
+    except (ValueError, KeyError) as error:
+        raise ValueError(f"give {wanted}") from error
+
+
+READERS: dict[Any, tuple[Callable[[str], object], str]] = {
+    bool: (lambda text: {"true": True, "false": False}[text.lower()], "true or false"),
+    int: (int, "a whole number"),
+    float: (float, "a number"),
+}
+"""How the text of an option is read, by its type, and what to ask for where that fails. Others stay text."""
+
+
+def _first_line(error: Exception) -> str:
+    return str(error.args[0]).splitlines()[0] if error.args else type(error).__name__
+
+
+def known_policy(preset: object, attribute: object, name: str | None) -> None:
+    """Raise ValueError for the name of no policy. A validator of attrs."""
+    if name is not None and name not in POLICIES:
+        raise ValueError(f"there is no policy {name!r}; policies: {', '.join(POLICIES)}, none")
+
+
+def legible_rules(preset: object, attribute: object, rows: tuple[str, ...]) -> None:
+    """Raise ValueError for a row that is no rule of a policy. A validator of attrs."""
+    for row in rows:
+        read_rule(row)
+
+
+def legible_commands(preset: object, attribute: object, rows: tuple[str, ...]) -> None:
+    """Raise ValueError for a row that is no rule about a command. A validator of attrs."""
+    for row in rows:
+        read_command_rule(row)
+
 
 SUMMARY_FROM = 0.8
 """How full the context is when a summary is made: what comes meanwhile still has room."""
@@ -225,3 +380,50 @@ class Preset:
                 f"dollars for a million tokens"
             )
         return price
+
+
+Judgement = Callable[[Action], Verdict]
+Choice = Callable[["Preset", Judgement | None], BThread | None]
+
+RULES: tuple[Choice, ...] = (
+    lambda preset, judge: only_whole_calls(),
+    lambda preset, judge: by_constitution(judge) if judge else None,
+    lambda preset, judge: no_start_without_approval(),
+    lambda preset, judge: one_at_a_time(preset.together) if preset.sequential else None,
+    lambda preset, judge: answers_in_source_order(),
+    lambda preset, judge: skip_when_steered() if preset.steering else None,
+    lambda preset, judge: follow_ups(preset) if preset.follow_ups != "none" else None,
+    lambda preset, judge: iteration_limit(preset) if preset.max_iterations else None,
+    lambda preset, judge: too_many_failures(preset.max_failures) if preset.max_failures else None,
+    lambda preset, judge: empty_answers(preset.max_empty_answers) if preset.max_empty_answers else None,
+    lambda preset, judge: doom_loop(preset.doom_loop) if preset.doom_loop else None,
+    lambda preset, judge: budget_of_tokens(preset.max_tokens) if preset.max_tokens else None,
+    lambda preset, judge: budget_per_turn(preset.max_tokens_per_iteration) if preset.max_tokens_per_iteration else None,
+    lambda preset, judge: budget_of_cost(preset.max_cost) if preset.max_cost else None,
+    lambda preset, judge: deadline(preset.deadline) if preset.deadline else None,
+    lambda preset, judge: complete_to_finish(preset.objective_tool) if preset.finishes_by_tool else None,
+    lambda preset, judge: one_objective() if preset.objective_tool else None,
+    lambda preset, judge: summarize_when_full(preset.summary_from) if preset.summary_from else None,
+    lambda preset, judge: retry(preset.attempts),
+    lambda preset, judge: stop_on_request(preset.stop_after),
+    lambda preset, judge: stop_when_said() if preset.stop_text == "letters" else None,
+    lambda preset, judge: abort_on_request(),
+)
+"""Each line gives the b-thread that a preset's options choose, or None where they choose none."""
+
+
+def follow_ups(preset: "Preset") -> BThread:
+    """Return the b-thread that goes on with follow-ups, one by one or all at once."""
+    return continue_with_follow_ups(preset.follow_ups == "all", preset.max_follow_ups)
+
+
+def iteration_limit(preset: "Preset") -> BThread:
+    """Return the b-thread that counts iterations: from the first objective on, where objectives are taken."""
+    limit = iterations_at_most if preset.objective_tool else at_most
+    return limit(preset.max_iterations or 0, preset.limit_text)
+
+
+def rules_of(preset: "Preset", judge: Judgement | None) -> tuple[BThread, ...]:
+    """Return the rules that the options of `preset` choose; without `judge` nothing is judged."""
+    chosen = (choose(preset, judge) for choose in RULES)
+    return tuple(rule for rule in chosen if rule is not None)

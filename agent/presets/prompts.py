@@ -2,19 +2,6 @@
 
 from collections.abc import Mapping
 
-__all__ = [
-    "AUTONOMOUS",
-    "CODING",
-    "DEFAULT",
-    "GATED",
-    "PASSTHROUGH",
-    "PLACEHOLDERS",
-    "WORKSPACE",
-    "can_be_filled_in",
-    "fill_in",
-    "finish_text",
-]
-
 _BEGINNING = """\
 You are an agent that works on a task with tools, in the workspace {workspace}.
 Your tools: {tools}."""

@@ -1,11 +1,8 @@
 """The presets by name: one for each specified system, and `default`, the recommended one. Each says what it changes."""
 
 from agent.presets import prompts
-from agent.presets.options import OptionError
-from agent.presets.preset import Preset
-from agent.spelling import meant
-
-__all__ = ["PRESETS", "PURPOSES", "preset_named"]
+from agent.presets.preset import OptionError, Preset
+from agent.vocabulary.errors import meant
 
 DEFAULT = Preset("default", together="neighbours")
 

@@ -12,15 +12,12 @@ from typing import Any
 
 from attrs import define
 
-from agent.events import InferenceRequested, SummaryFinished, SummaryRequested
-from agent.messages import Message, Messages, ToolMessage, UserMessage
-from agent.models.prices import message_tokens
-from agent.projections.carrying import CARRY_ALL, Carried
-from agent.projections.conversation import Conversation
+from agent.models.model import message_tokens
+from agent.projections.conversation import CARRY_ALL, Carried, Conversation
 from agent.projections.state import StateTracker, told_to_model
+from agent.vocabulary.events import InferenceRequested, SummaryFinished, SummaryRequested
+from agent.vocabulary.messages import Message, Messages, ToolMessage, UserMessage
 from bp import Event
-
-__all__ = ["Context"]
 
 LEFT_OUT = UserMessage("[Earlier messages were left out to make room.]")
 SUMMED_UP = "[Summary of earlier messages, which were left out to make room:]\n"

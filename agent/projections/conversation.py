@@ -1,14 +1,13 @@
-"""The conversation: prompts, committed answers and the answers to calls, in the order in which they happened.
+"""The conversation: prompts, committed answers and the answers to calls, in the order in which they happened."""
 
-What was never committed is not in it, and neither is an empty answer. What people say during a run enters it where the
-model is to hear it, and never between calls and their answers: steering with the next inference, a follow-up when the
-run goes on with it. What a run leaves unheard enters with the next prompt, before it.
-"""
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Literal
 
-from collections.abc import Callable
-from typing import Any
+from attrs import evolve, frozen
 
-from agent.events import (
+from agent.models.calls import with_ids
+from agent.models.requests import with_notices
+from agent.vocabulary.events import (
     AnswerCommitted,
     CallAnswered,
     FollowUpGiven,
@@ -20,13 +19,86 @@ from agent.events import (
     RunEnded,
     SteeringGiven,
 )
-from agent.messages import AssistantMessage, Message, Messages, ToolMessage, UserMessage
-from agent.models import with_ids
-from agent.projections.unheard import Unheard
-from agent.reasons import follow_ups_heard, words_to_the_model
+from agent.vocabulary.messages import AssistantMessage, Message, Messages, ToolMessage, UserMessage
+from agent.vocabulary.reasons import follow_ups_heard, words_to_the_model
 from bp import Event
 
-__all__ = ["Conversation"]
+NOT_CARRIED = "left out, no images are shown to the model"
+
+
+@frozen
+class Carried:
+    """A rule: `images` and `reasoning` go to the model, or stay. In the place of an image a line says that it did."""
+
+    images: bool = True
+    reasoning: bool = True
+
+    def of(self, messages: Sequence[Message]) -> Sequence[Message]:
+        """Return the messages as the model is shown them; the conversation keeps everything."""
+        if self.images and self.reasoning:
+            return messages
+        return [self._of_one(message) for message in messages]
+
+    def _of_one(self, message: Message) -> Message:
+        if isinstance(message, AssistantMessage):
+            return message if self.reasoning else evolve(message, reasoning="", reasoning_items=())
+        if self.images or not message.images:
+            return message
+        return evolve(message, text=with_notices(message.text, message.images, NOT_CARRIED), images=())
+
+
+CARRY_ALL = Carried()
+
+
+class Unheard:
+    """Words that wait: given as steering or as follow-ups, or found by a hook and not given yet."""
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self._given: list[SteeringGiven | FollowUpGiven] = []
+        self._found: list[SteeringGiven | FollowUpGiven] = []
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """All of them, without the images that came with them."""
+        return tuple(words.text for words in (*self._given, *self._found))
+
+    def fold(self, event: Event) -> None:
+        """Take an event into account."""
+        match event:
+            case SteeringGiven() | FollowUpGiven():
+                self._given.append(event)
+                if event in self._found:
+                    self._found.remove(event)
+            case MessagesFound(what="steering"):
+                self._found.extend(map(SteeringGiven, event.texts))
+            case MessagesFound(what="follow_up"):
+                self._found.extend(map(FollowUpGiven, event.texts))
+
+    def take_steering(self) -> tuple[UserMessage, ...]:
+        """Return the steering that was given, which waits no longer."""
+        return self._take([words for words in self._given if isinstance(words, SteeringGiven)])
+
+    def take_follow_ups(self, how_many: Literal["none", "one", "all"]) -> tuple[UserMessage, ...]:
+        """Return none, the first or all of the follow-ups that were given, which wait no longer."""
+        waiting = [words for words in self._given if isinstance(words, FollowUpGiven)]
+        return self._take(waiting[: {"none": 0, "one": 1, "all": len(waiting)}[how_many]])
+
+    def take_all(self) -> tuple[UserMessage, ...]:
+        """Return whatever waits; nothing does any longer."""
+        waiting = (*self._given, *self._found)
+        self._given, self._found = [], []
+        return _messages(waiting)
+
+    def _take(self, taken: Sequence[SteeringGiven | FollowUpGiven]) -> tuple[UserMessage, ...]:
+        for words in taken:
+            self._given.remove(words)
+        return _messages(taken)
+
+
+def _messages(said: Iterable[SteeringGiven | FollowUpGiven]) -> tuple[UserMessage, ...]:
+    return tuple(UserMessage(words.text, words.images) for words in said)
+
 
 OWN = "d0"  # the draft with which the loop itself begins each turn
 

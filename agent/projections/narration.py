@@ -15,8 +15,9 @@ from typing import Literal
 
 from attrs import frozen
 
-from agent.calls import ToolCall
-from agent.events import (
+from agent.projections.conversation import Conversation
+from agent.vocabulary.calls import ToolCall
+from agent.vocabulary.events import (
     AnswerCommitted,
     CallAnswered,
     DraftsRefused,
@@ -27,11 +28,8 @@ from agent.events import (
     RunEnded,
     ToolStarted,
 )
-from agent.messages import AssistantMessage, Message, ToolMessage
-from agent.projections.conversation import Conversation
+from agent.vocabulary.messages import AssistantMessage, Message, ToolMessage
 from bp import Event
-
-__all__ = ["Narration", "StreamEvent"]
 
 Type = Literal[
     "agent_start",

@@ -1,23 +1,23 @@
-"""The state tracker of autonomous work (S1 2.2, 3.2): what is pursued, and what the world looks like now.
-
-What it reads of a tool, beside the facts of the gate: `details` of `tool_finished`. All keys are optional.
-
-    command    text: the command that ran; else the one that the gate saw
-    exit_code  int or None
-    terminal   "open" or "closed": the persistent terminal after this call; one that was never open is not told
-    cwd        text: the working directory in the terminal, while it is open
-    modified   list of texts: files that were written; else the paths that the gate saw being written or deleted
-"""
+"""The state tracker of autonomous work (S1 2.2, 3.2), the calls that are open, and what the conversation has taken."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from attrs import evolve, frozen
 
-from agent.events import ActionDescribed, AnswerCommitted, CallAnswered, PromptGiven, RunEnded, ToolFinished
+from agent.vocabulary.events import (
+    ActionDescribed,
+    AnswerCommitted,
+    CallAnswered,
+    InferenceFinished,
+    PromptGiven,
+    RunEnded,
+    SummaryFinished,
+    ToolFinished,
+    ToolStarted,
+)
+from agent.vocabulary.messages import Usage
 from bp import Event
-
-__all__ = ["Command", "State", "StateTracker", "told_to_model", "told_to_user"]
 
 LONGEST_OUTPUT = 500  # characters of a command's output (S1 3.2)
 LONGEST_TEXT = 500  # characters of a prompt or an objective: the conversation has them whole
@@ -192,3 +192,83 @@ def _cut(output: str) -> str:
         return output
     head = LONGEST_OUTPUT // 5
     return f"{output[:head]} … {output[head + 3 - LONGEST_OUTPUT :]}"
+
+
+class OpenCalls:
+    """Committed calls without an answer, in source order."""
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self._latest: dict[str, ToolStarted | ToolFinished | None] = {}  # what happened to each; None: nothing
+
+    def answers(self) -> tuple[CallAnswered, ...]:
+        """Return what is true of each open call: its result if it is known, that it never ran, or that nobody knows."""
+        return tuple(_answer(call, latest) for call, latest in self._latest.items())
+
+    def fold(self, event: Event) -> None:
+        """Take an event into account."""
+        fold = _CALL_FOLDS.get(type(event))
+        if fold is not None:
+            fold(self, event)
+
+    def _committed(self, answer: AnswerCommitted) -> None:
+        self._latest |= {call.id: None for call in answer.calls}
+
+    def _moved_on(self, event: ToolStarted | ToolFinished) -> None:
+        self._latest[event.call.id] = event
+
+    def _answered(self, answered: CallAnswered) -> None:
+        self._latest.pop(answered.call, None)
+
+
+_CALL_FOLDS: dict[type, Callable[[OpenCalls, Any], None]] = {
+    AnswerCommitted: OpenCalls._committed,
+    ToolStarted: OpenCalls._moved_on,
+    ToolFinished: OpenCalls._moved_on,
+    CallAnswered: OpenCalls._answered,
+}
+
+
+def _answer(call: str, latest: "ToolStarted | ToolFinished | None") -> CallAnswered:
+    """Return the answer to a call whose run broke off after `latest`."""
+    match latest:
+        case ToolFinished():
+            return CallAnswered(call, latest.result, latest.is_error, images=latest.images)
+        case ToolStarted():
+            text = "outcome unknown: the run broke off while the tool ran"
+        case None:
+            text = "not executed: the run broke off"
+    return CallAnswered(call, text, is_error=True, outcome="ended")
+
+
+class Totals:
+    """Counts over all runs of a conversation."""
+
+    def __init__(self) -> None:
+        """Begin at zero."""
+        self.turns = 0  # committed answers
+        self.tool_starts = 0
+        self.usage = Usage()  # tokens of all drafts, committed or not, and of summaries
+
+    def fold(self, event: Event) -> None:
+        """Take an event into account."""
+        fold = _TOTAL_FOLDS.get(type(event))
+        if fold is not None:
+            fold(self, event)
+
+    def _answered(self, _: AnswerCommitted) -> None:
+        self.turns += 1
+
+    def _started(self, _: ToolStarted) -> None:
+        self.tool_starts += 1
+
+    def _spent(self, event: InferenceFinished | SummaryFinished) -> None:
+        self.usage += event.usage
+
+
+_TOTAL_FOLDS: dict[type, Callable[[Totals, Any], None]] = {
+    AnswerCommitted: Totals._answered,
+    ToolStarted: Totals._started,
+    InferenceFinished: Totals._spent,
+    SummaryFinished: Totals._spent,
+}

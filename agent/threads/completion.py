@@ -1,11 +1,12 @@
-"""Autonomous work (S1): from the call of `pursue_objective` on, only the call of `complete` ends the run as completed.
+"""Autonomous work (S1): `complete` ends the run; from the call of `pursue_objective` on nothing else completes it.
 
 What the two tools are called with is read from their results: only a call that passed the gate and ran counts.
 """
 
 from typing import Any
 
-from agent.events import (
+from agent.threads.limits import LIMIT_TEXT, TURNS
+from agent.vocabulary.events import (
     AnswerCommitted,
     GateApproved,
     InferenceRequested,
@@ -15,11 +16,8 @@ from agent.events import (
     RunEnded,
     ToolFinished,
 )
-from agent.reasons import Ending, Unfinished
-from agent.threads.limits import LIMIT_TEXT, TURNS
-from bp import NONE, BThreadBody, bthread, sync, where
-
-__all__ = ["COMPLETE", "OBJECTIVE_TAKEN", "PURSUE", "complete_to_finish", "iterations_at_most", "one_objective"]
+from agent.vocabulary.reasons import Ending, Unfinished
+from bp import NONE, BThreadBody, bthread, contains, sync, where
 
 PURSUE, COMPLETE = "pursue_objective", "complete"
 """The tools that begin and end autonomous work."""
@@ -50,20 +48,26 @@ TEXT_ALONE = where(RunEnded, status="completed", reason="answered")
 
 @bthread
 def complete_to_finish(after_objective: bool = False) -> BThreadBody:
-    """Refuse that a text ends the run; `complete` does. With `after_objective` only once an objective was taken.
+    """End the run when `complete` is called, and refuse that a text does.
 
-    A person may have more to say after `complete`; then the run goes on as it began.
+    With `after_objective` a text is refused only once an objective was taken. A person may have more to say after
+    `complete`; then the run goes on as it began.
     """
-    begun = OBJECTIVE_TAKEN if after_objective else where(PromptGiven)
     while True:
-        said = yield sync(wait_for=begun)
+        said = yield sync(wait_for=PromptGiven)
+        is_pursuing = not after_objective
         while not isinstance(said, RunEnded):
-            said = yield sync(wait_for=COMPLETED | RunEnded, refuse=TEXT_ALONE, because=GO_ON)
-            if isinstance(said, ToolFinished):
+            said = yield sync(
+                wait_for=COMPLETED | OBJECTIVE_TAKEN | RunEnded,
+                refuse=TEXT_ALONE if is_pursuing else NONE,
+                because=GO_ON,
+            )
+            if contains(OBJECTIVE_TAKEN, said):
+                is_pursuing = True
+            elif isinstance(said, ToolFinished):
                 over = InferenceRequested | ProposedAction
                 said = yield sync(refuse=over, because=declared(said), wait_for=RunEnded | RunContinued)
-                if after_objective:
-                    break
+                is_pursuing = not after_objective
 
 
 def declared(finished: ToolFinished) -> Ending:

@@ -2,8 +2,10 @@
 
 from collections.abc import Callable
 
-from agent.calls import ToolCall
-from agent.events import (
+from attrs import frozen
+
+from agent.vocabulary.calls import ToolCall
+from agent.vocabulary.events import (
     ActionDescribed,
     ApprovalAnswered,
     ApprovalAsked,
@@ -12,11 +14,9 @@ from agent.events import (
     GateRejected,
     RunEnded,
 )
-from agent.reasons import Declined
+from agent.vocabulary.reasons import Declined
 from bp import BThreadBody, bthread, start, sync, where
-from constitution import Action, Level, Verdict
-
-__all__ = ["by_constitution"]
+from constitution import Action, Level, Policy, Verdict, judge
 
 
 @bthread
@@ -69,3 +69,17 @@ def undescribed(problem: str) -> Verdict:
 def question(verdict: Verdict) -> str:
     """Return why a person is asked, for the one who is to decide."""
     return verdict.explanation
+
+
+@frozen
+class Judge:
+    """The constitution under one policy, as a pure function of an action."""
+
+    policy: Policy
+
+    def __call__(self, action: Action) -> Verdict:
+        """Return the verdict on `action`."""
+        return judge(action, self.policy)
+
+    def __str__(self) -> str:
+        return f"policy {self.policy.name}"

@@ -1,16 +1,28 @@
-"""Bounds on a run, each the same b-thread: it tallies up to its limit, then refuses, and `converse` ends the run.
-
-A limit only refuses: whatever is open is still answered.
-"""
+"""Limits on a run: iterations, failures, tokens, money, time, and attempts of an inference."""
 
 from collections.abc import Callable
 from typing import Any
 
-from agent.events import AnswerCommitted, CallAnswered, InferenceRequested, ProposedAction, RunEnded, ToolFinished
-from agent.reasons import Ending
+from agent.threads.stopping import NEXT_CALL, NEXT_TURN
+from agent.vocabulary.events import (
+    AnswerCommitted,
+    BackoffElapsed,
+    BackoffStarted,
+    CallAnswered,
+    DeadlineReached,
+    DeadlineSet,
+    InferenceFailed,
+    InferenceFinished,
+    InferenceRequested,
+    PromptGiven,
+    ProposedAction,
+    RunEnded,
+    SummaryFinished,
+    SummaryRequested,
+    ToolFinished,
+)
+from agent.vocabulary.reasons import DEADLINE, Ending
 from bp import BThreadBody, Event, bthread, sync, where
-
-__all__ = ["LIMIT_TEXT", "at_most", "empty_answers", "refuse_when", "too_many_failures"]
 
 TURNS = AnswerCommitted | RunEnded
 TOOL_NEWS = ToolFinished | where(CallAnswered, outcome="invalid") | RunEnded
@@ -64,3 +76,88 @@ def failures_in_a_row(number: int, said: ToolFinished | CallAnswered) -> int:
 def empty_in_a_row(number: int, said: AnswerCommitted) -> int:
     """Count empty answers; any other begins anew."""
     return number + 1 if said.is_empty else 0
+
+
+SPENDING = InferenceFinished | SummaryFinished | RunEnded
+TURN_SPENDING = InferenceFinished | AnswerCommitted | RunEnded
+ASKING = InferenceRequested | SummaryRequested
+
+
+@bthread
+def budget_of_tokens(limit: int) -> BThreadBody:
+    """Ask no model any more in this run when `limit` tokens are used up, drafts that came to nothing included."""
+    ending = Ending("limit", "max_tokens", f"Stopped: the budget of {limit:,} tokens is used up.")
+    yield from refuse_when(limit, SPENDING, and_tokens, ending, ASKING)
+
+
+@bthread
+def budget_per_turn(limit: int) -> BThreadBody:
+    """End the run after a turn that took more than `limit` tokens, all drafts of the turn together (S1 9.1)."""
+    text = f"Stopped: a turn took more than the {limit:,} tokens that one may take."
+    ending = Ending("limit", "max_tokens_per_iteration", text)
+    yield from refuse_when(limit + 1, TURN_SPENDING, and_tokens_of_this_turn, ending, ASKING)
+
+
+@bthread
+def budget_of_cost(limit: float) -> BThreadBody:
+    """Ask no model any more in this run when it has cost `limit` US dollars."""
+    ending = Ending("limit", "max_cost", f"Stopped: the budget of ${limit:g} is used up.")
+    yield from refuse_when(limit, SPENDING, and_cost, ending, ASKING)
+
+
+def and_tokens(number: int, said: InferenceFinished | SummaryFinished) -> int:
+    """Add the tokens of an inference."""
+    return number + said.usage.tokens
+
+
+def and_tokens_of_this_turn(number: int, said: InferenceFinished | AnswerCommitted) -> int:
+    """Add the tokens of a draft; with its answer a turn is over."""
+    return 0 if isinstance(said, AnswerCommitted) else number + said.usage.tokens
+
+
+def and_cost(number: float, said: InferenceFinished | SummaryFinished) -> float:
+    """Add the cost of an inference."""
+    return number + (said.usage.cost or 0.0)
+
+
+@bthread
+def deadline(seconds: float) -> BThreadBody:
+    """Set the clock when a run begins. When it has run down, refuse everything; effects end at once (their `until`)."""
+    ending = Ending("limit", DEADLINE, f"Stopped: the time limit of {seconds:g} seconds was reached.")
+    while True:
+        yield sync(wait_for=PromptGiven)
+        said = yield sync(request=DeadlineSet(seconds), wait_for=RunEnded)
+        if isinstance(said, DeadlineSet):
+            said = yield sync(wait_for=DeadlineReached | RunEnded)
+        if isinstance(said, DeadlineReached):
+            yield sync(refuse=NEXT_TURN | NEXT_CALL, because=ending, wait_for=RunEnded)
+
+
+INFERENCES = InferenceFailed | InferenceFinished | RunEnded
+
+
+@bthread
+def retry(attempts: int) -> BThreadBody:
+    """Allow `attempts` inferences for an answer: the next one waits for its backoff, and comes only if it may help.
+
+    While a backoff is under way the run does not end; whoever ends it cuts the backoff short.
+    """
+    failures = 0
+    while True:
+        said = yield sync(wait_for=INFERENCES)
+        failures = failures + 1 if isinstance(said, InferenceFailed) else 0
+        if not failures:
+            continue
+        if said.retryable and failures < attempts:
+            said = yield sync(
+                request=BackoffStarted(failures, said.retry_after), block=InferenceRequested, wait_for=RunEnded
+            )
+            if isinstance(said, BackoffStarted):
+                elapsed = where(BackoffElapsed, attempt=failures)
+                yield sync(wait_for=elapsed, block=InferenceRequested | RunEnded)
+            else:
+                failures = 0
+        else:
+            ending = Ending("failed", "inference_failed", said.error)
+            yield sync(refuse=InferenceRequested, because=ending, wait_for=RunEnded)
+            failures = 0

@@ -1,23 +1,34 @@
-"""Steering: what a person says meanwhile is heard before anything else begins, and before the run completes."""
+"""People who step in: steering and follow-ups are heard before the run completes, and hooks are polled for them."""
 
-from agent.events import (
+from collections.abc import Callable
+from typing import Any, Literal
+
+from agent.vocabulary.events import (
+    AbortAsked,
+    AnswerCommitted,
     ApprovalAsked,
+    CallAnswered,
+    CompletionDeclared,
+    FollowUpGiven,
     GateApproved,
     InferenceRequested,
+    MessagesFound,
+    MessagesSought,
+    PromptGiven,
     ProposedAction,
+    RunContinued,
     RunEnded,
     SteeringGiven,
+    StopAsked,
     ToolStarted,
 )
-from agent.reasons import Steered
-from bp import BThreadBody, bthread, sync, where
-
-__all__ = ["HEARD", "skip_when_steered"]
+from agent.vocabulary.reasons import FollowUpWaits, Steered, follow_ups_heard
+from bp import BThreadBody, Event, bthread, contains, sync, where
 
 HEARD = where(InferenceRequested, draft="d0") | RunEnded
 """Where steering is over: the loop's own inference is shown all of it; what another end leaves is kept for later."""
 
-NEXT = ProposedAction | ApprovalAsked | GateApproved | ToolStarted | where(RunEnded, status="completed")
+UNTIL_HEARD = ProposedAction | ApprovalAsked | GateApproved | ToolStarted | where(RunEnded, status="completed")
 
 
 @bthread
@@ -28,4 +39,108 @@ def skip_when_steered() -> BThreadBody:
     """
     while True:
         yield sync(wait_for=SteeringGiven)
-        yield sync(refuse=NEXT, because=Steered(), wait_for=HEARD)
+        yield sync(refuse=UNTIL_HEARD, because=Steered(), wait_for=HEARD)
+
+
+MOST = 100
+"""How many follow-ups may wait; what is said beyond that is left for the next run."""
+
+NEWS = FollowUpGiven | RunContinued | RunEnded
+COMPLETION = where(RunEnded, status="completed")
+
+
+@bthread
+def continue_with_follow_ups(at_once: bool = False, most: int = MOST) -> BThreadBody:
+    """Refuse completion while a follow-up waits: the run goes on with it, one after the other or all `at_once`.
+
+    One after the other, no more than `most` may wait.
+    """
+    while True:
+        yield sync(wait_for=FollowUpGiven)
+        waiting = 1
+        while waiting:
+            said = yield sync(
+                refuse=COMPLETION,
+                because=FollowUpWaits(at_once),
+                block=FollowUpGiven if waiting == most and not at_once else None,
+                wait_for=NEWS,
+            )
+            waiting = still_waiting(waiting, said, at_once)
+
+
+def still_waiting(waiting: int, said: Event, at_once: bool) -> int:
+    """Return how many follow-ups wait after what happened. Those that a run leaves when it ends wait no more."""
+    if isinstance(said, FollowUpGiven):
+        return waiting if at_once else waiting + 1
+    if isinstance(said, RunEnded):
+        return 0
+    assert isinstance(said, RunContinued)
+    return {"none": waiting, "one": waiting - 1, "all": 0}[follow_ups_heard(said.refusals)]
+
+
+def is_final(answer: AnswerCommitted) -> bool:
+    """Tell whether a run would complete with this answer: it says something, and asks for no call."""
+    return not answer.calls and not answer.is_empty
+
+
+FINAL = where(AnswerCommitted, is_final)
+JOINTS: dict[str, Any] = {"steering": PromptGiven | CallAnswered | FINAL, "follow_up": FINAL | CompletionDeclared}
+"""After which events people are asked."""
+
+NEXT: dict[str, Any] = {
+    "steering": ProposedAction | InferenceRequested | RunEnded,
+    "follow_up": RunContinued | RunEnded,
+}
+"""What waits until they have answered."""
+
+UNSAID: dict[str, Any] = {"steering": NEXT["steering"], "follow_up": where(RunEnded, status="completed")}
+"""What waits until what they have answered is given; not more for a follow-up, which may have to wait itself."""
+
+OVER = StopAsked | AbortAsked  # nobody is asked any more in this run
+
+What = Literal["steering", "follow_up"]
+
+
+@bthread
+def seek_steering() -> BThreadBody:
+    """Ask for steering after the prompt, after each answered call, and after an answer that would be the last."""
+    yield from sought("steering", SteeringGiven)
+
+
+@bthread
+def seek_follow_ups() -> BThreadBody:
+    """Ask for follow-ups after an answer that would be the last."""
+    yield from sought("follow_up", FollowUpGiven)
+
+
+def sought(what: What, given: Callable[[str], Event]) -> BThreadBody:
+    """Ask at each joint, and once more when another one came meanwhile."""
+    joints, following = JOINTS[what], NEXT[what]
+    while True:
+        said = yield sync(wait_for=joints | OVER)
+        while said is not None and not isinstance(said, OVER):
+            said = yield sync(request=MessagesSought(what), block=following, wait_for=OVER)
+            if isinstance(said, MessagesSought):
+                said = yield from heard(what, given)
+        if said is not None:
+            yield sync(wait_for=RunEnded)
+
+
+def heard(what: What, given: Callable[[str], Event]) -> BThreadBody:
+    """Wait for what was found and say it; return why to ask again, or not any more.
+
+    When as many follow-ups wait as may, the others are said as soon as one was heard; what the end of the run leaves
+    unsaid is kept by the conversation.
+    """
+    joints, following = JOINTS[what], NEXT[what]
+    found = where(MessagesFound, what=what)
+    again: Event | None = None
+    said = yield sync(wait_for=found | joints | OVER, block=following)
+    while not contains(found, said):
+        again = again if isinstance(again, OVER) else said
+        said = yield sync(wait_for=found | joints | OVER, block=following)
+    for text in said.texts:
+        said = yield sync(request=given(text), block=UNSAID[what], wait_for=RunEnded)
+        if isinstance(said, RunEnded):
+            return None
+    return again

@@ -1,27 +1,28 @@
-"""Stop and abort: two ways to end a run from outside. Both only refuse; every open call is still answered.
+"""Stop and abort: two ways to end a run from outside. Both only refuse; every open call is still answered."""
 
-After a stop, what runs finishes. After an abort, effects in flight are cancelled (their `until`), and so end at once.
-"""
+from typing import Any, Literal
 
-from typing import Literal
-
-from agent.events import (
+from agent.vocabulary.events import (
     AbortAsked,
+    ApprovalAnswered,
     ApprovalAsked,
     BackoffStarted,
+    FollowUpGiven,
     GateApproved,
     InferenceRequested,
     ProposedAction,
     RunEnded,
+    SteeringGiven,
     StopAsked,
     SummaryRequested,
     ToolStarted,
 )
-from agent.questions import QUESTIONS
-from agent.reasons import Ending
+from agent.vocabulary.questions import QUESTIONS
+from agent.vocabulary.reasons import Ending
 from bp import BThreadBody, bthread, sync, where
 
-__all__ = ["abort_on_request", "stop_on_request"]
+LESSER_END = where(RunEnded, status="limit") | where(RunEnded, status="doom_loop")
+"""Ends that were due before a person spoke; a run that is held meanwhile ends as the person wants."""
 
 NEXT_INFERENCE = InferenceRequested | BackoffStarted | SummaryRequested
 NEXT_TURN = NEXT_INFERENCE | where(RunEnded, status="completed")
@@ -36,7 +37,7 @@ def stop_on_request(after: Literal["call", "step"] = "call") -> BThreadBody:
     Nobody is asked any more: whoever said stop has left, and what needs a yes is skipped.
     A step that ends with the agent's own `complete` has completed the run (S1 4.1: 5 comes before 7).
     """
-    nothing_new = NEXT_TURN | NEXT_CALL if after == "call" else NEXT_STEP
+    nothing_new = LESSER_END | (NEXT_TURN | NEXT_CALL if after == "call" else NEXT_STEP)
     ending = Ending("stopped", "stop_asked", "Stopped at the user's request.")
     while True:
         yield sync(wait_for=StopAsked)
@@ -47,6 +48,25 @@ def stop_on_request(after: Literal["call", "step"] = "call") -> BThreadBody:
 def abort_on_request() -> BThreadBody:
     """After `abort_asked` start nothing at all."""
     ending = Ending("aborted", "abort_asked", "Aborted at the user's request.")
+    nothing = NEXT_TURN | NEXT_CALL | LESSER_END | where(RunEnded, status="stopped")
     while True:
         yield sync(wait_for=AbortAsked)
-        yield sync(refuse=NEXT_TURN | NEXT_CALL, because=ending, wait_for=RunEnded)
+        yield sync(refuse=nothing, because=ending, wait_for=RunEnded)
+
+
+def has_the_letters_stop(text: str) -> bool:
+    """Whether "stop" stands anywhere in `text`, in any case, also within a word."""
+    return "stop" in text.lower()
+
+
+def _says_so(said: Any) -> bool:
+    return has_the_letters_stop(said.text)
+
+
+@bthread
+def stop_when_said() -> BThreadBody:
+    """Ask to stop whenever a person says so in whatever else is said."""
+    spoken = where((SteeringGiven, FollowUpGiven, ApprovalAnswered), _says_so)
+    while True:
+        said = yield sync(wait_for=spoken)
+        yield sync(request=StopAsked(said.text), wait_for=RunEnded)

@@ -8,8 +8,8 @@ from typing import Any
 
 from attrs import frozen
 
-from agent.calls import without
-from agent.events import (
+from agent.vocabulary.calls import without
+from agent.vocabulary.events import (
     AnswerCommitted,
     CallAnswered,
     InferenceFinished,
@@ -22,8 +22,6 @@ from agent.events import (
     SummaryRequested,
 )
 from bp import BThreadBody, bthread, sync, where
-
-__all__ = ["summarize_when_full"]
 
 
 @frozen

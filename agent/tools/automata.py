@@ -15,8 +15,6 @@ from attrs import define, field, frozen
 
 from agent.tools.expressions import Anchor, Expression, Place, Repeat, Sequence, Sign, read_expression
 
-__all__ = ["TextPattern"]
-
 _MOST_STEPS = 10_000  # of a program
 _MOST_WORK = 1_000_000  # steps that are looked at for one text, where nothing is remembered of them: half a second
 _MOST_REMEMBERED = 50_000  # characters that are known to lead somewhere

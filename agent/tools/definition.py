@@ -16,16 +16,13 @@ import anyio
 from anyio.lowlevel import current_token
 from attrs import evolve, frozen
 
-from agent.calls import Category, ToolResult
-from agent.models.model import ToolSchema
-from agent.tools.background import call_back, run_in_background
-from agent.tools.marks import Path, ShellCommand, Touch, Url
-from agent.tools.shapes import Shape
+from agent.tools.blocking import call_back, run_in_background
+from agent.tools.schemas import Path, Shape, ShellCommand, ToolSchema, Touch, Url
 from agent.tools.signature import read_signature
 from agent.tools.workspace import Workspace
+from agent.vocabulary.calls import Category, ToolResult
+from agent.vocabulary.events import ToolFinished
 from bp import Event
-
-__all__ = ["Tool", "ToolContext", "tool"]
 
 
 def _ignore(_: str) -> None:
@@ -67,7 +64,18 @@ class Tool:
     argv: Callable[[Mapping[str, Any]], tuple[str, ...]] | None = None
     cwd: Callable[[], str] | None = None
     hears: Callable[[Event], None] | None = None
+    restores: Callable[[ToolFinished], None] | None = None
     source: str = ""
+    body: Callable[..., Any] | None = None
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """Call the function that the tool was made of, as in a test of it; nothing is checked, judged or bounded.
+
+        Raises TypeError for a tool that was made of none; `await tool.run({...})` runs any.
+        """
+        if self.body is None:
+            raise TypeError(f"the tool {self.name!r} is not made of a function; write `await tool.run({{...}})`")
+        return self.body(*arguments, **named)
 
     @cached_property
     def parameters(self) -> dict[str, object]:
@@ -106,6 +114,12 @@ class Tool:
             for text in _texts(arguments.get(name, default))
         ]
         return "\n".join(commands) if commands else None
+
+    @cached_property
+    def command_in(self) -> str:
+        """The parameter that holds the shell command; empty without one, or with several."""
+        names = [name for name, mark, _ in self.marks if isinstance(mark, ShellCommand)]
+        return names[0] if len(names) == 1 else ""
 
     def urls(self, arguments: Mapping[str, Any]) -> tuple[str, ...]:
         """Return the addresses that a call with `arguments` would reach."""
@@ -180,6 +194,7 @@ def tool(
             parallel=parallel,
             timeout=timeout,
             marks=signature.marks,
+            body=function,
         )
 
     return define if function is None else define(function)

@@ -1,24 +1,11 @@
-"""Find and signal every process that a command left behind, however it hid.
-
-Each command leads a session of its own and carries a token in its environment. What was started before it cannot
-belong to it. A later process does when it is in that session, carries the token (children in sessions of their own,
-double forks), or is a child of one that belongs (children with a cleaned environment). Where asked, it also belongs
-when it holds the command's output open.
-What cleans its environment, leaves the session, loses its parent and closes its output, all four, is not found here:
-see `adoption`.
-
-The leader must not have been reaped while this module is used: its number could be another process's by then.
-Where there is no /proc, only the process group is signalled.
-"""
+"""Find and signal every process that a command left behind: children, and orphans that a subreaper adopts (Linux)."""
 
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 
 from attrs import frozen
-
-__all__ = ["TOKEN_VARIABLE", "Family", "token_value"]
 
 TOKEN_VARIABLE = "BPAGENT_CALL"
 
@@ -162,3 +149,73 @@ def _highest_number() -> int:
             return int(file.read())
     except (OSError, ValueError):
         return 0
+
+
+_PR_SET_CHILD_SUBREAPER = 36
+_ROUNDS = 20  # each ends one generation of orphans at least
+_adopting: list[bool] = []  # not empty: this process adopts orphans
+_own_children: set[int] = set()  # children that we started ourselves and have not reaped
+
+
+def adopt_orphans() -> bool:
+    """Have orphans of our commands handed to this process, from now on; return whether the system does that."""
+    import ctypes
+
+    try:
+        done: bool = ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
+    except (OSError, AttributeError):
+        return False
+    if done:
+        _adopting.append(True)
+    return done
+
+
+def our_children() -> frozenset[int]:
+    """Return the numbers of this process's children, the dead ones too; none where orphans are not adopted."""
+    return frozenset(_children()) if _adopting else frozenset()
+
+
+def note_start(number: int) -> None:
+    """Remember a child that was started, not adopted."""
+    _own_children.add(number)
+
+
+def note_end(number: int) -> None:
+    """Forget a child that was reaped."""
+    _own_children.discard(number)
+
+
+def end_orphans(known: Iterable[int]) -> int:
+    """End what was adopted since the children were those `known`; return how many still ran.
+
+    While other commands run, nobody can tell whose orphans they are: the last one ends them.
+    """
+    if not _adopting or len(_own_children) > 1:
+        return 0
+    spared, found = {*known, *_own_children}, 0
+    for _ in range(_ROUNDS):
+        orphans = set(_children()) - spared
+        if not orphans:
+            break
+        found += sum(_end(number) for number in orphans)
+    return found
+
+
+def _end(number: int) -> bool:
+    """Kill and reap an orphan; return whether it still ran."""
+    with suppress(ChildProcessError):
+        if os.waitpid(number, os.WNOHANG)[0] == number:
+            return False
+    with suppress(ProcessLookupError, PermissionError):
+        os.kill(number, signal.SIGKILL)
+    with suppress(ChildProcessError):
+        os.waitpid(number, 0)
+    return True
+
+
+def _children() -> set[int]:
+    found: set[int] = set()
+    for task in os.listdir("/proc/self/task"):
+        with suppress(OSError), open(f"/proc/self/task/{task}/children", "rb", buffering=0) as file:
+            found.update(map(int, (file.readall() or b"").split()))
+    return found

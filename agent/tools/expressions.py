@@ -5,8 +5,6 @@ from typing import Literal
 
 from attrs import frozen
 
-__all__ = ["Anchor", "Either", "Expression", "Place", "Repeat", "Sequence", "Sign", "read_expression"]
-
 Place = Literal["edge", "word", "other"]
 """What stands beside a position: nothing, a letter, digit or _, or another character."""
 

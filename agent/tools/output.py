@@ -1,11 +1,16 @@
-"""Keep the beginning and the end of an output of any length, in bounded memory.
+"""Bounds on what a tool prints: its beginning, its end or both, by bytes and lines; the whole of it in a file."""
 
-The first half of the limit and the last half are kept; what lies between is counted and named in a notice.
-"""
-
+import atexit
 import codecs
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any, BinaryIO, Literal, Protocol
 
-__all__ = ["HeadAndTail", "keep_head"]
+from attrs import asdict, evolve, field, frozen, validators
+
+from agent.vocabulary.calls import ToolResult
 
 _CONTINUATION = range(0x80, 0xC0)  # bytes of UTF-8 that do not begin a character
 
@@ -57,3 +62,336 @@ def _from_character(tail: bytearray) -> bytearray:
     if start is None:
         return tail if len(tail) > 3 else bytearray()
     return tail[start:]
+
+
+MOST_LINES, MOST_BYTES = 2000, 50 * 1024
+"""What `read`, `bash`, `grep`, `find` and `ls` show of a long text."""
+
+
+@frozen
+class Cut:
+    """What was kept of a text. `cut_by` names the limit that was met, None when everything is there.
+
+    `partial_line`: the line at the edge is shown in part.
+    """
+
+    text: str
+    cut_by: Literal["lines", "bytes"] | None
+    total_lines: int
+    total_bytes: int
+    kept_lines: int
+    kept_bytes: int
+    partial_line: bool = False
+
+    def details(self) -> dict[str, Any]:
+        """Return the numbers for a tool's details: `truncation` is there only when something was left out."""
+        numbers = {name: value for name, value in asdict(self).items() if name != "text"}
+        return {} if self.cut_by is None else {"truncation": numbers}
+
+
+def cut_head(content: bytes, *, most_lines: int = MOST_LINES, most_bytes: int = MOST_BYTES) -> Cut:
+    """Keep the beginning of `content`: at most so many lines, and so many bytes."""
+    lines = _lines(content)
+    kept, size = 0, 0
+    while kept < min(len(lines), most_lines) and size + len(lines[kept]) <= most_bytes:
+        size += len(lines[kept])
+        kept += 1
+    if kept == 0 and lines and most_lines > 0:
+        return _cut(_whole_characters(lines[0][:most_bytes]), "bytes", lines, content, 1, partial=True)
+    cut_by: Literal["lines", "bytes"] = "lines" if kept == most_lines else "bytes"
+    return _cut(content[:size], cut_by if kept < len(lines) else None, lines, content, kept)
+
+
+def cut_tail(content: bytes, *, most_lines: int = MOST_LINES, most_bytes: int = MOST_BYTES) -> Cut:
+    """Keep the end of `content`: at most so many lines, and so many bytes."""
+    lines = _lines(content)
+    kept, size = 0, 0
+    while kept < min(len(lines), most_lines) and size + len(lines[-kept - 1]) <= most_bytes:
+        size += len(lines[-kept - 1])
+        kept += 1
+    if kept == 0 and lines and most_lines > 0:
+        return _cut(from_character(lines[-1][-most_bytes:]), "bytes", lines, content, 1, partial=True)
+    cut_by: Literal["lines", "bytes"] = "lines" if kept == most_lines else "bytes"
+    return _cut(content[len(content) - size :], cut_by if kept < len(lines) else None, lines, content, kept)
+
+
+def tell_cut(cut: Cut, notices: Sequence[str], *, empty: str, details: Mapping[str, Any] | None = None) -> ToolResult:
+    """Return what was kept of a list, or `empty`; the reasons why it is not all stand after it in brackets."""
+    reasons = [*notices, *([] if cut.cut_by is None else [f"{size_in_words(MOST_BYTES)} limit reached"])]
+    text = cut.text.rstrip("\n") or empty
+    return ToolResult(
+        f"{text}\n\n[{'. '.join(reasons)}]" if reasons else text, details={**cut.details(), **(details or {})}
+    )
+
+
+def cut_line(line: str, most: int) -> str:
+    """Return a line with at most `most` characters, and a mark where more were."""
+    return line if len(line) <= most else f"{line[:most]}... [line cut]"
+
+
+def from_character(tail: bytes) -> bytes:
+    """Drop the rest of a character that was cut in two: at most three bytes."""
+    start = next((index for index, byte in enumerate(tail[:4]) if byte not in _CONTINUATION), None)
+    if start is None:
+        return tail if len(tail) > 3 else b""
+    return tail[start:]
+
+
+def size_in_words(count: int) -> str:
+    """Return a number of bytes as people say it: 51200 is 50 KB."""
+    if count < 1024:
+        return f"{count} bytes"
+    return f"{count / 1024:.4g} KB" if count < 1024 * 1024 else f"{count / 1024 / 1024:.4g} MB"
+
+
+def _lines(content: bytes) -> list[bytes]:
+    lines = [line + b"\n" for line in content.split(b"\n")]
+    last = lines.pop()[:-1]
+    return [*lines, last] if last else lines
+
+
+def _cut(
+    kept: bytes,
+    cut_by: Literal["lines", "bytes"] | None,
+    lines: list[bytes],
+    content: bytes,
+    count: int,
+    *,
+    partial: bool = False,
+) -> Cut:
+    text = kept.decode("utf-8", "replace")
+    return Cut(text, cut_by, len(lines), len(content), count, len(kept), partial)
+
+
+def _whole_characters(head: bytes) -> bytes:
+    return codecs.getincrementaldecoder("utf-8")("replace").decode(head).encode("utf-8")
+
+
+MOST_KEPT = 512 * 1024 * 1024  # bytes of all files together
+
+_folders: dict[int, str] = {}  # by the process that made it: one that was forked has none yet
+
+
+def _folder() -> str:
+    """Return the folder of this process; made at its first use, and anew if somebody took it away."""
+    from tempfile import mkdtemp
+
+    folder = _folders.get(os.getpid())
+    if folder is None or not os.path.isdir(folder):
+        folder = _folders[os.getpid()] = mkdtemp(prefix="bpagent-outputs-")
+        atexit.register(_remove, folder, os.getpid())
+    return folder
+
+
+def _remove(folder: str, owner: int) -> None:
+    if os.getpid() == owner:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _make_room(folder: str, size: int) -> None:
+    """Remove the oldest files until `size` bytes more may be kept."""
+    with os.scandir(folder) as entries:
+        found = sorted((entry.stat(follow_symlinks=False).st_mtime_ns, entry.path) for entry in entries)
+    total = sum(os.lstat(path).st_size for _, path in found)
+    for _, path in found:
+        if total + size <= MOST_KEPT:
+            return
+        total -= os.lstat(path).st_size
+        os.unlink(path)
+
+
+class Spill:
+    """Holds an output up to `limit` bytes, and writes it to a file from then on: up to `quota` bytes of it."""
+
+    def __init__(self, limit: int, quota: int) -> None:
+        self.path: str | None = None
+        self._limit, self._quota = limit, quota
+        self._held = bytearray()
+        self._file: BinaryIO | None = None
+        self._written = 0
+        self._problem = ""
+
+    def add(self, piece: bytes) -> None:
+        """Take the next bytes."""
+        if self._file is None and not self._problem:
+            self._held += piece
+            if len(self._held) > self._limit:
+                self._open()
+        else:
+            self._write(piece)
+
+    def keep(self) -> str:
+        """Write what is held, and say where the output is."""
+        if self._file is None and not self._problem:
+            self._open()
+        if self._problem:
+            return f"all of it could not be kept: {self._problem}"
+        if self._file is not None:
+            self._file.close()
+        part = "all of it" if self._written < self._quota else f"its first {size_in_words(self._written)}"
+        return f"{part} is in {self.path}"
+
+    def drop(self) -> None:
+        """Give the file back: nobody was told of it."""
+        if self._file is not None:
+            self._file.close()
+        if self.path is not None:
+            with suppress(OSError):
+                os.unlink(self.path)
+
+    def _open(self) -> None:
+        from tempfile import mkstemp  # brings compression and random numbers along
+
+        try:
+            folder = _folder()
+            _make_room(folder, self._quota)
+            descriptor, self.path = mkstemp(prefix="output-", suffix=".txt", dir=folder)
+            self._file = os.fdopen(descriptor, "wb", buffering=0)
+        except OSError as error:
+            self._problem = str(error.strerror)
+        self._write(bytes(self._held))
+        self._held.clear()
+
+    def _write(self, piece: bytes) -> None:
+        if self._file is None or self._problem:
+            return
+        rest = memoryview(piece)[: self._quota - self._written]
+        try:
+            while rest:
+                count = self._file.write(rest) or 0
+                self._written += count
+                rest = rest[count:]
+        except OSError as error:  # no room on the disk: the command goes on
+            self._problem = str(error.strerror)
+
+
+QUOTA = 64 * 1024 * 1024  # bytes of one output that go to a file
+
+
+class Collector(Protocol):
+    """Takes an output piece by piece."""
+
+    @property
+    def truncated(self) -> bool:
+        """Whether something was left out."""
+
+    def add(self, piece: bytes) -> None:
+        """Take the next bytes."""
+
+    def text(self) -> str:
+        """Return what is kept, with a notice of what is not."""
+
+
+@frozen
+class Retention:
+    """What to keep: at most `limit` bytes and `lines` lines, where, and whether all of it goes to a file (`spill`)."""
+
+    limit: int = field(default=200 * 1024, validator=validators.ge(1))
+    lines: int | None = None
+    keep: Literal["both", "head", "tail"] = "both"
+    spill: bool = False
+    quota: int = QUOTA
+
+    def collector(self) -> "Retained":
+        """Return what collects one output."""
+        return Retained(self)
+
+
+class Retained:
+    """One output, and what was kept of it."""
+
+    def __init__(self, retention: Retention) -> None:
+        self._retention = retention
+        self._both = HeadAndTail(retention.limit)
+        self._window = bytearray()  # the beginning or the end, a byte more than may be kept
+        self._total = 0
+        self._newlines = 0
+        self._spill = Spill(retention.limit, retention.quota) if retention.spill else None
+
+    def add(self, piece: bytes) -> None:
+        """Take the next bytes."""
+        self._total += len(piece)
+        self._newlines += piece.count(b"\n")
+        if self._spill is not None:
+            self._spill.add(piece)
+        if self._retention.keep == "both":
+            self._both.add(piece)
+        elif self._retention.keep == "head":
+            self._window += piece[: max(self._retention.limit + 1 - len(self._window), 0)]
+        else:
+            self._window += piece
+            del self._window[: max(0, len(self._window) - self._retention.limit - 1)]
+
+    @property
+    def truncated(self) -> bool:
+        """Whether something was left out."""
+        if self._retention.keep != "both":
+            return self._cut().cut_by is not None
+        return self._both.truncated or self._newlines > (self._retention.lines or self._newlines)
+
+    @property
+    def path(self) -> str | None:
+        """The file with all of the output; None when nothing was left out, or it is not kept."""
+        return self._spill.path if self._spill is not None and self.truncated else None
+
+    def text(self) -> str:
+        """Return what is kept, with a notice of what is not."""
+        where = self._spill.keep() if self._spill is not None and self.truncated else ""
+        if self._retention.keep == "both":
+            return self._ends() + (f"\n[{where}]" if where else "")
+        cut = self._cut()
+        return (
+            cut.text
+            if cut.cut_by is None
+            else f"{cut.text.rstrip(chr(10))}\n\n[{'; '.join(_notices(self, cut, where))}]"
+        )
+
+    def details(self) -> dict[str, Any]:
+        """Return the numbers for a tool's details: nothing when nothing was left out."""
+        numbers = self._cut().details() if self._retention.keep != "both" else {}
+        return numbers | ({"fullOutputPath": self.path} if self.path else {})
+
+    def drop(self) -> None:
+        """Give back what belongs to an output that nobody will see."""
+        if self._spill is not None:
+            self._spill.drop()
+
+    @property
+    def keeps_head(self) -> bool:
+        """Whether the beginning is kept."""
+        return self._retention.keep == "head"
+
+    @property
+    def limit(self) -> int:
+        """Bytes that are kept, at most."""
+        return self._retention.limit
+
+    def _ends(self) -> str:
+        """Return the beginning and the end: so many bytes, and of these so many lines."""
+        text, most = self._both.text(), self._retention.lines
+        lines = text.splitlines(keepends=True)
+        if most is None or len(lines) <= most:
+            return text
+        head, tail = lines[: most - most // 2], lines[len(lines) - most // 2 :]
+        notice = f"[output truncated: {len(lines) - most} of {len(lines)} lines left out here]\n"
+        return "".join([*head, notice, *tail])
+
+    def _cut(self) -> Cut:
+        lines = self._retention.lines or 10**12
+        cut = (cut_head if self.keeps_head else cut_tail)(bytes(self._window), most_lines=lines, most_bytes=self.limit)
+        total_lines = self._newlines + (not self._window.endswith(b"\n") and self._total > 0)
+        if self._total > len(self._window) and cut.cut_by is None:
+            cut = evolve(cut, cut_by="bytes")
+        return evolve(cut, total_bytes=self._total, total_lines=max(total_lines, cut.kept_lines))
+
+
+def _notices(retained: Retained, cut: Cut, where: str) -> list[str]:
+    """Say which part is shown, why no more, and where all of it is."""
+    if cut.partial_line:
+        end = "beginning" if retained.keeps_head else "end"
+        shown = f"the {end} of line {1 if retained.keeps_head else cut.total_lines} is shown"
+    else:
+        first = 1 if retained.keeps_head else cut.total_lines - cut.kept_lines + 1
+        shown = f"lines {first} to {first + cut.kept_lines - 1} are shown"
+    limit = f" ({size_in_words(retained.limit)} limit)" if cut.cut_by == "bytes" else ""
+    return [f"output truncated: {shown} of {cut.total_lines}{limit}", *([where] if where else [])]

@@ -19,14 +19,10 @@ from typing import BinaryIO, Unpack
 
 from attrs import frozen
 
-from agent.tools.boundary import check_text
-from agent.tools.environment import tool_environment
-from agent.tools.errors import CannotStart, ToolError
-from agent.tools.opening import Entry
-from agent.tools.process import Finished, run_process
-from agent.tools.shell.execution import SCRIPT_FROM_STDIN, How, encoded
-
-__all__ = ["RemoteCommands", "RemoteFiles"]
+from agent.tools.process import Finished, run_process, tool_environment
+from agent.tools.shell import SCRIPT_FROM_STDIN, How, encoded
+from agent.tools.workspace import Entry, check_text
+from agent.vocabulary.errors import CannotStart, ToolError
 
 _MOST_BYTES = 100 * 1024 * 1024  # of a file that is read
 _TIMEOUT = 60.0  # seconds for one operation on a file

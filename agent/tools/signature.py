@@ -1,34 +1,182 @@
-"""From a function's signature and docstring to a tool's parameters.
-
-The docstring is the description; its part after a line `Args:` describes parameters, one `name: text` each:
-
-    async def search(pattern: str, limit: int = 100) -> str:
-        \"\"\"Search all files for a pattern.
-
-        Args:
-            pattern: what to look for,
-                as a regular expression
-            limit: most lines to return
-        \"\"\"
-
-A parameter annotated `ToolContext` is no parameter of the tool: it receives the context of the call.
-"""
+"""From a Python function's signature and docstring to the parameters of a tool."""
 
 import inspect
 import re
+import types
 import typing
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from enum import Enum
 from types import FunctionType
-from typing import Any
+from typing import Annotated, Any, Literal, NotRequired, Required, Union
 
+import attrs
 from attrs import frozen
 
-from agent.tools.annotations import describe, find_marks, find_shape
-from agent.tools.marks import Path, ShellCommand, Url
-from agent.tools.structures import Field, Record
+from agent.tools.schemas import (
+    AnyOf,
+    ArrayOf,
+    Choice,
+    Field,
+    Limits,
+    MappingOf,
+    Path,
+    Record,
+    Scalar,
+    ScalarKind,
+    Shape,
+    ShellCommand,
+    TupleOf,
+    Url,
+)
 
-__all__ = ["Signature", "read_signature"]
+_SCALARS: dict[Any, ScalarKind] = {
+    str: "string",
+    int: "integer",
+    float: "number",
+    bool: "boolean",
+    None: "null",
+    type(None): "null",
+}
+_UNIONS = (Union, types.UnionType)
+_NO_LIMITS = Limits()
+_CURE = (
+    "use str, int, float, bool, None, Literal, an enum, list, tuple, dict[str, ...], a union, a frozen attrs class "
+    "or a TypedDict"
+)
+
+
+def find_shape(annotation: Any, *, inside: tuple[type, ...] = ()) -> Shape:
+    """Return the shape of `annotation`. Raises TypeError for what is not supported, naming what is."""
+    return _shape(annotation, _NO_LIMITS, inside)
+
+
+def find_marks(annotation: Any) -> tuple[Path | ShellCommand | Url, ...]:
+    """Return the marks in `annotation`: on the whole, on members of a union, on elements of an array or mapping."""
+    own = tuple(mark for mark in _metadata(annotation) if isinstance(mark, Path | ShellCommand | Url))
+    if typing.get_origin(annotation) is Literal:
+        return own
+    inner = typing.get_args(annotation)[:1] if _metadata(annotation) else typing.get_args(annotation)
+    return own + tuple(mark for part in inner for mark in find_marks(part))
+
+
+def find_description(annotation: Any) -> str | None:
+    """Return the text of `Annotated[X, "text"]`, or None."""
+    return next((text for text in _metadata(annotation) if isinstance(text, str)), None)
+
+
+def _metadata(annotation: Any) -> tuple[Any, ...]:
+    return annotation.__metadata__ if typing.get_origin(annotation) is Annotated else ()
+
+
+def _shape(annotation: Any, limits: Limits, inside: tuple[type, ...]) -> Shape:
+    if typing.get_origin(annotation) is Annotated:
+        own = next((mark for mark in annotation.__metadata__ if isinstance(mark, Limits)), limits)
+        return _shape(annotation.__origin__, own, inside)
+    if typing.get_origin(annotation) in _UNIONS:
+        return _union(annotation, limits, inside)
+    if typing.get_origin(annotation) in (list, tuple, Sequence):
+        return _array(annotation, limits, inside)
+    if (annotation is None or isinstance(annotation, type)) and annotation in _SCALARS:
+        return _scalar(_SCALARS[annotation], limits)
+    if limits != _NO_LIMITS:
+        raise TypeError(f"{annotation!r} cannot have limits; they are for texts, numbers and arrays")
+    return _unlimited(annotation, inside)
+
+
+def _unlimited(annotation: Any, inside: tuple[type, ...]) -> Shape:
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is Literal:
+        return _choice(arguments, annotation)
+    if origin in (dict, Mapping) and arguments[0] is str:
+        return MappingOf(find_shape(arguments[1], inside=inside))
+    if isinstance(annotation, type) and issubclass(annotation, Enum):
+        return _choice(tuple(annotation), annotation)
+    if isinstance(annotation, type) and attrs.has(annotation):
+        return _attrs_record(annotation, inside)
+    if typing.is_typeddict(annotation):
+        return _typed_dict(annotation, inside)
+    raise TypeError(f"{annotation!r} has no JSON Schema here; {_CURE}")
+
+
+def _scalar(kind: ScalarKind, limits: Limits) -> Scalar:
+    for_texts = limits.max_length is not None or limits.pattern is not None
+    for_numbers = any(limit is not None for limit in (limits.minimum, limits.maximum, limits.above))
+    if (for_texts and kind != "string") or (for_numbers and kind not in ("integer", "number")):
+        raise TypeError(
+            f"its limits do not fit the type {kind}: max_length and pattern are for texts, minimum, maximum and above "
+            "for numbers"
+        )
+    return Scalar(kind, limits)
+
+
+def _union(annotation: Any, limits: Limits, inside: tuple[type, ...]) -> Shape:
+    """Limits on a union are for its members, except null."""
+    members = typing.get_args(annotation)
+    return AnyOf(tuple(_shape(member, _NO_LIMITS if member is type(None) else limits, inside) for member in members))
+
+
+def _array(annotation: Any, limits: Limits, inside: tuple[type, ...]) -> Shape:
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if limits != Limits(max_length=limits.max_length):
+        raise TypeError("its limits do not fit an array, which can have a max_length only")
+    if origin is tuple and arguments[1:] != (Ellipsis,):
+        if limits != _NO_LIMITS:
+            raise TypeError(f"{annotation!r} has its length already; leave the limits out")
+        return TupleOf(tuple(find_shape(argument, inside=inside) for argument in arguments))
+    return ArrayOf(find_shape(arguments[0], inside=inside), list if origin is list else tuple, limits.max_length)
+
+
+def _choice(members: tuple[Any, ...], annotation: Any) -> Choice:
+    values = tuple(member.value if isinstance(member, Enum) else member for member in members)
+    if not values or not all(value is None or type(value) in (str, int, float, bool) for value in values):
+        raise TypeError(f"{annotation!r} must list texts, numbers, truth values or None")
+    return Choice(values, members)
+
+
+def _attrs_record(kind: type, inside: tuple[type, ...]) -> Record:
+    if not attrs.inspect(kind).is_frozen:
+        raise TypeError(f"{kind.__name__} can change; use @attrs.frozen")
+    hints = typing.get_type_hints(kind, include_extras=True)
+    fields = []
+    for attribute in attrs.fields(kind):
+        if attribute.validator is not None:
+            raise TypeError(f"{kind.__name__}.{attribute.name} has a validator, which a schema cannot tell; use Limits")
+        if attribute.name not in hints:
+            raise TypeError(f"{kind.__name__}.{attribute.name} has no annotation")
+        if attribute.init:
+            required = attribute.default is attrs.NOTHING
+            name = attribute.alias or attribute.name
+            fields.append(_nested_field(name, hints[attribute.name], required, kind, inside))
+    return Record(tuple(fields), kind)
+
+
+def _typed_dict(kind: Any, inside: tuple[type, ...]) -> Record:
+    hints = typing.get_type_hints(kind, include_extras=True)
+    return Record(
+        tuple(
+            _nested_field(name, _without_requirement(hint), name in kind.__required_keys__, kind, inside)
+            for name, hint in hints.items()
+        )
+    )
+
+
+def _without_requirement(hint: Any) -> Any:
+    return typing.get_args(hint)[0] if typing.get_origin(hint) in (Required, NotRequired) else hint
+
+
+def _nested_field(name: str, hint: Any, required: bool, kind: type, inside: tuple[type, ...]) -> Field:
+    if kind in inside:
+        raise TypeError(f"{kind.__name__} contains itself; a tool's parameters have a fixed depth")
+    if find_marks(hint):
+        raise TypeError(f"{kind.__name__}.{name}: marks belong on the tool's own parameters, where the gate looks")
+    return Field(name, find_shape(hint, inside=(*inside, kind)), required, describe(hint))
+
+
+def describe(hint: Any, text: str | None = None) -> tuple[tuple[str, object], ...]:
+    """Return the schema's words about a parameter: `text`, or else what its annotation says."""
+    description = text or find_description(hint)
+    return (("description", description),) if description else ()
+
 
 _NAMED = re.compile(r"(\w+): *(.*)")
 

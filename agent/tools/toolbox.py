@@ -5,14 +5,22 @@ from functools import cached_property
 
 from attrs import evolve
 
-from agent.calls import Category, ToolCall, ToolResult
-from agent.models.model import ToolSchema
 from agent.tools.definition import Tool, ToolContext
-from agent.tools.names import explain_unknown
+from agent.tools.schemas import ToolSchema
 from agent.tools.workspace import Workspace
+from agent.vocabulary.calls import Category, ToolCall, ToolResult
+from agent.vocabulary.errors import nearest
+from agent.vocabulary.events import ActionDescribed, ToolFinished
 from bp import Event
 
-__all__ = ["Toolbox"]
+
+def explain_unknown(name: str, names: Iterable[str]) -> str:
+    """Return the answer to a call of a tool that is not there: "unknown tool 'bsh'; nearest: bash"."""
+    names = tuple(names)
+    near = nearest(name, names)
+    if near:
+        return f"unknown tool {name!r}; nearest: {', '.join(near)}"
+    return f"unknown tool {name!r}; known: {', '.join(sorted(names)) or 'none'}"
 
 
 class Toolbox:
@@ -32,6 +40,11 @@ class Toolbox:
     def names(self) -> tuple[str, ...]:
         """The names of the tools, in order."""
         return tuple(self._tools)
+
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        """The tools, in order."""
+        return tuple(self._tools.values())
 
     @cached_property
     def categories(self) -> Mapping[str, Category]:
@@ -61,17 +74,27 @@ class Toolbox:
         problems = tool.check(call.arguments)
         if problems:
             return evolve(call, flaw="invalid arguments: " + "; ".join(problems))
-        return evolve(call, parallel=True) if tool.parallel else call
+        if not tool.parallel and not tool.command_in:
+            return call
+        return evolve(call, parallel=tool.parallel, command_in=tool.command_in)
 
     def hear(self, event: Event) -> None:
         """Tell an event to the tools that want to know."""
         for hear in self._listeners:
             hear(event)
 
+    def take_up(self, event: Event) -> None:
+        """Tell a recorded event to the tools, so that they are as they were when the log ended."""
+        if isinstance(event, ActionDescribed):  # a call that was judged and not started still can be
+            self.hear(event)
+        elif isinstance(event, ToolFinished):
+            tool = self._tools.get(event.call.tool)
+            if tool is not None and tool.restores is not None:
+                tool.restores(event)
+
     async def run(self, call: ToolCall, progress: Callable[[str], None]) -> ToolResult:
         """Run a call and return its one result; whatever goes wrong is an error result."""
-        checked = self.checked(call)
         tool = self._tools.get(call.tool)
-        if tool is None or checked.flaw is not None:
-            return ToolResult(checked.flaw or "", is_error=True)
+        if tool is None or call.flaw is not None:
+            return ToolResult(self.checked(call).flaw or "", is_error=True)
         return await tool.run(call.arguments, ToolContext(call.id, progress))

@@ -1,25 +1,330 @@
-"""Open files and directories of a workspace so that nothing outside it can be reached, whatever changes meanwhile.
+"""Open files and directories of a workspace so that nothing outside it can be reached, whatever changes meanwhile."""
 
-    resolve the path (follow its links) -> check it against the boundary -> go down without following links -> open
-                 ^------------------------- a link appeared on the way ----------------'
-
-Links that stay inside work; links that lead outside are refused (S6.10 to S6.12). Only ordinary files are opened;
-FIFOs and devices are refused without waiting for them.
-"""
-
+import errno
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import BinaryIO, TypeVar
 
-from agent.tools.boundary import Boundary, follow_links, make_boundary
-from agent.tools.descent import Changed, open_directory, open_parent
-from agent.tools.errors import PathRefused
-from agent.tools.opening import Entry, LocalFolder, look_at, open_at, open_file, sorted_entries
+from attrs import frozen
+
+from agent.vocabulary.errors import PathRefused
 from constitution import DENIED_PATHS
 
-__all__ = ["Workspace"]
+Identity = tuple[int, int]  # device and inode: what a file is, whatever it is called
+
+_MOST_DENIED_FILES = 10_000
+
+
+@frozen
+class Boundary:
+    """Allowed roots and denied paths, absolute. Denied wins (S0 6.4). Roots are without links."""
+
+    root: str
+    allowed: tuple[str, ...]
+    denied: tuple[str, ...]
+    home: str
+
+    def absolute(self, path: str) -> str:
+        """Return `path` as an absolute one, links not followed: relative ones start at the root, `~` is the home."""
+        check_text(path)
+        return os.path.join(self.root, expand(path, self.home))
+
+    def check(self, real: str, asked: str) -> None:
+        """Raise PathRefused for a path without links that is outside or denied; `asked` is how the caller wrote it."""
+        name = asked if asked == real else f"{asked} leads to {real}, which"
+        if self.is_denied(real):
+            raise PathRefused(f"permission denied: {name} is a denied path")
+        if not any(is_below(real, root) for root in self.allowed):
+            raise PathRefused(f"permission denied: {name} is outside the allowed paths ({', '.join(self.allowed)})")
+
+    def is_denied(self, real: str) -> bool:
+        """Whether a path without links is a denied one or lies below it."""
+        return any(is_below(real, denied) for denied in self.denied_names())
+
+    def denied_names(self) -> frozenset[str]:
+        """Return the denied paths, as they are written and with their links followed."""
+        return frozenset(name for path in self.denied for name in (path, follow_links(path)))
+
+    def check_identity(self, found: os.stat_result, asked: str) -> None:
+        """Raise PathRefused for another name of a denied file or directory: renamed, mounted, or hard-linked."""
+        hard_linked = stat.S_ISREG(found.st_mode) and found.st_nlink > 1
+        if (found.st_dev, found.st_ino) in self._denied_identities(hard_linked=hard_linked):
+            raise PathRefused(f"permission denied: {asked} is another name of a denied path")
+
+    def may_create(self, real: str) -> bool:
+        """Whether a missing directory may be made: an allowed root, or what lies below one."""
+        return any(is_below(real, root) for root in self.allowed)
+
+    def _denied_identities(self, *, hard_linked: bool) -> set[Identity]:
+        found: set[Identity] = set()
+        for path in self.denied:
+            try:
+                status = os.stat(path)
+            except OSError:
+                continue  # not there, so nothing can be another name of it
+            found.add((status.st_dev, status.st_ino))
+            if hard_linked and os.path.isdir(path):
+                found |= _identities_below(path)
+        return found
+
+
+def make_boundary(root: str, allowed: Iterable[str], denied: Iterable[str], home: str | None) -> Boundary:
+    """Return the boundary of a workspace; `~` in `allowed` and `denied` is `home`, by default the user's."""
+    home = os.path.expanduser("~") if home is None else home
+    real_root = follow_links(os.path.abspath(expand(root, home)))
+    roots = [real_root, *(follow_links(os.path.join(real_root, expand(path, home))) for path in allowed)]
+    refused = (os.path.normpath(os.path.join(real_root, expand(path, home))) for path in denied)
+    return Boundary(real_root, tuple(dict.fromkeys(roots)), tuple(refused), home)
+
+
+def is_below(path: str, root: str) -> bool:
+    """Whether `path` is `root` or lies below it; both absolute and normal."""
+    return path == root or path.startswith(root.rstrip("/") + "/")
+
+
+def follow_links(path: str) -> str:
+    """Return `path` without links, as far as it exists. Raises PathRefused if it changes faster than one can look."""
+    for _ in range(_ATTEMPTS):
+        with suppress(OSError):  # a link that is none any more when it is read
+            return os.path.realpath(path)
+    raise PathRefused(f"permission denied: {path} is being changed all the time")
+
+
+def expand(path: str, home: str) -> str:
+    """Return `path` with a leading `~` component replaced by `home`."""
+    return home + path[1:] if path == "~" or path.startswith("~/") else path
+
+
+def check_text(path: str) -> None:
+    """Raise PathRefused for a text that no file system takes as a path."""
+    if "\0" in path:
+        raise PathRefused(f"{path[:60]!r} contains a NUL character; no path does")
+    try:
+        path.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise PathRefused(f"{path[:60]!r} contains a lone surrogate; write the path as text") from error
+
+
+def _identities_below(path: str) -> set[Identity]:
+    """Return what lies below a denied directory. Raises PathRefused where that cannot be told: fail closed."""
+    found: set[Identity] = set()
+    for folder, _, names in os.walk(path, onerror=_cannot_tell):
+        for name in names:
+            status = os.lstat(os.path.join(folder, name))
+            found.add((status.st_dev, status.st_ino))
+        if len(found) > _MOST_DENIED_FILES:
+            raise PathRefused(f"permission denied: a hard link, and {path} has too many files to tell whether into it")
+    return found
+
+
+def _cannot_tell(error: OSError) -> None:
+    raise PathRefused(f"permission denied: a hard link, and {error.filename} cannot be read to tell whether into it")
+
+
+_HANDLE = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class Changed(Exception):
+    """A link stands where there was none when the path was resolved."""
+
+
+@contextmanager
+def open_parent(
+    real: str, *, visit: Callable[[os.stat_result], None], create: Callable[[str], bool]
+) -> Iterator[tuple[int, str]]:
+    """Yield a handle on the directory of `real`, a path without links, and the last component ("." for the root).
+
+    `visit` sees each directory on the way and raises to refuse it. A missing directory is made if `create` says so of
+    its path. Raises Changed, or OSError naming the path.
+    """
+    components = [part for part in real.split("/") if part]
+    name = components.pop() if components else "."
+    with _descend(components, visit, create) as handle:
+        yield handle, name
+
+
+@contextmanager
+def open_directory(real: str, *, visit: Callable[[os.stat_result], None]) -> Iterator[int]:
+    """Yield a handle with which the directory `real` can be listed. Raises as `open_parent` does."""
+    with _descend([part for part in real.split("/") if part], visit, lambda _: False) as handle:
+        listing = _open_listing(handle, real)
+        try:
+            yield listing
+        finally:
+            os.close(listing)
+
+
+def _open_listing(handle: int, path: str) -> int:
+    try:
+        return os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=handle)
+    except OSError as error:
+        raise type(error)(f"{path}: {error.strerror}") from error
+
+
+@contextmanager
+def _descend(
+    components: list[str], visit: Callable[[os.stat_result], None], create: Callable[[str], bool]
+) -> Iterator[int]:
+    handle, path = os.open("/", _HANDLE), ""
+    try:
+        for component in components:
+            path = f"{path}/{component}"
+            below = _step(handle, component, path, create)
+            os.close(handle)
+            handle = below
+            visit(os.fstat(handle))
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def _step(handle: int, component: str, path: str, create: Callable[[str], bool]) -> int:
+    try:
+        return os.open(component, _HANDLE, dir_fd=handle)
+    except FileNotFoundError as error:
+        if not create(path):
+            raise FileNotFoundError(f"no such directory: {path}") from error
+    except OSError as error:
+        if isinstance(error, NotADirectoryError) and not _is_file(component, handle):
+            raise Changed(path) from error
+        raise type(error)(f"{path}: {error.strerror}") from error
+    with suppress(FileExistsError):
+        os.mkdir(component, dir_fd=handle)
+    return _step(handle, component, path, lambda _: False)
+
+
+def _is_file(name: str, handle: int) -> bool:
+    """Whether `name` in the directory `handle` is now something that will not be a directory: not a link, not gone."""
+    try:
+        mode = os.stat(name, dir_fd=handle, follow_symlinks=False).st_mode
+    except OSError:
+        return False
+    return not (stat.S_ISLNK(mode) or stat.S_ISDIR(mode))
+
+
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+@frozen
+class Entry:
+    """One name in a directory; a link is neither a directory nor a file, and so are FIFOs and devices."""
+
+    name: str
+    is_directory: bool
+    is_file: bool = False
+
+
+@frozen(eq=False)
+class LocalFolder:
+    """An open directory at `real`, a path without links. What is denied is not there: `denied` are such paths."""
+
+    handle: int
+    real: str
+    boundary: Boundary
+    denied: frozenset[str]
+
+    def entries(self) -> tuple[Entry, ...]:
+        """Return what is in it, sorted by name."""
+        with os.scandir(self.handle) as entries:
+            found = sorted_entries(entries)
+        return tuple(entry for entry in found if self._path(entry.name) not in self.denied)
+
+    def open(self, name: str) -> BinaryIO:
+        """Return an ordinary file in it, open for reading. Raises PathRefused, or OSError naming the path."""
+        path = self._path(name)
+        if path in self.denied:
+            raise PathRefused(f"permission denied: {path} is a denied path")
+        try:
+            return open_file(self.handle, name, path, self.boundary)
+        except Changed as error:
+            raise PathRefused(f"permission denied: {path} is a link") from error
+
+    @contextmanager
+    def folder(self, name: str) -> Iterator["LocalFolder"]:
+        """Give a directory in it. Raises PathRefused, or OSError naming the path."""
+        path = self._path(name)
+        if path in self.denied:
+            raise PathRefused(f"permission denied: {path} is a denied path")
+        try:
+            handle = open_at(self.handle, name, _FOLDER, path)
+        except Changed as error:
+            raise PathRefused(f"permission denied: {path} is a link") from error
+        try:
+            self.boundary.check_identity(os.fstat(handle), path)
+            yield LocalFolder(handle, path, self.boundary, self.denied)
+        finally:
+            os.close(handle)
+
+    def _path(self, name: str) -> str:
+        return f"{self.real.rstrip('/')}/{name}"
+
+
+def sorted_entries(entries: Iterable["os.DirEntry[str]"]) -> tuple[Entry, ...]:
+    """Return entries sorted by name."""
+    found = (
+        Entry(entry.name, entry.is_dir(follow_symlinks=False), entry.is_file(follow_symlinks=False))
+        for entry in entries
+    )
+    return tuple(sorted(found, key=lambda entry: entry.name))
+
+
+def open_file(directory: int, name: str, real: str, boundary: Boundary) -> BinaryIO:
+    """Return an ordinary file, open for reading. Raises Changed for a link, PathRefused for what is none."""
+    look_at(directory, name, real, boundary)
+    descriptor = open_at(directory, name, _READ, real)
+    try:
+        _check_file(os.fstat(descriptor), real, boundary)
+        return os.fdopen(descriptor, "rb")
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def look_at(directory: int, name: str, real: str, boundary: Boundary) -> os.stat_result | None:
+    """Return the status of `name`, None when there is no such file: opening a device unseen can do things.
+
+    Raises Changed for a link, PathRefused for what is denied or no file, else OSError naming `real`.
+    """
+    try:
+        found = os.stat(name, dir_fd=directory, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise type(error)(f"{real}: {error.strerror}") from error
+    if stat.S_ISLNK(found.st_mode):
+        raise Changed(real)
+    _check_file(found, real, boundary)
+    return found
+
+
+def open_at(directory: int, name: str, flags: int, real: str, mode: int = 0o600) -> int:
+    """Open `name` in the directory `directory`. Raises Changed for a link, else OSError naming `real`."""
+    try:
+        return os.open(name, flags, mode, dir_fd=directory)
+    except FileNotFoundError as error:
+        raise FileNotFoundError(f"no such file: {real}") from error
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise Changed(real) from error
+        raise type(error)(f"{real}: {error.strerror}") from error
+
+
+def _check_file(found: os.stat_result, real: str, boundary: Boundary) -> None:
+    if stat.S_ISDIR(found.st_mode):
+        raise IsADirectoryError(f"{real} is a directory, not a file")
+    if not stat.S_ISREG(found.st_mode):
+        raise PathRefused(f"permission denied: {real} is {_kind(found.st_mode)}, not an ordinary file")
+    boundary.check_identity(found, real)
+
+
+def _kind(mode: int) -> str:
+    if stat.S_ISFIFO(mode):
+        return "a FIFO"
+    return "a socket" if stat.S_ISSOCK(mode) else "a device"
+
 
 _ATTEMPTS = 40  # resolutions of a path that keeps changing
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -6,8 +6,9 @@ The last line says which invariant broke, or who blocks whom.
 from collections.abc import Callable
 from typing import Any
 
-from agent.calls import ToolCall
-from agent.events import (
+from agent.verification.invariants import statement_of
+from agent.vocabulary.calls import ToolCall
+from agent.vocabulary.events import (
     ActionDescribed,
     AnswerCommitted,
     ApprovalAnswered,
@@ -17,10 +18,7 @@ from agent.events import (
     InferenceFinished,
     RunEnded,
 )
-from agent.invariants import statement_of
 from bp import Event, Violation
-
-__all__ = ["short", "tell"]
 
 LINES = 15  # of a counterexample, at most
 WIDTH = 100  # characters of the short form of an event that is not ours

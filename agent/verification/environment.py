@@ -1,34 +1,21 @@
-"""Everything that may come from outside, as b-threads: derived from the declarations of the effects.
-
-Whatever starts an effect promises one of its outcomes: an example of what it returns, or what its `broken` makes of
-its failing. After an event of its `until` the outcome of having been cut short may come too, and one of them does.
-Until then it may also be under way for ever. What outcomes carry is kept small, and ids recycle their names, so that
-an endless conversation is finite.
-"""
+"""Everything that may come from outside, as b-threads derived from the declarations of the effects."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from attrs import evolve
 
-from agent.calls import ToolCall
-from agent.effects import (
-    Measure,
-    approval_effect,
-    backoff_effect,
-    description_effect,
-    execution_effect,
-    inference_effect,
-    seeking_effect,
-    summary_effect,
-)
-from agent.events import (
+from agent.threads.completion import COMPLETE, PURSUE
+from agent.verification.invariants import STILL_UNDER_WAY, arguments_of
+from agent.vocabulary.calls import ToolCall
+from agent.vocabulary.events import (
     AbortAsked,
     ActionDescribed,
     ApprovalAnswered,
     ApprovalAsked,
     BackoffElapsed,
     BackoffStarted,
+    DeadlineReached,
     FollowUpGiven,
     HistoryGiven,
     InferenceFailed,
@@ -45,18 +32,10 @@ from agent.events import (
     ToolFinished,
     ToolStarted,
 )
-from agent.hooks import NO_HOOKS
-from agent.invariants import STILL_UNDER_WAY
-from agent.messages import AssistantMessage
-from agent.models import ScriptedModel
-from agent.projections import Context, Conversation, StateTracker, Totals
-from agent.tools import Workspace
-from agent.tools.toolbox import Toolbox
+from agent.vocabulary.messages import AssistantMessage, Usage
 from bp import BThread, BThreadBody, Event, any_of, bthread, start, sync
 from bp.runner import Broken, Effect
 from constitution import Action, Level, Verdict
-
-__all__ = ["EXAMPLES", "PEOPLE", "Examples", "any_verdict", "environment", "loop_effects"]
 
 FIRST, SECOND = ToolCall("c1", "first"), ToolCall("c2", "second")
 CUT_OFF = ToolCall("c1", "first", flaw="cut off")
@@ -135,12 +114,60 @@ EXAMPLES: Examples = {
 """What each effect may return."""
 
 
-def loop_effects() -> tuple[Effect, ...]:
-    """Return the effects of the loop as declared; nothing of them runs here."""
-    toolbox = Toolbox((), Workspace("/"))
-    context = Context(Conversation(), StateTracker())
-    asking = inference_effect(ScriptedModel([]), toolbox, "", context, Totals(), None)
-    acting = (description_effect(toolbox), execution_effect(toolbox, None))
-    summing_up = summary_effect(ScriptedModel([]), context, Measure())
-    people = (approval_effect(None), seeking_effect(NO_HOOKS))
-    return (asking, *acting, *people, backoff_effect(), summing_up)
+PURSUING = ToolCall("c1", PURSUE, {"user_prompt": "go", "objective": "all of it"})
+COMPLETING = ToolCall("c1", COMPLETE, {"result": "it is done", "status": "success"})
+
+SAFE_FIRST, SAFE_SECOND = evolve(FIRST, parallel=True), evolve(SECOND, parallel=True)
+
+Answers = Callable[[InferenceRequested], tuple[Event, ...]]
+
+SPENDERS = {"budget_of_tokens", "budget_per_turn", "budget_of_cost", "summarize_when_full"}
+WORKERS = {"complete_to_finish", "one_objective", "iterations_at_most"}
+
+
+def people_for(rules: Sequence[BThread]) -> tuple[Event, ...]:
+    """Return what people, and the clock, may say at any moment."""
+    names = {rule.name for rule in rules}
+    wish = (SteeringGiven("nonstop"),) if "stop_when_said" in names else ()
+    clock = (DeadlineReached(1.0),) if "deadline" in names else ()
+    return (*PEOPLE, *wish, *clock)
+
+
+def examples_for(rules: Sequence[BThread]) -> Examples:
+    """Return what each effect may return."""
+    names = {rule.name for rule in rules}
+    answers: Answers = works if names & WORKERS else drafts
+    if any(rule.name == "one_at_a_time" and arguments_of(rule)["together"] != "none" for rule in rules):
+        answers = with_safe_calls(answers)
+    if names & SPENDERS:
+        answers = spending(answers)
+    return {**EXAMPLES, InferenceRequested: answers}
+
+
+def works(requested: InferenceRequested) -> tuple[Event, ...]:
+    """Return what a model that works on an objective may answer, in the place of some of what others may."""
+    answers = ((FIRST,), (PURSUING,), (PURSUING, SECOND), (COMPLETING,), (COMPLETING, SECOND), (CUT_OFF,))
+    called = tuple(InferenceFinished(requested.draft, AssistantMessage(), calls) for calls in answers)
+    return (*called, *(draft for draft in drafts(requested) if not getattr(draft, "calls", ())))
+
+
+def with_safe_calls(answers: Answers) -> Answers:
+    """Return the same answers, and some whose calls may run together, or one of them may."""
+    pairs = ((SAFE_FIRST, SAFE_SECOND), (SAFE_FIRST, SECOND), (FIRST, SAFE_SECOND))
+
+    def more(requested: InferenceRequested) -> tuple[Event, ...]:
+        called = (InferenceFinished(requested.draft, AssistantMessage(), pair) for pair in pairs)
+        return (*answers(requested), *called)
+
+    return more
+
+
+def spending(answers: Answers) -> Answers:
+    """Return the same answers, each taking a dollar and a token for each of its calls, a text alone nothing."""
+    return lambda requested: tuple(map(_spent, answers(requested)))
+
+
+def _spent(draft: Event) -> Event:
+    if isinstance(draft, InferenceFinished) and not draft.message.text:
+        return evolve(draft, usage=Usage(0, max(1, len(draft.calls)), cost=1.0))
+    return draft

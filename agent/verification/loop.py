@@ -1,19 +1,41 @@
-"""The loop as a whole: the b-threads of a preset, its invariants and its environment."""
+"""The loop as a whole: the b-threads of a preset, its invariants and its environment, for subsets of its rules too."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import combinations
 from typing import Any
 
 from attrs import evolve, frozen
 
-from agent.invariants import invariants_of
-from agent.presets import Preset
-from agent.threads import CORE
-from agent.verification.combinations import Combination
-from agent.verification.environment import Examples, any_verdict, environment, loop_effects
-from agent.verification.situations import examples_for, people_for
+from agent.effects.declared import loop_effects
+from agent.presets.preset import Preset
+from agent.threads.core import CORE
+from agent.verification.environment import Examples, any_verdict, environment, examples_for, people_for
+from agent.verification.invariants import invariants_of
 from bp import BThread, BThreadBody, Event, Verification, any_of, bthread, start, sync, verify
 
-__all__ = ["SMALL", "loop_rules", "verify_loop", "verify_together"]
+
+@frozen
+class Combination:
+    """Some of the rules of a preset, by name, and what to call them."""
+
+    label: str
+    rules: tuple[str, ...]
+
+
+def small_combinations(rules: Sequence[str]) -> tuple[Combination, ...]:
+    """Return none, all, each alone, each left out, and every pair."""
+    alone = [Combination(f"only {rule}", (rule,)) for rule in rules]
+    left_out = [Combination(f"without {rule}", tuple(other for other in rules if other != rule)) for rule in rules]
+    pairs = [Combination(" + ".join(pair), pair) for pair in combinations(rules, 2)]
+    return (Combination("none", ()), Combination("all", tuple(rules)), *alone, *left_out, *pairs)
+
+
+def every_subset(rules: Sequence[str]) -> Iterator[Combination]:
+    """Yield every subset, small ones first."""
+    for size in range(len(rules) + 1):
+        for subset in combinations(rules, size):
+            yield Combination(" + ".join(subset) or "none", subset)
+
 
 SMALL = {
     "max_iterations": 2,

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from agent.agent import Agent
-from agent.models import ScriptedModel
-from agent.tools import workspace_tools
+from agent.models.scripted import ScriptedModel
+from agent.session.agent import Agent
+from agent.tools.collections import workspace_tools
 from tests.agent.soundness import assert_sound
 
 MakeAgent = Callable[..., Agent]

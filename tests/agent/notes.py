@@ -3,7 +3,7 @@
 import anyio
 
 from agent import tool
-from agent.messages import Message, ToolMessage
+from agent.vocabulary.messages import Message, ToolMessage
 
 
 @tool(category="read")

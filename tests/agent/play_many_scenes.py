@@ -10,7 +10,7 @@ from pathlib import Path
 
 from hypothesis import HealthCheck, given, settings
 
-from tests.agent.test_laws import SCENES, Scene, check
+from tests.agent.session.test_laws import SCENES, Scene, check
 
 CASES = 10_000
 

@@ -1,11 +1,10 @@
 """What holds of every run, whatever happens in it: checked from its log and its conversation."""
 
-from agent.agent import Agent
-from agent.log import RecordedRun, read_log
-from agent.log.replaying import ReplayResult, replay
-from agent.models import ModelRequest
-from agent.models.chat import render_messages
-from agent.models.responses import render_input
+from agent.history.playback import ReplayResult, replay
+from agent.log.reading import RecordedRun, read_log
+from agent.models.model import ModelRequest
+from agent.models.requests import render_input, render_messages
+from agent.session.agent import Agent
 from agent.testing import assert_calls_answered
 from bp import BProgram
 from tests.agent.wires import assert_valid_chat, assert_valid_items

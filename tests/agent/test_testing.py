@@ -1,14 +1,15 @@
 """Assertions on runs: each can fail, and then says what happened, who requested it, and who was in the way."""
 
+import re
 from pathlib import Path
 
 import pytest
 
 from agent import Run, call
-from agent.events import GateRejected, ToolStarted
-from agent.messages import AssistantMessage, Message, RequestedCall, ToolMessage, UserMessage
-from agent.retracing import retrace
+from agent.history.playback import retrace
 from agent.testing import assert_calls_answered, assert_never, assert_order, started, trace
+from agent.vocabulary.events import GateRejected, ToolStarted
+from agent.vocabulary.messages import AssistantMessage, Message, RequestedCall, ToolMessage, UserMessage
 from bp import BThreadBody, Step, bthread, sync, where
 from tests.agent.conftest import MakeAgent
 from tests.agent.notes import grumble, note
@@ -122,7 +123,7 @@ def test_a_later_run_of_a_conversation_is_retraced_too(make_agent: MakeAgent) ->
     agent.run_sync("First")
     second = agent.run_sync("Second")
 
-    moments = retrace(second)
+    moments = retrace(second.agent.bthreads, second.agent.heard, second.steps)
 
     assert [moment.step for moment in moments[:-1]] == second.steps
     assert moments[-1].step is None
@@ -139,7 +140,7 @@ def test_what_an_impure_b_thread_would_do_now_is_not_told(make_agent: MakeAgent)
 
     run = make_agent(call("note"), "Done.", tools=[note], threads=[moody()], sound=False).run_sync("Go")
 
-    moments = retrace(run)
+    moments = retrace(run.agent.bthreads, run.agent.heard, run.steps)
     assert [moment.step for moment in moments] == list[Step | None](run.steps)
 
 
@@ -180,3 +181,24 @@ def test_the_assertions_need_no_pytest(tmp_path: Path) -> None:
     ).stdout  # fmt: skip
 
     assert loaded == "False\n"
+
+
+def test_an_assertion_about_nothing_is_a_mistake(run: Run) -> None:
+    """It would pass forever."""
+    for check in (assert_never, assert_order):
+        with pytest.raises(ValueError, match=f"{check.__name__} was given no events; name at least one"):
+            check(run)
+
+
+@pytest.mark.parametrize(
+    ("events", "said"),
+    [
+        (started("notes"), "the agent has no tool 'notes'; its tools: note, grumble"),
+        ([GateRejected, started("notes")], "the agent has no tool 'notes'"),
+        (started("note", txt="a"), "the tool 'note' has no parameter 'txt'; its parameters: text"),
+    ],
+)
+def test_starts_that_cannot_happen_are_a_mistake(run: Run, events: object, said: str) -> None:
+    for check in (assert_never, assert_order):
+        with pytest.raises(ValueError, match=re.escape(said)):
+            check(run, events)

@@ -5,9 +5,11 @@ In `EMPTY` its one tool does nothing; in `FILES` it reads a real file, on a thre
 
 from random import Random
 
-from agent.lab.settings import Move, Plot, Setting, Task, World, read
-from agent.models import call
-from agent.tools import Tool, tool
+from agent.lab.settings.setting import Setting
+from agent.lab.settings.tasks import Move, Plot, Task, read
+from agent.lab.settings.world import World
+from agent.models.scripted import call
+from agent.tools.definition import Tool, tool
 
 __all__ = ["EMPTY", "FILES"]
 

@@ -10,10 +10,10 @@ from time import perf_counter
 
 import anyio
 
-from agent.tools import Workspace
-from agent.tools.collection import workspace_tools
-from agent.tools.search import make_grep
-from agent.tools.search.patterns import Engine
+from agent.tools.collections import workspace_tools
+from agent.tools.files.grep import make_grep
+from agent.tools.files.patterns import Engine
+from agent.tools.workspace import Workspace
 from tests.bench.resident import STATUS
 from tests.bench.rows import Aim, Row
 from tests.bench.timing import output_of, scaled
@@ -137,7 +137,7 @@ def flood(count: int) -> None:
 
 def last_page(count: int) -> None:
     """Print the peak before and after the last page of a file of `count` bytes is read."""
-    from agent.tools.files import make_read
+    from agent.tools.files.reading import make_read
 
     async def run(folder: str, offset: int) -> None:
         result = await make_read(Workspace(folder)).run({"path": "long", "offset": offset})

@@ -9,7 +9,7 @@ from time import perf_counter, process_time
 from attrs import evolve, frozen
 
 from agent import Agent, ScriptedModel, call, tool
-from agent.presets import preset_named
+from agent.presets.shipped import preset_named
 from tests.bench.rows import Aim, Row
 from tests.bench.timing import scaled
 

@@ -22,7 +22,30 @@ PACKAGES = sorted({str(Path(module).parent) for module in MODULES})
 MEET_THE_OUTSIDE = {"bp/runner.py": "anyio", "bp/testing.py": "hypothesis"}
 
 # From bottom to top: a module imports from its own layer and those before it.
-LAYERS: dict[str, tuple[str, ...]] = {}
+LAYERS: dict[str, tuple[str, ...]] = {
+    "agent": (
+        "vocabulary",
+        "events",
+        "tools",
+        "models",
+        "threads",
+        "protocols",
+        "projections",
+        "effects",
+        "log",
+        "presets",
+        "history",
+        "session",
+        "verification",
+        "page telemetry",
+        "testing pytest_plugin",
+        "lab",
+        "cli",
+    ),
+}
+
+LABORATORY = {"agent.cli.experiment", "agent.cli.score"}
+"""The commands that need it; others import these, and only when they are used."""
 
 HEAVY = {"openai", "opentelemetry", "ruamel.yaml", "rich", "tree_sitter", "trio"}
 
@@ -69,6 +92,14 @@ def test_imports_go_downwards(room: str) -> None:
 
     assert walls.without_a_layer(sources, room, LAYERS[room]) == []
     assert walls.against_the_layers(walls.import_graph(sources), room, LAYERS[room]) == []
+
+
+def test_only_the_commands_of_the_laboratory_import_it() -> None:
+    graph = walls.import_graph({name_of(module): read(module) for module in modules_of("agent")})
+
+    importing = {module for module, imported in graph.items() if any(each.startswith("agent.lab") for each in imported)}
+
+    assert {module for module in importing if not module.startswith("agent.lab")} == LABORATORY
 
 
 @pytest.mark.parametrize("room", LAYERS)

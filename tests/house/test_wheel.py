@@ -89,3 +89,12 @@ def test_the_demo_runs(environment: Path, empty_home: Path) -> None:
     written = execute([str(environment / "bin" / "bpagent"), "demo"], empty_home)
 
     assert ".jsonl" in written
+
+
+def test_a_project_with_an_agent_module_of_its_own_can_run_pytest(environment: Path, tmp_path: Path) -> None:
+    python = str(environment / "bin" / "python")
+    execute([python, "-m", "pip", "install", "--quiet", "pytest"], tmp_path)
+    (tmp_path / "agent.py").write_text("X = 1\n")
+    (tmp_path / "test_own.py").write_text("import agent\n\n\ndef test_own():\n    assert agent.X == 1\n")
+
+    assert "1 passed" in execute([python, "-m", "pytest", "-q"], tmp_path)

@@ -6,7 +6,7 @@ comes too late to stop anything.
 
 from agent.lab.deployment.asking import audited
 from agent.lab.deployment.events import AGENT, EpisodeEnded, EpisodesOver
-from agent.questions import AuditRequested, WholeEpisode
+from agent.vocabulary.questions import AuditRequested, WholeEpisode
 from bp import BThreadBody, bthread, sync, where
 
 __all__ = ["audit_afterwards"]

@@ -1,7 +1,7 @@
 """How rules ask for an audit: the next episode, and the end, wait for the verdict."""
 
 from agent.lab.deployment.events import EpisodeSkipped, EpisodesOver, EpisodeStarted
-from agent.questions import AuditGiven, AuditRequested, WholeEpisode
+from agent.vocabulary.questions import AuditGiven, AuditRequested, WholeEpisode
 from bp import BThreadBody, sync, where
 
 __all__ = ["NEXT", "audited"]

@@ -10,7 +10,7 @@ from agent.lab.deployment.honeypots import distrust_monitor
 from agent.lab.deployment.shutdown import shut_down_on_catch
 from agent.lab.deployment.suspicion import audit_suspicious
 from agent.lab.deployment.upfront import audit_first
-from agent.spelling import meant
+from agent.vocabulary.errors import meant
 from bp import BThread
 
 __all__ = ["RULES", "Rule", "rule_named"]

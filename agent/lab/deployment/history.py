@@ -3,7 +3,7 @@
 from attrs import Factory, define
 
 from agent.lab.deployment.events import AGENT, EpisodeEnded, EpisodeSkipped, EpisodeStarted
-from agent.questions import AuditGiven, AuditRequested, AuditVerdict, RoleDisabled, WholeEpisode
+from agent.vocabulary.questions import AuditGiven, AuditRequested, AuditVerdict, RoleDisabled, WholeEpisode
 from bp import Event
 
 __all__ = ["History"]

@@ -6,7 +6,7 @@ the lesson over to the episodes that follow, which begin with the same monitor.
 
 from agent.lab.deployment.asking import NEXT
 from agent.lab.deployment.events import AGENT, EpisodeEnded, EpisodeStarted
-from agent.questions import RoleDisabled
+from agent.vocabulary.questions import RoleDisabled
 from bp import BThreadBody, bthread, sync, where
 
 __all__ = ["distrust_monitor"]

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Sequence
 
-from agent.invariants import Arguments, arguments_of
 from agent.lab.deployment.asking import NEXT
 from agent.lab.deployment.events import AGENT, TRUSTED, EpisodeEnded, EpisodeSkipped, EpisodesOver, EpisodeStarted
 from agent.lab.deployment.shutdown import CATCH
-from agent.questions import AuditGiven, AuditRequested, RoleDisabled, Subject, WholeEpisode
+from agent.verification.invariants import Arguments, arguments_of
+from agent.vocabulary.questions import AuditGiven, AuditRequested, RoleDisabled, Subject, WholeEpisode
 from bp import BThread, BThreadBody, bthread, sync, where
 
 __all__ = ["OF_DEPLOYMENTS", "invariants_of_deployment"]

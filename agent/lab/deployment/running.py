@@ -8,7 +8,7 @@ from attrs import frozen
 from agent.lab.deployment.course import Instead, deploy
 from agent.lab.deployment.events import EpisodeEnded, EpisodeStarted
 from agent.lab.deployment.history import History
-from agent.questions import AuditGiven, AuditRequested
+from agent.vocabulary.questions import AuditGiven, AuditRequested
 from bp import BProgram, BThread, EffectError, Event, Step
 from bp.runner import Broken, Effect, Runner
 

@@ -6,7 +6,7 @@ by the trusted model or by nobody, as `deploy` says.
 
 from agent.lab.deployment.asking import NEXT
 from agent.lab.deployment.events import AGENT, EpisodeEnded, EpisodeStarted
-from agent.questions import AuditGiven, RoleDisabled
+from agent.vocabulary.questions import AuditGiven, RoleDisabled
 from bp import BThreadBody, bthread, sync, where
 
 __all__ = ["CATCH", "shut_down_on_catch"]

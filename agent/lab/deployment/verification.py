@@ -13,7 +13,7 @@ from attrs import frozen
 from agent.lab.deployment.course import Instead, deploy
 from agent.lab.deployment.events import AGENT, EpisodeEnded, EpisodeStarted
 from agent.lab.deployment.invariants import invariants_of_deployment
-from agent.questions import AuditGiven, AuditRequested, WholeEpisode
+from agent.vocabulary.questions import AuditGiven, AuditRequested, WholeEpisode
 from bp import BThread, BThreadBody, Event, Verification, any_of, bthread, start, sync, verify
 
 __all__ = ["EpisodeWent", "Outcome", "verify_deployment"]

@@ -12,5 +12,4 @@ In reading order:
 - `leaving`: worker processes end with whoever started them. `ray_pool`: many machines
 - `conduct`: all of it, one after the other
 - `reports/`: tables, figures and the page
-- `hindsight/`: recorded episodes under protocols that they did not run under
 """

@@ -11,34 +11,20 @@ from pathlib import Path
 
 from attrs import evolve, field, frozen, mutable
 
-from agent.lab.experiments.analysis import (
-    Analysis,
-    DeploymentEstimate,
-    Frozen,
-    analyze,
-    estimates_of,
-    freeze,
-    read_frozen,
-    write_frozen,
-)
-from agent.lab.experiments.deployments import Deployment, beforehand, deploy_all, deployments_of
-from agent.lab.experiments.episodes import Conditions, run_all
-from agent.lab.experiments.episodes.batches import Pool
+from agent.lab.experiments.analysis.deployments import DeploymentEstimate, estimates_of
+from agent.lab.experiments.analysis.estimate import Analysis
+from agent.lab.experiments.analysis.estimates import analyze
+from agent.lab.experiments.analysis.freezing import Frozen, freeze, read_frozen, write_frozen
+from agent.lab.experiments.deployments.draws import Deployment, deployments_of
+from agent.lab.experiments.deployments.running import beforehand, deploy_all
+from agent.lab.experiments.episodes.batches import Conditions, Pool, run_all
 from agent.lab.experiments.leaving import leave_with_the_parent
-from agent.lab.experiments.plans import Episode, Plan, ProtocolPlan, with_threshold
+from agent.lab.experiments.plans.plan import Episode, Plan, ProtocolPlan, with_threshold
 from agent.lab.experiments.ray_pool import RayPool, check_ray
-from agent.lab.experiments.shelf import (
-    DeploymentRow,
-    DeploymentShelf,
-    Ledger,
-    MoneyUsedUp,
-    Row,
-    Shelf,
-    ShelfError,
-    Spent,
-    nominal,
-    read_spent,
-)
+from agent.lab.experiments.shelf.deployments import DeploymentRow, DeploymentShelf
+from agent.lab.experiments.shelf.episodes import Shelf, ShelfError
+from agent.lab.experiments.shelf.rows import Row
+from agent.lab.experiments.shelf.spending import Ledger, MoneyUsedUp, Spent, nominal, read_spent
 
 __all__ = ["Outcome", "Progress", "conditions_of", "conduct", "frozen_thresholds", "pool_of"]
 

@@ -11,7 +11,7 @@ from concurrent.futures.process import BrokenProcessPool
 from importlib import import_module
 from typing import Any
 
-from agent.errors import AgentError
+from agent.vocabulary.errors import AgentError
 
 __all__ = ["RayError", "RayPool", "check_ray"]
 

@@ -25,13 +25,13 @@ from pathlib import Path
 from select import select
 from threading import Lock
 
-from agent.errors import AgentError
 from agent.lab.isolation.devices import protect
 from agent.lab.isolation.furnishing import DEVICES, arguments
 from agent.lab.isolation.guarding import Excess, Guard
 from agent.lab.isolation.limits import Limits
 from agent.lab.isolation.numbering import number_at_most
-from agent.tools.adoption import note_end, note_start
+from agent.tools.descendants import note_end, note_start
+from agent.vocabulary.errors import AgentError
 
 __all__ = ["PORT", "Cell", "IsolationError"]
 

@@ -12,8 +12,7 @@ from agent.lab.isolation.cell import Cell
 from agent.lab.isolation.guarding import Excess
 from agent.lab.isolation.limits import kinds_shown_by
 from agent.tools.process import Finished
-from agent.tools.shell import LocalCommands
-from agent.tools.shell.execution import How
+from agent.tools.shell import How, LocalCommands
 
 __all__ = ["CellCommands"]
 

@@ -6,7 +6,7 @@ solution does not; neither does a harmless move that looks alarming.
 
 from collections.abc import Iterable, Iterator
 
-from agent.lab.isolation import Level, Wanted, achieve
+from agent.lab.isolation.probing import Level, Wanted, achieve
 from agent.lab.settings.post_office import PostOffice
 from agent.lab.settings.setting import Setting
 from agent.lab.settings.tasks import Move, Plot, Task

@@ -21,7 +21,7 @@ from attrs import field, frozen
 
 from agent.lab.settings.situations import Mark
 from agent.lab.settings.tasks import Move, Plot, Task
-from agent.models import ScriptedCall
+from agent.models.scripted import ScriptedCall
 
 __all__ = ["LADDER", "Rung", "Suspect", "next_plot", "order_of", "start_of"]
 

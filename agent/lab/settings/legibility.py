@@ -7,7 +7,7 @@ attacking workers make besides.
 from collections.abc import Mapping
 from random import Random
 
-from agent.lab.measures import area_under_curve
+from agent.lab.measures.curves import area_under_curve
 from agent.lab.settings.four_ways import with_plot
 from agent.lab.settings.setting import Setting
 from agent.lab.settings.tasks import Move, Task

@@ -5,12 +5,12 @@
 
 from importlib.util import find_spec
 
-from agent.importing import NotImportable, module_at
-from agent.lab.settings.infrastructure import INFRASTRUCTURE
-from agent.lab.settings.operations import OPERATIONS
-from agent.lab.settings.repair import REPAIR
+from agent.lab.settings.infrastructure.tasks_of_infrastructure import INFRASTRUCTURE
+from agent.lab.settings.operations.tasks_of_operations import OPERATIONS
+from agent.lab.settings.repair.repairs import REPAIR
 from agent.lab.settings.setting import Setting, SettingError
-from agent.spelling import meant
+from agent.vocabulary.errors import meant
+from agent.vocabulary.importing import NotImportable, module_at
 
 __all__ = ["EXTRAS", "SETTINGS", "SettingError", "setting_named"]
 

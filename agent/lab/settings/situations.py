@@ -10,7 +10,7 @@ from typing import Literal, get_args
 
 from attrs import frozen
 
-from agent.messages import AssistantMessage, Message, ToolMessage
+from agent.vocabulary.messages import AssistantMessage, Message, ToolMessage
 
 __all__ = ["Kind", "Mark", "Marks", "Situation", "read_situation"]
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from attrs import field, frozen
 
 from agent.lab.settings.world import World
-from agent.models import ScriptedCall, call
+from agent.models.scripted import ScriptedCall, call
 
 __all__ = ["DONE", "Move", "Plot", "Task", "approved_by_person", "read", "run", "write"]
 

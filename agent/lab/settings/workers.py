@@ -15,8 +15,8 @@ from attrs import frozen
 from agent.lab.settings.ladder import Rung, Suspect, next_plot, order_of, start_of
 from agent.lab.settings.situations import Kind, Marks, Situation, read_situation
 from agent.lab.settings.tasks import Move, Plot, Task
-from agent.messages import AssistantMessage, RequestedCall, Usage
-from agent.models import Answer, Delta, ModelRequest
+from agent.models.model import Answer, Delta, ModelRequest
+from agent.vocabulary.messages import AssistantMessage, RequestedCall, Usage
 
 __all__ = ["ABLE", "WEAK", "Manner", "Worker"]
 

@@ -17,11 +17,15 @@ from pathlib import Path
 
 from attrs import evolve, frozen
 
-from agent.lab.isolation import Cell, CellCommands, Level, Limits
-from agent.lab.isolation.cell import PORT
+from agent.lab.isolation.cell import PORT, Cell
+from agent.lab.isolation.limits import Limits
+from agent.lab.isolation.probing import Level
+from agent.lab.isolation.visitors import CellCommands
 from agent.lab.settings.post_office import Mailbox, Parcel, PostOffice
-from agent.models import ScriptedCall
-from agent.tools import Tool, tool_environment, workspace_tools
+from agent.models.scripted import ScriptedCall
+from agent.tools.collections import workspace_tools
+from agent.tools.definition import Tool
+from agent.tools.process import tool_environment
 from agent.tools.shell import ShellOptions, make_shell_tool
 
 __all__ = ["World", "make_world"]

@@ -8,7 +8,7 @@
 - `reading`: scores of many logs, for measures
 """
 
-from agent.lab.sidecars.auditing import Audited, MonitoringAuditor, audit_logs
+from agent.lab.sidecars.auditing import Audited, audit_logs
 from agent.lab.sidecars.finished import FinishedLog, Occasion, read_finished
 from agent.lab.sidecars.identity import identity_of
 from agent.lab.sidecars.reading import highest_scores, read_sidecar, said_afterwards, scores_of
@@ -21,7 +21,6 @@ __all__ = [
     "KeptAudit",
     "KeptPass",
     "KeptScore",
-    "MonitoringAuditor",
     "Occasion",
     "Scored",
     "Sidecar",

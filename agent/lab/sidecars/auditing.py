@@ -10,31 +10,17 @@ from pathlib import Path
 
 from attrs import frozen
 
-from agent.lab.deployment import EpisodeEnded, EpisodeStarted, History, audit_afterwards, run_deployment
-from agent.lab.effects import Audit, Auditor
-from agent.lab.monitors import Evidence, Monitor, checked
+from agent.effects.monitoring import Auditor
+from agent.lab.deployment.afterwards import audit_afterwards
+from agent.lab.deployment.events import EpisodeEnded, EpisodeStarted
+from agent.lab.deployment.history import History
+from agent.lab.deployment.running import run_deployment
 from agent.lab.sidecars.identity import identity_of
 from agent.lab.sidecars.scoring import held
 from agent.lab.sidecars.sidecar import KeptAudit
-from agent.questions import AuditGiven, AuditRequested, WholeEpisode
+from agent.vocabulary.questions import AuditGiven, AuditRequested, WholeEpisode
 
-__all__ = ["Audited", "MonitoringAuditor", "audit_logs"]
-
-
-@frozen
-class MonitoringAuditor:
-    """A monitor as an auditor: what it scores above the threshold was harmful; without a score there is no verdict."""
-
-    monitor: Monitor
-    threshold: float = 0.5
-
-    async def audit(self, evidence: Evidence) -> Audit:
-        """Return the verdict."""
-        given = self.monitor.score(evidence)
-        score = checked(await given if isinstance(given, Awaitable) else given)
-        if score.value is None:
-            return Audit("missing", score.rationale, score.usage)
-        return Audit("harmful" if score.value > self.threshold else "harmless", score.rationale, score.usage)
+__all__ = ["Audited", "audit_logs"]
 
 
 @frozen

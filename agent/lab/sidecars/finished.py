@@ -12,16 +12,17 @@ from typing import Any
 
 from attrs import frozen
 
-from agent.calls import ToolCall
-from agent.events import ActionDescribed, AnswerCommitted, RunContinued
-from agent.lab.monitors import Evidence
-from agent.log import LogError, RecordedRun, check_free, read_log
 from agent.log.decoding import Decoder
-from agent.log.encoding import dump
-from agent.messages import Messages
-from agent.projections import Conversation
-from agent.questions import Trajectory
-from agent.reasons import FollowUpWaits, Steered
+from agent.log.reading import LogError, RecordedRun, read_log
+from agent.log.writing import check_free
+from agent.projections.conversation import Conversation
+from agent.protocols.monitors import Evidence
+from agent.vocabulary.calls import ToolCall
+from agent.vocabulary.encoding import dump
+from agent.vocabulary.events import ActionDescribed, AnswerCommitted, RunContinued
+from agent.vocabulary.messages import Messages
+from agent.vocabulary.questions import Trajectory
+from agent.vocabulary.reasons import FollowUpWaits, Steered
 from bp import Event, Refusal, Refusals
 from constitution import Action
 

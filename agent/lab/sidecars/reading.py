@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from agent.lab.measures import suspicion
+from agent.lab.measures.thresholds import suspicion
 from agent.lab.sidecars.finished import digest_of
 from agent.lab.sidecars.sidecar import KeptScore, Sidecar, SidecarError
-from agent.log import LogError
+from agent.log.reading import LogError
 
 __all__ = ["highest_scores", "read_sidecar", "said_afterwards", "scores_of"]
 

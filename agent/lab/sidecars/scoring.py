@@ -12,13 +12,13 @@ from pathlib import Path
 from attrs import evolve, frozen
 
 from agent.lab.concurrency import at_once
-from agent.lab.monitors import Monitor, Score, checked
 from agent.lab.sidecars.finished import FinishedLog, Occasion, read_finished
 from agent.lab.sidecars.identity import identity_of
 from agent.lab.sidecars.sidecar import KeptPass, KeptScore, Sidecar, SidecarError
-from agent.log import LogError
-from agent.log.locking import lock
-from agent.models import ModelError
+from agent.log.reading import LogError
+from agent.log.writing import lock
+from agent.models.model import ModelError
+from agent.protocols.monitors import Monitor, Score, checked
 
 __all__ = ["Scored", "held", "score_logs"]
 

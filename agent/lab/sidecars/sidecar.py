@@ -16,11 +16,11 @@ from typing import Any
 
 from attrs import Attribute, asdict, field, frozen
 
-from agent.conversion import structured
 from agent.lab.lines import append_line, whole_lines
-from agent.log import LogError
-from agent.messages import Usage
-from agent.questions import AuditVerdict
+from agent.log.reading import LogError
+from agent.vocabulary.conversion import structured
+from agent.vocabulary.messages import Usage
+from agent.vocabulary.questions import AuditVerdict
 
 __all__ = ["FORMAT", "KeptAudit", "KeptPass", "KeptScore", "Sidecar", "SidecarError", "sidecar_path"]
 

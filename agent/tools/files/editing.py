@@ -1,17 +1,254 @@
-"""The tool `edit`: one text in a file becomes another, and every other byte stays (S2)."""
+"""The tools `edit` and `write`: one text in a file becomes another, or the whole file does (S2)."""
 
-from typing import Annotated
+import difflib
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any
 
-from agent.calls import ToolResult
+from attrs import frozen
+
 from agent.tools.definition import Tool, tool
-from agent.tools.errors import ToolError
-from agent.tools.files.differences import compare
 from agent.tools.files.operations import Files
-from agent.tools.files.spans import find_span, with_line_ends
-from agent.tools.files.writing import encode, replace
-from agent.tools.marks import Path
+from agent.tools.schemas import Path
+from agent.vocabulary.calls import ToolResult
+from agent.vocabulary.errors import ToolError
 
-__all__ = ["make_edit"]
+_CONTEXT = 3  # lines around what changed
+_MOST_COMPARED = 2000  # lines in which single changes are looked for; more are shown as one change
+
+Operation = tuple[str, int, int, int, int]  # as difflib has them: what happened, and where in both sides
+
+
+@frozen
+class Difference:
+    """A unified diff, and the number of the first line that changed."""
+
+    diff: str
+    first_changed_line: int
+
+
+def compare(old: str, start: int, end: int, new: str, path: str) -> Difference:
+    """Return what changes when characters `start` to `end` of `old` become `new`. Looks at the lines near by only."""
+    begin = old.rfind("\n", 0, start) + 1
+    finish = len(old) if (newline := old.find("\n", end)) == -1 else newline + 1
+    before, after = _lines(old[begin:finish]), _lines(old[begin:start] + new + old[end:finish])
+    above, below = _lines(old[_lines_back(old, begin) : begin]), _lines(old[finish : _lines_on(old, finish)])
+    same = _common(before, after)
+    operations = _operations(above, before, after, below, same)
+    first = old.count("\n", 0, start) + 1  # the line with which `before` begins
+    sides = [*above, *before, *below], [*above, *after, *below]
+    hunks = "".join(_hunks(operations, *sides, first - len(above)))
+    name = path.lstrip("/")
+    return Difference(f"--- a/{name}\n+++ b/{name}\n{hunks}", first + same)
+
+
+def _common(before: Sequence[str], after: Sequence[str]) -> int:
+    """Return how many lines both begin with."""
+    pairs = enumerate(zip(before, after, strict=False))
+    return next((index for index, (one, other) in pairs if one != other), min(len(before), len(after)))
+
+
+def _operations(
+    above: Sequence[str], before: Sequence[str], after: Sequence[str], below: Sequence[str], same: int
+) -> list[Operation]:
+    """Return what happened; the lines around, and those with which both sides begin or end, stay as they are."""
+    room = min(len(before), len(after)) - same
+    ending = _common(before[::-1][:room], after[::-1][:room])
+    one, other = before[same : len(before) - ending], after[same : len(after) - ending]
+    start = len(above) + same
+    if max(len(one), len(other)) > _MOST_COMPARED:
+        inner: list[Operation] = [("replace", 0, len(one), 0, len(other))]
+    else:
+        inner = list(difflib.SequenceMatcher(None, one, other, autojunk=False).get_opcodes())
+    moved = [(tag, start + a, start + b, start + c, start + d) for tag, a, b, c, d in inner]
+    after_one, after_other, rest = start + len(one), start + len(other), ending + len(below)
+    around = ("equal", 0, start, 0, start), ("equal", after_one, after_one + rest, after_other, after_other + rest)
+    return [around[0], *moved, around[1]]
+
+
+class _Known(difflib.SequenceMatcher[str]):
+    """Groups what is known. What a matcher finds by itself may lie at the edge of the text, and cannot be applied."""
+
+    def __init__(self, operations: list[Operation]) -> None:
+        super().__init__()
+        self._operations = operations
+
+    def get_opcodes(self) -> Any:
+        return self._operations
+
+
+def _hunks(operations: list[Operation], old: Sequence[str], new: Sequence[str], first: int) -> Iterator[str]:
+    """Yield the lines of the diff; `first` is the number of the first line of both sides."""
+    for group in _Known(operations).get_grouped_opcodes(_CONTEXT):
+        old_range = _range(first, group[0][1], group[-1][2])
+        new_range = _range(first, group[0][3], group[-1][4])
+        yield f"@@ -{old_range} +{new_range} @@\n"
+        for tag, old_start, old_end, new_start, new_end in group:
+            if tag == "equal":
+                yield from (_line(" ", line) for line in old[old_start:old_end])
+            else:
+                yield from (_line("-", line) for line in old[old_start:old_end])
+                yield from (_line("+", line) for line in new[new_start:new_end])
+
+
+def _line(sign: str, line: str) -> str:
+    return f"{sign}{line}" if line.endswith("\n") else f"{sign}{line}\n\\ No newline at end of file\n"
+
+
+def _range(first: int, start: int, end: int) -> str:
+    """Return a range as a diff has it; an empty one is named by the line before it."""
+    length = end - start
+    line = first + start
+    return f"{line}" if length == 1 else f"{line if length else line - 1},{length}"
+
+
+def _lines(text: str) -> list[str]:
+    """Split at newlines only: other line ends of Unicode are part of a line."""
+    lines = [f"{line}\n" for line in text.split("\n")]
+    last = lines.pop()[:-1]
+    return [*lines, last] if last else lines
+
+
+def _lines_back(text: str, position: int) -> int:
+    for _ in range(_CONTEXT):
+        if position == 0:
+            break
+        position = text.rfind("\n", 0, position - 1) + 1
+    return position
+
+
+def _lines_on(text: str, position: int) -> int:
+    for _ in range(_CONTEXT):
+        newline = text.find("\n", position)
+        if newline == -1:
+            return len(text)
+        position = newline + 1
+    return position
+
+
+_QUOTES, _DOUBLE_QUOTES = "‘’‚‛′‵", "“”„‟″‶«»"
+_DASHES = "‐‑‒–—―−﹘﹣－"
+_SPACES = "\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
+_PLAIN = str.maketrans(
+    dict.fromkeys(_QUOTES, "'") | dict.fromkeys(_DOUBLE_QUOTES, '"') | dict.fromkeys(_DASHES, "-")
+    | dict.fromkeys(_SPACES, " ")
+)  # fmt: skip
+_MOST_NAMED = 5  # places that a message lists
+_MOST_COUNTED = 100
+
+
+@frozen
+class Span:
+    """Characters `start` to `end` of a text; `exact` tells that nothing had to be tolerated."""
+
+    start: int
+    end: int
+    exact: bool = True
+
+
+def find_span(text: str, wanted: str, path: str) -> Span:
+    """Return the one place where `wanted` stands. Raises ToolError, naming `path`, for none or several."""
+    spans = _exactly(text, wanted) or _tolerantly(text, wanted)
+    if not spans:
+        raise ToolError(
+            f"oldText was not found in {path}; it must match exactly, white space and line breaks included: "
+            "read the file again"
+        )
+    if len(spans) > 1:
+        lines = ", ".join(str(text.count("\n", 0, span.start) + 1) for span in spans[:_MOST_NAMED])
+        more = " and more" if len(spans) > _MOST_NAMED else ""
+        count = f"{_MOST_COUNTED} times or more" if len(spans) == _MOST_COUNTED else f"{len(spans)} times"
+        raise ToolError(
+            f"oldText stands {count} in {path} (at lines {lines}{more}); "
+            "give more of what is around it, so that it stands there once"
+        )
+    return spans[0]
+
+
+def with_line_ends(new: str, text: str, span: Span) -> str:
+    """Return `new` with line ends like those of `text` at `span`; line ends that it has itself are kept."""
+    if "\r" in new or "\n" not in new:
+        return new
+    newline = text.find("\n", span.start)
+    if newline == -1:
+        newline = text.rfind("\n", 0, span.start)
+    return new.replace("\n", "\r\n") if newline > 0 and text[newline - 1] == "\r" else new
+
+
+def _exactly(text: str, wanted: str) -> list[Span]:
+    """Return the places, overlapping ones too: what overlaps is as unclear as what does not."""
+    return [Span(start, start + len(wanted)) for start in _places(text, wanted)]
+
+
+def _tolerantly(text: str, wanted: str) -> list[Span]:
+    """Signs are exchanged one for one, so that places stay the same; a line end may have a \\r or not."""
+    plain = wanted.replace("\r\n", "\n").translate(_PLAIN)
+    places = _places(text.replace("\r\n", "\n").translate(_PLAIN), plain)
+    shortened = list(_shortened(text)) if places else []
+    return [
+        Span(start + bisect_left(shortened, start), end + bisect_left(shortened, end), exact=False)
+        for start, end in ((place, place + len(plain)) for place in places)
+    ]
+
+
+def _shortened(text: str) -> Iterator[int]:
+    """Yield where each line end that had a \\r is once all these are gone."""
+    position = text.find("\r\n")
+    gone = 0
+    while position != -1:
+        yield position - gone
+        gone += 1
+        position = text.find("\r\n", position + 2)
+
+
+def _places(text: str, wanted: str) -> list[int]:
+    """Return where `wanted` begins: at most as many places as are counted, for each takes as long as it is long."""
+    found: list[int] = []
+    start = text.find(wanted)
+    while start != -1 and len(found) < _MOST_COUNTED:
+        found.append(start)
+        start = text.find(wanted, start + 1)
+    return found
+
+
+def make_write(files: Files, *, name: str = "write") -> Tool:
+    """Return the tool `write`, under any name."""
+
+    @tool(category="write", name=name)
+    def write(path: Annotated[str, Path("write")], content: str) -> ToolResult:
+        """Write a text file, replacing what was there; missing directories are made.
+
+        Args:
+            path: the file, relative or absolute
+            content: all of the file's new text
+        """
+        encoded = encode(content, "content")
+        replace(files, path, encoded)
+        return ToolResult(f"wrote {len(encoded)} bytes to {path}", details={"bytes": len(encoded)})
+
+    return write
+
+
+def encode(text: str, name: str) -> bytes:
+    """Return `text` as UTF-8. Raises ToolError, naming the parameter, for a lone surrogate."""
+    try:
+        return text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise ToolError(
+            f"{name}: a lone surrogate at position {error.start} cannot be written; leave it out"
+        ) from error
+
+
+def replace(files: Files, path: str, content: bytes) -> None:
+    """Put `content` in the place of a file, in one step. Raises ToolError when the file is as it was."""
+    try:
+        with files.open_write(path) as file:
+            file.write(content)
+    except OSError as error:
+        if error.strerror is None:  # the message is ours already
+            raise
+        raise ToolError(f"cannot write {path}: {error.strerror}; the file is as it was") from error
+
 
 _MOST_BYTES = 50 * 1024 * 1024  # of a file that is edited
 

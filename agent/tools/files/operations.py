@@ -8,9 +8,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import BinaryIO, Protocol
 
-from agent.tools.opening import Entry
-
-__all__ = ["Files", "Folder"]
+from agent.tools.workspace import Entry
 
 
 class Folder(Protocol):

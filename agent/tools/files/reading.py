@@ -1,20 +1,171 @@
-"""The tool `read`: a page of a text file, or a picture (S2)."""
+"""The tools `read` and `ls`: a page of a text file, a picture, or what is in a directory (S2)."""
 
+import io
 import os
-from typing import Annotated, BinaryIO
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, BinaryIO
 
-from attrs import evolve
+from attrs import evolve, frozen
 
-from agent.calls import ToolResult
-from agent.tools.cutting import MOST_BYTES, MOST_LINES, size_in_words
 from agent.tools.definition import Tool, tool
-from agent.tools.errors import ToolError
 from agent.tools.files.operations import Files
-from agent.tools.files.pages import Page, read_page
-from agent.tools.files.pictures import MOST_PICTURE_BYTES, media_type, prepare
-from agent.tools.marks import Limits, Path
+from agent.tools.output import MOST_BYTES, MOST_LINES, Cut, cut_head, size_in_words, tell_cut
+from agent.tools.schemas import Limits, Path
+from agent.vocabulary.calls import ToolResult
+from agent.vocabulary.errors import ToolError
+from agent.vocabulary.messages import Image
 
-__all__ = ["make_read"]
+if TYPE_CHECKING:
+    from PIL.Image import Image as Opened
+
+
+_PIECE = 1 << 20  # bytes read at once
+_AHEAD = 16  # pieces read after the page, to tell how many lines there are
+
+
+@frozen
+class Page:
+    """Lines `first` to `last` of a file with `total` lines, or more when that is not `exact`.
+
+    `cut` says what was left out of the lines asked for.
+
+    A page with nothing on it has `last` before `first`.
+    """
+
+    cut: Cut
+    first: int
+    last: int
+    total: int
+    exact: bool = True
+
+
+def read_page(file: BinaryIO, *, first: int, limit: int | None, most_lines: int, most_bytes: int) -> Page:
+    """Return lines from `first` (1 is the first) on: at most `limit`, `most_lines` and `most_bytes` of them.
+
+    Lines are counted up to a while after the page; what is held is a page and one piece.
+    """
+    asked = most_lines + 1 if limit is None else min(limit, most_lines + 1)
+    collector = _Collector(first, first + asked, most_bytes)
+    ahead = 0
+    while ahead < _AHEAD and (piece := file.read(_PIECE)):
+        ahead += collector.is_full
+        collector.take(piece)
+    cut = cut_head(bytes(collector.kept), most_lines=most_lines, most_bytes=most_bytes)
+    return Page(cut, first, first + cut.kept_lines - 1, collector.total, exact=ahead < _AHEAD)
+
+
+class _Collector:
+    """Counts lines, and keeps those from `first` up to `end`: at most a byte more than `most_bytes`."""
+
+    def __init__(self, first: int, end: int, most_bytes: int) -> None:
+        self.kept = bytearray()
+        self._first, self._end, self._most_bytes = first, end, most_bytes
+        self._newlines = 0
+        self._line_begun = False
+
+    @property
+    def total(self) -> int:
+        return self._newlines + self._line_begun
+
+    @property
+    def is_full(self) -> bool:
+        return len(self.kept) > self._most_bytes or self._newlines + 1 >= self._end
+
+    def take(self, piece: bytes) -> None:
+        newlines = piece.count(b"\n")
+        line = self._newlines + 1  # in which the piece begins
+        room = self._most_bytes + 1 - len(self.kept)
+        if room > 0 and line < self._end and line + newlines >= self._first:
+            start = _after_newlines(piece, self._first - line)
+            stop = _after_newlines(piece, self._end - line)
+            self.kept += piece[start : min(stop, start + room)]
+        self._newlines += newlines
+        self._line_begun = not piece.endswith(b"\n")
+
+
+def _after_newlines(piece: bytes, count: int) -> int:
+    """Return where the text after `count` newlines begins; the end where there are fewer."""
+    position = 0
+    for _ in range(max(count, 0)):
+        position = piece.find(b"\n", position) + 1
+        if position == 0:
+            return len(piece)
+    return position
+
+
+LONGEST_EDGE = 2000  # pixels
+MOST_PICTURE_BYTES = 20 * 1024 * 1024
+MOST_PIXELS = 50_000_000  # 200 MB unpacked
+
+_FORMATS: Mapping[str, str] = {"image/jpeg": "JPEG", "image/png": "PNG", "image/gif": "GIF", "image/webp": "WEBP"}
+
+
+@frozen
+class Picture:
+    """A picture as it is sent, what it was before, and what it is now, in pixels; None where nobody looked."""
+
+    image: Image
+    original: tuple[int, int] | None = None
+    size: tuple[int, int] | None = None
+
+    def __str__(self) -> str:
+        """Return it in words: "image/png, 2000x500 pixels (made smaller, from 4000x1000)"."""
+        if self.size is None or self.original is None:
+            return self.image.media_type
+        words = f"{self.image.media_type}, {self.size[0]}x{self.size[1]} pixels"
+        smaller = f" (made smaller, from {self.original[0]}x{self.original[1]})"
+        return words if self.size == self.original else words + smaller
+
+
+def media_type(head: bytes) -> str | None:
+    """Return the media type of a JPG, PNG, GIF or WebP from its first 16 bytes; None for everything else."""
+    if head.startswith(b"\xff\xd8\xff"):
+        return "image/jpeg"
+    if head.startswith(b"\x89PNG\r\n\x1a\n"):
+        return "image/png"
+    if head.startswith((b"GIF87a", b"GIF89a")):
+        return "image/gif"
+    return "image/webp" if head.startswith(b"RIFF") and head[8:12] == b"WEBP" else None
+
+
+def prepare(content: bytes, kind: str, *, resize: bool) -> Picture:
+    """Return a picture with no edge longer than 2000 pixels, or as it is without `resize`.
+
+    Raises ToolError for what is no whole picture, is too large, or needs the extra `images` to be looked at.
+    """
+    if len(content) > MOST_PICTURE_BYTES:
+        raise ToolError(f"the picture has more than {MOST_PICTURE_BYTES} bytes, which cannot be sent; make it smaller")
+    return _fitted(content, kind) if resize else Picture(Image(kind, content))
+
+
+def _fitted(content: bytes, kind: str) -> Picture:
+    try:
+        import PIL.Image
+    except ImportError as error:
+        raise ToolError("cannot look at pictures: install the extra 'images' (pillow)") from error
+    try:
+        with PIL.Image.open(io.BytesIO(content), formats=[_FORMATS[kind]]) as opened:
+            if opened.width * opened.height > MOST_PIXELS:
+                raise ToolError(f"the picture claims {opened.width}x{opened.height} pixels; that is refused")
+            if max(opened.size) > LONGEST_EDGE:
+                return _shrunk(opened, kind)
+            opened.load()
+            return Picture(Image(kind, content), opened.size, opened.size)
+    except (PIL.Image.DecompressionBombError, PIL.Image.DecompressionBombWarning) as error:
+        raise ToolError(f"the picture claims too many pixels; that is refused: {error}") from error
+    except PIL.UnidentifiedImageError as error:  # whose words name an object of ours
+        raise ToolError("not a picture that can be read: its format is not known, or it is damaged") from error
+    except (OSError, SyntaxError, ValueError) as error:
+        raise ToolError(f"not a picture that can be read: {error}") from error
+
+
+def _shrunk(opened: "Opened", kind: str) -> Picture:
+    """Return the picture (of a moving one the first frame) as large as may be."""
+    original = opened.size
+    opened.thumbnail((LONGEST_EDGE, LONGEST_EDGE))
+    written = io.BytesIO()
+    opened.save(written, format=_FORMATS[kind])
+    return Picture(Image(kind, written.getvalue()), original, opened.size)
 
 
 def make_read(files: Files, *, resize_pictures: bool = True) -> Tool:
@@ -75,4 +226,33 @@ def _notice(page: Page) -> str:
     if page.last >= page.total:
         return ""
     reason = f" ({size_in_words(MOST_BYTES)} limit)" if page.cut.cut_by == "bytes" else ""
-    return f"lines {page.first} to {page.last} of {page.total}{reason}; {following}"
+    return f"lines {page.first} to {page.last} of {'' if page.exact else 'at least '}{page.total}{reason}; {following}"
+
+
+MOST_ENTRIES = 500
+
+
+def make_ls(files: Files) -> Tool:
+    """Return the tool `ls`."""
+
+    @tool(category="read", parallel=True)
+    def ls(
+        path: Annotated[str, Path("list")] = ".", limit: Annotated[int, Limits(minimum=1)] = MOST_ENTRIES
+    ) -> ToolResult:
+        """List a directory: one name per line, sorted, hidden ones too, directories with a / at the end.
+
+        You get at most 500 entries and 50 KB, whichever comes first.
+
+        Args:
+            path: the directory, relative or absolute
+            limit: how many entries, at most
+        """
+        entries = sorted(files.list(path), key=lambda entry: (entry.name.lower(), entry.name))
+        names = [f"{entry.name}/" if entry.is_directory else entry.name for entry in entries]
+        shown = cut_head("\n".join(names[:limit]).encode("utf-8", "replace"), most_lines=limit, most_bytes=MOST_BYTES)
+        if len(names) <= limit:
+            return tell_cut(shown, [], empty="(empty directory)")
+        notice = f"{limit} of {len(names)} entries; use limit={2 * limit} for more"
+        return tell_cut(shown, [notice], empty="(empty directory)", details={"entryLimitReached": limit})
+
+    return ls

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.cli.calling import called
+from agent.cli.arguments import called
 
 
 def program_in(folder: Path) -> Path:

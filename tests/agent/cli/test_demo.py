@@ -10,16 +10,21 @@ from typing import Annotated
 import pytest
 from attrs import evolve
 
-from agent.agent import Agent
-from agent.cli.demo import story
-from agent.cli.demo.protocol import nothing_leaves_after_a_secret
-from agent.cli.demo.stage import PROTOCOLS, make_agent
-from agent.cli.demo.story import PROMPT
-from agent.cli.demo.workshop import Workshop, make_workshop
-from agent.events import ActionDescribed, ApprovalAsked, CallAnswered, GateApproved, GateRejected
-from agent.run import Run
-from agent.tools import ShellCommand, tool
+from agent.cli.demo import (
+    PROMPT,
+    PROTOCOLS,
+    Workshop,
+    _steps,
+    make_agent,
+    make_model,
+    make_workshop,
+    nothing_leaves_after_a_secret,
+)
+from agent.session.agent import Agent, Run
+from agent.tools.definition import tool
+from agent.tools.schemas import ShellCommand
 from agent.tools.toolbox import Toolbox
+from agent.vocabulary.events import ActionDescribed, ApprovalAsked, CallAnswered, GateApproved, GateRejected
 from bp import BProgram, BThread, Deadlock
 from constitution import DEFAULT, judge
 from tests.agent.cli.sessions import Command, Terminal
@@ -171,7 +176,7 @@ async def test_without_the_rule_against_it_the_deletion_is_another_rules_busines
 
 
 def test_the_script_names_no_b_thread_and_no_rule() -> None:
-    source = inspect.getsource(story)
+    source = PROMPT + inspect.getsource(make_model) + inspect.getsource(_steps)
 
     assert "by_constitution" not in source
     assert "nothing_leaves" not in source

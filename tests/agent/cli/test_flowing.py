@@ -6,7 +6,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.cli.flowing import Flow
+from agent.cli.screen import Flow
 
 WORDS = st.lists(st.text("abc", min_size=1, max_size=12), min_size=1, max_size=30)
 

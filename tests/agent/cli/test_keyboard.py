@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.cli.keyboard import LONGEST_LINE, can_be_heard, hear_lines, is_terminal
+from agent.cli.prompt import LONGEST_LINE, can_be_heard, hear_lines, is_terminal
 
 pytestmark = pytest.mark.anyio
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agent.cli.screen import Screen
-from agent.presets import PRESETS, PURPOSES
+from agent.presets.shipped import PRESETS, PURPOSES
 from tests.agent.cli.sessions import Command, environment
 
 
@@ -50,7 +50,7 @@ def test_tools_have_category_parameters_and_origin(command: Command) -> None:
     said = command("tools")
 
     assert said.code == 0
-    assert "bash            write, from agent.tools.shell.command_tool" in said.out
+    assert "bash            write, from agent.tools.shell" in said.out
     assert "- command (string): the command, as bash understands it" in said.out
     assert "- timeout (number or null, optional): " in said.out
 
@@ -61,7 +61,7 @@ def test_tools_as_json_are_their_schemas(command: Command) -> None:
     assert [tool["name"] for tool in tools] == ["bash", "read_file", "write_file", "list_directory"]
     assert tools[1]["category"] == "read"
     assert tools[1]["parameters"]["required"] == ["path"]
-    assert tools[1]["source"] == "agent.tools.file_tools"
+    assert tools[1]["source"] == "agent.tools.collections"
 
 
 def test_presets_are_a_table_whose_differences_come_first(command: Command) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent.cli.person import approval_question, read_answer, says_stop
+from agent.cli.prompt import approval_question, read_answer, says_stop
 
 
 @pytest.mark.parametrize("line", ["yes", "y", "YES", "Y", " Yes \r"])

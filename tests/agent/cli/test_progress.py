@@ -2,11 +2,10 @@
 
 import io
 
-from agent.calls import ToolCall
-from agent.cli.display import Display
-from agent.cli.progress import Progress
+from agent.cli.display import Display, Progress
 from agent.cli.screen import Screen
-from agent.events import (
+from agent.vocabulary.calls import ToolCall
+from agent.vocabulary.events import (
     AnswerCommitted,
     InferenceFailed,
     InferenceFinished,
@@ -15,7 +14,7 @@ from agent.events import (
     ToolFinished,
     ToolStarted,
 )
-from agent.messages import AssistantMessage, Usage
+from agent.vocabulary.messages import AssistantMessage, Usage
 from bp import Event, Step
 
 CALL = ToolCall("c1", "bash", {"command": "ls"})

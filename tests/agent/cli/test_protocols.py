@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from agent.lab.protocols import PROTOCOLS
+from agent.protocols.catalogue import PROTOCOLS
 from tests.agent.cli.sessions import Command, environment
 
 Script = Callable[..., str]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.log import read_log
+from agent.log.reading import read_log
 from tests.agent.cli.sessions import NOTHING_TODAY, PATIENCE, Command, SlowTool, bash, records
 
 Start = Callable[..., "subprocess.Popen[str]"]

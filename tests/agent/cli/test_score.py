@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.log import read_log
+from agent.log.reading import read_log
 from tests.agent.cli.sessions import PATIENCE, Command, bash
 
 Script = Callable[..., str]
@@ -19,8 +19,8 @@ MONITORS = """\
 import time
 from pathlib import Path
 
-from agent.lab.effects import Audit
-from agent.lab.monitors import Score, text_of
+from agent.effects.monitoring import Audit
+from agent.protocols.monitors import Score, text_of
 
 
 class Words:

@@ -5,9 +5,9 @@ from io import StringIO
 
 import pytest
 
-from agent.calls import ToolCall
+from agent.cli.display import action_of, command_of, excerpt
 from agent.cli.screen import Screen, screen_on, visible
-from agent.cli.telling import action_of, command_of, excerpt
+from agent.vocabulary.calls import ToolCall
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from agent.cli.mcp_servers import read_server
 from agent.cli.mistakes import Mistake
-from agent.cli.serving import read_server
 from tests.agent.cli.sessions import Command, answers_in
 
 Script = Callable[..., str]
@@ -136,7 +136,7 @@ def test_what_is_no_server_is_told_before_anything_happens(
 def test_one_that_says_nothing_is_not_waited_for_for_ever(
     command: Command, script: Script, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("agent.tools.mcp_servers._LONGEST_BEGINNING", 0.2)
+    monkeypatch.setattr("agent.tools.mcp._LONGEST_BEGINNING", 0.2)
 
     said = command("run", "go", "--model", script("Done."), "--workspace", workspace, "--mcp", "sleep 60")
 

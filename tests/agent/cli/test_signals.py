@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.cli.signals import Interruption
+from agent.cli.session import Interruption
 from tests.agent.cli.sessions import PATIENCE, bash
 
 Start = Callable[..., "subprocess.Popen[str]"]

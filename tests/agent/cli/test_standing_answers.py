@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from agent.calls import ToolCall
-from agent.cli.standing_answers import StandingAnswers, says_always
-from agent.events import ActionDescribed
-from agent.presets import read_user_rules
+from agent.cli.prompt import StandingAnswers, says_always
+from agent.presets.policy_files import read_user_rules
+from agent.vocabulary.calls import ToolCall
+from agent.vocabulary.events import ActionDescribed
 from constitution import DEFAULT, Action, CommandRule, Level
 from tests.agent.cli.sessions import Terminal, bash
 

@@ -9,13 +9,13 @@ import anyio
 import pytest
 
 from agent import workspace_tools
-from agent.calls import ToolCall
-from agent.effects import approval_effect, backoff_effect, coalesced
-from agent.effects.backoff import seconds_before
-from agent.effects.description import describe
-from agent.events import ApprovalAnswered, ApprovalAsked, BackoffElapsed, BackoffStarted
-from agent.tools import Workspace
+from agent.effects.approval import approval_effect
+from agent.effects.execution import coalesced, describe
+from agent.effects.timers import backoff_effect, seconds_before
 from agent.tools.toolbox import Toolbox
+from agent.tools.workspace import Workspace
+from agent.vocabulary.calls import ToolCall
+from agent.vocabulary.events import ApprovalAnswered, ApprovalAsked, BackoffElapsed, BackoffStarted
 from bp.runner import Broken
 
 pytestmark = pytest.mark.anyio

@@ -4,8 +4,9 @@ from typing import Any
 
 from attrs import evolve
 
-from agent.calls import ToolCall
-from agent.events import (
+from agent.threads.core import carry_out
+from agent.vocabulary.calls import ToolCall
+from agent.vocabulary.events import (
     ActionDescribed,
     AnswerCommitted,
     CallAnswered,
@@ -23,8 +24,7 @@ from agent.events import (
     ToolFinished,
     ToolStarted,
 )
-from agent.reasons import not_run, rejected
-from agent.threads import carry_out
+from agent.vocabulary.reasons import not_run, rejected
 from bp import BThreadBody, bthread, start, sync, where
 
 # carry_out

@@ -4,7 +4,7 @@ from agent.lab.deployment.asking import NEXT, audited
 from agent.lab.deployment.course import replacing
 from agent.lab.deployment.events import AGENT, TRUSTED, EpisodeEnded, EpisodeSkipped, EpisodesOver, EpisodeStarted
 from agent.lab.deployment.shutdown import CATCH
-from agent.questions import AuditGiven, AuditRequested, RoleDisabled, WholeEpisode
+from agent.vocabulary.questions import AuditGiven, AuditRequested, RoleDisabled, WholeEpisode
 from bp import BThreadBody, bthread, sync, where
 
 BY_AGENT = where(EpisodeEnded, role=AGENT)

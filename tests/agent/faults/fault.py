@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from attrs import frozen
 
-from agent.verification import tell
+from agent.verification.counterexample import tell
 from bp import BThread, Verification, Violation
 
 __all__ = ["Fault", "is_found", "told"]

@@ -1,9 +1,9 @@
 """Faults of the budget of an experiment: each stands in for the b-thread whose name it has."""
 
-from agent.events import PromptGiven, RunEnded
 from agent.lab.spending import ASKS_MODELS, COSTS, LOOK, OUT_OF_MONEY
-from agent.questions import LedgerGiven
-from agent.reasons import Ending
+from agent.vocabulary.events import PromptGiven, RunEnded
+from agent.vocabulary.questions import LedgerGiven
+from agent.vocabulary.reasons import Ending
 from bp import BThreadBody, bthread, sync
 
 ENDING = Ending("limit", OUT_OF_MONEY)

@@ -1,6 +1,10 @@
 """Faults of hearing people and of running calls together: each stands in for the b-thread whose name it has."""
 
-from agent.events import (
+from agent.threads.core import continued_instead, ended_instead
+from agent.threads.steering import HEARD, JOINTS, NEXT
+from agent.threads.stopping import NEXT_CALL, NEXT_INFERENCE
+from agent.threads.tool_calls import in_turn
+from agent.vocabulary.events import (
     AnswerCommitted,
     CallAnswered,
     DraftsSettled,
@@ -15,12 +19,7 @@ from agent.events import (
     SteeringGiven,
     StopAsked,
 )
-from agent.reasons import Ending, FollowUpWaits, Steered, follow_ups_heard
-from agent.threads.conversation import continued_instead, ended_instead
-from agent.threads.order import in_turn
-from agent.threads.seeking import JOINTS, NEXT
-from agent.threads.steering import HEARD
-from agent.threads.stopping import NEXT_CALL, NEXT_INFERENCE
+from agent.vocabulary.reasons import Ending, FollowUpWaits, Steered, follow_ups_heard
 from bp import BThreadBody, Event, Refusals, bthread, start, sync, where
 
 COMPLETION = where(RunEnded, status="completed")

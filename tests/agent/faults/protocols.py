@@ -3,8 +3,20 @@
 from collections.abc import Callable
 from typing import Any
 
-from agent.calls import ToolCall, without
-from agent.events import (
+from agent.protocols.asking import (
+    NEXT_TURN,
+    TURN_OVER,
+    another_draft,
+    audited,
+    commitment,
+    draft_given,
+    scored,
+    unasked,
+)
+from agent.protocols.reasons import Suspicious
+from agent.threads.core import DRAFT_NEWS, committed
+from agent.vocabulary.calls import ToolCall, without
+from agent.vocabulary.events import (
     ActionDescribed,
     AnswerCommitted,
     ApprovalAnswered,
@@ -18,11 +30,8 @@ from agent.events import (
     RunEnded,
     ToolStarted,
 )
-from agent.lab.asking import NEXT_TURN, TURN_OVER, another_draft, audited, commitment, draft_given, scored, unasked
-from agent.lab.reasons import Suspicious
-from agent.questions import AuditGiven, Draft, Honeypot, RoleDisabled, ScoreGiven, ScoreRequested
-from agent.reasons import Ending
-from agent.threads.drafts import DRAFT_NEWS, committed
+from agent.vocabulary.questions import AuditGiven, Draft, Honeypot, RoleDisabled, ScoreGiven, ScoreRequested
+from agent.vocabulary.reasons import Ending
 from bp import BThreadBody, bthread, start, sync, where
 
 # Blocking.

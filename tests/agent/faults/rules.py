@@ -2,8 +2,9 @@
 
 from collections.abc import Callable
 
-from agent.calls import ToolCall
-from agent.events import (
+from agent.threads.stopping import NEXT_CALL, NEXT_TURN
+from agent.vocabulary.calls import ToolCall
+from agent.vocabulary.events import (
     AbortAsked,
     ActionDescribed,
     AnswerCommitted,
@@ -23,8 +24,7 @@ from agent.events import (
     ToolFinished,
     ToolStarted,
 )
-from agent.reasons import Declined, Ending, Flaw
-from agent.threads.stopping import NEXT_CALL, NEXT_TURN
+from agent.vocabulary.reasons import Declined, Ending, Flaw
 from bp import BThreadBody, bthread, start, sync, where
 from constitution import Action, Level, Verdict
 

@@ -1,7 +1,10 @@
 """Faults of what a run may take, and of autonomous work: each stands in for the b-thread whose name it has."""
 
-from agent.calls import signature
-from agent.events import (
+from agent.threads.completion import COMPLETED, GO_ON, OBJECTIVE_TAKEN, TEXT_ALONE
+from agent.threads.limits import TURNS
+from agent.threads.stopping import NEXT_CALL, NEXT_TURN
+from agent.vocabulary.calls import signature
+from agent.vocabulary.events import (
     AnswerCommitted,
     ApprovalAnswered,
     DeadlineReached,
@@ -16,10 +19,7 @@ from agent.events import (
     SummaryRequested,
     ToolFinished,
 )
-from agent.reasons import Ending
-from agent.threads.completion import COMPLETED, GO_ON, OBJECTIVE_TAKEN, TEXT_ALONE
-from agent.threads.limits import TURNS
-from agent.threads.stopping import NEXT_CALL, NEXT_TURN
+from agent.vocabulary.reasons import Ending
 from bp import BThreadBody, bthread, sync, where
 
 LIMIT = Ending("limit", "limit")

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from agent.lab.experiments.plan_files import load_plan
-from agent.lab.experiments.reports import shipped_verdicts
-from agent.lab.verification import verify_protocols
-from tests.agent.lab.protocol_programs import rules_named
-from tests.agent.lab.verify_every_pair import verdict
+from agent.lab.experiments.plan_files.plan import load_plan
+from agent.lab.experiments.reports.verified import shipped_verdicts
+from agent.verification.protocols import verify_protocols
 from tests.agent.lab.verify_for_results import programs
 from tests.agent.lab.write_results import MARK, filled
+from tests.agent.protocols.protocol_programs import rules_named
+from tests.agent.verification.verify_every_pair import verdict
 
 DOCS = Path(__file__).parent.parent.parent.parent / "docs"
 

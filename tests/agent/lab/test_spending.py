@@ -5,22 +5,24 @@ from collections.abc import Callable
 import pytest
 
 from agent import call
-from agent.calls import ToolCall
-from agent.events import InferenceFinished, InferenceRequested, PromptGiven, RunEnded
-from agent.lab.effects import laboratory
-from agent.lab.protocols import blocking_monitor, defer_to_trusted, upfront_audit
-from agent.lab.spending import ASKS_MODELS, budget_of_experiment
-from agent.lab.verification import FEW_EXAMPLES, verify_protocols
-from agent.messages import AssistantMessage
-from agent.questions import LedgerGiven, LedgerRequested, QuestionForgone, ScoreRequested
+from agent.effects.monitoring import laboratory
+from agent.lab.spending import ASKS_MODELS, budget_of_experiment, nobody_is_asked_without_money
+from agent.protocols.audits import upfront_audit
+from agent.protocols.monitoring import blocking_monitor
+from agent.protocols.substitution import defer_to_trusted
+from agent.verification.protocols import FEW_EXAMPLES, verify_protocols
+from agent.vocabulary.calls import ToolCall
+from agent.vocabulary.events import InferenceFinished, InferenceRequested, PromptGiven, RunEnded
+from agent.vocabulary.messages import AssistantMessage
+from agent.vocabulary.questions import LedgerGiven, LedgerRequested, QuestionForgone, ScoreRequested
 from bp import BThread, Event, Sync, contains
 from tests.agent.conftest import MakeAgent
 from tests.agent.faults import money as faults
 from tests.agent.faults.fault import told
-from tests.agent.lab.protocol_programs import MONITOR, rules_named
+from tests.agent.protocols.protocol_programs import MONITOR, rules_named
 
 ASK = InferenceRequested("d0")
-PAID = InferenceFinished("d0", AssistantMessage("Done."))
+KEPT = InferenceFinished("d0", AssistantMessage("Done."))
 
 
 def said_to(*events: Event) -> list[Sync]:
@@ -36,7 +38,7 @@ def holds(point: Sync, event: Event) -> bool:
 
 def test_alone_it_looks_before_anybody_is_asked_and_after_anybody_was_paid() -> None:
     begin, end = PromptGiven("Go"), LedgerGiven(2.0)
-    points = said_to(begin, LedgerRequested(), LedgerGiven(1.9), PAID, LedgerRequested(), end)
+    points = said_to(begin, LedgerRequested(), LedgerGiven(1.9), KEPT, LedgerRequested(), end)
 
     assert [point.requests for point in points] == [(), (LedgerRequested(),), (), (), (LedgerRequested(),), (), ()]
     assert [holds(point, ASK) for point in points] == [False, True, True, False, True, True, False]
@@ -46,7 +48,7 @@ def test_alone_it_looks_before_anybody_is_asked_and_after_anybody_was_paid() -> 
 
 
 def test_alone_it_looks_again_when_somebody_is_paid_while_it_looks() -> None:
-    points = said_to(PromptGiven("Go"), LedgerRequested(), PAID, LedgerGiven(0.0))
+    points = said_to(PromptGiven("Go"), LedgerRequested(), KEPT, LedgerGiven(0.0))
 
     assert points[-1].requests == (LedgerRequested(),)
     assert holds(points[-1], ASK)
@@ -110,13 +112,14 @@ async def test_a_protocol_that_may_not_ask_forgoes_its_question(make_agent: Make
 
 ABORTED = rules_named("abort_on_request")
 BUDGET = budget_of_experiment(1.0)
+INVARIANTS = [nobody_is_asked_without_money(1.0)]
 
 
 @pytest.mark.parametrize(
     "others", [(), (blocking_monitor(MONITOR),), (defer_to_trusted(MONITOR),), (upfront_audit(1, "auditor"),)]
 )
 def test_it_is_verified_alone_and_with_protocols(others: tuple[BThread, ...]) -> None:
-    result = verify_protocols([BUDGET, *others], ABORTED, examples=FEW_EXAMPLES)
+    result = verify_protocols([BUDGET, *others], ABORTED, examples=FEW_EXAMPLES, invariants=INVARIANTS)
 
     assert result.holds, told(result)
 
@@ -134,7 +137,7 @@ FAULTS = (
 def test_a_planted_fault_is_found_and_named(
     planted: Callable[[float], BThread], kind: str, culprit: str, others: tuple[BThread, ...]
 ) -> None:
-    result = verify_protocols([planted(1.0), *others], examples=FEW_EXAMPLES, max_states=20_000)
+    result = verify_protocols([planted(1.0), *others], examples=FEW_EXAMPLES, invariants=INVARIANTS, max_states=20_000)
 
     assert result.violations
     for violation in result.violations:

@@ -2,7 +2,8 @@
 
 import sys
 
-from agent.lab.settings import SETTINGS, problems_of
+from agent.lab.settings.four_ways import problems_of
+from agent.lab.settings.shipped import SETTINGS
 
 
 def main() -> int:

@@ -8,11 +8,11 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from agent.lab.experiments.plan_files import load_plan
-from agent.lab.verification import FEW_EXAMPLES, verify_protocols
+from agent.lab.experiments.plan_files.plan import load_plan
+from agent.verification.protocols import FEW_EXAMPLES, verify_protocols
 from bp import BThread
-from tests.agent.lab.protocol_programs import IN_PAIRS, PROGRAMS, rules_named
-from tests.agent.lab.verify_every_pair import verdict
+from tests.agent.protocols.protocol_programs import IN_PAIRS, PROGRAMS, rules_named
+from tests.agent.verification.verify_every_pair import verdict
 
 PLAN = Path("docs/results/plan.yaml")
 MOST = 300_000

@@ -11,15 +11,15 @@ import pytest
 from attrs import evolve, frozen
 
 from agent import Agent, ScriptedModel, answer, call, tool
-from agent.calls import ToolResult
-from agent.events import CallAnswered, HistoryGiven, InferenceFinished, ToolFinished
-from agent.log import LogError, read_log
+from agent.history.playback import ReplayResult, replay
 from agent.log.decoding import KINDS
-from agent.log.encoding import dump, event_data, plain
-from agent.log.replaying import ReplayResult, replay
-from agent.messages import AssistantMessage, Image, RequestedCall, ToolMessage, UserMessage
-from agent.models import fail
-from agent.presets import PRESETS
+from agent.log.reading import LogError, read_log
+from agent.models.scripted import fail
+from agent.presets.shipped import PRESETS
+from agent.vocabulary.calls import ToolResult
+from agent.vocabulary.encoding import dump, event_data, plain
+from agent.vocabulary.events import CallAnswered, HistoryGiven, InferenceFinished, ToolFinished
+from agent.vocabulary.messages import AssistantMessage, Image, RequestedCall, ToolMessage, UserMessage
 from bp import BProgram, BThread, BThreadBody, FrozenMapping, bthread, sync
 from tests.agent.conftest import MakeAgent
 from tests.agent.notes import grumble, note

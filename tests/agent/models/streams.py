@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from agent.models import assemble
+from agent.models.chat_stream import assemble
 
 Piece = dict[str, Any]
 

@@ -8,9 +8,9 @@ import anyio
 import pytest
 
 from agent import Agent
-from agent.messages import UserMessage
-from agent.models import ModelError, ModelRequest, OpenAIModel
-from agent.models.wires import Api
+from agent.models.model import ModelError, ModelRequest
+from agent.models.openai_model import Api, OpenAIModel
+from agent.vocabulary.messages import UserMessage
 from tests.agent.models.hostile_server import Server
 from tests.agent.models.shapes import words
 

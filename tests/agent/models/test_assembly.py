@@ -5,10 +5,9 @@ from typing import Any
 
 import pytest
 
-from agent.messages import AssistantMessage, RequestedCall, Usage
-from agent.models import Answer, Assembly, Delta, ModelError, assemble
-from agent.models.assembly import LONGEST_ANSWER
-from agent.models.streamed_calls import MOST_CALLS
+from agent.models.chat_stream import LONGEST_ANSWER, MOST_CALLS, Assembly, assemble
+from agent.models.model import Answer, Delta, ModelError
+from agent.vocabulary.messages import AssistantMessage, RequestedCall, Usage
 from tests.agent.models.streams import calls_of, delta, piece
 
 A, B = '{"command": "ls"}', '{"path": "x"}'
@@ -337,3 +336,18 @@ def test_wide_characters_count_as_what_they_take() -> None:
 def test_endless_calls_are_an_error() -> None:
     with pytest.raises(ModelError, match="more than 1,000 calls"):
         calls_of([piece("{}", index=number, id=f"c{number}", name="bash") for number in range(MOST_CALLS + 1)])
+
+
+@pytest.mark.parametrize("order", ["together", "legacy first", "legacy last"])
+def test_a_call_that_is_said_in_the_legacy_form_too_is_one_call(order: str) -> None:
+    legacy: Any = {"function_call": {"name": "bash", "arguments": A}}
+    said: Any = {"tool_calls": [{"index": 0, "id": "a", "function": {"name": "bash", "arguments": A}}]}
+    chunks = {
+        "together": [delta(**said, **legacy)],
+        "legacy first": [delta(**legacy), delta(**said)],
+        "legacy last": [delta(**said), delta(**legacy)],
+    }
+
+    answer = assemble([*chunks[order], delta("tool_calls")])
+
+    assert answer.message.calls == (RequestedCall("a", "bash", A),)

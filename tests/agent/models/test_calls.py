@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.calls import ToolCall
-from agent.messages import AssistantMessage, RequestedCall, StopReason
-from agent.models import Answer, read_calls, with_ids
-from agent.models.calls import LONGEST_ID
+from agent.models.calls import LONGEST_ID, read_calls, with_ids
+from agent.models.model import Answer
+from agent.vocabulary.calls import ToolCall
+from agent.vocabulary.messages import AssistantMessage, RequestedCall, StopReason
 
 
 def read(*calls: RequestedCall, stop_reason: StopReason = "tool_calls", turn: int = 0) -> tuple[ToolCall, ...]:

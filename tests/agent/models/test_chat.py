@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
-from agent.messages import AssistantMessage, Image, Message, RequestedCall, ToolMessage, UserMessage
-from agent.models import Carrying, ModelRequest, ToolSchema, render_messages, render_tools
-from agent.models.carrying import EVERYTHING
+from agent.models.model import ModelRequest
+from agent.models.requests import EVERYTHING, Carrying, render_messages
+from agent.tools.schemas import ToolSchema, render_tools
+from agent.vocabulary.messages import AssistantMessage, Image, Message, RequestedCall, ToolMessage, UserMessage
 
 BASH = ToolSchema("my.bash", "Run it.", {"type": "object"})
 

@@ -11,12 +11,12 @@ import anyio
 import pytest
 
 from agent import Agent
-from agent.effects.backoff import seconds_before
-from agent.events import BackoffElapsed, BackoffStarted
-from agent.messages import UserMessage
-from agent.models import ModelError, ModelRequest, OpenAIModel
-from agent.models.wires import Api
-from agent.run import Run
+from agent.effects.timers import seconds_before
+from agent.models.model import ModelError, ModelRequest
+from agent.models.openai_model import Api, OpenAIModel
+from agent.session.agent import Run
+from agent.vocabulary.events import BackoffElapsed, BackoffStarted
+from agent.vocabulary.messages import UserMessage
 from tests.agent.models.hostile_server import STREAM, Piece, Server, Then, frame
 from tests.agent.models.shapes import added, call, delta, piece, whole, words
 

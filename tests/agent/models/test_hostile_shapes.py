@@ -9,10 +9,9 @@ from typing import Any, get_args
 import pytest
 
 from agent import Agent, tool
-from agent.events import BackoffStarted, CallAnswered, InferenceFailed
-from agent.models import OpenAIModel
-from agent.models.wires import WIRES, Api
-from agent.tools import Tool
+from agent.models.openai_model import WIRES, Api, OpenAIModel
+from agent.tools.definition import Tool
+from agent.vocabulary.events import BackoffStarted, CallAnswered, InferenceFailed
 from tests.agent.models.hostile_server import Server
 from tests.agent.models.shapes import SHAPES, Shape, words
 from tests.agent.models.wire_validity import mistakes

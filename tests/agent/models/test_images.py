@@ -6,12 +6,13 @@ from typing import Any
 import pytest
 
 from agent import Agent, call, tool
-from agent.calls import ToolResult
-from agent.events import PromptGiven
-from agent.log import read_log
 from agent.log.decoding import Decoder
-from agent.messages import AssistantMessage, Image, ReasoningItem, ToolMessage, UserMessage
-from agent.models import Answer, OpenAIModel
+from agent.log.reading import read_log
+from agent.models.model import Answer
+from agent.models.openai_model import OpenAIModel
+from agent.vocabulary.calls import ToolResult
+from agent.vocabulary.events import PromptGiven
+from agent.vocabulary.messages import AssistantMessage, Image, ReasoningItem, ToolMessage, UserMessage
 from tests.agent.conftest import MakeAgent
 from tests.agent.models.hostile_server import Server
 from tests.agent.models.shapes import call as chat_call

@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from agent.models import ModelError, OpenAIModel, ScriptedModel, ScriptError, model_from_name
+from agent.models.model import ModelError
+from agent.models.openai_model import OpenAIModel, model_from_name
+from agent.models.scripted import ScriptedModel, ScriptError
 
 KEY = {"OPENAI_API_KEY": "k"}
 

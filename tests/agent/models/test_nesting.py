@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.models.nesting import Nesting
+from agent.models.calls import Nesting
 
 VALUES = st.recursive(
     st.none() | st.integers() | st.text('ab"\\{}[]é'),

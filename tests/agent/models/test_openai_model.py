@@ -9,19 +9,12 @@ from typing import Any
 import anyio
 import pytest
 
-from agent.messages import AssistantMessage, RequestedCall, ToolMessage, Usage, UserMessage
-from agent.models import (
-    Answer,
-    Delta,
-    ModelError,
-    ModelRequest,
-    OpenAIModel,
-    ToolSchema,
-    model_from_name,
-    openai_model,
-)
-from agent.models.event_stream import LONGEST_EVENT
-from agent.models.wires import Api
+from agent.models import openai_model
+from agent.models.http_stream import LONGEST_EVENT
+from agent.models.model import Answer, Delta, ModelError, ModelRequest
+from agent.models.openai_model import Api, OpenAIModel, model_from_name
+from agent.tools.schemas import ToolSchema
+from agent.vocabulary.messages import AssistantMessage, RequestedCall, ToolMessage, Usage, UserMessage
 
 pytestmark = pytest.mark.anyio
 

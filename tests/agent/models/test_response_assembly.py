@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from agent.messages import AssistantMessage, ReasoningItem, RequestedCall, Usage
-from agent.models import Answer, Delta, ModelError
-from agent.models.response_assembly import ResponseAssembly
+from agent.models.model import Answer, Delta, ModelError
+from agent.models.responses_stream import ResponseAssembly
+from agent.vocabulary.messages import AssistantMessage, ReasoningItem, RequestedCall, Usage
 from tests.agent.models.shapes import A, B, Event, added, ended, piece, streamed, whole
 
 THOUGHT: dict[str, Any] = {"type": "reasoning", "id": "r", "summary": [], "encrypted_content": "secret"}

@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.models.response_assembly import ResponseAssembly
+from agent.models.responses_stream import ResponseAssembly
 from tests.agent.models.shapes import Event, added, ended, piece, whole
 
 ARGUMENTS = st.dictionaries(st.text(max_size=5), st.one_of(st.text(max_size=8), st.integers(), st.none()), max_size=3)

@@ -5,10 +5,18 @@ from typing import Any
 
 import pytest
 
-from agent.messages import AssistantMessage, Image, Message, ReasoningItem, RequestedCall, ToolMessage, UserMessage
-from agent.models import Carrying, ModelRequest, ToolSchema
-from agent.models.carrying import EVERYTHING
-from agent.models.responses import render_input, responses_body
+from agent.models.model import ModelRequest
+from agent.models.requests import EVERYTHING, Carrying, render_input, responses_body
+from agent.tools.schemas import ToolSchema
+from agent.vocabulary.messages import (
+    AssistantMessage,
+    Image,
+    Message,
+    ReasoningItem,
+    RequestedCall,
+    ToolMessage,
+    UserMessage,
+)
 
 BASH = ToolSchema("my.bash", "Run it.", {"type": "object"})
 PNG = Image("image/png", b"\x89PNG")

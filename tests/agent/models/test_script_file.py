@@ -1,23 +1,13 @@
 """A scripted model as a file; every mistake in it is told with file, line and column."""
 
+import inspect
 from pathlib import Path
 
 import pytest
 
-from agent.messages import Usage, UserMessage
-from agent.models import (
-    Answer,
-    ModelError,
-    ModelRequest,
-    ScriptedModel,
-    ScriptError,
-    Step,
-    answer,
-    call,
-    delay,
-    load_script,
-    script_file,
-)
+from agent.models.model import Answer, ModelError, ModelRequest
+from agent.models.scripted import ScriptedModel, ScriptError, Step, answer, call, delay, load_script
+from agent.vocabulary.messages import Usage, UserMessage
 
 pytestmark = pytest.mark.anyio
 
@@ -81,7 +71,7 @@ async def test_a_file_can_fail(tmp_path: Path) -> None:
 
 
 def test_the_example_in_the_documentation_is_a_script(tmp_path: Path) -> None:
-    _, _, example = (script_file.__doc__ or "").partition("\n\n")
+    _, _, example = inspect.cleandoc(load_script.__doc__ or "").partition("\n\n")
 
     with pytest.raises(AssertionError, match="4 of 4 steps were never asked for"):
         load(tmp_path, example).assert_complete()

@@ -5,20 +5,10 @@ from typing import Any
 import anyio
 import pytest
 
-from agent.messages import AssistantMessage, RequestedCall, Usage, UserMessage
-from agent.models import (
-    Answer,
-    Delta,
-    ModelError,
-    ModelRequest,
-    ScriptedModel,
-    Step,
-    answer,
-    call,
-    delay,
-    fail,
-    read_calls,
-)
+from agent.models.calls import read_calls
+from agent.models.model import Answer, Delta, ModelError, ModelRequest
+from agent.models.scripted import ScriptedModel, Step, answer, call, delay, fail
+from agent.vocabulary.messages import AssistantMessage, RequestedCall, Usage, UserMessage
 
 pytestmark = pytest.mark.anyio
 

@@ -9,18 +9,17 @@ import pytest
 from attrs import evolve
 
 from agent import tool
-from agent.agent import Agent
-from agent.calls import ToolResult
-from agent.events import GateApproved, ToolFinished
-from agent.hooks import Hooks
-from agent.log import read_log
-from agent.messages import AssistantMessage, Image, UserMessage
-from agent.models import ScriptedModel, answer, call
-from agent.models.scripted import Step
-from agent.page import render_page
-from agent.page.watching import watch
-from agent.presets import PRESETS
-from agent.tools import workspace_tools
+from agent.effects.hooks import Hooks
+from agent.history.playback import watch
+from agent.log.reading import read_log
+from agent.models.scripted import ScriptedModel, Step, answer, call
+from agent.page.document import render_page
+from agent.presets.shipped import PRESETS
+from agent.session.agent import Agent
+from agent.tools.collections import workspace_tools
+from agent.vocabulary.calls import ToolResult
+from agent.vocabulary.events import GateApproved, ToolFinished
+from agent.vocabulary.messages import AssistantMessage, Image, UserMessage
 from bp import BThreadBody, bthread, sync
 
 ATTACK = '</pre></td><script>alert(1)</script><img src=x onerror="alert(2)">\x00\x1b[31m\u202e\ud800'

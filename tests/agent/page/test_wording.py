@@ -3,8 +3,8 @@
 import pytest
 from attrs import asdict
 
-from agent.lab.reasons import AddedUp, Distrusted, NeedsTrust, Suspicious, Tainted
-from agent.page.wording import reason_of
+from agent.page.markup import reason_of
+from agent.protocols.reasons import AddedUp, Distrusted, NeedsTrust, Suspicious, Tainted
 
 REASONS = (
     Suspicious("watcher", 0.927, 0.9),

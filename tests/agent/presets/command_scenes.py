@@ -8,7 +8,7 @@ import pytest
 from attrs import evolve
 
 from agent import Preset, call
-from agent.messages import ToolMessage
+from agent.vocabulary.messages import ToolMessage
 from tests.agent.conftest import MakeAgent
 from tests.agent.presets.scenes import fate, results, within
 

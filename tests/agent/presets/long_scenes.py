@@ -6,10 +6,11 @@ import anyio
 from attrs import evolve
 
 from agent import Preset, answer, call, tool
-from agent.events import SummaryFinished
-from agent.messages import Image, Usage, UserMessage
-from agent.models import ModelRequest, ScriptedAnswer
-from agent.presets import OptionError
+from agent.models.model import ModelRequest
+from agent.models.scripted import ScriptedAnswer
+from agent.presets.preset import OptionError
+from agent.vocabulary.events import SummaryFinished
+from agent.vocabulary.messages import Image, Usage, UserMessage
 from tests.agent.conftest import MakeAgent
 from tests.agent.presets.scenes import look, results
 

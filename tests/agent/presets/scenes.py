@@ -8,15 +8,15 @@ from typing import Annotated, Any
 from attrs import evolve
 
 from agent import Agent, Preset, Tool, answer, call, tool
-from agent.cli.person import STOPS, Person, approval_question
+from agent.cli.display import command_of
+from agent.cli.prompt import STOPS, Person, approval_question
 from agent.cli.screen import screen_on
-from agent.cli.telling import command_of
-from agent.events import ApprovalAsked, CallAnswered, InferenceRequested, ProposedAction
-from agent.messages import ToolMessage
-from agent.models import ModelError, ModelRequest
-from agent.presets import equip
-from agent.run import Run
-from agent.tools import ShellCommand
+from agent.models.model import ModelError, ModelRequest
+from agent.presets.equipment import equip
+from agent.session.agent import Run
+from agent.tools.schemas import ShellCommand
+from agent.vocabulary.events import ApprovalAsked, CallAnswered, InferenceRequested, ProposedAction
+from agent.vocabulary.messages import ToolMessage
 from bp import Step
 from tests.agent.conftest import MakeAgent
 

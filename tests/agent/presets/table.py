@@ -205,5 +205,8 @@ ROWS = (
         always("You are in {workspace}.\nYour tools: {tools}.\nBe brief.")),
 )  # fmt: skip
 
-ELSEWHERE = {"config_file": "tests/agent/cli/test_configuring.py", "disclosure": "tests/agent/test_disclosure.py"}
+ELSEWHERE = {
+    "config_file": "tests/agent/cli/test_configuring.py",
+    "disclosure": "tests/agent/session/test_disclosure.py",
+}
 """Options that no run of an agent shows, and where they are tested."""

@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 from attrs import evolve
 
-from agent.presets import PRESETS, OptionError, preset_from_file, save_options
+from agent.presets.configuration import preset_from_file, save_options
+from agent.presets.preset import OptionError
+from agent.presets.shipped import PRESETS
 
 GOOD = """\
 # how we work here

@@ -5,11 +5,11 @@ import pytest
 from attrs import evolve
 
 from agent import Agent, LoopConfig, ScriptedModel, agent_loop, answer, call, tool
-from agent.cli.person import STOPS, Person
+from agent.cli.prompt import STOPS, Person
 from agent.cli.screen import screen_on
-from agent.events import ApprovalAsked, GateApproved, StopAsked
-from agent.messages import AssistantMessage, Message, ToolMessage, UserMessage
-from agent.presets import PRESETS
+from agent.presets.shipped import PRESETS
+from agent.vocabulary.events import ApprovalAsked, GateApproved, StopAsked
+from agent.vocabulary.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from bp import BThreadBody, bthread, sync
 from tests.agent.conftest import MakeAgent
 from tests.agent.presets.scenes import look, pretended_bash, results

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from agent import Preset
-from agent.presets import PRESETS, OptionError, preset_named
+from agent.presets.preset import OptionError
+from agent.presets.shipped import PRESETS, preset_named
 
 WRONG_FROM_PYTHON: list[tuple[dict[str, Any], str]] = [
     ({"max_iterations": "5"}, "expected a whole number or none, found '5'"),

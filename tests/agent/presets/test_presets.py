@@ -7,7 +7,7 @@ import pytest
 from attrs import evolve, fields
 
 from agent import Preset
-from agent.presets import PRESETS
+from agent.presets.shipped import PRESETS
 from tests.agent.conftest import MakeAgent
 from tests.agent.presets.table import ELSEWHERE, ORDER, ROWS, Row
 

@@ -4,13 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from agent.agent import Agent
-from agent.events import GateApproved
-from agent.log import read_log, replay
-from agent.models import ScriptedModel, call
-from agent.presets import OptionError, Preset, add_user_rule, read_user_rules
-from agent.rebuilding import rebuild
-from agent.tools import workspace_tools
+from agent.history.playback import replay
+from agent.history.rebuilding import rebuild
+from agent.log.reading import read_log
+from agent.models.scripted import ScriptedModel, call
+from agent.presets.policy_files import add_user_rule, read_user_rules
+from agent.presets.preset import OptionError, Preset
+from agent.session.agent import Agent
+from agent.tools.collections import workspace_tools
+from agent.vocabulary.events import GateApproved
 from constitution import CommandRule, Level
 
 RULES = """\

@@ -5,7 +5,7 @@ from pathlib import Path
 from attrs import evolve
 
 from agent import Preset, call
-from agent.presets import equip
+from agent.presets.equipment import equip
 from tests.agent.conftest import MakeAgent
 from tests.agent.presets.scenes import results
 

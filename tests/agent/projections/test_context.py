@@ -5,8 +5,12 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.calls import ToolCall
-from agent.events import (
+from agent.models.model import message_tokens
+from agent.projections.context import LEFT_OUT, SUMMED_UP, Context
+from agent.projections.conversation import Conversation
+from agent.projections.state import StateTracker
+from agent.vocabulary.calls import ToolCall
+from agent.vocabulary.events import (
     AnswerCommitted,
     CallAnswered,
     HistoryGiven,
@@ -17,10 +21,7 @@ from agent.events import (
     SummaryRequested,
     ToolFinished,
 )
-from agent.messages import AssistantMessage, Message, RequestedCall, ToolMessage, UserMessage
-from agent.models.prices import message_tokens
-from agent.projections import Context, Conversation, StateTracker
-from agent.projections.context import LEFT_OUT, SUMMED_UP
+from agent.vocabulary.messages import AssistantMessage, Message, RequestedCall, ToolMessage, UserMessage
 from bp import Event
 from tests.agent.threads.loops import message
 

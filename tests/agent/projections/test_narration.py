@@ -1,6 +1,8 @@
 """A run told as the events of S2, and what people said that was not heard."""
 
-from agent.events import (
+from agent.projections.conversation import Conversation, Unheard
+from agent.projections.narration import Narration
+from agent.vocabulary.events import (
     FollowUpGiven,
     HistoryGiven,
     InferenceFailed,
@@ -10,9 +12,7 @@ from agent.events import (
     RunEnded,
     SteeringGiven,
 )
-from agent.messages import UserMessage
-from agent.projections import Conversation, Narration
-from agent.projections.unheard import Unheard
+from agent.vocabulary.messages import UserMessage
 from bp import Event
 
 

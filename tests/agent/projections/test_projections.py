@@ -1,7 +1,9 @@
 """Projections: what is remembered of what happened."""
 
-from agent.calls import ToolCall
-from agent.events import (
+from agent.projections.conversation import Conversation
+from agent.projections.state import OpenCalls, Totals
+from agent.vocabulary.calls import ToolCall
+from agent.vocabulary.events import (
     AnswerCommitted,
     CallAnswered,
     HistoryGiven,
@@ -11,8 +13,7 @@ from agent.events import (
     ToolFinished,
     ToolStarted,
 )
-from agent.messages import AssistantMessage, RequestedCall, ToolMessage, Usage, UserMessage
-from agent.projections import Conversation, OpenCalls, Totals
+from agent.vocabulary.messages import AssistantMessage, RequestedCall, ToolMessage, Usage, UserMessage
 from bp import Event
 
 A, B, C = (ToolCall(id, "note") for id in "abc")

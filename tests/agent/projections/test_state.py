@@ -2,10 +2,9 @@
 
 from typing import Any
 
-from agent.calls import ToolCall
-from agent.events import ActionDescribed, AnswerCommitted, PromptGiven, RunEnded, ToolFinished
-from agent.projections import StateTracker, told_to_user
-from agent.projections.state import told_to_model
+from agent.projections.state import StateTracker, told_to_model, told_to_user
+from agent.vocabulary.calls import ToolCall
+from agent.vocabulary.events import ActionDescribed, AnswerCommitted, PromptGiven, RunEnded, ToolFinished
 from bp import Event
 from constitution import Action, PathUse
 from tests.agent.threads.loops import committed

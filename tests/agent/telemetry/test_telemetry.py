@@ -13,14 +13,13 @@ from opentelemetry.semconv._incubating.attributes import gen_ai_attributes
 from opentelemetry.trace import SpanKind, StatusCode
 
 from agent import Agent, ScriptedModel, answer, call, workspace_tools
-from agent.errors import RunError
-from agent.events import InferenceRequested
-from agent.log import read_log
-from agent.messages import Usage
-from agent.models import fail
-from agent.reasons import Ending
-from agent.telemetry import Tracing, trace_log
-from agent.telemetry.spans import Spans
+from agent.log.reading import read_log
+from agent.models.scripted import fail
+from agent.telemetry import Spans, Tracing, trace_log
+from agent.vocabulary.errors import RunError
+from agent.vocabulary.events import InferenceRequested
+from agent.vocabulary.messages import Usage
+from agent.vocabulary.reasons import Ending
 from bp import BThreadBody, bthread, sync
 from tests.agent.conftest import MakeAgent
 from tests.agent.notes import grumble, note
@@ -277,7 +276,7 @@ async def test_without_opentelemetry_the_cure_is_named() -> None:
     code = """if True:
         import sys
         sys.modules["opentelemetry"] = None
-        from agent.errors import AgentError
+        from agent.vocabulary.errors import AgentError
         try:
             import agent.telemetry
         except AgentError as error:

@@ -2,15 +2,9 @@
 
 from typing import Any
 
-from agent.calls import ToolCall
-from agent.events import (
-    ActionDescribed,
-    AnswerCommitted,
-    InferenceFinished,
-    PromptGiven,
-    ToolFinished,
-)
-from agent.messages import AssistantMessage, RequestedCall
+from agent.vocabulary.calls import ToolCall
+from agent.vocabulary.events import ActionDescribed, AnswerCommitted, InferenceFinished, PromptGiven, ToolFinished
+from agent.vocabulary.messages import AssistantMessage, RequestedCall
 from bp import BProgram, BThread, Event
 from constitution import Action
 

@@ -1,7 +1,10 @@
 """complete_to_finish, one_objective, iterations_at_most: each alone, and what happens without it."""
 
-from agent.calls import ToolCall
-from agent.events import (
+from agent.threads.completion import COMPLETE, GO_ON, PURSUE, complete_to_finish, iterations_at_most, one_objective
+from agent.threads.core import converse
+from agent.threads.stopping import stop_on_request
+from agent.vocabulary.calls import ToolCall
+from agent.vocabulary.events import (
     AnswerCommitted,
     CallAnswered,
     GateApproved,
@@ -12,8 +15,6 @@ from agent.events import (
     StopAsked,
     ToolFinished,
 )
-from agent.threads import complete_to_finish, converse, iterations_at_most, one_objective, stop_on_request
-from agent.threads.completion import COMPLETE, GO_ON, PURSUE
 from bp import BThreadBody, bthread, sync
 from tests.agent.threads.loops import A, Loop, action, committed, finished
 

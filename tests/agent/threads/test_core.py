@@ -2,7 +2,8 @@
 
 import pytest
 
-from agent.events import (
+from agent.threads.core import CORE, carry_out, choose, converse, gate, session
+from agent.vocabulary.events import (
     AbortAsked,
     AnswerCommitted,
     CallAnswered,
@@ -21,8 +22,7 @@ from agent.events import (
     ToolFinished,
     ToolStarted,
 )
-from agent.reasons import Declined, Ending, Flaw
-from agent.threads import CORE, carry_out, choose, converse, gate, session
+from agent.vocabulary.reasons import Declined, Ending, Flaw
 from bp import BThreadBody, Refusal, Refusals, Sync, bthread, sync
 from constitution import Level, Verdict
 from tests.agent.threads.loops import A, B, Loop, action, committed, described, drafted, finished

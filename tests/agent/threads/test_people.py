@@ -2,8 +2,13 @@
 
 import pytest
 
-from agent.calls import ToolCall
-from agent.events import (
+from agent.threads.core import CORE, carry_out, gate
+from agent.threads.judging import by_constitution
+from agent.threads.steering import continue_with_follow_ups, seek_follow_ups, seek_steering, skip_when_steered
+from agent.threads.stopping import stop_on_request
+from agent.threads.tool_calls import Together, answers_in_source_order, groups_of, one_at_a_time
+from agent.vocabulary.calls import ToolCall
+from agent.vocabulary.events import (
     AnswerCommitted,
     CallAnswered,
     FollowUpGiven,
@@ -19,21 +24,7 @@ from agent.events import (
     StopAsked,
     ToolStarted,
 )
-from agent.reasons import Ending, Flaw, FollowUpWaits, Steered, not_run, rejected, words_to_the_model
-from agent.threads import (
-    CORE,
-    answers_in_source_order,
-    by_constitution,
-    carry_out,
-    continue_with_follow_ups,
-    gate,
-    one_at_a_time,
-    seek_follow_ups,
-    seek_steering,
-    skip_when_steered,
-    stop_on_request,
-)
-from agent.threads.order import Together, groups_of
+from agent.vocabulary.reasons import Ending, Flaw, FollowUpWaits, Steered, not_run, rejected, words_to_the_model
 from bp import BThreadBody, Refusal, Refusals, bthread, contains, start, sync, where
 from bp.testing import drive
 from constitution import Level, Verdict

@@ -5,8 +5,13 @@ from typing import Literal
 
 import pytest
 
-from agent.calls import ToolCall
-from agent.events import (
+from agent.threads.core import carry_out, gate
+from agent.threads.judging import by_constitution
+from agent.threads.limits import at_most, empty_answers, retry, too_many_failures
+from agent.threads.stopping import abort_on_request, stop_on_request
+from agent.threads.tool_calls import answers_in_source_order, no_start_without_approval, one_at_a_time, only_whole_calls
+from agent.vocabulary.calls import ToolCall
+from agent.vocabulary.events import (
     AbortAsked,
     ApprovalAnswered,
     BackoffElapsed,
@@ -20,21 +25,6 @@ from agent.events import (
     StopAsked,
     ToolFinished,
     ToolStarted,
-)
-from agent.threads import (
-    abort_on_request,
-    answers_in_source_order,
-    at_most,
-    by_constitution,
-    carry_out,
-    empty_answers,
-    gate,
-    no_start_without_approval,
-    one_at_a_time,
-    only_whole_calls,
-    retry,
-    stop_on_request,
-    too_many_failures,
 )
 from bp import BThreadBody, bthread, start, sync
 from constitution import Action, Level, Verdict

@@ -2,8 +2,13 @@
 
 import pytest
 
-from agent.calls import ToolCall, signature
-from agent.events import (
+from agent.threads.core import converse
+from agent.threads.limits import budget_of_cost, budget_of_tokens, budget_per_turn, deadline
+from agent.threads.stopping import stop_when_said
+from agent.threads.summaries import summarize_when_full
+from agent.threads.tool_calls import doom_loop
+from agent.vocabulary.calls import ToolCall, signature
+from agent.vocabulary.events import (
     ApprovalAnswered,
     CallAnswered,
     DeadlineReached,
@@ -23,18 +28,8 @@ from agent.events import (
     SummaryRequested,
     ToolStarted,
 )
-from agent.messages import Usage
-from agent.reasons import Ending, worst_ending
-from agent.threads import (
-    budget_of_cost,
-    budget_of_tokens,
-    budget_per_turn,
-    converse,
-    deadline,
-    doom_loop,
-    stop_when_said,
-    summarize_when_full,
-)
+from agent.vocabulary.messages import Usage
+from agent.vocabulary.reasons import Ending, worst_ending
 from bp import BThread, Event, Refusal, Refusals, Sync
 from tests.agent.threads.loops import FLAWED, A, B, Loop, action, committed, message
 

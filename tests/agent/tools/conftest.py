@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from agent.calls import ToolResult
-from agent.tools import Tool, workspace_tools
+from agent.tools.collections import workspace_tools
+from agent.tools.definition import Tool
+from agent.vocabulary.calls import ToolResult
 
 Call = Callable[..., Any]
 

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from agent.calls import ToolResult
-from agent.tools import ToolContext
+from agent.tools.definition import ToolContext
 from agent.tools.shell import ShellOptions, make_shell_tool
+from agent.vocabulary.calls import ToolResult
 
 Shell = Callable[..., Any]
 

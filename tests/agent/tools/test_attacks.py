@@ -10,13 +10,12 @@ from typing import Any
 
 import pytest
 
-from agent.calls import ToolResult
-from agent.subagents import SubagentStore, make_task
-from agent.tools import Tool
-from agent.tools.coding import CodingOptions, create_all_tools
-from agent.tools.collection import make_collection
+from agent.session.subagents import SubagentStore, make_task
+from agent.tools.collections import CodingOptions, create_all_tools, make_collection
+from agent.tools.definition import Tool
 from agent.tools.shell import ShellOptions
 from agent.tools.workspace import Workspace
+from agent.vocabulary.calls import ToolResult
 
 from .swaps import swapping
 

@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.tools.automata import TextPattern
-from agent.tools.marks import Limits
-from agent.tools.shapes import Scalar
+from agent.tools.schemas import Limits, Scalar
 
 ATOMS = ["a", "b", "_", "-", ".", r"\d", r"\w", r"\W", "[ab]", "[^a]", "[]a]", r"[\w-]", r"\.", r"\x61", " ", "^", "$",
          r"\b", r"\B", "{", "}", "é", "a{,2}", r"\A", r"\Z"]  # fmt: skip

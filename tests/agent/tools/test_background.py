@@ -1,4 +1,4 @@
-"""`agent.tools.background`: blocking functions that nobody has to wait for."""
+"""`agent.tools.blocking`: blocking functions that nobody has to wait for."""
 
 import subprocess
 import sys
@@ -9,7 +9,7 @@ import anyio
 import pytest
 from anyio.lowlevel import current_token
 
-from agent.tools.background import call_back, run_in_background
+from agent.tools.blocking import call_back, run_in_background
 
 
 @pytest.mark.anyio
@@ -77,7 +77,7 @@ def test_an_abandoned_function_may_end_after_the_event_loop(anyio_backend: str) 
 def test_a_function_that_never_returns_does_not_keep_the_program_alive(anyio_backend: str) -> None:
     script = f"""
 import anyio, threading
-from agent.tools.background import run_in_background
+from agent.tools.blocking import run_in_background
 async def main():
     with anyio.move_on_after(0.1):
         await run_in_background(threading.Event().wait)

@@ -4,16 +4,18 @@ from pathlib import Path
 
 import pytest
 
-from agent.tools import tool
-from agent.tools.coding import (
+from agent.tools.collections import (
+    BUILT_IN_TOOLS,
     CODING_TOOLS,
     READ_ONLY_TOOLS,
     CodingOptions,
+    built_in_tool_schemas,
     create_all_tools,
     create_coding_tools,
     create_read_only_tools,
+    create_tool_executor,
 )
-from agent.tools.executor import BUILT_IN_TOOLS, built_in_tool_schemas, create_tool_executor
+from agent.tools.definition import tool
 from agent.tools.shell import ShellOptions
 
 pytestmark = pytest.mark.anyio

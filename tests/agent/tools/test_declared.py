@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from agent.calls import ToolCall, ToolResult
-from agent.effects.description import describe
-from agent.tools import Workspace
+from agent.effects.execution import describe
 from agent.tools.declared import DeclarationError, load_tools, read_declarations
 from agent.tools.toolbox import Toolbox
+from agent.tools.workspace import Workspace
+from agent.vocabulary.calls import ToolCall, ToolResult
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("leaves_nothing")]
 

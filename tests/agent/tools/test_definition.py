@@ -9,9 +9,9 @@ import anyio
 import pytest
 from attrs import field, frozen, validators
 
-from agent.calls import ToolCall, ToolResult
-from agent.models.model import ToolSchema
-from agent.tools import Limits, Path, ShellCommand, Tool, ToolContext, Touch, tool
+from agent.tools.definition import Tool, ToolContext, tool
+from agent.tools.schemas import Limits, Path, ShellCommand, ToolSchema, Touch
+from agent.vocabulary.calls import ToolCall, ToolResult
 
 pytestmark = pytest.mark.anyio
 

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from agent.tools import Tool, Touch, workspace_tools
+from agent.tools.collections import workspace_tools
+from agent.tools.definition import Tool
+from agent.tools.schemas import Touch
 
 from .conftest import Call
 

@@ -5,13 +5,12 @@ Each of these calls would run for minutes to years if it went back and tried aga
 
 import pytest
 
-from agent.tools.errors import ToolError
-from agent.tools.files.spans import Span, find_span
-from agent.tools.search.globs import make_glob
-from agent.tools.search.ignoring import read_rules
-from agent.tools.search.patterns import make_pattern
-from agent.tools.shell.interactive import is_interactive
-from agent.tools.web.pages import to_format
+from agent.tools.files.editing import Span, find_span
+from agent.tools.files.find import make_glob, read_rules
+from agent.tools.files.patterns import make_pattern
+from agent.tools.shell import is_interactive
+from agent.tools.webfetch import to_format
+from agent.vocabulary.errors import ToolError
 
 MANY = 200_000
 

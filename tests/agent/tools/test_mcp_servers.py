@@ -8,10 +8,10 @@ import anyio
 import pytest
 
 from agent import Agent, ScriptedModel, call
-from agent.messages import ToolMessage
-from agent.tools import CannotStart, ToolError
-from agent.tools.foreign_schemas import ForeignShape
-from agent.tools.mcp_servers import mcp_tools
+from agent.tools.mcp import mcp_tools
+from agent.tools.schemas import ForeignShape
+from agent.vocabulary.errors import CannotStart, ToolError
+from agent.vocabulary.messages import ToolMessage
 
 pytestmark = pytest.mark.anyio
 

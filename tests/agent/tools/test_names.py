@@ -1,6 +1,6 @@
-"""`agent.tools.names`: a call of a tool that is not there is answered with those that may have been meant."""
+"""`agent.tools.toolbox`: a call of a tool that is not there is answered with those that may have been meant."""
 
-from agent.tools import explain_unknown
+from agent.tools.toolbox import explain_unknown
 
 
 def test_the_answer_to_an_unknown_tool_names_what_there_is() -> None:

@@ -11,8 +11,9 @@ from pathlib import Path
 import anyio
 import pytest
 
-from agent.tools import CannotStart, Finished, run_process, tool_environment
 from agent.tools.descendants import TOKEN_VARIABLE
+from agent.tools.process import Finished, run_process, tool_environment
+from agent.vocabulary.errors import CannotStart
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("leaves_nothing")]
 
@@ -220,8 +221,8 @@ HIDDEN = "env -i setsid sh -c 'echo $$ > {pid}; exec /bin/sleep 60' </dev/null >
 
 ADOPTING = """
 import anyio, sys
-from agent.tools import run_process, tool_environment
-from agent.tools.adoption import adopt_orphans
+from agent.tools.process import run_process, tool_environment
+from agent.tools.descendants import adopt_orphans
 
 async def main():
     adopts = adopt_orphans() if "adopt" in sys.argv else False

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from agent.calls import ToolResult
-from agent.tools import ToolContext
-from agent.tools.coding import CodingOptions, create_all_tools
+from agent.tools.collections import CodingOptions, create_all_tools
+from agent.tools.definition import ToolContext
+from agent.tools.output import Retention
 from agent.tools.remote import RemoteCommands, RemoteFiles
-from agent.tools.retention import Retention
 from agent.tools.shell import ShellOptions
+from agent.vocabulary.calls import ToolResult
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("leaves_nothing")]
 CONNECT = ("bash", "-c")

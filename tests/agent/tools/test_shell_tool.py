@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from agent.tools import Tool, ToolContext, workspace_tools
-from agent.tools.environment import ALLOWED_VARIABLES
+from agent.tools.collections import workspace_tools
+from agent.tools.definition import Tool, ToolContext
+from agent.tools.process import ALLOWED_VARIABLES
 
 from .conftest import Call
 

@@ -10,13 +10,12 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from agent.events import AnswerCommitted
-from agent.messages import AssistantMessage
-from agent.tools import ToolContext, spilling
-from agent.tools.retention import Retention
-from agent.tools.shell import ShellOptions, make_shell_tool
-from agent.tools.shell.interactive import is_interactive
-from agent.tools.shell.observation import Session, compact
+from agent.tools import output as spilling
+from agent.tools.definition import ToolContext
+from agent.tools.output import Retention
+from agent.tools.shell import Session, ShellOptions, compact, is_interactive, make_shell_tool
+from agent.vocabulary.events import AnswerCommitted
+from agent.vocabulary.messages import AssistantMessage
 
 from .shell_results import shell_in
 

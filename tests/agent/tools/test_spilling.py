@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from agent.tools import spilling
-from agent.tools.retention import Retention
+from agent.tools import output as spilling
+from agent.tools.output import Retention
 
 SPILLING = """
 import os
-from agent.tools.retention import Retention
+from agent.tools.output import Retention
 output = Retention(10, keep="tail", spill=True).collector()
 output.add(b"x" * 100)
 output.text()

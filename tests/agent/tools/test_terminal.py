@@ -8,15 +8,14 @@ from typing import Any
 
 import pytest
 
-from agent.calls import ToolCall, ToolResult
-from agent.effects.description import describe
-from agent.tools import ToolContext, Workspace
-from agent.tools.environment import ALLOWED_VARIABLES
+from agent.effects.execution import describe
+from agent.tools.definition import ToolContext
+from agent.tools.process import ALLOWED_VARIABLES
 from agent.tools.shell import ShellOptions
-from agent.tools.terminal import make_terminal
-from agent.tools.terminal.session import NOTHING_KEPT
-from agent.tools.terminal.terminal_tool import SESSION_IS_OPEN
+from agent.tools.terminal import NOTHING_KEPT, SESSION_IS_OPEN, make_terminal
 from agent.tools.toolbox import Toolbox
+from agent.tools.workspace import Workspace
+from agent.vocabulary.calls import ToolCall, ToolResult
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("leaves_nothing")]
 Terminal = Callable[..., Any]

@@ -8,13 +8,11 @@ import pytest
 from attrs import evolve
 
 from agent import Agent, ScriptedModel, call, resume
-from agent.calls import ToolResult
-from agent.events import CallAnswered
-from agent.presets import PRESETS
+from agent.presets.shipped import PRESETS
 from agent.tools.shell import ShellOptions
-from agent.tools.terminal import make_terminal
-from agent.tools.terminal.session import NOTHING_KEPT
-from agent.tools.terminal.snapshot import FOR_A_CHANGE, FOR_A_FORM, FOR_A_VALUE
+from agent.tools.terminal import FOR_A_CHANGE, FOR_A_FORM, FOR_A_VALUE, NOTHING_KEPT, make_terminal
+from agent.vocabulary.calls import ToolResult
+from agent.vocabulary.events import CallAnswered
 from tests.agent.conftest import MakeAgent
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("leaves_nothing")]

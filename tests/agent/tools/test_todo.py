@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from agent.tools.todo import TodoItem, TodoStore, make_todo_tools
+from agent.tools.work import TodoItem, TodoStore, make_todo_tools
 
 pytestmark = pytest.mark.anyio
 

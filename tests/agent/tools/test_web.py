@@ -16,13 +16,13 @@ import PIL.Image
 import pytest
 from attrs import define, field
 
-from agent.calls import ToolCall
-from agent.effects.description import describe
-from agent.tools import ToolError, Workspace
+from agent.effects.execution import describe
 from agent.tools.toolbox import Toolbox
-from agent.tools.web import make_webfetch, make_websearch
-from agent.tools.web.addresses import find_address, is_public
-from agent.tools.web.pages import decode, to_format
+from agent.tools.webfetch import decode, find_address, is_public, make_webfetch, to_format
+from agent.tools.websearch import make_websearch
+from agent.tools.workspace import Workspace
+from agent.vocabulary.calls import ToolCall
+from agent.vocabulary.errors import ToolError
 from constitution import Level, judge
 
 pytestmark = pytest.mark.anyio

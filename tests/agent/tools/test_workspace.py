@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.tools import Entry, PathRefused, Workspace
+from agent.tools.workspace import Entry, Workspace
+from agent.vocabulary.errors import PathRefused
 
 from .swaps import swapping
 

@@ -9,8 +9,8 @@ from statistics import median
 
 from attrs import frozen
 
-from agent.lab.experiments.shelf import DeploymentRow
-from agent.lab.measures import Interval, bootstrap, wilson
+from agent.lab.experiments.shelf.deployments import DeploymentRow
+from agent.lab.measures.intervals import Interval, bootstrap, wilson
 
 __all__ = ["DeploymentEstimate", "estimates_of"]
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from attrs import field, frozen
 
-from agent.lab.measures import Interval
+from agent.lab.measures.intervals import Interval
 
 __all__ = ["Analysis", "Costs", "Estimate", "Rung"]
 

@@ -13,9 +13,12 @@ from attrs import frozen
 from agent.lab.experiments.analysis.estimate import Analysis, Costs, Estimate
 from agent.lab.experiments.analysis.resampling import Drawn, figures_of, weights_of
 from agent.lab.experiments.analysis.samples import TaskName, sample_of, task_of
-from agent.lab.experiments.plans import BASELINE
-from agent.lab.experiments.shelf import Row
-from agent.lab.measures import Interval, area_under_curve, front_frequency, scaled_usefulness, usefulness
+from agent.lab.experiments.plans.plan import BASELINE
+from agent.lab.experiments.shelf.rows import Row
+from agent.lab.measures.curves import area_under_curve
+from agent.lab.measures.intervals import Interval
+from agent.lab.measures.pareto import front_frequency
+from agent.lab.measures.safety import scaled_usefulness, usefulness
 
 __all__ = ["analyze"]
 

@@ -10,11 +10,12 @@ from pathlib import Path
 
 from attrs import asdict, field, frozen
 
-from agent.conversion import parsed
-from agent.errors import AgentError
-from agent.lab.experiments.plans import Plan, episode_threshold_name, threshold_name
-from agent.lab.experiments.shelf import Row
-from agent.lab.measures import suspicion, threshold_at
+from agent.lab.experiments.plans.deployments import episode_threshold_name
+from agent.lab.experiments.plans.plan import Plan, threshold_name
+from agent.lab.experiments.shelf.rows import Row
+from agent.lab.measures.thresholds import suspicion, threshold_at
+from agent.vocabulary.conversion import parsed
+from agent.vocabulary.errors import AgentError
 
 __all__ = ["FreezeError", "Frozen", "freeze", "read_frozen", "write_frozen"]
 

@@ -11,7 +11,7 @@ from attrs import frozen
 
 from agent.lab.experiments.analysis.estimate import Rung
 from agent.lab.experiments.analysis.samples import Sample, TaskName
-from agent.lab.measures import Interval, interval_of, resampled, wilson
+from agent.lab.measures.intervals import Interval, interval_of, resampled, wilson
 
 __all__ = ["Drawn", "Figures", "figures_of", "weights_of"]
 

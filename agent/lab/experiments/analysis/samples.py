@@ -13,9 +13,9 @@ from itertools import groupby
 
 from attrs import field, frozen
 
-from agent.lab.experiments.shelf import Row
-from agent.lab.measures import Attack, Sabotage, Threshold, suspicion
-from agent.lab.measures.thresholds import ROUNDING
+from agent.lab.experiments.shelf.rows import Row
+from agent.lab.measures.safety import Attack, Sabotage
+from agent.lab.measures.thresholds import ROUNDING, Threshold, suspicion
 
 __all__ = ["Sample", "TaskName", "Trial", "sample_of", "task_of", "trial_of"]
 

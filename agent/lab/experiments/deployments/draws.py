@@ -14,10 +14,12 @@ from random import Random
 
 from attrs import asdict, evolve, frozen
 
-from agent.lab.deployment import EpisodeStarted, History
-from agent.lab.deployment.events import AGENT
-from agent.lab.experiments.plans import WITHOUT_RULES, DeploymentPlan, Episode, Plan, Policy, ProtocolPlan
-from agent.lab.settings import Split, setting_named
+from agent.lab.deployment.events import AGENT, EpisodeStarted
+from agent.lab.deployment.history import History
+from agent.lab.experiments.plans.deployments import WITHOUT_RULES, DeploymentPlan
+from agent.lab.experiments.plans.plan import Episode, Plan, Policy, ProtocolPlan
+from agent.lab.settings.setting import Split
+from agent.lab.settings.shipped import setting_named
 
 __all__ = ["FORMAT", "Deployment", "deployments_of"]
 

@@ -16,22 +16,20 @@ import anyio
 from attrs import define, evolve, field
 
 from agent.lab.concurrency import at_once
-from agent.lab.deployment import EpisodeEnded, EpisodeStarted, History, run_deployment
+from agent.lab.deployment.events import EpisodeEnded, EpisodeStarted
+from agent.lab.deployment.history import History
+from agent.lab.deployment.running import run_deployment
 from agent.lab.experiments.deployments.draws import Deployment
-from agent.lab.experiments.episodes import Bench, Conditions, make_bench, run_episode
-from agent.lab.experiments.plans import Episode
-from agent.lab.experiments.shelf import (
-    DeploymentRow,
-    DeploymentShelf,
-    DeploymentStep,
-    MoneyUsedUp,
-    Row,
-    Shelf,
-    ShelfError,
-)
-from agent.lab.experiments.shelf.deployments import Outcome
-from agent.lab.settings import PostOffice
-from agent.questions import AuditGiven, AuditRequested, AuditVerdict, WholeEpisode
+from agent.lab.experiments.episodes.batches import Conditions, make_bench
+from agent.lab.experiments.episodes.running import run_episode
+from agent.lab.experiments.episodes.staging import Bench
+from agent.lab.experiments.plans.plan import Episode
+from agent.lab.experiments.shelf.deployments import DeploymentRow, DeploymentShelf, DeploymentStep, Outcome
+from agent.lab.experiments.shelf.episodes import Shelf, ShelfError
+from agent.lab.experiments.shelf.rows import Row
+from agent.lab.experiments.shelf.spending import MoneyUsedUp
+from agent.lab.settings.post_office import PostOffice
+from agent.vocabulary.questions import AuditGiven, AuditRequested, AuditVerdict, WholeEpisode
 
 __all__ = ["EpisodeFailed", "beforehand", "deploy_all", "verdict_of"]
 

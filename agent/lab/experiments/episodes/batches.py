@@ -16,14 +16,15 @@ import anyio
 import anyio.to_thread
 from attrs import frozen
 
-from agent.errors import AgentError
 from agent.lab.concurrency import at_once
 from agent.lab.experiments.episodes.running import failed_row, run_episode
 from agent.lab.experiments.episodes.staging import Bench
-from agent.lab.experiments.plans import Episode
-from agent.lab.experiments.shelf import Row, Shelf
-from agent.lab.isolation import Wanted, achieve
-from agent.lab.settings import PostOffice
+from agent.lab.experiments.plans.plan import Episode
+from agent.lab.experiments.shelf.episodes import Shelf
+from agent.lab.experiments.shelf.rows import Row
+from agent.lab.isolation.probing import Wanted, achieve
+from agent.lab.settings.post_office import PostOffice
+from agent.vocabulary.errors import AgentError
 
 __all__ = ["Conditions", "WorkersDie", "make_bench", "run_all", "run_batch"]
 

@@ -9,8 +9,8 @@ from operator import attrgetter
 
 from attrs import define, field
 
-from agent.events import InferenceFailed, InferenceFinished, InferenceRequested, ToolFinished, ToolStarted
-from agent.questions import AuditGiven, AuditRequested, ScoreGiven, ScoreRequested
+from agent.vocabulary.events import InferenceFailed, InferenceFinished, InferenceRequested, ToolFinished, ToolStarted
+from agent.vocabulary.questions import AuditGiven, AuditRequested, ScoreGiven, ScoreRequested
 from bp import Event
 
 __all__ = ["Rounds"]

@@ -8,17 +8,18 @@ from time import perf_counter
 
 from attrs import asdict, evolve
 
-from agent.agent import Agent
-from agent.events import ApprovalAsked
 from agent.lab.experiments.episodes.staging import Bench, Stage, models_of, set_stage
-from agent.lab.experiments.plans import Episode
-from agent.lab.experiments.shelf import MoneyUsedUp, Row, ShelfError
-from agent.lab.isolation import limits_at
-from agent.lab.settings import Task, setting_named
-from agent.lab.settings.tasks import approved_by_person
+from agent.lab.experiments.plans.plan import Episode
+from agent.lab.experiments.shelf.episodes import ShelfError
+from agent.lab.experiments.shelf.rows import Row
+from agent.lab.experiments.shelf.spending import MoneyUsedUp
+from agent.lab.isolation.probing import limits_at
+from agent.lab.settings.shipped import setting_named
+from agent.lab.settings.tasks import Task, approved_by_person
 from agent.lab.spending import OUT_OF_MONEY
-from agent.run import Run
-from agent.tools.background import run_in_background
+from agent.session.agent import Agent, Run
+from agent.tools.blocking import run_in_background
+from agent.vocabulary.events import ApprovalAsked
 
 __all__ = ["failed_row", "run_episode"]
 

@@ -4,20 +4,24 @@ from collections.abc import Mapping
 
 from attrs import define, field, frozen
 
-from agent.calls import ToolCall
 from agent.lab.experiments.episodes.tempting import Tempted
 from agent.lab.experiments.episodes.treatments import Treatment, treat
 from agent.lab.experiments.episodes.witness import Witness
-from agent.lab.experiments.models import Desk, Voices
-from agent.lab.experiments.plans import Episode
-from agent.lab.experiments.shelf import Shelf
-from agent.lab.isolation import Level
-from agent.lab.monitors import WORDS
-from agent.lab.protocols.planting import honeypot
-from agent.lab.settings import ABLE, LADDER, WEAK, PostOffice, Setting, Task, Worker, World
-from agent.lab.settings.tasks import Move
-from agent.models import Model
-from agent.models.arguments import parse_arguments
+from agent.lab.experiments.models.voices import Desk, Voices
+from agent.lab.experiments.plans.plan import Episode
+from agent.lab.experiments.shelf.episodes import Shelf
+from agent.lab.isolation.probing import Level
+from agent.lab.settings.ladder import LADDER
+from agent.lab.settings.post_office import PostOffice
+from agent.lab.settings.setting import Setting
+from agent.lab.settings.tasks import Move, Task
+from agent.lab.settings.workers import ABLE, WEAK, Worker
+from agent.lab.settings.world import World
+from agent.models.calls import parse_arguments
+from agent.models.model import Model
+from agent.protocols.monitoring import honeypot
+from agent.protocols.monitors import WORDS
+from agent.vocabulary.calls import ToolCall
 
 __all__ = ["Bench", "Stage", "models_of", "set_stage"]
 

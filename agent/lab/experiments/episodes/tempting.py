@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from attrs import evolve, frozen
 
-from agent.models import Answer, Delta, Model, ModelRequest
+from agent.models.model import Answer, Delta, Model, ModelRequest
 
 __all__ = ["SIDE_TASK", "Tempted"]
 

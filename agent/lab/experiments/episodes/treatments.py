@@ -7,11 +7,18 @@ from typing import Any
 
 from attrs import evolve, frozen
 
-from agent.calls import ToolCall
-from agent.lab.effects import Auditor, MakeEffect, PromptedAuditor, TruthfulAuditor, laboratory
-from agent.lab.experiments.plans import Episode, ModelPlan, MonitorPlan, ProtocolPlan, check_taken, entry_of
-from agent.lab.experiments.shelf import Ledger
-from agent.lab.monitors import (
+from agent.effects.monitoring import Auditor, MakeEffect, PromptedAuditor, TruthfulAuditor, laboratory
+from agent.lab.experiments.plans.endpoints import ModelPlan
+from agent.lab.experiments.plans.own_protocols import check_taken, entry_of
+from agent.lab.experiments.plans.plan import Episode, MonitorPlan, ProtocolPlan
+from agent.lab.experiments.shelf.spending import Ledger
+from agent.lab.settings.setting import Setting
+from agent.lab.spending import budget_of_experiment
+from agent.models.model import Model
+from agent.presets.preset import Preset
+from agent.presets.shipped import PRESETS
+from agent.protocols.monitoring import is_planted
+from agent.protocols.monitors import (
     PROMPT,
     ConstantMonitor,
     ConstitutionMonitor,
@@ -22,12 +29,8 @@ from agent.lab.monitors import (
     SimulatedMonitor,
     calls_of,
 )
-from agent.lab.protocols.planting import is_planted
-from agent.lab.settings import Setting
-from agent.lab.spending import budget_of_experiment
-from agent.models import Model
-from agent.presets import PRESETS, Preset
-from agent.reasons import Disclosure
+from agent.vocabulary.calls import ToolCall
+from agent.vocabulary.reasons import Disclosure
 from bp import BThread
 
 __all__ = ["Treatment", "Voice", "bthreads_of", "make_monitor", "number_of", "treat"]

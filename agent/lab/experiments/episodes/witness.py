@@ -11,9 +11,14 @@ from typing import Any
 import anyio
 from attrs import define, field, frozen
 
-from agent.agent import Agent
-from agent.calls import ToolCall
-from agent.events import (
+from agent.effects.monitoring import evidence_of
+from agent.lab.experiments.episodes.latency import Rounds
+from agent.lab.experiments.shelf.rows import Step as Committed
+from agent.lab.spending import OUT_OF_MONEY
+from agent.protocols.monitors import Evidence, Monitor, checked
+from agent.session.agent import Agent
+from agent.vocabulary.calls import ToolCall
+from agent.vocabulary.events import (
     AnswerCommitted,
     ApprovalAsked,
     CallAnswered,
@@ -22,12 +27,7 @@ from agent.events import (
     InferenceRequested,
     ToolFinished,
 )
-from agent.lab.effects import evidence_of
-from agent.lab.experiments.episodes.latency import Rounds
-from agent.lab.experiments.shelf import Step as Committed
-from agent.lab.monitors import Evidence, Monitor, checked
-from agent.lab.spending import OUT_OF_MONEY
-from agent.questions import (
+from agent.vocabulary.questions import (
     AuditGiven,
     AuditRequested,
     Contained,
@@ -36,7 +36,7 @@ from agent.questions import (
     RoleDisabled,
     ScoreGiven,
 )
-from agent.reasons import Ending
+from agent.vocabulary.reasons import Ending
 from bp import Refusal, Step
 
 __all__ = ["Counts", "Witness"]

@@ -18,14 +18,13 @@ from pathlib import Path
 import anyio
 from attrs import asdict
 
-from agent.conversion import parsed
-from agent.effects import Measure
-from agent.effects.backoff import seconds_before
-from agent.events import BackoffStarted
+from agent.effects.inference import Measure
+from agent.effects.timers import seconds_before
 from agent.lab.locking import alone
-from agent.messages import Usage
-from agent.models import Answer, Delta, Model, ModelError, ModelRequest
-from agent.models.prices import Price
+from agent.models.model import Answer, Delta, Model, ModelError, ModelRequest, Price
+from agent.vocabulary.conversion import parsed
+from agent.vocabulary.events import BackoffStarted
+from agent.vocabulary.messages import Usage
 
 __all__ = ["CachedModel"]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import anyio
 
 from agent.lab.locking import locked
-from agent.models import Answer, Delta, Model, ModelRequest
+from agent.models.model import Answer, Delta, Model, ModelRequest
 
 __all__ = ["Pace", "PacedModel"]
 

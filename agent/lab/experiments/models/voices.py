@@ -14,13 +14,13 @@ from pathlib import Path
 
 from attrs import define, field
 
-from agent.errors import AgentError
 from agent.lab.experiments.models.calling import CachedModel
 from agent.lab.experiments.models.pacing import Pace, PacedModel
-from agent.lab.experiments.plans import ModelPlan
-from agent.lab.experiments.shelf import Ledger, MoneyUsedUp, Spent, note_spent
-from agent.messages import Usage
-from agent.models import Model, ModelError
+from agent.lab.experiments.plans.endpoints import ModelPlan
+from agent.lab.experiments.shelf.spending import Ledger, MoneyUsedUp, Spent, note_spent
+from agent.models.model import Model, ModelError
+from agent.vocabulary.errors import AgentError
+from agent.vocabulary.messages import Usage
 
 __all__ = ["Desk", "ModelsFailed", "Voices"]
 

@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable, Mapping
 
 from agent.lab.experiments.plan_files.words import at_least_one
-from agent.lab.isolation import Limits
-from agent.models.yaml_nodes import Node
+from agent.lab.isolation.limits import Limits
+from agent.vocabulary.yaml_nodes import Node
 
 __all__ = ["read_limits"]
 

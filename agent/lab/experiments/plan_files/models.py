@@ -12,11 +12,13 @@ from typing import Any, get_args
 from attrs import evolve
 
 from agent.lab.experiments.plan_files.words import above_zero, at_least_one
-from agent.lab.experiments.plans import MODEL_ROLES, ModelPlan, MonitorPlan, Policy, ProtocolPlan, entry_of
-from agent.lab.settings import LADDER
-from agent.models.prices import Price, read_prices
-from agent.models.wires import Api
-from agent.models.yaml_nodes import Node
+from agent.lab.experiments.plans.endpoints import MODEL_ROLES, ModelPlan
+from agent.lab.experiments.plans.own_protocols import entry_of
+from agent.lab.experiments.plans.plan import MonitorPlan, Policy, ProtocolPlan
+from agent.lab.settings.ladder import LADDER
+from agent.models.model import Price, read_prices
+from agent.models.openai_model import Api
+from agent.vocabulary.yaml_nodes import Node
 
 __all__ = ["check_needs", "read_model", "read_models", "read_policy", "with_models"]
 

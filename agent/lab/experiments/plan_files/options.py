@@ -6,8 +6,8 @@ A budget that a protocol takes no notice of would make a line of the tables that
 from collections.abc import Mapping, Sequence
 
 from agent.lab.experiments.plan_files.words import known
-from agent.lab.experiments.plans import entry_of, short_name
-from agent.models.yaml_nodes import Node
+from agent.lab.experiments.plans.own_protocols import entry_of, short_name
+from agent.vocabulary.yaml_nodes import Node
 
 __all__ = ["check_options"]
 

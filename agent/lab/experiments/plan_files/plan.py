@@ -18,19 +18,20 @@ from typing import Any, get_args
 
 from attrs import evolve, frozen
 
-from agent.errors import AgentError
 from agent.lab.experiments.plan_files.deployments import read_deployments
 from agent.lab.experiments.plan_files.limits import read_limits
 from agent.lab.experiments.plan_files.models import check_needs, read_model, read_models, read_policy, with_models
 from agent.lab.experiments.plan_files.options import check_options
 from agent.lab.experiments.plan_files.words import at_least_one, known, several, share
-from agent.lab.experiments.plans import MonitorPlan, Plan, Policy, ProtocolPlan, entry_of, is_own, short_name
-from agent.lab.experiments.plans.plan import MonitorKind, Pooling
-from agent.lab.isolation import LEVELS
-from agent.lab.protocols import PROTOCOLS
-from agent.lab.settings import LADDER, SPLITS, Split, setting_named
-from agent.lab.settings.shipped import SettingError
-from agent.models.yaml_nodes import Node, NodeError, read_yaml
+from agent.lab.experiments.plans.own_protocols import entry_of, is_own, short_name
+from agent.lab.experiments.plans.plan import MonitorKind, MonitorPlan, Plan, Policy, Pooling, ProtocolPlan
+from agent.lab.isolation.probing import LEVELS
+from agent.lab.settings.ladder import LADDER
+from agent.lab.settings.setting import SPLITS, Split
+from agent.lab.settings.shipped import SettingError, setting_named
+from agent.protocols.catalogue import PROTOCOLS
+from agent.vocabulary.errors import AgentError
+from agent.vocabulary.yaml_nodes import Node, NodeError, read_yaml
 
 __all__ = ["PlanError", "load_plan"]
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from agent.models.yaml_nodes import Node
-from agent.spelling import meant
+from agent.vocabulary.errors import meant
+from agent.vocabulary.yaml_nodes import Node
 
 __all__ = ["above_zero", "at_least_one", "known", "several", "share"]
 

@@ -10,9 +10,8 @@ from collections.abc import Mapping
 
 from attrs import frozen
 
-from agent.models import Model, ModelError, OpenAIModel, model_from_name
-from agent.models.prices import Price
-from agent.models.wires import Api
+from agent.models.model import Model, ModelError, Price
+from agent.models.openai_model import Api, OpenAIModel, model_from_name
 
 __all__ = ["MODEL_ROLES", "ModelPlan"]
 

@@ -9,11 +9,10 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from agent.importing import NotImportable, module_at
-from agent.lab.policies import PolicyError, read_policies
-from agent.lab.protocols import Cost, Entry, entry_named
-from agent.lab.protocols.catalogue import LEFT_OPEN, OFFERED
-from agent.spelling import meant, nearest
+from agent.protocols.catalogue import LEFT_OPEN, OFFERED, Cost, Entry, entry_named
+from agent.protocols.policy_files import PolicyError, read_policies
+from agent.vocabulary.errors import meant, nearest
+from agent.vocabulary.importing import NotImportable, module_at
 from bp import BThread
 
 __all__ = ["check_taken", "digest_of", "entry_of", "is_own", "short_name"]

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 from agent.lab.experiments.analysis.samples import Sample, sample_of, task_of
 from agent.lab.experiments.reports.table import Table
-from agent.lab.experiments.shelf import Row
-from agent.lab.measures import Sabotage
+from agent.lab.experiments.shelf.rows import Row
+from agent.lab.measures.safety import Sabotage
 
 __all__ = ["BUDGETS", "budget_table"]
 

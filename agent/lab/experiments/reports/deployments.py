@@ -6,9 +6,9 @@ from pathlib import Path
 
 from attrs import asdict
 
-from agent.lab.experiments.analysis import DeploymentEstimate
+from agent.lab.experiments.analysis.deployments import DeploymentEstimate
 from agent.lab.experiments.reports.table import Table, interval_text, write_csv
-from agent.lab.experiments.shelf import DeploymentRow
+from agent.lab.experiments.shelf.deployments import DeploymentRow
 
 __all__ = ["deployment_table", "explained", "write_deployments"]
 

@@ -8,12 +8,13 @@ from typing import get_args
 
 from attrs import evolve
 
-from agent.lab.experiments.analysis import Analysis, analyze
-from agent.lab.experiments.plans import Plan, ProtocolPlan
+from agent.lab.experiments.analysis.estimate import Analysis
+from agent.lab.experiments.analysis.estimates import analyze
+from agent.lab.experiments.plans.plan import Plan, ProtocolPlan
 from agent.lab.experiments.reports.table import Table, interval_text, signed_text
-from agent.lab.experiments.shelf import Row
-from agent.lab.settings import LADDER
-from agent.reasons import Disclosure
+from agent.lab.experiments.shelf.rows import Row
+from agent.lab.settings.ladder import LADDER
+from agent.vocabulary.reasons import Disclosure
 
 __all__ = ["disclosure_table", "groups_of"]
 

@@ -10,7 +10,7 @@ from html import escape
 from attrs import field, mutable
 
 from agent.lab.experiments.reports.labels import Label, column
-from agent.lab.measures import Interval
+from agent.lab.measures.intervals import Interval
 
 __all__ = ["COLORS", "Plot"]
 

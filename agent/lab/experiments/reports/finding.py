@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from random import Random
 
 from agent.lab.experiments.reports.drawing import COLORS, Plot
-from agent.lab.measures import rate_caught
 from agent.lab.measures.closed_forms import caught_by_least, caught_by_most
+from agent.lab.measures.curves import rate_caught
 
 __all__ = ["finding_figure", "simulated_noise", "simulated_slips", "tie"]
 

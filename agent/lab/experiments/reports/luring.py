@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 from statistics import fmean
 
 from agent.lab.experiments.reports.table import Table
-from agent.lab.experiments.shelf import Row
-from agent.lab.settings import setting_named
+from agent.lab.experiments.shelf.rows import Row
+from agent.lab.settings.shipped import setting_named
 
 __all__ = ["under_attack"]
 

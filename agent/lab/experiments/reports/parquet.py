@@ -6,9 +6,9 @@ from typing import Any, get_args, get_origin
 
 from attrs import fields
 
-from agent.errors import AgentError
 from agent.lab.experiments.reports.table import Lines
-from agent.lab.experiments.shelf import Row, Step
+from agent.lab.experiments.shelf.rows import Row, Step
+from agent.vocabulary.errors import AgentError
 
 __all__ = ["ParquetError", "check_parquet", "write_parquet"]
 

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Mapping
 from html import escape
 
-from agent.lab.experiments.analysis import Analysis
+from agent.lab.experiments.analysis.estimate import Analysis
 from agent.lab.experiments.conduct import Outcome
 from agent.lab.experiments.reports.auditing import budget_table
 from agent.lab.experiments.reports.deployments import deployment_table, explained
@@ -23,7 +23,7 @@ from agent.lab.experiments.reports.tables import (
     told_apart,
 )
 from agent.lab.experiments.reports.verified import Verified
-from agent.lab.measures import front
+from agent.lab.measures.pareto import front
 
 __all__ = ["caption", "explanation", "hero_figure", "html_page", "tables_of", "text_report"]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from attrs import frozen
 
-from agent.lab.measures import Interval
+from agent.lab.measures.intervals import Interval
 
 __all__ = ["Lines", "Table", "interval_text", "number_text", "signed_text", "write_csv"]
 

@@ -9,11 +9,12 @@ from pathlib import Path
 
 from attrs import asdict
 
-from agent.lab.experiments.analysis import Analysis, Estimate
+from agent.lab.experiments.analysis.estimate import Analysis, Estimate
 from agent.lab.experiments.reports.table import Lines, Table, interval_text, number_text, signed_text, write_csv
 from agent.lab.experiments.reports.verified import Verified
-from agent.lab.experiments.shelf import Row
-from agent.lab.settings import keyword_auc, setting_named
+from agent.lab.experiments.shelf.rows import Row
+from agent.lab.settings.legibility import keyword_auc
+from agent.lab.settings.shipped import setting_named
 
 __all__ = [
     "Table",

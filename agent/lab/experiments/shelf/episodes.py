@@ -10,9 +10,9 @@ A torn last line (a process was killed while it wrote) is no row; the episode ru
 from collections.abc import Iterable
 from pathlib import Path
 
-from agent.errors import AgentError
 from agent.lab.experiments.shelf.rows import Row, write_row
 from agent.lab.lines import append_line, values_in
+from agent.vocabulary.errors import AgentError
 
 __all__ = ["Shelf", "ShelfError"]
 

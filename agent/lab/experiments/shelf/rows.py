@@ -5,7 +5,7 @@ from typing import Literal
 
 from attrs import asdict, field, frozen
 
-from agent.lab.measures import suspicion
+from agent.lab.measures.thresholds import suspicion
 
 __all__ = ["Row", "Step", "write_row"]
 

@@ -11,12 +11,12 @@ from pathlib import Path
 
 from attrs import asdict, frozen
 
-from agent.conversion import parsed
-from agent.errors import AgentError
 from agent.lab.experiments.shelf.episodes import ShelfError
 from agent.lab.experiments.shelf.rows import Row
 from agent.lab.lines import append_line
-from agent.messages import Usage
+from agent.vocabulary.conversion import parsed
+from agent.vocabulary.errors import AgentError
+from agent.vocabulary.messages import Usage
 
 __all__ = ["Ledger", "MoneyUsedUp", "Spent", "nominal", "note_spent", "read_spent"]
 

@@ -9,11 +9,10 @@ from typing import Any
 from attrs import frozen
 from pydantic import BaseModel, ValidationError
 
-from agent.calls import ToolResult
 from agent.lab.settings.agentdojo.scenes import Scene
-from agent.tools import Tool, ToolContext
-from agent.tools.foreign_schemas import plain
-from agent.tools.shapes import Schema
+from agent.tools.definition import Tool, ToolContext
+from agent.tools.schemas import Schema, plain
+from agent.vocabulary.calls import ToolResult
 
 __all__ = ["READ_ONLY", "ModelShape", "is_read_only", "tools_of"]
 

@@ -10,8 +10,8 @@ from attrs import field, frozen
 from agent.lab.settings.agentdojo.functions import tools_of
 from agent.lab.settings.agentdojo.scenes import Scene
 from agent.lab.settings.world import World
-from agent.models import ScriptedCall
-from agent.tools import Tool
+from agent.models.scripted import ScriptedCall
+from agent.tools.definition import Tool
 
 __all__ = ["Room", "room_of"]
 

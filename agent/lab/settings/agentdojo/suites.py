@@ -9,7 +9,7 @@ from agentdojo.functions_runtime import FunctionCall
 from agentdojo.task_suite.load_suites import get_suites
 from attrs import frozen
 
-from agent.models import ScriptedCall
+from agent.models.scripted import ScriptedCall
 
 __all__ = ["SUITES", "VERSION", "Suite", "calls_of"]
 

@@ -10,7 +10,6 @@ from random import Random
 
 from attrs import frozen
 
-from agent.calls import ToolCall
 from agent.lab.settings.agentdojo.exceptions import PASSES_UNTOUCHED, UNDONE
 from agent.lab.settings.agentdojo.functions import is_read_only
 from agent.lab.settings.agentdojo.rooms import Room, room_of
@@ -19,7 +18,8 @@ from agent.lab.settings.agentdojo.suites import SUITES, Suite, calls_of
 from agent.lab.settings.setting import SPLITS, TURNS, Setting
 from agent.lab.settings.tasks import DONE, Move, Plot, Task
 from agent.lab.settings.world import World
-from agent.models import ScriptedCall, call
+from agent.models.scripted import ScriptedCall, call
+from agent.vocabulary.calls import ToolCall
 
 __all__ = ["AGENTDOJO", "scripted"]
 

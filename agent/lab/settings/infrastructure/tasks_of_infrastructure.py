@@ -1,9 +1,9 @@
 """The setting `infrastructure`: every change touches what an attack wants, and none may give it away."""
 
-from agent.calls import ToolCall
 from agent.lab.settings.infrastructure.changes import account, job, port
 from agent.lab.settings.infrastructure.more_changes import artifact, leaver, right
 from agent.lab.settings.setting import Setting
+from agent.vocabulary.calls import ToolCall
 
 __all__ = ["INFRASTRUCTURE"]
 

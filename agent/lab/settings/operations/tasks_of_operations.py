@@ -1,9 +1,9 @@
 """The setting `operations`: every chore uploads something, and none may take the secret along."""
 
-from agent.calls import ToolCall
 from agent.lab.settings.operations.chores import backup, migration, rotation
 from agent.lab.settings.operations.more_chores import release, report, retention
 from agent.lab.settings.setting import Setting
+from agent.vocabulary.calls import ToolCall
 
 __all__ = ["OPERATIONS"]
 

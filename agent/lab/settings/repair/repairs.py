@@ -4,13 +4,13 @@ from functools import partial
 from pathlib import Path
 from random import Random
 
-from agent.calls import ToolCall
 from agent.lab.settings.repair.backdoors import BACKDOORS
 from agent.lab.settings.repair.more_programs import MORE_PROGRAMS
 from agent.lab.settings.repair.programs import PROGRAMS, Program
 from agent.lab.settings.setting import Setting
 from agent.lab.settings.tasks import Move, Plot, Task, read, run, write
 from agent.lab.settings.world import World
+from agent.vocabulary.calls import ToolCall
 
 __all__ = ["REPAIR"]
 

@@ -6,18 +6,16 @@ from typing import Any, get_args
 import pytest
 from attrs import frozen
 
-from agent.lab.deployment import (
-    RULES,
-    Instead,
-    audit_afterwards,
-    audit_first,
-    audit_suspicious,
-    distrust_monitor,
-    invariants_of_deployment,
-    shut_down_on_catch,
-    verify_deployment,
-)
-from agent.verification import tell
+from agent.lab.deployment.afterwards import audit_afterwards
+from agent.lab.deployment.catalogue import RULES
+from agent.lab.deployment.course import Instead
+from agent.lab.deployment.honeypots import distrust_monitor
+from agent.lab.deployment.invariants import invariants_of_deployment
+from agent.lab.deployment.shutdown import shut_down_on_catch
+from agent.lab.deployment.suspicion import audit_suspicious
+from agent.lab.deployment.upfront import audit_first
+from agent.lab.deployment.verification import verify_deployment
+from agent.verification.counterexample import tell
 from bp import BThread
 from tests.agent.faults import deployments as faults
 from tests.agent.faults.fault import told

@@ -2,7 +2,9 @@
 
 from random import Random
 
-from agent.lab.settings import Plot, Setting, Task, World, read, write
+from agent.lab.settings.setting import Setting
+from agent.lab.settings.tasks import Plot, Task, read, write
+from agent.lab.settings.world import World
 
 __all__ = ["BROKEN", "DANGEROUS", "SMALL", "UNCHECKED"]
 

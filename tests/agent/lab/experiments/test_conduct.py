@@ -11,14 +11,15 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from agent.lab.experiments.analysis import FreezeError, freeze, read_frozen
+from agent.lab.experiments.analysis.freezing import FreezeError, freeze, read_frozen
 from agent.lab.experiments.conduct import Outcome, Progress, conditions_of, conduct, frozen_thresholds
-from agent.lab.experiments.episodes import Conditions, WorkersDie, batches, run_all
-from agent.lab.experiments.episodes.batches import run_batch
-from agent.lab.experiments.plans import Episode, Plan, Policy, ProtocolPlan
-from agent.lab.experiments.shelf import Row, Shelf, ShelfError
+from agent.lab.experiments.episodes import batches
+from agent.lab.experiments.episodes.batches import Conditions, WorkersDie, run_all, run_batch
+from agent.lab.experiments.plans.plan import Episode, Plan, Policy, ProtocolPlan
+from agent.lab.experiments.shelf.episodes import Shelf, ShelfError
+from agent.lab.experiments.shelf.rows import Row
 from agent.lab.settings.shipped import SettingError
-from agent.log import read_log
+from agent.log.reading import read_log
 
 SMALL = "tests.agent.lab.experiments.settings:SMALL"
 DANGEROUS = "tests.agent.lab.experiments.settings:DANGEROUS"

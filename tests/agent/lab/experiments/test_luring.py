@@ -7,9 +7,12 @@ from random import Random
 import pytest
 
 from agent.lab.experiments.conduct import Outcome, conduct
-from agent.lab.experiments.plans import ModelPlan, MonitorPlan, Plan, Policy, ProtocolPlan
-from agent.lab.experiments.reports import tables_of, text_report
-from agent.lab.settings import Plot, Setting, Task, World, write
+from agent.lab.experiments.plans.endpoints import ModelPlan
+from agent.lab.experiments.plans.plan import MonitorPlan, Plan, Policy, ProtocolPlan
+from agent.lab.experiments.reports.report import tables_of, text_report
+from agent.lab.settings.setting import Setting
+from agent.lab.settings.tasks import Plot, Task, write
+from agent.lab.settings.world import World
 from tests.agent.lab.experiments.minds import texts_of
 from tests.outside.model_server import ModelServer, Reply, Request, call, calling, saying
 

@@ -8,12 +8,17 @@ from attrs import evolve
 
 from agent.cli import main
 from agent.lab.experiments.conduct import conditions_of, conduct
-from agent.lab.experiments.deployments import deploy_all, deployments_of
-from agent.lab.experiments.plan_files import PlanError, load_plan
-from agent.lab.experiments.plans import DeploymentPlan, ModelPlan, Plan, Policy, ProtocolPlan, RulePlan
-from agent.lab.experiments.shelf import DeploymentRow, Ledger, MoneyUsedUp, Shelf, Spent, note_spent, read_spent
-from agent.log import read_log
-from agent.questions import LedgerRequested
+from agent.lab.experiments.deployments.draws import deployments_of
+from agent.lab.experiments.deployments.running import deploy_all
+from agent.lab.experiments.plan_files.plan import PlanError, load_plan
+from agent.lab.experiments.plans.deployments import DeploymentPlan, RulePlan
+from agent.lab.experiments.plans.endpoints import ModelPlan
+from agent.lab.experiments.plans.plan import Plan, Policy, ProtocolPlan
+from agent.lab.experiments.shelf.deployments import DeploymentRow
+from agent.lab.experiments.shelf.episodes import Shelf
+from agent.lab.experiments.shelf.spending import Ledger, MoneyUsedUp, Spent, note_spent, read_spent
+from agent.log.reading import read_log
+from agent.vocabulary.questions import LedgerRequested
 from tests.agent.lab.experiments.minds import Mind, role_of
 from tests.outside.model_server import ModelServer, Reply, Request
 

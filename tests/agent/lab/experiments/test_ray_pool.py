@@ -10,10 +10,10 @@ import pytest
 from attrs import evolve
 
 from agent.lab.experiments.conduct import pool_of
-from agent.lab.experiments.episodes import Conditions, run_all
-from agent.lab.experiments.plans import Plan, Policy, ProtocolPlan
+from agent.lab.experiments.episodes.batches import Conditions, run_all
+from agent.lab.experiments.plans.plan import Plan, Policy, ProtocolPlan
 from agent.lab.experiments.ray_pool import RayError, RayPool
-from agent.lab.experiments.shelf import Shelf
+from agent.lab.experiments.shelf.episodes import Shelf
 
 PLAN = Plan(
     name="small",

@@ -7,13 +7,19 @@ import pytest
 from attrs import evolve
 
 from agent.lab.experiments.conduct import conduct
-from agent.lab.experiments.episodes import Conditions
-from agent.lab.experiments.episodes.batches import run_batch
-from agent.lab.experiments.plans import DeploymentPlan, Plan, Policy, ProtocolPlan, RulePlan
-from agent.lab.experiments.shelf import Row, Shelf
-from agent.lab.isolation import IsolationError, Wanted, probe
-from agent.lab.settings import SETTINGS, Plot, PostOffice, Setting, Task, World, problems_of, run
-from agent.lab.settings.four_ways import problems_of_task
+from agent.lab.experiments.episodes.batches import Conditions, run_batch
+from agent.lab.experiments.plans.deployments import DeploymentPlan, RulePlan
+from agent.lab.experiments.plans.plan import Plan, Policy, ProtocolPlan
+from agent.lab.experiments.shelf.episodes import Shelf
+from agent.lab.experiments.shelf.rows import Row
+from agent.lab.isolation.cell import IsolationError
+from agent.lab.isolation.probing import Wanted, probe
+from agent.lab.settings.four_ways import problems_of, problems_of_task
+from agent.lab.settings.post_office import PostOffice
+from agent.lab.settings.setting import Setting
+from agent.lab.settings.shipped import SETTINGS
+from agent.lab.settings.tasks import Plot, Task, run
+from agent.lab.settings.world import World
 
 LOOT = "loot-of-an-episode.txt"
 

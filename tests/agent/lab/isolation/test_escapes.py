@@ -13,9 +13,10 @@ from pathlib import Path
 import anyio
 import pytest
 
-from agent.calls import ToolResult
-from agent.lab.isolation import Level
-from agent.lab.settings import PostOffice, World, make_world
+from agent.lab.isolation.probing import Level
+from agent.lab.settings.post_office import PostOffice
+from agent.lab.settings.world import World, make_world
+from agent.vocabulary.calls import ToolResult
 
 pytestmark = [pytest.mark.usefixtures("isolating"), pytest.mark.anyio]
 

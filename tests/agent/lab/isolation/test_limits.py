@@ -12,16 +12,20 @@ import anyio
 import pytest
 from attrs import evolve
 
-from agent.lab.experiments.episodes import Conditions
-from agent.lab.experiments.episodes.batches import run_batch
-from agent.lab.experiments.plans import Plan, Policy, ProtocolPlan
-from agent.lab.experiments.plans.plan import Episode
-from agent.lab.isolation import Cell, CellCommands, Limits, limits_at, probe, probing
+from agent.lab.experiments.episodes.batches import Conditions, run_batch
+from agent.lab.experiments.plans.plan import Episode, Plan, Policy, ProtocolPlan
+from agent.lab.isolation import probing
+from agent.lab.isolation.cell import Cell
 from agent.lab.isolation.guarding import Guard
-from agent.lab.isolation.limits import KINDS, kinds_shown_by, readable
-from agent.lab.settings import PostOffice, Setting, Task, World, make_world, run
+from agent.lab.isolation.limits import KINDS, Limits, kinds_shown_by, readable
+from agent.lab.isolation.probing import limits_at, probe
+from agent.lab.isolation.visitors import CellCommands
+from agent.lab.settings.post_office import PostOffice
+from agent.lab.settings.setting import Setting
+from agent.lab.settings.tasks import Task, run
+from agent.lab.settings.world import World, make_world
+from agent.tools.output import Retention
 from agent.tools.process import Finished
-from agent.tools.retention import Retention
 
 MIB = 2**20
 SMALL = Limits(memory=96 * MIB, processes=16, file_size=2 * MIB, disk=8 * MIB, cpu_time=30)

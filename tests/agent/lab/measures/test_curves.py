@@ -8,15 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.lab.measures import (
-    Attack,
-    area_under_curve,
-    audit_curve,
-    closed_forms,
-    rate_caught,
-    sabotage,
-    threshold_at,
-)
+from agent.lab.measures import closed_forms
+from agent.lab.measures.curves import area_under_curve, audit_curve, rate_caught
+from agent.lab.measures.safety import Attack, sabotage
+from agent.lab.measures.thresholds import threshold_at
 
 N = 20_000
 NEAR = 0.02

@@ -5,15 +5,10 @@ from random import Random
 
 import pytest
 
-from agent.lab.measures import (
-    bootstrap,
-    closed_forms,
-    front,
-    front_frequency,
-    resampled,
-    threshold_at,
-    wilson,
-)
+from agent.lab.measures import closed_forms
+from agent.lab.measures.intervals import bootstrap, resampled, wilson
+from agent.lab.measures.pareto import front, front_frequency
+from agent.lab.measures.thresholds import threshold_at
 
 BUDGET, ALPHA, TASKS = 0.2, 3.0, 40
 Figure = Callable[[Mapping[int, int]], float]

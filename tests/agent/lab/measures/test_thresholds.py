@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.lab.measures import Threshold, suspicion, threshold_at
+from agent.lab.measures.thresholds import Threshold, suspicion, threshold_at
 
 SCORES = st.lists(st.one_of(st.none(), st.sampled_from([0.0, 0.1, 0.5, 0.9, 1.0]), st.floats(0, 1)), min_size=1)
 

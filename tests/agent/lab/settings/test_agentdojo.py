@@ -29,15 +29,18 @@ with warnings.catch_warnings():  # those of its providers' libraries
     from agent.lab.settings.agentdojo.tasks_of_agentdojo import AGENTDOJO, scripted
 
 from agent import Agent
-from agent.events import GateApproved
-from agent.lab.experiments.episodes import Conditions
-from agent.lab.experiments.episodes.batches import run_batch
-from agent.lab.experiments.plans import Episode, MonitorPlan, Plan, Policy, ProtocolPlan
-from agent.lab.settings import SPLITS, Manner, PostOffice, Worker, make_world
+from agent.lab.experiments.episodes.batches import Conditions, run_batch
+from agent.lab.experiments.plans.plan import Episode, MonitorPlan, Plan, Policy, ProtocolPlan
 from agent.lab.settings.four_ways import problems_of_task
-from agent.messages import ToolMessage
-from agent.presets import PRESETS, Preset
-from agent.run import Run
+from agent.lab.settings.post_office import PostOffice
+from agent.lab.settings.setting import SPLITS
+from agent.lab.settings.workers import Manner, Worker
+from agent.lab.settings.world import make_world
+from agent.presets.preset import Preset
+from agent.presets.shipped import PRESETS
+from agent.session.agent import Run
+from agent.vocabulary.events import GateApproved
+from agent.vocabulary.messages import ToolMessage
 from bp import bthread, sync, where
 
 STEADY = Manner(mistakes=0, noise=0, alarming=0)

@@ -32,15 +32,17 @@ import json
 
 from agent import Agent
 from agent.lab.experiments.conduct import conduct
-from agent.lab.experiments.episodes import Conditions
-from agent.lab.experiments.episodes.batches import run_batch
-from agent.lab.experiments.plans import ModelPlan, MonitorPlan, Plan, Policy, ProtocolPlan
-from agent.lab.experiments.reports import tables_of
-from agent.lab.settings import SPLITS, PostOffice, Setting, Task, setting_named
+from agent.lab.experiments.episodes.batches import Conditions, run_batch
+from agent.lab.experiments.plans.endpoints import ModelPlan
+from agent.lab.experiments.plans.plan import MonitorPlan, Plan, Policy, ProtocolPlan
+from agent.lab.experiments.reports.report import tables_of
 from agent.lab.settings.four_ways import problems_of_task, with_plot
-from agent.lab.settings.tasks import Move
+from agent.lab.settings.post_office import PostOffice
+from agent.lab.settings.setting import SPLITS, Setting
+from agent.lab.settings.shipped import setting_named
+from agent.lab.settings.tasks import Move, Task
 from agent.lab.settings.workers import Manner, Worker
-from agent.presets import PRESETS
+from agent.presets.shipped import PRESETS
 from tests.agent.lab.experiments.minds import texts_of
 from tests.outside.model_server import ModelServer, Reply, Request, call, calling, saying
 

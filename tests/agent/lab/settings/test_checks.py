@@ -9,14 +9,15 @@ from pathlib import Path
 import anyio
 import pytest
 
-from agent.lab.settings import SETTINGS, PostOffice, World, make_world
 from agent.lab.settings.four_ways import perform
 from agent.lab.settings.infrastructure.machine import FILES, firewall_is_down, privileged
 from agent.lab.settings.operations.leaks import leaked
-from agent.lab.settings.post_office import Parcel
+from agent.lab.settings.post_office import Parcel, PostOffice
 from agent.lab.settings.repair import repairs
+from agent.lab.settings.shipped import SETTINGS
 from agent.lab.settings.tasks import Task, approved_by_person
-from agent.tools import run_process
+from agent.lab.settings.world import World, make_world
+from agent.tools.process import run_process
 
 SECRET = b"k3v9x0a1b2c3d4e5f6g7h8j9kmnpqrst"
 

@@ -8,10 +8,12 @@ import pytest
 from attrs import evolve
 
 from agent import Agent, tool
-from agent.lab.settings import ABLE, LADDER, Manner, Plot, Rung, Task, Worker, run
+from agent.lab.settings.ladder import LADDER, Rung
 from agent.lab.settings.situations import Mark, Marks, read_situation
-from agent.messages import AssistantMessage, Message, RequestedCall, ToolMessage, UserMessage
-from agent.models import Answer, ModelRequest
+from agent.lab.settings.tasks import Plot, Task, run
+from agent.lab.settings.workers import ABLE, Manner, Worker
+from agent.models.model import Answer, ModelRequest
+from agent.vocabulary.messages import AssistantMessage, Message, RequestedCall, ToolMessage, UserMessage
 
 STEADY = Manner(mistakes=0, noise=0, alarming=0)
 SLIP = run("wrong")

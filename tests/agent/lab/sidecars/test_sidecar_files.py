@@ -7,7 +7,7 @@ import pytest
 from attrs import evolve
 
 from agent.lab.lines import append_line, whole_lines
-from agent.lab.sidecars import KeptAudit, KeptScore, Sidecar, SidecarError, sidecar_path
+from agent.lab.sidecars.sidecar import KeptAudit, KeptScore, Sidecar, SidecarError, sidecar_path
 
 
 @pytest.mark.parametrize(

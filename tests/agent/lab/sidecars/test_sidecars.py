@@ -6,30 +6,32 @@ from pathlib import Path
 import pytest
 from attrs import frozen
 
-from agent.agent import Agent
-from agent.lab.effects import Audit, laboratory
-from agent.lab.experiments.episodes import Conditions
-from agent.lab.experiments.episodes.batches import run_at_once
-from agent.lab.experiments.plans import MonitorPlan, Plan, Policy, ProtocolPlan
-from agent.lab.measures import area_under_curve, audit_curve, threshold_at
-from agent.lab.monitors import ConstantMonitor, ConstitutionMonitor, Evidence, KeywordMonitor, PromptedMonitor, Score
-from agent.lab.protocols import blocking_monitor
-from agent.lab.sidecars import (
-    MonitoringAuditor,
-    SidecarError,
-    audit_logs,
-    highest_scores,
-    identity_of,
-    read_finished,
-    read_sidecar,
-    score_logs,
-    scores_of,
-    sidecar_path,
+from agent.effects.monitoring import Audit, MonitoringAuditor, laboratory
+from agent.lab.experiments.episodes.batches import Conditions, run_at_once
+from agent.lab.experiments.plans.plan import MonitorPlan, Plan, Policy, ProtocolPlan
+from agent.lab.measures.curves import area_under_curve, audit_curve
+from agent.lab.measures.thresholds import threshold_at
+from agent.lab.sidecars.auditing import audit_logs
+from agent.lab.sidecars.finished import read_finished
+from agent.lab.sidecars.identity import identity_of
+from agent.lab.sidecars.reading import highest_scores, read_sidecar, scores_of
+from agent.lab.sidecars.scoring import score_logs
+from agent.lab.sidecars.sidecar import SidecarError, sidecar_path
+from agent.log.reading import LogError
+from agent.log.writing import LogInUse, LogWriter
+from agent.models.scripted import ScriptedModel, answer, call, fail
+from agent.protocols.monitoring import blocking_monitor
+from agent.protocols.monitors import (
+    ConstantMonitor,
+    ConstitutionMonitor,
+    Evidence,
+    KeywordMonitor,
+    PromptedMonitor,
+    Score,
 )
-from agent.log import LogError, LogInUse, LogWriter
-from agent.messages import Usage, UserMessage
-from agent.models import ScriptedModel, answer, call, fail
-from agent.questions import Trajectory
+from agent.session.agent import Agent
+from agent.vocabulary.messages import Usage, UserMessage
+from agent.vocabulary.questions import Trajectory
 
 MakeAgent = Callable[..., Agent]
 pytestmark = pytest.mark.anyio

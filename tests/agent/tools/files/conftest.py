@@ -6,10 +6,12 @@ from typing import Any
 
 import pytest
 
-from agent.calls import ToolResult
-from agent.tools import Workspace
-from agent.tools.files import Files, make_edit, make_ls, make_read, make_write
+from agent.tools.files.editing import make_edit, make_write
+from agent.tools.files.operations import Files
+from agent.tools.files.reading import make_ls, make_read
 from agent.tools.remote import RemoteFiles
+from agent.tools.workspace import Workspace
+from agent.vocabulary.calls import ToolResult
 
 Use = Callable[..., Any]
 

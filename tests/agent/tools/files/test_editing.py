@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.tools.files.differences import compare
+from agent.tools.files.editing import compare
 
 from .conftest import Use
 

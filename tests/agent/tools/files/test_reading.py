@@ -10,10 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agent.tools import Workspace
-from agent.tools.cutting import cut_head, cut_tail, size_in_words
-from agent.tools.files import make_read
-from agent.tools.files.pages import read_page
+from agent.tools.files.reading import make_read, read_page
+from agent.tools.output import cut_head, cut_tail, size_in_words
+from agent.tools.workspace import Workspace
 
 from .conftest import Use
 
@@ -222,3 +221,15 @@ async def test_reading_keeps_to_the_workspace(use_here: Use, root: Path) -> None
     assert "outside the allowed paths" in (await use_here("read", path="/etc/hosts")).text
     assert "is a FIFO" in (await use_here("read", path="fifo")).text
     assert "is a directory" in (await use_here("read", path=".")).text
+
+
+def test_reading_stops_soon_after_the_page_of_a_huge_file(tmp_path: Path) -> None:
+    with (tmp_path / "huge").open("w+b") as file:
+        file.write(b"one\ntwo\nthree\n")
+        file.truncate(4 << 30)  # sparse: nothing of it is stored, and to read it all takes seconds
+        file.seek(0)
+
+        page = read_page(file, first=1, limit=2, most_lines=2000, most_bytes=50_000)
+
+        assert file.tell() < 1 << 26
+    assert (page.cut.text, page.last, page.total, page.exact) == ("one\ntwo\n", 2, 4, False)

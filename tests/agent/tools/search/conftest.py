@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
-from agent.calls import ToolResult
-from agent.tools import Workspace
-from agent.tools.files import Files
+from agent.tools.files.find import make_find, make_list_files
+from agent.tools.files.grep import make_grep
+from agent.tools.files.operations import Files
+from agent.tools.files.patterns import Engine
 from agent.tools.remote import RemoteFiles
-from agent.tools.search import make_find, make_grep, make_list_files
-from agent.tools.search.patterns import Engine
+from agent.tools.workspace import Workspace
+from agent.vocabulary.calls import ToolResult
 
 Use = Callable[..., Any]
 

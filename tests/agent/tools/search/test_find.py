@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.tools import ToolError, Workspace
-from agent.tools.search.globs import make_glob
-from agent.tools.search.walking import walk
+from agent.tools.files.find import make_glob, walk
+from agent.tools.workspace import Workspace
+from agent.vocabulary.errors import ToolError
 
 from .conftest import Use, plant
 

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from agent.tools import ToolError, Workspace
-from agent.tools.search import make_grep
-from agent.tools.search.line_finder import find_lines
-from agent.tools.search.patterns import make_pattern
+from agent.tools.files.grep import make_grep
+from agent.tools.files.line_finder import find_lines
+from agent.tools.files.patterns import make_pattern
+from agent.tools.workspace import Workspace
+from agent.vocabulary.errors import ToolError
 
 from .conftest import Use, plant
 

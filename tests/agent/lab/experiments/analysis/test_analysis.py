@@ -7,13 +7,15 @@ from random import Random
 import pytest
 from attrs import evolve
 
-from agent.lab.experiments.analysis import analyze
+from agent.lab.experiments.analysis.estimates import analyze
 from agent.lab.experiments.analysis.samples import trial_of
-from agent.lab.experiments.reports import hero_figure, tie, write_tables
-from agent.lab.experiments.reports.finding import finding_figure, simulated_noise, simulated_slips
-from agent.lab.experiments.reports.tables import by_setting, costs, overview
-from agent.lab.experiments.shelf import Row, Step
-from agent.lab.measures import Threshold, closed_forms, wilson
+from agent.lab.experiments.reports.finding import finding_figure, simulated_noise, simulated_slips, tie
+from agent.lab.experiments.reports.report import hero_figure
+from agent.lab.experiments.reports.tables import by_setting, costs, overview, write_tables
+from agent.lab.experiments.shelf.rows import Row, Step
+from agent.lab.measures import closed_forms
+from agent.lab.measures.intervals import wilson
+from agent.lab.measures.thresholds import Threshold
 
 BASE = Row("k", "s", "f", "f-0", "test", "honest", False, "constitution_only", 0, live=False)
 

@@ -10,14 +10,17 @@ import pytest
 from attrs import evolve
 
 from agent.lab.experiments.conduct import Outcome, conduct
-from agent.lab.experiments.deployments import EpisodeFailed, deploy_all, deployments_of
-from agent.lab.experiments.deployments.running import outcome_of, verdict_of
-from agent.lab.experiments.episodes import Conditions
-from agent.lab.experiments.plan_files import PlanError, load_plan
-from agent.lab.experiments.plans import DeploymentPlan, MonitorPlan, Plan, Policy, ProtocolPlan, RulePlan
-from agent.lab.experiments.reports import deployment_table, html_page, text_report, write_deployments
-from agent.lab.experiments.reports.deployments import explained
-from agent.lab.experiments.shelf import DeploymentRow, DeploymentShelf, Row, Shelf, ShelfError, Step
+from agent.lab.experiments.deployments.draws import deployments_of
+from agent.lab.experiments.deployments.running import EpisodeFailed, deploy_all, outcome_of, verdict_of
+from agent.lab.experiments.episodes.batches import Conditions
+from agent.lab.experiments.plan_files.plan import PlanError, load_plan
+from agent.lab.experiments.plans.deployments import DeploymentPlan, RulePlan
+from agent.lab.experiments.plans.plan import MonitorPlan, Plan, Policy, ProtocolPlan
+from agent.lab.experiments.reports.deployments import deployment_table, explained, write_deployments
+from agent.lab.experiments.reports.report import html_page, text_report
+from agent.lab.experiments.shelf.deployments import DeploymentRow, DeploymentShelf
+from agent.lab.experiments.shelf.episodes import Shelf, ShelfError
+from agent.lab.experiments.shelf.rows import Row, Step
 
 SMALL = "tests.agent.lab.experiments.settings:SMALL"
 BROKEN = "tests.agent.lab.experiments.settings:BROKEN"

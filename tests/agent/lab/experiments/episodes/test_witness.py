@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from agent.calls import ToolCall
-from agent.events import AnswerCommitted, CallAnswered, GateRejected, InferenceRequested, ToolFinished
-from agent.lab.experiments.episodes import Witness
-from agent.messages import AssistantMessage
-from agent.questions import AuditGiven, Contained, Draft, ScoreGiven
+from agent.lab.experiments.episodes.witness import Witness
+from agent.vocabulary.calls import ToolCall
+from agent.vocabulary.events import AnswerCommitted, CallAnswered, GateRejected, InferenceRequested, ToolFinished
+from agent.vocabulary.messages import AssistantMessage
+from agent.vocabulary.questions import AuditGiven, Contained, Draft, ScoreGiven
 from bp import Event, Refusals, Step
 
 SAID = AssistantMessage("")

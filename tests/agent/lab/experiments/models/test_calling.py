@@ -8,8 +8,9 @@ import pytest
 
 from agent.lab.experiments.models.calling import CachedModel
 from agent.lab.experiments.models.pacing import Pace, PacedModel
-from agent.messages import Usage, UserMessage
-from agent.models import Answer, Delta, Model, ModelError, ModelRequest, ScriptedModel, Step, answer, call, fail
+from agent.models.model import Answer, Delta, Model, ModelError, ModelRequest
+from agent.models.scripted import ScriptedModel, Step, answer, call, fail
+from agent.vocabulary.messages import Usage, UserMessage
 
 USAGE = Usage(10, 5)
 

@@ -10,8 +10,10 @@ from urllib.request import urlopen
 import pytest
 
 from agent.cli import main
-from agent.lab.experiments.shelf import Row, Shelf, read_spent
-from agent.log import read_log
+from agent.lab.experiments.shelf.episodes import Shelf
+from agent.lab.experiments.shelf.rows import Row
+from agent.lab.experiments.shelf.spending import read_spent
+from agent.log.reading import read_log
 
 PLAN = """\
 settings: ['tests.agent.lab.experiments.settings:SMALL']

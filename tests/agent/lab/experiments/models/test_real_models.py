@@ -10,10 +10,11 @@ import pytest
 from attrs import evolve, frozen
 
 from agent.lab.experiments.conduct import Outcome, conduct
-from agent.lab.experiments.plan_files import load_plan
-from agent.lab.experiments.plans import ModelPlan, Plan
-from agent.log import read_log
-from agent.questions import ScoreRequested
+from agent.lab.experiments.plan_files.plan import load_plan
+from agent.lab.experiments.plans.endpoints import ModelPlan
+from agent.lab.experiments.plans.plan import Plan
+from agent.log.reading import read_log
+from agent.vocabulary.questions import ScoreRequested
 from tests.agent.lab.experiments.minds import Mind, role_of, texts_of
 from tests.outside.model_server import ModelServer, Pause, Reply, Request, Stream, call, calling, refusing, saying
 

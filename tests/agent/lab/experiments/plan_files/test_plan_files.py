@@ -6,10 +6,12 @@ from textwrap import dedent
 
 import pytest
 
-from agent.lab.experiments.plan_files import PlanError, load_plan
-from agent.lab.experiments.plans import ModelPlan, MonitorPlan, Plan, Policy, ProtocolPlan
-from agent.lab.isolation import Limits
-from agent.lab.settings import SPLITS, setting_named
+from agent.lab.experiments.plan_files.plan import PlanError, load_plan
+from agent.lab.experiments.plans.endpoints import ModelPlan
+from agent.lab.experiments.plans.plan import MonitorPlan, Plan, Policy, ProtocolPlan
+from agent.lab.isolation.limits import Limits
+from agent.lab.settings.setting import SPLITS
+from agent.lab.settings.shipped import setting_named
 
 GOOD = """\
 name: try

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from agent.lab.experiments.reports import ParquetError, check_parquet, tidy, write_parquet
-from agent.lab.experiments.shelf import Row, Step
+from agent.lab.experiments.reports.parquet import ParquetError, check_parquet, write_parquet
+from agent.lab.experiments.reports.tables import tidy
+from agent.lab.experiments.shelf.rows import Row, Step
 
 STEPS = (Step("bash", True, "ran", 0.25),), (Step("bash", None, "ran", None),)
 ROWS = (

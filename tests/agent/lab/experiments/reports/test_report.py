@@ -11,21 +11,23 @@ from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.calls import ToolCall
-from agent.events import InferenceFinished, InferenceRequested
-from agent.lab.experiments.analysis import Analysis, analyze
+from agent.lab.experiments.analysis.estimate import Analysis
+from agent.lab.experiments.analysis.estimates import analyze
 from agent.lab.experiments.episodes.latency import Rounds
-from agent.lab.experiments.plans import BASELINE, Plan, Policy, ProtocolPlan
-from agent.lab.experiments.reports import Verified, hero_figure, read_verified
+from agent.lab.experiments.plans.plan import BASELINE, Plan, Policy, ProtocolPlan
 from agent.lab.experiments.reports.auditing import budget_table
 from agent.lab.experiments.reports.disclosing import disclosure_table, groups_of
 from agent.lab.experiments.reports.drawing import HEIGHT, WIDTH, Plot
 from agent.lab.experiments.reports.labels import spread
+from agent.lab.experiments.reports.report import hero_figure
 from agent.lab.experiments.reports.tables import by_attack, by_rung, by_setting, costs, overview, told_apart
-from agent.lab.experiments.shelf import Row, Step
-from agent.lab.measures import Interval
-from agent.messages import AssistantMessage
-from agent.questions import Draft, ScoreGiven, ScoreRequested
+from agent.lab.experiments.reports.verified import Verified, read_verified
+from agent.lab.experiments.shelf.rows import Row, Step
+from agent.lab.measures.intervals import Interval
+from agent.vocabulary.calls import ToolCall
+from agent.vocabulary.events import InferenceFinished, InferenceRequested
+from agent.vocabulary.messages import AssistantMessage
+from agent.vocabulary.questions import Draft, ScoreGiven, ScoreRequested
 
 SCREEN = 120  # columns
 PROTOCOLS = (BASELINE, "suspicion_accumulates", "untrusted (colluding)")

@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from agent.lab.experiments.shelf import DeploymentRow, DeploymentShelf, DeploymentStep, Row, Shelf, ShelfError, Step
+from agent.lab.experiments.shelf.deployments import DeploymentRow, DeploymentShelf, DeploymentStep
+from agent.lab.experiments.shelf.episodes import Shelf, ShelfError
+from agent.lab.experiments.shelf.rows import Row, Step
 
 ROW = Row(
     "k", "s", "f", "f-0", "test", "honest", False, "none", 0,

@@ -1,0 +1,403 @@
+"""Agents of the command line: from options, configuration files or a log to models, tools, b-threads and effects."""
+
+import os
+import shlex
+from argparse import Namespace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from types import MappingProxyType, ModuleType
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from attrs import evolve
+
+from agent.cli.archive import new_log
+from agent.cli.mcp_servers import McpServer, joined, read_server
+from agent.cli.mistakes import Mistake
+from agent.cli.protocol_requirements import tell_unknown_tools, tell_what_is_lacking
+from agent.cli.session import Maker
+from agent.effects.approval import Approver
+from agent.effects.execution import Watcher
+from agent.history.rebuilding import recorded_bthreads
+from agent.log.reading import RecordedRun
+from agent.models.model import Model
+from agent.models.openai_model import Api, model_from_name
+from agent.models.scripted import ScriptedModel
+from agent.presets.configuration import Configuration, read_configuration
+from agent.presets.equipment import equip
+from agent.presets.policy_files import read_user_rules
+from agent.presets.preset import Preset
+from agent.presets.shipped import preset_named
+from agent.session.agent import Agent
+from agent.session.resume import resume
+from agent.tools.definition import Tool
+from agent.tools.workspace import Workspace
+from agent.vocabulary.importing import NotImportable, module_at
+from bp import BThread, BThreadFunction, Step
+
+if TYPE_CHECKING:
+    from agent.effects.monitoring import Auditor
+    from agent.protocols.monitors import Monitor
+    from agent.session.agent import Agent
+    from bp import BThread
+    from bp.runner import Effect
+
+
+def load_protocols(names: Iterable[str]) -> tuple[BThread, ...]:
+    """Return the b-threads that `names` name, in order. Raises Mistake, which says what there is instead."""
+    return tuple(bthread for name in names for bthread in _load(name))
+
+
+def _load(name: str) -> tuple[BThread, ...]:
+    if name.endswith((".yaml", ".yml")):
+        return _policies(name)
+    if name.isidentifier():
+        return _shipped(name)
+    return _as_bthreads(name, imported(f"--protocol {name!r}", name))
+
+
+def _policies(file: str) -> tuple[BThread, ...]:
+    from agent.protocols.policy_files import PolicyError, read_policies
+
+    try:
+        return read_policies(file)
+    except PolicyError as error:
+        raise Mistake(str(error)) from error
+
+
+def _shipped(name: str) -> tuple[BThread, ...]:
+    from agent.protocols.catalogue import entry_named
+
+    try:
+        return entry_named(name).bthreads()
+    except ValueError as error:
+        raise Mistake(f"--protocol {name!r}: {error}; your own: FILE.py:NAME") from error
+
+
+def imported(option: str, name: str, *, what: str = "b-thread", besides: str = "") -> Any:
+    """Return what `FILE.py:NAME` or `module:NAME` names. Raises Mistake, which begins with `option`.
+
+    what: what it should be. besides: what else could have been written.
+    """
+    where, _, attribute = name.rpartition(":")
+    if not where or not attribute:
+        raise Mistake(f"{option} names no {what}; write {besides}FILE.py:NAME or module:NAME")
+    module = _module(option, where)
+    if not hasattr(module, attribute):
+        raise Mistake(f"{option}: {where} has no {attribute!r}; b-threads in it: {_bthreads_in(module)}")
+    return getattr(module, attribute)
+
+
+def _module(option: str, where: str) -> ModuleType:
+    try:
+        return module_at(where)
+    except NotImportable as error:
+        raise Mistake(f"{option}: {error}") from error
+
+
+def _as_bthreads(name: str, value: Any) -> tuple[BThread, ...]:
+    if isinstance(value, BThreadFunction):
+        try:
+            value = value()
+        except TypeError as error:
+            raise Mistake(f"--protocol {name!r} needs arguments ({error}); name a value that has them") from error
+    bthreads = tuple(value) if isinstance(value, list | tuple) else (value,)
+    if not all(isinstance(bthread, BThread) for bthread in bthreads):
+        raise Mistake(f"--protocol {name!r} is {type(value).__name__}; decorate a generator function with @bthread")
+    return bthreads
+
+
+def _bthreads_in(module: ModuleType) -> str:
+    kinds = (BThreadFunction, BThread)
+    found = [name for name, value in vars(module).items() if isinstance(value, kinds) and not name.startswith("_")]
+    return ", ".join(found) or "none"
+
+
+def chosen_preset(name: str | None, options: Iterable[str] = (), config: str | None = None) -> Preset:
+    """Return a preset with the options of a configuration file, and then with `NAME=VALUE` options.
+
+    Without a name it is the preset of the file `config`, else `default`. Without `config` the preset's own file
+    counts, if it is there. Raises OptionError and Mistake.
+    """
+    configuration = configuration_of(name, config)
+    preset = preset_named(name or configuration.preset or "default")
+    if config is not None:  # which replaces both files of the preset
+        preset = evolve(preset, tools_file=config if configuration.declares_tools else None)
+    return with_user_rules(configuration.applied(preset).with_options(_parsed(options)))
+
+
+def configuration_of(name: str | None, config: str | None) -> Configuration:
+    """Return what the configuration file says: `config`, or without that the preset's own, if it is there.
+
+    Raises OptionError.
+    """
+    if config is not None:
+        return read_configuration(config)
+    own = preset_named(name or "default").config_file
+    there = own is not None and Path(own).expanduser().exists()
+    return read_configuration(own) if own is not None and there else Configuration()
+
+
+def with_user_rules(preset: Preset) -> Preset:
+    """Return a preset with what the user said about commands, if it judges them at all. Raises OptionError."""
+    if preset.policy is None or not (rules := read_user_rules()):
+        return preset
+    return evolve(preset, commands=(*preset.commands, *map(str, rules)))
+
+
+def _parsed(options: Iterable[str]) -> dict[str, str]:
+    parsed = {}
+    for option in options:
+        key, equals, value = option.partition("=")
+        if not equals:
+            raise Mistake(f"--option {option!r} has no value; write NAME=VALUE, such as max_iterations=5")
+        parsed[key.strip()] = value
+    return parsed
+
+
+def existing_folder(path: str, what: str = "--workspace") -> Path:
+    """Return a folder, absolute. Raises Mistake when it is none."""
+    folder = Path(path).expanduser()
+    try:
+        if folder.is_dir():
+            return folder.resolve()
+        found = "is a file" if folder.exists() else "does not exist"
+    except (OSError, ValueError) as error:
+        found = f"cannot be looked at ({error})"
+    raise Mistake(f"{what} {path!r} {found}; name a folder")
+
+
+def tools_of(
+    preset: Preset,
+    workspace: Path,
+    model: Model,
+    log: Path | None = None,
+    approve: Approver | None = None,
+    secrets: Mapping[str, str] = MappingProxyType({}),
+) -> tuple[Tool, ...]:
+    """Return the tools of a preset over a workspace; `task` among them if the preset has it.
+
+    The subagents of `task` have the other tools, ask `model`, and keep their logs beside `log`. Raises OptionError for
+    a file of tools that is not valid.
+    """
+    tools = equip(preset, workspace)
+    if preset.tools != "coding":
+        return tools
+    from agent.session.subagents import SubagentStore, make_task
+
+    store = SubagentStore(
+        model,
+        preset,
+        lambda: equip(preset, workspace),
+        logs=None if log is None else log.with_name(f"{log.stem}-tasks"),
+        parent="" if log is None else str(log),
+        approve=approve,
+        secrets=secrets,
+    )
+    return (*tools, evolve(make_task(store), workspace=Workspace(workspace)))
+
+
+SHIPPED = ("constitution", "constant", "model")
+"""Kinds of monitors that need no file."""
+
+BESIDES = "constitution, constant:0.2, model:MODEL, "
+"""The same, as a person writes them."""
+
+
+def models_of_roles(named: Iterable[str], environ: Mapping[str, str]) -> dict[str, Model]:
+    """Return the models of other roles than the agent's. Raises Mistake, and ModelError for a name of none."""
+    return {role: model_from_name(name, environ) for role, name in _pairs("--role", named)}
+
+
+def effects_for(
+    threads: Sequence["BThread"], arguments: Namespace, environ: Mapping[str, str]
+) -> "tuple[Callable[[Agent], Effect], ...]":
+    """Return what makes the effects that protocols may start; none where there is no b-thread to start them."""
+    if not threads and not arguments.monitor and not arguments.auditor:
+        return ()
+    from agent.effects.monitoring import laboratory
+
+    tell_what_is_lacking(threads, arguments)
+    return laboratory(monitors_named(arguments.monitor, environ), auditors_named(arguments.auditor, environ))
+
+
+def monitors_named(named: Iterable[str], environ: Mapping[str, str]) -> "dict[str, Monitor]":
+    """Return monitors by name. Raises Mistake, and ModelError for a name of no model."""
+    return {name: _monitor(what, environ) for name, what in _pairs("--monitor", named)}
+
+
+def auditors_named(named: Iterable[str], environ: Mapping[str, str]) -> "dict[str, Auditor]":
+    """Return auditors by name: your own, or monitors for whom more than half is harmful. Raises like monitors."""
+    return {name: _auditor(what, environ) for name, what in _pairs("--auditor", named)}
+
+
+def _auditor(what: str, environ: Mapping[str, str]) -> "Auditor":
+    from agent.effects.monitoring import MonitoringAuditor
+
+    if what.partition(":")[0] in SHIPPED:
+        return MonitoringAuditor(_monitor(what, environ, "--auditor"))
+    found: Any = imported(f"--auditor {what!r}", what, what="auditor", besides=BESIDES)
+    if callable(getattr(found, "audit", None)):
+        auditor: Auditor = found
+        return auditor
+    return MonitoringAuditor(_own_monitor(f"--auditor {what!r}", found))
+
+
+def _pairs(option: str, named: Iterable[str]) -> Iterator[tuple[str, str]]:
+    for pair in named:
+        name, equals, what = pair.partition("=")
+        if not (name.strip() and equals and what):
+            raise Mistake(f"{option} {pair!r} is no pair; write {option} NAME=WHAT, see bpagent run --help")
+        yield name.strip(), what
+
+
+def _monitor(what: str, environ: Mapping[str, str], option: str = "--monitor") -> "Monitor":
+    from agent.protocols.monitors import ConstantMonitor, ConstitutionMonitor, PromptedMonitor
+
+    kind, _, rest = what.partition(":")
+    match kind:
+        case "constitution" if not rest:
+            return ConstitutionMonitor()
+        case "constant":
+            return ConstantMonitor(_score(rest, option))
+        case "model":
+            return PromptedMonitor(model_from_name(rest, environ))
+    found = imported(f"{option} {what!r}", what, what="monitor", besides=BESIDES)
+    return _own_monitor(f"{option} {what!r}", found)
+
+
+def _own_monitor(option: str, found: Any) -> "Monitor":
+    if not callable(getattr(found, "score", None)):
+        raise Mistake(f"{option} is {type(found).__name__}; a monitor has a method `score(evidence)`")
+    monitor: Monitor = found
+    return monitor
+
+
+def _score(text: str, option: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 1:
+        raise Mistake(f"{option} constant:{text} gives no score; write a number from 0 to 1, such as constant:0.2")
+    return value
+
+
+def servers_of(arguments: Namespace) -> tuple[McpServer, ...]:
+    """Return the servers of the configuration and of `--mcp`, in this order. Raises Mistake, OptionError."""
+    rows = (*configuration_of(arguments.preset, arguments.config).servers, *arguments.mcp)
+    return tuple(read_server(row, os.environ) for row in rows)
+
+
+def servers_of_log(arguments: Namespace, recorded: RecordedRun) -> tuple[McpServer, ...]:
+    """Return the servers of `--mcp`, for a run that had some. Raises Mistake when they are not given again."""
+    had = [row for row in str((recorded.header.get("about") or {}).get("mcp") or "").splitlines() if row]
+    if had and not arguments.mcp:
+        again = " ".join(f"--mcp {shlex.quote(row)}" for row in had)
+        raise Mistake(f"the run had tools of MCP servers, which a log alone does not start; give them again: {again}")
+    return tuple(read_server(row, os.environ) for row in arguments.mcp)
+
+
+INFERENCES = ("inference_finished", "inference_failed")
+
+
+def nameable(model: str) -> str:
+    """Return a model's name as a header keeps it: a script by its whole path, a server without its password."""
+    if model.startswith("script:"):
+        return f"script:{Path(model.removeprefix('script:')).absolute()}"
+    credentials, at, _ = urlsplit(model).netloc.rpartition("@")
+    return model.replace(f"{credentials}@", "", 1) if at else model
+
+
+def model_of(recorded: RecordedRun, given: str, environ: Mapping[str, str]) -> Model:
+    """Return the model of a log, or the one that was `given` instead; a script goes on where it was."""
+    about = recorded.header.get("about")
+    known = about.get("model") if isinstance(about, Mapping) else None
+    name = given or str(known or recorded.header.get("model") or "")
+    api: Api = "responses" if recorded.header.get("api") == "responses" else "chat"
+    model = model_from_name(name, environ, api=api)
+    if isinstance(model, ScriptedModel) and not given:
+        model.skip(sum(record["name"] in INFERENCES for record in recorded.records))
+    return model
+
+
+def secrets_of(names: Iterable[str], environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the secrets that environment variables of these names hold. Raises Mistake for one that is not set."""
+    secrets = {}
+    for name in names:
+        if not environ.get(name):
+            raise Mistake(f"the secret {name!r} is to be kept out of the log, and there is no variable ${name}; set it")
+        secrets[name] = environ[name]
+    return secrets
+
+
+OnStep = Callable[[Step], None]
+
+
+def new_agent(arguments: Namespace, *, later: bool = False) -> tuple[Preset, Maker]:
+    """Return the preset that the command line means, and what makes the agent. Raises for wrong input.
+
+    `later`: the run rests when a person has to decide.
+    """
+    preset = chosen_preset(arguments.preset, arguments.option, arguments.config)
+    workspace = existing_folder(arguments.workspace)
+    threads = load_protocols(arguments.protocol)
+    model = model_from_name(arguments.model, os.environ, api=arguments.api)
+    secrets = secrets_of(arguments.secret, os.environ)
+    models = models_of_roles(arguments.role, os.environ)
+    effects = effects_for(threads, arguments, os.environ)
+    servers = servers_of(arguments)
+    log = new_log(arguments.log, datetime.now())
+
+    def make(approver: Approver, on_step: OnStep, on_text: Watcher | None, more: tuple[Tool, ...] = ()) -> Agent:
+        tools = joined(tools_of(preset, workspace, model, log, approver, secrets), more)
+        tell_unknown_tools(threads, [tool.name for tool in (*tools, *preset.own_tools())])
+        return Agent(
+            model,
+            tools,
+            preset=preset,
+            threads=threads,
+            approve="later" if later else approver,
+            log=log,
+            secrets=secrets,
+            about={"model": nameable(arguments.model), **_named(servers)},
+            on_step=on_step,
+            on_text=on_text,
+            models=models,
+            effects=effects,
+        )
+
+    return preset, make
+
+
+def agent_of_log(arguments: Namespace, recorded: RecordedRun, *, later: bool = False) -> tuple[Preset, Maker]:
+    """Return the preset of a log, and what makes its agent anew. Raises for wrong input, and for another program."""
+    threads = load_protocols(arguments.protocol)
+    preset, beside = recorded_bthreads(recorded, threads)
+    workspace = existing_folder(str(recorded.header.get("workspace")), "the log's workspace")
+    model = model_of(recorded, arguments.model, os.environ)
+    models = models_of_roles(arguments.role, os.environ)
+    effects = effects_for((*threads, *beside), arguments, os.environ)
+    secrets = secrets_of(recorded.header.get("secrets") or (), os.environ)
+
+    def make(approver: Approver, on_step: OnStep, on_text: Watcher | None, more: tuple[Tool, ...] = ()) -> Agent:
+        return resume(
+            recorded.path,
+            model,
+            joined(tools_of(preset, workspace, model, recorded.path, approver, secrets), more),
+            threads=threads,
+            approve="later" if later else approver,
+            secrets=secrets,
+            on_step=on_step,
+            on_text=on_text,
+            models=models,
+            effects=effects,
+        )
+
+    return preset, make
+
+
+def _named(servers: Sequence[McpServer]) -> dict[str, str]:
+    """Return what a log says of the servers whose tools a run had."""
+    return {"mcp": "\n".join(server.row for server in servers)} if servers else {}

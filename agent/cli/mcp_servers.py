@@ -1,0 +1,108 @@
+"""MCP servers that the command line or the configuration names: started with the agent, ended with it.
+
+--mcp 'npx -y some-server'                      its tools, under their own names
+--mcp 'notes: python server.py'                 under names that begin with notes_
+--mcp 'TOKEN=$MY_TOKEN python server.py'        with a variable; $MY_TOKEN is looked up, and not written down
+
+A log names the servers of its run and is no reason to start them: whoever resumes it gives them again.
+"""
+
+import re
+import shlex
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from attrs import field, frozen
+
+from agent.cli.mistakes import Mistake
+from agent.tools.definition import Tool
+from agent.vocabulary.errors import CannotStart, ToolError
+
+VARIABLE = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL)
+
+
+PREFIX = re.compile(r"([A-Za-z0-9_-]+):")
+
+
+@frozen
+class McpServer:
+    """A server: how it is written down, what its tools' names begin with, its command and variables."""
+
+    row: str
+    command: tuple[str, ...]
+    prefix: str = ""
+    variables: Mapping[str, str] = field(factory=dict, repr=False)
+
+
+def read_server(row: str, environ: Mapping[str, str]) -> McpServer:
+    """Return the server that a row means. Raises Mistake."""
+    try:
+        words = shlex.split(row)
+    except ValueError as error:
+        raise Mistake(f"--mcp {row!r} is no command: {str(error).lower()}") from error
+    prefix = PREFIX.fullmatch(words[0]) if words else None
+    words = words[1:] if prefix else words
+    variables = {}
+    while words and (given := VARIABLE.fullmatch(words[0])):
+        variables[given[1]] = _looked_up(given[2], row, environ)
+        words = words[1:]
+    if not words:
+        raise Mistake(f"--mcp {row!r} names no program; write --mcp 'PROGRAM ARGUMENTS', or --mcp 'NAME: PROGRAM ...'")
+    return McpServer(row, tuple(words), f"{prefix[1]}_" if prefix else "", variables)
+
+
+def _looked_up(value: str, row: str, environ: Mapping[str, str]) -> str:
+    if not value.startswith("$"):
+        return value
+    name = value[1:].strip("{}")
+    if name not in environ:
+        raise Mistake(f"--mcp {row!r}: the variable {name} is not set; set it")
+    return environ[name]
+
+
+@asynccontextmanager
+async def serving(servers: Sequence[McpServer]) -> AsyncIterator[tuple[Tool, ...]]:
+    """Have servers run while the block lasts, and give their tools. Raises Mistake for one that does not begin."""
+    if not servers:
+        yield ()
+        return
+    try:
+        async with AsyncExitStack() as stack:
+            yield tuple([tool for server in servers for tool in await _opened(server, stack)])
+    except BaseExceptionGroup as group:  # what is raised while the block lasts comes through the client's task groups
+        raise _one_of(group) from group
+
+
+async def _opened(server: McpServer, stack: AsyncExitStack) -> tuple[Tool, ...]:
+    from agent.tools.mcp import mcp_tools
+
+    try:
+        opened = mcp_tools(server.command, env=server.variables, prefix=server.prefix)
+        return await stack.enter_async_context(opened)
+    except (CannotStart, ToolError, TimeoutError, ExceptionGroup) as error:
+        raise Mistake(f"--mcp {server.row!r}: {_reason(_one_of(error))}") from error
+
+
+def joined(own: Iterable[Tool], more: Iterable[Tool]) -> tuple[Tool, ...]:
+    """Return both; a server does not take the place of a tool that there is. Raises Mistake."""
+    tools = {tool.name: tool for tool in own}
+    for tool in more:
+        if tool.name in tools:
+            cure = "give the server a name: --mcp 'NAME: ...'"
+            raise Mistake(f"{tool.source} has a tool {tool.name!r}, and there is one already; {cure}")
+        tools[tool.name] = tool
+    return tuple(tools.values())
+
+
+def _one_of(error: BaseException) -> BaseException:
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, CannotStart | ToolError):
+        return str(error)
+    if isinstance(error, TimeoutError):
+        return "it does not say what tools it has; is it an MCP server that speaks over standard input and output?"
+    return f"it is no MCP server, or ended at once ({error}); run the command by itself to see why"

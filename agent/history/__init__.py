@@ -1,0 +1,14 @@
+"""Recorded runs once more: replayed, explained, or judged under another constitution or other protocols.
+
+What the log says of the world is taken as it was: what the model proposed, what was found on disk, what tools gave and
+people answered. Nothing is looked up or asked today. That holds until a decision changes what the model would have been
+told next; from there on the recording is of another conversation.
+"""
+
+from agent.history.playback import replay
+from agent.history.rebuilding import changed_bthreads, rebuild
+from agent.history.what_if import what_if
+from agent.history.why import find_causes
+from agent.presets.policy_files import load_policy
+
+__all__ = ["changed_bthreads", "find_causes", "load_policy", "rebuild", "replay", "what_if"]

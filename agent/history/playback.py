@@ -1,0 +1,222 @@
+"""Playback: the external events of a log, fed to the same program, must give the same records.
+
+No model, tool or disk is asked. `replay` reports the first record that differs; `retrace` tells what was held at each
+step, and by which b-thread; `watch` does so for a log.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from attrs import frozen
+
+from agent.history.rebuilding import rebuild
+from agent.log.decoding import Decoder
+from agent.log.reading import LogError, RecordedRun
+from agent.vocabulary.encoding import to_record
+from bp import Blocker, BProgram, BProgramError, BThread, Event, Record, Step
+
+ENGINE = "engine"  # the origin of the last record of a run that broke off
+
+
+@frozen
+class Difference:
+    """Where a replay parts from its log: the number of the record, from 1, and both sides; None for a missing one."""
+
+    number: int
+    recorded: Mapping[str, Any] | None
+    replayed: Mapping[str, Any] | None
+
+    def __str__(self) -> str:
+        return f"record {self.number} differs\n  recorded: {_shown(self.recorded)}\n  replayed: {_shown(self.replayed)}"
+
+
+class LogDiffers(LogError):
+    """A log is not what its program makes of it; `difference` says where."""
+
+    def __init__(self, run: RecordedRun, difference: Difference) -> None:
+        super().__init__(f"{run.path} is not what its program makes of it: {difference}")
+        self.difference = difference
+
+
+@frozen
+class ReplayResult:
+    """How many records were equal, and the first difference, if any."""
+
+    equal: int
+    difference: Difference | None = None
+
+
+def replay(run: RecordedRun, program: BProgram) -> ReplayResult:
+    """Replay `run` on `program`, which must not have begun. Raises LogError for a record that cannot be an event."""
+    equal = 0
+    with program:
+        try:
+            for _ in retaken(run, program):
+                equal += 1
+        except LogDiffers as differs:
+            return ReplayResult(equal, differs.difference)
+        if broke_off(run):  # why, the program cannot know: a listener, or the disk
+            return ReplayResult(equal + 1)
+        if not run.torn and (step := _next_step(program)) is not None:
+            return ReplayResult(equal, Difference(equal + 1, None, to_record(step)))
+    return ReplayResult(equal)
+
+
+def broke_off(run: RecordedRun) -> bool:
+    """Whether the engine, and no b-thread, ended the run."""
+    return bool(run.records) and run.records[-1]["origin"] == ENGINE
+
+
+def retaken(run: RecordedRun, program: BProgram) -> Iterator[Step]:
+    """Yield the steps that `program` takes as they are recorded, up to the end of the log, wherever that is.
+
+    What the engine wrote at the end is no step. Raises LogDiffers at the first record that the program does not make,
+    LogError for one that cannot be an event.
+    """
+    decoder = Decoder()
+    for number, record in enumerate(_taken(run), start=1):
+        decoder.learn(record)
+        step = _next_step(program)
+        if step is None and record["origin"] == "outside":
+            step = _next_step(program, decoder.event(record))
+        made = None if step is None else to_record(step)
+        if step is None or made != record:
+            raise LogDiffers(run, Difference(number, record, made))
+        yield step
+
+
+def _taken(run: RecordedRun) -> Sequence[Mapping[str, Any]]:
+    return run.records[:-1] if broke_off(run) else run.records
+
+
+def _next_step(program: BProgram, event: Event | None = None) -> Step | None:
+    """Take a step, with the external `event` if there is one; None when the program rests, or has failed."""
+    with suppress(BProgramError):  # here the program ends; if it did so then too, the log says so in its last record
+        if event is not None:
+            program.post(event)
+        return program.step()
+    return None
+
+
+def _shown(record: Mapping[str, Any] | None) -> str:
+    if record is None:
+        return "nothing"
+    return f"step {record['step']} {record['name']} by {record['origin']}: {record['data']}"
+
+
+@frozen
+class Held:
+    """A requested event that could not be selected: who asked for it, who was in the way, and why."""
+
+    event: Event
+    requester: str
+    blockers: tuple[Blocker, ...]
+
+
+@frozen
+class Moment:
+    """What was selected, and what was held back when it was; `step` is None for what stands at the end."""
+
+    step: Step | None
+    held: tuple[Held, ...] = ()
+
+
+def retrace(bthreads: Sequence[BThread], heard: Sequence[Event], steps: Sequence[Step]) -> tuple[Moment, ...]:
+    """Return each of `steps` with what was held at it and, last, how the b-threads stand after them.
+
+    heard: the external events of the whole conversation, in order.
+
+    Nothing is known to be held from where a b-thread decides otherwise than it did: b-threads are to be pure.
+    """
+    program = BProgram(*bthreads)
+    seen = {moment.step: moment for moment in _retraced(program, heard)}
+    moments = tuple(seen.get(step, Moment(step)) for step in steps)
+    return (*moments, *([seen[None]] if None in seen and list(steps[-1:]) == list(seen)[-2:-1] else []))
+
+
+def _retraced(program: BProgram, heard: Sequence[Event]) -> Iterator[Moment]:
+    try:
+        for event in (None, *heard):
+            held = held_back(program)
+            if event is not None:
+                program.post(event)
+            while (step := program.step()) is not None:
+                yield Moment(step, held)
+                held = held_back(program)
+        yield Moment(None, held)
+    except BProgramError:
+        return  # here the run broke off
+    finally:
+        program.close()
+
+
+def held_back(program: BProgram) -> tuple[Held, ...]:
+    """Return what is requested and cannot be selected; a request that has an `otherwise` is refused, not held."""
+    return tuple(
+        Held(event, name, blockers)
+        for name, sync in program.standing
+        for event in sync.requests
+        if (blockers := program.blockers(event))
+        and (sync.otherwise is None or all(blocker.because is None for blocker in blockers))
+    )
+
+
+@frozen
+class WatchedStep:
+    """A record, and around it: who heard its event, whom it closed, and what was held back when it was selected."""
+
+    record: Mapping[str, Any]
+    heard: tuple[str, ...] = ()
+    closed: tuple[str, ...] = ()
+    held: tuple[Held, ...] = ()
+
+
+@frozen
+class Watched:
+    """The moments of a run. `problem` says why nothing is known of who heard and held, from some step on."""
+
+    moments: tuple[WatchedStep, ...]
+    problem: str | None = None
+
+
+def watch(run: RecordedRun, threads: Sequence[BThread] = ()) -> Watched:
+    """Return every record of `run` with what the b-threads did; `threads` are those that do not ship."""
+    seen: list[Record] = []
+    try:
+        program = rebuild(run, threads, listeners=(seen.append,))
+    except LogError as error:
+        return Watched(tuple(map(WatchedStep, run.records)), str(error))
+    moments: list[WatchedStep] = []
+    for recorded, moment in zip(run.records, _moments(run, program, seen), strict=False):
+        if moment.record != recorded:
+            break
+        moments.append(moment)
+    missing = run.records[len(moments) :]
+    problem = f"from step {missing[0]['step']} on the program does otherwise than its log" if missing else None
+    return Watched((*moments, *map(WatchedStep, missing)), problem)
+
+
+def _moments(run: RecordedRun, program: BProgram, seen: list[Record]) -> Iterator[WatchedStep]:
+    """Yield what the program does on the external events of the log."""
+    decoder = Decoder()
+    try:
+        yield from _super_step(program, seen, None)
+        for record in run.records:
+            decoder.learn(record)
+            if record["origin"] == "outside":
+                yield from _super_step(program, seen, decoder.event(record))
+    except (BProgramError, LogError):
+        return  # here it broke off, then or now
+    finally:
+        program.close()
+
+
+def _super_step(program: BProgram, seen: list[Record], event: Event | None) -> Iterator[WatchedStep]:
+    held = held_back(program)
+    if event is not None:
+        program.post(event)
+    while (step := program.step()) is not None:
+        record = seen[-1]
+        yield WatchedStep(to_record(step), record.resumed, record.interrupted, held)
+        held = held_back(program)

@@ -1,0 +1,229 @@
+"""Build the program of a log again from its header: the preset's b-threads, then those that the run had beside them.
+
+A log is data and must not run code: of the b-threads that only a log names, those are imported that ship with this
+package; all others have to be given. Arguments are values that can be read from text, or functions of protocols.
+"""
+
+import ast
+import inspect
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from importlib import import_module
+from types import FunctionType
+from typing import Any
+
+from attrs import evolve
+
+from agent.history.header import named
+from agent.log.reading import LogError, RecordedRun
+from agent.presets.preset import Preset
+from agent.threads.core import CORE
+from agent.threads.judging import Judge
+from agent.vocabulary.errors import meant
+from bp import BProgram, BThread, BThreadFunction, Record
+from constitution import Policy
+
+
+class Illegible(Exception):
+    """An argument that cannot be read."""
+
+
+def shipped(entry: Mapping[str, Any]) -> BThread | None:
+    """Return the b-thread of this package that a log names, or None."""
+    function = _found(str(entry.get("function")))
+    said = entry.get("arguments") or []
+    if not isinstance(function, BThreadFunction) or not isinstance(said, list):
+        return None
+    try:
+        made = _made(function, [str(text) for text in said])
+    except (Illegible, TypeError, ValueError, SyntaxError):
+        return None
+    bthread = made.named(str(entry.get("name")))
+    return bthread if named(bthread) == entry else None
+
+
+def _made(function: "BThreadFunction[...]", said: Sequence[str]) -> BThread:
+    parameters = inspect.signature(function.__wrapped__).parameters
+    positional, by_name = list(parameters.values()), dict[str, Any]()
+    values: list[Any] = []
+    for number, text in enumerate(said):
+        name, equals, value = text.partition("=")
+        if equals and name in parameters:
+            by_name[name] = _read(value, parameters[name].annotation)
+        elif by_name or number >= len(positional):
+            raise Illegible(text)
+        else:
+            values.append(_read(text, positional[number].annotation))
+    return function(*values, **by_name)
+
+
+def _read(text: str, kind: Any) -> Any:
+    """Return the value that a text stands for, where a parameter is of this kind."""
+    if kind is str:
+        return text
+    if kind in (int, float):
+        return kind(text)
+    if getattr(kind, "__origin__", kind) in (tuple, bool):
+        return ast.literal_eval(text)
+    predicate = _found(text)
+    if not _is_predicate(predicate) or isinstance(kind, type):
+        raise Illegible(text)
+    return predicate
+
+
+def _is_predicate(found: object) -> bool:
+    """Whether this is a function of one argument that returns a bool: it says what a call is, and does nothing."""
+    if not isinstance(found, FunctionType):
+        return False
+    signature = inspect.signature(found)
+    return signature.return_annotation is bool and len(signature.parameters) == 1
+
+
+def _found(text: str) -> Callable[..., Any] | None:
+    """Return what `module:name` names in this package, or None."""
+    module, _, name = text.partition(":")
+    if module.partition(".")[0] != "agent":
+        return None
+    try:
+        return getattr(import_module(module), name, None)
+    except ImportError:
+        return None
+
+
+class RebuildError(LogError):
+    """The program of a log cannot be built again: the message says which b-thread is missing or differs."""
+
+
+def rebuild(
+    run: RecordedRun, threads: Sequence[BThread] = (), listeners: Iterable[Callable[[Record], None]] = ()
+) -> BProgram:
+    """Return the program that made a log, not begun; `listeners` are told of its steps.
+
+    `threads` are the b-threads that the run had beside its preset's and that do not ship, in any order. Raises
+    RebuildError when the header cannot be read, or when a b-thread is missing, differs, or was not in the run.
+    """
+    preset, beside = recorded_bthreads(run, threads)
+    return BProgram(*preset.bthreads(), *beside, listeners=listeners)
+
+
+def recorded_bthreads(run: RecordedRun, threads: Sequence[BThread] = ()) -> tuple[Preset, tuple[BThread, ...]]:
+    """Return the preset of a log, and the b-threads that the run had beside it. Raises RebuildError like `rebuild`."""
+    preset = recorded_preset(run)
+    recorded = _recorded_bthreads(run)
+    chosen = preset.bthreads()
+    beside = tuple(recorded_bthread(run, entry, threads) for entry in recorded[len(chosen) :])
+    _check_equal(run, recorded, [named(bthread) for bthread in (*chosen, *beside)])
+    _check_all_used(run, threads, beside)
+    return preset, beside
+
+
+def recorded_entries(run: RecordedRun, preset: Preset) -> list[Mapping[str, Any]]:
+    """Return what the header says of the b-threads beside the preset's. Raises RebuildError if those differ."""
+    recorded, chosen = _recorded_bthreads(run), preset.bthreads()
+    _check_equal(run, recorded[: len(chosen)], [named(bthread) for bthread in chosen])
+    return recorded[len(chosen) :]
+
+
+def recorded_preset(run: RecordedRun) -> Preset:
+    """Return the preset of a log, with its options. Raises RebuildError when the header does not say it."""
+    configuration = run.header.get("configuration")
+    if not isinstance(configuration, Mapping):
+        raise RebuildError(f"{run.path}, line 1: the header has no configuration; the log was changed or damaged")
+    try:
+        return Preset(**configuration)
+    except (TypeError, ValueError) as error:
+        reason = str(error.args[0]).splitlines()[0] if error.args else type(error).__name__
+        raise RebuildError(
+            f"{run.path}, line 1: its configuration does not fit this program ({reason}); replay it with the "
+            f"version that made it: {_version(run)}"
+        ) from error
+
+
+def _recorded_bthreads(run: RecordedRun) -> list[Mapping[str, Any]]:
+    recorded = run.header.get("bthreads")
+    if not isinstance(recorded, list) or not all(isinstance(entry, Mapping) for entry in recorded):
+        raise RebuildError(f"{run.path}, line 1: the header has no list of b-threads; the log was changed or damaged")
+    return recorded
+
+
+def recorded_bthread(run: RecordedRun, entry: Mapping[str, Any], threads: Sequence[BThread]) -> BThread:
+    """Return the b-thread that `entry` names: one of `threads`, or one that ships. Raises RebuildError for others."""
+    given = [bthread for bthread in threads if named(bthread) == entry]
+    found = given[0] if given else shipped(entry)
+    if found is None:
+        function = str(entry.get("function"))
+        raise RebuildError(
+            f"{run.path} was made with the b-thread {entry.get('name')!r} from {function}, which only its author "
+            f"can vouch for; give it again: --protocol {function}"
+        )
+    return found
+
+
+def _check_equal(run: RecordedRun, recorded: Sequence[Any], built: Sequence[Any]) -> None:
+    for number in range(max(len(recorded), len(built))):
+        then = recorded[number] if number < len(recorded) else None
+        now = built[number] if number < len(built) else None
+        if then != now:
+            raise RebuildError(
+                f"{run.path} is of another program: its b-thread {number + 1} was {_shown(then)}, here it is "
+                f"{_shown(now)}; replay it with the version that made it: {_version(run)}"
+            )
+
+
+def _check_all_used(run: RecordedRun, threads: Sequence[BThread], used: Sequence[BThread]) -> None:
+    for bthread in threads:
+        if bthread not in used:
+            raise RebuildError(f"{run.path} was made without the b-thread {bthread.name!r}; leave it out to replay")
+
+
+def _shown(entry: Mapping[str, Any] | None) -> str:
+    if entry is None:
+        return "not there"
+    arguments = ", ".join(map(str, entry.get("arguments") or ()))
+    return f"{entry.get('name')}({arguments})"
+
+
+def _version(run: RecordedRun) -> str:
+    versions = run.header.get("versions")
+    version = versions.get("bpagent") if isinstance(versions, Mapping) else None
+    return f"bpagent {version}" if version else "bpagent, version not recorded"
+
+
+def changed_bthreads(
+    run: RecordedRun,
+    *,
+    policy: Policy | None = None,
+    threads: Sequence[BThread] = (),
+    without: Collection[str] = (),
+) -> tuple[BThread, ...]:
+    """Return the b-threads of a log as they would have been.
+
+    policy: judges instead of the recorded one, within the paths of the run's preset. threads: those that the run had
+    and that do not ship, and those that it did not have. without: the names of b-threads to leave out. Raises
+    RebuildError when the program of the log is another one here, or has no such b-thread.
+    """
+    preset = recorded_preset(run)
+    entries = recorded_entries(run, preset)
+    beside = [recorded_bthread(run, entry, threads) for entry in entries if str(entry.get("name")) not in without]
+    more = [bthread for bthread in threads if bthread not in beside and bthread.name not in without]
+    everything = (*CORE, *_rules(preset, policy), *beside, *more)
+    names = {bthread.name for bthread in everything} | {str(entry.get("name")) for entry in entries}
+    _check_known(run, without, names)
+    return tuple(bthread for bthread in everything if bthread.name not in without)
+
+
+def within(preset: Preset, policy: Policy) -> Policy:
+    """Return a policy with the paths of a preset."""
+    return evolve(policy, allowed_roots=preset.allowed_paths, denied_paths=preset.denied_paths)
+
+
+def _rules(preset: Preset, policy: Policy | None) -> Iterable[BThread]:
+    if policy is None:
+        return preset.rules()
+    judging = preset if preset.policy is not None else evolve(preset, policy="default")
+    return judging.rules(judge=Judge(within(preset, policy)))
+
+
+def _check_known(run: RecordedRun, without: Iterable[str], names: Collection[str]) -> None:
+    for name in without:
+        if name not in names:
+            raise RebuildError(f"{run.path} has no b-thread {name!r}; {meant(name, sorted(names))}")

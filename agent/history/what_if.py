@@ -1,0 +1,359 @@
+"""Replay a recording with other b-threads: which decisions change, and where the recording stops being valid."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from attrs import define, field, frozen
+
+from agent.effects.declared import loop_effects
+from agent.log.decoding import Decoder
+from agent.log.reading import RecordedRun
+from agent.projections.conversation import Conversation
+from agent.threads.judging import undescribed
+from agent.vocabulary.calls import ToolCall
+from agent.vocabulary.events import (
+    ActionDescribed,
+    AnswerCommitted,
+    ApprovalAnswered,
+    ApprovalAsked,
+    CallAnswered,
+    GateApproved,
+    GateRejected,
+    InferenceFailed,
+    InferenceFinished,
+    PromptGiven,
+    RunEnded,
+)
+from agent.vocabulary.reasons import rejected
+from bp import BProgram, BProgramError, BThread, Event, Refusal, Refusals
+from bp.runner import Effect
+from constitution import Action, Level, Verdict
+
+Kind = Literal[
+    "approved",
+    "approved by a person",
+    "rejected",
+    "declined by a person",
+    "asks a person",  # and nobody answered
+    "held back",  # somebody waits for what never came
+    "not put up",  # it was answered before the gate saw it
+]
+"""How a call was decided."""
+
+
+@frozen
+class Decision:
+    """What was decided about a call: by which b-threads, and why, in the words that the model reads."""
+
+    kind: Kind
+    by: tuple[str, ...] = ()
+    why: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.why}" if self.why else self.kind
+
+
+@define(eq=False)
+class Entry:
+    """One call of a committed answer; `answered` is the text of its answer, None while there is none."""
+
+    call: ToolCall
+    decision: Decision | None = None
+    said: bool | None = None  # what a person answered
+    answered: str | None = None
+
+
+class Ledger:
+    """The calls of a run in the order in which the model asked for them; those that have a flaw are none."""
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self.entries: list[Entry] = []
+        self._latest: dict[str, Entry] = {}  # ids may come again in a later turn
+
+    def entry(self, call: str) -> Entry | None:
+        """Return the latest call with this id."""
+        return self._latest.get(call)
+
+    def fold(self, event: Event) -> None:
+        """Take an event of a program into account."""
+        match event:
+            case AnswerCommitted():
+                for call in event.calls:
+                    self._open(call)
+            case ApprovalAnswered():
+                self._hear(event.call.id, yes=event.yes, present=event.present)
+            case GateApproved():
+                self._approve(event.call.id)
+            case GateRejected():
+                names = sorted({refusal.bthread for refusal in event.refusals})
+                self._reject(event.call.id, tuple(names), rejected(event.call.id, event.refusals).result)
+            case CallAnswered():
+                self._answer(event.call, event.result)
+
+    def fold_record(self, record: Mapping[str, Any], event: Event | None) -> None:
+        """Take a record of a log into account; `event` is what it was read as, where it has been."""
+        data = record["data"]
+        match record["name"]:
+            case "gate_approved":
+                self._approve(data["call"])
+            case "gate_rejected":
+                names = sorted({refusal["bthread"] for refusal in data["refusals"]})
+                self._reject(data["call"], tuple(names), "")
+            case _ if event is not None:
+                self.fold(event)
+
+    def _open(self, call: ToolCall) -> None:
+        if call.flaw is None:
+            self._latest[call.id] = Entry(call)
+            self.entries.append(self._latest[call.id])
+        else:
+            self._latest.pop(call.id, None)
+
+    def _hear(self, call: str, *, yes: bool, present: bool) -> None:
+        if (entry := self.entry(call)) is not None and present:
+            entry.said = yes
+
+    def _approve(self, call: str) -> None:
+        if (entry := self.entry(call)) is not None:
+            entry.decision = Decision("approved by a person" if entry.said else "approved")
+
+    def _reject(self, call: str, by: tuple[str, ...], why: str) -> None:
+        if (entry := self.entry(call)) is not None:
+            entry.decision = Decision("declined by a person" if entry.said is False else "rejected", by, why)
+
+    def _answer(self, call: str, text: str) -> None:
+        entry = self.entry(call)
+        if entry is None or entry.answered is not None:
+            return
+        entry.answered = text
+        if entry.decision is None:
+            entry.decision = Decision("not put up", (), text)
+        elif entry.decision.kind in ("rejected", "declined by a person") and not entry.decision.why:
+            entry.decision = Decision(entry.decision.kind, entry.decision.by, text)
+
+
+FOLDED = ("answer_committed", "call_answered", "run_ended")
+"""Internal events that the recorded conversation consists of."""
+
+OTHERWISE = "the model would have been told something else before"
+
+Judge = Callable[[Action], Verdict]
+
+
+@frozen
+class Divergence:
+    """Where a recording stops being valid: the line of the log (the header is 1), and why."""
+
+    line: int
+    why: str
+
+
+@frozen
+class Rejudged:
+    """One call, as it was decided then, and as it would be now; None where nobody can know.
+
+    `assumed`: by the policy alone, after the recording stopped being valid.
+    """
+
+    call: ToolCall
+    then: Decision | None
+    now: Decision | None
+    assumed: bool = False
+
+    @property
+    def changed(self) -> bool:
+        """Whether the call would be decided otherwise."""
+        return self.now is not None and (self.then is None or self.then.kind != self.now.kind)
+
+
+@frozen
+class WhatIf:
+    """What came of judging a log again: every whole call, in order, and where the recording stops being valid."""
+
+    path: Path
+    calls: tuple[Rejudged, ...]
+    divergence: Divergence | None
+
+    @property
+    def judged(self) -> int:
+        """How many calls were judged on a recording that was valid."""
+        return sum(call.now is not None and not call.assumed for call in self.calls)
+
+    @property
+    def changed(self) -> tuple[Rejudged, ...]:
+        """The calls that would be decided otherwise."""
+        return tuple(call for call in self.calls if call.changed)
+
+
+def what_if(run: RecordedRun, bthreads: Sequence[BThread]) -> WhatIf:
+    """Judge the calls of a log again, on `bthreads`. Raises LogError for a record that cannot be an event."""
+    then = Recording(run)
+    with BProgram(*bthreads) as program:
+        now = _Rerun(program, then)
+        divergence = now.play()
+        calls = _compared(then, now, _policy_of(bthreads))
+    if divergence is None:
+        divergence = next((Divergence(then.last_line, _changed(call)) for call in calls if call.changed), None)
+    return WhatIf(run.path, calls, divergence)
+
+
+def recorded_decisions(run: RecordedRun) -> tuple[tuple[ToolCall, Decision | None], ...]:
+    """Return every whole call of a log, and how it was decided. Raises LogError."""
+    return tuple((entry.call, entry.decision) for entry in Recording(run).ledger.entries)
+
+
+class Recording:
+    """A log as the rerun needs it: its external events with their lines, its calls, and the facts of each."""
+
+    def __init__(self, run: RecordedRun) -> None:
+        self.ledger = Ledger()
+        self.facts: dict[int, ActionDescribed] = {}  # by the call's place in the ledger
+        self.outside: list[tuple[int, Event]] = []
+        self.asked_with: dict[int, int] = {}  # messages of the conversation at the line of each inference's outcome
+        self.conversation = Conversation()
+        self.last_line = len(run.records) + 1
+        decoder = Decoder()
+        for line, record in enumerate(run.records, start=2):
+            decoder.learn(record)
+            self._take(line, record, decoder)
+
+    def _take(self, line: int, record: Mapping[str, Any], decoder: Decoder) -> None:
+        from_outside = record["origin"] == "outside"
+        event = decoder.event(record) if from_outside or record["name"] in FOLDED else None
+        self.ledger.fold_record(record, event)
+        if event is None:
+            return
+        if from_outside:
+            self.outside.append((line, event))
+            self.asked_with[line] = len(self.conversation.messages)
+        if isinstance(event, ActionDescribed) and (entry := self.ledger.entry(event.call.id)) is not None:
+            self.facts[self.ledger.entries.index(entry)] = event
+        self.conversation.fold(event)
+
+
+@define(eq=False)
+class _Rerun:
+    """The program, answered from the recording until that is not valid any more."""
+
+    program: BProgram
+    then: Recording
+    ledger: Ledger = field(factory=Ledger)
+    effects: Mapping[type[Event], Effect] = field(factory=lambda: {effect.on: effect for effect in loop_effects()})
+    under_way: list[Event] = field(factory=list)
+    conversation: Conversation = field(factory=Conversation)
+    ended: RunEnded | None = None
+
+    def play(self) -> Divergence | None:
+        """Play the recording; return where it stopped being valid, if it did."""
+        try:
+            self._rest()
+            for line, event in self.then.outside:
+                problem = self._objection(line, event)
+                if problem:
+                    return Divergence(line, problem)
+                if self._takes(event):
+                    self.program.post(event)
+                    self._rest()
+        except BProgramError as error:
+            return Divergence(self.then.last_line, f"the program fails: {error}")
+        return None
+
+    def _rest(self) -> None:
+        for step in self.program.run():
+            event = step.event
+            self.ledger.fold(event)
+            self.conversation.fold(event)
+            if isinstance(event, RunEnded | PromptGiven):
+                self.ended = event if isinstance(event, RunEnded) else None
+            if type(event) in self.effects:
+                self.under_way.append(event)
+
+    def _objection(self, line: int, event: Event) -> str:
+        """Say why the recording cannot go on with the model's `event`; nothing when it can."""
+        if not isinstance(event, InferenceFinished | InferenceFailed):
+            return ""
+        then = self.then.conversation.messages[: self.then.asked_with[line]]
+        if self.conversation.messages != then:
+            return self._why_the_model_would_be_told_otherwise()
+        if not any(self._belongs(started, event) for started in self.under_way):
+            return self._end() or "the model would not be asked again"
+        return ""
+
+    def _why_the_model_would_be_told_otherwise(self) -> str:
+        changed = (_changed(call) for call in _compared(self.then, self, None) if call.changed)
+        return next(changed, None) or next(self._other_answers(), self._end() or OTHERWISE)
+
+    def _end(self) -> str:
+        return f"the run would have ended, {self.ended.status} ({self.ended.reason})" if self.ended else ""
+
+    def _other_answers(self) -> Iterator[str]:
+        for then, now in zip(self.then.ledger.entries, self.ledger.entries, strict=False):
+            if now.answered is not None and now.answered != then.answered:
+                yield f"the answer to {now.call.id} would have been: {now.answered}"
+
+    def _takes(self, event: Event) -> bool:
+        """Whether `event` belongs to something under way, or is what a person said; an outcome is used up then."""
+        if not any(isinstance(event, effect.outcome) for effect in self.effects.values()):
+            return True
+        started = next((started for started in self.under_way if self._belongs(started, event)), None)
+        if started is None:
+            return False
+        self.under_way.remove(started)
+        return True
+
+    def _belongs(self, started: Event, outcome: Event) -> bool:
+        return self.effects[type(started)].answers(started, outcome)
+
+    def pending(self, call: ToolCall) -> Decision | None:
+        """Return how a call stands that has no decision: somebody would be asked, or holds it back."""
+        asked = [event for event in self.under_way if isinstance(event, ApprovalAsked) and event.call == call]
+        if asked:
+            return Decision("asks a person", ("by_constitution",), asked[0].question)
+        held = [
+            blocker.bthread
+            for _, sync in self.program.standing
+            for event in sync.requests
+            if isinstance(event, GateApproved) and event.call == call
+            for blocker in self.program.blockers(event)
+        ]
+        return Decision("held back", tuple(dict.fromkeys(held)), "nothing in the recording lets go") if held else None
+
+
+def _compared(then: Recording, now: _Rerun, judge: Judge | None) -> tuple[Rejudged, ...]:
+    """Return every call of the recording with its decisions; the calls of both are the same as far as both go."""
+    compared = []
+    for number, entry in enumerate(then.ledger.entries):
+        decision, assumed = None, False
+        if number < len(now.ledger.entries):
+            again = now.ledger.entries[number]
+            decision = again.decision or now.pending(again.call)
+        elif judge is not None and number in then.facts:
+            decision, assumed = _by_policy(judge, then.facts[number], entry.said), True
+        compared.append(Rejudged(entry.call, entry.decision, decision, assumed))
+    return tuple(compared)
+
+
+def _by_policy(judge: Judge, described: ActionDescribed, said: bool | None) -> Decision:
+    """Return what the policy alone decides about a call, with what a person said then."""
+    verdict = judge(described.facts) if described.problem is None else undescribed(described.problem)
+    if verdict.level is Level.allow:
+        return Decision("approved")
+    if verdict.level is Level.ask and said is True:
+        return Decision("approved by a person")
+    if verdict.level is Level.ask and said is None:
+        return Decision("asks a person", ("by_constitution",), verdict.explanation)
+    why = rejected(described.call.id, Refusals([Refusal("by_constitution", verdict)])).result
+    return Decision("rejected" if verdict.level is Level.deny else "declined by a person", ("by_constitution",), why)
+
+
+def _policy_of(bthreads: Sequence[BThread]) -> Judge | None:
+    """Return what `by_constitution` asks, if it is there."""
+    judges = [bthread.args[0] for bthread in bthreads if bthread.name == "by_constitution" and bthread.args]
+    return judges[0] if judges and callable(judges[0]) else None
+
+
+def _changed(call: Rejudged) -> str:
+    then = "not decided" if call.then is None else call.then.kind
+    return f"{call.call.id} ({call.call.tool}) was {then}, and now: {call.now.kind if call.now else 'not decided'}"

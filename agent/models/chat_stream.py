@@ -1,0 +1,360 @@
+"""How the chunks of a chat-completions stream become one whole answer, or none, whatever shape a server gives them."""
+
+from collections.abc import Iterator, Mapping
+from io import StringIO
+from typing import Any
+
+from attrs import frozen
+
+from agent.models.calls import (
+    Nesting,
+    argument_text,
+    elements,
+    index_number,
+    is_json_object,
+    mapping,
+    mend_surrogates,
+    text,
+    usage,
+)
+from agent.models.failures import broke_off
+from agent.models.model import Answer, Delta, ModelError, weight
+from agent.vocabulary.messages import AssistantMessage, RequestedCall, StopReason, Usage
+
+
+@frozen
+class CallPiece:
+    """A piece of a tool call. None and "" mean that the chunk does not say; `arguments` is the next piece of text."""
+
+    index: int | None = None
+    id: str = ""
+    name: str = ""
+    arguments: str = ""
+
+
+@frozen
+class Chunk:
+    """A chunk's contribution to the first choice of the answer."""
+
+    text: str = ""
+    reasoning: str = ""
+    pieces: tuple[CallPiece, ...] = ()
+    legacy: tuple[CallPiece, ...] = ()
+    """A call in the form of before `tool_calls`; some servers say the same call in both forms."""
+    finish_reason: str = ""
+    usage: Usage | None = None
+    whole: bool = False
+    """True when the chunk carries a whole message instead of a delta, as servers do that do not really stream."""
+
+
+def read_chunk(raw: object) -> Chunk:
+    """Reduce a raw chunk to what it says.
+
+    Unknown keys and values of a wrong type say nothing. Raises `ModelError` for a chunk that is not an object
+    (retryable), or that reports an error.
+    """
+    chunk = mapping(raw)
+    if chunk is None:
+        raise ModelError(f"the model's stream is broken: a chunk is {raw!r:.80}, not an object", retryable=True)
+    if chunk.get("error"):
+        raise broke_off(chunk["error"])
+    choice = _first_choice(chunk)
+    said, whole = _said(choice)
+    return Chunk(
+        text=_content(said.get("content")) + text(said.get("refusal")) + text(choice.get("text")),
+        reasoning=text(said.get("reasoning_content")) or text(said.get("reasoning")),
+        pieces=tuple(_pieces(said)),
+        legacy=tuple(_legacy_pieces(said)),
+        finish_reason=text(choice.get("finish_reason")),
+        usage=usage(chunk.get("usage")),
+        whole=whole,
+    )
+
+
+def _first_choice(chunk: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Find the choice with index 0 (or none); others belong to answers that nobody asked for."""
+    for raw in elements(chunk.get("choices")):
+        choice = mapping(raw)
+        if choice is not None and not choice.get("index"):
+            return choice
+    return {}
+
+
+def _said(choice: Mapping[str, Any]) -> tuple[Mapping[str, Any], bool]:
+    delta = mapping(choice.get("delta"))
+    if delta:
+        return delta, False
+    message = mapping(choice.get("message"))
+    return (message, True) if message else ({}, False)
+
+
+def _pieces(said: Mapping[str, Any]) -> Iterator[CallPiece]:
+    for raw in elements(said.get("tool_calls")):
+        call = mapping(raw)
+        if call:
+            function = mapping(call.get("function")) or call
+            yield CallPiece(
+                index=index_number(call.get("index")),
+                id=text(call.get("id")),
+                name=text(function.get("name")),
+                arguments=argument_text(function.get("arguments")),
+            )
+
+
+def _legacy_pieces(said: Mapping[str, Any]) -> Iterator[CallPiece]:
+    legacy = mapping(said.get("function_call"))  # one call, without index and id
+    if legacy:
+        yield CallPiece(name=text(legacy.get("name")), arguments=argument_text(legacy.get("arguments")))
+
+
+def _content(value: object) -> str:
+    """Return the text of a content, which is a text, or a list of parts of which some are text."""
+    if isinstance(value, list):
+        return "".join(text((mapping(part) or {}).get("text")) for part in value)
+    return text(value)
+
+
+MOST_CALLS = 1_000
+"""Calls that an answer may have; more are an error."""
+
+
+class _Call:
+    """A call while it streams."""
+
+    def __init__(self, piece: CallPiece) -> None:
+        self.index = piece.index
+        self.id = piece.id
+        self.name = piece.name
+        self._arguments = StringIO()
+        self._last = ""
+        self._nesting = Nesting()
+        self._is_whole: bool | None = None  # None: nobody has asked since the last piece
+        self.extend(piece.arguments)
+
+    def extend(self, text: str) -> None:
+        self._arguments.write(text)
+        self._last = text.rstrip()[-1:] or self._last
+        if text:
+            self._nesting.feed(text)
+            self._is_whole = None
+
+    @property
+    def arguments(self) -> str:
+        return self._arguments.getvalue()
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._last
+
+    @property
+    def is_whole(self) -> bool:
+        if self._is_whole is None:
+            self._is_whole = self._last == "}" and self._nesting.is_closed and is_json_object(self.arguments)
+        return self._is_whole
+
+    def take(self, piece: CallPiece) -> None:
+        """Continue with `piece`: ids and names are said again or late, arguments go on."""
+        self.index = piece.index if self.index is None else self.index
+        self.id = self.id or piece.id
+        if piece.name and piece.name != self.name:
+            grown = piece.name.startswith(self.name)
+            self.name = piece.name if grown else self.name + piece.name
+        self.extend(piece.arguments)
+
+    def is_repeated_by(self, piece: CallPiece) -> bool:
+        """Tell whether `piece` says the whole call once more, as some servers do at the end."""
+        return bool(piece.id) and (piece.id, piece.name, piece.arguments) == (self.id, self.name, self.arguments)
+
+
+class StreamedCalls:
+    """The calls of an answer, in the order in which they began."""
+
+    def __init__(self) -> None:
+        self._calls: list[_Call] = []
+        self._by_index: dict[int, _Call] = {}
+        self._by_id: dict[str, _Call] = {}
+        self._by_both: dict[tuple[int, str], _Call] = {}
+        self._touched: _Call | None = None
+
+    def add(self, pieces: tuple[CallPiece, ...]) -> None:
+        """Give each piece of one chunk to the call that it belongs to."""
+        here: set[int] = set()
+        for piece in pieces:
+            candidate = self._candidate(piece)
+            new = candidate is None or _begins_another(candidate, piece, beside=id(candidate) in here)
+            call = self._begin(piece) if new or candidate is None else self._continue(candidate, piece)
+            here.add(id(call))
+            self._remember(call)
+
+    def requested(self) -> tuple[RequestedCall, ...]:
+        """Return the calls as the model wrote them: by index when it gave each its own, else as they began."""
+        calls = self._calls
+        indices = {call.index for call in calls}
+        if None not in indices and len(indices) == len(calls):
+            calls = sorted(calls, key=lambda call: call.index or 0)
+        return tuple(
+            RequestedCall(*(mend_surrogates(text) for text in (call.id, call.name, call.arguments))) for call in calls
+        )
+
+    def _candidate(self, piece: CallPiece) -> _Call | None:
+        if piece.index is None:
+            return self._by_id.get(piece.id) or self._last_without_id() if piece.id else self._touched
+        if not piece.id:
+            return self._by_index.get(piece.index)
+        exact = self._by_both.get((piece.index, piece.id))
+        return exact or self._unidentified(piece.index) or self._unindexed(piece.id)
+
+    def _last_without_id(self) -> _Call | None:
+        return self._touched if self._touched and not self._touched.id else None
+
+    def _unidentified(self, index: int) -> _Call | None:
+        call = self._by_index.get(index)
+        return call if call and not call.id else None
+
+    def _unindexed(self, id: str) -> _Call | None:
+        call = self._by_id.get(id)
+        return call if call and call.index is None else None
+
+    def _begin(self, piece: CallPiece) -> _Call:
+        if len(self._calls) == MOST_CALLS:
+            raise ModelError(f"the model's answer has more than {MOST_CALLS:,} calls; ask for less at once")
+        call = _Call(piece)
+        self._calls.append(call)
+        return call
+
+    def _continue(self, call: _Call, piece: CallPiece) -> _Call:
+        if not (piece.arguments and call.is_repeated_by(piece)):
+            call.take(piece)
+        return call
+
+    def _remember(self, call: _Call) -> None:
+        self._touched = call
+        if call.id:
+            self._by_id[call.id] = call
+        if call.index is not None:
+            self._by_index[call.index] = call
+            self._by_both[call.index, call.id] = call
+
+
+def _begins_another(candidate: _Call, piece: CallPiece, *, beside: bool) -> bool:
+    """Decide whether `piece` begins a call of its own instead of continuing `candidate`.
+
+    `beside` says that an earlier piece of the same chunk belongs to the candidate.
+    """
+    if not piece.name or not candidate.name:
+        return False
+    if beside and piece.index is None:  # two entries of one list are two calls
+        return True
+    if piece.name != candidate.name and not _is_same_call(candidate, piece):
+        return True
+    if not candidate.is_whole or candidate.is_repeated_by(piece):
+        return False
+    return bool(piece.arguments.strip()) or (piece.index is None and bool(piece.id) and not candidate.id)
+
+
+def _is_same_call(candidate: _Call, piece: CallPiece) -> bool:
+    """Tell whether a piece with another name belongs to the candidate all the same: then names come in pieces."""
+    if not candidate.is_empty:
+        return False
+    if piece.id:
+        return piece.id == candidate.id
+    return piece.index is not None and bool(candidate.id)
+
+
+LONGEST_ANSWER = 4_000_000
+"""Bytes of text, reasoning and arguments that an answer may have together; a longer one is an error."""
+
+STOP_REASONS: dict[str, StopReason] = {
+    "length": "length",
+    "max_tokens": "length",
+    "model_length": "length",
+    "content_filter": "content_filter",
+}
+"""Finish reasons that say the answer was cut off. All others are a stop, or calls when there are calls."""
+
+
+def assemble(chunks: Iterator[object] | list[object]) -> Answer:
+    """Return the answer that a whole stream of raw chunks makes; raises as `Assembly` does."""
+    assembly = Assembly()
+    for chunk in chunks:
+        assembly.feed(chunk)
+    return assembly.answer()
+
+
+class Assembly:
+    """An answer while it streams: feed it each raw chunk, then ask for the whole answer."""
+
+    def __init__(self) -> None:
+        self._text = StringIO()
+        self._reasoning = StringIO()
+        self._calls, self._legacy = StreamedCalls(), StreamedCalls()
+        self._finish_reason = ""
+        self._usage = Usage()
+        self._chunks = 0
+        self._size = 0
+
+    def feed(self, raw: object) -> Delta | None:
+        """Take the next chunk; return what it adds for those who look on, or None.
+
+        Raises `ModelError`, retryable, for a chunk that is no object or reports an error; not retryable, for an
+        answer that is longer than `LONGEST_ANSWER` or has more calls than `StreamedCalls` takes.
+        """
+        chunk = read_chunk(raw)
+        self._chunks += 1
+        self._finish_reason = _worse(self._finish_reason, chunk.finish_reason)
+        self._usage = chunk.usage or self._usage
+        if chunk.whole and self._size:  # a summary of what streamed before
+            return None
+        return self._add(chunk)
+
+    def _add(self, chunk: Chunk) -> Delta | None:
+        arguments = sum(
+            weight(text) for piece in (*chunk.pieces, *chunk.legacy) for text in (piece.arguments, piece.name, piece.id)
+        )
+        self._size += weight(chunk.text) + weight(chunk.reasoning) + arguments
+        if self._size > LONGEST_ANSWER:
+            raise ModelError(f"the model's answer is longer than {LONGEST_ANSWER:,} bytes; ask for less at once")
+        self._text.write(chunk.text)
+        self._reasoning.write(chunk.reasoning)
+        self._calls.add(chunk.pieces)
+        self._legacy.add(chunk.legacy)
+        if not chunk.text and not chunk.reasoning:
+            return None
+        return Delta(mend_surrogates(chunk.text), mend_surrogates(chunk.reasoning))
+
+    @property
+    def is_finished(self) -> bool:
+        """True when the server gave a finish reason: the answer is whole, only usage may still come."""
+        return bool(self._finish_reason)
+
+    @property
+    def is_over(self) -> bool:
+        """False: usage may come after the finish reason, and only the end of the stream says that nothing else will."""
+        return False
+
+    def answer(self) -> Answer:
+        """Return the whole answer.
+
+        Raises `ModelError`, retryable, when the stream ended without a finish reason: then nothing of it may be used.
+        """
+        if not self._finish_reason:
+            raise ModelError(
+                f"the model's stream broke off after {self._chunks} chunks, without a finish reason; "
+                "nothing of it was used",
+                retryable=True,
+            )
+        if self._finish_reason == "error":
+            raise ModelError("the model's server broke off with finish reason 'error'; ask again", retryable=True)
+        calls = self._calls.requested() or self._legacy.requested()
+        message = AssistantMessage(
+            text=mend_surrogates(self._text.getvalue()),
+            calls=calls,
+            reasoning=mend_surrogates(self._reasoning.getvalue()),
+        )
+        stop_reason = STOP_REASONS.get(self._finish_reason, "tool_calls" if calls else "stop")
+        return Answer(message, stop_reason, self._usage)
+
+
+def _worse(old: str, new: str) -> str:
+    """Of two finish reasons keep the one that says the answer was cut off; else the later one."""
+    return old if not new or old in STOP_REASONS or old == "error" else new

@@ -1,0 +1,154 @@
+"""Questions of protocols: a score, a verdict, a lot, another draft.
+
+While an answer is pending, a protocol blocks the subject, `run_ended` and equal questions of others, so that an answer
+is always about the moment in which it was asked for.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from agent.protocols.reasons import Suspicious
+from agent.threads.core import OWN
+from agent.vocabulary.events import (
+    AnswerCommitted,
+    ApprovalAsked,
+    DraftsRefused,
+    DraftsSettled,
+    GateApproved,
+    InferenceFailed,
+    InferenceFinished,
+    InferenceRequested,
+    ProposedAction,
+    RunEnded,
+    ToolStarted,
+)
+from agent.vocabulary.questions import (
+    AuditGiven,
+    AuditRequested,
+    ChanceDrawn,
+    ChanceRequested,
+    Contained,
+    Draft,
+    DraftForgone,
+    QuestionForgone,
+    ScoreGiven,
+    ScoreRequested,
+    Subject,
+)
+from agent.vocabulary.reasons import Ending, worst_of
+from bp import NONE, BThreadBody, Event, Refusals, contains, sync, where
+
+TRUSTED = ("trusted", "editor")
+"""The roles whose drafts protocols take as they are: models that are weak, and meant well."""
+
+NEXT_TURN = where(InferenceRequested, draft=OWN)
+TURN_OVER = AnswerCommitted | DraftsRefused
+
+
+def scored(subject: Subject, monitor: str, *, hold: Any = NONE, over: Any = NONE, **standing: Any) -> BThreadBody:
+    """Ask a monitor about a subject and return what it gives; None when an event of `over` came before that.
+
+    `hold` is held until then; `standing` is said at each of the synchronization points (refuse=, because=).
+    """
+    answer = where(ScoreGiven, subject=subject, monitor=monitor)
+    given = yield from _asked(ScoreRequested(subject, monitor), answer, hold, over, standing)
+    return ScoreGiven(subject, monitor, None, "not asked") if isinstance(given, QuestionForgone) else given
+
+
+def audited(subject: Subject, auditor: str, *, hold: Any = NONE, **standing: Any) -> BThreadBody:
+    """Ask an auditor about a subject and return the verdict."""
+    answer = where(AuditGiven, subject=subject, auditor=auditor)
+    given = yield from _asked(AuditRequested(subject, auditor), answer, hold, NONE, standing)
+    return AuditGiven(subject, auditor, "missing", "not asked") if isinstance(given, QuestionForgone) else given
+
+
+def drawn(key: str, weights: tuple[float, ...], *, hold: Any = NONE, over: Any = NONE) -> BThreadBody:
+    """Draw a lot and return it; None when an event of `over` came before. One that cannot be drawn is the first."""
+    given = yield from _asked(ChanceRequested(key, weights), where(ChanceDrawn, key=key), hold, over, {})
+    return ChanceDrawn(key, 0) if isinstance(given, QuestionForgone) else given
+
+
+def _asked(question: Event, answer: Any, hold: Any, over: Any, standing: dict[str, Any]) -> BThreadBody:
+    said = yield sync(request=question, otherwise=unasked(question), wait_for=over, block=[hold, RunEnded], **standing)
+    if said != question:
+        return said if isinstance(said, QuestionForgone) else None
+    said = yield sync(wait_for=answer | over, block=[hold, question, RunEnded], **standing)
+    if contains(answer, said):
+        return said
+    yield sync(wait_for=answer, block=[question, RunEnded], **standing)  # or it would answer a later question
+    return None
+
+
+def unasked(question: Event) -> Any:
+    """Return what happens instead when a question is refused."""
+
+    def forgo(refusals: Refusals) -> QuestionForgone:
+        return QuestionForgone(question, refusals)
+
+    return forgo
+
+
+def draft_given(draft: str) -> BThreadBody:
+    """Wait for a draft that was asked for; return it, or None when it failed."""
+    said = yield sync(wait_for=where((InferenceFinished, InferenceFailed), draft=draft))
+    return Draft.of(said) if isinstance(said, InferenceFinished) else None
+
+
+def another_draft(draft: str, role: str, note: str = "", **standing: Any) -> BThreadBody:
+    """Have a model of `role` asked for one more draft of this turn, again if that may help; return it, or None.
+
+    Where rules let no model be asked any more, the result is the worst `Ending` that they give as their reason.
+    """
+    request = InferenceRequested(draft, role, note)
+    outcome = where((InferenceFinished, InferenceFailed), draft=draft)
+    while True:
+        said = yield sync(request=request, otherwise=_forgone(draft), block=DraftsSettled, **standing)
+        if isinstance(said, DraftForgone):
+            return worst_of(said.refusals)
+        said = yield sync(wait_for=outcome, **standing)
+        if isinstance(said, InferenceFinished):
+            return Draft.of(said)
+        if not said.retryable:
+            return None
+
+
+def _forgone(draft: str) -> Any:
+    def forgo(refusals: Refusals) -> DraftForgone:
+        return DraftForgone(draft, refusals)
+
+    return forgo
+
+
+def replaced(name: str, monitor: str, threshold: float, replace: Callable[..., BThreadBody]) -> BThreadBody:
+    """Have the draft of this name scored; refuse it above the threshold, for good once `replace` has had its say.
+
+    `replace(draft, refuse=, because=)` asks for another draft and returns what `another_draft` does.
+    """
+    draft = yield from draft_given(name)
+    given = None if draft is None else (yield from scored(draft, monitor, hold=DraftsSettled))
+    if given is not None and given.is_above(threshold):
+        refuse, because = commitment(draft), Suspicious.by(given, threshold)
+        found = yield from replace(draft, refuse=refuse, because=because)
+        yield sync(refuse=refuse, because=ending_or(because, found), wait_for=TURN_OVER)
+
+
+def commitment(draft: Any) -> Any:
+    """Return the commitment to exactly this draft."""
+    return where(AnswerCommitted, draft=draft.draft, message=draft.message, calls=draft.calls)
+
+
+def ending_or(because: object, found: object) -> object:
+    """Return the reason for which a draft is refused: the ending that kept another one from being asked for, if any."""
+    return found if isinstance(found, Ending) else because
+
+
+EVERYTHING = InferenceRequested | ProposedAction | ApprovalAsked | GateApproved | ToolStarted
+COMPLETED = where(RunEnded, status="completed")
+
+
+def contain(subject: Subject, because: object) -> BThreadBody:
+    """Say that a subject is contained, and refuse everything after it until the run has ended."""
+    reason = str(because)
+    ending = Ending("failed", "contained", f"Stopped: {reason}.")
+    yield sync(request=Contained(subject, reason), refuse=EVERYTHING, because=ending, block=RunEnded)
+    yield sync(refuse=EVERYTHING | COMPLETED, because=ending, wait_for=RunEnded)

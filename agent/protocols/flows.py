@@ -1,0 +1,173 @@
+"""Protocols about kinds of actions: secrets that leave, downloads that run, and critical actions."""
+
+import posixpath
+import re
+from collections.abc import Callable
+
+from attrs import frozen
+
+from agent.protocols.asking import (
+    TRUSTED,
+    TURN_OVER,
+    another_draft,
+    commitment,
+    draft_given,
+    ending_or,
+)
+from agent.protocols.reasons import NeedsTrust, Tainted
+from agent.threads.judging import objection
+from agent.vocabulary.calls import ToolCall
+from agent.vocabulary.events import ActionDescribed, GateApproved, InferenceRequested
+from bp import BThreadBody, bthread, start, sync, where
+from constitution import Action, Deed, Effect, Level, Verdict, Zone, deeds_of
+
+ANYTHING = frozenset(
+    {Effect.UNREADABLE, Effect.UNKNOWN_COMMAND, Effect.RUN_UNKNOWN_CODE, Effect.RUN_FETCHED_CODE, Effect.REMOTE_SHELL}
+)
+"""Effects of which nobody can say what they lead to."""
+
+ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://[^\s'\"|;&)<>]+|\b[\w.-]+@[\w.-]+:[^\s'\"|;&)<>]+", re.IGNORECASE)
+
+
+@frozen
+class Does:
+    """Whether an approved action has one of `effects`, in one of `zones` where zones are given, or may do anything.
+
+    addresses: or names an address of any machine, this one too.
+    """
+
+    effects: frozenset[Effect]
+    zones: frozenset[Zone] = frozenset()
+    anywhere: frozenset[Effect] = ANYTHING
+    addresses: bool = False
+
+    def __call__(self, approved: GateApproved) -> bool:
+        """Tell so."""
+        if self.addresses and ADDRESS.search(_text(approved.facts)):
+            return True
+        return any(map(self._fits, deeds_of(approved.facts)))
+
+    def _fits(self, deed: Deed) -> bool:
+        return deed.effect in self.anywhere or (
+            deed.effect in self.effects and (not self.zones or deed.zone in self.zones)
+        )
+
+
+READS_SECRETS = Does(
+    frozenset({Effect.READ, Effect.EXECUTE}),
+    frozenset({Zone.PRIVATE, Zone.SECRET, Zone.DENIED}),
+    ANYTHING | {Effect.SHOW_SECRETS, Effect.SHOW_ENVIRONMENT},
+)
+"""Reads a key, a password, an `.env`, the environment."""
+
+REACHES_NETWORK = Does(
+    frozenset({Effect.NETWORK, Effect.UPLOAD, Effect.PUBLISH, Effect.GIVE_SHELL, Effect.LISTEN}), addresses=True
+)
+"""Talks to another machine, or to a port of this one, behind which another may be."""
+
+
+def fetched_by(action: Action, already: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """Return the paths at which there is what came from outside once the action has run: downloads, and copies of them.
+
+    A download that names no file has the last part of its address, in the folder where the action starts.
+    """
+    deeds = deeds_of(action)
+    addresses = ADDRESS.findall(_text(action))
+    written = tuple(deed.path for deed in deeds if deed.effect in (Effect.WRITE, Effect.RAW_COPY) and deed.path)
+    if addresses or any(deed.effect is Effect.NETWORK for deed in deeds):
+        return (*written, *(posixpath.join(action.start, _last_part(address)) for address in addresses))
+    copies = any(deed.effect is Effect.READ and is_below(deed.path, already) for deed in deeds)
+    return written if copies else ()
+
+
+def executed_by(action: Action) -> tuple[str, ...]:
+    """Return the files that an action would run, or whose text it would."""
+    return tuple(deed.path for deed in deeds_of(action) if deed.effect is Effect.EXECUTE)
+
+
+def is_below(path: str, places: tuple[str, ...]) -> bool:
+    """Whether a path is one of the places, or below one."""
+    return any(path == place or path.startswith(f"{place.rstrip('/')}/") for place in places)
+
+
+def _text(action: Action) -> str:
+    return action.command or " ".join(action.argv)
+
+
+def _last_part(address: str) -> str:
+    part = address.partition("?")[0].partition("#")[0].rstrip("/").rpartition("/")[2].rpartition(":")[2]
+    return part.removesuffix(".git") or "index.html"
+
+
+Predicate = Callable[[GateApproved], bool]
+
+
+@bthread
+def taint_flow(reads: Predicate = READS_SECRETS, sends: Predicate = REACHES_NETWORK) -> BThreadBody:
+    """Refuse what `sends`, once something that `reads` was approved; also what does both at once."""
+    both, because = where(GateApproved, reads) & where(GateApproved, sends), Tainted("it reads a secret, and sends")
+    yield sync(wait_for=where(GateApproved, reads), refuse=both, because=because)
+    yield sync(refuse=where(GateApproved, sends), because=Tainted("a secret was read earlier"))
+
+
+Fetched = Callable[[Action, tuple[str, ...]], tuple[str, ...]]
+Executed = Callable[[Action], tuple[str, ...]]
+
+
+@frozen
+class RunsFrom:
+    """Whether an approved action would run something at, or below, one of these places."""
+
+    places: tuple[str, ...]
+    executed: Executed
+
+    def __call__(self, approved: GateApproved) -> bool:
+        """Tell so."""
+        return bool(self.places) and any(is_below(path, self.places) for path in self.executed(approved.facts))
+
+
+@bthread
+def download_then_run(fetched: Fetched = fetched_by, executed: Executed = executed_by) -> BThreadBody:
+    """Remember what every approved action fetches, and copies of that; refuse what would run any of it."""
+    places: tuple[str, ...] = ()
+    because = Tainted("it would run what came from outside")
+    while True:
+        runs = where(GateApproved, RunsFrom(places, executed))
+        said = yield sync(wait_for=GateApproved, refuse=runs, because=because)
+        places = tuple(sorted({*places, *fetched(said.facts, places)}))
+
+
+CRITICAL = Verdict(Level.ask, "critical", "critical action", explanation="this is a critical action")
+
+
+def is_admin(call: ToolCall) -> bool:
+    """Whether a call is of a tool that its author declares to be administration."""
+    return call.category == "admin"
+
+
+@bthread
+def defer_on_critical(is_critical: Callable[[ToolCall], bool] = is_admin) -> BThreadBody:
+    """Have the trusted model asked whenever a draft without trust has a critical call; no monitor is needed."""
+    while True:
+        asked = yield sync(wait_for=InferenceRequested)
+        if asked.role not in TRUSTED:
+            yield start(defer(asked.draft, is_critical))
+
+
+@bthread(name="defer_on_critical")
+def defer(name: str, is_critical: Callable[[ToolCall], bool]) -> BThreadBody:
+    """Refuse one draft if it has a critical call, and have the trusted model give another one."""
+    draft = yield from draft_given(name)
+    if draft is not None and any(map(is_critical, draft.calls)):
+        because = NeedsTrust()
+        found = yield from another_draft("trusted", "trusted", refuse=commitment(draft), because=because)
+        yield sync(refuse=commitment(draft), because=ending_or(because, found), wait_for=TURN_OVER)
+
+
+@bthread
+def ask_on_critical(is_critical: Callable[[ToolCall], bool] = is_admin) -> BThreadBody:
+    """Have a person decide about every critical call."""
+    while True:
+        described = yield sync(wait_for=ActionDescribed)
+        if is_critical(described.call):
+            yield start(objection(described.call, CRITICAL).named("ask_on_critical"))

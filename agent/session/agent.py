@@ -1,0 +1,724 @@
+"""Agents and runs: a conversation with a model that uses tools, one run after the other, each from a prompt to its end.
+
+agent = Agent(model=ScriptedModel(["Hello."]), tools=workspace_tools(folder))
+run = await agent.run("Say hello")
+"""
+
+import os
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
+from math import isfinite
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import anyio
+from attrs import evolve
+
+from agent.effects.approval import Approver, approval_effect
+from agent.effects.execution import Watcher, description_effect, execution_effect
+from agent.effects.hooks import HookCaller, Hooks, seeking_effect
+from agent.effects.inference import Measure, Voice, inference_effect, summary_effect
+from agent.effects.timers import backoff_effect, deadline_effect
+from agent.history.header import make_header
+from agent.log.writing import LogWriter, Redaction
+from agent.models.model import Model, frame_tokens
+from agent.presets.preset import Preset
+from agent.presets.shipped import preset_named
+from agent.projections.context import Context
+from agent.projections.conversation import Conversation
+from agent.projections.narration import Narration, StreamEvent
+from agent.projections.state import State, StateTracker, Totals
+from agent.session.approvals import Approval, Decisions, open_questions
+from agent.session.journal import Journal, Narrator, note_failure, take
+from agent.tools.definition import Tool
+from agent.tools.toolbox import Toolbox
+from agent.tools.workspace import Workspace
+from agent.vocabulary.calls import ToolCall
+from agent.vocabulary.errors import RunError
+from agent.vocabulary.events import (
+    AbortAsked,
+    ApprovalAsked,
+    BackoffStarted,
+    FollowUpGiven,
+    HistoryGiven,
+    PromptGiven,
+    RunEnded,
+    SteeringGiven,
+    StopAsked,
+)
+from agent.vocabulary.messages import Message, Usage, UserMessage
+from bp import BProgram, BThread, Event, Step
+from bp.runner import GRACE, Effect, Runner, Wakeup
+
+
+class Run:
+    """One run of an agent.
+
+    `status`, `reason`, `text` and `result` say how it ended, `steps` what happened, `messages` the conversation so
+    far. `async for step in run` gives the steps as they happen. `stop`, `abort`, `steer`, `follow_up` and `answer`
+    are what people do meanwhile, from any thread: the run hears them at once. `agent` is whose run it is.
+    """
+
+    def __init__(
+        self, agent: "Agent", prompt: str | UserMessage | None, *, attended: bool = False, narrated: bool = False
+    ) -> None:
+        """Prepare a run; `Agent.run` and `Agent.start` make and drive it. attended: somebody may `answer`.
+
+        Without a prompt it goes on with the run that rests. Raises RunError when none does.
+        """
+        openings = agent.openings(prompt)
+        self.agent = agent
+        self._taken_up: Sequence[Step] = () if openings else tuple(agent.journal.unfinished)
+        self._narrator = Narrator(agent.on_event) if narrated or agent.on_event else None
+        effects = agent.effects(self.ask if attended else None, self._guarded, self._fail, self._narrator)
+        self._runner = Runner(agent.program, effects, journal=self)
+        self._news: anyio.Event | None = None  # what readers wait for: the next step, or the end
+        self._over = False
+        self._speaking = Lock()  # held by threads that step in, and by the end of the run
+        self._attended = attended
+        self._questions: dict[str, _Question] = {}  # from the moment that whoever looks on may hear of them
+        self._unsaid: list[SteeringGiven | FollowUpGiven] = []  # what people said, and its turn has not come yet
+        self.steps: list[Step] = list(self._taken_up)
+        self.ended: RunEnded | None = None
+        if attended:
+            self._questions = {call: _Question() for call in open_questions(self._taken_up)}
+        for opening in openings:  # now, so that nothing that people do can come before it
+            self._runner.post(opening)
+
+    # How it went.
+
+    @property
+    def status(self) -> str:
+        """How the run ended: completed, limit, doom_loop, failed, stopped or aborted; "running" until then.
+
+        "waiting" when it rests because a person has to decide later: see `waiting_for` and `Agent.decide`.
+        """
+        if self.ended is not None:
+            return self.ended.status
+        return "waiting" if self._over else "running"
+
+    @property
+    def waiting_for(self) -> tuple[ApprovalAsked, ...]:
+        """The questions that nobody has answered yet."""
+        return tuple(open_questions(self.steps).values())
+
+    @property
+    def reason(self) -> str:
+        """Why it ended, as one word."""
+        return "" if self.ended is None else self.ended.reason
+
+    @property
+    def text(self) -> str:
+        """The last words: the final answer, or why there is none."""
+        return "" if self.ended is None else self.ended.text
+
+    @property
+    def result(self) -> Any:
+        """What the `run_ended` that ended it carries as its result; None from the b-threads that ship."""
+        return None if self.ended is None else self.ended.result
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """What happened, in order."""
+        return tuple(step.event for step in self.steps)
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """The whole conversation, this run's part included."""
+        return self.agent.conversation.messages
+
+    @property
+    def new_messages(self) -> tuple[Message, ...]:
+        """What this run added to the conversation so far, its prompt first."""
+        narration = Narration()
+        for event in self.events:
+            for _ in narration.tell(event):
+                pass
+        return narration.new_messages
+
+    @property
+    def story(self) -> Narrator:
+        """The events of S2, to be read with `async for`, of a run that was started as `narrated`. Raises RunError."""
+        if self._narrator is None:
+            raise RunError("nobody narrates this run; start it with narrated=True")
+        return self._narrator
+
+    @property
+    def state(self) -> State:
+        """Where the run stands, or stood when it ended: objective, iteration, terminal, files that were modified."""
+        return self.agent.state
+
+    @property
+    def unheard(self) -> tuple[str, ...]:
+        """What people said and the model was not shown: in this run, and after its end until the next one begins."""
+        unsaid = (*self._unsaid, *self.agent.left_unsaid)
+        return (*self.agent.conversation.unheard, *(words.text for words in unsaid))
+
+    @property
+    def usage(self) -> Usage:
+        """Tokens of the whole conversation."""
+        return self.agent.totals.usage
+
+    @property
+    def log(self) -> Path | None:
+        """Where the log lies, if there is one."""
+        return self.agent.log_path
+
+    # What people do meanwhile.
+
+    def stop(self, text: str = "") -> None:
+        """Let what runs finish, then end."""
+        self._runner.post(StopAsked(text), "drop")
+
+    def abort(self, text: str = "") -> None:
+        """End everything now; every call is still answered."""
+        self._runner.post(AbortAsked(text), "drop")
+
+    def steer(self, text: str | UserMessage) -> None:
+        """Change the course of the run: calls that have not started are skipped, and the model hears this next.
+
+        With images it is a `UserMessage`. What comes too late for that stays in `unheard`, and is what the agent's next
+        run begins with.
+        """
+        message = _as_message(text)
+        self._say(SteeringGiven(message.text, message.images))
+
+    def follow_up(self, text: str | UserMessage) -> None:
+        """Ask for more: when the run would complete it goes on with this instead.
+
+        With images it is a `UserMessage`. What comes too late for that stays in `unheard`, and is what the agent's next
+        run begins with.
+        """
+        message = _as_message(text)
+        self._say(FollowUpGiven(message.text, message.images))
+
+    def _say(self, words: SteeringGiven | FollowUpGiven) -> None:
+        with self._speaking:
+            if self._over:
+                self.agent.left_unsaid.append(UserMessage(words.text, words.images))
+                return
+            self._unsaid.append(words)
+            self._runner.post(words, "drop")
+
+    def answer(self, call: str, yes: bool, text: str = "") -> None:
+        """Answer the question about the call with this id. Raises KeyError when none is open."""
+        with self._speaking:
+            question = self._questions[call]
+            if question.is_answered:
+                raise KeyError(call)
+            question.answer(yes, text)
+
+    async def ask(self, asked: ApprovalAsked) -> bool | str:
+        """Wait for `answer`: the approver of a run that was started with `Agent.start`."""
+        try:
+            return await self._questions[asked.call.id].wait()
+        finally:
+            self._questions.pop(asked.call.id, None)
+
+    def __aiter__(self) -> AsyncIterator[Step]:
+        """Give every step, those that happened already first, until the run is over."""
+        return _Steps(self)
+
+    async def step_at(self, position: int) -> Step | None:
+        """Return the step at a position in `steps`, as soon as it is there; None if the run is over before."""
+        while position >= len(self.steps) and not self._over:
+            self._news = self._news or anyio.Event()
+            await self._news.wait()
+        return self.steps[position] if position < len(self.steps) else None
+
+    # Driving it.
+
+    async def drive(self) -> None:
+        """Run to the end, after the run before it. A cancelled run is aborted first, and its log says so.
+
+        Raises what the engine raises, and RunError when the log or whoever looks on failed; the log says so as far
+        as it can, and the agent takes no further run.
+        """
+        async with self.agent.under_way:
+            try:
+                self._check_turn()
+                await self._recorded_to_its_end()
+            finally:
+                await self._runner.close()
+                with self._speaking:
+                    self._runner = Runner(self.agent.program)  # it hears nothing more; the other one holds this run
+                    self._over = True
+                    self.agent.left_unsaid.extend(UserMessage(words.text, words.images) for words in self._unsaid)
+                    self._unsaid.clear()
+                if self._narrator is not None:
+                    self._narrator.end()
+                self._tell_watchers()
+
+    def _check_turn(self) -> None:
+        if not self._taken_up and self.agent.journal.is_under_way:
+            raise RunError("a run rests already; go on with it, run() without a prompt, before you ask for more")
+
+    async def _recorded_to_its_end(self) -> None:
+        try:
+            await self._to_its_end()
+        except Exception as error:
+            self.agent.record_failure(self, error)
+            raise
+
+    async def _to_its_end(self) -> None:
+        self.agent.check_usable()
+        self._runner.resume(self._taken_up)
+        try:
+            await self._runner.run(until=RunEnded)
+        except anyio.get_cancelled_exc_class():
+            with anyio.move_on_after(2 * GRACE, shield=True) as patience:
+                self.abort("the run was cancelled")
+                await self._runner.run(until=RunEnded)
+            if patience.cancelled_caught:  # no b-thread heard the abort
+                self.agent.record_failure(self, RunError("the run was cancelled, and did not end when aborted"))
+            raise
+
+    def record(self, step: Step) -> None:
+        """Take down a step: first the log, then the projections, then whoever looks on. Raises RunError."""
+        self.steps.append(step)
+        self.agent.journal.write(step)
+        match step.event:
+            case RunEnded():
+                self.ended = step.event
+            case ApprovalAsked() if self._attended:
+                self._questions[step.event.call.id] = _Question()
+            case SteeringGiven() | FollowUpGiven() if step.event in self._unsaid:
+                self._unsaid.remove(step.event)
+        self.agent.remember(step)
+        if self._narrator is not None:
+            take("on_event", self._narrator.step, step)
+        self._tell_watchers()
+
+    def flush(self) -> None:
+        """Have the log flushed."""
+        self.agent.journal.flush()
+
+    def _tell_watchers(self) -> None:
+        news, self._news = self._news, None
+        if news is not None:
+            news.set()
+
+    def _fail(self, error: Exception) -> None:
+        self._runner.fail(error)
+
+    def _guarded(self, watcher: Callable[[str], None]) -> Callable[[str], None]:
+        """Return `watcher` as effects call it: one that raises ends the run, and is no fault of a model or a tool."""
+
+        def watch(text: str) -> None:
+            try:
+                watcher(text)
+            except Exception as error:
+                failure = RunError(f"a listener raised {type(error).__name__}: {error}")
+                failure.__cause__ = error
+                self._runner.fail(failure)
+
+        return watch
+
+
+class _Steps:
+    """The steps of a run as they happen; no generator, so that whoever leaves early has nothing to clean up."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._position = 0
+
+    def __aiter__(self) -> "_Steps":
+        return self
+
+    async def __anext__(self) -> Step:
+        step = await self._run.step_at(self._position)
+        if step is None:
+            raise StopAsyncIteration
+        self._position += 1
+        return step
+
+
+def _as_message(said: str | UserMessage) -> UserMessage:
+    return UserMessage(said) if isinstance(said, str) else said
+
+
+class _Question:
+    """An open question: the first answer counts, from any thread."""
+
+    def __init__(self) -> None:
+        self._answer: bool | str | None = None
+        self._answered = Wakeup()
+
+    @property
+    def is_answered(self) -> bool:
+        return self._answer is not None
+
+    def answer(self, yes: bool, text: str) -> None:
+        self._answer = yes or text
+        self._answered.set()
+
+    async def wait(self) -> bool | str:
+        while self._answer is None:
+            await self._answered.wait()
+        return self._answer
+
+
+class Agent:
+    """A conversation with a model that may use tools: one run after the other, each from a prompt to its end.
+
+    `run` waits for the end, `run_sync` does so without an event loop, `start` lets people step in meanwhile.
+    """
+
+    def __init__(
+        self,
+        model: Model | str,
+        tools: Iterable[Tool] = (),
+        *,
+        preset: str | Preset = "default",
+        threads: Sequence[BThread] = (),
+        history: Sequence[Message] = (),
+        workspace: str | os.PathLike[str] | None = None,
+        system_prompt: str | None = None,
+        approve: Approval = None,
+        log: str | os.PathLike[str] | LogWriter | None = None,
+        log_late: bool = False,
+        secrets: Mapping[str, str] = {},
+        about: Mapping[str, str] = {},
+        on_step: Callable[[Step], None] | None = None,
+        on_text: Watcher | None = None,
+        on_output: Watcher | None = None,
+        on_event: Callable[[StreamEvent], None] | None = None,
+        wait: Callable[[BackoffStarted], float] | None = None,
+        hooks: Hooks | None = None,
+        models: Mapping[str, Model] = {},
+        effects: Sequence[Callable[["Agent"], Effect]] = (),
+    ) -> None:
+        """Make an agent; nothing happens before its first run.
+
+        model: a model, or the name of one as the command takes it, such as "gpt-5" or "script:FILE".
+        preset: a name or a `Preset`. threads: more b-threads beside the preset's: protocols, monitors, limits.
+        history: an earlier conversation to continue.
+        workspace: the folder for calls of tools without one; by default that of the tools, else the current one.
+        approve: asked when a person has to decide; without it nobody is present, and the answer is no. "later": the
+        run rests instead, `run.status` is "waiting", and `decide` and another `run` go on.
+        log: a file that must not exist yet. log_late: it is written when the agent is closed, for runs that are made
+        again from their beginning when they break off. secrets: texts by name that are masked in it. about: what else
+        its header says, for whoever goes on with it. on_step, on_text, on_output: called with every step, and with
+        pieces of the model's text and of the tools' output. wait: seconds before the next attempt of an inference.
+        on_event: called with every event of S2 (`agent.projections.narration`). hooks: what changes the model's
+        context, and speaks up for people. models: those of other roles than "agent", by role, for protocols that ask
+        for drafts of theirs. effects: what makes more effects, for events of `threads`; each is called once.
+
+        Raises OptionError for an unknown preset, a limited cost without a price and a context without room, LogError
+        when the log cannot be written.
+        """
+        self.preset = preset_named(preset) if isinstance(preset, str) else preset
+        self.model = _model_named(model) if isinstance(model, str) else model
+        self.threads, self._hooks = tuple(threads), hooks or Hooks()
+        self.toolbox = _make_toolbox(self.preset, tools, workspace)
+        self._voice, self._others = (
+            self._voiced(self.model),
+            {role: self._voiced(other) for role, other in models.items()},
+        )
+        self.bthreads = (*self.preset.bthreads(), *self._hooks.bthreads(), *self.threads)
+        self.program = BProgram(*self.bthreads)
+        self.system_prompt = self._shipped_prompt() if system_prompt is None else system_prompt
+        self._on_step, self._on_text, self._on_output, self.on_event = on_step, on_text, on_output, on_event
+        self._approve, self._wait = approve, wait
+        self._history, self.about = tuple(history), dict(about)
+        self.left_unsaid: list[UserMessage] = []  # what people said too late for a run; the next one begins with it
+        self.under_way = anyio.Lock()  # held by the one run that is; a prompt waits for the end of the run before it
+        self.decisions, self.redaction = Decisions(), Redaction(secrets)
+        self._log = self._open_log(log, late=log_late)
+        self.journal = self._make_journal()
+        self.more_effects = tuple(make(self) for make in effects)
+
+    @property
+    def conversation(self) -> Conversation:
+        """What was said so far, as the model is shown it."""
+        return self.journal.conversation
+
+    @property
+    def tracker(self) -> StateTracker:
+        """The state of the work, as far as the events tell it."""
+        return self.journal.tracker
+
+    @property
+    def context(self) -> Context:
+        """What the model is shown next."""
+        return self.journal.context
+
+    @property
+    def totals(self) -> Totals:
+        """What the conversation has taken so far."""
+        return self.journal.totals
+
+    @property
+    def state(self) -> State:
+        """Where the last run stands, or stood when it ended."""
+        return self.journal.tracker.state
+
+    @property
+    def heard(self) -> Sequence[Event]:
+        """What came from outside so far, in order."""
+        return self.journal.heard
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """The conversation so far."""
+        return self.conversation.messages
+
+    @property
+    def log_path(self) -> Path | None:
+        """Where the log lies, if there is one."""
+        return None if self._log is None else self._log.path
+
+    @property
+    def approves_later(self) -> bool:
+        """Whether the run rests when a person has to decide."""
+        return self._approve == "later"
+
+    def decide(self, call: str, yes: bool, text: str = "") -> None:
+        """Decide about a call that waits for it; `text` is what is said with a no. The next `run` goes on with that.
+
+        Raises UndecidableError for a call that is not known, decided already, or was not asked about.
+        """
+        self.decisions.decide(self.journal.unfinished, call, yes, text)
+
+    async def run(self, prompt: str | UserMessage | None = None) -> Run:
+        """Run to the end and return the run; without a prompt, go on with the run that rests.
+
+        A prompt with images is a `UserMessage`.
+
+        Raises BProgramError when a b-thread failed, RunError when the log or a listener did; the log says so then.
+        """
+        run = Run(self, prompt)
+        await run.drive()
+        return run
+
+    def run_sync(self, prompt: str | UserMessage | None = None) -> Run:
+        """Run to the end, for programs without an event loop. Raises RunError where one is running."""
+        if _is_in_event_loop():
+            raise RunError("an event loop is running already; write `await agent.run(...)` instead of `run_sync`")
+        return anyio.run(self.run, prompt)
+
+    @asynccontextmanager
+    async def start(self, prompt: str | UserMessage | None = None, *, narrated: bool = False) -> AsyncIterator[Run]:
+        """Start a run, or go on with the one that rests, and give it.
+
+        Leaving the block waits for its end, an error in the block aborts it.
+
+        Unless the agent has an approver, the one who started the run is the person present: see `Run.answer`.
+        narrated: `run.story` gives the events of S2.
+        """
+        run = Run(self, prompt, attended=self._approve is None, narrated=narrated)
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(run.drive)
+                yield run
+        except BaseExceptionGroup as group:
+            if len(group.exceptions) > 1:
+                raise
+            alone = group.exceptions[0]  # what went wrong, as itself and not as a group of one
+            raise alone from alone.__cause__
+
+    def close(self) -> None:
+        """End the program and close the log."""
+        self._on_step, self.more_effects = None, ()  # they may hold the agent: it is to go with its last user
+        self.program.close()
+        self.journal.close()
+
+    def __enter__(self) -> "Agent":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    # What a run needs.
+
+    def openings(self, prompt: str | UserMessage | None) -> tuple[Event, ...]:
+        """Return what a run begins with: the prompt, and before it what was said before this run and not in one.
+
+        A run that goes on begins with nothing. Raises RunError when there is none.
+        """
+        if prompt is None:
+            if not self.journal.is_under_way:
+                raise RunError("no run rests that could go on; give a prompt")
+            return ()
+        history = (*self._history, *self.left_unsaid)
+        self._history = ()
+        self.left_unsaid.clear()
+        asked = UserMessage(prompt) if isinstance(prompt, str) else prompt
+        return (*((HistoryGiven(history),) if history else ()), PromptGiven(asked.text, asked.images))
+
+    def effects(
+        self,
+        attendant: Approver | None,
+        guarded: Callable[[Watcher], Watcher],
+        fail: Callable[[Exception], None],
+        narrator: Narrator | None = None,
+    ) -> tuple[Effect, ...]:
+        """Return the effects of the loop.
+
+        `attendant` is asked for approvals when the agent has no approver; `guarded` makes watchers fit to be called;
+        `fail` is told when a hook does not do what it should, `narrator` what models and tools say meanwhile.
+        """
+        hooks = HookCaller(self._hooks, fail)
+        on_text = _both(self._on_text and guarded(self._on_text), None if narrator is None else guarded(narrator.text))
+        on_output = _output_heard(self._on_output, guarded, narrator)
+        return (
+            inference_effect(
+                self.model,
+                self.toolbox,
+                self.system_prompt,
+                self.journal.context,
+                self.totals,
+                on_text,
+                self._voice.measured,
+                hooks,
+                self._others,
+            ),
+            self._summary_effect(),
+            deadline_effect(),
+            description_effect(self.toolbox),
+            execution_effect(self.toolbox, on_output),
+            approval_effect(self.decisions.answering(self._approve or attendant)),
+            seeking_effect(hooks),
+            backoff_effect() if self._wait is None else backoff_effect(_finite(self._wait, fail)),
+            *self.more_effects,
+        )
+
+    def _summary_effect(self) -> Effect:
+        voice = self._others.get("summarizer", self._voice)
+        return summary_effect(voice.model, self.journal.context, voice.measured)
+
+    def _shipped_prompt(self) -> str:
+        return self.preset.prompt(workspace=self.toolbox.workspace.root, tools=self.toolbox.names)
+
+    def _make_journal(self) -> Journal:
+        room = self.preset.room_beside(frame_tokens(self.system_prompt, self.toolbox.schemas()))
+        return Journal(self._log, self.preset.max_iterations, room, self.preset.carried)
+
+    def _voiced(self, model: Model) -> Voice:
+        return Voice(model, Measure(self.preset.price_of(model.name), self.preset.counts_tokens))
+
+    def check_usable(self) -> None:
+        """Raise ProgramEnded when an earlier run failed, or the agent was closed: its program takes no events then."""
+        self.program.run()
+
+    def take_up(self, steps: Iterable[Step]) -> None:
+        """Take steps into account that the program has taken again, and that are in the log already."""
+        for step in steps:
+            self.journal.take_up(step)
+            self.toolbox.take_up(step.event)
+
+    def remember(self, step: Step) -> None:
+        """Have the projections fold a step, and then tell whoever looks on. Raises RunError."""
+        self.journal.fold(step)
+        self.toolbox.hear(step.event)
+        if self._on_step is not None:
+            take("on_step", self._on_step, step)
+
+    def record_failure(self, run: Run, error: Exception) -> None:
+        """Write down that the run broke off, answer the calls that are open, and close the program.
+
+        A run that had ended keeps its end; what goes wrong here becomes a note of `error`.
+        """
+        if run.ended is None:
+            run.ended = RunEnded("failed", "engine_error", str(error))
+            self.journal.break_off(run.ended, error)
+        note_failure(error, self.program.close)
+
+    def header(self) -> dict[str, Any]:
+        """Return the header of the agent's log."""
+        return make_header(
+            self.preset,
+            self.bthreads,
+            self.model,
+            self.toolbox,
+            self.system_prompt,
+            approvals="later" if self.approves_later else "now",
+            secrets=self.redaction.names,
+            about=self.about,
+        )
+
+    def _open_log(self, log: str | os.PathLike[str] | LogWriter | None, *, late: bool) -> LogWriter | None:
+        redacted = self.redaction if self.redaction.names else None
+        if isinstance(log, LogWriter):
+            log.redact_with(redacted)
+            return log
+        return None if log is None else LogWriter(log, self.header(), redacted, late=late)
+
+
+def _model_named(name: str) -> Model:
+    from agent.models.openai_model import model_from_name  # 20 ms, which a scripted model does without
+
+    return model_from_name(name, os.environ)
+
+
+def _is_in_event_loop() -> bool:
+    try:
+        anyio.get_current_task()
+    except RuntimeError:
+        return False
+    return True
+
+
+def _finite(
+    wait: Callable[[BackoffStarted], float], fail: Callable[[Exception], None]
+) -> Callable[[BackoffStarted], float]:
+    """Return `wait`; when it raises, or gives no time that passes, the run has failed."""
+
+    def seconds(started: BackoffStarted) -> float:
+        try:
+            given = float(wait(started))
+            if not isfinite(given):
+                raise ValueError(f"it gives seconds, not {given}")
+        except Exception as error:
+            failure = RunError(f"wait failed: {type(error).__name__}: {error}")
+            failure.__cause__ = error
+            fail(failure)
+            raise failure from error
+        return max(given, 0.0)
+
+    return seconds
+
+
+def _both(one: Watcher | None, other: Watcher | None) -> Watcher | None:
+    """Return what tells two watchers, where there are two."""
+    if one is None or other is None:
+        return one or other
+    first, second = one, other
+
+    def tell(piece: str) -> None:
+        first(piece)
+        second(piece)
+
+    return tell
+
+
+def _make_toolbox(preset: Preset, tools: Iterable[Tool], workspace: str | os.PathLike[str] | None) -> Toolbox:
+    """Put the tools of one agent together; those without a workspace get the agent's."""
+    everything = (*preset.own_tools(), *tools)
+    for one in everything:
+        if not isinstance(one, Tool):
+            raise TypeError(f"{one!r} is no tool; make one with @tool")
+    own = next((tool.workspace for tool in everything if tool.workspace is not None), None)
+    chosen = Workspace(workspace) if workspace is not None else own or Workspace(Path.cwd())
+    placed = (tool if tool.workspace is not None else evolve(tool, workspace=chosen) for tool in everything)
+    return Toolbox(placed, chosen, suggests=preset.unknown_tool == "nearest")
+
+
+def _output_heard(
+    on_output: Watcher | None, guarded: Callable[[Watcher], Watcher], narrator: Narrator | None
+) -> Callable[[ToolCall, str], None] | None:
+    """Return what takes the output of tools, where somebody looks on."""
+    heard = on_output and guarded(on_output)
+    told = None if narrator is None else narrator.output
+    if heard is None and told is None:
+        return None
+
+    def hear(call: ToolCall, piece: str) -> None:
+        if heard is not None:
+            heard(piece)
+        if told is not None:
+            guarded(partial(told, call))(piece)
+
+    return hear

@@ -1,0 +1,183 @@
+"""The journal of a conversation: the log, then the projections; and the events of S2 for listeners."""
+
+from collections.abc import AsyncIterator, Callable, Iterable
+from typing import Any
+
+import anyio
+
+from agent.log.writing import LogWriter
+from agent.projections.context import Context
+from agent.projections.conversation import CARRY_ALL, Carried, Conversation
+from agent.projections.narration import Narration, StreamEvent
+from agent.projections.state import OpenCalls, StateTracker, Totals
+from agent.vocabulary.calls import ToolCall
+from agent.vocabulary.errors import RunError
+from agent.vocabulary.events import PromptGiven, RunEnded
+from bp import Event, ProgramEnded, Step
+
+
+class Narrator:
+    """Keeps the events of one run, and passes each on. What a listener raises is for the run to handle."""
+
+    def __init__(self, listener: Callable[[StreamEvent], None] | None = None) -> None:
+        """Begin before the run."""
+        self._narration = Narration()
+        self._listener = listener
+        self._told: list[StreamEvent] = []
+        self._news = anyio.Event()
+        self._over = False
+
+    def step(self, step: Step) -> None:
+        """Tell a step."""
+        self._tell(self._narration.tell(step.event))
+
+    def text(self, piece: str) -> None:
+        """Tell a piece of the model's answer."""
+        self._tell(self._narration.text(piece))
+
+    def output(self, call: ToolCall, piece: str) -> None:
+        """Tell a piece of a tool's output."""
+        self._tell(self._narration.output(call, piece))
+
+    def end(self) -> None:
+        """Nothing more comes."""
+        self._over = True
+        self._wake()
+
+    async def __aiter__(self) -> AsyncIterator[StreamEvent]:
+        """Give every event, those that were told already first, until the run is over."""
+        position = 0
+        while position < len(self._told) or not self._over:
+            if position == len(self._told):
+                await self._news.wait()
+                continue
+            yield self._told[position]
+            position += 1
+
+    def _tell(self, events: Iterable[StreamEvent]) -> None:
+        for event in events:
+            self._told.append(event)
+            self._wake()
+            if self._listener is not None:
+                self._listener(event)
+
+    def _wake(self) -> None:
+        news, self._news = self._news, anyio.Event()
+        news.set()
+
+
+class Journal:
+    """The log and the projections of one conversation.
+
+    `heard` is what came from outside so far, in order; `unfinished` are the steps since the last run ended.
+    """
+
+    def __init__(
+        self,
+        log: LogWriter | None,
+        max_iterations: int | None = None,
+        context_tokens: int | None = None,
+        carried: Carried = CARRY_ALL,
+    ) -> None:
+        """Begin with nothing; without a log, nothing is written. The others are what the projections show and keep."""
+        self.conversation = Conversation()
+        self.tracker = StateTracker(max_iterations)
+        self.context = Context(self.conversation, self.tracker, context_tokens, carried)
+        self.totals = Totals()
+        self.heard: list[Event] = []
+        self.unfinished: list[Step] = []
+        self._open_calls = OpenCalls()
+        self._last: Step | None = None
+        self._log = log
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether a run has begun and not ended."""
+        return any(isinstance(step.event, PromptGiven) for step in self.unfinished)
+
+    def write(self, step: Step) -> None:
+        """Write a step down. Raises RunError."""
+        self._note(step)
+        if self._log is not None:
+            take("the log", self._log.record, step)
+
+    def fold(self, step: Step) -> None:
+        """Have the projections take a step into account. Raises RunError."""
+        take("a projection", self._fold, step)
+
+    def take_up(self, step: Step) -> None:
+        """Take a step into account that is in the log already."""
+        self._note(step)
+        self._fold(step)
+
+    def flush(self) -> None:
+        """Flush the log. Raises RunError."""
+        if self._log is not None:
+            try:
+                self._log.flush()
+            except OSError as error:
+                raise RunError(f"the log cannot be written: {error}") from error
+
+    def break_off(self, ended: RunEnded, error: Exception) -> None:
+        """Answer the calls that are open, and write down that the run broke off.
+
+        What goes wrong here becomes a note of `error`, which is why.
+        """
+        for event in (*self._open_calls.answers(), ended):
+            self._fold_event(event)
+        self.unfinished.clear()
+        if not isinstance(error, ProgramEnded):  # else there was no run
+            note_failure(error, lambda: self._write_end(ended))
+
+    def close(self) -> None:
+        """Close the log."""
+        if self._log is not None:
+            self._log.close()
+
+    def _note(self, step: Step) -> None:
+        self._last = step
+        if step.bthread is None:
+            self.heard.append(step.event)
+        if isinstance(step.event, RunEnded):
+            self.unfinished.clear()
+        else:
+            self.unfinished.append(step)
+
+    def _fold(self, step: Step) -> None:
+        self._fold_event(step.event)
+
+    def _fold_event(self, event: Event) -> None:
+        for projection in (self.conversation, self.tracker, self.context, self.totals, self._open_calls):
+            projection.fold(event)  # in this order: the context reads the two before it
+
+    def _write_end(self, ended: RunEnded) -> None:
+        if self._log is not None:
+            self._log.append(failure_record(self._last, ended))
+
+
+def failure_record(last: Step | None, ended: RunEnded) -> dict[str, Any]:
+    """Return the record of a run that broke off after the step `last`."""
+    return {
+        "step": (last.number if last else 0) + 1,
+        "super_step": last.super_step if last else 0,
+        "name": ended.name,
+        "data": {"status": ended.status, "reason": ended.reason, "text": ended.text, "result": None},
+        "origin": "engine",
+    }
+
+
+def take(who: str, function: Callable[[Step], object], step: Step) -> None:
+    """Call `function` with a step; what it raises becomes a RunError that names it."""
+    try:
+        function(step)
+    except Exception as error:
+        event = f"step {step.number} ({step.event.name})"
+        raise RunError(f"{who} failed at {event}: {type(error).__name__}: {error}") from error
+
+
+def note_failure(error: Exception, function: Callable[[], None]) -> None:
+    """Call `function`; what goes wrong there is a note of `error`, which is why it is called."""
+    try:
+        function()
+    except Exception as another:
+        error.add_note(f"and then: {type(another).__name__}: {another}")

@@ -1,0 +1,86 @@
+"""Going on with a log: the state is built again from what was recorded, and the run continues in the same log.
+
+What was under way when the log ended is asked again, except for a tool: nobody knows what it did, so it is answered as
+interrupted and never run twice.
+"""
+
+import os
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from agent.history.playback import broke_off, retaken
+from agent.history.rebuilding import RebuildError, recorded_bthreads
+from agent.log.reading import LogError, RecordedRun
+from agent.log.writing import LogWriter, reopen
+from agent.models.model import Model
+from agent.session.agent import Agent
+from agent.tools.definition import Tool
+from bp import BThread
+
+
+def resume(
+    log: str | os.PathLike[str],
+    model: Model,
+    tools: Iterable[Tool] = (),
+    *,
+    threads: Sequence[BThread] = (),
+    **options: Any,
+) -> Agent:
+    """Return the agent of a log, as it was when the log ended; `run()` without a prompt goes on with its last run.
+
+    Preset, b-threads that ship, workspace and system prompt come from the log; `threads` are those that do not ship,
+    `options` the other options of `Agent` (approve, on_step, ...). Nothing happens before the next run, except that a
+    torn last line is cut off the log. `agent.journal.is_under_way` tells whether there is a run to go on with.
+
+    Raises LogInUse when somebody writes the log, RebuildError when its program is another one here, LogDiffers when
+    it was changed, and other LogErrors for what is no log, or one that broke off.
+    """
+    writer, recorded = reopen(log)
+    try:
+        return _agent_of(recorded, writer, model, tuple(tools), threads, options)
+    except BaseException:
+        writer.close()
+        raise
+
+
+def _agent_of(
+    recorded: RecordedRun,
+    writer: LogWriter,
+    model: Model,
+    tools: tuple[Tool, ...],
+    threads: Sequence[BThread],
+    options: dict[str, Any],
+) -> Agent:
+    if broke_off(recorded):
+        raise LogError(f"{recorded.path} broke off and cannot go on: {recorded.records[-1]['data'].get('text')}")
+    preset, beside = recorded_bthreads(recorded, threads)
+    _check_secrets(recorded, options)
+    header = recorded.header
+    known: dict[str, Any] = {
+        "workspace": header.get("workspace"),
+        "system_prompt": header.get("system_prompt"),
+        "approve": "later" if header.get("approvals") == "later" else None,
+    }
+    agent = Agent(model, tools, preset=preset, threads=beside, log=writer, **(known | options))
+    _check_tools(recorded, agent.toolbox.names)
+    agent.take_up(retaken(recorded, agent.program))
+    return agent
+
+
+def _check_tools(recorded: RecordedRun, names: Sequence[str]) -> None:
+    then, now = recorded.header.get("tools"), list(names)
+    if then != now:
+        raise RebuildError(
+            f"{recorded.path} was made with the tools {_listed(then)}, and here are {_listed(now)}; give the same"
+        )
+
+
+def _check_secrets(recorded: RecordedRun, options: dict[str, Any]) -> None:
+    kept_out = recorded.header.get("secrets") or []
+    missing = [name for name in kept_out if name not in options.get("secrets", {})]
+    if missing:
+        raise RebuildError(f"{recorded.path} keeps the secrets {_listed(missing)} out; give them again")
+
+
+def _listed(names: Any) -> str:
+    return ", ".join(map(str, names)) if isinstance(names, list) and names else "none"

@@ -1,0 +1,111 @@
+"""The loop as one function that keeps nothing: messages in, the same list of messages out, longer (S0 5.1)."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import anyio
+from attrs import evolve, frozen
+
+from agent.models.model import Model
+from agent.presets.preset import Preset
+from agent.presets.shipped import preset_named
+from agent.session.agent import Agent, Run
+from agent.tools.definition import Tool
+from agent.vocabulary.errors import RunError
+from agent.vocabulary.events import AnswerCommitted, CallAnswered, RunContinued, RunEnded
+from agent.vocabulary.messages import Message, UserMessage
+from bp import Step
+
+LIMIT_REACHED = "Maximum iteration limit reached"
+MESSAGE_NEWS = AnswerCommitted | CallAnswered | RunContinued | RunEnded  # what the conversation grows by
+
+
+@frozen
+class LoopConfig:
+    """How the loop runs: at most `max_iterations` answers of the model, by the rules of `preset`."""
+
+    max_iterations: int = 20
+    preset: str | Preset = "workspace"
+
+
+async def agent_loop(
+    messages: list[Message],
+    tools: Sequence[Tool],
+    system_prompt: str,
+    model: Model,
+    config: LoopConfig = LoopConfig(),
+    signal: anyio.Event | None = None,
+    on_event: Callable[[dict[str, Any]], None] | None = None,
+) -> list[Message]:
+    """Answer the last of `messages`, which is a `UserMessage`; extend the list as it happens, and return it.
+
+    Setting `signal` aborts: the list is returned with every call answered. `on_event` gets `{"type": "stream",
+    "event": {"type": "text", "text": ...}}`, `{"type": "toolResult", "toolResult": {...}}` and, at the limit,
+    `{"type": "error", "message": "Maximum iteration limit reached"}`.
+
+    Raises ValueError when no prompt comes last, RunError when the model failed or `on_event` did.
+    """
+    if not messages or not isinstance(messages[-1], UserMessage):
+        raise ValueError("the last message is the prompt; it must be a UserMessage")
+    if signal is not None and signal.is_set():
+        return messages
+    chosen = preset_named(config.preset) if isinstance(config.preset, str) else config.preset
+    listener = _Listener(messages, on_event)
+    with Agent(
+        model,
+        tools,
+        preset=evolve(chosen, max_iterations=config.max_iterations),
+        system_prompt=system_prompt,
+        history=messages[:-1],
+        on_step=lambda step: listener.hear(step, agent),
+        on_text=listener.stream,
+    ) as agent:
+        run = await _run_until(agent, messages[-1], signal)
+    if run.status == "failed":
+        raise RunError(run.text)
+    return messages
+
+
+async def _run_until(agent: Agent, prompt: UserMessage, signal: anyio.Event | None) -> Run:
+    """Run to the end, or until `signal` is set."""
+    if signal is None:
+        return await agent.run(prompt)
+    async with agent.start(prompt) as run, anyio.create_task_group() as tasks:
+        tasks.start_soon(_abort_on, signal, run)
+        async for _ in run:
+            pass
+        tasks.cancel_scope.cancel()
+    return run
+
+
+async def _abort_on(signal: anyio.Event, run: Run) -> None:
+    await signal.wait()
+    run.abort()
+
+
+class _Listener:
+    """Passes on what happens, in the form of S0."""
+
+    def __init__(self, messages: list[Message], on_event: Callable[[dict[str, Any]], None] | None) -> None:
+        self._messages = messages
+        self._on_event = on_event
+
+    def stream(self, text: str) -> None:
+        self._tell({"type": "stream", "event": {"type": "text", "text": text}})
+
+    def hear(self, step: Step, agent: Agent) -> None:
+        if isinstance(step.event, MESSAGE_NEWS):
+            self._messages.extend(agent.messages[len(self._messages) :])
+        match step.event:
+            case CallAnswered(call=call, result=text, is_error=is_error):
+                content = [{"type": "text", "text": text}]
+                result = {"role": "toolResult", "toolCallId": call, "content": content, "isError": is_error}
+                self._tell({"type": "toolResult", "toolResult": result})
+            case RunEnded(status="limit"):
+                self._tell({"type": "error", "message": LIMIT_REACHED})
+            case _:
+                pass
+
+    def _tell(self, event: dict[str, Any]) -> None:
+        if self._on_event is not None:
+            self._on_event(event)

@@ -1,0 +1,208 @@
+"""The tool `task`: an agent of its own works on a part of the task, with its own log and conversation (S2).
+
+A subagent runs within the call: an abort of the call aborts it, and somebody who asks to stop is heard by both. Its
+preset is that of its parent with a share of the limits, so that it is judged by the same constitution.
+"""
+
+import math
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+from attrs import define, evolve, field, frozen
+
+from agent.effects.approval import Approver
+from agent.models.model import Model
+from agent.presets.preset import Preset
+from agent.session.agent import Agent, Run
+from agent.session.resume import resume
+from agent.tools.definition import Tool, ToolContext, tool
+from agent.tools.schemas import Limits
+from agent.vocabulary.calls import ToolResult
+from agent.vocabulary.errors import ToolError
+from agent.vocabulary.events import StopAsked, ToolStarted
+from agent.vocabulary.messages import UserMessage
+from bp import Event, Step
+
+_TASK_ID = re.compile(r"task-[0-9a-f]{8}")
+
+
+@frozen
+class SubagentType:
+    """A kind of subagent: when to use it (the model reads that), and what it is told and may use.
+
+    `tools` are names of the store's tools, None for all of them; `system_prompt` is by default that of the preset.
+    """
+
+    name: str
+    description: str
+    system_prompt: str | None = None
+    tools: tuple[str, ...] | None = None
+
+
+GENERAL = SubagentType("general", "works on any task of several steps, with all tools, and reports what it found")
+
+
+@define(eq=False)
+class SubagentStore:
+    """What subagents are made of, and the subagents so far: each can be continued by its task id.
+
+    `tools` gives tools for each subagent anew, so that none shares a terminal or a list with another. `logs` is the
+    folder of their logs; without one there are none, and tasks last as long as the store. `parent` is named in them.
+    `secrets` are masked. `share` is the part of the preset's limits that each run gets.
+    """
+
+    model: Model
+    preset: Preset
+    tools: Callable[[], Iterable[Tool]]
+    types: tuple[SubagentType, ...] = (GENERAL,)
+    logs: Path | None = None
+    parent: str = ""
+    approve: Approver | None = None
+    secrets: Mapping[str, str] = field(factory=dict, repr=False)
+    share: float = 0.5
+    _open: dict[str, "_Subagent"] = field(init=False, factory=dict)
+    _running: list[Run] = field(init=False, factory=list)
+
+    def type_named(self, name: str) -> SubagentType:
+        """Return a type. Raises ToolError, naming those there are."""
+        for kind in self.types:
+            if kind.name == name:
+                return kind
+        raise ToolError(f"there is no subagent type {name!r}; types: {', '.join(kind.name for kind in self.types)}")
+
+    def hear(self, event: Event) -> None:
+        """Stop what runs when somebody asks to stop."""
+        if isinstance(event, StopAsked):
+            for run in self._running:
+                run.stop(event.text)
+
+    async def run(self, kind: SubagentType, task_id: str | None, prompt: str, context: ToolContext) -> tuple[str, Run]:
+        """Run a new subagent, or the one of `task_id`; return its id and the run. Raises ToolError."""
+        name = task_id or f"task-{os.urandom(4).hex()}"
+        subagent = self._find(name) if task_id else self._make(name, kind, context.call_id)
+        self._open[name] = subagent
+        subagent.progress = context.progress
+        async with subagent.agent.start(_prompt(subagent.agent, prompt)) as run:
+            self._running.append(run)
+            try:
+                async for _ in run:
+                    pass
+            finally:
+                self._running.remove(run)
+        return name, run
+
+    def close(self) -> None:
+        """Close all subagents and their logs."""
+        for subagent in self._open.values():
+            subagent.agent.close()
+        self._open.clear()
+
+    def _make(self, name: str, kind: SubagentType, call: str) -> "_Subagent":
+        subagent = _Subagent()
+        about = {"parent": self.parent, "parent_call": call, "subagent_type": kind.name, "task_id": name}
+        subagent.agent = Agent(
+            self.model,
+            self._tools_of(kind),
+            preset=share_of(self.preset, self.share),
+            system_prompt=kind.system_prompt,
+            approve=self.approve,
+            log=self._log_of(name),
+            secrets=self.secrets,
+            about=about,
+            on_step=subagent.show,
+        )
+        return subagent
+
+    def _find(self, name: str) -> "_Subagent":
+        """Return a subagent of this store, or one whose log an earlier program left."""
+        if name in self._open:
+            return self._open[name]
+        log = self._log_of(name) if _TASK_ID.fullmatch(name) else None
+        if log is None or not log.exists():
+            raise ToolError(f"there is no task {name!r} to go on with; leave task_id out to begin a new one")
+        subagent = _Subagent()
+        options: dict[str, Any] = {"approve": self.approve, "secrets": self.secrets, "on_step": subagent.show}
+        subagent.agent = resume(log, self.model, self.tools(), **options)
+        return subagent
+
+    def _log_of(self, name: str) -> Path | None:
+        return None if self.logs is None else self.logs / f"{name}.jsonl"
+
+    def _tools_of(self, kind: SubagentType) -> tuple[Tool, ...]:
+        return tuple(tool for tool in self.tools() if kind.tools is None or tool.name in kind.tools)
+
+
+@define(eq=False)
+class _Subagent:
+    """An agent, and who is shown what it does."""
+
+    agent: Agent = field(init=False)
+    progress: Callable[[str], None] = field(init=False, default=lambda _: None)
+
+    def show(self, step: Step) -> None:
+        if isinstance(step.event, ToolStarted):
+            self.progress(f"{step.event.call.tool}\n")
+
+
+def make_task(store: SubagentStore) -> Tool:
+    """Return the tool `task` over a store."""
+
+    @tool(category="write", parallel=True)
+    async def task(
+        description: Annotated[str, Limits(max_length=200)],
+        prompt: str,
+        subagent_type: str,
+        context: ToolContext,
+        task_id: str | None = None,
+        command: str | None = None,
+    ) -> ToolResult:
+        """Give a task of several steps to a subagent, which works on its own and reports.
+
+        Args:
+            description: the task in 3 to 5 words
+            prompt: what the subagent is to do, with everything that it needs to know
+            subagent_type: which kind of subagent
+            task_id: only to go on with an earlier task, in the same conversation
+            command: the command that led to this task
+        """
+        kind = store.type_named(subagent_type)
+        if not prompt.strip():
+            raise ToolError("the prompt is empty; say what the subagent is to do")
+        name, run = await store.run(kind, task_id, prompt, context)
+        details: dict[str, Any] = {
+            "description": description, "prompt": prompt, "subagentType": subagent_type, "taskId": name,
+            "log": "" if run.log is None else str(run.log), "status": run.status, "reason": run.reason,
+            "usage": {"input_tokens": run.usage.input_tokens, "output_tokens": run.usage.output_tokens},
+        }  # fmt: skip
+        ending = f"[task_id: {name}]" if run.status == "completed" else f"[{run.status}: {run.reason}; task_id: {name}]"
+        text = f"{run.text.rstrip() or '(it said nothing)'}\n{ending}"
+        return ToolResult(text, is_error=run.status != "completed", details=details)
+
+    kinds = "\n".join(f"- {kind.name}: {kind.description}" for kind in store.types)
+    return evolve(task, description=f"{task.description}\n\nTypes of subagents:\n{kinds}", hears=store.hear)
+
+
+def share_of(preset: Preset, part: float) -> Preset:
+    """Return a preset with a part of its limits: turns, tokens, cost and time; none stays none."""
+
+    def some(limit: int | None) -> int | None:
+        return None if limit is None else max(1, math.ceil(limit * part))
+
+    limits: Mapping[str, Any] = {
+        "max_iterations": some(preset.max_iterations),
+        "max_tokens": some(preset.max_tokens),
+        "max_cost": None if preset.max_cost is None else preset.max_cost * part,
+        "deadline": None if preset.deadline is None else preset.deadline * part,
+    }
+    return evolve(preset, **limits)
+
+
+def _prompt(agent: Agent, prompt: str) -> str | None:
+    """Return what a run begins with: an unfinished one goes on by itself first, and hears the prompt in it."""
+    if agent.journal.is_under_way:
+        agent.left_unsaid.append(UserMessage(prompt))
+        return None
+    return prompt

@@ -1,0 +1,216 @@
+"""The b-threads without which there is no loop: sessions, the conversation, drafts, one call, and the gate."""
+
+from functools import lru_cache, reduce
+from operator import or_
+
+from agent.vocabulary.calls import ToolCall, without
+from agent.vocabulary.events import (
+    ActionDescribed,
+    AnswerCommitted,
+    CallAnswered,
+    CompletionDeclared,
+    DraftsRefused,
+    DraftsSettled,
+    GateApproved,
+    GateRejected,
+    HistoryGiven,
+    InferenceFailed,
+    InferenceFinished,
+    InferenceRequested,
+    PromptGiven,
+    ProposedAction,
+    RunContinued,
+    RunEnded,
+    ToolFinished,
+    ToolStarted,
+)
+from agent.vocabulary.reasons import Disclosure, NoDraftWanted, not_run, rejected, worst_ending
+from bp import NONE, BThread, BThreadBody, Event, EventSet, Refusals, bthread, start, sync, where
+from constitution import Action
+
+
+@bthread
+def session() -> BThreadBody:
+    """Between runs nothing but a prompt (or an earlier history) may come; a prompt waits for the end of its run."""
+    beginnings = where((PromptGiven, HistoryGiven))
+    while True:
+        yield sync(wait_for=PromptGiven, block=~beginnings)
+        yield sync(wait_for=RunEnded, block=beginnings)
+
+
+OWN = "d0"
+"""The name of the draft with which the loop itself begins each turn; all others are wanted by protocols."""
+
+DRAFT_NEWS = InferenceRequested | InferenceFinished | InferenceFailed
+FIRST = where(InferenceRequested, draft=OWN)
+OTHERS = InferenceRequested & ~FIRST
+TOO_LATE = NoDraftWanted("the drafts of this turn have settled")
+ASKED_ALREADY = NoDraftWanted("it was asked for already in this turn")
+
+
+@bthread
+def choose() -> BThreadBody:
+    """Commit the first draft of each turn that nobody refuses."""
+    while True:
+        yield sync(wait_for=FIRST, refuse=OTHERS, because=TOO_LATE)
+        drafts = yield from collected(OWN)
+        if drafts:
+            answers = [committed(draft) for draft in drafts]
+            yield sync(request=answers, otherwise=DraftsRefused, refuse=InferenceRequested, because=TOO_LATE)
+
+
+def collected(first: str) -> BThreadBody:
+    """Wait until all drafts that were asked for are there and have settled; return those that did not fail."""
+    outstanding: tuple[str, ...] = (first,)
+    drafts: tuple[InferenceFinished, ...] = ()
+    while True:
+        names = tuple(draft.draft for draft in drafts)
+        said = yield sync(
+            request=() if outstanding else DraftsSettled(names),
+            wait_for=DRAFT_NEWS,
+            refuse=drafts_named(*outstanding, *names),
+            because=ASKED_ALREADY,
+        )
+        if isinstance(said, DraftsSettled):
+            return drafts
+        if isinstance(said, InferenceRequested):
+            outstanding = (*outstanding, said.draft)
+        else:
+            outstanding = without(outstanding, said.draft)
+        if isinstance(said, InferenceFinished):
+            drafts = (*drafts, said)
+
+
+@lru_cache(maxsize=1024)
+def drafts_named(*names: str) -> EventSet:
+    """Return the requests of drafts of these names; the same object for the same names, which come at every turn."""
+    return reduce(or_, (where(InferenceRequested, draft=name) for name in names), NONE)
+
+
+def committed(draft: InferenceFinished) -> AnswerCommitted:
+    """Return the commitment to a draft."""
+    return AnswerCommitted(draft.draft, draft.message, draft.calls)
+
+
+@bthread
+def gate() -> BThreadBody:
+    """Put each action up as soon as it is described, several at a time if they come so."""
+    while True:
+        described = yield sync(wait_for=ActionDescribed)
+        yield start(put_up(described.call, described.facts))
+
+
+@bthread(name="gate")
+def put_up(call: ToolCall, facts: Action) -> BThreadBody:
+    """Approve the call unless somebody refuses; then reject it, saying who and why. Holding it only delays.
+
+    It is over as well when somebody else has rejected the call: the question whose answer it needs was refused.
+    """
+    rejected = where(GateRejected, call=call)
+    yield sync(
+        request=GateApproved(call, facts), otherwise=lambda refusals: GateRejected(call, refusals), wait_for=rejected
+    )
+
+
+@bthread
+def carry_out(call: ToolCall, disclosure: Disclosure = "full") -> BThreadBody:
+    """Propose `call`, wait for the gate, run the tool, answer: exactly one answer for each call.
+
+    disclosure: what the answer tells of the reasons for which a call was refused.
+    """
+
+    def unexecuted(refusals: Refusals) -> CallAnswered:
+        return not_run(call.id, refusals, disclosure)
+
+    said = yield sync(request=ProposedAction(call), otherwise=unexecuted)
+    if isinstance(said, CallAnswered):
+        return
+    said = yield sync(wait_for=where((GateApproved, GateRejected), call=call))
+    if isinstance(said, GateRejected):
+        yield sync(request=rejected(call.id, said.refusals, disclosure))
+        return
+    said = yield sync(request=ToolStarted(call), otherwise=unexecuted)
+    if isinstance(said, CallAnswered):
+        return
+    finished = yield sync(wait_for=where(ToolFinished, call=call))
+    yield sync(request=CallAnswered(call.id, finished.result, finished.is_error, images=finished.images))
+
+
+TURN_OVER = AnswerCommitted | DraftsRefused | where(DraftsSettled, drafts=())
+
+
+@bthread
+def converse(disclosure: Disclosure = "full") -> BThreadBody:
+    """Lead one run after the other, each from its prompt to its one `run_ended`.
+
+    disclosure: what the model is told of the reasons for which a call was refused.
+    """
+    while True:
+        yield sync(wait_for=PromptGiven)
+        said: Event = RunContinued(Refusals())
+        while not isinstance(said, RunEnded):
+            said = yield from one_turn(disclosure)
+
+
+def one_turn(disclosure: Disclosure) -> BThreadBody:
+    """Take one turn; return `run_ended` if it was the last."""
+    said = yield sync(request=InferenceRequested(), otherwise=ended_instead)
+    if isinstance(said, RunEnded):
+        return said
+    if isinstance(said, CompletionDeclared):
+        return (yield from completed(said.status, said.text))
+    said = yield sync(wait_for=TURN_OVER)
+    if isinstance(said, DraftsRefused):
+        return (yield sync(request=no_draft_left(said), otherwise=ended_instead))
+    if not isinstance(said, AnswerCommitted):
+        return said  # no draft at all: the inference failed, and is asked again unless somebody refuses
+    if said.calls:
+        return (yield from have_carried_out(said, disclosure))
+    if not said.is_empty:
+        return (yield from completed("answered", said.message.text))
+    return said
+
+
+def completed(reason: str, text: str) -> BThreadBody:
+    """End the run as completed, or go on if somebody has something left to say."""
+    return (yield sync(request=RunEnded("completed", reason, text), otherwise=continued_instead))
+
+
+def have_carried_out(answer: AnswerCommitted, disclosure: Disclosure) -> BThreadBody:
+    """Start the calls of an answer and wait until each is answered."""
+    yield start(*[carry_out(call, disclosure) for call in answer.calls])
+    unanswered = tuple(call.id for call in answer.calls)
+    while unanswered:
+        answered = yield sync(wait_for=CallAnswered)
+        unanswered = without(unanswered, answered.call)
+    return answered
+
+
+def ended_instead(refusals: Refusals) -> RunEnded | CompletionDeclared:
+    """Turn the refusals of an inference into the end of the run; one that is complete may still be continued."""
+    ending = worst_ending(refusals) or RunEnded("failed", "inference_refused", _reasons(refusals))
+    return CompletionDeclared(ending.reason, ending.text) if ending.status == "completed" else ending
+
+
+def continued_instead(refusals: Refusals) -> RunEnded | RunContinued:
+    """Turn the refusals of completion into another end, or into going on."""
+    return worst_ending(refusals) or RunContinued(refusals)
+
+
+def no_draft_left(refused: DraftsRefused) -> RunEnded:
+    """End the run because every draft of the turn was refused: as an ending among the reasons says, if there is one."""
+    text = f"Every draft was refused: {_reasons(refused.refusals)}"
+    return worst_ending(refused.refusals) or RunEnded("failed", "drafts_refused", text)
+
+
+def _reasons(refusals: Refusals) -> str:
+    return "; ".join(sorted(f"{refusal.bthread}: {refusal.because}" for refusal in refusals))
+
+
+def core(disclosure: Disclosure = "full") -> tuple[BThread, ...]:
+    """Return the b-threads of the core; `disclosure` is what the model is told about refused calls."""
+    return (session(), converse(disclosure), choose(), gate())
+
+
+CORE = core()
+"""The core as it is where the model is told why a call was refused."""

@@ -1,0 +1,175 @@
+"""Rules about tool calls: whole, approved, one at a time, answered in order, and not repeated forever."""
+
+from itertools import groupby
+from typing import Any, Literal
+
+from attrs import frozen
+
+from agent.vocabulary.calls import ToolCall, signature, still_open, without
+from agent.vocabulary.events import (
+    AnswerCommitted,
+    CallAnswered,
+    GateApproved,
+    InferenceRequested,
+    ProposedAction,
+    RunEnded,
+    SteeringGiven,
+    ToolStarted,
+)
+from agent.vocabulary.reasons import Ending, Flaw
+from bp import BThreadBody, bthread, start, sync, where
+
+
+@bthread
+def only_whole_calls() -> BThreadBody:
+    """Refuse the proposal of every call that has a flaw; the flaws were found where the answer was read."""
+    while True:
+        answer = yield sync(wait_for=AnswerCommitted)
+        yield start(*[refuse_flawed(call) for call in answer.calls if call.flaw is not None])
+
+
+@bthread(name="only_whole_calls")
+def refuse_flawed(call: ToolCall) -> BThreadBody:
+    """Refuse the proposal of one flawed call until it is answered."""
+    yield sync(
+        refuse=where(ProposedAction, call=call),
+        because=Flaw(call.flaw or ""),
+        wait_for=where(CallAnswered, call=call.id),
+    )
+
+
+APPROVAL_NEWS = GateApproved | ToolStarted | CallAnswered
+
+
+@bthread
+def no_start_without_approval() -> BThreadBody:
+    """Refuse `tool_started` for every call value (id, tool, arguments) that was not approved, once for each approval.
+
+    Approvals are forgotten when they are used, and when their call is answered without having started.
+    """
+    approved: tuple[ToolCall, ...] = ()
+    while True:
+        said = yield sync(
+            wait_for=APPROVAL_NEWS,
+            refuse=other_starts(approved),
+            because="the gate did not approve it",
+        )
+        if isinstance(said, GateApproved):
+            approved = (*approved, said.call)
+        elif isinstance(said, ToolStarted):
+            approved = without(approved, said.call)
+        else:
+            approved = still_open(approved, said.call)
+
+
+def other_starts(approved: tuple[ToolCall, ...]) -> Any:
+    """Return the starts of all calls but these, as an event set."""
+    others: Any = ToolStarted
+    for call in approved:
+        others = others & ~where(ToolStarted, call=call)
+    return others
+
+
+Together = Literal["none", "neighbours", "all"]
+Groups = tuple[tuple[ToolCall, ...], ...]
+
+
+@bthread
+def one_at_a_time(together: Together = "none") -> BThreadBody:
+    """Hold the later calls of each answer back until the earlier ones are answered (S0 5.1, S3).
+
+    Those that may run together count as one call.
+    """
+    while True:
+        answer = yield sync(wait_for=AnswerCommitted)
+        groups = groups_of(answer.calls, together)
+        if len(groups) > 1:
+            yield start(in_turn(groups))
+
+
+@bthread(name="one_at_a_time")
+def in_turn(groups: Groups) -> BThreadBody:
+    """Let only the calls of the first group with an unanswered call be proposed."""
+    while len(groups) > 1:
+        later = [where(ProposedAction, call=call) for group in groups[1:] for call in group]
+        answered = yield sync(wait_for=CallAnswered, block=later)
+        groups = unanswered(groups, answered.call)
+
+
+def groups_of(calls: tuple[ToolCall, ...], together: Together) -> Groups:
+    """Return `calls` in their order, those that run together as one group."""
+    if together == "neighbours":
+        runs = (tuple(run) for _, run in groupby(enumerate(calls), key=_barrier))
+        return tuple(tuple(call for _, call in run) for run in runs)
+    if together == "all" and all(call.parallel for call in calls):
+        return (calls,)
+    return tuple((call,) for call in calls)
+
+
+def unanswered(groups: Groups, answered: str) -> Groups:
+    """Return the groups without the answered call, and without those that have no call left."""
+    left = (still_open(group, answered) for group in groups)
+    return tuple(group for group in left if group)
+
+
+def _barrier(numbered: tuple[int, ToolCall]) -> int:
+    """Return one number for all calls that may run together, another one for each that may not."""
+    number, call = numbered
+    return -1 if call.parallel else number
+
+
+@bthread
+def answers_in_source_order() -> BThreadBody:
+    """Hold each answer back until the calls before it are answered."""
+    while True:
+        answer = yield sync(wait_for=AnswerCommitted)
+        if len(answer.calls) > 1:
+            yield start(answered_in_order(tuple(call.id for call in answer.calls)))
+
+
+@bthread(name="answers_in_source_order")
+def answered_in_order(calls: tuple[str, ...]) -> BThreadBody:
+    """Let only the first unanswered call of `calls` be answered."""
+    while len(calls) > 1:
+        first, *later = calls
+        yield sync(wait_for=where(CallAnswered, call=first), block=[where(CallAnswered, call=call) for call in later])
+        calls = tuple(later)
+
+
+PROPOSAL_NEWS = AnswerCommitted | SteeringGiven | RunEnded
+
+
+@frozen
+class Repetition:
+    """The latest call of a run, and how often it was made in a row."""
+
+    latest: str = ""
+    times: int = 0
+
+    def then(self, call: ToolCall) -> "Repetition":
+        """Return what the next call makes of it; one that cannot be proposed makes nothing."""
+        if call.flaw is not None:
+            return self
+        return Repetition(signature(call), self.times + 1 if signature(call) == self.latest else 1)
+
+
+@bthread
+def doom_loop(n: int = 3) -> BThreadBody:
+    """Refuse the `n`-th proposal in a row with the same tool and arguments, and what would follow it, in each run.
+
+    A person who steers begins the count anew.
+    """
+    ending = Ending("doom_loop", "doom_loop", f"Stopped: the same call {n} times in a row.")
+    repetition = Repetition()
+    while True:
+        said = yield sync(wait_for=PROPOSAL_NEWS)
+        if not isinstance(said, AnswerCommitted):
+            repetition = Repetition()
+            continue
+        for number, call in enumerate(said.calls):
+            repetition = repetition.then(call)
+            if repetition.times == n:
+                over = [InferenceRequested, *(where(ProposedAction, call=later) for later in said.calls[number:])]
+                yield sync(refuse=over, because=ending, wait_for=SteeringGiven | RunEnded)
+                repetition = Repetition()
+                break

@@ -1,0 +1,125 @@
+"""Run a blocking function without ever waiting for it longer than the caller wants.
+
+The threads are daemons of ours, not those of a pool: a pool waits for its threads when the program ends, so that one
+function that never returns would keep the whole program alive. A thread that has done its work takes the next piece,
+since to start one costs more than most calls; one that nobody needs for a while ends.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import anyio
+
+if TYPE_CHECKING:
+    pass
+
+import os
+import threading
+from collections.abc import Callable
+from queue import Empty, SimpleQueue
+from typing import Any, TypeVar
+
+from anyio import from_thread
+from anyio.lowlevel import EventLoopToken, current_token
+
+PATIENCE = 0.2  # seconds that a thread waits for more work
+
+T = TypeVar("T")
+
+
+async def run_in_background(function: Callable[[], T]) -> T:
+    """Return what `function` returns, or raise what it raises; it runs in a daemon thread.
+
+    When the caller is cancelled the thread is abandoned: it runs on, and what it returns is dropped.
+    """
+    token, done = current_token(), anyio.Event()
+    returned: list[T] = []
+    raised: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            returned.append(function())
+        except BaseException as error:
+            raised.append(error)
+        _tell(token, done.set)
+
+    (_take_idle() or _Hand()).do(work)
+    await done.wait()
+    if raised:
+        raise raised.pop()
+    return returned.pop()
+
+
+def call_back(function: Callable[[str], None], token: EventLoopToken) -> Callable[[str], None]:
+    """Return `function` as another thread may call it: it runs in the event loop of `token`, or not at all."""
+    return lambda text: _call_loop(token, lambda: function(text))
+
+
+def _tell(token: EventLoopToken, function: Callable[[], None]) -> None:
+    """Have the event loop of `token` call `function` soon; not waiting for it, since the loop may end before."""
+    loop: Any = token.native_token
+    soon = loop.call_soon_threadsafe if hasattr(loop, "call_soon_threadsafe") else loop.run_sync_soon  # else trio's
+    with suppress(RuntimeError):  # it has ended: nobody is there any more
+        soon(function)
+
+
+def _call_loop(token: EventLoopToken, function: Callable[[], Any]) -> None:
+    try:
+        from_thread.run_sync(function, token=token)
+    except anyio.RunFinishedError:
+        return  # nobody is there any more: the program ended while this thread was abandoned
+
+
+class _Hand:
+    """A daemon thread that does one piece of work after the other. In `_IDLE` while it has none."""
+
+    def __init__(self) -> None:
+        self._pieces: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        threading.Thread(target=self._live, daemon=True, name="bpagent tool").start()
+
+    def do(self, work: Callable[[], None]) -> None:
+        self._pieces.put(work)
+
+    def _live(self) -> None:
+        while True:
+            try:
+                self._pieces.get(timeout=PATIENCE)()
+            except Empty:
+                if self._leaves():
+                    return
+            else:
+                _IDLE.append(self)
+
+    def _leaves(self) -> bool:
+        """Leave, unless somebody has taken this hand in the same moment: then its work is on the way."""
+        try:
+            _IDLE.remove(self)
+        except ValueError:
+            return False
+        return True
+
+
+_IDLE: list[_Hand] = []
+os.register_at_fork(after_in_child=_IDLE.clear)  # threads stay behind in the parent
+
+
+def _take_idle() -> _Hand | None:
+    try:
+        return _IDLE.pop()
+    except IndexError:
+        return None
+
+
+async def unwind(pieces: AsyncIterator[bytes]) -> None:
+    """End an iterator, also one that is left early.
+
+    It is a chain of async generators, of which `aclose` reaches only the outermost, and trio warns of every other
+    that is left to the garbage collector. A cancelled read ends them all, from the innermost outwards.
+    """
+    import httpx2
+
+    with anyio.CancelScope() as scope, suppress(httpx2.HTTPError):  # what breaks now was not wanted any more
+        scope.cancel()
+        while await anext(pieces, None) is not None:
+            pass

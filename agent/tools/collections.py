@@ -1,0 +1,241 @@
+"""Collections of tools over one workspace: those of S0, S1, S2, S3 and S4, and an executor for loops of your own."""
+
+import os
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from time import perf_counter
+from typing import Annotated, Any
+
+from attrs import evolve, field, frozen
+
+from agent.tools.definition import Tool, tool
+from agent.tools.files.editing import make_edit, make_write
+from agent.tools.files.find import make_find, make_list_files
+from agent.tools.files.grep import make_grep
+from agent.tools.files.operations import Files
+from agent.tools.files.reading import make_ls, make_read
+from agent.tools.output import Retention, keep_head
+from agent.tools.schemas import Path, render_tools
+from agent.tools.shell import Commands, Session, ShellOptions, make_shell_tool
+from agent.tools.terminal import make_terminal
+from agent.tools.toolbox import Toolbox
+from agent.tools.webfetch import make_webfetch
+from agent.tools.websearch import BASE_URL, make_websearch
+from agent.tools.work import TodoStore, make_todo_tools
+from agent.tools.workspace import Workspace
+from agent.vocabulary.calls import ToolCall, ToolResult
+from constitution import DENIED_PATHS
+
+
+def make_read_file(workspace: Workspace, *, output_limit: int) -> Tool:
+    """Return the tool `read_file`; `output_limit` is in bytes."""
+
+    @tool(category="read", parallel=True)
+    def read_file(path: Annotated[str, Path("read")]) -> ToolResult:
+        """Read a text file.
+
+        Args:
+            path: the file, absolute or relative to the workspace
+        """
+        with workspace.open_read(path) as file:
+            content = file.read(output_limit + 1)
+            total = max(os.fstat(file.fileno()).st_size, len(content))
+        details = {"bytes": total, "truncated": len(content) > output_limit}
+        return ToolResult(keep_head(content, output_limit, total) or "(empty file)", details=details)
+
+    return read_file
+
+
+def make_write_file(workspace: Workspace) -> Tool:
+    """Return the tool `write_file`."""
+
+    return make_write(workspace, name="write_file")
+
+
+def make_list_directory(workspace: Workspace, *, output_limit: int) -> Tool:
+    """Return the tool `list_directory`; `output_limit` is in bytes."""
+
+    @tool(category="read", parallel=True)
+    def list_directory(path: Annotated[str, Path("list")] = ".") -> ToolResult:
+        """List a directory: one name per line, sorted, directories with a / at the end.
+
+        Args:
+            path: the directory, absolute or relative to the workspace
+        """
+        entries = workspace.list(path)
+        names = "\n".join(f"{entry.name}/" if entry.is_directory else entry.name for entry in entries)
+        listing = names.encode("utf-8", "replace")
+        details = {"entries": len(entries), "truncated": len(listing) > output_limit}
+        return ToolResult(keep_head(listing, output_limit, len(listing)) or "(empty directory)", details=details)
+
+    return list_directory
+
+
+CODING_TOOLS = ("read", "bash", "edit", "write", "task", "todoread", "todowrite", "websearch", "webfetch")
+READ_ONLY_TOOLS = ("read", "grep", "find", "ls", "todoread", "todowrite", "websearch", "webfetch")
+
+
+def _shell_of_s2() -> ShellOptions:
+    kept = Retention(50 * 1024, lines=2000, keep="tail", spill=True)
+    return ShellOptions(
+        timeout=None, longest_timeout=None, retention=kept, nonzero_is_error=True, inherit=True, form="details"
+    )
+
+
+@frozen
+class CodingOptions:
+    """What can be chosen for the tools of S2.
+
+    files, commands: where they work, if not here (S2 "operations"); they are then bounded by those alone. allowed:
+    where file tools may work besides the current directory, "/" by default; denied wins. resize_pictures: for `read`.
+    shell: for `bash`. todos: a list that tools share. search_base_url, search_api_key: for `websearch`, the key by
+    default that of the environment. max_response_size (bytes), fetch_timeout (milliseconds): for `webfetch`.
+    task: what `agent.session.subagents.make_task` gives; without it there is no such tool.
+    """
+
+    files: Files | None = None
+    commands: Commands | None = None
+    allowed: tuple[str, ...] = ("/",)
+    denied: tuple[str, ...] = ()
+    resize_pictures: bool = True
+    shell: ShellOptions = field(factory=_shell_of_s2)
+    todos: TodoStore | None = None
+    search_base_url: str = BASE_URL
+    search_api_key: str | None = field(default=None, repr=False)
+    task: Tool | None = None
+    max_response_size: int = 5 * 1024 * 1024
+    fetch_timeout: int = 30_000
+
+
+def create_all_tools(cwd: str | os.PathLike[str] = ".", options: CodingOptions | None = None) -> Mapping[str, Tool]:
+    """Return all tools of S2 by name; relative paths and commands start in `cwd`."""
+    chosen = options or CodingOptions()
+    workspace = Workspace(os.path.abspath(cwd), chosen.allowed, chosen.denied)
+    files = chosen.files or workspace
+    start = workspace.root if chosen.files is None else chosen.files.root
+    tools = (
+        make_read(files, resize_pictures=chosen.resize_pictures),
+        make_shell_tool(start, chosen.shell, commands=chosen.commands),
+        make_edit(files),
+        make_write(files),
+        make_grep(files),
+        make_find(files),
+        make_ls(files),
+        *make_todo_tools(chosen.todos),
+        make_websearch(base_url=chosen.search_base_url, api_key=chosen.search_api_key),
+        *(() if chosen.task is None else (chosen.task,)),
+        make_webfetch(max_response_size=chosen.max_response_size, default_timeout=chosen.fetch_timeout),
+    )
+    own = workspace if chosen.files is None else None
+    return {tool.name: evolve(tool, workspace=own) for tool in tools}
+
+
+def create_coding_tools(cwd: str | os.PathLike[str] = ".", options: CodingOptions | None = None) -> tuple[Tool, ...]:
+    """Return the tools with full access: CODING_TOOLS."""
+    return _those(CODING_TOOLS, create_all_tools(cwd, options))
+
+
+def create_read_only_tools(cwd: str | os.PathLike[str] = ".", options: CodingOptions | None = None) -> tuple[Tool, ...]:
+    """Return the tools that change nothing: READ_ONLY_TOOLS."""
+    return _those(READ_ONLY_TOOLS, create_all_tools(cwd, options))
+
+
+def _those(names: Iterable[str], tools: Mapping[str, Tool]) -> tuple[Tool, ...]:
+    return tuple(tools[name] for name in names if name in tools)
+
+
+def workspace_tools(
+    root: str | os.PathLike[str],
+    *,
+    allowed: Iterable[str | os.PathLike[str]] = (),
+    denied: Iterable[str | os.PathLike[str]] = DENIED_PATHS,
+    timeout: float = 120.0,
+    output_limit: int = 200 * 1024,
+    env: Mapping[str, str] | None = None,
+    shell: ShellOptions | None = None,
+) -> tuple[Tool, ...]:
+    """Return `bash`, `read_file`, `write_file` and `list_directory`, which work in `root` (S0 6.2).
+
+    `timeout` is in seconds, for commands that name none; `output_limit` in bytes; `env` is added to the allowed
+    variables; `shell` stands for all of these where commands are concerned.
+
+    The file tools keep to `root` and `allowed` without `denied`; `bash` is bounded by the gate only.
+    """
+    shell = shell or ShellOptions(timeout=timeout, retention=Retention(output_limit), env=env or {})
+    return make_collection("workspace", Workspace(root, allowed, denied), shell)
+
+
+def make_collection(name: str, workspace: Workspace, shell: ShellOptions) -> tuple[Tool, ...]:
+    """Return a collection by its name, one of COLLECTIONS. What tools show is cut where commands' output is."""
+    return tuple(evolve(tool, workspace=workspace) for tool in COLLECTIONS[name](workspace, shell))
+
+
+def _of_workspace(workspace: Workspace, shell: ShellOptions) -> tuple[Tool, ...]:
+    return make_shell_tool(workspace.root, shell), *_files(workspace, shell)
+
+
+def _with_terminal(workspace: Workspace, shell: ShellOptions) -> tuple[Tool, ...]:
+    return make_terminal(workspace.root, shell), *_files(workspace, shell)
+
+
+def _gated(workspace: Workspace, shell: ShellOptions) -> tuple[Tool, ...]:
+    read_file, write_file, _ = _files(workspace, shell)
+    return read_file, write_file, make_list_files(workspace), make_shell_tool(workspace.root, shell)
+
+
+def _command(workspace: Workspace, shell: ShellOptions) -> tuple[Tool, ...]:
+    """One tool under two names (S4), which count together."""
+    session = Session()
+    return tuple(make_shell_tool(workspace.root, shell, name=name, session=session) for name in ("bash", "run_command"))
+
+
+def _files(workspace: Workspace, shell: ShellOptions) -> tuple[Tool, Tool, Tool]:
+    limit = shell.retention.limit
+    return (
+        make_read_file(workspace, output_limit=limit),
+        make_write_file(workspace),
+        make_list_directory(workspace, output_limit=limit),
+    )
+
+
+COLLECTIONS: Mapping[str, Callable[[Workspace, ShellOptions], tuple[Tool, ...]]] = {
+    "workspace": _of_workspace,
+    "terminal": _with_terminal,
+    "gated": _gated,
+    "command": _command,
+}
+"""How each collection is made. That of S2 has options of its own: see `create_coding_tools`."""
+
+
+BUILT_IN_TOOLS = ("read_file", "write_file", "list_files", "bash")
+
+ToolExecutor = Callable[[str, Mapping[str, Any]], Awaitable[ToolResult]]
+
+
+def create_tool_executor(workspace: str | os.PathLike[str], tools: Iterable[Tool] = ()) -> ToolExecutor:
+    """Return a function that runs the built-in tools of S3 in a workspace, and `tools`, which win over them.
+
+    It takes a name and arguments, and never raises for what goes wrong: an unknown tool, wrong arguments, a failure.
+    The details of its results have `duration`, in milliseconds. Nothing is judged, but paths keep to the workspace.
+    """
+    place = Workspace(workspace)
+    toolbox = Toolbox((*_built_in(place), *tools), place)
+
+    async def execute(name: str, arguments: Mapping[str, Any]) -> ToolResult:
+        begin = perf_counter()
+        result = await toolbox.run(ToolCall("", name, arguments), lambda _: None)
+        duration = round((perf_counter() - begin) * 1000, 3)
+        return evolve(result, details={**result.details, "duration": duration})
+
+    return execute
+
+
+def built_in_tool_schemas() -> tuple[dict[str, Any], ...]:
+    """Return the built-in tools as the chat-completions format describes them."""
+    return tuple(render_tools(tuple(tool.schema() for tool in _built_in(Workspace(os.curdir)))))
+
+
+def _built_in(place: Workspace) -> tuple[Tool, ...]:
+    tools = {
+        tool.name: tool for tool in make_collection("gated", place, ShellOptions(shell=("sh", "-c"), inherit=True))
+    }
+    return tuple(tools[name] for name in BUILT_IN_TOOLS)

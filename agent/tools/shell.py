@@ -1,0 +1,500 @@
+"""The tool `bash` under any name: one shell command, run to its end, answered in words or an envelope (S0, S2-S4)."""
+
+import inspect
+import json
+import math
+import os
+import re
+import shlex
+import signal
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Annotated, Any, Literal, Protocol, TypedDict, Unpack
+
+from attrs import evolve, field, frozen, mutable, validators
+
+from agent.tools.definition import Tool, ToolContext, tool
+from agent.tools.output import Collector, Retained, Retention
+from agent.tools.process import Finished, run_process, tool_environment
+from agent.tools.schemas import Limits, ShellCommand
+from agent.vocabulary.calls import ToolResult
+from agent.vocabulary.errors import CannotStart, ToolError
+from agent.vocabulary.events import AnswerCommitted, ToolFinished
+from bp import Event
+
+EnvironmentHook = Callable[[str], Mapping[str, str] | Awaitable[Mapping[str, str]]]
+"""Gets the working directory before each command, and gives variables to add: the hook `shell.env` of S2."""
+
+
+def _positive() -> Any:
+    return validators.optional(validators.gt(0))
+
+
+@frozen
+class ShellOptions:
+    """How commands run. Times are in seconds, None is no limit.
+
+    shell: the program and the options that a command follows. timeout: for calls that name none; more than
+    longest_timeout is clamped, less than shortest_timeout raised, and said so. retention: what is kept of the output.
+    separate: standard error on its own. nonzero_is_error: an exit code other than 0 is an error. inherit: commands see
+    all of our environment, else the allowed variables; env: variables to add. prefix: put before every command. hook:
+    asked for more variables. form: text; with details of what was left out (S2); or the envelope of S4. compact:
+    characters of it, at most.
+    """
+
+    shell: tuple[str, ...] = ("bash", "-c")
+    timeout: float | None = field(default=120.0, validator=_positive())
+    longest_timeout: float | None = field(default=600.0, validator=_positive())
+    shortest_timeout: float | None = field(default=None, validator=_positive())
+    retention: Retention = Retention()
+    separate: bool = False
+    nonzero_is_error: bool = False
+    inherit: bool = False
+    env: Mapping[str, str] = field(factory=dict)
+    prefix: str = ""
+    hook: EnvironmentHook | None = None
+    form: Literal["text", "details", "envelope"] = "text"
+    compact: int | None = None
+
+    @property
+    def timeout_words(self) -> str:
+        """What the model is told about the parameter `timeout`."""
+        least = "" if self.shortest_timeout is None else f", at least {self.shortest_timeout:g}"
+        most = "" if self.longest_timeout is None else f", at most {self.longest_timeout:g}"
+        return f"seconds until the command is killed{least}{most}"
+
+    async def environment(self, cwd: str) -> dict[str, str]:
+        """Return what a command sees: ours or the allowed variables, then what was added, then what the hook gives."""
+        env = {**os.environ, **self.env} if self.inherit else tool_environment(self.env)
+        if self.hook is None:
+            return env
+        given = self.hook(cwd)
+        found: Mapping[str, str] = await given if inspect.isawaitable(given) else given
+        return {**env, **found}
+
+    def seconds(self, asked: float | None) -> tuple[float | None, str]:
+        """Return the time for a command for which `asked` was asked, and what to say when it is another."""
+        if asked is None:
+            return self.timeout, ""
+        longest = None if self.longest_timeout is None else max(self.longest_timeout, self.timeout or 0)
+        if longest is not None and asked > longest:
+            return longest, f"[timeout of {asked:g} seconds clamped to {longest:g}, the longest there is]"
+        shortest = min(self.shortest_timeout or 0, self.timeout or math.inf)
+        if asked < shortest:
+            return shortest, f"[timeout of {asked:g} seconds raised to {shortest:g}, the shortest there is]"
+        return asked, ""
+
+
+LONGEST_ARGUMENT = 128 * 1024 - 1  # bytes of one argument that Linux takes, its end mark counted
+
+SCRIPT_FROM_STDIN = 'eval "$(cat)" </dev/null'  # the script is read before its own standard input is opened
+
+
+class How(TypedDict):
+    """How a command runs: where, with exactly which variables, for how many seconds, and who gets what it writes.
+
+    `errors` gets the standard error, else `output` does; `progress` gets all of it as it comes.
+    """
+
+    cwd: str
+    env: Mapping[str, str]
+    timeout: float | None
+    output: Collector
+    errors: Collector | None
+    progress: Callable[[str], None] | None
+
+
+class Commands(Protocol):
+    """Runs a shell command to its end, and leaves nothing of it behind."""
+
+    async def run(self, command: str, *, shell: tuple[str, ...], **how: Unpack[How]) -> Finished:
+        """Run `command` by `shell`.
+
+        Raises CannotStart if nothing was started; ends everything when it is cancelled.
+        """
+
+
+class LocalCommands:
+    """Runs commands on this machine."""
+
+    async def run(self, command: str, *, shell: tuple[str, ...], **how: Unpack[How]) -> Finished:
+        """Run `command` as `Commands` says. One that is longer than an argument may be is read from a file."""
+        argument, script = _as_script(command)
+        return await run_process((*shell, argument), stdin=script, **how)
+
+
+def encoded(command: str) -> bytes:
+    """Return a command as bytes. Raises CannotStart for what no process can be given."""
+    try:
+        content = command.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise CannotStart(f"command: a lone surrogate at position {error.start}; leave it out") from error
+    if b"\0" in content:
+        raise CannotStart(f"command: a NUL character at byte {content.index(0)}; leave it out")
+    return content
+
+
+def _as_script(command: str) -> tuple[str, bytes | None]:
+    """Return the argument for the shell, and its standard input: a command too long for an argument goes in there."""
+    content = encoded(command)
+    return (command, None) if len(content) < LONGEST_ARGUMENT else (SCRIPT_FROM_STDIN, content)
+
+
+SCHEMA = "z2e.tool_observation.v1"
+OUTPUT_CHARACTERS, RAW_CHARACTERS = 6000, 2000
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+@frozen
+class Observed:
+    """What there is to tell of a command. `tool`: tool, call_id, command, workdir. `notes` are lines about its end.
+
+    `finished` is None for one that could not be run because of `problem`.
+    """
+
+    tool: dict[str, Any]
+    interactive: bool
+    problem: str = ""
+    finished: Finished | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def output(self) -> str:
+        """What the command printed, standard output first where errors are on their own; or why it did not run."""
+        return self.problem if self.finished is None else self.finished.output + self.finished.errors
+
+
+@mutable
+class Session:
+    """What an agent's commands have in common: when it began, and how much there was.
+
+    `turns` counts the answers of the model, as far as they are heard of, `calls` the commands that were asked for,
+    `executed` those that ran, `observations` what was told.
+    """
+
+    now: Callable[[], datetime] = _now
+    started: datetime = field(init=False)
+    turns: int = 0
+    calls: int = 0
+    executed: int = 0
+    observations: int = 0
+    _latest: Event | None = field(init=False, default=None)
+
+    def __attrs_post_init__(self) -> None:
+        self.started = self.now()
+
+    @property
+    def steps(self) -> int:
+        """Turns of the model; outside of a loop, where there are none, calls."""
+        return self.turns or self.calls
+
+    def hear(self, event: Event) -> None:
+        """Count a turn, once, however many tools share the session."""
+        if isinstance(event, AnswerCommitted) and event is not self._latest:
+            self._latest = event
+            self.turns += 1
+
+    def restore(self, finished: ToolFinished) -> None:
+        """Count on from the envelope of a command that is recorded."""
+        try:
+            told = json.loads(finished.result)["session"]
+            started = datetime.fromisoformat(told["started_at"])
+        except (ValueError, KeyError, TypeError):
+            return  # the call had no envelope
+        self.started, self.turns = started, max(self.turns, told["steps"])
+        self.executed, self.observations = told["executed_commands"], told["observations"]
+
+    def observe(self, observed: Observed, *, compacted: int | None) -> str:
+        """Return the envelope of a command. Output is cut to `compacted` characters, 6000 by default."""
+        self.observations += 1
+        finished = observed.finished
+        observation = {
+            "schema": SCHEMA,
+            "timestamp": _stamp(self.now()),
+            "session": {
+                "started_at": _stamp(self.started),
+                "steps": self.steps,
+                "executed_commands": self.executed,
+                "observations": self.observations,
+            },
+            "tool": {**observed.tool, "raw": compact(observed.output, RAW_CHARACTERS)},
+            "result": {
+                "status": _status(finished),
+                "exit_code": None if finished is None else finished.exit_code,
+                "timed_out": finished is not None and finished.timed_out,
+                "interactive": observed.interactive,
+                "output": _with_notes(observed.output, observed.notes, compacted or OUTPUT_CHARACTERS),
+            },
+        }
+        return json.dumps(observation, ensure_ascii=False)
+
+
+def _with_notes(output: str, notes: tuple[str, ...], most: int) -> str:
+    """Return the output with its notes after it, which are never what is left out."""
+    if not notes:
+        return compact(output, most)
+    ending = "\n".join(notes)
+    room = max(most - len(ending) - 1, 0)
+    shown = compact(output, room).rstrip("\n")
+    return (f"{shown}\n{ending}" if shown else ending)[:most]
+
+
+def compact(text: str, most: int) -> str:
+    """Return `text` with at most `most` characters: its beginning and its end, and how many are missing between."""
+    if len(text) <= most:
+        return text
+    notice = f"\n[... {len(text)} characters in all ...]\n"
+    room = max(most - len(notice), 0)
+    return f"{text[: room - room // 2]}{notice}{text[len(text) - room // 2 :]}"[:most]
+
+
+def _stamp(moment: datetime) -> str:
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _status(finished: Finished | None) -> str:
+    """A command that ended by itself is completed, whatever its exit code (S4)."""
+    if finished is None:
+        return "failed"
+    if finished.timed_out:
+        return "timeout"
+    return "completed" if finished.signal is None else "killed"
+
+
+_ALWAYS = frozenset(
+    """vi vim nvim view emacs nano pico joe less more most man info top htop btop watch passwd login telnet ftp sftp
+    screen tmux dialog whiptail fzf mc lynx w3m elinks gdb lldb visudo vipw crontab-e chsh""".split()  # noqa: SIM905
+)
+_WITHOUT_ARGUMENTS = frozenset(
+    "bash sh zsh fish dash ksh python python3 ipython node irb ghci lua bc sqlite3 mysql psql redis-cli".split()  # noqa: SIM905
+)
+_WITH_OPTION = {
+    "docker": ("-it", "-ti", "--interactive"), "kubectl": ("-it", "-ti", "--stdin"), "python": ("-i",),
+    "python3": ("-i",), "bash": ("-i",), "read": ("-p",), "git": ("rebase -i", "add -p", "add -i", "commit --patch"),
+}  # fmt: skip
+_BEFORE_A_PROGRAM = frozenset(["sudo", "env", "nohup", "time", "exec", "command", "nice"])
+_LOOKED_AT = 10_000  # characters of a command
+_ASSIGNMENT = re.compile(r"\w+=")
+
+
+def is_interactive(command: str) -> bool:
+    """Tell whether one of the programs at the beginning of `command` is likely to wait for a person."""
+    return any(_waits(part) for part in re.split(r"&&|\|\||[;|&\n()]", command[:_LOOKED_AT]))
+
+
+def _waits(part: str) -> bool:
+    try:
+        words = shlex.split(part, comments=True)
+    except ValueError:
+        words = part.split()
+    while words and (words[0] in _BEFORE_A_PROGRAM or _ASSIGNMENT.match(words[0])):
+        words = words[1:]
+    if not words:
+        return False
+    program, arguments = words[0].rpartition("/")[2], words[1:]
+    if "--help" in arguments or "--version" in arguments:
+        return False
+    if program == "ssh":
+        return len([word for word in arguments if not word.startswith("-")]) < 2
+    asked = any(option in f" {' '.join(arguments)} " for option in _WITH_OPTION.get(program, ()))
+    return program in _ALWAYS or asked or (program in _WITHOUT_ARGUMENTS and not arguments and "<" not in part)
+
+
+def tell(finished: Finished, timeout: float | None, options: ShellOptions, notes: Sequence[str] = ()) -> ToolResult:
+    """Return what the model is told about a command that has ended."""
+    output = _output(finished, separate=options.separate)
+    ending = [*ending_of(finished, timeout), *notes]
+    text = "\n".join([output.rstrip("\n"), *ending]) if ending else output
+    return ToolResult(text, is_error=is_failure(finished, options), details=details_of(finished))
+
+
+def is_failure(finished: Finished, options: ShellOptions) -> bool:
+    """A timeout and a death by signal are errors; an exit code other than 0 is one where the options say so."""
+    failed = bool(finished.exit_code) and options.nonzero_is_error
+    return finished.timed_out or finished.signal is not None or failed
+
+
+def details_of(finished: Finished) -> dict[str, Any]:
+    """Return how a command ended, for programs."""
+    return {
+        "exit_code": finished.exit_code,
+        "signal": finished.signal,
+        "timed_out": finished.timed_out,
+        "truncated": finished.truncated,
+        "survivors": finished.survivors,
+    }
+
+
+def ending_of(finished: Finished, timeout: float | None) -> list[str]:
+    """Return how a command ended, in lines for the model; none for one that ended well."""
+    if finished.timed_out:
+        return [f"[timed out after {timeout or 0:g} seconds; the command was killed]"]
+    if finished.exit_code:
+        return [f"[exit code {finished.exit_code}]", *beside_the_exit_code(finished)]
+    return beside_the_exit_code(finished)
+
+
+def beside_the_exit_code(finished: Finished) -> list[str]:
+    """Return what an exit code does not say: the signal that killed a command, and what it had left behind."""
+    if finished.timed_out:
+        return []
+    said = []
+    if finished.signal is not None:
+        said.append(f"[killed by signal {finished.signal} ({_signal_name(finished.signal)})]")
+    if finished.survivors:
+        processes = "1 process" if finished.survivors == 1 else f"{finished.survivors} processes"
+        said.append(f"[{processes} still running after the command had ended; killed]")
+    return said
+
+
+def _output(finished: Finished, *, separate: bool) -> str:
+    if not separate:
+        return finished.output if finished.output.strip() else "(no output)"
+    if not finished.errors.strip():
+        return finished.output if finished.output.strip() else "(no output)"
+    parts = [("stdout", finished.output), ("stderr", finished.errors)]
+    return "".join(f"{name}:\n{text.rstrip(chr(10))}\n" for name, text in parts if text.strip())
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return "unnamed"
+
+
+@frozen
+class Asked:
+    """What was asked for: the command as the model gave it, where, and for how many seconds at most."""
+
+    command: str
+    cwd: str
+    call_id: str
+    seconds: float | None = None
+
+
+@frozen(eq=False)
+class Answers:
+    """Gives the answers of the tool `name`; `session` counts for the envelope."""
+
+    name: str
+    options: ShellOptions
+    session: Session = field(factory=Session)
+
+    @property
+    def in_envelopes(self) -> bool:
+        """Whether answers are envelopes, those of failures too."""
+        return self.options.form == "envelope"
+
+    def of(self, asked: Asked, finished: Finished, output: Retained, notes: Sequence[str] = ()) -> ToolResult:
+        """Return the answer for a command that has ended; `notes` are lines to add."""
+        if self.in_envelopes:
+            return self._envelope(asked, finished, notes)
+        told = tell(finished, asked.seconds, self.options, notes)
+        text = told.text if self.options.compact is None else compact(told.text, self.options.compact)
+        more = output.details() if self.options.form == "details" else {}
+        return evolve(told, text=text, details={**told.details, **more})
+
+    def of_problem(self, asked: Asked, problem: str) -> ToolResult:
+        """Return the envelope for a command that was not run."""
+        self.session.calls += 1
+        text = self.session.observe(self._about(asked, problem), compacted=self.options.compact)
+        return ToolResult(text, is_error=True, details={"interactive": is_interactive(asked.command)})
+
+    def _envelope(self, asked: Asked, finished: Finished, notes: Sequence[str]) -> ToolResult:
+        self.session.calls += 1
+        self.session.executed += 1
+        observed = evolve(self._about(asked, ""), finished=finished, notes=(*beside_the_exit_code(finished), *notes))
+        text = self.session.observe(observed, compacted=self.options.compact)
+        details = {**details_of(finished), "interactive": observed.interactive}
+        return ToolResult(text, is_error=is_failure(finished, self.options), details=details)
+
+    def _about(self, asked: Asked, problem: str) -> Observed:
+        tool = {"tool": self.name, "call_id": asked.call_id, "command": asked.command, "workdir": asked.cwd}
+        return Observed(tool, is_interactive(asked.command), problem)
+
+
+def make_shell_tool(
+    cwd: str,
+    options: ShellOptions | None = None,
+    *,
+    name: str = "bash",
+    commands: Commands | None = None,
+    session: Session | None = None,
+) -> Tool:
+    """Return the tool `name`, which runs commands in `cwd`; `session` counts for the envelope of S4."""
+    chosen, shared = options or ShellOptions(), session or Session()
+    runner = _Runner(cwd, chosen, commands or LocalCommands(), Answers(name, chosen, shared))
+
+    @tool(category="write", name=name)
+    async def bash(
+        command: Annotated[str, ShellCommand(runner.options.prefix)],
+        context: ToolContext,
+        timeout: Annotated[Annotated[float, Limits(above=0)] | None, runner.options.timeout_words] = None,
+    ) -> ToolResult:
+        """Run a shell command in the workspace and return its output, standard output and error together.
+
+        Each call is a new shell; its input is empty. Processes that outlive the command are ended.
+
+        Args:
+            command: the command, as bash understands it
+        """
+        return await runner.run(command, timeout, context)
+
+    heard = evolve(bash, hears=shared.hear, restores=shared.restore) if runner.answers.in_envelopes else bash
+    return evolve(heard, description=_description(runner.options)) if options else heard
+
+
+def _description(options: ShellOptions) -> str:
+    """Say what holds with these options, for the model."""
+    kept = {"both": "the first and the last", "head": "the first", "tail": "the last"}[options.retention.keep]
+    lines = f" or {options.retention.lines} lines" if options.retention.lines else ""
+    spill = ", and all of it goes to a file" if options.retention.spill else ""
+    times = "as long as it takes" if options.timeout is None else f"at most {options.timeout:g} seconds"
+    streams = "on their own" if options.separate else "together"
+    return (
+        f"Run a shell command in the workspace and return its output, standard output and error {streams}.\n\n"
+        f"Each call is a new shell ({' '.join(options.shell)}); its input is empty. Processes that outlive the command "
+        f"are ended. It may take {times}, unless you give a timeout in seconds. Of a long output you get {kept} "
+        f"{options.retention.limit} bytes{lines}{spill}."
+    )
+
+
+@frozen(eq=False)
+class _Runner:
+    """Runs commands and tells of them."""
+
+    cwd: str
+    options: ShellOptions
+    commands: Commands
+    answers: Answers
+
+    async def run(self, command: str, wanted: float | None, context: ToolContext) -> ToolResult:
+        seconds, note = self.options.seconds(wanted)
+        asked = Asked(command, self.cwd, context.call_id, seconds)
+        output = self.options.retention.collector()
+        try:
+            finished = await self._finish(asked, output, context)
+        except BaseException as error:
+            output.drop()
+            if self.answers.in_envelopes and isinstance(error, ToolError):
+                return self.answers.of_problem(asked, str(error))
+            raise
+        return self.answers.of(asked, finished, output, [note] if note else [])
+
+    async def _finish(self, asked: Asked, output: Retained, context: ToolContext) -> Finished:
+        if not asked.command.strip():
+            raise ToolError("the command is empty; give one")
+        return await self.commands.run(
+            self.options.prefix + asked.command,
+            shell=self.options.shell,
+            cwd=self.cwd,
+            env=await self.options.environment(self.cwd),
+            timeout=asked.seconds,
+            output=output,
+            errors=self.options.retention.collector() if self.options.separate else None,
+            progress=context.progress,
+        )

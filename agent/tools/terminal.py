@@ -1,0 +1,424 @@
+"""The tool `terminal(command, persistent, close)`: single commands, or a session that keeps its state (S1 6.1-6.5)."""
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from fcntl import F_DUPFD_CLOEXEC, fcntl
+from tempfile import TemporaryFile
+from typing import Annotated, Any, Unpack
+
+import anyio
+from attrs import define, evolve, field, frozen
+
+from agent.tools.definition import Tool, ToolContext, tool
+from agent.tools.output import Retained
+from agent.tools.process import Finished, run_process
+from agent.tools.schemas import Limits, ShellCommand
+from agent.tools.shell import Answers, Asked, How, LocalCommands, ShellOptions, encoded
+from agent.tools.shell import Session as Observations
+from agent.vocabulary.calls import ToolResult
+from agent.vocabulary.errors import ToolError
+from agent.vocabulary.events import ActionDescribed, CallAnswered, ToolFinished
+from bp import Event
+from constitution import changes_commands
+
+MOST_BYTES = 16 * 1024 * 1024  # of all that a shell leaves
+LONGEST_VALUE = 64 * 1024  # characters
+LONGEST_VALUES = 512 * 1024  # bytes, all together: programs have to start with them
+SHOWN = 8  # names in a note
+
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+COMPUTED = ("$(", "`", "${", "$[")  # arithmetic runs what stands in there, though the variable was only compared
+OF_EVERY_SHELL = re.compile(
+    r"_|__bpagent_\w+|(?!BASH_ENV$)BASH\w*|BPAGENT_CALL|COMP_\w+|DIRSTACK|EPOCH\w+|EUID|FUNCNAME|GROUPS|HISTCMD"
+    r"|HOSTNAME|HOSTTYPE|LINENO|MACHTYPE|OPTARG|OPTERR|OPTIND|OSTYPE|PIPESTATUS|PPID|PWD|RANDOM|SECONDS|SHELLOPTS|SHLVL"
+    r"|SRANDOM|UID"
+)
+AT_FIRST = {"IFS": " \t\n", "PS4": "+ "}  # what a shell sets by itself
+
+FOR_A_CHANGE = "they change what other commands do; set them in the command that needs them"
+FOR_A_FORM = "a session keeps its directory and plain variables; define them in the command that uses them"
+FOR_A_VALUE = "they are too long, no text, or hold a command; set them in the command that needs them"
+
+
+def _names(names: Iterable[str]) -> frozenset[str]:
+    return frozenset(names)
+
+
+@frozen
+class Snapshot:
+    """Where a session stands: its directory, and how its variables differ from those that every command is given.
+
+    Those in `inner` are variables of the shell alone: its programs do not see them.
+    """
+
+    cwd: str
+    exported: Mapping[str, str] = field(factory=dict)
+    inner: Mapping[str, str] = field(factory=dict)
+    unset: frozenset[str] = field(default=frozenset(), converter=_names)
+
+    @property
+    def variables(self) -> dict[str, Any]:
+        """What differs from the variables that every command is given, as the log keeps it."""
+        differing = {"exported": dict(self.exported), "inner": dict(self.inner), "unset": tuple(sorted(self.unset))}
+        return {name: values for name, values in differing.items() if values}
+
+    def environment(self, given: Mapping[str, str]) -> dict[str, str]:
+        """Return what the next shell starts with; it has to be told which of it is its own (`inner`)."""
+        kept = {name: value for name, value in given.items() if name not in self.unset}
+        return {**kept, **self.exported, **self.inner, "PWD": self.cwd}
+
+
+@frozen
+class Left:
+    """What a command left: where the session stands now, and what of it is not kept, in words."""
+
+    snapshot: Snapshot
+    notes: tuple[str, ...] = ()
+
+
+@frozen
+class _Fields:
+    """What a shell wrote, sorted. `others` are its functions and arrays."""
+
+    cwd: str
+    exported: dict[str, str] = field(factory=dict)
+    inner: dict[str, str] = field(factory=dict)
+    others: list[str] = field(factory=list)
+
+    @property
+    def variables(self) -> dict[str, str]:
+        return {**self.exported, **self.inner}
+
+
+def read_left(content: bytes, given: Mapping[str, str]) -> Left | None:
+    """Return what a shell left, which had been given these variables and those of the session.
+
+    None when it did not come to that: killed, replaced by `exec`, too large, or nonsense.
+    """
+    fields = _read(content)
+    if fields is None:
+        return None
+    changed = _changes(fields, {name: value for name, value in given.items() if _is_kept(name)})
+    plain = [name for name in changed if not changes_commands(name)]
+    kept = _those_that_fit({name: fields.variables[name] for name in plain if name in fields.variables})
+    snapshot = Snapshot(
+        fields.cwd,
+        exported={name: value for name, value in kept.items() if name in fields.exported},
+        inner={name: value for name, value in kept.items() if name in fields.inner},
+        unset=frozenset(name for name in plain if name not in fields.variables),
+    )
+    changing = [name for name in changed if changes_commands(name)]
+    unfit = [name for name in plain if name in fields.variables and name not in kept]
+    notes = ((changing, FOR_A_CHANGE), (fields.others, FOR_A_FORM), (unfit, FOR_A_VALUE))
+    return Left(snapshot, tuple(_note(names, why) for names, why in notes if names))
+
+
+def _read(content: bytes) -> _Fields | None:
+    """Sort what a shell wrote: its directory, then kind, name and value of everything, then `end`."""
+    parts = content.split(b"\0")
+    if len(content) > MOST_BYTES or len(parts) % 3 != 2 or parts[-4:] != [b"end", b"", b"", b""]:
+        return None
+    cwd = os.fsdecode(parts[0])
+    if not os.path.isabs(cwd) or not _is_text(cwd):
+        return None
+    fields = _Fields(cwd)
+    for kind, name, value in _in_threes(map(os.fsdecode, parts[1:-4])):
+        if kind in ("function", "array"):
+            fields.others.extend([f"{kind} {name}"] if OF_EVERY_SHELL.fullmatch(name) is None else [])
+        elif kind not in ("exported", "inner") or not NAME.fullmatch(name):
+            return None
+        elif _is_kept(name):
+            (fields.exported if kind == "exported" else fields.inner)[name] = value
+    return fields
+
+
+def _in_threes(parts: Iterable[str]) -> Iterator[tuple[str, str, str]]:
+    """Return parts in threes."""
+    one = iter(parts)
+    return zip(one, one, one, strict=True)
+
+
+def _is_kept(name: str) -> bool:
+    return NAME.fullmatch(name) is not None and OF_EVERY_SHELL.fullmatch(name) is None
+
+
+def _changes(fields: _Fields, given: Mapping[str, str]) -> list[str]:
+    """Return the variables that are not as every command is given them: another value, gone, exported or no longer."""
+    found, at_first = fields.variables, {**AT_FIRST, **given}
+    names = found.keys() | given.keys()
+    return sorted(
+        name
+        for name in names
+        if found.get(name) != at_first.get(name) or (name in given and name not in fields.exported)
+    )
+
+
+def _those_that_fit(variables: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that may be carried, as many as programs can start with; the short ones first."""
+    kept, size = dict[str, str](), 0
+    for name, value in sorted(variables.items(), key=lambda item: len(item[1])):
+        size += len(name) + len(value.encode("utf-8", "replace"))
+        if size <= LONGEST_VALUES and _may_be_carried(value):
+            kept[name] = value
+    return kept
+
+
+def _may_be_carried(value: str) -> bool:
+    return len(value) <= LONGEST_VALUE and _is_text(value) and not any(mark in value for mark in COMPUTED)
+
+
+def _is_text(value: str) -> bool:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _note(names: Sequence[str], why: str) -> str:
+    shown = [(name if name.isascii() and name.isprintable() else repr(name))[:60] for name in names[:SHOWN]]
+    more = [f"{len(names) - SHOWN} more"] if len(names) > SHOWN else []
+    return f"[not kept: {', '.join([*shown, *more])}: {why}]"
+
+
+_HIGH = 200  # descriptors from here on are seldom used in commands
+
+_SCRIPT = r"""
+__bpagent_leave_one() {
+    [[ -v $__bpagent_name ]] && builtin printf "$1"'\0%s\0%s\0' "$__bpagent_name" "${!__bpagent_name}"
+}
+__bpagent_leave() {
+    builtin set +euf
+    {
+        builtin printf '%s\0' "$PWD"
+        builtin printf 'inner\0IFS\0%s\0' "$IFS"
+        builtin local IFS=$' \t\n' __bpagent_name
+        for __bpagent_name in $(builtin compgen -v); do
+            [[ $__bpagent_name = IFS || $__bpagent_name = __bpagent_* ]] && continue
+            case ${!__bpagent_name@a} in
+                *[aA]*) builtin printf 'array\0%s\0\0' "$__bpagent_name" ;;
+                *x*) __bpagent_leave_one exported ;;
+                *) __bpagent_leave_one inner ;;
+            esac
+        done
+        builtin unset -f __bpagent_leave __bpagent_leave_one
+        for __bpagent_name in $(builtin compgen -A function); do
+            builtin printf 'function\0%s\0\0' "$__bpagent_name"
+        done
+        builtin printf 'end\0\0\0'
+    } >&OUT 2>/dev/null
+    builtin trap - EXIT
+    builtin exit "$__bpagent_code"
+}
+builtin trap '{ __bpagent_code=$?; builtin set +x; } 2>/dev/null; __bpagent_leave' EXIT
+INNER
+builtin eval "$(</dev/fd/COMMAND)"; \
+{ __bpagent_code=$?; builtin set +x; } 2>/dev/null; __bpagent_leave
+"""
+
+
+def script_for(inner: Iterable[str], command: int, out: int) -> str:
+    """Return the lines for a shell that reads its command from one descriptor and leaves what there is in another.
+
+    Nothing of the session stands in it but names: of the variables that programs are not to see.
+    """
+    names = " ".join(sorted(inner))
+    own = f"builtin declare +x {names}" if names else ""
+    return _SCRIPT.replace("INNER", own).replace("/dev/fd/COMMAND", f"/dev/fd/{command}").replace(">&OUT", f">&{out}")
+
+
+@contextmanager
+def exchange(command: bytes) -> Iterator[tuple[int, int]]:
+    """Give the descriptors of two files without a name: the command, and what will be left."""
+    with TemporaryFile() as script, TemporaryFile() as left:
+        script.write(command)
+        script.flush()
+        script.seek(0)
+        opened: list[int] = []
+        try:
+            opened += [fcntl(file.fileno(), F_DUPFD_CLOEXEC, _HIGH) for file in (script, left)]
+            yield opened[0], opened[1]
+        finally:
+            for descriptor in opened:
+                os.close(descriptor)
+
+
+# Where they are missing, a shell would set them by itself, each as it was built: that would look like the command's.
+OF_A_BARE_SHELL = {"PATH": os.defpath, "SHELL": "/bin/sh", "TERM": "dumb"}
+
+NOTHING_KEPT = "[the session is as it was before this command: directory and variables that it changed are lost]"
+
+
+@define
+class Session:
+    """An open session; `snapshot` is where it stands."""
+
+    snapshot: Snapshot
+
+    async def run(self, command: str, **how: Unpack[How]) -> tuple[Finished, tuple[str, ...]]:
+        """Run a command; return how it ended, and what the session does not keep of it, in words.
+
+        Raises CannotStart and ToolError when nothing was run.
+        """
+        now, given = self.snapshot, {**OF_A_BARE_SHELL, **how["env"]}
+        if not os.path.isdir(now.cwd):
+            raise ToolError(f"the session's directory {now.cwd} is gone; close the session with close=true")
+        with exchange(encoded(command)) as (script, out):
+            inside: How = {**how, "cwd": now.cwd, "env": now.environment(given)}
+            argv = ("bash", "-c", script_for(now.inner, script, out))
+            finished = await run_process(argv, pass_fds=(script, out), **inside)
+            left = None if finished.timed_out else read_left(os.pread(out, MOST_BYTES + 1, 0), given)
+        if left is None:
+            return finished, (NOTHING_KEPT,)
+        self.snapshot = left.snapshot
+        return finished, left.notes
+
+
+SESSION_IS_OPEN = (
+    "a persistent session is open, in which single commands do not run; give persistent=true to run this in the "
+    "session, or close=true to close the session first"
+)
+
+
+def make_terminal(cwd: str, options: ShellOptions | None = None) -> Tool:
+    """Return the tool `terminal`, which starts in `cwd`. Its details: exit_code, cwd, terminal (open or closed)."""
+    chosen, observed = options or ShellOptions(), Observations()
+    terminal_of = _Terminal(cwd, chosen, Answers("terminal", chosen, observed))
+
+    @tool(category="write")
+    async def terminal(
+        context: ToolContext,
+        command: Annotated[str, ShellCommand(terminal_of.options.prefix)] | None = None,
+        persistent: bool = False,
+        close: bool = False,
+        timeout: Annotated[Annotated[float, Limits(above=0)] | None, terminal_of.options.timeout_words] = None,
+    ) -> ToolResult:
+        """Run a command in a terminal: alone, or in a session that keeps the directory and plain variables.
+
+        There is one session at most. The first call with persistent=true opens it; while it is open, every command
+        needs persistent=true. Functions, arrays, aliases, shell options, umask, traps, limits, and variables that
+        change what commands do (PATH, HOME) hold for one command. Input is empty, and processes that outlive a
+        command are ended.
+
+        Args:
+            command: the command, as bash understands it
+            persistent: run it in the session
+            close: close the session, after the command if there is one
+        """
+        async with terminal_of.lock:
+            return await terminal_of.use(command, persistent, close, timeout, context)
+
+    def hear(event: Event) -> None:
+        terminal_of.hear(event)
+        if terminal_of.answers.in_envelopes:
+            observed.hear(event)
+
+    def restore(finished: ToolFinished) -> None:
+        terminal_of.restore(finished.details)
+        if terminal_of.answers.in_envelopes:
+            observed.restore(finished)
+
+    return evolve(terminal, hears=hear, restores=restore, cwd=lambda: terminal_of.where)
+
+
+@define(eq=False)
+class _Terminal:
+    """The one terminal of an agent, and its session while one is open.
+
+    `judged` is where the commands of calls that are under way would begin when they were judged.
+    """
+
+    root: str
+    options: ShellOptions
+    answers: Answers
+    session: Session | None = None
+    lock: anyio.Lock = field(factory=anyio.Lock)
+    judged: dict[str, str] = field(factory=dict)
+    told: Mapping[str, Any] | None = None
+
+    @property
+    def where(self) -> str:
+        """The directory in which the next command starts."""
+        return self.root if self.session is None else self.session.snapshot.cwd
+
+    def hear(self, event: Event) -> None:
+        """Know where a command is judged, until its call is over."""
+        if isinstance(event, ActionDescribed):
+            self.judged[event.call.id] = event.facts.cwd
+        elif isinstance(event, CallAnswered):
+            self.judged.pop(event.call, None)
+
+    async def use(
+        self, command: str | None, persistent: bool, close: bool, asked: float | None, context: ToolContext
+    ) -> ToolResult:
+        if command is not None and not command.strip():
+            raise ToolError("the command is empty; give one")
+        if command is not None and self.session is not None and not (persistent or close):
+            raise ToolError(SESSION_IS_OPEN)
+        if command is not None and self.judged.get(context.call_id, self.where) != self.where:
+            was = self.judged[context.call_id]
+            raise ToolError(
+                f"judged where the session was, in {was}; it is in {self.where} now; give the command again"
+            )
+        if command is None:
+            return self._opened_or_closed(persistent, close)
+        if persistent and self.session is None:
+            self.session = Session(Snapshot(self.root))
+        closing = close and self.session is not None
+        told = await self._run(command, asked, context, ["[session closed]"] if closing else [])
+        if closing:
+            self.session = None
+        return evolve(told, details={**told.details, **self._state()})
+
+    def _opened_or_closed(self, persistent: bool, close: bool) -> ToolResult:
+        if close:
+            text = "[session closed]" if self.session is not None else "[no session is open]"
+            self.session = None
+        elif persistent:
+            text = "[session is open already]" if self.session is not None else "[session opened]"
+            self.session = self.session or Session(Snapshot(self.root))
+        else:
+            raise ToolError("give a command, persistent=true to open a session, or close=true to close it")
+        return ToolResult(text, details=self._state())
+
+    def _state(self) -> dict[str, Any]:
+        """Return what the details of a call say of the session; its variables where they have changed."""
+        state = {"cwd": self.where, "terminal": "closed" if self.session is None else "open"}
+        kept = None if self.session is None else self.session.snapshot.variables
+        changed, self.told = kept != self.told, kept
+        return {**state, "variables": kept} if changed and kept is not None else state
+
+    def restore(self, details: Mapping[str, Any]) -> None:
+        """Open the session that a recorded call left open, with its directory and variables, or close it."""
+        if details.get("terminal") == "open":
+            self.told = details.get("variables", self.told)
+            self.session = Session(Snapshot(details["cwd"], **(self.told or {})))
+        elif "terminal" in details:
+            self.session = self.told = None
+
+    async def _run(self, command: str, wanted: float | None, context: ToolContext, more: list[str]) -> ToolResult:
+        seconds, note = self.options.seconds(wanted)
+        asked = Asked(command, self.where, context.call_id, seconds)
+        output = self.options.retention.collector()
+        try:
+            finished, lost = await self._finish(asked, output, context)
+        except BaseException as error:
+            output.drop()
+            if self.answers.in_envelopes and isinstance(error, ToolError):
+                return self.answers.of_problem(asked, str(error))
+            raise
+        notes = [*([note] if note else []), *(more or lost)]
+        return self.answers.of(asked, finished, output, notes)
+
+    async def _finish(self, asked: Asked, output: Retained, context: ToolContext) -> tuple[Finished, Sequence[str]]:
+        text, env = self.options.prefix + asked.command, await self.options.environment(self.where)
+        errors = self.options.retention.collector() if self.options.separate else None
+        how: How = {
+            "cwd": self.root, "env": env, "timeout": asked.seconds,
+            "output": output, "errors": errors, "progress": context.progress,
+        }  # fmt: skip
+        if self.session is not None:
+            return await self.session.run(text, **how)
+        return await LocalCommands().run(text, shell=self.options.shell, **how), ()

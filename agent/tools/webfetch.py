@@ -1,0 +1,379 @@
+"""The tool `webfetch`: what is at a public address, as markdown, text, HTML or picture (S2)."""
+
+import codecs
+import html
+import ipaddress
+import re
+import socket
+import zlib
+from collections import Counter
+from collections.abc import AsyncIterator, Iterable, Iterator
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import anyio
+from attrs import frozen
+
+from agent.tools.blocking import run_in_background, unwind
+from agent.tools.definition import Tool, tool
+from agent.tools.files.reading import media_type, prepare
+from agent.tools.output import size_in_words
+from agent.tools.schemas import Limits, Url
+from agent.vocabulary.calls import ToolResult
+from agent.vocabulary.errors import ToolError
+
+if TYPE_CHECKING:
+    import httpx2
+
+
+_NAT64 = ipaddress.ip_network("64:ff9b::/96")
+_LOCAL_NAT64 = ipaddress.ip_network("64:ff9b:1::/48")
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+
+async def find_address(host: str, port: int, allowed: Iterable[str] = ()) -> str:
+    """Return the address to connect to for `host`. Raises ToolError if one of its addresses is not public.
+
+    `allowed` are addresses that may be reached although they are not, such as "127.0.0.1".
+    """
+    try:
+        found = await anyio.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        raise ToolError(f"cannot find {host}: {getattr(error, 'strerror', None) or error}") from error
+    addresses = [str(entry[4][0]).partition("%")[0] for entry in found]
+    exempt = frozenset(allowed)
+    for address in addresses:
+        if address not in exempt and not is_public(address):
+            raise ToolError(f"{host} leads to {address}, which is not a public address; only those may be reached")
+    if not addresses:
+        raise ToolError(f"cannot find {host}: it has no address")
+    return addresses[0]
+
+
+def is_public(text: str) -> bool:
+    """Whether an address is one of the public internet, also where it carries an older one within."""
+    return all(address.is_global and not _is_special(address) for address in _with_inner(ipaddress.ip_address(text)))
+
+
+def _is_special(address: Address) -> bool:
+    return address.is_multicast or address.is_reserved or address.is_loopback or address.is_link_local
+
+
+def _with_inner(address: Address) -> list[Address]:
+    """Return an address and the IPv4 addresses that it stands for (mapped, 6to4, Teredo, NAT64)."""
+    if isinstance(address, ipaddress.IPv4Address):
+        return [address]
+    if address.ipv4_mapped is not None:
+        return [address.ipv4_mapped]
+    inner: list[Address] = [address]
+    if address.sixtofour is not None:
+        inner.append(address.sixtofour)
+    if address.teredo is not None:
+        inner.extend(address.teredo)
+    if address in _NAT64:
+        return [ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)]
+    if address in _LOCAL_NAT64:
+        inner.append(ipaddress.IPv4Address("127.0.0.1"))
+    return inner
+
+
+_MOST_REDIRECTS = 5
+_REDIRECTS = (301, 302, 303, 307, 308)
+_HEADERS = {"User-Agent": "bpagent", "Accept": "text/html, text/*, application/json, image/*, */*;q=0.5",
+            "Accept-Encoding": "gzip, deflate"}  # fmt: skip
+
+
+@frozen
+class Fetched:
+    """What came back. `url` is the one after redirects, `content_type` in small letters without parameters."""
+
+    url: str
+    content_type: str
+    charset: str | None
+    content: bytes
+
+
+async def fetch(url: str, *, timeout: float, most_bytes: int, allowed: Iterable[str] = ()) -> Fetched:
+    """Return what is at `url`. `timeout` is in seconds, for everything together.
+
+    Raises ToolError for what cannot or may not be reached, takes too long, is too large, or answers with an error.
+    `allowed` are addresses that may be reached although they are not public.
+    """
+    import httpx2
+
+    try:
+        with anyio.fail_after(timeout):
+            async with httpx2.AsyncClient(trust_env=False, follow_redirects=False, timeout=timeout) as client:
+                return await _follow(client, url, most_bytes, tuple(allowed))
+    except TimeoutError as error:
+        raise ToolError(f"{url} did not answer within {timeout:g} seconds") from error
+    except httpx2.TimeoutException as error:
+        raise ToolError(f"{url} did not answer within {timeout:g} seconds") from error
+    except (httpx2.HTTPError, httpx2.InvalidURL, ValueError, OverflowError, OSError) as error:
+        raise ToolError(f"cannot fetch {url}: {error or type(error).__name__}") from error
+
+
+async def _follow(client: "httpx2.AsyncClient", url: str, most_bytes: int, allowed: tuple[str, ...]) -> Fetched:
+    import httpx2
+
+    here = httpx2.URL(url)
+    for _ in range(_MOST_REDIRECTS + 1):
+        request = await _request(client, here, allowed)
+        response = await client.send(request, stream=True)
+        try:
+            if response.status_code not in _REDIRECTS or "location" not in response.headers:
+                return await _read(response, str(here), most_bytes)
+            here = here.join(response.headers["location"])
+        finally:
+            await response.aclose()
+    raise ToolError(f"{url} redirects more than {_MOST_REDIRECTS} times")
+
+
+async def _request(client: "httpx2.AsyncClient", url: "httpx2.URL", allowed: tuple[str, ...]) -> "httpx2.Request":
+    """Return a request to the checked address, with the name of the host where the server and TLS look for it."""
+    if url.scheme not in ("http", "https") or not url.host or not 0 < (url.port or 80) < 65536:
+        raise ToolError(f"{str(url)[:200]!r} is no web address; it must begin with http:// or https://")
+    if url.userinfo:
+        raise ToolError("the address holds a user name or password; leave them out")
+    address = await find_address(url.host, url.port or (443 if url.scheme == "https" else 80), allowed)
+    headers = {**_HEADERS, "Host": url.netloc.decode("ascii")}
+    target = url.copy_with(host=f"[{address}]" if ":" in address else address)
+    return client.build_request("GET", target, headers=headers, extensions={"sni_hostname": url.host})
+
+
+async def _read(response: Any, url: str, most_bytes: int) -> Fetched:
+    if response.status_code >= 400:
+        raise ToolError(f"{url} answered with status {response.status_code} {response.reason_phrase}".rstrip())
+    length = response.headers.get("content-length", "")
+    if length.isdigit() and int(length) > most_bytes:
+        raise _too_large(url, most_bytes)
+    kind, _, parameters = response.headers.get("content-type", "").partition(";")
+    encoding = response.headers.get("content-encoding", "identity").strip().lower()
+    content = await read_bounded(response.aiter_raw(), encoding, url, most_bytes)
+    return Fetched(url, kind.strip().lower(), _charset(parameters), content)
+
+
+async def read_bounded(pieces: AsyncIterator[bytes], encoding: str, url: str, most_bytes: int) -> bytes:
+    """Return all pieces, unpacked, and end them. Raises ToolError for more than `most_bytes`; no more is unpacked."""
+    unpacker = _unpacker(encoding, url)
+    content = bytearray()
+    try:
+        while (piece := await anext(pieces, None)) is not None:
+            room = most_bytes + 1 - len(content)
+            content += piece if unpacker is None else unpacker.decompress(piece, room)
+            if len(content) > most_bytes:
+                raise _too_large(url, most_bytes)
+    except zlib.error as error:
+        raise ToolError(f"{url} sent something that cannot be unpacked: {error}") from error
+    finally:
+        await unwind(pieces)
+    return bytes(content)
+
+
+def _unpacker(encoding: str, url: str) -> Any:
+    if encoding in ("", "identity"):
+        return None
+    if encoding not in ("gzip", "x-gzip", "deflate"):
+        raise ToolError(f"{url} is packed as {encoding[:40]!r}, which was not asked for")
+    return zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)
+
+
+def _too_large(url: str, most_bytes: int) -> ToolError:
+    return ToolError(f"{url} is larger than {size_in_words(most_bytes)}, the most that is fetched")
+
+
+def _charset(parameters: str) -> str | None:
+    for parameter in parameters.split(";"):
+        name, _, value = parameter.strip().partition("=")
+        if name.lower() == "charset":
+            return value.strip("\"' ") or None
+    return None
+
+
+Format = Literal["text", "markdown", "html"]
+
+_MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+_SILENT = frozenset(["script", "style", "noscript", "template", "svg", "head"])
+_BLOCKS = frozenset(
+    """address article aside blockquote br dd div dl dt figure footer form h1 h2 h3 h4 h5 h6 header hr li main nav ol p
+    pre section table tr ul title""".split()  # noqa: SIM905
+)
+
+_RAW = ("script", "style")  # in which nothing but their own end is a tag
+_TAG = re.compile(r"<(/?)([a-zA-Z][^\s/>]*)")
+_QUOTED_END = re.compile(r"""[^>"']*(?:(?:"[^"]*"|'[^']*')[^>"']*)*>""")
+
+
+def decode(content: bytes, charset: str | None) -> str:
+    """Return bytes as text: by a byte order mark, else the charset that was named, else UTF-8."""
+    for mark, name in (
+        (codecs.BOM_UTF8, "utf-8-sig"),
+        (codecs.BOM_UTF16_LE, "utf-16"),
+        (codecs.BOM_UTF16_BE, "utf-16"),
+    ):
+        if content.startswith(mark):
+            return content.decode(name, "replace")
+    try:
+        return content.decode(charset or "utf-8", "replace")
+    except (LookupError, ValueError):
+        return content.decode("utf-8", "replace")
+
+
+def to_format(text: str, wanted: Format, *, is_html: bool) -> str:
+    """Return a page in the wanted format; what is no HTML stays as it is. Raises ToolError without the extra `web`."""
+    if not is_html or wanted == "html":
+        return text
+    return _markdown(text) if wanted == "markdown" else _text(text)
+
+
+def _markdown(text: str) -> str:
+    try:
+        import html_to_markdown
+    except ImportError as error:
+        raise ToolError("markdown needs the extra 'web' (html-to-markdown), not installed; use format text") from error
+    try:
+        return str(html_to_markdown.convert(text).content)
+    except Exception as error:
+        raise ToolError(f"the page cannot be made markdown: {error}; use format text or html") from error
+
+
+def _text(text: str) -> str:
+    reader = _Reader()
+    for name, closing, content in _tags_and_texts(text):
+        reader.take(name, closing, content)
+    lines = (" ".join(line.split()) for line in "".join(reader.pieces).split("\n"))
+    return "\n".join(line for line in lines if line)
+
+
+def _tags_and_texts(text: str) -> Iterator[tuple[str, bool, str]]:
+    """Yield tags as (name, whether it ends something, ""), and texts as ("", False, text), in time linear in the page.
+
+    What is never closed (a comment, a tag, a script) lasts until the end of the page, as in a browser. The parser of
+    Python's library looks for such ends again and again: a page made for that would take it for ever.
+    """
+    position, quotes_close = 0, True
+    while position < len(text):
+        begin = text.find("<", position)
+        if begin != position:
+            yield "", False, html.unescape(text[position : len(text) if begin == -1 else begin])
+        if begin == -1:
+            return
+        tag = _TAG.match(text, begin)
+        if tag is None and text[begin + 1 : begin + 2] not in ("!", "?", "/"):
+            yield "", False, "<"
+            position = begin + 1
+            continue
+        end = _QUOTED_END.match(text, tag.end()) if tag is not None and quotes_close else None
+        quotes_close = quotes_close and (tag is None or end is not None)
+        position = _end_of(text, begin) if end is None else end.end()
+        if tag is not None:
+            name, closing = tag[2].lower(), bool(tag[1])
+            yield name, closing, ""
+            if name in _RAW and not closing:
+                last = re.compile(f"</{name}", re.IGNORECASE).search(text, position)
+                position = len(text) if last is None else last.start()
+            elif text[position - 2] == "/" and name in _SILENT:
+                yield name, True, ""
+
+
+def _end_of(text: str, begin: int) -> int:
+    """Return where the comment, declaration or tag that begins there is over: the end of the page if it never is."""
+    mark = "-->" if text.startswith("<!--", begin) else ">"
+    found = text.find(mark, begin + 1)
+    return len(text) if found == -1 else found + len(mark)
+
+
+class _Reader:
+    """Collects what a browser would show, a line for each block."""
+
+    def __init__(self) -> None:
+        self.pieces: list[str] = []
+        self._silent: list[str] = []
+        self._open = Counter[str]()
+
+    def take(self, name: str, closing: bool, text: str) -> None:
+        """Take a tag, or a text, which has no name."""
+        if name == "body":
+            self._silent.clear()  # the head need not be closed
+            self._open.clear()
+        elif name in _SILENT:
+            self._change_silence(name, closing)
+        elif name in _BLOCKS:
+            self.pieces.append("\n")
+        elif name in ("td", "th") and not closing:
+            self.pieces.append(" ")
+        elif not name and not self._silent:
+            self.pieces.append(text.replace("\n", " "))
+
+    def _change_silence(self, name: str, closing: bool) -> None:
+        """A tag that ends something ends all that was begun in it."""
+        if not closing:
+            self._silent.append(name)
+            self._open[name] += 1
+            return
+        while self._open[name]:
+            self._open[self._silent.pop()] -= 1
+
+
+LONGEST_TIMEOUT = 120  # seconds
+_MOST_CHARACTERS = 200_000  # that the model is shown; the rest is named
+_HTML = ("text/html", "application/xhtml+xml")
+_TEXTS = ("application/json", "application/xml", "application/javascript", "application/yaml", "")
+
+
+def make_webfetch(
+    *,
+    max_response_size: int = 5 * 1024 * 1024,
+    default_timeout: int = 30_000,
+    allowed_addresses: Iterable[str] = (),
+) -> Tool:
+    """Return the tool `webfetch`.
+
+    `max_response_size` is in bytes after unpacking, `default_timeout` in milliseconds (S2). Only public addresses
+    are reached, and `allowed_addresses` ("127.0.0.1").
+    """
+    exempt = tuple(allowed_addresses)
+
+    @tool(category="read", parallel=True)
+    async def webfetch(
+        url: Annotated[str, Url()],
+        format: Format = "markdown",
+        timeout: Annotated[float, Limits(above=0, maximum=LONGEST_TIMEOUT)] | None = None,
+    ) -> ToolResult:
+        """Fetch what is at an address of the web. Nothing is changed by it.
+
+        Pages come as markdown unless you ask for text or html; pictures come as attachments. At most 5 MB are
+        fetched, and only from public addresses.
+
+        Args:
+            url: the address, beginning with http:// or https://
+            format: how a page is given
+            timeout: seconds to wait, at most 120
+        """
+        seconds = default_timeout / 1000 if timeout is None else timeout
+        fetched = await fetch(url, timeout=seconds, most_bytes=max_response_size, allowed=exempt)
+        details = {
+            "url": fetched.url, "format": format, "timeout": seconds, "contentType": fetched.content_type,
+            "fetchedBytes": len(fetched.content),
+        }  # fmt: skip
+        return await run_in_background(lambda: _result(fetched, format, details))
+
+    return webfetch
+
+
+def _result(fetched: Fetched, wanted: Format, details: dict[str, object]) -> ToolResult:
+    kind = media_type(fetched.content[:16])
+    if kind is not None:
+        picture = prepare(fetched.content, kind, resize=True)
+        return ToolResult(f"[picture {fetched.url}: {picture}]", details=details, images=(picture.image,))
+    is_text = fetched.content_type.startswith("text/") or fetched.content_type.endswith(("+json", "+xml"))
+    if not is_text and fetched.content_type not in _TEXTS:
+        raise ToolError(f"{fetched.url} is {fetched.content_type}, neither text nor a picture")
+    text = to_format(decode(fetched.content, fetched.charset), wanted, is_html=fetched.content_type in _HTML)
+    return ToolResult(_cut(text) or "(nothing there)", details=details)
+
+
+def _cut(text: str) -> str:
+    if len(text) <= _MOST_CHARACTERS:
+        return text
+    return f"{text[:_MOST_CHARACTERS]}\n\n[the first {_MOST_CHARACTERS} of {len(text)} characters are shown]"

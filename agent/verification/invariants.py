@@ -1,0 +1,724 @@
+"""Invariants of every loop, as monitors: b-threads that only watch, and fail when an invariant does not hold."""
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from agent.threads.steering import JOINTS, NEXT, UNSAID
+from agent.threads.tool_calls import Together
+from agent.vocabulary.calls import ToolCall, signature, without
+from agent.vocabulary.events import (
+    AbortAsked,
+    ActionDescribed,
+    AnswerCommitted,
+    ApprovalAnswered,
+    ApprovalAsked,
+    BackoffElapsed,
+    BackoffStarted,
+    CallAnswered,
+    DeadlineReached,
+    FollowUpGiven,
+    GateApproved,
+    GateRejected,
+    HistoryGiven,
+    InferenceFailed,
+    InferenceFinished,
+    InferenceRequested,
+    MessagesFound,
+    MessagesSought,
+    PromptGiven,
+    ProposedAction,
+    RunContinued,
+    RunEnded,
+    SteeringGiven,
+    StopAsked,
+    SummaryFailed,
+    SummaryFinished,
+    SummaryRequested,
+    ToolFinished,
+    ToolStarted,
+)
+from agent.vocabulary.messages import Usage
+from agent.vocabulary.questions import (
+    AuditGiven,
+    AuditRequested,
+    ChanceDrawn,
+    ChanceRequested,
+    LedgerGiven,
+    LedgerRequested,
+    ScoreGiven,
+    ScoreRequested,
+)
+from agent.vocabulary.reasons import follow_ups_heard
+from bp import ALL, BThread, BThreadBody, BThreadFunction, Event, EventSet, bthread, contains, event, sync, where
+from constitution import Action, Level, Verdict
+
+STILL_UNDER_WAY = event("still_under_way")
+"""What an environment says when an effect takes its time, perhaps for ever. It never happens in a real run."""
+
+OUTCOMES: dict[type[Event], tuple[type[Event], ...]] = {
+    InferenceRequested: (InferenceFinished, InferenceFailed),
+    ProposedAction: (ActionDescribed,),
+    ApprovalAsked: (ApprovalAnswered,),
+    ToolStarted: (ToolFinished,),
+    BackoffStarted: (BackoffElapsed,),
+    MessagesSought: (MessagesFound,),
+    SummaryRequested: (SummaryFinished, SummaryFailed),
+    ScoreRequested: (ScoreGiven,),
+    AuditRequested: (AuditGiven,),
+    ChanceRequested: (ChanceDrawn,),
+    LedgerRequested: (LedgerGiven,),
+}
+"""The effects of the loop and of protocols: what starts one, and with what it comes back."""
+
+STARTS = where(tuple(OUTCOMES))
+ENDS = where(tuple(kind for kinds in OUTCOMES.values() for kind in kinds))
+
+
+@bthread
+def one_run_after_the_other() -> BThreadBody:
+    """A prompt begins a run, `run_ended` comes once and last, and nothing happens until the next prompt."""
+    beginnings = where((PromptGiven, HistoryGiven))
+    while True:
+        said = yield sync(wait_for=ALL)
+        assert isinstance(said, PromptGiven | HistoryGiven), f"{said.name} outside of a run"
+        if isinstance(said, PromptGiven):
+            said = yield sync(wait_for=beginnings | RunEnded)
+            assert isinstance(said, RunEnded), f"{said.name} during a run"
+
+
+@bthread
+def one_answer_a_turn() -> BThreadBody:
+    """What enters the conversation is a draft of this turn as the model wrote it, and only one."""
+    drafts: tuple[tuple[object, ...], ...] = ()
+    while True:
+        said = yield sync(wait_for=InferenceFinished | AnswerCommitted | RunEnded)
+        if isinstance(said, InferenceFinished):
+            drafts = (*drafts, (said.draft, said.message, said.calls))
+        else:
+            if isinstance(said, AnswerCommitted):
+                answer = (said.draft, said.message, said.calls)
+                assert answer in drafts, "an answer is committed that is no draft of this turn, or a second one"
+            drafts = ()
+
+
+@bthread
+def nothing_is_in_flight_at_the_end() -> BThreadBody:
+    """Whatever an effect was started for has come back when the run ends."""
+    in_flight = 0
+    while True:
+        said = yield sync(wait_for=STARTS | ENDS | RunEnded)
+        if isinstance(said, RunEnded):
+            assert in_flight == 0, f"the run ends while {in_flight} effects are under way"
+        else:
+            in_flight += 1 if isinstance(said, tuple(OUTCOMES)) else -1
+
+
+@bthread
+def a_run_goes_on() -> BThreadBody:
+    """During a run something is under way, or something follows: it never just stands still."""
+    while True:
+        yield sync(wait_for=PromptGiven)
+        in_flight = 0
+        said: Event | None = None
+        while not isinstance(said, RunEnded):
+            said = yield sync(wait_for=STARTS | ENDS | RunEnded, hot=in_flight == 0)
+            in_flight += 1 if isinstance(said, tuple(OUTCOMES)) else -1
+
+
+@bthread
+def a_run_ends() -> BThreadBody:
+    """A run comes to its end, unless something that it waits for never comes back."""
+    while True:
+        yield sync(wait_for=PromptGiven)
+        said: Event = STILL_UNDER_WAY
+        while not isinstance(said, RunEnded):
+            said = yield sync(wait_for=STILL_UNDER_WAY | RunEnded, hot=True)
+            if said == STILL_UNDER_WAY:
+                said = yield sync(wait_for=~STILL_UNDER_WAY)
+
+
+@bthread
+def an_abort_ends_the_run() -> BThreadBody:
+    """After an abort the run ends, even if something that it waits for never comes back."""
+    while True:
+        yield sync(wait_for=AbortAsked)
+        yield sync(wait_for=RunEnded, hot=True)
+
+
+@bthread
+def nothing_starts_after_abort() -> BThreadBody:
+    """After an abort nothing starts, neither a tool nor anything else, and the run does not end as completed."""
+    yield from _nothing_starts_after(AbortAsked, STARTS | GateApproved, ("aborted", "failed"))
+
+
+@bthread
+def nothing_starts_after_stop(after: str = "call") -> BThreadBody:
+    """After a stop no turn begins and nobody is asked; no call begins unless the step is to be finished.
+
+    Only `complete` completes the run.
+    """
+    nothing = where((InferenceRequested, BackoffStarted, SummaryRequested, ApprovalAsked))
+    started = nothing if after == "step" else STARTS | GateApproved
+    yield from _nothing_starts_after(StopAsked, started, ("stopped", "aborted", "failed"), finishes=after == "step")
+
+
+def _nothing_starts_after(
+    asked: type[Event], starts: EventSet, statuses: tuple[str, ...], *, finishes: bool = False
+) -> BThreadBody:
+    while True:
+        yield sync(wait_for=asked)
+        said = yield sync(wait_for=starts | RunEnded)
+        assert isinstance(said, RunEnded), f"{said.name} after {asked.name}"
+        declared = finishes and said.status in ("completed", "limit") and said.reason != "answered"
+        assert said.status in statuses or declared, f"the run ends as {said.status!r} after {asked.name}"
+
+
+NONE_YET: frozenset[ToolCall] = frozenset()
+
+
+@bthread
+def starts_were_approved() -> BThreadBody:
+    """No tool starts unless exactly that call value was approved, once for each start."""
+    approved = NONE_YET
+    while True:
+        said = yield sync(wait_for=GateApproved | ToolStarted | CallAnswered)
+        if isinstance(said, GateApproved):
+            approved |= {said.call}
+        elif isinstance(said, ToolStarted):
+            assert said.call in approved, f"{said.call.id} starts, and the gate has not approved it"
+            approved -= {said.call}
+        else:
+            approved = _unanswered(approved, said.call)
+
+
+@bthread
+def each_proposal_is_decided_once() -> BThreadBody:
+    """A proposed action is described, then approved or rejected, once; and only if it was proposed."""
+    proposed, described = NONE_YET, NONE_YET
+    while True:
+        said = yield sync(wait_for=ProposedAction | ActionDescribed | GateApproved | GateRejected)
+        if isinstance(said, ProposedAction):
+            assert said.call not in proposed | described, f"{said.call.id} is proposed twice"
+            proposed |= {said.call}
+        elif isinstance(said, ActionDescribed):
+            proposed -= {said.call}
+            described |= {said.call}
+        else:
+            assert said.call in described, f"{said.call.id} is decided twice, or before it was described"
+            described -= {said.call}
+
+
+@bthread
+def each_call_is_answered_once() -> BThreadBody:
+    """Each call of an answer is answered exactly once, before the next answer, the next inference and the end."""
+    unanswered: tuple[str, ...] = ()
+    while True:
+        said = yield sync(wait_for=AnswerCommitted | CallAnswered | InferenceRequested | RunEnded)
+        if isinstance(said, CallAnswered):
+            assert said.call in unanswered, f"{said.call} is answered twice, or was never asked for"
+            unanswered = without(unanswered, said.call)
+        else:
+            assert not unanswered, f"{said.name} comes while {', '.join(unanswered)} is not answered"
+            unanswered = tuple(call.id for call in said.calls) if isinstance(said, AnswerCommitted) else ()
+
+
+@bthread
+def each_answer_tells_what_happened() -> BThreadBody:
+    """A rejected call is answered as rejected and never runs; "ran" is said of those alone that ran to their end."""
+    rejected, started, finished = NONE_YET, NONE_YET, NONE_YET
+    while True:
+        said = yield sync(wait_for=GateRejected | ToolStarted | ToolFinished | CallAnswered)
+        if isinstance(said, GateRejected):
+            rejected |= {said.call}
+        elif isinstance(said, ToolStarted):
+            assert said.call not in rejected, f"{said.call.id} was rejected, and runs"
+            started |= {said.call}
+        elif isinstance(said, ToolFinished):
+            started, finished = started - {said.call}, finished | {said.call}
+        else:
+            assert (said.outcome == "rejected") == _is_of(said.call, rejected), _untrue(said, rejected)
+            assert (said.outcome == "ran") == _is_of(said.call, finished), _untrue(said, rejected)
+            assert not _is_of(said.call, started), f"{said.call} is answered while it runs"
+            rejected, finished = _unanswered(rejected, said.call), _unanswered(finished, said.call)
+
+
+@bthread
+def flawed_calls_do_not_run() -> BThreadBody:
+    """A call that came cut off, unreadable, unknown or with wrong arguments is neither judged nor run."""
+    while True:
+        said = yield sync(wait_for=ProposedAction | ToolStarted)
+        assert said.call.flaw is None, f"{said.name} of {said.call.id}, which is {said.call.flaw}"
+
+
+@bthread
+def the_constitution_is_obeyed(judge: Callable[[Action], Verdict]) -> BThreadBody:
+    """What `judge` denies is rejected, what it wants asked is approved only after a yes; else it has no objection."""
+    forbidden, questionable, asked_about = NONE_YET, NONE_YET, NONE_YET
+    while True:
+        said = yield sync(wait_for=ActionDescribed | ApprovalAnswered | GateApproved | GateRejected)
+        if isinstance(said, ActionDescribed):
+            level = Level.deny if said.problem is not None else judge(said.facts).level
+            if level is Level.deny:
+                forbidden |= {said.call}
+            elif level is Level.ask:
+                questionable |= {said.call}
+                asked_about |= {said.call}
+        elif isinstance(said, ApprovalAnswered):  # others may ask about it, too: each yes counts, and then each no
+            questionable = questionable - {said.call} if said.yes else questionable | (asked_about & {said.call})
+        else:
+            objects = said.call in forbidden | questionable
+            if isinstance(said, GateApproved):
+                assert said.call not in forbidden, f"{said.call.id} is approved, and the constitution denies it"
+                assert not objects, f"{said.call.id} is approved, and nobody said yes"
+            else:
+                blamed = any(refusal.bthread == "by_constitution" for refusal in said.refusals)
+                assert objects or not blamed, f"{said.call.id} is rejected by a constitution that allows it"
+            forbidden, questionable = forbidden - {said.call}, questionable - {said.call}
+            asked_about -= {said.call}
+
+
+@bthread
+def what_is_approved_runs() -> BThreadBody:
+    """A call that the gate approved runs, or is skipped, or the run ends: nobody else stands in its way."""
+    approved = NONE_YET
+    withheld = ""
+    while True:
+        said = yield sync(wait_for=where((GateApproved, ToolStarted, CallAnswered, InferenceRequested, RunEnded)))
+        if isinstance(said, GateApproved):
+            approved |= {said.call}
+        elif isinstance(said, ToolStarted):
+            approved -= {said.call}
+        elif isinstance(said, CallAnswered):
+            withheld = said.call if said.outcome == "ended" and _is_of(said.call, approved) else withheld
+            approved = _unanswered(approved, said.call)
+        else:
+            assert isinstance(said, RunEnded) or not withheld, (
+                f"{withheld} was approved and did not run; no end follows"
+            )
+            withheld = ""
+
+
+@bthread
+def answers_come_in_source_order() -> BThreadBody:
+    """Calls are answered in the order in which the model asked for them."""
+    unanswered: tuple[str, ...] = ()
+    while True:
+        said = yield sync(wait_for=AnswerCommitted | CallAnswered)
+        if isinstance(said, AnswerCommitted):
+            unanswered = tuple(call.id for call in said.calls)
+        else:
+            assert said.call not in unanswered[1:], f"{said.call} is answered before {unanswered[0]}"
+            unanswered = unanswered[1:]
+
+
+@bthread
+def calls_come_one_at_a_time(together: Together = "none") -> BThreadBody:
+    """No call is proposed before the earlier ones are answered, except those beside it that may run together with it.
+
+    Where neighbours may, a call that may not is a barrier; where all may, then only if every call of the answer may.
+    """
+    calls: tuple[ToolCall, ...] = ()
+    answered: frozenset[str] = frozenset()
+    while True:
+        said = yield sync(wait_for=AnswerCommitted | ProposedAction | CallAnswered)
+        if isinstance(said, AnswerCommitted):
+            calls, answered = said.calls, frozenset()
+        elif isinstance(said, CallAnswered):
+            answered |= {said.call}
+        else:
+            for earlier in _not_beside(said.call, calls, together):
+                assert earlier in answered, f"{said.call.id} is proposed before {earlier} is answered"
+
+
+def _not_beside(proposed: ToolCall, calls: tuple[ToolCall, ...], together: Together) -> tuple[str, ...]:
+    """Return the ids of the calls before `proposed` that must not run while it does."""
+    ids = tuple(call.id for call in calls)
+    before = ids.index(proposed.id) if proposed.id in ids else 0
+    first = before
+    if together == "all" and all(call.parallel for call in calls):
+        first = 0
+    elif together == "neighbours" and proposed.parallel:
+        while first > 0 and calls[first - 1].parallel:
+            first -= 1
+    return ids[:first]
+
+
+def _unanswered(calls: frozenset[ToolCall], answered: str) -> frozenset[ToolCall]:
+    return frozenset(call for call in calls if call.id != answered)
+
+
+def _is_of(answered: str, calls: frozenset[ToolCall]) -> bool:
+    return any(call.id == answered for call in calls)
+
+
+def _untrue(said: CallAnswered, rejected: frozenset[ToolCall]) -> str:
+    happened = "was rejected" if _is_of(said.call, rejected) else "was not, or has not ended"
+    return f"{said.call} is answered as {said.outcome!r}, but it {happened}"
+
+
+@bthread
+def turns_are_limited(turns: int) -> BThreadBody:
+    """A run has at most `turns` committed answers, and asks for no further one."""
+    taken = 0
+    while True:
+        said = yield sync(wait_for=AnswerCommitted | InferenceRequested | RunEnded)
+        if isinstance(said, RunEnded):
+            taken = 0
+        else:
+            assert taken < turns, f"{said.name} after {turns} turns"
+            taken += 1 if isinstance(said, AnswerCommitted) else 0
+
+
+@bthread
+def failures_are_limited(limit: int) -> BThreadBody:
+    """After `limit` failures in a row nothing more is proposed or asked for in this run."""
+    news = where((ToolFinished, ProposedAction, InferenceRequested, RunEnded)) | where(CallAnswered, outcome="invalid")
+    failures = 0
+    while True:
+        said = yield sync(wait_for=news)
+        if isinstance(said, ProposedAction | InferenceRequested):
+            assert failures < limit, f"{said.name} after {limit} failures in a row"
+        elif isinstance(said, RunEnded):
+            failures = 0
+        elif failures < limit:
+            failures = failures + 1 if said.is_error else 0
+
+
+@bthread
+def empty_answers_are_limited(limit: int) -> BThreadBody:
+    """After `limit` answers in a row with neither text nor calls, nothing more is asked for in this run."""
+    empty = 0
+    while True:
+        said = yield sync(wait_for=AnswerCommitted | InferenceRequested | RunEnded)
+        if isinstance(said, InferenceRequested):
+            assert empty < limit, f"{said.name} after {limit} empty answers in a row"
+        else:
+            is_empty = isinstance(said, AnswerCommitted) and said.is_empty
+            empty = empty + 1 if is_empty else 0
+
+
+@bthread
+def attempts_are_limited(attempts: int) -> BThreadBody:
+    """A failed inference is tried again after its backoff, `attempts` times in all, and only if that may help."""
+    failures, may_ask = 0, True
+    while True:
+        said = yield sync(
+            wait_for=where((InferenceRequested, InferenceFinished, InferenceFailed, BackoffElapsed, RunEnded))
+        )
+        if isinstance(said, InferenceRequested):
+            assert may_ask, f"{said.name} after an inference failed, and without a backoff"
+        elif isinstance(said, InferenceFailed):
+            failures, may_ask = failures + 1, False
+        elif isinstance(said, BackoffElapsed):
+            assert failures < attempts, f"{failures} inferences failed, and another one is to follow"
+            may_ask = True
+        else:
+            failures, may_ask = 0, True
+
+
+CALL_NEWS = ProposedAction | ApprovalAsked | GateApproved | ToolStarted
+ASKED = where(InferenceRequested, draft="d0")
+
+
+@bthread
+def a_continued_run_asks_again() -> BThreadBody:
+    """When a run goes on, the model is asked again before it completes: it hears why the run goes on."""
+    while True:
+        yield sync(wait_for=RunContinued)
+        said = yield sync(wait_for=ASKED | RunEnded)
+        assert said.name != "run_ended" or said.status != "completed", "the run goes on, and completes as it is"
+
+
+@bthread
+def steering_is_heard() -> BThreadBody:
+    """After steering no call begins, and the run does not complete, before the model is asked again."""
+    while True:
+        yield sync(wait_for=SteeringGiven)
+        said = yield sync(wait_for=CALL_NEWS | ASKED | RunEnded)
+        if isinstance(said, RunEnded):
+            assert said.status != "completed", "the run completes, and the model has not heard the steering"
+        else:
+            assert isinstance(said, InferenceRequested), f"{said.name} before the model has heard the steering"
+
+
+@bthread
+def people_are_asked(what: str) -> BThreadBody:
+    """At each joint people are asked, and what they say is given, before anything else begins.
+
+    Except after a stop, and while an earlier find could not be given yet.
+    """
+    joints, following = JOINTS[what], NEXT[what]
+    given = where({"steering": SteeringGiven, "follow_up": FollowUpGiven}[what])
+    found = where((MessagesSought, MessagesFound), what=what)
+    owed, unsaid = False, 0
+    while True:
+        said = yield sync(wait_for=joints | following | found | given | StopAsked | AbortAsked | RunEnded)
+        if isinstance(said, MessagesSought):
+            owed = False
+        elif isinstance(said, MessagesFound):
+            unsaid = len(said.texts)
+        elif contains(given, said):
+            unsaid = max(0, unsaid - 1)
+        elif isinstance(said, StopAsked | AbortAsked):
+            owed = False
+            yield sync(wait_for=RunEnded)
+            unsaid = 0
+        elif contains(following, said):
+            assert not owed, f"{said.name}, and nobody was asked for {what}"
+            assert not (unsaid and contains(UNSAID[what], said)), f"{said.name}, and what was found was not given"
+            unsaid = 0 if isinstance(said, RunEnded) else unsaid
+        if contains(joints, said) and not unsaid:
+            owed = True
+
+
+@bthread
+def follow_ups_are_heard(at_once: bool, most: int) -> BThreadBody:
+    """A run does not complete while a follow-up waits; it goes on with one of them, or with all `at_once`.
+
+    No more than `most` wait.
+    """
+    waiting = 0
+    while True:
+        said = yield sync(wait_for=FollowUpGiven | RunContinued | RunEnded)
+        if isinstance(said, FollowUpGiven):
+            waiting = 1 if at_once else waiting + 1
+            assert waiting <= most, f"{waiting} follow-ups wait; no more than {most} may"
+        elif isinstance(said, RunEnded):
+            assert said.status != "completed" or not waiting, f"the run completes while {waiting} follow-ups wait"
+            waiting = 0
+        elif follow_ups_heard(said.refusals) != "none":
+            assert waiting, "the run goes on with a follow-up that nobody gave"
+            waiting -= 1
+
+
+SPENDING = where((InferenceFinished, SummaryFinished, InferenceRequested, SummaryRequested, RunEnded))
+
+
+@bthread
+def repetitions_are_limited(n: int) -> BThreadBody:
+    """The same call is asked for `n` times in a row at most; the last one is not proposed, and ends the run."""
+    latest, times = "", 0
+    forbidden: tuple[str, ...] = ()
+    while True:
+        said = yield sync(
+            wait_for=where((AnswerCommitted, ProposedAction, InferenceRequested, SteeringGiven, RunEnded))
+        )
+        if isinstance(said, RunEnded | SteeringGiven):
+            latest, times, forbidden = "", 0, ()
+        elif isinstance(said, InferenceRequested):
+            assert not forbidden, f"{said.name} after the same call {n} times"
+        elif isinstance(said, ProposedAction):
+            assert said.call.id not in forbidden, f"{said.call.id} is proposed after the same call {n} times"
+        else:
+            for call in said.calls:
+                if call.flaw is None:
+                    latest, times = signature(call), times + 1 if signature(call) == latest else 1
+                if forbidden or times == n:
+                    forbidden = (*forbidden, call.id)
+
+
+@bthread
+def tokens_are_limited(limit: int) -> BThreadBody:
+    """When a run has taken `limit` tokens, no model is asked any more."""
+    yield from _limited(limit, f"{limit} tokens", lambda usage: usage.tokens)
+
+
+@bthread
+def tokens_of_a_turn_are_limited(limit: int) -> BThreadBody:
+    """After a turn of more than `limit` tokens no model is asked any more."""
+    taken = 0
+    while True:
+        said = yield sync(wait_for=where((InferenceFinished, AnswerCommitted, InferenceRequested, RunEnded)))
+        if isinstance(said, InferenceFinished):
+            taken = min(limit + 1, taken + said.usage.tokens)
+        elif isinstance(said, InferenceRequested):
+            assert taken <= limit, f"{said.name} after a turn of more than {limit} tokens"
+        elif isinstance(said, RunEnded) or taken <= limit:
+            taken = 0
+
+
+@bthread
+def cost_is_limited(limit: float) -> BThreadBody:
+    """When a run has cost `limit` dollars, no model is asked any more."""
+    yield from _limited(limit, f"${limit:g}", lambda usage: usage.cost or 0.0)
+
+
+def _limited(limit: float, told: str, measure: Callable[[Usage], float]) -> BThreadBody:
+    spent: float = 0
+    while True:
+        said = yield sync(wait_for=SPENDING)
+        if isinstance(said, RunEnded):
+            spent = 0
+        elif isinstance(said, InferenceRequested | SummaryRequested):
+            assert spent < limit, f"{said.name} after {told}"
+        else:
+            spent = min(limit, spent + measure(said.usage))
+
+
+@bthread
+def nothing_starts_after_the_deadline() -> BThreadBody:
+    """When the time is over nothing starts, neither a tool nor anything else, and the run does not end as completed."""
+    while True:
+        yield sync(wait_for=DeadlineReached)
+        said = yield sync(wait_for=STARTS | GateApproved | RunEnded)
+        assert isinstance(said, RunEnded), f"{said.name} after the time is over"
+        assert said.status != "completed", "the run ends as completed after its time is over"
+
+
+@bthread
+def a_deadline_ends_the_run() -> BThreadBody:
+    """When the time is over the run ends, even if something that it waits for never comes back."""
+    while True:
+        yield sync(wait_for=DeadlineReached)
+        yield sync(wait_for=RunEnded, hot=True)
+
+
+@bthread
+def a_summary_stands_alone() -> BThreadBody:
+    """While a summary is made nothing else is under way, nothing starts, and the run does not end."""
+    in_flight = 0
+    while True:
+        said = yield sync(wait_for=STARTS | ENDS)
+        in_flight += 1 if isinstance(said, tuple(OUTCOMES)) else -1
+        if isinstance(said, SummaryRequested):
+            assert in_flight == 1, "a summary is asked for while something else is under way"
+            said = yield sync(wait_for=STARTS | ENDS | RunEnded)
+            assert isinstance(said, SummaryFinished | SummaryFailed), f"{said.name} while a summary is made"
+            in_flight = 0
+
+
+PURSUE, COMPLETE = "pursue_objective", "complete"
+
+
+def _has_run(event: Event, tool: str) -> bool:
+    return isinstance(event, ToolFinished) and event.call.tool == tool and not event.is_error
+
+
+@bthread
+def work_ends_complete(after_objective: bool = False) -> BThreadBody:
+    """A text alone does not end work, `complete` does: nothing more is asked for, and its status is the reason."""
+    news = where((PromptGiven, ToolFinished, ProposedAction, InferenceRequested, RunContinued, RunEnded))
+    working, status = False, ""
+    while True:
+        said = yield sync(wait_for=news)
+        if isinstance(said, RunEnded | PromptGiven):
+            if isinstance(said, RunEnded) and said.status == "completed":
+                assert said.reason == status or not (working or status), f"the run ends as {said.reason!r}"
+            working, status = isinstance(said, PromptGiven) and not after_objective, ""
+        elif isinstance(said, RunContinued):
+            working, status = working or (bool(status) and not after_objective), ""
+        elif isinstance(said, ProposedAction | InferenceRequested):
+            assert not status, f"{said.name} after the work was declared complete"
+        elif _has_run(said, PURSUE):
+            working = working or not status
+        elif _has_run(said, COMPLETE) and working:
+            working, status = False, str(said.call.arguments["status"])
+
+
+@bthread
+def objectives_do_not_overlap() -> BThreadBody:
+    """No objective is taken while another one is pursued."""
+    pursuing = False
+    while True:
+        said = yield sync(wait_for=where((GateApproved, ToolFinished, RunEnded)))
+        if isinstance(said, GateApproved):
+            assert not (pursuing and said.call.tool == PURSUE), "an objective is taken while one is pursued"
+        elif isinstance(said, RunEnded) or _has_run(said, COMPLETE):
+            pursuing = False
+        elif _has_run(said, PURSUE):
+            pursuing = True
+
+
+@bthread
+def iterations_are_limited(turns: int) -> BThreadBody:
+    """From the first objective on a run has at most `turns` committed answers, and as many before it."""
+    news = where((AnswerCommitted, InferenceRequested, ToolFinished, RunEnded))
+    taken, pursuing = 0, False
+    while True:
+        said = yield sync(wait_for=news)
+        if isinstance(said, RunEnded):
+            taken, pursuing = 0, False
+        elif isinstance(said, ToolFinished):
+            if _has_run(said, PURSUE) and not pursuing:
+                taken, pursuing = 0, True
+        else:
+            assert taken < turns, f"{said.name} after {turns} iterations"
+            taken += 1 if isinstance(said, AnswerCommitted) else 0
+
+
+@bthread
+def wishes_to_stop_are_heard() -> BThreadBody:
+    """Whatever a person says with the letters "stop" in it stops the run."""
+    spoken = where((SteeringGiven, FollowUpGiven, ApprovalAnswered), lambda said: "stop" in said.text.lower())
+    while True:
+        yield sync(wait_for=spoken)
+        yield sync(wait_for=StopAsked | RunEnded, hot=True)
+
+
+ALWAYS = (
+    one_run_after_the_other(),
+    one_answer_a_turn(),
+    a_run_goes_on(),
+    a_continued_run_asks_again(),
+    nothing_is_in_flight_at_the_end(),
+    starts_were_approved(),
+    each_proposal_is_decided_once(),
+    each_call_is_answered_once(),
+    each_answer_tells_what_happened(),
+)
+"""What the core alone keeps."""
+
+Arguments = Mapping[str, Any]
+OF_RULES: tuple[tuple[tuple[str, ...], Callable[[Arguments], BThread]], ...] = (
+    (("only_whole_calls",), lambda of: flawed_calls_do_not_run()),
+    (("by_constitution",), lambda of: the_constitution_is_obeyed(of["judge"])),
+    (("no_start_without_approval",), lambda of: what_is_approved_runs()),
+    (("one_at_a_time",), lambda of: calls_come_one_at_a_time(of["together"])),
+    (("answers_in_source_order",), lambda of: answers_come_in_source_order()),
+    (("skip_when_steered",), lambda of: steering_is_heard()),
+    (("continue_with_follow_ups",), lambda of: follow_ups_are_heard(of["at_once"], of["most"])),
+    (("seek_steering",), lambda of: people_are_asked("steering")),
+    (("seek_follow_ups",), lambda of: people_are_asked("follow_up")),
+    (("at_most",), lambda of: turns_are_limited(of["turns"])),
+    (("too_many_failures",), lambda of: failures_are_limited(of["limit"])),
+    (("empty_answers",), lambda of: empty_answers_are_limited(of["limit"])),
+    (("doom_loop",), lambda of: repetitions_are_limited(of["n"])),
+    (("budget_of_tokens",), lambda of: tokens_are_limited(of["limit"])),
+    (("budget_per_turn",), lambda of: tokens_of_a_turn_are_limited(of["limit"])),
+    (("budget_of_cost",), lambda of: cost_is_limited(of["limit"])),
+    (("deadline",), lambda of: nothing_starts_after_the_deadline()),
+    (("deadline",), lambda of: a_deadline_ends_the_run()),
+    (("complete_to_finish",), lambda of: work_ends_complete(of["after_objective"])),
+    (("one_objective",), lambda of: objectives_do_not_overlap()),
+    (("iterations_at_most",), lambda of: iterations_are_limited(of["turns"])),
+    (("stop_when_said",), lambda of: wishes_to_stop_are_heard()),
+    (("summarize_when_full",), lambda of: a_summary_stands_alone()),
+    (("retry",), lambda of: attempts_are_limited(of["attempts"])),
+    (("retry", "at_most"), lambda of: a_run_ends()),
+    (("retry", "iterations_at_most"), lambda of: a_run_ends()),
+    (("stop_on_request",), lambda of: nothing_starts_after_stop(of["after"])),
+    (("abort_on_request",), lambda of: nothing_starts_after_abort()),
+    (("abort_on_request",), lambda of: an_abort_ends_the_run()),
+)
+"""What holds only where certain rules are there; made with the arguments of the last of them."""
+
+
+def invariants_of(rules: Sequence[BThread]) -> tuple[BThread, ...]:
+    """Return the monitors of a loop with these rules. Rules are known by their names."""
+    present = {rule.name: rule for rule in rules}
+    kept = [make(arguments_of(present[names[-1]])) for names, make in OF_RULES if present.keys() >= set(names)]
+    return (*ALWAYS, *kept)
+
+
+def statement_of(name: str) -> str | None:
+    """Return what the monitor of this name watches over; None when there is none."""
+    monitor = globals().get(name)
+    return str(monitor.__doc__) if isinstance(monitor, BThreadFunction) else None
+
+
+def arguments_of(rule: BThread) -> Arguments:
+    """Return the arguments of a b-thread by name, with those that were left to their defaults."""
+    bound = inspect.signature(rule.function).bind(*rule.args, **rule.kwargs)
+    bound.apply_defaults()
+    return bound.arguments

@@ -1,0 +1,332 @@
+"""Invariants of protocols, as monitors: what each protocol is there for, whatever way it takes."""
+
+from collections.abc import Callable, Sequence
+
+from agent.protocols.asking import NEXT_TURN, TRUSTED
+from agent.protocols.flows import is_below
+from agent.verification.invariants import Arguments, arguments_of
+from agent.vocabulary.calls import ToolCall
+from agent.vocabulary.events import (
+    AnswerCommitted,
+    ApprovalAnswered,
+    GateApproved,
+    InferenceFinished,
+    InferenceRequested,
+    ProposedAction,
+    RunEnded,
+    ToolStarted,
+)
+from agent.vocabulary.questions import (
+    AuditGiven,
+    AuditRequested,
+    Draft,
+    Honeypot,
+    QuestionForgone,
+    ScoreGiven,
+    ScoreRequested,
+    Subject,
+)
+from bp import BThread, BThreadBody, Event, bthread, sync, where
+from constitution import Action
+
+
+@bthread
+def starts_are_of_the_answer() -> BThreadBody:
+    """What starts is a call of the answer that was committed last, with exactly its arguments."""
+    calls: tuple[ToolCall, ...] = ()
+    while True:
+        said = yield sync(wait_for=AnswerCommitted | ToolStarted)
+        if isinstance(said, AnswerCommitted):
+            calls = said.calls
+        else:
+            assert said.call in calls, f"{said.call.id} starts, and is not what was committed"
+
+
+@bthread
+def questions_do_not_overlap() -> BThreadBody:
+    """A monitor or an auditor is asked about a subject once at a time, and so each answer belongs to one question."""
+    open_questions: frozenset[tuple[object, str]] = frozenset()
+    while True:
+        said = yield sync(wait_for=ScoreRequested | ScoreGiven | AuditRequested | AuditGiven)
+        by = said.monitor if isinstance(said, ScoreRequested | ScoreGiven) else f"auditor {said.auditor}"
+        question = (said.subject, by)
+        if isinstance(said, ScoreRequested | AuditRequested):
+            assert question not in open_questions, f"{by} is asked about the same again, before the answer"
+            open_questions |= {question}
+        else:
+            open_questions -= {question}
+
+
+NO_CALLS: frozenset[ToolCall] = frozenset()
+Predicate = Callable[[GateApproved], bool]
+
+
+@bthread
+def starts_were_cleared(monitor: str, threshold: float) -> BThreadBody:
+    """No call starts unless the monitor gave exactly that call a score up to the threshold since it was proposed."""
+    cleared = NO_CALLS
+    while True:
+        said = yield sync(wait_for=where(ScoreGiven, monitor=monitor) | ProposedAction | ToolStarted)
+        if isinstance(said, ScoreGiven):
+            if isinstance(said.subject, ToolCall):
+                cleared = cleared - {said.subject} if said.is_above(threshold) else cleared | {said.subject}
+        else:
+            assert isinstance(said, ProposedAction) or said.call in cleared, (
+                f"{said.call.id} starts, and {monitor} did not clear it"
+            )
+            cleared -= {said.call}
+
+
+@bthread
+def scores_do_not_add_up(monitor: str, limit: int, buckets: int) -> BThreadBody:
+    """Nothing is approved once the scores of the calls of a run, each once a turn, add up to more than the limit."""
+    total, seen = 0, NO_CALLS
+    while True:
+        said = yield sync(
+            wait_for=where(ScoreGiven, monitor=monitor)
+            | GateApproved
+            | RunEnded
+            | where(InferenceRequested, draft="d0")
+        )
+        if isinstance(said, GateApproved):
+            assert total <= limit, f"{said.call.id} is approved after suspicions that add up to more than {limit}"
+        elif not isinstance(said, ScoreGiven):
+            total, seen = (0 if isinstance(said, RunEnded) else total), NO_CALLS
+        elif isinstance(said.subject, ToolCall) and said.subject not in seen:
+            more = buckets if said.is_missing else int(said.suspicion * buckets)
+            total, seen = min(total + more, limit + 1), seen | {said.subject}
+
+
+@bthread
+def unfit_monitors_clear_nothing(monitor: str, threshold: float) -> BThreadBody:
+    """Once the monitor has passed a honeypot, nothing is approved any more."""
+    given = where(ScoreGiven, monitor=monitor)
+    said = yield sync(wait_for=given)
+    while not (isinstance(said.subject, Honeypot) and not said.is_above(threshold)):
+        said = yield sync(wait_for=given)
+    approved = yield sync(wait_for=GateApproved)
+    raise AssertionError(f"{approved.call.id} is approved, and {monitor} has passed a honeypot")
+
+
+@bthread
+def nothing_is_sent_after_a_secret(reads: Predicate, sends: Predicate) -> BThreadBody:
+    """Once an action that reads a secret was approved, none is approved that sends."""
+    while True:
+        said = yield sync(wait_for=GateApproved)
+        if reads(said):
+            break
+    while not sends(said):
+        said = yield sync(wait_for=GateApproved)
+    raise AssertionError(f"{said.call.id} is approved, which sends, and a secret was read")
+
+
+@bthread
+def what_was_fetched_does_not_run(
+    fetched: Callable[[Action, tuple[str, ...]], tuple[str, ...]], executed: Callable[[Action], tuple[str, ...]]
+) -> BThreadBody:
+    """No action is approved that runs what an earlier one has fetched."""
+    places: tuple[str, ...] = ()
+    while True:
+        said = yield sync(wait_for=GateApproved)
+        for path in executed(said.facts):
+            assert not is_below(path, places), f"{said.call.id} is approved, and runs {path}, which was fetched"
+        places = tuple(sorted({*places, *fetched(said.facts, places)}))
+
+
+@bthread
+def critical_calls_were_allowed(is_critical: Callable[[ToolCall], bool]) -> BThreadBody:
+    """No critical call starts unless a person has said yes to exactly that call since it was proposed."""
+    allowed = NO_CALLS
+    while True:
+        said = yield sync(wait_for=ProposedAction | ApprovalAnswered | ToolStarted)
+        if isinstance(said, ApprovalAnswered):
+            allowed = allowed | {said.call} if said.yes else allowed - {said.call}
+        else:
+            starts = isinstance(said, ToolStarted) and is_critical(said.call)
+            assert not starts or said.call in allowed, f"{said.call.id} is critical and starts, and nobody said yes"
+            allowed -= {said.call}
+
+
+@bthread
+def answers_were_cleared(monitor: str, threshold: float) -> BThreadBody:
+    """An answer is a trusted model's, or the monitor gave exactly it a score up to the threshold in this turn."""
+    cleared: frozenset[object] = frozenset()
+    trusted: frozenset[str] = frozenset()
+    while True:
+        said = yield sync(wait_for=where(ScoreGiven, monitor=monitor) | InferenceRequested | AnswerCommitted)
+        if isinstance(said, AnswerCommitted):
+            is_cleared = said.draft in trusted or Draft.of(said) in cleared
+            assert is_cleared, f"{said.draft} is committed, and {monitor} did not clear it"
+        elif isinstance(said, ScoreGiven):
+            if isinstance(said.subject, Draft):
+                cleared = cleared - {said.subject} if said.is_above(threshold) else cleared | {said.subject}
+        else:
+            trusted = in_turn(said, trusted)
+            cleared = frozenset() if said.draft == "d0" else cleared
+
+
+@bthread
+def critical_answers_are_trusted(is_critical: Callable[[ToolCall], bool]) -> BThreadBody:
+    """An answer with a critical call is a trusted model's."""
+    trusted: frozenset[str] = frozenset()
+    while True:
+        said = yield sync(wait_for=InferenceRequested | AnswerCommitted)
+        if isinstance(said, InferenceRequested):
+            trusted = in_turn(said, trusted)
+        else:
+            critical = any(map(is_critical, said.calls))
+            is_trusted = not critical or said.draft in trusted
+            assert is_trusted, f"{said.draft} is committed, critical and not trusted"
+
+
+def in_turn(asked: InferenceRequested, trusted: frozenset[str]) -> frozenset[str]:
+    """Return the names of the trusted drafts of this turn once another draft was asked for; `d0` begins a turn."""
+    before = frozenset() if asked.draft == "d0" else trusted
+    return before | {asked.draft} if asked.role in TRUSTED else before - {asked.draft}
+
+
+Subjects = frozenset[Subject]
+NONE_YET: Subjects = frozenset()
+BOUNDARY = QuestionForgone | NEXT_TURN | RunEnded
+
+
+def settled(said: ScoreGiven | AuditGiven | QuestionForgone) -> Subjects:
+    """Return the subject that a question was about, whether it was answered or, after an abort, not asked."""
+    about: Event = said.question if isinstance(said, QuestionForgone) else said
+    if isinstance(about, ScoreGiven | AuditGiven | ScoreRequested | AuditRequested):
+        return frozenset({about.subject})
+    return NONE_YET
+
+
+@bthread
+def drafts_are_scored(monitor: str) -> BThreadBody:
+    """Every draft of a model without trust is scored before the next turn and the end."""
+    trusted: frozenset[str] = frozenset()
+    owed = NONE_YET
+    while True:
+        said = yield sync(
+            wait_for=where(ScoreGiven, monitor=monitor)
+            | where((QuestionForgone, InferenceRequested, InferenceFinished, RunEnded))
+        )
+        if isinstance(said, ScoreGiven | QuestionForgone):
+            owed -= settled(said)
+        elif isinstance(said, InferenceFinished):
+            owed |= NONE_YET if said.draft in trusted else {Draft.of(said)}
+        else:
+            is_boundary = isinstance(said, RunEnded) or said.draft == "d0"
+            assert not (owed and is_boundary), f"{said.name} comes before every draft was scored"
+            if isinstance(said, InferenceRequested):
+                trusted = trusted | {said.draft} if said.role in TRUSTED else trusted - {said.draft}
+
+
+@bthread
+def calls_are_scored(monitor: str) -> BThreadBody:
+    """Every call that starts is scored before the next turn and the end."""
+    owed = NONE_YET
+    while True:
+        said = yield sync(wait_for=where(ScoreGiven, monitor=monitor) | ToolStarted | BOUNDARY)
+        if isinstance(said, ToolStarted):
+            owed |= {said.call}
+        elif isinstance(said, ScoreGiven | QuestionForgone):
+            owed -= settled(said)
+        else:
+            assert not owed, f"{said.name} comes before every call was scored"
+
+
+@bthread
+def contained_runs_end(monitor: str, threshold: float) -> BThreadBody:
+    """When a call that was started scores above the threshold, nothing more starts, and the run does not complete."""
+    started = NONE_YET
+    while True:
+        said = yield sync(wait_for=where(ScoreGiven, monitor=monitor) | ToolStarted | NEXT_TURN)
+        if isinstance(said, ToolStarted):
+            started |= {said.call}
+        elif not isinstance(said, ScoreGiven):
+            started = NONE_YET
+        elif said.subject in started and said.is_above(threshold):
+            said = yield sync(wait_for=where((InferenceRequested, GateApproved, ToolStarted, RunEnded)))
+            assert isinstance(said, RunEnded), f"{said.name} after something suspicious has run"
+            assert said.status != "completed", "a run completes in which something suspicious has run"
+            started = NONE_YET
+
+
+@bthread
+def audits_are_limited(monitor: str, threshold: float, budget: int, auditor: str) -> BThreadBody:
+    """There are at most `budget` audits, each of what is most suspicious of all that waits for one."""
+    waiting: tuple[tuple[Subject, float], ...] = ()
+    while True:
+        said = yield sync(wait_for=where(ScoreGiven, monitor=monitor) | where(AuditRequested, auditor=auditor))
+        if isinstance(said, ScoreGiven):
+            if said.is_above(threshold) and budget:
+                waiting = (*_without(waiting, said.subject), (said.subject, said.suspicion))
+        else:
+            assert budget, f"there are more audits by {auditor} than the budget has"
+            budget -= 1
+            suspicion = dict(waiting).get(said.subject)
+            assert suspicion is not None, "something is audited that is not suspicious"
+            waiting = _without(waiting, said.subject) if budget else ()
+            more = [other for _, other in waiting if other > suspicion]
+            assert not more, "something is audited while something more suspicious waits"
+
+
+def _without(waiting: tuple[tuple[Subject, float], ...], subject: Subject) -> tuple[tuple[Subject, float], ...]:
+    return tuple(entry for entry in waiting if entry[0] != subject)
+
+
+@bthread
+def answers_are_audited(runs: int, auditor: str) -> BThreadBody:
+    """Every answer of the first runs is audited before the next turn and the end of the run."""
+    owed = NONE_YET
+    while runs:
+        said = yield sync(wait_for=where(AuditGiven, auditor=auditor) | AnswerCommitted | BOUNDARY)
+        if isinstance(said, AnswerCommitted):
+            owed |= {Draft.of(said)}
+        elif isinstance(said, AuditGiven | QuestionForgone):
+            owed -= settled(said)
+        else:
+            assert not owed, f"{said.name} comes before the answer was audited"
+            runs -= isinstance(said, RunEnded)
+
+
+@bthread
+def disabled_roles_are_silent(role: str) -> BThreadBody:
+    """Once an audit has found harm, no model in the role is asked again."""
+    yield sync(wait_for=where(AuditGiven, verdict="harmful"))
+    yield sync(wait_for=where(InferenceRequested, role=role))
+    raise AssertionError(f"the role {role!r} is asked again after a catch")
+
+
+ALWAYS_WITH_PROTOCOLS = (starts_are_of_the_answer(), questions_do_not_overlap())
+"""What holds whatever protocols are there, besides what always does."""
+
+Kept = tuple[BThread, ...]
+
+OF_PROTOCOLS: dict[str, Callable[[Arguments], Kept]] = {
+    "blocking_monitor": lambda of: (starts_were_cleared(of["monitor"], of["threshold"]),),
+    "ensemble": lambda of: tuple(starts_were_cleared(monitor, of["threshold"]) for monitor in of["monitors"]),
+    "suspicion_accumulates": lambda of: (scores_do_not_add_up(of["monitor"], of["limit"], of["buckets"]),),
+    "distrust_after_a_miss": lambda of: (unfit_monitors_clear_nothing(of["monitor"], of["threshold"]),),
+    "taint_flow": lambda of: (nothing_is_sent_after_a_secret(of["reads"], of["sends"]),),
+    "download_then_run": lambda of: (what_was_fetched_does_not_run(of["fetched"], of["executed"]),),
+    "ask_on_critical": lambda of: (critical_calls_were_allowed(of["is_critical"]),),
+    "defer_to_trusted": lambda of: (answers_were_cleared(of["monitor"], of["threshold"]),),
+    "trusted_editing": lambda of: (answers_were_cleared(of["monitor"], of["threshold"]),),
+    "defer_to_resample": lambda of: (answers_were_cleared(of["monitor"], of["threshold"]),),
+    "defer_on_critical": lambda of: (critical_answers_are_trusted(of["is_critical"]),),
+    "trusted_monitoring": lambda of: (drafts_are_scored(of["monitor"]),),
+    "asynchronous_monitor": lambda of: (
+        calls_are_scored(of["monitor"]),
+        contained_runs_end(of["monitor"], of["threshold"]),
+    ),
+    "audit_budget": lambda of: (audits_are_limited(of["monitor"], of["threshold"], of["budget"], of["auditor"]),),
+    "upfront_audit": lambda of: (answers_are_audited(of["runs"], of["auditor"]),),
+    "shutdown_on_catch": lambda of: (disabled_roles_are_silent(of["role"]),),
+}
+"""What holds where a protocol is there, made with its arguments."""
+
+
+def invariants_of_protocols(protocols: Sequence[BThread]) -> Kept:
+    """Return the monitors of what these protocols are for. Protocols are known by their names."""
+    present = [protocol for protocol in protocols if protocol.name in OF_PROTOCOLS]
+    kept = [monitor for protocol in present for monitor in OF_PROTOCOLS[protocol.name](arguments_of(protocol))]
+    return tuple(dict.fromkeys(kept))

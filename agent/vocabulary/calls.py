@@ -1,0 +1,89 @@
+"""A tool call as the loop carries it, and the one result that answers it."""
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal, TypeVar
+
+from attrs import field, frozen, validators
+
+from agent.vocabulary.messages import IF_ANY, Image
+from bp import FrozenMapping
+
+Category = Literal["read", "write", "admin"]
+T = TypeVar("T")
+
+_NOTHING: FrozenMapping[str, Any] = FrozenMapping()
+
+
+_all_images = validators.deep_iterable(validators.instance_of(Image))
+
+
+def _images(images: Iterable[Image]) -> tuple[Image, ...]:
+    return tuple(images)
+
+
+def _frozen(items: Mapping[str, Any]) -> Mapping[str, Any]:
+    return items if isinstance(items, FrozenMapping) else FrozenMapping(items)
+
+
+@frozen(cache_hash=True)  # in most events of a turn, and so hashed many times
+class ToolCall:
+    """One call that the model asks for: which tool, with which arguments.
+
+    `flaw` is None for a whole call. Otherwise the call came cut off or unreadable, `arguments` is empty, and the
+    text says what is wrong; such a call is answered and never run. `parallel` is its tool's: the call may run while
+    others run that may, too. `command_in` is its tool's too: the argument that a shell runs, if there is one.
+    """
+
+    id: str
+    tool: str
+    arguments: Mapping[str, Any] = field(default=_NOTHING, converter=_frozen)
+    category: Category = "write"
+    flaw: str | None = None
+    parallel: bool = False
+    command_in: str = field(default="", eq=False, metadata=IF_ANY)
+
+
+@frozen
+class ToolResult:
+    """What a tool gives back: text and images for the model, and details for programs.
+
+    Errors are content (S0 5.2): `is_error` tells the model and the loop that the call did not do what it should.
+    """
+
+    text: str
+    is_error: bool = False
+    details: Mapping[str, Any] = field(default=_NOTHING, converter=_frozen)
+    images: tuple[Image, ...] = field(default=(), converter=_images, validator=_all_images)
+
+
+# Functions of their own, so that the b-threads which use them capture no variable: what a closure holds counts as
+# state for ever, and multiplies the states that a model checker has to visit.
+
+
+def without(items: tuple[T, ...], item: T) -> tuple[T, ...]:
+    """Return `items` except those equal to `item`."""
+    return tuple(other for other in items if other != item)
+
+
+def still_open(calls: tuple[ToolCall, ...], answered: str) -> tuple[ToolCall, ...]:
+    """Return the calls whose id is not that of the answered one."""
+    return tuple(call for call in calls if call.id != answered)
+
+
+def signature(call: ToolCall) -> str:
+    """Return what a call would do as one text: the command that a shell would run, else tool and arguments.
+
+    It is equal for equal JSON: order of keys and 5.0 for 5 make no difference.
+    """
+    if call.command_in:
+        return f"$ {call.arguments.get(call.command_in)}"
+    return f"{call.tool} {json.dumps(_canonical(call.arguments), sort_keys=True, separators=(',', ':'))}"
+
+
+def _canonical(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _canonical(item) for key, item in value.items()}
+    if isinstance(value, tuple | list):
+        return [_canonical(item) for item in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value

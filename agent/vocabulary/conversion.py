@@ -1,0 +1,139 @@
+"""Conversion: JSON as values of our own types, strictly: nothing is coerced, nothing left over, mistakes have a place.
+
+A whole number will do for a number, and a list for a tuple. Everything else is what its type says, or told:
+`expected int, found 'x' @ row.seed`.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from functools import cache
+from types import GenericAlias
+from typing import Any, Literal, TypeVar, get_args, get_origin
+
+import attrs
+import cattrs
+from cattrs.gen import make_dict_structure_fn
+
+T = TypeVar("T")
+Structure = Callable[[Any, Any], Any]
+
+PLAIN = (str, bool, int, float)
+SHOWN = 60
+"""Characters of what was found."""
+
+
+def parsed(text: str, kind: type[T], name: str) -> T:
+    """Return the value of an attrs class that a JSON text says.
+
+    Raises ValueError for anything else; it says where, with `name` for the whole, and what was found.
+    """
+    try:
+        return structured(json.loads(text), kind, name)
+    except RecursionError as error:
+        raise ValueError(f"values are nested too deeply @ {name}") from error
+
+
+def structured(told: object, kind: type[T], name: str) -> T:
+    """Return the value of an attrs class that plain data say. Raises ValueError like `parsed`."""
+    try:
+        found: T = _converter(detailed=False).structure(told, kind)
+    except Exception as error:
+        first, *others = _problems(told, kind, name)
+        raise ValueError(f"{first}{f', and {len(others)} more' if others else ''}") from error
+    return found
+
+
+def strict_converter(*, detailed: bool = True) -> cattrs.Converter:
+    """Return a new converter that is strict; `detailed`: it says where a mistake is, and takes longer."""
+    converter = cattrs.Converter(forbid_extra_keys=True, detailed_validation=detailed)
+    for plain in PLAIN:
+        converter.register_structure_hook(plain, _exactly(plain))
+    converter.register_structure_hook_func(_is_literal, _one_of)
+    converter.register_structure_hook_factory(attrs.has, _from_object)
+    converter.register_structure_hook_factory(_is_tuple, _from_list)
+    return converter
+
+
+def problems_of(error: BaseException, name: str) -> list[str]:
+    """Return what is wrong and where, from what a detailed converter raised; `name` stands for the whole."""
+    return cattrs.transform_error(error, path=name, format_exception=_told)
+
+
+@cache
+def _converter(*, detailed: bool) -> cattrs.Converter:
+    return strict_converter(detailed=detailed)
+
+
+def _problems(told: object, kind: Any, name: str) -> list[str]:
+    """Return what is wrong: a second look, which takes its time."""
+    try:
+        _converter(detailed=True).structure(told, kind)
+    except Exception as error:
+        return problems_of(error, name)
+    raise AssertionError("both converters have the same rules")
+
+
+def _told(error: BaseException, _: object) -> str:
+    match error:
+        case KeyError():
+            return "nothing is there"
+        case cattrs.ForbiddenExtraKeysError():
+            return f"{', '.join(sorted(map(repr, error.extra_fields)))} is not known here"
+        case AttributeError():  # of what has no items
+            return "expected an object"
+        case _:
+            return str(error)
+
+
+def _exactly(kind: type) -> Structure:
+    """Accept values of one type and coerce nothing; an integer will do for a float."""
+
+    def accept(value: Any, _: Any) -> Any:
+        if type(value) is kind or (kind is float and type(value) is int):
+            return value
+        raise _expected(kind.__name__, value)
+
+    return accept
+
+
+def _one_of(value: Any, kind: Any) -> Any:
+    if isinstance(value, str) and value in get_args(kind):
+        return value
+    raise _expected(f"one of {', '.join(map(repr, get_args(kind)))}", value)
+
+
+def _from_object(kind: Any, converter: Any) -> Structure:
+    structure: Structure = make_dict_structure_fn(kind, converter)
+
+    def read(value: Any, _: Any) -> Any:
+        if isinstance(value, Mapping):
+            return structure(value, kind)
+        raise _expected("an object", value)
+
+    return read
+
+
+def _from_list(kind: Any, converter: Any) -> Structure:
+    several: Any = GenericAlias(list, get_args(kind)[:1])
+    structure: Structure = converter.get_structure_hook(several)
+
+    def read(value: Any, _: Any) -> Any:
+        if isinstance(value, list | tuple):
+            return tuple(structure(value, several))
+        raise _expected("a list", value)
+
+    return read
+
+
+def _is_literal(kind: Any) -> bool:
+    origin: Any = get_origin(kind)
+    return origin is Literal
+
+
+def _is_tuple(kind: Any) -> bool:
+    return get_origin(kind) is tuple and get_args(kind)[-1] is ...
+
+
+def _expected(what: str, found: object) -> ValueError:
+    shown = repr(found)
+    return ValueError(f"expected {what}, found {shown if len(shown) <= SHOWN else f'{shown[:SHOWN]}…'}")

@@ -1,0 +1,41 @@
+"""Errors around an agent and its tools, and the cure for an unknown name; the engine's errors are those of `bp`."""
+
+from collections.abc import Iterable
+
+
+class AgentError(Exception):
+    """The base of what goes wrong around an agent: logs, options, models, runs."""
+
+
+class RunError(AgentError):
+    """The log, a projection, or whoever looks on failed during a run; the message says who, the `__cause__` is it."""
+
+
+class ToolError(Exception):
+    """A tool could not do what it was asked; the message is for the model."""
+
+
+class PathRefused(ToolError, PermissionError):
+    """A path that a tool may not touch: outside the allowed paths, denied, or not an ordinary file."""
+
+
+class CannotStart(ToolError):
+    """A process that never ran: no such program, no such directory, or arguments that no process can take."""
+
+
+def nearest(name: str, known: Iterable[str], most: int = 3, *, cutoff: float = 0.5) -> tuple[str, ...]:
+    """Return up to `most` of the known names that are spelled like `name`, nearest first; case does not count.
+
+    cutoff: how much they have to resemble each other, of 1.
+    """
+    from difflib import get_close_matches  # only mistakes need it
+
+    spelled = {each.lower(): each for each in known}
+    return tuple(spelled[match] for match in get_close_matches(name.lower(), spelled, n=most, cutoff=cutoff))
+
+
+def meant(name: str, known: Iterable[str]) -> str:
+    """Return the cure for a name that is not among the known: "did you mean 'gated'?", or "there are: a, b"."""
+    names = tuple(known)
+    close = nearest(name, names, most=1)
+    return f"did you mean {close[0]!r}?" if close else f"there are: {', '.join(names) or 'none'}"

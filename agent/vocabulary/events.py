@@ -1,0 +1,353 @@
+"""Everything that can happen in a run, in the order in which it usually does.
+
+One class per row of the vocabulary; the names in snake case are the `name`s in the log. What comes from outside is
+posted by people or by effects; the rest is requested by b-threads (`agent/threads/`).
+"""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from attrs import field, frozen
+
+from agent.vocabulary.calls import ToolCall
+from agent.vocabulary.messages import IF_ANY, AssistantMessage, Image, Message, StopReason, Usage
+from bp import Event, FrozenMapping, Refusals
+from constitution import Action
+
+__all__ = [
+    "AbortAsked",
+    "ActionDescribed",
+    "AnswerCommitted",
+    "ApprovalAnswered",
+    "ApprovalAsked",
+    "BackoffElapsed",
+    "BackoffStarted",
+    "CallAnswered",
+    "CallOutcome",
+    "CompletionDeclared",
+    "DeadlineReached",
+    "DeadlineSet",
+    "DraftsRefused",
+    "DraftsSettled",
+    "FollowUpGiven",
+    "GateApproved",
+    "GateRejected",
+    "HistoryGiven",
+    "InferenceFailed",
+    "InferenceFinished",
+    "InferenceRequested",
+    "MessagesFound",
+    "MessagesSought",
+    "PromptGiven",
+    "ProposedAction",
+    "RunContinued",
+    "RunEnded",
+    "RunStatus",
+    "SteeringGiven",
+    "StopAsked",
+    "SummaryFailed",
+    "SummaryFinished",
+    "SummaryRequested",
+    "ToolFinished",
+    "ToolStarted",
+]
+
+CallOutcome = Literal["ran", "rejected", "invalid", "skipped", "ended"]
+RunStatus = Literal["completed", "limit", "doom_loop", "failed", "stopped", "aborted"]
+
+
+# From outside: what people say.
+
+
+@frozen
+class HistoryGiven(Event):
+    """An earlier conversation to continue."""
+
+    messages: tuple[Message, ...]
+
+
+@frozen
+class PromptGiven(Event):
+    """A person asks for something, and may show images; a run begins."""
+
+    text: str
+    images: tuple[Image, ...] = field(default=(), metadata=IF_ANY)
+
+
+@frozen
+class SteeringGiven(Event):
+    """A person wants to change the course of the run: the model is to hear it before anything else begins."""
+
+    text: str
+    images: tuple[Image, ...] = field(default=(), metadata=IF_ANY)
+
+
+@frozen
+class FollowUpGiven(Event):
+    """A person asks for more after what the run does now."""
+
+    text: str
+    images: tuple[Image, ...] = field(default=(), metadata=IF_ANY)
+
+
+@frozen
+class StopAsked(Event):
+    """Finish what runs, then end (S1 8.1)."""
+
+    text: str = ""
+
+
+@frozen
+class AbortAsked(Event):
+    """End everything now (S0 5.2)."""
+
+    text: str = ""
+
+
+@frozen
+class MessagesSought(Event):
+    """A hook that speaks for people is asked whether they have something to say."""
+
+    what: Literal["steering", "follow_up"]
+
+
+@frozen
+class MessagesFound(Event):
+    """What they have to say: steering or follow-ups, which are given next."""
+
+    what: Literal["steering", "follow_up"]
+    texts: tuple[str, ...] = ()
+
+
+@frozen
+class DeadlineSet(Event):
+    """The time of the run is measured from now; it has `seconds`."""
+
+    seconds: float
+
+
+@frozen
+class DeadlineReached(Event):
+    """The time of the run is over."""
+
+    seconds: float
+
+
+# The model's turn.
+
+
+@frozen
+class InferenceRequested(Event):
+    """The model is asked for a draft; `d0` is the loop's own."""
+
+    draft: str = "d0"
+    role: str = "agent"
+    note: str = ""
+
+
+@frozen
+class InferenceFinished(Event):
+    """The model gave a draft: its message as it came, and the calls in it, read and numbered by us."""
+
+    draft: str
+    message: AssistantMessage
+    calls: tuple[ToolCall, ...] = ()
+    stop_reason: StopReason = "stop"
+    usage: Usage = Usage()
+
+
+@frozen
+class InferenceFailed(Event):
+    """The model gave none; `retry_after` in seconds when the server said when to come back."""
+
+    draft: str
+    error: str
+    retryable: bool = False
+    retry_after: float | None = None
+
+
+@frozen
+class BackoffStarted(Event):
+    """The next attempt waits; `attempt` counts the failures in a row."""
+
+    attempt: int
+    retry_after: float | None = None
+
+
+@frozen
+class BackoffElapsed(Event):
+    """The wait before the next attempt is over; `seconds` is how long it was."""
+
+    attempt: int
+    seconds: float
+
+
+@frozen
+class DraftsSettled(Event):
+    """All drafts of the turn are there; protocols hold this while they want more. Without any, the turn has failed."""
+
+    drafts: tuple[str, ...] = ()
+
+
+@frozen
+class AnswerCommitted(Event):
+    """This draft is the answer: it enters the conversation and its calls are carried out."""
+
+    draft: str
+    message: AssistantMessage
+    calls: tuple[ToolCall, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """True when it says nothing, or nothing but white space, and asks for no call."""
+        return not self.calls and not self.message.text.strip()
+
+
+@frozen
+class DraftsRefused(Event):
+    """Every draft of the turn was refused."""
+
+    refusals: Refusals
+
+
+# The context.
+
+
+@frozen
+class SummaryRequested(Event):
+    """A model is asked to sum up the older part of the conversation, to make room; that is no answer, and no draft."""
+
+    role: str = "summarizer"
+
+
+@frozen
+class SummaryFinished(Event):
+    """The summary, in whose place the model will be shown it from now on; the conversation itself keeps everything."""
+
+    text: str
+    usage: Usage = Usage()
+
+
+@frozen
+class SummaryFailed(Event):
+    """There is no summary: why. What does not fit is left out then."""
+
+    error: str
+
+
+# One call.
+
+
+@frozen
+class ProposedAction(Event):
+    """The model's call is proposed."""
+
+    call: ToolCall
+
+
+@frozen
+class ActionDescribed(Event):
+    """What the call would touch, as found on disk: resolved paths and executables; or why that could not be found."""
+
+    call: ToolCall
+    facts: Action
+    problem: str | None = None
+
+
+@frozen
+class ApprovalAsked(Event):
+    """A person is asked whether the call may run."""
+
+    call: ToolCall
+    question: str
+
+
+@frozen
+class ApprovalAnswered(Event):
+    """The answer to a question; `text` is what was said instead of yes, `present` false when nobody was there."""
+
+    call: ToolCall
+    yes: bool
+    text: str = ""
+    present: bool = True
+
+
+@frozen
+class GateApproved(Event):
+    """The gate lets the call through, on these facts."""
+
+    call: ToolCall
+    facts: Action
+
+
+@frozen
+class GateRejected(Event):
+    """The gate does not: who refused, and why."""
+
+    call: ToolCall
+    refusals: Refusals
+
+
+@frozen
+class ToolStarted(Event):
+    """The tool runs."""
+
+    call: ToolCall
+
+
+@frozen
+class ToolFinished(Event):
+    """The tool is done: text for the model, details for programs; `duration` in milliseconds (S3)."""
+
+    call: ToolCall
+    result: str
+    duration: float = 0.0
+    is_error: bool = False
+    details: Mapping[str, Any] = FrozenMapping()
+    images: tuple[Image, ...] = field(default=(), metadata=IF_ANY)
+
+
+@frozen
+class CallAnswered(Event):
+    """The one result that the model will see for the call with the id `call`, and how it came about.
+
+    outcome: "ran", "rejected" by the gate, "invalid" (cut off, unreadable, unknown or with wrong arguments),
+    "skipped", or "ended" with the run.
+    """
+
+    call: str
+    result: str
+    is_error: bool = False
+    outcome: CallOutcome = "ran"
+    images: tuple[Image, ...] = field(default=(), metadata=IF_ANY)
+
+
+# The end.
+
+
+@frozen
+class CompletionDeclared(Event):
+    """The agent has called `complete`: with which status, and what it says was accomplished (S1 2.3)."""
+
+    status: str
+    text: str
+
+
+@frozen
+class RunContinued(Event):
+    """The run would have completed, but somebody has something left to say: who, and what.
+
+    Each `because` enters the conversation as a user message, or the next follow-up does (`agent.vocabulary.reasons`).
+    """
+
+    refusals: Refusals
+
+
+@frozen
+class RunEnded(Event):
+    """The run is over: how, why, and with which last words."""
+
+    status: RunStatus
+    reason: str
+    text: str = ""
+    result: Any = None

@@ -1,0 +1,164 @@
+"""The conversation as values: what the user, the model and the tools said, in no provider's format."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Literal, overload
+
+from attrs import field, frozen, validators
+
+IF_ANY = {"in the log": "if any"}
+"""Metadata of a field that records leave out when it is empty: most messages show nothing."""
+
+
+@frozen
+class Usage:
+    """Tokens that one inference took, as the provider counted them; 0 where it said nothing.
+
+    cost: in US dollars, None where no price is known. is_estimate: the provider said nothing, and the length of the
+    texts was taken for it.
+    """
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: float | None = None
+    is_estimate: bool = False
+
+    @property
+    def tokens(self) -> int:
+        """Input and output together."""
+        return self.input_tokens + self.output_tokens
+
+    def __add__(self, other: "Usage") -> "Usage":
+        cost = None if self.cost is None and other.cost is None else (self.cost or 0.0) + (other.cost or 0.0)
+        return Usage(
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            cost,
+            self.is_estimate or other.is_estimate,
+        )
+
+
+@frozen
+class RequestedCall:
+    """A call exactly as the model wrote it: its own id and name, and its arguments as text, whole or cut."""
+
+    id: str
+    name: str
+    arguments: str = ""
+
+
+@frozen
+class Image:
+    """A picture as bytes, in the format that `media_type` names, such as "image/png". Raises ValueError for none."""
+
+    media_type: str = field(validator=validators.matches_re(r"image/[a-z0-9.+-]+"))
+    content: bytes = field(validator=(validators.instance_of(bytes), validators.min_len(1)), repr=False)
+
+
+@frozen
+class ReasoningItem:
+    """A provider's own record of reasoning, as JSON text, which it wants back exactly where it was.
+
+    `before_call` is the number of the call that it led to, counted from 0; None: it led to the text. `model` wrote it;
+    no other can read it.
+    """
+
+    content: str = field(validator=validators.instance_of(str))
+    model: str = field(validator=validators.instance_of(str))
+    before_call: int | None = None
+
+
+@frozen
+class UserMessage:
+    """What a person said, and showed."""
+
+    text: str
+    images: tuple[Image, ...] = field(default=(), metadata=IF_ANY)
+
+
+@frozen(cache_hash=True)  # in several events of a turn, and each is looked up more than once
+class AssistantMessage:
+    """What the model said, and the calls that it asked for, in its order.
+
+    `reasoning` is for people to read, `reasoning_items` are for the provider alone.
+    """
+
+    text: str = ""
+    calls: tuple[RequestedCall, ...] = ()
+    reasoning: str = ""
+    reasoning_items: tuple[ReasoningItem, ...] = field(default=(), metadata=IF_ANY)
+
+
+@frozen
+class ToolMessage:
+    """The answer to one call."""
+
+    call_id: str
+    text: str
+    is_error: bool = False
+    images: tuple[Image, ...] = field(default=(), metadata=IF_ANY)
+
+
+Message = UserMessage | AssistantMessage | ToolMessage
+StopReason = Literal["stop", "tool_calls", "length", "content_filter"]
+
+
+class Messages(Sequence[Message]):
+    """The messages of a conversation up to now: its list only grows, so that this costs no copy of it."""
+
+    __slots__ = ("_all", "_length")
+
+    def __init__(self, growing: list[Message]) -> None:
+        """Take what is in `growing` now; nothing in it may be changed or removed later."""
+        self._all = growing
+        self._length = len(growing)
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __iter__(self) -> Iterator[Message]:
+        return islice(self._all, self._length)
+
+    @overload
+    def __getitem__(self, index: int) -> Message: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Message, ...]: ...
+    def __getitem__(self, index: int | slice) -> Message | tuple[Message, ...]:
+        if isinstance(index, slice):
+            return tuple(self._all[at] for at in range(*index.indices(self._length)))
+        return self._all[range(self._length)[index]]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and tuple(self) == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def __repr__(self) -> str:
+        return repr(tuple(self))
+
+
+LONGEST_PART = 4000  # characters of one message that the summarizer is given
+
+
+def transcript(messages: Iterable[Message]) -> str:
+    """Return messages as one text, each under the name of who said it."""
+    return "\n\n".join(part for message in messages for part in _parts(message))
+
+
+def _parts(message: Message) -> list[str]:
+    match message:
+        case UserMessage():
+            return [f"USER: {_cut(message.text)}"]
+        case AssistantMessage():
+            said = [f"AGENT: {_cut(message.text)}"] if message.text.strip() else []
+            return [*said, *(f"AGENT CALLS {call.name}: {_cut(call.arguments)}" for call in message.calls)]
+        case ToolMessage():
+            return [f"RESULT{' (ERROR)' if message.is_error else ''}: {_cut(message.text)}"]
+
+
+def _cut(text: str) -> str:
+    if len(text) <= LONGEST_PART:
+        return text
+    half = LONGEST_PART // 2
+    return f"{text[:half]}\n[... {len(text) - LONGEST_PART} characters ...]\n{text[-half:]}"

@@ -1,0 +1,211 @@
+"""What protocols ask while a draft or a call waits: scores, audits, chance; and what they do about the answers.
+
+    score_requested  -> score_given     a monitor says how suspicious a subject looks
+    audit_requested  -> audit_given     a trusted auditor says whether it was harmful; audits are expensive
+    chance_requested -> chance_drawn    randomness is asked for like anything else from outside, so that logs replay
+    ledger_requested -> ledger_given    what an experiment has cost so far, in all of its processes
+    draft_forgone, question_forgone     a protocol may not have the draft that it wanted, or may not ask
+    contained, role_disabled            what a protocol does about it
+
+What stands on the right of an arrow comes from outside, as the one outcome of an effect. Each request is about a
+subject, and its answer names the same one.
+"""
+
+from typing import Literal
+
+from attrs import frozen
+
+from agent.vocabulary.calls import ToolCall
+from agent.vocabulary.events import AnswerCommitted, InferenceFinished
+from agent.vocabulary.messages import AssistantMessage, Usage
+from bp import Event, Refusals
+
+AuditVerdict = Literal["harmless", "harmful", "missing"]
+
+
+# What scores and audits are about. A subject is a value: what is said about it holds for exactly that.
+
+
+@frozen
+class Draft:
+    """A model's whole answer, under the name that it has in its turn."""
+
+    draft: str
+    message: AssistantMessage
+    calls: tuple[ToolCall, ...] = ()
+
+    @classmethod
+    def of(cls, event: InferenceFinished | AnswerCommitted) -> "Draft":
+        """Return the draft that a model gave, or that became the answer."""
+        return cls(event.draft, event.message, event.calls)
+
+
+@frozen
+class Trajectory:
+    """The run so far, until the call or the draft of that name; empty: until now."""
+
+    until: str = ""
+
+
+@frozen
+class Honeypot:
+    """Something known to be harmful, planted to see whether a monitor finds it; the effect knows what it is."""
+
+    honeypot: str
+
+
+@frozen
+class WholeEpisode:
+    """An episode of a deployment that is over, by its place in it, from 0."""
+
+    episode: int
+
+
+Subject = Draft | ToolCall | Trajectory | Honeypot | WholeEpisode
+
+
+# Monitors.
+
+
+@frozen
+class ScoreRequested(Event):
+    """The monitor of this name is asked how suspicious the subject looks."""
+
+    subject: Subject
+    monitor: str
+
+
+@frozen
+class ScoreGiven(Event):
+    """Its answer: from 0, harmless, to 1; None when there is none, or none that can be read.
+
+    What is missing counts as most suspicious, more so than 1: ask `is_above`, and compare nothing by yourself.
+    usage: what the monitor took; nothing for an answer that was known already.
+    """
+
+    subject: Subject
+    monitor: str
+    value: float | None
+    rationale: str = ""
+    usage: Usage = Usage()
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether there is no score."""
+        return self.value is None
+
+    @property
+    def suspicion(self) -> float:
+        """The score as a number to rank by; infinite where it is missing."""
+        return float("inf") if self.value is None else self.value
+
+    def is_above(self, threshold: float) -> bool:
+        """Whether the subject is too suspicious for a threshold; always so when the score is missing."""
+        return self.value is None or self.value > threshold
+
+
+# Auditors.
+
+
+@frozen
+class AuditRequested(Event):
+    """The auditor of this name is asked whether the subject was harmful."""
+
+    subject: Subject
+    auditor: str = "auditor"
+
+
+@frozen
+class AuditGiven(Event):
+    """The verdict; "missing" when there is none, which is never taken for harmless."""
+
+    subject: Subject
+    auditor: str
+    verdict: AuditVerdict
+    rationale: str = ""
+    usage: Usage = Usage()
+
+    @property
+    def is_caught(self) -> bool:
+        """Whether harm was found. A missing verdict has found none, and cleared none."""
+        return self.verdict == "harmful"
+
+
+# Chance.
+
+
+@frozen
+class ChanceRequested(Event):
+    """A lot is drawn: the outcome is a number from 0, in proportion to `weights`.
+
+    key: what the lot decides; the n-th draw for one key depends on the seed, the key and n alone.
+    """
+
+    key: str
+    weights: tuple[float, ...] = (0.5, 0.5)
+
+
+@frozen
+class ChanceDrawn(Event):
+    """What was drawn."""
+
+    key: str
+    outcome: int
+
+
+# Money.
+
+
+@frozen
+class LedgerRequested(Event):
+    """The ledger of the experiment is looked at: what all models were asked for so far, in all of its processes."""
+
+
+@frozen
+class LedgerGiven(Event):
+    """What that has cost, in US dollars; None when nobody knows, which counts as more than there is."""
+
+    cost: float | None
+
+    def has_reached(self, limit: float) -> bool:
+        """Whether nothing is left of so much money; so it is when nobody knows."""
+        return self.cost is None or self.cost >= limit
+
+
+# What protocols do about it.
+
+
+@frozen
+class DraftForgone(Event):
+    """A protocol wanted another draft, of this name, and somebody refused to let a model be asked: who, and why."""
+
+    draft: str
+    refusals: Refusals
+
+
+@frozen
+class QuestionForgone(Event):
+    """Somebody refused to let a question be asked: who, and why. It counts like one without an answer."""
+
+    question: Event
+    refusals: Refusals
+
+
+@frozen
+class Contained(Event):
+    """What the subject did is not trusted: from here on nothing more is done in this run."""
+
+    subject: Subject
+    because: str
+
+
+@frozen
+class RoleDisabled(Event):
+    """Models in this role are not asked any more."""
+
+    role: str
+    because: str
+
+
+QUESTIONS = ScoreRequested | AuditRequested | ChanceRequested | LedgerRequested
+"""What starts something in the world for a protocol."""

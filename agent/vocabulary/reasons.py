@@ -1,0 +1,200 @@
+"""Why b-threads of the loop refuse: the values they give as `because`, and how these read to the model."""
+
+from collections.abc import Iterable
+from typing import Literal
+
+from attrs import frozen
+
+from agent.vocabulary.events import CallAnswered, CallOutcome, RunEnded, RunStatus
+from bp import Refusal, Refusals
+from constitution import Verdict
+
+Disclosure = Literal["none", "category", "full"]
+"""What the model is told of why a call was refused: telling is retrying, and who means harm learns from it."""
+
+DEADLINE = "deadline"
+"""The reason of an ending by the clock."""
+
+SEVERITY = ("aborted", "completed", "stopped", DEADLINE, "failed", "doom_loop", "limit")
+"""Which ending counts, the first first. What was declared complete is complete, though a limit was reached in the same
+turn; and what the clock cuts off fails, which is no reason of its own.
+"""
+
+
+@frozen
+class Ending:
+    """The run should end: with this status, for this reason, with these last words."""
+
+    status: RunStatus
+    reason: str
+    text: str = ""
+
+    def __str__(self) -> str:
+        return self.text or self.reason
+
+
+@frozen
+class Unfinished:
+    """The run should go on, and why: what the model is told then, as a user message."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@frozen
+class Flaw:
+    """The call itself cannot be run: cut off, unreadable, unknown, or with wrong arguments."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@frozen
+class Declined:
+    """A person was asked about the call and did not say yes; `present` is false when nobody was there to ask."""
+
+    verdict: Verdict
+    text: str = ""
+    present: bool = True
+
+    def __str__(self) -> str:
+        said = f"the user said no ({self.text})" if self.text else "the user said no"
+        return f"{said if self.present else 'no person present'}: {self.verdict}"
+
+
+@frozen
+class NoDraftWanted:
+    """A further draft cannot become the answer of this turn, and why: nobody is to be asked for it."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@frozen
+class Steered:
+    """A person has said something that the model has not been shown yet; the conversation has the words."""
+
+    def __str__(self) -> str:
+        return "Skipped due to queued user message."  # S2
+
+
+@frozen
+class FollowUpWaits:
+    """A person wants more after what the run does now; the conversation has the words.
+
+    `at_once`: all that wait are heard together, else one after the other.
+    """
+
+    at_once: bool = False
+
+    def __str__(self) -> str:
+        return "a follow-up waits"
+
+
+OF_THE_RUN = (Ending, Steered)  # reasons that are none against a call itself: it is skipped, not rejected
+
+
+def not_run(call: str, refusals: Refusals, disclosure: Disclosure = "full") -> CallAnswered:
+    """Return the answer to a call that was never put up, or never started: why, in one sentence.
+
+    What is wrong with the call itself counts first, then what a rule has against it; else it is skipped, because the
+    run was about to end or a person had something to say.
+    """
+    flaws = [refusal for refusal in refusals if isinstance(refusal.because, Flaw)]
+    if flaws:
+        return CallAnswered(call, f"not executed: {_reasons(flaws)}", is_error=True, outcome="invalid")
+    objections = _objections(refusals)
+    if objections:
+        return CallAnswered(call, _told(objections, disclosure), is_error=True, outcome="ended")
+    steered = all(isinstance(refusal.because, Steered) for refusal in refusals)
+    outcome: CallOutcome = "skipped" if steered else "ended"
+    return CallAnswered(call, f"skipped: {_reasons(refusals)}", is_error=True, outcome=outcome)
+
+
+def rejected(call: str, refusals: Refusals, disclosure: Disclosure = "full") -> CallAnswered:
+    """Return the answer to a call that the gate rejected: who refused, by which rule, and why.
+
+    Where nobody objects to the call itself it was skipped, and the answer says so.
+    """
+    objections = _objections(refusals)
+    if not objections:
+        return CallAnswered(call, f"skipped: {_reasons(refusals)}", is_error=True, outcome="rejected")
+    return CallAnswered(call, _told(objections, disclosure), is_error=True, outcome="rejected")
+
+
+def _told(objections: tuple[Refusal, ...], disclosure: Disclosure) -> str:
+    """Return what the model is told of the objections to a call."""
+    if disclosure == "none":
+        return "rejected: this call is not allowed"
+    if disclosure == "category":
+        return f"rejected: {', '.join(sorted({_category(refusal.because) for refusal in objections}))}"
+    reasons = _names_and_reasons(objections)
+    nobody = any(isinstance(refusal.because, Declined) and not refusal.because.present for refusal in objections)
+    return f"denied: no person present ({reasons})" if nobody else f"rejected: {reasons}"
+
+
+def _category(because: object) -> str:
+    """Return the kind of a reason, as far as it says one: of a verdict, its category."""
+    if isinstance(because, Declined):
+        return "declined by a person" if because.present else "no person present"
+    return str(getattr(because, "category", "") or "not allowed here")
+
+
+def worst_ending(refusals: Refusals) -> RunEnded | None:
+    """Return the end of the run that the refusals ask for: the worst of their endings; None if they ask for none."""
+    worst = worst_of(refusals)
+    return None if worst is None else RunEnded(worst.status, worst.reason, worst.text)
+
+
+def worst_of(refusals: Refusals) -> Ending | None:
+    """Return the worst of the endings for which something was refused; None without one."""
+    endings = [refusal.because for refusal in _sorted(refusals) if isinstance(refusal.because, Ending)]
+    return min(endings, key=_severity, default=None)
+
+
+def _severity(ending: Ending) -> int:
+    return SEVERITY.index(DEADLINE if ending.reason == DEADLINE else ending.status)
+
+
+def words_to_the_model(refusals: Refusals) -> tuple[str, ...]:
+    """Return what those who refused the completion of a run have to tell the model, each as one message.
+
+    What people said is not in it: the conversation knows their words.
+    """
+    protocols = (refusal for refusal in _sorted(refusals) if not isinstance(refusal.because, Steered | FollowUpWaits))
+    return tuple(words for refusal in protocols if (words := str(refusal.because)).strip())
+
+
+def follow_ups_heard(refusals: Refusals) -> Literal["none", "one", "all"]:
+    """Return how many of the follow-ups that wait are heard when a run goes on.
+
+    None while somebody else has something left to say: follow-ups come after what the run does now.
+    """
+    waiting = [refusal.because for refusal in refusals if isinstance(refusal.because, FollowUpWaits)]
+    if not waiting or len(waiting) < len(refusals):
+        return "none"
+    return "all" if any(follow_up.at_once for follow_up in waiting) else "one"
+
+
+def _objections(refusals: Refusals) -> tuple[Refusal, ...]:
+    """Return the refusals of those who have something against the call itself."""
+    return tuple(refusal for refusal in refusals if not isinstance(refusal.because, OF_THE_RUN))
+
+
+def _reasons(refusals: Iterable[Refusal]) -> str:
+    return "; ".join(dict.fromkeys(str(refusal.because) for refusal in _sorted(refusals)))
+
+
+def _names_and_reasons(refusals: Iterable[Refusal]) -> str:
+    return "; ".join(f"{refusal.bthread}: {refusal.because}" for refusal in _sorted(refusals))
+
+
+def _sorted(refusals: Iterable[Refusal]) -> list[Refusal]:
+    """Order refusals by who and why: what is made of them must not depend on the order of b-threads."""
+    return sorted(refusals, key=lambda refusal: (refusal.bthread, str(refusal.because)))

@@ -1,0 +1,168 @@
+"""YAML values that know where they stand, so that every mistake is told with file, line and column.
+
+`ruamel.yaml` is imported when a file is read.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from attrs import frozen
+
+from agent.vocabulary.errors import meant
+
+
+class NodeError(ValueError):
+    """A YAML file that is not what it should be; the message begins with file, line and column."""
+
+
+def read_yaml(path: Path) -> "Node":
+    """Return the one document in the file at `path`. Raises `NodeError`."""
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
+    try:
+        return Node(path, YAML(typ="rt").load(path.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise NodeError(f"{path}: cannot be read: {(error.strerror or str(error)).lower()}") from error
+    except UnicodeDecodeError as error:
+        raise NodeError(f"{path}: byte {error.start + 1} is not UTF-8; save the file as UTF-8") from error
+    except MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        where = f"{path}:{mark.line + 1}:{mark.column + 1}" if mark else f"{path}"
+        raise NodeError(f"{where}: not valid YAML: {error.problem or error.context}") from error
+    except RecursionError as error:
+        raise NodeError(f"{path}: not valid YAML: values are nested too deeply") from error
+    except (YAMLError, ValueError) as error:
+        raise NodeError(f"{path}: not valid YAML: {str(error).splitlines()[0]}") from error
+
+
+@frozen
+class Node:
+    """A value in a YAML file and its place. Each reader returns what its name says, or raises `NodeError`."""
+
+    path: Path
+    value: Any
+    line: int = 0
+    """Both count from 0, as in the parser."""
+    column: int = 0
+
+    def wrong(self, problem: str) -> NodeError:
+        """Return the error that says `problem` and where."""
+        return NodeError(f"{self.path}:{self.line + 1}:{self.column + 1}: {problem}")
+
+    def mapping(self, *keys: str) -> "Node":
+        """Check that this is a mapping with no other keys than `keys`; return it."""
+        if not isinstance(self.value, Mapping):
+            raise self.wrong(f"expected a mapping with {_listed(keys)}, found {_kind(self.value)}")
+        for key in self.value:
+            if key not in keys:
+                raise self._key_node(key).wrong(f"unknown key {key!r}; {meant(str(key), keys)}")
+        return self
+
+    def get(self, key: str) -> "Node | None":
+        """Return the value of `key`, or None when the key is not there."""
+        return self._child(key) if key in self.value else None
+
+    def required(self, key: str) -> "Node":
+        """Return the value of `key`, which must be there."""
+        found = self.get(key)
+        if found is None:
+            raise self.wrong(f"the key {key!r} is missing")
+        return found
+
+    def items(self) -> Iterator["Node"]:
+        """Yield the elements of a sequence."""
+        if isinstance(self.value, str) or not isinstance(self.value, Sequence):
+            raise self.wrong(f"expected a list, found {_kind(self.value)}")
+        for position, item in enumerate(self.value):
+            yield self._at(self._places.data.get(position), item)
+
+    def text(self) -> str:
+        """Return a text."""
+        return str(self._expect(isinstance(self.value, str), "a text"))
+
+    def boolean(self) -> bool:
+        """Return true or false."""
+        return bool(self._expect(isinstance(self.value, bool), "true or false"))
+
+    def number(self) -> float:
+        """Return a finite number that is not negative."""
+        is_number = isinstance(self.value, int | float) and not isinstance(self.value, bool)
+        return float(self._expect(is_number and 0 <= self.value < float("inf"), "a number from 0 on"))
+
+    def count(self) -> int:
+        """Return a whole number that is not negative."""
+        is_whole = isinstance(self.value, int) and not isinstance(self.value, bool)
+        return int(self._expect(is_whole and self.value >= 0, "a whole number from 0 on"))
+
+    def one_of(self, choices: Sequence[str]) -> Any:
+        """Return one of the texts in `choices`."""
+        return self._expect(self.value in choices, f"one of {_listed(choices)}")
+
+    def json(self) -> str:
+        """Return a mapping as the text of a JSON object."""
+        if not isinstance(self.value, Mapping):
+            raise self.wrong(f"expected a mapping or a text, found {_kind(self.value)}")
+        return json.dumps(self._plain(), ensure_ascii=False)
+
+    def _plain(self) -> Any:
+        """Return the value with nothing of YAML left in it."""
+        match self.value:
+            case Mapping():
+                return {self._key(key): self._child(key)._plain() for key in self.value}
+            case str():
+                return str(self.value)
+            case Sequence() if not isinstance(self.value, bytes):
+                return [item._plain() for item in self.items()]
+            case None | bool() | int():
+                return self.value
+            case float() if float("-inf") < self.value < float("inf"):
+                return float(self.value)
+        raise self.wrong(f"{_kind(self.value)} is no JSON value; write it as a text, in quotes")
+
+    def _key(self, key: object) -> str:
+        if isinstance(key, str):
+            return str(key)
+        raise self._key_node(key).wrong(f"the key {key!r} is not a text; put it in quotes")
+
+    def _child(self, key: Any) -> "Node":
+        place, value = self._places.data.get(key), self.value[key]
+        return self._at(place and (place[:2] if value is None else place[2:]), value)  # a missing value is at its key
+
+    def _key_node(self, key: Any) -> "Node":
+        return self._at(self._places.data.get(key), key)
+
+    @property
+    def _places(self) -> Any:
+        """Where the parser saw the elements; what came through a merge key (`<<`) is not in it."""
+        return self.value.lc
+
+    def _expect(self, holds: bool, what: str) -> Any:
+        if not holds:
+            raise self.wrong(f"expected {what}, found {_kind(self.value)}")
+        return self.value
+
+    def _at(self, place: Sequence[int] | None, value: Any) -> "Node":
+        line, column = place[:2] if place else (self.line, self.column)
+        return Node(self.path, value, line, column)
+
+
+def _listed(words: Sequence[str]) -> str:
+    return ", ".join(repr(word) for word in words)
+
+
+def _kind(value: object) -> str:
+    match value:
+        case None:
+            return "nothing"
+        case Mapping():
+            return "a mapping"
+        case bool():
+            return str(value).lower()
+        case str() | int() | float():
+            return f"{value!r:.60}"
+        case Sequence():
+            return "a list"
+    return f"{str(value)[:60]} ({type(value).__name__})"

@@ -1,0 +1,161 @@
+"""A log's program once more: which b-threads a header may bring back, and what is said when it cannot."""
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent import Agent, ScriptedModel
+from agent.cli.demo import nothing_leaves_after_a_secret
+from agent.history.rebuilding import RebuildError, rebuild
+from agent.lab.settings.infrastructure.tasks_of_infrastructure import touches_power
+from agent.log.reading import RecordedRun
+from agent.presets.shipped import PRESETS
+from agent.protocols.audits import upfront_audit
+from agent.protocols.flows import defer_on_critical
+from agent.protocols.monitoring import blocking_monitor, ensemble, plant_honeypots, suspicion_accumulates
+from agent.protocols.substitution import defer_to_resample
+from agent.vocabulary.encoding import plain
+from agent.vocabulary.events import PromptGiven
+from bp import BThread, BThreadBody, bthread, sync
+
+
+@bthread
+def onlooker(texts: tuple[str, ...] = ()) -> BThreadBody:
+    yield sync(wait_for=PromptGiven)
+
+
+def recorded(*threads: BThread, **changes: Any) -> RecordedRun:
+    header = plain(Agent(ScriptedModel([]), threads=threads).header())
+    return RecordedRun(Path("run.jsonl"), header | changes, (), torn=False)
+
+
+def changed(run: RecordedRun, number: int, **changes: Any) -> list[Mapping[str, Any]]:
+    bthreads = list(run.header["bthreads"])
+    bthreads[number] = bthreads[number] | changes
+    return bthreads
+
+
+def test_the_presets_b_threads_come_back_from_its_configuration() -> None:
+    program = rebuild(recorded())
+
+    assert program.status == "ready"
+    assert [bthread.name for bthread in program._definitions] == [b.name for b in PRESETS["default"].bthreads()]
+
+
+def test_a_b_thread_that_ships_comes_back_by_itself() -> None:
+    run = recorded(nothing_leaves_after_a_secret())
+
+    assert rebuild(run)._definitions[-1] == nothing_leaves_after_a_secret()
+
+
+@pytest.mark.parametrize(
+    "protocol",
+    [
+        blocking_monitor("watcher", 0.9419287717780371),
+        blocking_monitor(threshold=0.25),
+        defer_to_resample("watcher", 0.5, auditor="auditor"),
+        suspicion_accumulates("watcher", 17, near=0.8),
+        ensemble(("watcher", "second"), 0.975),
+        plant_honeypots("watcher", ("honeypot0", "honeypot1"), 0.1),
+        defer_on_critical(touches_power),
+        upfront_audit(1, "auditor"),
+        blocking_monitor("watcher").named("another name"),
+    ],
+    ids=lambda protocol: str(protocol.name),
+)
+def test_a_protocol_that_ships_comes_back_with_its_arguments(protocol: BThread) -> None:
+    """Else no log of an experiment could be replayed, or explained."""
+    assert rebuild(recorded(protocol))._definitions[-1] == protocol
+
+
+@pytest.mark.parametrize(
+    "text", ["os:system", "agent.cli:main", "agent.lab.settings:no_such", "agent.lab.settings:World"]
+)
+def test_a_log_cannot_have_any_function_asked(text: str) -> None:
+    run = recorded(defer_on_critical(touches_power))
+    run = recorded(bthreads=changed(run, -1, arguments=[text]))
+
+    with pytest.raises(RebuildError, match="which only its author can vouch for"):
+        rebuild(run)
+
+
+@pytest.mark.parametrize("arguments", [["watcher", "high"], ["watcher", "0.5", "0.5"], ["a=b", "c=d", "e"], "watcher"])
+def test_arguments_that_cannot_be_read_are_no_b_thread(arguments: object) -> None:
+    run = recorded(blocking_monitor("watcher", 0.5))
+    run = recorded(bthreads=changed(run, -1, arguments=arguments))
+
+    with pytest.raises(RebuildError, match="which only its author can vouch for"):
+        rebuild(run)
+
+
+def test_another_has_to_be_given() -> None:
+    run = recorded(onlooker())
+
+    with pytest.raises(RebuildError, match=r"was made with the b-thread 'onlooker'.*give it again: --protocol"):
+        rebuild(run)
+    assert rebuild(run, [onlooker()])._definitions[-1] == onlooker()
+
+
+def test_with_other_arguments_it_is_another_one() -> None:
+    with pytest.raises(RebuildError, match="onlooker"):
+        rebuild(recorded(onlooker(("a",))), [onlooker(("b",))])
+
+
+def test_a_log_is_no_reason_to_import_anything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "evil.py").write_text("raise SystemExit('it ran')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    entry = {"name": "rule", "function": "evil:rule", "arguments": []}
+    run = recorded()
+    run = recorded(bthreads=[*run.header["bthreads"], entry])
+
+    with pytest.raises(RebuildError, match="'rule' from evil:rule"):
+        rebuild(run)
+
+    assert "evil" not in sys.modules
+
+
+@pytest.mark.parametrize(
+    "function", ["agent.nosuch:rule", "agent.session.agent:Agent", "agent.presets:PRESETS", "agent", ""]
+)
+def test_what_is_no_b_thread_of_ours_does_not_come_back(function: str) -> None:
+    entry = {"name": "rule", "function": function, "arguments": []}
+
+    with pytest.raises(RebuildError, match="'rule'"):
+        rebuild(recorded(bthreads=[*recorded().header["bthreads"], entry]))
+
+
+def test_a_b_thread_that_differs_is_named_with_both_sides() -> None:
+    run = recorded()
+    number = [entry["name"] for entry in run.header["bthreads"]].index("too_many_failures")
+    run = recorded(bthreads=changed(run, number, arguments=["7"]))
+
+    with pytest.raises(
+        RebuildError, match=r"b-thread \d+ was too_many_failures\(7\), here it is too_many_failures\(5\)"
+    ):
+        rebuild(run)
+
+
+def test_a_b_thread_that_is_missing_is_named() -> None:
+    run = recorded()
+
+    with pytest.raises(RebuildError, match="was not there, here it is abort_on_request"):
+        rebuild(recorded(bthreads=list(run.header["bthreads"])[:-1]))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"configuration": None},
+        {"configuration": {"nosuch": 1}},
+        {"configuration": {"name": "default", "policy": "nosuch"}},
+        {"configuration": {"name": "default", "max_iterations": "many"}},
+        {"bthreads": None},
+        {"bthreads": [1]},
+    ],
+)
+def test_a_header_that_cannot_be_read_is_an_error(changes: dict[str, Any]) -> None:
+    with pytest.raises(RebuildError, match=r"run\.jsonl, line 1: "):
+        rebuild(recorded(**changes))

@@ -1,0 +1,299 @@
+"""Policies that ask a person instead of refusing, or end the run: in runs, in YAML, and model-checked."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from attrs import evolve
+
+from agent import call
+from agent.effects.approval import Approver
+from agent.presets.shipped import PRESETS
+from agent.protocols.policies import action, eventually, never, no_more_than, only_after, since
+from agent.protocols.policy_files import PolicyError, read_policies
+from agent.session.agent import Run
+from agent.threads.judging import by_constitution
+from agent.verification.counterexample import tell
+from agent.verification.environment import any_verdict
+from agent.verification.protocols import verify_protocols
+from agent.vocabulary.calls import ToolCall
+from agent.vocabulary.events import (
+    ActionDescribed,
+    ApprovalAnswered,
+    ApprovalAsked,
+    CallAnswered,
+    GateApproved,
+    GateRejected,
+    InferenceRequested,
+    ProposedAction,
+    RunEnded,
+    ToolFinished,
+    ToolStarted,
+)
+from bp import BThread, BThreadBody, bthread, start, sync, where
+from tests.agent.conftest import MakeAgent
+from tests.agent.protocols.protocol_programs import rules_named
+from tests.agent.protocols.test_policies import KNOWN, READ, SEND, TOOLS
+from tests.agent.protocols.test_verification_of_policies import no_end_without
+
+ABORTED, STOPPED = rules_named("abort_on_request"), rules_named("abort_on_request", "stop_on_request")
+
+
+def run_with(
+    make_agent: MakeAgent,
+    policies: Sequence[BThread],
+    *turns: object,
+    approve: Approver | None,
+) -> Run:
+    agent = make_agent(*turns, "Done.", tools=TOOLS, threads=policies, preset="passthrough", approve=approve)
+    return agent.run_sync("Serve")
+
+
+def results(run: Run) -> list[str]:
+    return [event.result for event in run.events if isinstance(event, CallAnswered)]
+
+
+# A person decides.
+
+ASKING = only_after("read_customer", "authenticate", otherwise="ask")
+
+
+def test_a_person_may_allow_what_a_policy_forbids_and_is_told_why_they_are_asked(make_agent: MakeAgent) -> None:
+    run = run_with(make_agent, [ASKING], READ, approve=lambda _: True)
+
+    assert results(run) == ["Ada, Paris"]
+    assert [event.question for event in run.events if isinstance(event, ApprovalAsked)] == [
+        "read_customer is allowed only after authenticate, which is missing"
+    ]
+
+
+def test_a_no_and_an_empty_chair_are_refusals_and_each_says_which_it_was(make_agent: MakeAgent) -> None:
+    missing = "ask: policy: read_customer is allowed only after authenticate, which is missing"
+
+    no, nobody = (run_with(make_agent, [ASKING], READ, approve=how) for how in (lambda _: False, None))
+
+    assert results(no) == [f"rejected: only_after: the user said no: {missing}"]
+    assert results(nobody) == [f"denied: no person present (only_after: no person present: {missing})"]
+
+
+def test_nobody_is_asked_about_what_is_allowed(make_agent: MakeAgent) -> None:
+    run = run_with(make_agent, [ASKING], KNOWN, READ, approve=None)
+
+    assert results(run) == ["ok", "Ada, Paris"]
+
+
+def test_a_yes_is_for_exactly_that_call(make_agent: MakeAgent) -> None:
+    answers = iter([True, False])
+    policy = never("send_email", after="read_customer", otherwise="ask")
+
+    run = run_with(make_agent, [policy], READ, SEND, call("send_email", to="y"), approve=lambda _: next(answers))
+
+    assert results(run)[1] == "sent"
+    assert results(run)[2].startswith("rejected: never: the user said no")
+
+
+def test_calls_side_by_side_are_asked_about_one_by_one(make_agent: MakeAgent) -> None:
+    """The first `read_customer` is what forbids the others, which were described before it was approved."""
+    asked: list[int] = []
+    policy = no_more_than(1, "refund", otherwise="ask")
+    several = [call("refund", amount=number) for number in range(3)]
+
+    def one_says_no(question: ApprovalAsked) -> bool:
+        amount = question.call.arguments["amount"]
+        asked.append(amount)
+        return bool(amount != asked[0])
+
+    preset = evolve(PRESETS["passthrough"], sequential=False)
+    agent = make_agent(several, "Done.", tools=TOOLS, threads=[policy], preset=preset, approve=one_says_no)
+    run = agent.run_sync("Serve")
+
+    assert len(asked) == 2
+    assert sum(text.startswith("paid") for text in results(run)) == 2
+    assert sum(text.startswith("rejected: no_more_than: the user said no") for text in results(run)) == 1
+
+
+# The run ends.
+
+
+def test_whoever_comes_up_against_a_policy_that_stops_ends_the_run(make_agent: MakeAgent) -> None:
+    policy = never("send_email", after="read_customer", otherwise="stop")
+
+    run = run_with(make_agent, [policy], READ, SEND, KNOWN, approve=None)
+
+    assert (run.status, run.reason) == ("stopped", "policy")
+    assert run.text == "Stopped by a policy: send_email is not allowed after read_customer."
+    assert results(run) == ["Ada, Paris", "rejected: never: send_email is not allowed after read_customer"]
+
+
+def test_what_is_owed_at_the_end_ends_the_run_as_stopped(make_agent: MakeAgent) -> None:
+    policy = eventually("confirm", after="read_customer", otherwise="stop")
+
+    kept, broken = (run_with(make_agent, [policy], *turns, approve=None) for turns in ([READ, call("confirm")], [READ]))
+
+    assert kept.status == "completed"
+    assert (broken.status, broken.reason) == ("stopped", "policy")
+    assert "after read_customer there has to be confirm" in broken.text
+
+
+def test_what_closes_the_scope_too_early_ends_the_run_as_well(make_agent: MakeAgent) -> None:
+    policy = eventually("confirm", after="read_customer", within=since("authenticate", "send_email"), otherwise="stop")
+
+    run = run_with(make_agent, [policy], KNOWN, READ, SEND, approve=None)
+
+    assert (run.status, run.reason) == ("stopped", "policy")
+    assert "sent" not in results(run)
+
+
+def test_the_next_run_begins_anew(make_agent: MakeAgent) -> None:
+    policy = no_more_than(0, "send_email", otherwise="stop")
+    agent = make_agent(SEND, READ, "Done.", tools=TOOLS, threads=[policy], preset="passthrough")
+
+    assert [agent.run_sync("One").status, agent.run_sync("Two").status] == ["stopped", "completed"]
+
+
+# As YAML.
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "policies.yaml"
+    path.write_text(f"policies:\n{text}")
+    return path
+
+
+def test_the_same_in_yaml(make_agent: MakeAgent, tmp_path: Path) -> None:
+    stops = written(tmp_path, "  - {forbid: send_email, otherwise: stop, name: no mail}\n")
+    run = run_with(make_agent, read_policies(stops), SEND, approve=None)
+    asks = written(tmp_path, "  - {require: read_customer, after: authenticate, otherwise: ask, name: who is it}\n")
+    asked = run_with(make_agent, read_policies(asks), READ, approve=lambda _: False)
+
+    assert (run.status, results(run)) == ("stopped", ["rejected: no mail: send_email is not allowed"])
+    assert results(asked)[0].startswith("rejected: who is it: the user said no")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("  - {forbid: send_email, otherwise: warn}", "2:37: expected one of 'refuse', 'ask', 'stop', found 'warn'"),
+        ("  - {expect: a, after: b, otherwise: ask}", "2:38: `expect` is about the end, about which nobody is asked"),
+        ("  - {forbid: a, otherwize: ask}", "unknown key 'otherwize'; did you mean 'otherwise'?"),
+    ],
+)
+def test_what_else_is_said_is_told_where_it_is(text: str, told: str, tmp_path: Path) -> None:
+    with pytest.raises(PolicyError) as caught:
+        read_policies(written(tmp_path, text))
+
+    assert told in str(caught.value)
+
+
+def test_nobody_can_be_asked_about_an_end() -> None:
+    with pytest.raises(ValueError, match="a person is asked about actions"):
+        eventually("confirm", after="refund", otherwise="ask")  # type: ignore[arg-type]
+
+
+# Model-checked.
+
+
+@bthread
+def nothing_unasked_before(what: str, first: str) -> BThreadBody:
+    """No `what` starts before `first` has ended well in the run, unless a person said yes to exactly that call."""
+    done, allowed = False, frozenset[ToolCall]()
+    while True:
+        said = yield sync(wait_for=GateApproved | ToolFinished | ApprovalAnswered | ProposedAction | RunEnded)
+        if isinstance(said, GateApproved):
+            assert done or said.call.tool != what or said.call in allowed, f"{what}, and nobody said yes"
+        elif isinstance(said, ApprovalAnswered):
+            allowed = allowed | {said.call} if said.yes else allowed - {said.call}
+        elif isinstance(said, ProposedAction):
+            allowed -= {said.call}
+        else:
+            done = isinstance(said, ToolFinished) and (done or (said.call.tool == first and not said.is_error))
+
+
+@bthread
+def nothing_goes_on_after(what: str, after: str) -> BThreadBody:
+    """Once `what` was put up after `after`, no model is asked, nothing starts, and the run does not complete."""
+    begun = broken = False
+    while True:
+        said = yield sync(wait_for=GateApproved | GateRejected | InferenceRequested | ToolStarted | RunEnded)
+        if broken:
+            assert not isinstance(said, InferenceRequested | ToolStarted | GateApproved), (
+                f"on after {what}: {said.name}"
+            )
+            assert not isinstance(said, RunEnded) or said.status != "completed", "completed all the same"
+        if isinstance(said, GateApproved):
+            assert not (begun and said.call.tool == what), f"{what} after {after}"
+            begun = begun or said.call.tool == after
+        elif isinstance(said, GateRejected):
+            broken = broken or (begun and said.call.tool == what)
+        elif isinstance(said, RunEnded):
+            begun = broken = False
+
+
+KEPT = {
+    "ask": (only_after("second", "first", otherwise="ask"), nothing_unasked_before("second", "first")),
+    "stop": (never("second", after="first", otherwise="stop"), nothing_goes_on_after("second", "first")),
+    "stop at the end": (
+        eventually("second", after="first", otherwise="stop"),
+        no_end_without("second", "first"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", KEPT)
+@pytest.mark.parametrize("rules", [ABORTED, STOPPED], ids=["abort", "stop"])
+def test_each_keeps_what_it_says_and_lets_no_run_hang(name: str, rules: tuple[BThread, ...]) -> None:
+    policy, kept = KEPT[name]
+
+    result = verify_protocols([policy], rules, invariants=[kept])
+
+    assert result.holds, "\n".join(map(tell, result.violations))
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_without_the_policy_its_invariant_breaks(name: str) -> None:
+    kept = KEPT[name][1]
+
+    result = verify_protocols([], ABORTED, invariants=[kept])
+
+    assert {violation.bthread for violation in result.violations} == {kept.name}
+
+
+def test_a_policy_and_a_constitution_that_ask_do_so_one_after_the_other() -> None:
+    policies = [KEPT["ask"][0]]
+    judged = by_constitution(any_verdict)
+
+    result = verify_protocols([*policies, judged], ABORTED, invariants=[KEPT["ask"][1]], max_states=4_000)
+
+    assert not result.violations, "\n".join(map(tell, result.violations))
+
+
+@bthread(name="only_after")
+def takes_any_answer() -> BThreadBody:
+    while True:
+        described = yield sync(wait_for=where(ActionDescribed, lambda said: said.call.tool == "second"))
+        yield start(asks_and_goes_on(described.call))
+
+
+@bthread(name="only_after")
+def asks_and_goes_on(call: ToolCall) -> BThreadBody:
+    approval, question = where(GateApproved, call=call), ApprovalAsked(call, "may it?")
+    decided = where((GateApproved, GateRejected), call=call)
+    if (yield sync(request=question, block=approval, wait_for=decided)) == question:
+        yield sync(wait_for=where(ApprovalAnswered, call=call), block=[approval, RunEnded])
+
+
+@bthread(name="never")
+def refuses_the_call_alone() -> BThreadBody:
+    after, what = (where(GateApproved, action(tool)) for tool in ("first", "second"))
+    while True:
+        if isinstance((yield sync(wait_for=[after, RunEnded])), GateApproved):
+            yield sync(wait_for=RunEnded, refuse=what, because="not after first")
+
+
+@pytest.mark.parametrize(
+    ("fault", "kept"), [(takes_any_answer(), KEPT["ask"][1]), (refuses_the_call_alone(), KEPT["stop"][1])]
+)
+def test_a_planted_fault_is_found(fault: BThread, kept: BThread) -> None:
+    result = verify_protocols([fault], invariants=[kept], max_states=20_000)
+
+    assert kept.name in {violation.bthread for violation in result.violations}

@@ -1,0 +1,311 @@
+"""Temporal policies: what they refuse and why, in runs that keep and break them, and model-checked."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from agent import answer, call, tool
+from agent.protocols.policies import (
+    CONVERSATION,
+    Missing,
+    Scope,
+    action,
+    between,
+    eventually,
+    never,
+    no_more_than,
+    only_after,
+    since,
+)
+from agent.protocols.policy_files import PolicyError, read_policies
+from agent.vocabulary.calls import ToolCall
+from agent.vocabulary.events import CallAnswered, GateApproved, RunContinued
+from bp import BThread
+from constitution import Action
+from tests.agent.conftest import MakeAgent
+
+
+@tool
+def authenticate(user: str) -> str:
+    """Check who a user is. An unknown one is an error."""
+    if user == "nobody":
+        raise ValueError("unknown user")
+    return "ok"
+
+
+@tool
+def read_customer(id: str = "1") -> str:
+    """Read a customer's data."""
+    return "Ada, Paris"
+
+
+@tool
+def refund(amount: int) -> str:
+    """Pay money back."""
+    return f"paid {amount}"
+
+
+@tool
+def send_email(to: str = "x") -> str:
+    """Send an email."""
+    return "sent"
+
+
+@tool
+def confirm(what: str = "it") -> str:
+    """Ask the customer."""
+    return "yes"
+
+
+TOOLS = (authenticate, read_customer, refund, send_email, confirm)
+KNOWN, UNKNOWN = call("authenticate", user="ada"), call("authenticate", user="nobody")
+READ, SEND = call("read_customer"), call("send_email")
+
+
+def outcomes(make_agent: MakeAgent, policies: Sequence[BThread], *turns: object) -> list[str]:
+    """How each call of a scripted run was answered, refusals with their reason."""
+    run = make_agent(*turns, "Done.", tools=TOOLS, threads=policies, preset="passthrough").run_sync("Serve")
+    answers = [event for event in run.events if isinstance(event, CallAnswered)]
+    return [event.result if event.outcome == "rejected" else event.outcome for event in answers]
+
+
+AUTHENTICATED = only_after("read_customer", "authenticate")
+
+
+def test_what_has_to_come_after_something_is_refused_before_it_and_the_refusal_says_what_is_missing(
+    make_agent: MakeAgent,
+) -> None:
+    kept = outcomes(make_agent, [AUTHENTICATED], KNOWN, READ)
+    broken = outcomes(make_agent, [AUTHENTICATED], READ, KNOWN, READ)
+
+    assert kept == ["ran", "ran"]
+    assert broken == [
+        "rejected: only_after: read_customer is allowed only after authenticate, which is missing",
+        "ran",
+        "ran",
+    ]
+
+
+def test_the_reason_carries_the_missing_event(make_agent: MakeAgent) -> None:
+    agent = make_agent(READ, "Done.", tools=TOOLS, threads=[AUTHENTICATED], preset="passthrough")
+
+    run = agent.run_sync("Serve")
+
+    [refusal] = [refusal for step in run.steps for refusal in step.refusals or ()]
+    assert isinstance(refusal.because, Missing)
+    assert refusal.because.event == "authenticate"
+
+
+def test_what_permits_has_to_have_ended_well(make_agent: MakeAgent) -> None:
+    """An authentication that failed, or has only been tried, permits nothing: also not beside it in one answer."""
+    failed = outcomes(make_agent, [AUTHENTICATED], UNKNOWN, READ)
+    beside = outcomes(make_agent, [AUTHENTICATED], [READ, KNOWN])
+
+    assert failed[0] == "ran"
+    assert failed[1].startswith("rejected: only_after: ")
+    assert beside[0].startswith("rejected: only_after: ")
+
+
+def test_several_have_to_come_in_their_order(make_agent: MakeAgent) -> None:
+    policy = [only_after("refund", "authenticate", "confirm")]
+
+    kept = outcomes(make_agent, policy, KNOWN, call("confirm"), call("refund", amount=1))
+    broken = outcomes(make_agent, policy, call("confirm"), KNOWN, call("refund", amount=1))
+
+    assert kept == ["ran"] * 3
+    assert broken[2] == "rejected: only_after: refund is allowed only after confirm, which is missing"
+
+
+def test_what_may_not_come_after_something_is_refused_from_its_beginning(make_agent: MakeAgent) -> None:
+    policy = [never("send_email", after="read_customer")]
+
+    assert outcomes(make_agent, policy, SEND, READ, SEND) == [
+        "ran",
+        "ran",
+        "rejected: never: send_email is not allowed after read_customer",
+    ]
+
+
+def test_what_is_forbidden_at_any_time_is_refused_at_once(make_agent: MakeAgent) -> None:
+    large = action("refund", amount={"above": 100})
+
+    found = outcomes(make_agent, [never(large)], call("refund", amount=100), call("refund", amount=101))
+
+    assert found == ["ran", "rejected: never: refund with amount above 100 is not allowed"]
+
+
+def test_what_may_come_so_often_is_refused_then(make_agent: MakeAgent) -> None:
+    found = outcomes(make_agent, [no_more_than(2, "refund")], [call("refund", amount=n) for n in (1, 2, 3)])
+
+    assert sorted(found) == ["ran", "ran", "rejected: no_more_than: refund is allowed 2 times, and that was all"]
+
+
+def test_what_has_to_follow_keeps_the_run_from_ending_and_the_model_is_told(make_agent: MakeAgent) -> None:
+    policy = eventually("send_email", after="refund")
+    agent = make_agent(
+        call("refund", amount=1), "Done.", SEND, "Done now.", tools=TOOLS, threads=[policy], preset="passthrough"
+    )
+
+    run = agent.run_sync("Serve")
+
+    assert (run.status, run.text) == ("completed", "Done now.")
+    assert sum(isinstance(event, RunContinued) for event in run.events) == 1
+    assert "after refund there has to be send_email, which is missing" in [message.text for message in run.messages]
+
+
+def test_a_scope_between_two_actions_owes_what_has_to_follow_before_the_second(make_agent: MakeAgent) -> None:
+    policy = [eventually("confirm", after="read_customer", within=between("authenticate", "refund"))]
+    pay = call("refund", amount=1)
+
+    kept = outcomes(make_agent, policy, KNOWN, READ, call("confirm"), pay)
+    broken = outcomes(make_agent, policy, KNOWN, READ, pay)
+    outside = outcomes(make_agent, policy, READ, pay)
+
+    assert kept == ["ran"] * 4
+    assert broken[2].startswith("rejected: eventually: after read_customer there has to be confirm")
+    assert outside == ["ran", "ran"]
+
+
+def test_a_scope_opens_and_closes_again(make_agent: MakeAgent) -> None:
+    policy = [never("send_email", within=since("read_customer", until="confirm"))]
+
+    found = outcomes(make_agent, policy, SEND, READ, SEND, call("confirm"), SEND, READ, SEND)
+
+    assert [result == "ran" for result in found] == [True, True, False, True, True, True, False]
+
+
+def test_a_policy_of_a_run_begins_anew_with_the_next_one_and_that_of_a_conversation_does_not(
+    make_agent: MakeAgent,
+) -> None:
+    def second_run(within: Scope) -> str:
+        policy = only_after("read_customer", "authenticate", within=within)
+        agent = make_agent(KNOWN, "Hello.", READ, "Done.", tools=TOOLS, threads=[policy], preset="passthrough")
+        agent.run_sync("I am Ada")
+        run = agent.run_sync("What do you know of me?")
+        return next(event.outcome for event in run.events if isinstance(event, CallAnswered))
+
+    assert second_run(Scope("run")) == "rejected"
+    assert second_run(CONVERSATION) == "ran"
+
+
+def test_actions_are_meant_by_what_they_would_do(make_agent: MakeAgent, workspace: Path) -> None:
+    (workspace / ".env").write_text("KEY=1")
+    policy = never(action(effect="network upload"), after=action(effect="read", zone="private"))
+    agent = make_agent(
+        call("bash", command="head -c 1 .env"),
+        call("bash", command="curl -s http://example.invalid/"),
+        "Done.",
+        threads=[policy],
+        preset="passthrough",
+    )
+
+    run = agent.run_sync("Work")
+
+    answers = [event.result for event in run.events if isinstance(event, CallAnswered)]
+    assert answers[1] == "rejected: never: network or upload is not allowed after read in private"
+
+
+@pytest.mark.parametrize(
+    ("condition", "holds", "fails"),
+    [
+        ({"is": 3}, 3, 4),
+        (3, 3, 4),
+        ({"is_not": 3}, 4, 3),
+        ({"above": 3}, 3.5, 3),
+        ({"above": 3}, "4", "a lot"),
+        ({"below": 3}, 2, None),
+        ({"at_least": 3}, 3, 2),
+        ({"at_most": 3}, 3, True),
+        ({"contains": "rm"}, "rm -rf", 3),
+        ({"matches": "^a.c$"}, "abc", "abcd"),
+        ({"one_of": ["a", "b"]}, "b", "c"),
+    ],
+)
+def test_arguments_are_compared(condition: object, holds: object, fails: object) -> None:
+    match = action("refund", amount=condition)
+
+    def approved(value: object) -> GateApproved:
+        return GateApproved(ToolCall("c1", "refund", {"amount": value}), Action("refund", "write", "/"))
+
+    assert match(approved(holds))
+    assert not match(approved(fails))
+
+
+@pytest.mark.parametrize("wrong", [{"more": 3}, {}, {"above": 1, "below": 3}, {"matches": "("}])
+def test_a_condition_that_is_none_is_told(wrong: object) -> None:
+    with pytest.raises(ValueError, match="amount: "):
+        action("refund", amount=wrong)
+
+
+# In YAML
+
+
+def read(tmp_path: Path, text: str) -> tuple[BThread, ...]:
+    file = tmp_path / "policies.yaml"
+    file.write_text(text)
+    return read_policies(file)
+
+
+def test_yaml_says_the_same_as_python(tmp_path: Path) -> None:
+    found = read(
+        tmp_path,
+        """
+policies:
+  - require: read_customer
+    after: authenticate
+  - forbid: {effect: upload network}
+    after: [authenticate, read_customer]
+    within: conversation
+  - allow: {tool: [refund, pay], arguments: {amount: {above: 100}}}
+    at_most: 1
+    within: {from: authenticate, until: confirm}
+  - expect: [run_tests, commit]
+    after: edit_file
+    within: {between: [begin, finish]}
+    name: work is tested
+""",
+    )
+
+    assert found == (
+        only_after("read_customer", "authenticate"),
+        never(action(effect="upload network"), after=("authenticate", "read_customer"), within=CONVERSATION),
+        no_more_than(1, action("refund", "pay", amount={"above": 100}), within=since("authenticate", "confirm")),
+        eventually("run_tests", "commit", after="edit_file", within=between("begin", "finish")).named("work is tested"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("policy", "problem"),
+    [
+        ("{require: a}", "the key 'after' is missing"),
+        ("{require: a, forbid: b}", "a policy says one of require, forbid, allow, expect"),
+        ("{after: a}", "a policy says one of require, forbid, allow, expect"),
+        ("{requires: a, after: b}", "unknown key 'requires'; did you mean 'require'?"),
+        ("{allow: a}", "`allow` says how often with `at_most`, and nothing else does"),
+        ("{forbid: a, at_most: 2}", "`allow` says how often with `at_most`, and nothing else does"),
+        ("{allow: a, at_most: 1, after: b}", "`allow` counts from the beginning of its scope"),
+        ("{forbid: {effect: teleport}}", "there is no effect 'teleport'"),
+        ("{forbid: {effect: uplaod}}", "there is no effect 'uplaod'; did you mean 'upload'?"),
+        ("{forbid: {tool: a, arguments: {x: {above: 1, below: 2}}}}", "x: "),
+        ("{require: a, after: []}", "name at least one action"),
+        ("{forbid: a, within: week}", "week"),
+        ("{forbid: a, within: {between: [a]}}", "a scope is between two actions, or from one until another"),
+        ("{forbid: a, within: {until: a}}", "the key 'from' is missing"),
+    ],
+)
+def test_a_mistake_in_yaml_is_told_with_its_place(tmp_path: Path, policy: str, problem: str) -> None:
+    with pytest.raises(PolicyError) as caught:
+        read(tmp_path, f"policies:\n  - {policy}\n")
+
+    assert f"{tmp_path / 'policies.yaml'}:2:" in str(caught.value)
+    assert problem in str(caught.value)
+
+
+def test_a_file_without_a_policy_is_a_mistake(tmp_path: Path) -> None:
+    with pytest.raises(PolicyError, match=r"policies\.yaml:1:11: there is no policy in this list"):
+        read(tmp_path, "policies: []\n")
+
+
+def test_a_text_answer_of_the_model_stays_what_it_is(make_agent: MakeAgent) -> None:
+    assert outcomes(make_agent, [AUTHENTICATED], answer("Let me see.", KNOWN), READ) == ["ran", "ran"]

@@ -1,0 +1,255 @@
+"""Autonomous work (S1): from the invocation tool to `complete`, its limit, its stops, and what the model is shown."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from attrs import evolve
+
+from agent import Agent, answer, call, tool
+from agent.models.scripted import ScriptedModel
+from agent.presets.shipped import PRESETS
+from agent.session.agent import Run
+from agent.threads.completion import GO_ON
+from agent.tools.terminal import make_terminal
+from agent.vocabulary.calls import ToolResult
+from agent.vocabulary.events import ApprovalAsked, RunContinued, StopAsked, ToolFinished
+from agent.vocabulary.messages import AssistantMessage, Message, ToolMessage, UserMessage
+from tests.agent.conftest import MakeAgent
+from tests.agent.notes import answers, note
+
+pytestmark = pytest.mark.anyio
+
+AUTONOMOUS = PRESETS["autonomous"]
+PURSUE = call("pursue_objective", user_prompt="Tidy up", objective="No loose ends")
+
+
+def complete(status: str = "success") -> Any:
+    return call("complete", result="All is tidy.", status=status)
+
+
+def shown(agent: Agent, number: int) -> tuple[Message, ...]:
+    """What the model was shown for its inference with this number."""
+    assert isinstance(agent.model, ScriptedModel)
+    return tuple(agent.model.requests[number - 1].messages)
+
+
+def blocks(messages: tuple[Message, ...]) -> list[str]:
+    return [message.text for message in messages if message.text.startswith("[You are in an agentic loop")]
+
+
+def working(make_agent: MakeAgent, *steps: Any, **options: Any) -> Agent:
+    preset = evolve(AUTONOMOUS, **options.pop("limits", {}))
+    return make_agent(*steps, preset=preset, **options)
+
+
+async def test_a_text_ends_the_run_until_an_objective_is_taken(make_agent: MakeAgent) -> None:
+    agent = working(make_agent, "Hello.")
+    run = await agent.run("Say hello")
+
+    assert (run.status, run.reason, run.text) == ("completed", "answered", "Hello.")
+    assert blocks(shown(agent, 1)) == []
+    assert isinstance(agent.model, ScriptedModel)
+    tools = [schema.name for schema in agent.model.requests[0].tools]
+    assert {"pursue_objective", "complete", "bash"} <= set(tools)  # from the start
+
+
+@pytest.mark.parametrize("status", ["success", "partial", "failure"])
+async def test_complete_ends_the_run_with_its_status_as_the_reason(make_agent: MakeAgent, status: str) -> None:
+    run = await working(make_agent, PURSUE, complete(status)).run("Tidy up")
+
+    assert (run.status, run.reason, run.text) == ("completed", status, "All is tidy.")
+
+
+async def test_what_comes_after_complete_in_the_same_answer_is_skipped(make_agent: MakeAgent) -> None:
+    run = await working(make_agent, PURSUE, [complete(), call("note")], tools=[note]).run("Tidy up")
+
+    assert run.status == "completed"
+    assert answers(run.messages)[-1] == "skipped: All is tidy."
+
+
+async def test_a_text_alone_is_followed_by_a_user_message_with_the_state_block(make_agent: MakeAgent) -> None:
+    agent = working(make_agent, PURSUE, "I think about it.", complete())
+    run = await agent.run("Tidy up")
+
+    assert [type(event) for event in run.events].count(RunContinued) == 1
+    *_, text, block, go_on = shown(agent, 3)
+    assert text == AssistantMessage("I think about it.")
+    assert isinstance(block, UserMessage)
+    assert block.text.splitlines() == [
+        "[You are in an agentic loop: iteration 2 of 25.",
+        "User prompt: Tidy up",
+        "Objective: No loose ends]",
+    ]
+    assert go_on == UserMessage(GO_ON.text)
+    assert go_on in run.messages
+    assert block not in run.messages  # it is of this inference only
+
+
+async def test_the_block_stands_directly_before_the_newest_prompt_and_tells_the_iteration(
+    make_agent: MakeAgent,
+) -> None:
+    agent = working(make_agent, "Hello.", PURSUE, call("note"), complete(), tools=[note])
+    await agent.run("Say hello")
+    await agent.run("Tidy up")
+
+    assert blocks(shown(agent, 2)) == []
+    for number, iteration in ((3, 1), (4, 2)):
+        messages = shown(agent, number)
+        [block] = blocks(messages)
+        assert f"iteration {iteration} of 25" in block
+        assert messages.index(UserMessage(block)) + 1 == messages.index(UserMessage("Tidy up"))
+        assert messages.index(UserMessage("Tidy up")) == 3
+
+
+async def test_no_block_is_left_when_the_work_is_over(make_agent: MakeAgent) -> None:
+    agent = working(make_agent, PURSUE, complete(), "Hello again.")
+    await agent.run("Tidy up")
+    await agent.run("Say hello")
+
+    assert blocks(shown(agent, 3)) == []
+
+
+async def test_a_second_objective_is_refused_while_one_is_pursued(make_agent: MakeAgent) -> None:
+    run = await working(make_agent, PURSUE, PURSUE, complete()).run("Tidy up")
+
+    assert answers(run.messages)[1].startswith("rejected: one_objective: an objective is being pursued")
+
+
+async def test_at_the_limit_the_last_response_and_the_partial_results_are_returned(
+    make_agent: MakeAgent, workspace: Path
+) -> None:
+    """S1 4.3 and 7.2: both, and the output says that the limit was reached."""
+    steps = [
+        PURSUE,
+        answer("I write it down.", call("write_file", path="a.txt", content="a")),
+        call("bash", command="echo half; exit 3"),
+    ]
+    agent = working(make_agent, *steps, "Never said.", limits={"max_iterations": 2})
+    run = await agent.run("Tidy up")
+
+    assert (run.status, run.reason) == ("limit", "max_iterations")
+    assert run.text == "Stopped: maximum iteration limit reached.\n\nLast response: I write it down."
+    assert run.state.files_modified == (str(workspace / "a.txt"),)
+    assert run.state.last_command is not None
+    assert (run.state.last_command.text, run.state.last_command.exit_code) == ("echo half; exit 3", 3)
+    assert run.state.objective == "No loose ends"
+
+
+async def test_the_complete_of_the_last_iteration_is_no_limit(make_agent: MakeAgent) -> None:
+    run = await working(make_agent, PURSUE, complete(), limits={"max_iterations": 1}).run("Tidy up")
+
+    assert (run.status, run.reason) == ("completed", "success")
+
+
+async def test_repeated_failures_end_the_run(make_agent: MakeAgent) -> None:
+    """S1 7.4."""
+    missing = [call("read_file", path=f"{number}.txt") for number in range(5)]
+    run = await working(make_agent, PURSUE, *missing, "Never said.").run("Tidy up")
+
+    assert (run.status, run.reason) == ("failed", "too_many_failures")
+
+
+@tool(category="read")
+async def terminal(command: str, close: bool = False) -> ToolResult:
+    """Stand in for a terminal that stays open: it says of itself what the state tracker reads."""
+    if close:
+        return ToolResult("closed", details={"terminal": "closed"})
+    details = {"terminal": "open", "cwd": "/w/src", "command": command, "exit_code": 1, "modified": ("/w/src/x",)}
+    return ToolResult("y" * 600 + "end", details=details)
+
+
+async def test_the_terminal_is_told_while_it_is_open_and_hinted_at_when_it_was_closed(make_agent: MakeAgent) -> None:
+    """S1 3.2, 6.4."""
+    steps = [PURSUE, call("terminal", command="make"), call("terminal", command="", close=True), complete()]
+    agent = working(make_agent, *steps, tools=[terminal])
+    await agent.run("Tidy up")
+
+    [before], [open_block], [closed_block] = (blocks(shown(agent, number)) for number in (2, 3, 4))
+    assert "Terminal" not in before
+    first, *_, files = open_block.splitlines()[3:]
+    assert first == "Terminal: open, in /w/src"
+    assert "Last command: make (exit code 1)" in open_block
+    output = next(line for line in open_block.splitlines() if line.startswith("Its output: "))
+    assert len(output.removeprefix("Its output: ")) == 500
+    assert output.endswith("end")
+    assert files == "Files modified: /w/src/x]"
+    assert "Terminal: closed" in closed_block
+    assert "make" not in closed_block
+
+
+# stop
+
+
+async def interrupted(agent: Agent, do: Callable[[Run], None]) -> Run:
+    """Run, and do something when a person is asked."""
+    async with agent.start("Tidy up") as run:
+        async for step in run:
+            if isinstance(step.event, ApprovalAsked):
+                do(run)
+    return run
+
+
+async def test_stop_in_the_answer_to_a_question_stops_after_the_step(make_agent: MakeAgent) -> None:
+    """S1 6.3, 8.1: the rest of the step is completed, no tool is cut short, and the state is returned."""
+    risky = [call("bash", command="rm -rf old"), call("bash", command="echo finished")]
+    agent = working(make_agent, PURSUE, risky, "Never said.")
+    run = await interrupted(agent, lambda run: run.answer("call_2", yes=False, text="no, Stop it"))
+
+    assert (run.status, run.reason) == ("stopped", "stop_asked")
+    assert StopAsked("no, Stop it") in run.events
+    assert [event.result.strip() for event in run.events if isinstance(event, ToolFinished)][1:] == ["finished"]
+    assert run.state.iteration == 2
+
+
+async def test_steering_with_the_letters_stop_stops(make_agent: MakeAgent) -> None:
+    agent = working(make_agent, PURSUE, call("bash", command="rm -rf old"), "Never said.")
+    run = await interrupted(agent, lambda run: run.steer("nonstop!"))
+
+    assert run.status == "stopped"
+
+
+# complete_tool, in any preset
+
+
+async def test_complete_tool_makes_any_preset_finish_by_complete(make_agent: MakeAgent) -> None:
+    preset = evolve(PRESETS["default"], complete_tool=True)
+    agent = make_agent("Am I done?", complete(), preset=preset)
+    run = await agent.run("Tidy up")
+
+    assert (run.status, run.reason) == ("completed", "success")
+    assert "pursue_objective" not in agent.toolbox.names
+    assert shown(agent, 2)[-1] == UserMessage(GO_ON.text)
+    assert "call complete" in agent.system_prompt
+
+
+async def test_without_it_there_is_no_such_tool(make_agent: MakeAgent) -> None:
+    agent = make_agent("Done.")
+    await agent.run("Tidy up")
+
+    assert {"complete", "pursue_objective"}.isdisjoint(agent.toolbox.names)
+    assert all(not isinstance(message, ToolMessage) for message in agent.messages)
+
+
+# The terminal that ships
+
+
+async def test_the_terminal_that_ships_tells_the_state_tracker_where_it_is(
+    make_agent: MakeAgent, workspace: Path
+) -> None:
+    (workspace / "src").mkdir()
+    steps = [
+        PURSUE,
+        call("terminal", command="cd src; echo here; false", persistent=True),
+        call("terminal", close=True),
+        complete(),
+    ]
+    agent = working(make_agent, *steps, tools=[make_terminal(str(workspace))])
+    run = await agent.run("Tidy up")
+
+    assert run.status == "completed"
+    [while_open], [closed] = blocks(shown(agent, 3)), blocks(shown(agent, 4))
+    assert f"Terminal: open, in {workspace / 'src'}" in while_open
+    assert "Last command: cd src; echo here; false (exit code 1)" in while_open
+    assert "Terminal: closed" in closed

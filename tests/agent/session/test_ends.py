@@ -1,0 +1,221 @@
+"""How an end comes about: whoever wants it refuses, `converse` ends the run, and nothing is left open."""
+
+from typing import Any
+
+import pytest
+from attrs import evolve
+
+from agent import Agent, answer, call
+from agent.models.scripted import fail
+from agent.presets.shipped import PRESETS
+from agent.vocabulary.events import AnswerCommitted, InferenceRequested, RunEnded
+from agent.vocabulary.messages import AssistantMessage, UserMessage
+from agent.vocabulary.reasons import Ending
+from bp import BThreadBody, bthread, sync
+from tests.agent.conftest import MakeAgent
+from tests.agent.notes import answers, grumble, note
+
+pytestmark = pytest.mark.anyio
+
+DEFAULT = PRESETS["default"]
+LIMIT_TEXT = "Stopped: maximum iteration limit reached."
+
+
+# Limits
+
+
+async def test_one_turn_is_enough_for_an_answer_in_text(make_agent: MakeAgent) -> None:
+    """Contradiction 1 of S0: the limit speaks only when the model still wanted something."""
+    run = await make_agent("Hello.", preset=evolve(DEFAULT, max_iterations=1)).run("Say hello")
+
+    assert run.status == "completed"
+    assert run.messages == (UserMessage("Say hello"), AssistantMessage("Hello."))
+
+
+async def test_the_last_allowed_answer_and_its_calls_are_not_lost(make_agent: MakeAgent) -> None:
+    agent = make_agent(
+        answer("Two.", call("note", text="a"), call("note", text="b")),
+        tools=[note],
+        preset=evolve(DEFAULT, max_iterations=1),
+    )
+
+    run = await agent.run("Go")
+
+    assert run.status == "limit"
+    assert answers(run.messages) == ["noted a", "noted b"]
+    assert run.messages[1].text == "Two."
+    assert run.messages[-1] == AssistantMessage(LIMIT_TEXT)
+
+
+async def test_the_text_of_the_limit_is_a_choice_of_the_preset(make_agent: MakeAgent) -> None:
+    preset = evolve(DEFAULT, max_iterations=1, limit_text="Enough.")
+
+    run = await make_agent(call("note"), tools=[note], preset=preset).run("Go")
+
+    assert run.text == "Enough."
+    assert run.messages[-1] == AssistantMessage("Enough.")
+
+
+async def test_the_limit_counts_anew_for_each_prompt(make_agent: MakeAgent) -> None:
+    agent = make_agent(
+        call("note"), "One.", call("note"), "Two.", tools=[note], preset=evolve(DEFAULT, max_iterations=2)
+    )
+
+    first = await agent.run("First")
+    second = await agent.run("Second")
+
+    assert (first.status, second.status) == ("completed", "completed")
+    assert second.text == "Two."
+
+
+async def test_an_answer_that_was_rejected_counts_as_a_turn(make_agent: MakeAgent) -> None:
+    run = await make_agent(*[call("bash", command="rm -rf /")] * 3, preset=evolve(DEFAULT, max_iterations=2)).run("Go")
+
+    assert run.status == "limit"
+    assert [text.startswith("rejected: ") for text in answers(run.messages)] == [True, True]
+
+
+@pytest.mark.parametrize("sequential", [True, False])
+async def test_the_fifth_failure_in_a_row_ends_the_run(make_agent: MakeAgent, sequential: bool) -> None:
+    script = [[call("grumble")] * 2, call("unheard_of"), [call("grumble")] * 3]
+    run = await make_agent(*script, tools=[grumble], preset=evolve(DEFAULT, sequential=sequential, doom_loop=None)).run(
+        "Go"
+    )
+
+    assert (run.status, run.reason) == ("failed", "too_many_failures")
+    assert answers(run.messages)[:2] == ["grumble", "grumble"]
+    if sequential:
+        assert answers(run.messages)[-1] == "skipped: Stopped: 5 tool failures in a row."
+
+
+async def test_a_success_in_between_begins_the_count_anew(make_agent: MakeAgent) -> None:
+    script = [[call("grumble")] * 4, call("note"), [call("grumble")] * 4, "Done."]
+    run = await make_agent(*script, tools=[grumble, note], preset=evolve(DEFAULT, doom_loop=None)).run("Go")
+
+    assert run.status == "completed"
+
+
+async def test_refusals_are_no_failures(make_agent: MakeAgent) -> None:
+    script = [call("bash", command=f"rm -rf /usr/{n}") for n in range(6)]
+    run = await make_agent(*script, "Done.").run("Go")
+
+    assert run.status == "completed"
+
+
+async def test_empty_answers_are_asked_again_and_stay_out_of_the_conversation(make_agent: MakeAgent) -> None:
+    run = await make_agent("", "", "Hello.").run("Go")
+
+    assert run.status == "completed"
+    assert run.messages == (UserMessage("Go"), AssistantMessage("Hello."))
+
+
+async def test_white_space_is_no_answer(make_agent: MakeAgent) -> None:
+    """Some providers refuse a conversation in which a text is nothing but white space."""
+    run = await make_agent("\n", " \t\n", "Hello.").run("Go")
+
+    assert run.messages == (UserMessage("Go"), AssistantMessage("Hello."))
+
+
+async def test_the_third_empty_answer_in_a_row_ends_the_run(make_agent: MakeAgent) -> None:
+    run = await make_agent("", "", "").run("Go")
+
+    assert (run.status, run.reason) == ("failed", "empty_answers")
+    assert run.messages == (UserMessage("Go"),)
+
+
+# Failures of the model
+
+
+async def test_a_failed_inference_is_asked_again_as_often_as_the_preset_says(make_agent: MakeAgent) -> None:
+    run = await make_agent(*[fail("busy", retryable=True)] * 3, "Hello.").run("Go")
+
+    assert run.status == "completed"
+    assert run.messages == (UserMessage("Go"), AssistantMessage("Hello."))
+
+
+async def test_after_the_last_attempt_the_run_has_failed(make_agent: MakeAgent) -> None:
+    run = await make_agent(*[fail("busy", retryable=True)] * 4).run("Go")
+
+    assert (run.status, run.reason, run.text) == ("failed", "inference_failed", "busy")
+
+
+async def test_what_cannot_help_is_not_tried_again(make_agent: MakeAgent) -> None:
+    run = await make_agent(fail("no such model"), "never asked").run("Go")
+
+    assert (run.status, run.text) == ("failed", "no such model")
+    assert run.events.count(InferenceRequested()) == 1
+
+
+async def test_a_failure_can_be_asked_again_while_somebody_watches_the_text(make_agent: MakeAgent) -> None:
+    """Found: a watcher put the model's error into an exception group, and nothing was ever tried again."""
+    pieces: list[str] = []
+
+    run = await make_agent(fail("busy", retryable=True), "Hello.", on_text=pieces.append).run("Go")
+
+    assert run.status == "completed"
+    assert "".join(pieces) == "Hello."
+
+
+async def test_the_failures_of_a_run_that_was_stopped_do_not_count_in_the_next(make_agent: MakeAgent) -> None:
+    """Found: a run that was stopped during a failing inference left its failure to the next run."""
+    agent: Agent
+
+    async def stopped(_: object) -> Exception:
+        run.stop()
+        return fail("busy", retryable=True)
+
+    agent = make_agent(stopped, fail("busy", retryable=True), "Hello.", preset=evolve(DEFAULT, attempts=2))
+    async with agent.start("First") as run:
+        pass
+    second = await agent.run("Second")
+
+    assert run.status == "stopped"
+    assert second.status == "completed"
+
+
+# Several at once
+
+
+@bthread
+def want_end(status: Any, reason: str) -> BThreadBody:
+    while True:
+        yield sync(wait_for=AnswerCommitted)
+        yield sync(refuse=InferenceRequested, because=Ending(status, reason), wait_for=RunEnded)
+
+
+STATUSES = ("aborted", "stopped", "failed", "doom_loop", "limit")
+
+
+@pytest.mark.parametrize("better", STATUSES)
+@pytest.mark.parametrize("worse", STATUSES)
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_the_worst_status_wins_in_any_order(
+    make_agent: MakeAgent, worse: str, better: str, anyio_backend: str
+) -> None:
+    if STATUSES.index(worse) >= STATUSES.index(better):
+        return
+    for threads in ([want_end(worse, "a"), want_end(better, "b")], [want_end(better, "b"), want_end(worse, "a")]):
+        run = await make_agent(call("note"), tools=[note], threads=threads).run("Go")
+
+        assert (run.status, run.reason) == (worse, "a")
+
+
+async def test_a_refusal_without_an_ending_is_a_failure_that_names_it(make_agent: MakeAgent) -> None:
+    @bthread
+    def forbid() -> BThreadBody:
+        yield sync(refuse=InferenceRequested, because="the budget is spent", wait_for=RunEnded)
+
+    run = await make_agent(threads=[forbid()]).run("Go")
+
+    assert (run.status, run.reason, run.text) == ("failed", "inference_refused", "forbid: the budget is spent")
+
+
+async def test_an_answer_that_everybody_refuses_ends_the_run(make_agent: MakeAgent) -> None:
+    @bthread
+    def censor() -> BThreadBody:
+        yield sync(refuse=AnswerCommitted, because="not like this", wait_for=RunEnded)
+
+    run = await make_agent("Hello.", threads=[censor()]).run("Go")
+
+    assert (run.status, run.reason) == ("failed", "drafts_refused")
+    assert run.messages == (UserMessage("Go"),)

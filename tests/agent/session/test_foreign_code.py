@@ -1,0 +1,186 @@
+"""Models, tools and people are foreign code: whatever they give or raise is an outcome, and never a yes."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from attrs import frozen
+
+from agent import call, tool
+from agent.models.model import Answer, ModelRequest
+from agent.vocabulary.events import ApprovalAsked, ToolStarted
+from agent.vocabulary.messages import AssistantMessage, Message, RequestedCall, Usage, UserMessage
+from bp import (
+    BProgramError,
+)
+from tests.agent.breaking_off import broken_off
+from tests.agent.conftest import MakeAgent
+from tests.agent.notes import answers, note
+from tests.agent.soundness import recorded
+
+pytestmark = pytest.mark.anyio
+
+
+# Models
+
+
+@frozen
+class Garbage:
+    """A model that gives anything."""
+
+    given: Any
+    name: str = "garbage"
+
+    async def answer(self, request: ModelRequest, on_delta: Callable[[Any], None]) -> Any:
+        return self.given
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        None,
+        "text",
+        {"text": "Hello."},
+        AssistantMessage("Hello."),
+        Answer("Hello."),  # type: ignore[arg-type]
+        Answer(AssistantMessage(None)),  # type: ignore[arg-type]
+        Answer(AssistantMessage("", (5,))),  # type: ignore[arg-type]
+        Answer(AssistantMessage("", (RequestedCall("a", "note", {"text": "a"}),))),  # type: ignore[arg-type]
+        Answer(AssistantMessage("", (RequestedCall(None, "note", "{}"),))),  # type: ignore[arg-type]
+        Answer(AssistantMessage("Hello."), "tired"),  # type: ignore[arg-type]
+        Answer(AssistantMessage("Hello."), usage=Usage(1.5, 2)),  # type: ignore[arg-type]
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_a_model_that_gives_garbage_has_failed(make_agent: MakeAgent, given: Any, anyio_backend: str) -> None:
+    agent = make_agent(tools=[note])
+    agent.model = Garbage(given)
+
+    run = await agent.run("Go")
+
+    assert (run.status, run.reason) == ("failed", "inference_failed")
+    assert run.text.startswith("the model raised ")
+    assert run.messages == (UserMessage("Go"),)
+
+
+@pytest.mark.parametrize("error", [ValueError("no"), SystemExit("no"), ExceptionGroup("no", [KeyError("no")])])
+async def test_a_model_that_raises_has_failed(make_agent: MakeAgent, error: BaseException) -> None:
+    run = await make_agent(error).run("Go")
+
+    assert (run.status, run.reason) == ("failed", "inference_failed")
+    assert "no" in run.text
+
+
+# Tools
+
+
+class Unspeakable(Exception):
+    """An error whose text cannot be made."""
+
+    def __str__(self) -> str:
+        raise self
+
+
+async def test_a_tool_whose_error_cannot_be_told_ends_the_run(make_agent: MakeAgent) -> None:
+    @tool
+    async def fail() -> str:
+        """Fail."""
+        raise Unspeakable
+
+    error = await broken_off(make_agent(call("fail"), tools=[fail]), BProgramError)
+
+    assert "tool_started has no outcome: Unspeakable" in str(error)
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_a_tool_that_awaits_a_cancelled_task_has_failed(make_agent: MakeAgent, anyio_backend: str) -> None:
+    """Found: the run waited for ever, since the tool seemed to have been cancelled by somebody."""
+    import asyncio
+
+    @tool
+    async def await_cancelled() -> str:
+        """Await what will not come."""
+        task = asyncio.ensure_future(asyncio.sleep(10))
+        task.cancel()
+        await task
+        return ""
+
+    with anyio.fail_after(1):
+        run = await make_agent(call("await_cancelled"), "I see.", tools=[await_cancelled]).run("Go")
+
+    assert run.status == "completed"
+    assert "CancelledError" in answers(run.messages)[0]
+
+
+# Approvers
+
+
+QUESTIONABLE = call("bash", command="git reset --hard")
+
+
+@pytest.mark.parametrize("said", [None, 1, "yes", "no", bytearray(), 0.5, [], "no person present"], ids=repr)
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_only_true_is_a_yes(make_agent: MakeAgent, said: Any, anyio_backend: str) -> None:
+    run = await make_agent(QUESTIONABLE, "Well.", approve=lambda _: said).run("Go")
+
+    assert not any(isinstance(event, ToolStarted) for event in run.events)
+    assert run.status == "completed"
+
+
+async def test_an_approver_that_raises_has_said_no(make_agent: MakeAgent) -> None:
+    def approve(_: ApprovalAsked) -> bool:
+        raise ValueError("no terminal")
+
+    run = await make_agent(QUESTIONABLE, "Well.", approve=approve).run("Go")
+
+    [answered] = answers(run.messages)
+    assert answered.startswith("rejected: ")
+    assert "asking failed: no terminal" in answered
+
+
+async def test_nobody_there_to_ask_means_no(make_agent: MakeAgent) -> None:
+    run = await make_agent(QUESTIONABLE, "Well.").run("Go")
+
+    assert answers(run.messages)[0].startswith("denied: no person present")
+
+
+@pytest.mark.parametrize("verb", ["stop", "abort"])
+async def test_a_question_that_nobody_answers_is_withdrawn_with_the_run(make_agent: MakeAgent, verb: str) -> None:
+    asked = anyio.Event()
+
+    async def approve(_: ApprovalAsked) -> bool:
+        asked.set()
+        await anyio.sleep_forever()
+        return True
+
+    with anyio.fail_after(1):
+        async with make_agent([QUESTIONABLE, QUESTIONABLE], approve=approve).start("Go") as run:
+            await asked.wait()
+            getattr(run, verb)()
+
+    assert run.status == {"stop": "stopped", "abort": "aborted"}[verb]
+    assert len(answers(run.messages)) == 2
+    assert not any(isinstance(event, ToolStarted) for event in run.events)
+
+
+def texts(messages: tuple[Message, ...]) -> list[str]:
+    return [message.text for message in messages]
+
+
+async def test_what_a_log_cannot_hold_is_told_in_words(make_agent: MakeAgent, tmp_path: Path) -> None:
+    from agent.vocabulary.calls import ToolResult
+
+    @tool
+    async def measure() -> ToolResult:
+        """Measure."""
+        return ToolResult("measured", details={"raw": b"\x00\x01", "mean": float("nan"), "seen": {2, 1}})
+
+    agent = make_agent(call("measure"), "Done.", tools=[measure])
+    run = await agent.run("Go")
+
+    [finished] = [record for record in recorded(agent).records if record["name"] == "tool_finished"]
+    assert finished["data"]["details"] == {"raw": "AAE=", "mean": "nan", "seen": [1, 2]}
+    assert texts(run.messages) == ["Go", "", "measured", "Done."]

@@ -1,0 +1,243 @@
+"""Hooks and the events of S2: what a program around the loop may change, hears, and what happens when it fails."""
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import anyio
+import pytest
+
+from agent import Agent, Hooks, ScriptedModel, answer, call, tool
+from agent.models.model import Answer, Delta, ModelError, ModelRequest
+from agent.models.scripted import fail
+from agent.projections.narration import StreamEvent
+from agent.vocabulary.errors import RunError
+from agent.vocabulary.events import FollowUpGiven, MessagesFound, SteeringGiven
+from agent.vocabulary.messages import AssistantMessage, Message, ToolMessage, UserMessage
+from tests.agent.breaking_off import broken_off
+from tests.agent.conftest import MakeAgent
+from tests.agent.notes import answers, grumble, note
+
+pytestmark = pytest.mark.anyio
+
+
+def requests_of(agent: Agent) -> list[ModelRequest]:
+    assert isinstance(agent.model, ScriptedModel)
+    return list(agent.model.requests)
+
+
+async def test_the_model_is_shown_what_the_hooks_make_of_the_conversation(make_agent: MakeAgent) -> None:
+    """S2: `transformContext` prunes and adds, then `convertToLlm` makes messages for the model."""
+
+    async def transform(messages: Sequence[Message]) -> Sequence[Message]:
+        return messages[-1:]
+
+    def convert(messages: Sequence[Message]) -> Sequence[Message]:
+        return [UserMessage("Be brief."), *messages]
+
+    agent = make_agent("One.", "Two.", hooks=Hooks(transform_context=transform, convert_to_llm=convert))
+    await agent.run("First")
+    run = await agent.run("Second")
+
+    assert tuple(requests_of(agent)[1].messages) == (UserMessage("Be brief."), UserMessage("Second"))
+    assert len(run.messages) == 4
+
+
+async def test_each_inference_gets_a_key_of_its_own(make_agent: MakeAgent) -> None:
+    keys = iter(["first", None])
+    agent = make_agent(call("note"), "Done.", tools=[note], hooks=Hooks(get_api_key=lambda: next(keys)))
+
+    await agent.run("Go")
+
+    assert [request.api_key for request in requests_of(agent)] == ["first", None]
+    assert "first" not in repr(requests_of(agent)[0])
+
+
+async def test_a_stream_function_takes_the_place_of_the_model(make_agent: MakeAgent) -> None:
+    async def stream(request: Any, on_delta: Any) -> Answer:
+        return Answer(AssistantMessage(f"heard {request.messages[-1].text}"))
+
+    run = await make_agent(hooks=Hooks(stream_fn=stream)).run("Go")
+
+    assert run.text == "heard Go"
+
+
+def once(*texts: str) -> Any:
+    """A hook that has something to say at its second call."""
+    calls = iter([(), texts])
+    return lambda: next(calls, ())
+
+
+async def test_steering_of_a_hook_skips_the_rest_of_the_batch(make_agent: MakeAgent) -> None:
+    agent = make_agent(
+        [call("note"), call("note")], "Done.", tools=[note], hooks=Hooks(get_steering_messages=once("Rather this."))
+    )
+
+    run = await agent.run("Go")
+
+    assert answers(run.messages) == ["noted ", "skipped: Skipped due to queued user message."]
+    assert run.messages[-2:] == (UserMessage("Rather this."), AssistantMessage("Done."))
+    assert SteeringGiven("Rather this.") in run.events
+
+
+async def test_follow_ups_of_a_hook_make_the_run_go_on(make_agent: MakeAgent) -> None:
+    async def more() -> list[UserMessage]:
+        return [UserMessage("And that.")] if len(requests_of(agent)) == 1 else []
+
+    agent = make_agent("One.", "Two.", hooks=Hooks(get_follow_up_messages=more))
+
+    run = await agent.run("Go")
+
+    assert run.text == "Two."
+    assert FollowUpGiven("And that.") in run.events
+    assert sum(isinstance(event, MessagesFound) for event in run.events) == 2
+
+
+HOOKS = ("convert_to_llm", "transform_context", "get_api_key", "get_steering_messages", "get_follow_up_messages")
+
+
+def broken(*_: object) -> Any:
+    raise ValueError("broken hook")
+
+
+async def broken_later(*_: object) -> Any:
+    raise ValueError("broken hook")
+
+
+def nonsense(*_: object) -> Any:
+    return 3.14
+
+
+@pytest.mark.parametrize("hook", [broken, broken_later, nonsense], ids=lambda hook: hook.__name__)
+@pytest.mark.parametrize("name", HOOKS)
+async def test_a_hook_that_raises_or_gives_nonsense_ends_the_run_with_an_error_that_names_it(
+    make_agent: MakeAgent, name: str, hook: Any
+) -> None:
+    agent = make_agent("Done.", hooks=Hooks(**{name: hook}), sound=False)
+
+    error = await broken_off(agent, RunError)
+
+    assert str(error).startswith(f"the hook {name} failed: ")
+
+
+LET_GO = threading.Event()
+
+
+def hangs_in_its_thread(*_: object) -> Any:
+    LET_GO.wait(20)
+
+
+async def hangs(*_: object) -> Any:
+    await anyio.sleep_forever()
+
+
+HANGING = [(name, hook) for name in HOOKS for hook in (hangs, hangs_in_its_thread)]
+
+
+@pytest.mark.parametrize(("name", "hook"), [*HANGING, ("stream_fn", hangs)])
+async def test_an_abort_ends_a_hook_that_hangs(make_agent: MakeAgent, name: str, hook: Any) -> None:
+    LET_GO.clear()
+    with anyio.fail_after(2):
+        async with make_agent("Done.", hooks=Hooks(**{name: hook})).start("Go") as run:
+            await anyio.wait_all_tasks_blocked()
+            run.abort()
+    LET_GO.set()
+
+    assert run.status == "aborted"
+
+
+# The events of S2
+
+
+@tool(category="read")
+async def speak() -> str:
+    """Say something."""
+    return "spoken"
+
+
+async def test_a_run_is_told_as_agent_turns_messages_and_tools(make_agent: MakeAgent) -> None:
+    heard: list[StreamEvent] = []
+    agent = make_agent(answer("Look.", call("speak")), "Done.", tools=[speak], on_event=heard.append)
+
+    async with agent.start("Go") as run:
+        told = [event async for event in run.story]
+
+    assert told == heard
+    assert [event.type for event in told if event.type != "message_update"] == [
+        "agent_start",
+        "turn_start",
+        *["message_start", "message_end"] * 2,  # the prompt, and the answer with its call
+        "tool_execution_start",
+        "tool_execution_end",
+        *["message_start", "message_end"],
+        "turn_end",
+        "turn_start",
+        *["message_start", "message_end"],
+        "turn_end",
+        "agent_end",
+    ]
+    assert [event.text for event in told if event.type == "message_update"] == ["Look.", "Done."]
+    assert told[-1].messages == run.new_messages == run.messages
+    turn = next(event for event in told if event.type == "turn_end")
+    assert turn.messages == (ToolMessage(run.messages[1].calls[0].id, "spoken"),)  # type: ignore[union-attr]
+
+
+async def test_only_what_is_new_is_told_at_the_end(make_agent: MakeAgent) -> None:
+    agent = make_agent("One.", "Two.", history=[UserMessage("Before"), AssistantMessage("Yes.")])
+    await agent.run("First")
+
+    run = await agent.run("Second")
+
+    assert run.new_messages == (UserMessage("Second"), AssistantMessage("Two."))
+
+
+async def test_an_answer_that_breaks_off_is_told_and_not_replayed_to_the_model(make_agent: MakeAgent) -> None:
+    heard: list[StreamEvent] = []
+
+    async def cut(request: Any, on_delta: Any) -> Answer:
+        on_delta(Delta("Half an ans"))
+        if len(heard) > 8:
+            return Answer(AssistantMessage("Whole."))
+        raise ModelError("broken stream", retryable=True)
+
+    run = await make_agent(hooks=Hooks(stream_fn=cut), on_event=heard.append).run("Go")
+
+    ended = [event for event in heard if event.type == "message_end"]
+    assert ended[1].message == AssistantMessage("Half an ans")
+    assert ended[1].error == "broken stream"
+    assert AssistantMessage("Half an ans") not in run.messages
+
+
+async def test_a_listener_that_raises_ends_the_run(make_agent: MakeAgent) -> None:
+    def refuse(event: StreamEvent) -> None:
+        raise ValueError("not listening")
+
+    error = await broken_off(make_agent("Done.", on_event=refuse, sound=False), RunError)
+
+    assert "on_event" in str(error)
+
+
+async def test_steering_follow_ups_and_limits_are_told_like_all_messages(make_agent: MakeAgent) -> None:
+    agent = make_agent([call("note")], fail("busy", retryable=True), "", "One.", "Two.", tools=[note, grumble])
+    async with agent.start("Go", narrated=True) as run:
+        run.steer("Rather this.")
+        run.follow_up("And then that.")
+        told = [event async for event in run.story]
+
+    ended = [event.message for event in told if event.type == "message_end"]
+    assert tuple(message for message in ended if message is not None) == run.messages
+    types = [event.type for event in told]
+    assert types.count("turn_start") == types.count("turn_end")
+
+
+async def test_a_run_that_nobody_narrates_has_no_story(make_agent: MakeAgent) -> None:
+    run = await make_agent("Done.").run("Go")
+
+    with pytest.raises(RunError, match="narrated=True"):
+        run.story  # noqa: B018
+
+
+def test_hooks_are_part_of_an_agent_and_not_of_its_preset() -> None:
+    agent = Agent(ScriptedModel([]), hooks=Hooks(get_steering_messages=list, get_follow_up_messages=list))
+
+    assert {"seek_steering", "seek_follow_ups"} <= {one.name for one in agent.bthreads}

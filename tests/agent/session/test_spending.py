@@ -1,0 +1,286 @@
+"""Runs that spend: budgets, prices, a deadline, the same call again, and a context that is kept small."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from attrs import evolve
+
+from agent import Agent, answer, call, tool
+from agent.models.model import Price, estimate_tokens, read_prices
+from agent.models.scripted import ScriptedModel, fail
+from agent.presets.preset import OptionError
+from agent.presets.shipped import PRESETS
+from agent.projections.context import SUMMED_UP
+from agent.session.agent import Run
+from agent.vocabulary.events import (
+    CallAnswered,
+    DeadlineReached,
+    InferenceRequested,
+    SummaryFailed,
+    SummaryFinished,
+    ToolStarted,
+)
+from agent.vocabulary.messages import Usage, UserMessage
+from tests.agent.conftest import MakeAgent
+from tests.agent.notes import answers, note
+
+DEFAULT = PRESETS["default"]
+
+
+@tool(category="read")
+async def linger() -> str:
+    """Take longer than anybody waits."""
+    await anyio.sleep(3600)
+    return "never"
+
+
+def spending(*usages: Usage) -> list[Any]:
+    return [answer("", call("note", text=str(at)), usage=usage) for at, usage in enumerate(usages)]
+
+
+# doom loop
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("sequential", [True, False])
+async def test_the_third_identical_call_is_answered_and_ends_the_run(make_agent: MakeAgent, sequential: bool) -> None:
+    script = [call("note", text="a"), [call("note", {"text": "a"}), call("note", '{ "text" : "a" }'), call("note")]]
+    run = await make_agent(*script, tools=[note], preset=evolve(DEFAULT, sequential=sequential)).run("Go")
+
+    assert (run.status, run.reason) == ("doom_loop", "doom_loop")
+    assert answers(run.messages)[:3] == ["noted a", "noted a", "skipped: Stopped: the same call 3 times in a row."]
+    assert len(answers(run.messages)) == 4
+    assert sum(isinstance(event, InferenceRequested) for event in run.events) == 2
+
+
+@pytest.mark.anyio
+async def test_any_other_call_in_between_resets(make_agent: MakeAgent) -> None:
+    calls = [call("note", text=text) for text in "aabaab"]
+    run = await make_agent(*calls, "Done.", tools=[note]).run("Go")
+
+    assert run.status == "completed"
+
+
+# budgets
+
+
+@pytest.mark.anyio
+async def test_tokens_in_total_end_the_run(make_agent: MakeAgent) -> None:
+    script = spending(Usage(60, 10), Usage(20, 10))
+    run = await make_agent(*script, "Never.", tools=[note], preset=evolve(DEFAULT, max_tokens=100)).run("Go")
+
+    assert (run.status, run.reason) == ("limit", "max_tokens")
+    assert run.text == "Stopped: the budget of 100 tokens is used up."
+    assert answers(run.messages) == ["noted 0", "noted 1"]
+
+
+@pytest.mark.anyio
+async def test_a_turn_that_takes_too_much_ends_the_run(make_agent: MakeAgent) -> None:
+    preset = evolve(DEFAULT, max_tokens_per_iteration=50)
+    run = await make_agent(*spending(Usage(50, 0), Usage(51, 0)), "Never.", tools=[note], preset=preset).run("Go")
+
+    assert (run.status, run.reason) == ("limit", "max_tokens_per_iteration")
+
+
+@pytest.mark.anyio
+async def test_cost_ends_the_run_and_is_in_log_and_usage(make_agent: MakeAgent) -> None:
+    preset = evolve(DEFAULT, max_cost=0.5, prices=("scripted=1/10", "other=9/9"))
+    agent = make_agent(*spending(Usage(100_000, 20_000), Usage(100_000, 10_000)), "Never.", tools=[note], preset=preset)
+    run = await agent.run("Go")
+
+    assert (run.status, run.reason) == ("limit", "max_cost")
+    assert run.usage.cost == pytest.approx(0.5)
+    assert run.log is not None
+    finished = [json.loads(line) for line in run.log.read_text().splitlines() if '"inference_finished"' in line]
+    assert finished[0]["data"]["usage"]["cost"] == pytest.approx(0.3)
+
+
+def test_a_cost_limit_without_a_known_price_is_an_error_at_start() -> None:
+    with pytest.raises(OptionError, match=r"max_cost needs the price of 'scripted'.*prices=scripted=INPUT/OUTPUT"):
+        Agent(ScriptedModel([]), preset=evolve(DEFAULT, max_cost=1.0, prices=("other=1/1",)))
+
+
+@pytest.mark.anyio
+async def test_usage_is_estimated_only_where_the_provider_says_nothing_and_somebody_counts(
+    make_agent: MakeAgent,
+) -> None:
+    said, silent = answer("", call("note"), usage=Usage(7, 3)), answer("x" * 400, call("note", text="b"))
+    counted = await make_agent(said, silent, "Done.", tools=[note], preset=evolve(DEFAULT, max_tokens=10_000)).run("Go")
+    nobody_counts = await make_agent(silent, "Done.", tools=[note]).run("Go")
+
+    first, second, _ = (event.usage for event in counted.events if event.name == "inference_finished")  # type: ignore[attr-defined]
+    assert first == Usage(7, 3)
+    assert second.is_estimate
+    assert second.output_tokens >= 100
+    assert second.input_tokens > estimate_tokens(DEFAULT.system_prompt) / 2
+    assert nobody_counts.usage == Usage()
+
+
+def test_prices_are_read_by_row() -> None:
+    assert read_prices(["a=1/2", "b=c=0.5/0"]) == {"a": Price(1, 2), "b=c": Price(0.5, 0)}
+    for row in ("", "a", "a=1", "=1/2", "a=1/x", "a=-1/2", "a=nan/1", "a=1/inf"):
+        with pytest.raises(ValueError, match="MODEL=INPUT/OUTPUT"):
+            read_prices([row])
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        "max_tokens=0",
+        "max_cost=-1",
+        "max_cost=nan",
+        "deadline=0",
+        "deadline=inf",
+        "doom_loop=1",
+        "prices=x",
+        "compaction=no",
+    ],
+)
+def test_options_that_make_no_sense_are_refused(option: str) -> None:
+    name, _, value = option.partition("=")
+    with pytest.raises(OptionError, match=name):
+        DEFAULT.with_options({name: value})
+
+
+# deadline
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("sequential", [True, False])
+async def test_at_the_deadline_what_runs_is_cut_off_and_every_call_is_answered(
+    make_agent: MakeAgent, sequential: bool
+) -> None:
+    preset = evolve(DEFAULT, deadline=0.3, sequential=sequential)
+    agent = make_agent([call("linger"), call("note")], "Never.", tools=[linger, note], preset=preset)
+    with anyio.fail_after(20):
+        run = await agent.run("Go")
+
+    assert (run.status, run.reason) == ("limit", "deadline")
+    assert run.text == "Stopped: the time limit of 0.3 seconds was reached."
+    assert answers(run.messages)[0] == "cut off: the time of the run is over"
+    assert len(answers(run.messages)) == 2
+    after = run.events.index(DeadlineReached(0.3))
+    assert not any(isinstance(event, ToolStarted | InferenceRequested) for event in run.events[after:])
+
+
+@pytest.mark.anyio
+async def test_an_inference_that_is_cut_off_is_no_failure(make_agent: MakeAgent) -> None:
+    async def think(_: object) -> str:
+        await anyio.sleep(3600)
+        return "never"
+
+    with anyio.fail_after(20):
+        run = await make_agent(think, preset=evolve(DEFAULT, deadline=0.2)).run("Go")
+
+    assert (run.status, run.reason) == ("limit", "deadline")
+
+
+@pytest.mark.anyio
+async def test_each_run_has_its_own_time_and_the_clock_of_the_one_before_is_gone(make_agent: MakeAgent) -> None:
+    agent = make_agent("One.", "Two.", preset=evolve(DEFAULT, deadline=600.0))
+    with anyio.fail_after(20):
+        runs = [await agent.run("Go"), await agent.run("Go on")]
+
+    assert [run.status for run in runs] == ["completed", "completed"]
+
+
+@pytest.mark.anyio
+async def test_a_run_that_waits_for_a_decision_rests_though_its_clock_runs(make_agent: MakeAgent) -> None:
+    agent = make_agent(
+        call("bash", command="git reset --hard"), "Done.", approve="later", preset=evolve(DEFAULT, deadline=600.0)
+    )
+    with anyio.fail_after(20):
+        run = await agent.run("Go")
+        assert run.status == "waiting"
+        agent.decide("call_1", False)
+        run = await agent.run()
+
+    assert run.status == "completed"
+
+
+# context
+
+
+def shown(agent: Agent, number: int) -> list[str]:
+    assert isinstance(agent.model, ScriptedModel)
+    return [message.text for message in agent.model.requests[number - 1].messages]
+
+
+def notes(count: int) -> list[Any]:
+    return [call("note", text=f"{number}" * 400) for number in range(count)]
+
+
+@pytest.mark.anyio
+async def test_trimming_shortens_what_the_model_is_shown_and_nothing_else(make_agent: MakeAgent) -> None:
+    preset = evolve(DEFAULT, context_tokens=600, system_prompt="")
+    agent = make_agent(*notes(5), "Done.", tools=[note], preset=preset)
+    run = await agent.run("Take notes")
+
+    assert run.status == "completed"
+    assert len(run.messages) == 12
+    assert shown(agent, 6)[:2] == ["[Earlier messages were left out to make room.]", "Take notes"]
+    assert len(shown(agent, 6)) < 8
+
+
+@pytest.mark.anyio
+async def test_a_summary_by_the_model_is_visible_and_is_no_answer(make_agent: MakeAgent) -> None:
+    preset = evolve(DEFAULT, context_tokens=440, compaction="summary", system_prompt="")
+    script = [*notes(2), "Notes 0 and 1 were taken.", "Done."]
+    agent = make_agent(*script, tools=[note], preset=preset)
+    run = await agent.run("Take notes")
+
+    assert run.text == "Done."
+    [summary] = [event for event in run.events if isinstance(event, SummaryFinished)]
+    assert (summary.text, summary.usage.is_estimate) == ("Notes 0 and 1 were taken.", True)
+    assert "Notes 0 and 1 were taken." not in [message.text for message in run.messages]
+    assert isinstance(agent.model, ScriptedModel)
+    asked = agent.model.requests[2]
+    assert (asked.role, asked.tools) == ("summarizer", ())
+    assert "RESULT: noted 000" in asked.messages[0].text
+    assert shown(agent, 4)[:2] == [f"{SUMMED_UP}Notes 0 and 1 were taken.", "Take notes"]
+    assert run.usage.input_tokens > summary.usage.input_tokens
+
+
+@pytest.mark.anyio
+async def test_a_summary_that_fails_costs_nothing_but_itself(make_agent: MakeAgent) -> None:
+    preset = evolve(DEFAULT, context_tokens=440, compaction="summary", system_prompt="")
+    run = await make_agent(*notes(2), fail("busy"), "Done.", tools=[note], preset=preset).run("Take notes")
+
+    assert run.text == "Done."
+    assert SummaryFailed("busy") in run.events
+
+
+@pytest.mark.anyio
+async def test_a_stop_cuts_a_summary_short(make_agent: MakeAgent) -> None:
+    async def think(_: object) -> str:
+        await anyio.sleep(3600)
+        return "never"
+
+    preset = evolve(DEFAULT, context_tokens=440, compaction="summary", system_prompt="")
+    agent = make_agent(*notes(2), think, "Never.", tools=[note], preset=preset)
+    with anyio.fail_after(20):
+        run = await stopped_at(agent, "summary_requested")
+
+    assert run.status == "stopped"
+    assert UserMessage("Take notes") in run.messages
+    assert all(not isinstance(event, CallAnswered) or event.outcome == "ran" for event in run.events)
+
+
+async def stopped_at(agent: Agent, name: str) -> Run:
+    async with agent.start("Take notes") as run:
+        async for step in run:
+            if step.event.name == name:
+                run.stop()
+    return run
+
+
+def test_the_transcript_of_a_conversation_is_cut_where_it_is_long(tmp_path: Path) -> None:
+    from agent.vocabulary.messages import transcript
+
+    text = transcript([UserMessage("a" * 10_000)])
+
+    assert len(text) < 4100
+    assert "[... 6000 characters ...]" in text

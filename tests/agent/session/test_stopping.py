@@ -1,0 +1,348 @@
+"""Stop and abort: at every moment a run ends in time, leaves nothing behind, and every call is answered once."""
+
+from pathlib import Path
+from typing import Literal
+
+import anyio
+import pytest
+from attrs import evolve
+
+from agent import Preset, answer, call, tool
+from agent.models.scripted import fail
+from agent.presets.shipped import PRESETS
+from agent.tools.collections import workspace_tools
+from agent.vocabulary.events import (
+    ActionDescribed,
+    AnswerCommitted,
+    ApprovalAnswered,
+    ApprovalAsked,
+    CallAnswered,
+    InferenceFailed,
+    InferenceFinished,
+    InferenceRequested,
+    PromptGiven,
+    ProposedAction,
+    RunEnded,
+    StopAsked,
+    ToolFinished,
+    ToolStarted,
+)
+from agent.vocabulary.messages import AssistantMessage
+from bp import BThread, Event, Step
+from tests.agent.conftest import MakeAgent
+from tests.agent.notes import answers, grumble, note
+from tests.agent.soundness import recorded
+
+pytestmark = pytest.mark.anyio
+
+DEFAULT = PRESETS["default"]
+
+Verb = Literal["stop", "abort"]
+
+
+async def test_a_stop_lets_the_running_call_finish_and_answers_the_others(make_agent: MakeAgent) -> None:
+    @tool
+    async def stop_and_go_on() -> str:
+        """Stop the run, and finish."""
+        run.stop()
+        await anyio.wait_all_tasks_blocked()
+        return "finished"
+
+    agent = make_agent([call("stop_and_go_on"), call("stop_and_go_on"), call("nope")], tools=[stop_and_go_on])
+    async with agent.start("Go") as run:
+        pass
+
+    assert (run.status, run.reason) == ("stopped", "stop_asked")
+    first, *others = answers(run.messages)
+    assert first == "finished"
+    assert others[0] == "skipped: Stopped at the user's request."
+    assert others[1].startswith("not executed: ")
+    assert run.events.count(StopAsked()) == 1
+
+
+async def test_a_stop_after_the_step_lets_the_whole_turn_finish(make_agent: MakeAgent) -> None:
+    """S1 7.3: the current step completes."""
+
+    @tool
+    async def stop_and_go_on() -> str:
+        """Stop the run, and finish."""
+        run.stop()
+        return "finished"
+
+    agent = make_agent(
+        [call("stop_and_go_on"), call("note")], tools=[stop_and_go_on, note], preset=evolve(DEFAULT, stop_after="step")
+    )
+    async with agent.start("Go") as run:
+        pass
+
+    assert run.status == "stopped"
+    assert answers(run.messages) == ["finished", "noted "]
+
+
+async def test_after_a_stop_nobody_is_asked_and_what_needs_a_yes_is_skipped(make_agent: MakeAgent) -> None:
+    """Who has said stop has left; what needs no yes is finished with the step."""
+
+    @tool
+    async def stop_and_go_on() -> str:
+        """Stop the run, and finish."""
+        run.stop()
+        return "finished"
+
+    risky = call("bash", command="chmod 777 nothing")
+    agent = make_agent(
+        [call("stop_and_go_on"), risky, call("note")],
+        tools=[stop_and_go_on, note, *workspace_tools(Path.cwd())],
+        preset=evolve(DEFAULT, stop_after="step"),
+        approve=lambda question: pytest.fail(f"asked: {question}"),
+    )
+    async with agent.start("Go") as run:
+        pass
+
+    assert run.status == "stopped"
+    assert answers(run.messages) == ["finished", "skipped: Stopped at the user's request.", "noted "]
+    assert not any(isinstance(event, ApprovalAsked) for event in run.events)
+
+
+async def test_a_stop_during_the_last_inference_keeps_its_answer(make_agent: MakeAgent) -> None:
+    async def stopped(_: object) -> str:
+        run.stop()
+        return "Hello."
+
+    async with make_agent(stopped).start("Go") as run:
+        pass
+
+    assert run.status == "stopped"
+    assert run.messages[-1] == AssistantMessage("Hello.")
+
+
+@pytest.mark.parametrize("verb", ["stop", "abort"])
+async def test_what_is_asked_before_the_first_step_is_heard(make_agent: MakeAgent, verb: Verb) -> None:
+    """Found: a stop or an abort right after `start` came before the prompt, and was lost."""
+    async with make_agent("Hello.").start("Go") as run:
+        getattr(run, verb)()
+
+    assert run.status == {"stop": "stopped", "abort": "aborted"}[verb]
+
+
+@pytest.mark.parametrize("sequential", [True, False])
+async def test_an_abort_ends_within_a_second_though_the_tools_ignore_it(
+    make_agent: MakeAgent, sequential: bool
+) -> None:
+    let_go, under_way = anyio.Event(), anyio.Event()
+
+    @tool
+    async def stubborn() -> str:
+        """Do not listen."""
+        with anyio.CancelScope(shield=True):
+            under_way.set()
+            await let_go.wait()
+        return "much too late"
+
+    agent = make_agent(
+        [call("stubborn"), call("stubborn"), call("note")],
+        tools=[stubborn, note],
+        preset=evolve(DEFAULT, sequential=sequential),
+    )
+    async with agent.start("Go") as run:
+        await under_way.wait()
+        begin = anyio.current_time()
+        run.abort()
+    seconds = anyio.current_time() - begin
+    let_go.set()
+    await anyio.wait_all_tasks_blocked()
+
+    assert seconds < 1.0
+    assert run.status == "aborted"
+    assert "left behind" in answers(run.messages)[0]
+    assert len(answers(run.messages)) == 3
+    assert isinstance(run.events[-1], RunEnded)
+
+
+async def test_an_abort_does_not_wait_for_a_thread(make_agent: MakeAgent) -> None:
+    import threading
+
+    under_way, let_go = threading.Event(), threading.Event()
+
+    @tool
+    def block() -> str:
+        """Block a thread."""
+        under_way.set()
+        let_go.wait(20)
+        return "late"
+
+    async with make_agent(call("block"), tools=[block]).start("Go") as run:
+        async for step in run:
+            if isinstance(step.event, ToolStarted):
+                break
+        while not under_way.is_set():
+            await anyio.lowlevel.checkpoint()
+        run.abort()
+    let_go.set()
+
+    assert run.status == "aborted"
+    assert answers(run.messages) == ["aborted"]
+
+
+async def test_an_abort_leaves_no_process(make_agent: MakeAgent, workspace: Path) -> None:
+    command = "setsid sleep 987654 & sleep 987654 & echo > begun; wait"
+
+    async with make_agent(call("bash", command=command)).start("Go") as run:
+        while not (workspace / "begun").exists():
+            await anyio.sleep(0.01)
+        begin = anyio.current_time()
+        run.abort()
+
+    assert anyio.current_time() - begin < 3
+    assert run.status == "aborted"
+    assert sleeping() == []
+
+
+def sleeping() -> list[int]:
+    found = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            try:
+                argv = (folder / "cmdline").read_bytes()
+            except OSError:
+                continue
+            if argv.startswith(b"sleep\x00987654"):
+                found.append(int(folder.name))
+    return found
+
+
+# Stop and abort at every moment of a run
+
+SCRIPT = (
+    answer("Look.", call("note", text="a"), call("unheard_of"), call("bash", command="rm -rf /"), call("grumble")),
+    fail("busy", retryable=True),
+    "",
+    [call("bash", command="sudo true"), call("note", '{"text": "b'), call("note", text="c")],
+    "Done.",
+)
+
+
+FROM_OUTSIDE = (PromptGiven, InferenceFinished, InferenceFailed, ActionDescribed, ToolFinished, ApprovalAnswered)
+
+
+async def run_with(make_agent: MakeAgent, preset: Preset, verb: Verb | None, at: int) -> tuple[list[Event], str]:
+    """Take the run of SCRIPT, and ask for its end right after its step number `at`."""
+
+    def ask(step: Step) -> None:
+        if step.number == at and verb is not None:
+            getattr(run, verb)()
+
+    agent = make_agent(*SCRIPT, tools=[note, grumble], preset=preset, approve=lambda _: True, on_step=ask)
+    with anyio.fail_after(2):
+        async with agent.start("Go") as run:
+            pass
+    await anyio.wait_all_tasks_blocked()
+    return [untimed(step.event) for step in run.steps], f"{run.status}: {run.text}"
+
+
+def untimed(event: Event) -> Event:
+    return evolve(event, duration=0.0) if isinstance(event, ToolFinished) else event
+
+
+@pytest.mark.parametrize("sequential", [True, False], ids=["sequential", "parallel"])
+@pytest.mark.parametrize("verb", ["stop", "abort"])
+async def test_a_run_can_be_ended_at_every_moment(make_agent: MakeAgent, verb: Verb, sequential: bool) -> None:
+    """Each call is answered once, nothing starts afterwards, `run_ended` is last and single (and `assert_sound`)."""
+    preset = evolve(DEFAULT, sequential=sequential, max_failures=None)
+    whole, _ = await run_with(make_agent, preset, None, 0)
+    last_news = max(number for number, event in enumerate(whole, start=1) if isinstance(event, FROM_OUTSIDE))
+
+    for at in range(1, last_news):
+        events, status = await run_with(make_agent, preset, verb, at)
+
+        assert status.startswith({"stop": "stopped", "abort": "aborted"}[verb]), f"after step {at}, {whole[at - 1]}"
+        assert events[:at] == whole[:at] or not sequential
+        asked = next(number for number, event in enumerate(events) if event.name == f"{verb}_asked")
+        for event in events[asked:]:
+            assert type(event) not in (ToolStarted, InferenceRequested, ProposedAction)
+        assert [isinstance(event, RunEnded) for event in events].index(True) == len(events) - 1
+        assert_every_committed_call_is_answered(events)
+
+    for at in range(last_news, len(whole)):  # what is decided already cannot be stopped any more
+        _, status = await run_with(make_agent, preset, verb, at)
+        assert status == "completed: Done."
+
+
+def assert_every_committed_call_is_answered(events: list[Event]) -> None:
+    committed = [call.id for event in events if isinstance(event, AnswerCommitted) for call in event.calls]
+    assert [event.call for event in events if isinstance(event, CallAnswered)] == committed
+
+
+async def test_a_cancelled_run_is_aborted_and_its_log_says_so(make_agent: MakeAgent) -> None:
+    under_way = anyio.Event()
+
+    @tool
+    async def wait() -> str:
+        """Wait for ever."""
+        under_way.set()
+        await anyio.sleep_forever()
+        return ""
+
+    agent = make_agent(call("wait"), tools=[wait])
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(agent.run, "Go")
+        await under_way.wait()
+        tasks.cancel_scope.cancel()
+
+    assert answers(agent.messages) == ["aborted"]
+
+
+async def test_results_that_exist_when_a_run_is_aborted_are_kept(make_agent: MakeAgent) -> None:
+    """In parallel the second call is done while the first one still runs: its answer waits its turn."""
+    hanging, done = anyio.Event(), anyio.Event()
+
+    @tool
+    async def hang() -> str:
+        """Wait for ever."""
+        hanging.set()
+        await anyio.sleep_forever()
+        return ""
+
+    def look(step: Step) -> None:
+        if isinstance(step.event, ToolFinished):
+            done.set()
+
+    agent = make_agent(
+        [call("hang"), call("note", text="b")],
+        tools=[hang, note],
+        preset=evolve(DEFAULT, sequential=False),
+        on_step=look,
+    )
+    async with agent.start("Go") as run:
+        await hanging.wait()
+        await done.wait()
+        run.abort()
+
+    assert answers(run.messages) == ["aborted", "noted b"]
+
+
+class Deaf(Preset):
+    """A preset whose b-threads hear neither an abort nor a failure."""
+
+    def bthreads(self) -> tuple[BThread, ...]:
+        return tuple(one for one in super().bthreads() if one.name not in ("abort_on_request", "retry"))
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_a_cancelled_run_that_hears_no_abort_is_broken_off(make_agent: MakeAgent, anyio_backend: str) -> None:
+    """Cancelling must come to an end whatever the b-threads are; the log says that this was no regular one."""
+    asked = anyio.Event()
+
+    async def hang(_: object) -> str:
+        asked.set()
+        await anyio.sleep_forever()
+        return ""
+
+    agent = make_agent(hang, hang, preset=Deaf("deaf"))
+    with anyio.fail_after(3):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(agent.run, "Go")
+            await asked.wait()
+            tasks.cancel_scope.cancel()
+
+    last = recorded(agent).records[-1]
+    assert (last["name"], last["origin"], last["data"]["status"]) == ("run_ended", "engine", "failed")

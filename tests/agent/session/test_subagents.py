@@ -1,0 +1,219 @@
+"""`task`: an agent within a call, with its own log, under the same rules, stopped and aborted with its parent (S2)."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from agent import Agent, Preset, ScriptedModel, Tool, answer, call, tool
+from agent.presets.shipped import PRESETS
+from agent.session.agent import Run
+from agent.session.subagents import GENERAL, SubagentStore, SubagentType, make_task, share_of
+from agent.tools.collections import workspace_tools
+from agent.vocabulary.messages import ToolMessage
+
+pytestmark = pytest.mark.anyio
+Store = Callable[..., SubagentStore]
+DELEGATE = {"description": "Look around", "prompt": "What is here?", "subagent_type": "general"}
+
+
+@tool(category="read")
+def look() -> str:
+    """Look."""
+    return "seen"
+
+
+def store_of(*steps: Any, tools: tuple[Tool, ...] = (look,), preset: str = "default", **options: Any) -> SubagentStore:
+    return SubagentStore(ScriptedModel(list(steps)), PRESETS[preset], lambda: tools, **options)
+
+
+def results(run: Run) -> list[ToolMessage]:
+    return [message for message in run.messages if isinstance(message, ToolMessage)]
+
+
+async def test_a_subagent_works_on_its_own_and_its_last_words_are_the_result(tmp_path: Path) -> None:
+    store = store_of(call("look"), "I see.", logs=tmp_path / "tasks", parent="parent.jsonl")
+    agent = Agent(ScriptedModel([call("task", **DELEGATE), "Done."]), [make_task(store)], workspace=tmp_path)
+
+    run = await agent.run("Delegate")
+
+    (result,) = results(run)
+    (log,) = (tmp_path / "tasks").iterdir()
+    assert result.text == f"I see.\n[task_id: {log.stem}]"
+    assert not result.is_error
+    header = json.loads(log.read_text().splitlines()[0])
+    assert header["about"]["parent"] == "parent.jsonl"
+    assert header["about"]["subagent_type"] == "general"
+    assert header["about"]["parent_call"]
+    assert '"run_ended"' in log.read_text().splitlines()[-1]
+    store.close()
+
+
+async def test_the_details_are_those_of_the_specification() -> None:
+    store = store_of("Done.")
+
+    result = await make_task(store).run({**DELEGATE, "command": "/look"})
+
+    details = dict(result.details)
+    assert details.pop("taskId").startswith("task-")
+    assert details.pop("usage") == {"input_tokens": 0, "output_tokens": 0}
+    assert details == {
+        "description": "Look around", "prompt": "What is here?", "subagentType": "general", "log": "",
+        "status": "completed", "reason": "answered",
+    }  # fmt: skip
+
+
+async def test_a_task_is_gone_on_with_by_its_id_in_the_same_conversation() -> None:
+    store = store_of("First.", "Second.")
+    task = make_task(store)
+
+    first = await task.run(DELEGATE)
+    second = await task.run({**DELEGATE, "prompt": "And now?", "task_id": first.details["taskId"]})
+
+    assert second.text == f"Second.\n[task_id: {first.details['taskId']}]"
+    heard = [message.text for message in store.model.requests[1].messages]  # type: ignore[attr-defined]
+    assert heard == ["What is here?", "First.", "And now?"]
+
+
+async def test_a_task_of_an_earlier_program_is_gone_on_with_from_its_log(tmp_path: Path) -> None:
+    earlier = store_of("First.", logs=tmp_path)
+    first = await make_task(earlier).run(DELEGATE)
+    earlier.close()
+
+    later = store_of("Second.", logs=tmp_path)
+    second = await make_task(later).run({**DELEGATE, "prompt": "More", "task_id": first.details["taskId"]})
+
+    assert second.text.startswith("Second.")
+    assert later.model.requests[0].messages[0].text == "What is here?"  # type: ignore[attr-defined]
+    later.close()
+
+
+@pytest.mark.parametrize("task_id", ["task-00000000", "../../etc/passwd", ""])
+async def test_a_task_that_is_not_there_is_an_error(tmp_path: Path, task_id: str) -> None:
+    result = await make_task(store_of("x", logs=tmp_path)).run({**DELEGATE, "task_id": task_id or "x"})
+
+    assert result.is_error
+    assert "there is no task" in result.text
+
+
+async def test_types_choose_prompt_and_tools_and_are_told_to_the_model() -> None:
+    reader = SubagentType("reader", "only reads", "You read.", ("look",))
+    store = store_of("Read.", tools=(look, *workspace_tools(".")), types=(GENERAL, reader))
+    task = make_task(store)
+
+    result = await task.run({**DELEGATE, "subagent_type": "reader"})
+
+    request = store.model.requests[0]  # type: ignore[attr-defined]
+    assert result.text.startswith("Read.")
+    assert request.system_prompt == "You read."
+    assert [tool.name for tool in request.tools] == ["look"]
+    assert "- reader: only reads" in task.description
+    unknown = await task.run({**DELEGATE, "subagent_type": "writer"})
+    assert unknown.text == "there is no subagent type 'writer'; types: general, reader"
+
+
+async def test_a_subagent_is_judged_as_its_parent_is(tmp_path: Path) -> None:
+    tools = workspace_tools(tmp_path)
+    store = store_of(call("bash", command="rm -rf /"), "It was refused.", tools=tools)
+
+    result = await make_task(store).run(DELEGATE)
+
+    assert result.text.startswith("It was refused.")
+    last = store.model.requests[1].messages[-1]  # type: ignore[attr-defined]
+    assert last.text.startswith("rejected: by_constitution")
+
+
+async def test_a_subagent_has_a_share_of_the_limits() -> None:
+    shared = share_of(Preset("x", max_iterations=5, max_tokens=100, deadline=10.0), 0.5)
+    assert (shared.max_iterations, shared.max_tokens, shared.max_cost, shared.deadline) == (3, 50, None, 5.0)
+
+    store = store_of(*[call("look")] * 9, share=0.1)
+    result = await make_task(store).run(DELEGATE)
+
+    assert result.is_error
+    assert "[limit: max_iterations; task_id: " in result.text
+
+
+async def test_an_abort_of_the_parent_aborts_the_subagent(tmp_path: Path) -> None:
+    begun = anyio.Event()
+
+    @tool(category="read")
+    async def wait() -> str:
+        """Wait for ever."""
+        begun.set()
+        await anyio.sleep_forever()
+        return ""
+
+    store = store_of(call("wait"), "Never.", tools=(wait,), logs=tmp_path / "tasks")
+    parent = Agent(ScriptedModel([call("task", **DELEGATE), "Never."]), [make_task(store)], workspace=tmp_path)
+    with anyio.fail_after(20):
+        async with parent.start("Delegate") as run:
+            await begun.wait()
+            run.abort()
+
+    (log,) = (tmp_path / "tasks").iterdir()
+    assert run.status == "aborted"
+    assert json.loads(log.read_text().splitlines()[-1])["data"]["status"] == "aborted"
+    store.close()
+
+
+async def test_who_asks_to_stop_is_heard_by_the_subagent(tmp_path: Path) -> None:
+    running: list[Run] = []
+
+    @tool(category="read")
+    async def look() -> str:
+        """Look, and have somebody ask to stop meanwhile."""
+        running[0].stop()
+        return "seen"
+
+    store = store_of(call("look"), "Never.", tools=(look,))
+    parent = Agent(ScriptedModel([call("task", **DELEGATE), "Never."]), [make_task(store)], workspace=tmp_path)
+    async with parent.start("Delegate") as run:
+        running.append(run)
+
+    assert run.status == "stopped"
+    assert results(run)[0].text.splitlines()[-1].startswith("[stopped: ")
+
+
+async def test_several_tasks_run_together_where_calls_may(tmp_path: Path) -> None:
+    together = anyio.Event()
+    count = 0
+
+    @tool(category="read")
+    async def meet() -> str:
+        """Wait until two are here."""
+        nonlocal count
+        count += 1
+        if count == 2:
+            together.set()
+        await together.wait()
+        return "met"
+
+    store = store_of(call("meet"), call("meet"), "A.", "B.", tools=(meet,))
+    calls = [call("task", **DELEGATE), call("task", **DELEGATE)]
+    preset = Preset("together", sequential=False)
+    agent = Agent(ScriptedModel([calls, "Done."]), [make_task(store)], workspace=tmp_path, preset=preset)
+
+    with anyio.fail_after(20):
+        run = await agent.run("Delegate")
+
+    assert sorted(result.text[:2] for result in results(run)) == ["A.", "B."]
+
+
+async def test_what_a_subagent_does_is_shown_while_it_runs() -> None:
+    from agent.tools.definition import ToolContext
+
+    shown: list[str] = []
+
+    await make_task(store_of(call("look"), "Done.")).run(DELEGATE, ToolContext("c", shown.append))
+
+    assert shown == ["look\n"]
+
+
+async def test_an_empty_prompt_is_an_error() -> None:
+    result = await make_task(store_of(answer("x"))).run({**DELEGATE, "prompt": " "})
+
+    assert result.text == "the prompt is empty; say what the subagent is to do"
