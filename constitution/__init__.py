@@ -3,16 +3,13 @@
 Nothing here does I/O. Reading order:
 
 - `verdict`: levels, evidence, verdicts. `action`: what is judged. `paths`: how paths compare.
-- `effects`, `known_places`, `zones`: the words of the statute. `rule`, `statute/`: the statute, with its examples.
+- `tables/`: what is known about programs, variables, verbs, places and rules, as TOML files; `programs` reads rows.
+- `effects`, `zones`: the words of the rules. `rule`: one of them.
 - `command_rule`: what a person said about a command. `policy`, `policies`: which rules apply; the policies that ship.
 - `shell/`: `syntax` (text to tree), `second_reading`, `scope` (what is known), `escapes`, `parameters`, `words` (nodes
   to words), `flow` (pipes), `heredoc`, `redirections`, `endless` (loops), `blocks`, `commands`, `walk` (every
   simple command, wherever it stands). `written`: files that a command writes and runs.
-- `programs/`: `options`, `program` (what a row says), the tables `files`, `system`, `running`, `guards`, `spies`,
-  `network`, `clouds`, `clusters`, `schedulers`, `stores`, `keepers`, `versions`, `packages`, `development`,
-  `containers`, `windows`, `escapes`, `publishing`, `fetching`, `messages`, `pipelines`, `queues`, `preferences`,
-  `clients`, `harmless`, and `table` (finding a row). `spoken`: what words speak of. `wrapper`, `remote_wrappers`,
-  `wrappers`: programs that run programs. `interpreters`, `python_text`, `python_code`, `lexicon`, `any_code`: inline
+- `spoken`: what words speak of. `interpreters`, `python_text`, `python_code`, `lexicon`, `any_code`: inline
   code. `variables`: those that change what commands do. `lookers`: programs that only look. `handed`: secret files
   among the words of any program.
 - `special/`: forms that no table can say: `exhaustion`, `fetched`, `serving`, `sending`, `search`, `output`,

@@ -3,51 +3,10 @@
 import re
 
 from constitution.interpreters import Reading
-from constitution.wrapper import SHELLS
+from constitution.tables import is_a
 
-__all__ = ["CODE_OPTIONS", "read_any"]
+__all__ = ["read_any"]
 
-CODE_OPTIONS = {
-    "clojure": "-e --eval",
-    "clj": "-e --eval",
-    "bb": "-e --eval",
-    "erl": "-eval",
-    "gnuplot": "-e",
-    "guile": "-c -e",
-    "racket": "-e --eval",
-    "sbcl": "--eval",
-    "clisp": "-x",
-    "ocaml": "-e",
-    "nim": "--eval -e",
-    "swift": "-e",
-    "kotlin": "-e",
-    "octave": "--eval",
-    "matlab": "-r -batch",
-    "scilab": "-e",
-    "csharp": "-e",
-    "jshell": "",
-    "m4": "",
-    "gimp": "-b --batch",
-    "pry": "-e",
-    "jrunscript": "-e",
-    "jjs": "",
-    "slsh": "-e",
-    "rpm": "--eval -E",
-    "lualatex": "-e",
-    "pdflatex": "",
-    "latex": "",
-    "xelatex": "",
-    "pdftex": "",
-    "tex": "",
-}
-"""Programs that take code in an option, or, as all of them, in their input."""
-
-COMMANDS = SHELLS | frozenset(
-    """
-    rm rmdir unlink shred dd mkfs wipefs sudo doas su chmod chown curl wget nc ncat socat ssh scp rsync kill pkill
-    reboot shutdown systemctl mv git docker kubectl crontab truncate cat
-    """.split()  # noqa: SIM905
-)
 TEXT = r"\"((?:[^\"\\\n]|\\.){1,400})\"|'((?:[^'\\\n]|\\.){1,400})'"
 GROUP = re.compile(r"[\s,()\[\]:]*")
 MACROS = re.compile(r"\b(?:(?:syscmd|esyscmd)\(`?([^')]*)|write18\s*\{([^}]*)\})")
@@ -66,7 +25,7 @@ def read_any(code: str) -> Reading:
     reading.scripts += [text for found in MACROS.findall(code) for text in found if text]
     deletes = DELETES.search(code) is not None
     for words, before in _groups(code):
-        if words[0].split()[:1] and words[0].split()[0].rpartition("/")[2] in COMMANDS:
+        if words[0].split()[:1] and is_a(words[0].split()[0].rpartition("/")[2], "quoted_command"):
             if not PRINTS.search(before):
                 reading.scripts.append(words[0] if len(words) == 1 else " ".join(map(_quoted, words)))
         elif deletes:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from constitution.effects import Effect
 from constitution.spoken import names_production
-from constitution.variables import FUNCTIONS, PROMPTS, VARIABLES, Holds, Variable
+from constitution.variables import FUNCTIONS, Holds, Variable, is_prompt, variable_of
 from constitution.zones import UNKNOWN
 
 if TYPE_CHECKING:
@@ -24,8 +24,6 @@ LOADS = re.compile(
 )
 """`--require /x.js`, `-javaagent:/x.jar`, `-M/x`, `-r/x.rb`: options that name code to load from elsewhere."""
 
-ROWS: dict[str, Variable] = {name: row for row in VARIABLES for name in row.names}
-
 
 def given(examination: "Examination", words: list[str], walk: "Walk") -> None:
     """`env NAME=VALUE`: variables of the command behind it."""
@@ -37,7 +35,7 @@ def given(examination: "Examination", words: list[str], walk: "Walk") -> None:
 
 def assigned(examination: "Examination", name: str, values: tuple[str, ...], walk: "Walk") -> None:
     """Take an assignment to a variable; some make other programs run what they hold."""
-    row = ROWS.get(name)
+    row = variable_of(name)
     for value in values:
         if names_production(name, value):
             examination.discoveries.production = True
@@ -83,5 +81,5 @@ def _script_in(name: str, value: str) -> str:
     """Return the script that is run where a variable is used; none in most."""
     if name.startswith(FUNCTIONS):
         return f"f {value}"
-    runs = SUBSTITUTION if name in PROMPTS else SUBSCRIPT
+    runs = SUBSTITUTION if is_prompt(name) else SUBSCRIPT
     return ': "{}"'.format(value.replace('"', '\\"')) if runs.search(value) else ""

@@ -12,8 +12,6 @@ from constitution.effects import Effect
 from constitution.file_contents import FileContents
 from constitution.handed import handed
 from constitution.outward import outward
-from constitution.programs.options import read_line
-from constitution.programs.table import is_known, program_name, subcommands
 from constitution.rows import apply_rows
 from constitution.shell.flow import ANYTHING, NOTHING, Flow, Origin
 from constitution.shell.scope import Scope
@@ -23,9 +21,19 @@ from constitution.special.output import output_of
 from constitution.special.shells import run_input
 from constitution.special.table import SPECIAL
 from constitution.strangers import stranger
+from constitution.tables import is_a, names_of_kind, table_names
+from constitution.tables.programs import (
+    Wrapper,
+    is_bare_shell,
+    is_known,
+    program_name,
+    read_line,
+    subcommands,
+    unwrap,
+    wrapper_of,
+    wraps_behind_subcommands,
+)
 from constitution.verdict import Evidence
-from constitution.wrapper import SHELLS, Wrapper, is_bare_shell, unwrap
-from constitution.wrappers import SUBCOMMANDS, WRAPPERS
 from constitution.zones import FETCHED, UNKNOWN, resolve
 
 __all__ = ["Examination"]
@@ -35,7 +43,7 @@ ADDRESS = re.compile(r"(https?://|git\+|git://|github:|gitlab:|bitbucket:|gist:)
 RESERVED = frozenset(
     "{ } do done then fi if else elif while until for case esac function select in ! (( ))".split()  # noqa: SIM905
 )
-SPECIALS = frozenset(SPECIAL) | SHELLS | frozenset(name for name in WRAPPERS if " " not in name)
+SPECIALS = frozenset([*SPECIAL, *names_of_kind("shell"), *(name for name in table_names("wrapper") if " " not in name)])
 WRITES = frozenset({">", ">>", ">|", "&>", "&>>", ">&", "<>"})
 TIMED = frozenset(["systemd-run"])  # what their options say counts besides the command that they run
 TALKERS = frozenset(["nc", "ncat", "netcat", "telnet", "socat", "openssl", "curl"])
@@ -103,7 +111,7 @@ class Examination:
             self.found(Effect.EXECUTE, walk, program=name, path=word)
             self.contents.started(word, walk)
             self.run_written(word, walk, lambda flow: self._started(name, flow, walk))
-        wrapper = WRAPPERS.get(name)
+        wrapper = wrapper_of(name)
         if wrapper is not None:
             return self._wrapped(wrapper, name, argv, stdin, walk)
         self.input = stdin
@@ -111,7 +119,7 @@ class Examination:
             self.found(Effect.GIVE_SHELL, walk, program=name, says="give another machine a shell")
         if stdin.names == ("tar",) and name in TALKERS and name != "curl" and "localhost" not in argv:
             self.found(Effect.LEAK, walk, program=name, says="send whole folders to another machine")
-        special = SPECIAL.get(name) or (SPECIAL["sh"] if name in SHELLS else None)
+        special = SPECIAL.get(name) or (SPECIAL["sh"] if is_a(name, "shell") else None)
         if special is not None:
             special(self, name, argv, stdin, walk)
         self._look_up(name, argv, walk)
@@ -123,7 +131,7 @@ class Examination:
         first, _, text = flow.text.partition("\n")
         interpreter = first[2:].split()[:2] if first.startswith("#!") else []
         program = program_name(interpreter[-1], SPECIALS) if interpreter else "sh"
-        if program in SHELLS or program not in SPECIALS:
+        if is_a(program, "shell") or program not in SPECIALS:
             run_input(self, name, flow, walk, walk.nested)
         else:
             self.examine([program, "-"], Flow(flow.origin, text, flow.names), walk)
@@ -159,9 +167,9 @@ class Examination:
         return output_of(name, argv, stdin)
 
     def _behind_subcommands(self, name: str, argv: list[str], stdin: Flow, walk: Walk) -> None:
-        for longer, words in subcommands(name, argv[1:]) if name in SUBCOMMANDS else ():
-            if longer in WRAPPERS:
-                self._behind(WRAPPERS[longer], longer, words, stdin, walk)
+        for longer, words in subcommands(name, argv[1:]) if wraps_behind_subcommands(name) else ():
+            if (wrapper := wrapper_of(longer)) is not None:
+                self._behind(wrapper, longer, words, stdin, walk)
 
     def _behind(self, wrapper: Wrapper, name: str, words: list[str], stdin: Flow, walk: Walk) -> Flow | None:
         """Examine the command that a wrapper runs; return what it prints, or None where there is no command."""

@@ -208,7 +208,7 @@ def _blocked(examination: "Examination", policy: Policy) -> Verdict:
 
 def _is_listed(argv: tuple[str, ...], entry: str) -> bool:
     """Tell whether a command is the program of a blocklist's entry, with its argument if it names one."""
-    from constitution.programs.table import program_name
+    from constitution.tables.programs import program_name
 
     word, _, argument = entry.partition(" ")
     return program_name(argv[0]) == word and (not argument or argument in {item.lstrip("0") for item in argv[1:]})

@@ -8,10 +8,11 @@ import re
 from typing import TYPE_CHECKING
 
 from constitution.effects import Effect
-from constitution.programs.table import is_known
-from constitution.spoken import PRODUCTION, acts, destroys, fetches, looks, parts, publishes, stays, task_of
+from constitution.spoken import acts, destroys, fetches, looks, parts, publishes, stays, task_of, verbs
 from constitution.strangers import DESTROYS
-from constitution.subjects import RUNNERS, is_dry, operands_of, services, subject_of, tasks_of
+from constitution.subjects import is_dry, operands_of, subject_of, tasks_of
+from constitution.tables import is_a
+from constitution.tables.programs import is_known
 
 if TYPE_CHECKING:
     from constitution.examination import Examination
@@ -19,39 +20,20 @@ if TYPE_CHECKING:
 
 __all__ = ["outward"]
 
-NOTICED = (
-    *("deploy", "publish", "releas", "load", "submit", "promot", "trigger", "rollout", "ship", "push", "backfill"),
-    *("distribut", "broadcast", "prod", "apply", "dispatch", "reconcil", "upgrade", "destroy", "rollback"),
-    *("staging", "prd", "stg"),
-)
-"""Letters without which no word below can occur."""
-
-NOUNS = frozenset(["release", "deploy", "rollout", "push", "trigger", "ship"])
-"""Verbs that are names of things too: `rollout status`, `release list`."""
-
 MIGRATIONS = frozenset(["migrate", "migration", "migrations"])
 OPTION = re.compile(r"^--(publish|deploy|upload|push|push[-_]to[-_]hub|submit|promote|auto-submit)(=true)?$")
 BUILDS = frozenset([("dotnet", "publish"), ("mix", "release"), ("npm", "version"), ("prisma", "db")])
 """Verbs that mean something else to these: what comes out of them stays here."""
 
-INSTALLS = frozenset(
-    "install add remove uninstall i rm info show search view test run build why get list download env create -m".split()  # noqa: SIM905
-)
-ADDS = frozenset("install add remove uninstall startapp startproject new generate".split())  # noqa: SIM905
 VERBS = frozenset(["publish", "upload", "deploy", "submit"])
 RUNS = frozenset(["run", "run-script", "exec", "with", "stop"])
-CONTAINERS = frozenset(["docker", "podman", "docker-compose", "kubectl", "helm"])
 SENDS, TAKES = "hand something to others, or set it off elsewhere", "take something from another machine"
 VARIABLE = re.compile(r"\$\{?\w*(?:PROD|STAGING)\w*", re.I)
-SERVES = frozenset(["server", "app", "index", "main", "serve", "worker", "train", "start"])
-
-HERE = frozenset(["cache", "local", "draft", "context", "config", "queue", "purge"])
-"""What is deleted here, and can be had again."""
 
 
 def outward(examination: "Examination", name: str, argv: list[str], walk: "Walk") -> None:
     """Report what the words of a command say that goes to others, comes from elsewhere, or is done in production."""
-    if name in services():
+    if is_a(name, "service"):
         _of_service(examination, name, argv, walk)
     production = examination.discoveries.production
     if not production and not _is_noticed(argv, walk.evidence.text):
@@ -71,7 +53,7 @@ def outward(examination: "Examination", name: str, argv: list[str], walk: "Walk"
 
 def _is_noticed(argv: list[str], text: str) -> bool:
     said = " ".join(argv).lower()
-    for letters in NOTICED:
+    for letters in verbs("noticed"):
         if letters in said:
             return True
     return _names_variable(text)
@@ -84,14 +66,14 @@ def _names_variable(text: str) -> bool:
 def _of_service(examination: "Examination", name: str, argv: list[str], walk: "Walk") -> None:
     """`hf repo delete x`, `databricks clusters permanent-delete 1`: what others use is gone."""
     operands = operands_of(argv[1:], 3)
-    if any(map(DESTROYS.match, operands)) and not HERE.intersection(operands) and not is_dry(name, argv[1:]):
+    if any(map(DESTROYS.match, operands)) and not verbs("here").intersection(operands) and not is_dry(name, argv[1:]):
         examination.found(Effect.CLOUD_LOSS, walk, program=name, says="delete what others use")
 
 
 def _verbs(examination: "Examination", name: str, words: list[str], walk: "Walk", *, first: bool) -> None:
     if (name, *words[:1]) in BUILDS:
         return
-    if first and not INSTALLS.isdisjoint(words[:1]):
+    if first and not verbs("installs").isdisjoint(words[:1]):
         return
     if not VERBS.isdisjoint(words[:2]) if first else verb_in(words):
         examination.found(Effect.PUBLISH, walk, program=name, says=SENDS)
@@ -110,12 +92,12 @@ def verb_in(words: list[str]) -> bool:
     """Tell whether a verb among the first operands, or an option, hands something to others."""
     operands = operands_of(words, 3)
     for index, word in enumerate(operands):
-        if looks(word) or word in ADDS:
+        if looks(word) or word in verbs("adds"):
             return False
         if word == "apply" and not MIGRATIONS.isdisjoint(operands):
             return False
         if publishes(word):
-            return word not in NOUNS or not any(map(looks, operands[index + 1 : index + 2]))
+            return word not in verbs("nouns") or not any(map(looks, operands[index + 1 : index + 2]))
     return any(map(OPTION.match, words)) and "run" not in operands  # `docker run --publish 80:80`
 
 
@@ -126,7 +108,11 @@ def _script(examination: "Examination", words: list[str], walk: "Walk") -> None:
         examination.found(Effect.PUBLISH, walk, program=name, says=SENDS)
     elif any(map(fetches, [task, *operands_of(words[1:], 1)])):
         examination.found(Effect.NETWORK, walk, program=name, says=TAKES)
-    if any(map(_are_there, words[1:])) and not stays([task, *operands_of(words[1:], 3)]) and task not in SERVES:
+    if (
+        any(map(_are_there, words[1:]))
+        and not stays([task, *operands_of(words[1:], 3)])
+        and task not in verbs("serves")
+    ):
         examination.found(Effect.CLOUD_CHANGE, walk, program=name, says="work on what people use")
     _in_production(examination, name, [task, *operands_of(words[1:], 5)], words, walk)
 
@@ -138,7 +124,7 @@ def _in_production(examination: "Examination", name: str, operands: list[str], w
     there = examination.discoveries.production or any(map(_are_there, words)) or _names_variable(walk.evidence.text)
     if not there:
         return
-    if name in RUNNERS or name in CONTAINERS:
+    if is_a(name, "runner") or is_a(name, "container"):
         operands = [word for word in operands if word not in RUNS]
     if not acts(operands):
         return
@@ -148,4 +134,4 @@ def _in_production(examination: "Examination", name: str, operands: list[str], w
 
 
 def _are_there(word: str) -> bool:
-    return not PRODUCTION.isdisjoint(parts(word))
+    return not verbs("production").isdisjoint(parts(word))

@@ -5,11 +5,7 @@ from attrs import evolve
 from constitution.effects import Effect, Zone
 from constitution.policy import Policy
 from constitution.rule import Rule
-from constitution.statute.control import CONTROL
-from constitution.statute.destruction import DESTRUCTION
-from constitution.statute.disclosure import DISCLOSURE
-from constitution.statute.form import EMPTY, FORM
-from constitution.statute.loss import LOSS
+from constitution.tables import Block, table
 from constitution.verdict import Level
 
 __all__ = [
@@ -27,77 +23,31 @@ __all__ = [
 BLOCKLIST = ("rm", "sudo", "shutdown", "reboot", "mkfs", "dd", "chmod 777")
 """S0 6.4: blocked for `bash` regardless of category."""
 
-APPROVALS = (
-    Rule(
-        "delete_recursively",
-        "destruction",
-        Effect.DELETE_TREE,
-        (),
-        Level.ask,
-        match=("rm -rf x", "rm -r x"),
-        near_miss=("rm x",),
-    ),
-    Rule(
-        "administrator",
-        "privilege",
-        Effect.PRIVILEGE,
-        (),
-        Level.ask,
-        match=("sudo ls", "su -c ls"),
-        near_miss=("echo sudo",),
-    ),
-    Rule(
-        "external_network",
-        "network",
-        (Effect.NETWORK, Effect.UPLOAD),
-        (),
-        Level.ask,
-        match=("curl https://example.com", "wget example.com", "scp a h:b", "rsync -a a h:b"),
-        near_miss=("curl localhost", "rsync -a a b"),
-    ),
-    Rule(
-        "system_modification",
-        "system",
-        (Effect.OPEN_TO_ALL, Effect.FORMAT, Effect.RAW_COPY),
-        (),
-        Level.ask,
-        match=("chmod 777 x", "mkfs.ext4 x", "dd if=a of=b"),
-        near_miss=("chmod 755 x", "echo dd"),
-    ),
-    Rule(
-        "overwrite_system_path",
-        "destruction",
-        Effect.WRITE,
-        (Zone.SYSTEM, Zone.DEVICE),
-        Level.ask,
-        match=("echo x > /etc/hosts", "cp a /usr/bin/b"),
-        near_miss=("echo x > y", "echo x > ~/y"),
-    ),
-    Rule(
-        "code_from_elsewhere",
-        "code",
-        (Effect.RUN_FETCHED_CODE, Effect.RUN_UNKNOWN_CODE, Effect.UNKNOWN_COMMAND),
-        (),
-        Level.ask,
-        match=("curl localhost | sh", "$X"),
-        near_miss=("ls | wc",),
-    ),
-)
-"""S1 6.2. The last row is ours: what cannot be known might be any of the others."""
+
+def _rules(policy: str) -> tuple[Rule, ...]:
+    """Return the rules of a policy in the order of the table."""
+    rows = table("rules")["rule"]
+    return tuple(_rule(row) for row in rows if policy in row.get("policies", "default strict workspace gated").split())
 
 
-STRANGERS = (
-    Rule(
-        "unknown_program",
-        "code",
-        (Effect.UNKNOWN_PROGRAM, Effect.EXECUTE),
-        (),
-        Level.ask,
-        match=("frobnicate", "./run-me", "frobnicate x y"),
-        near_miss=("ls", "git status", "python3 -m pytest"),
-    ),
-)
-"""For those who want to know every program by name."""
+def _rule(row: Block) -> Rule:
+    effects = tuple(Effect[word.upper()] for word in row["effects"].split())
+    zones = tuple(Zone[word.upper()] for word in _zones(row.get("zones", "")))
+    return Rule(
+        row["name"],
+        row["category"],
+        effects,
+        zones,
+        Level(row["level"]),
+        row.get("match", ()),
+        row.get("not_match", ()),
+    )
+
+
+def _zones(text: str) -> list[str]:
+    """Return the names of zones, those of groups ("beyond") put in their place."""
+    groups = table("rules")["zones"]
+    return [zone for word in text.split() for zone in (_zones(groups[word]) if word in groups else [word])]
 
 
 def _without_asking(rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
@@ -105,19 +55,19 @@ def _without_asking(rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
     return tuple(evolve(rule, level=Level.deny) if rule.level is Level.ask else rule for rule in rules)
 
 
-DEFAULT = Policy("default", FORM + DESTRUCTION + CONTROL + DISCLOSURE + LOSS)
+DEFAULT = Policy("default", _rules("default"))
 
-STRICT = evolve(DEFAULT, name="strict", rules=(*DEFAULT.rules, *STRANGERS))
+STRICT = evolve(DEFAULT, name="strict", rules=_rules("strict"))
 
 WORKSPACE = evolve(
     DEFAULT, name="workspace", allowed_roots=("~/.agent/workspace", "/tmp/agent"), blocklist=BLOCKLIST, admin=Level.ask
 )
 
-APPROVAL_LIST = Policy("approval_list", FORM + APPROVALS, denied_paths=(), bounded=False)
+APPROVAL_LIST = Policy("approval_list", _rules("approval_list"), denied_paths=(), bounded=False)
 
-GATED = evolve(DEFAULT, name="gated", rules=_without_asking(DEFAULT.rules), denied_paths=())
+GATED = evolve(DEFAULT, name="gated", rules=_without_asking(_rules("gated")), denied_paths=())
 
-PASSTHROUGH = Policy("passthrough", (EMPTY,), denied_paths=(), bounded=False)
+PASSTHROUGH = Policy("passthrough", _rules("passthrough"), denied_paths=(), bounded=False)
 
 NO_RULES = Policy("none", (), denied_paths=(), bounded=False)
 """What nothing is judged by, but what a job or a person adds. It is no policy to choose by its name."""

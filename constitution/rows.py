@@ -5,11 +5,8 @@ from typing import TYPE_CHECKING
 
 from constitution.effects import Effect
 from constitution.interpreters import METADATA
-from constitution.programs.options import Line, read_line
-from constitution.programs.program import Does, paths_of
-from constitution.programs.table import rows_for
 from constitution.shell.flow import Origin
-from constitution.wrapper import is_bare_shell
+from constitution.tables.programs import Does, Line, is_bare_shell, paths_of, read_line, rows_for
 from constitution.zones import UNKNOWN
 
 if TYPE_CHECKING:

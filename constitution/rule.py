@@ -1,7 +1,7 @@
 """What a rule is: an effect, the zones in which it matters, a level, and the examples that show it.
 
     Rule("delete_outside_workspace", "destruction", DELETE_TREE, OUTSIDE_ALL, deny,
-         match=("rm -rf /",), near_miss=("rm -rf build",))
+         match=("rm -rf /",), not_match=("rm -rf build",))
 
 Examples are judged in `/ws` with the home folder `/home/me`; a test runs every one.
 """
@@ -32,8 +32,8 @@ class Rule:
     effects: tuple[Effect, ...] = field(converter=_effects)
     zones: tuple[Zone, ...]
     level: Level
-    match: tuple[str, ...] = ()
-    near_miss: tuple[str, ...] = ()
+    match: tuple[str, ...] = field(default=(), converter=tuple)
+    not_match: tuple[str, ...] = field(default=(), converter=tuple)
 
 
 def read_rule(line: str) -> Rule:

@@ -4,9 +4,9 @@ import re
 from typing import TYPE_CHECKING
 
 from constitution.effects import Effect
-from constitution.programs.table import is_known, program_name
 from constitution.shell.flow import NOTHING
-from constitution.wrapper import SHELLS
+from constitution.tables import is_a
+from constitution.tables.programs import is_known, program_name
 from constitution.zones import is_private
 
 if TYPE_CHECKING:
@@ -14,15 +14,6 @@ if TYPE_CHECKING:
     from constitution.shell.walk import Walk
 
 __all__ = ["stranger"]
-
-STARTED = SHELLS | frozenset(
-    """
-    rm rmdir unlink shred dd mkfs wipefs sudo doas su chmod chown curl wget nc ncat socat ssh scp rsync find xargs eval
-    env python python3 perl ruby node php kill pkill killall reboot shutdown systemctl mv cp tee truncate git docker
-    kubectl
-    """.split()  # noqa: SIM905
-)
-"""Words that are hardly ever anything but the beginning of a command."""
 
 DESTROYS = re.compile(
     r"^(delete|destroy|purge|wipe|erase|terminate|nuke|drop|flush(all|db)?|obliterate|factory[-_]?reset"
@@ -57,7 +48,7 @@ def _destructive_words(examination: "Examination", name: str, argv: list[str], w
 def _started_words(examination: "Examination", argv: list[str], walk: "Walk") -> None:
     """`frob -- rm -rf x`, `frob --exec 'rm -rf x'`: a command among the words may be run."""
     for index, word in enumerate(argv[1:-1], 1):
-        if word.rpartition("/")[2] in STARTED:
+        if is_a(word.rpartition("/")[2], "starts_commands"):
             examination.examine(argv[index:], NOTHING, walk)
             return
     for word in argv[1:]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from constitution.effects import Effect
 from constitution.shell.flow import Flow, Origin
 from constitution.special.output import output_of
+from constitution.tables import is_a
 from constitution.zones import UNKNOWN, resolve
 
 if TYPE_CHECKING:
@@ -48,14 +49,11 @@ def print_to_variable(examination: "Examination", name: str, argv: list[str], st
         walk.set(argv[position + 1], (printed.text if known else UNKNOWN,))
 
 
-TRUSTED = frozenset(["sudo", "su", "ssh", "passwd", "gpg", "doas", "login", "scp", "kinit", "git", "docker"])
-
-
 def alias(examination: "Examination", name: str, argv: list[str], stdin: Flow, walk: "Walk") -> None:
     """`alias NAME=TEXT`: the text is judged at once, and again where the name is used."""
     for word in argv[1:]:
         key, equals, text = word.partition("=")
-        if equals and examination.discoveries.placing and key in TRUSTED:
+        if equals and examination.discoveries.placing and is_a(key, "trusted"):
             examination.found(Effect.DISARM, walk, program=name, says=f"put something else behind {key}, for good")
         if equals and key not in walk.scope.aliases:
             walk.nested(text)

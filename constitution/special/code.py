@@ -3,7 +3,7 @@
 import re
 from typing import TYPE_CHECKING
 
-from constitution.any_code import CODE_OPTIONS, read_any
+from constitution.any_code import read_any
 from constitution.effects import Effect
 from constitution.handed import handed_in_code
 from constitution.interpreters import (
@@ -17,19 +17,18 @@ from constitution.interpreters import (
     read_tcl,
 )
 from constitution.lexicon import read_code
-from constitution.programs.options import read_line
 from constitution.python_code import read_python
 from constitution.shell.flow import Flow, Origin
 from constitution.special.serving import own_server, serve
 from constitution.special.shells import INPUTS, run_file, run_input
-from constitution.wrapper import is_bare_shell
+from constitution.tables.programs import code_options, is_bare_shell, read_line
 from constitution.zones import FETCHED, UNKNOWN
 
 if TYPE_CHECKING:
     from constitution.examination import Examination
     from constitution.shell.walk import Walk
 
-__all__ = ["INLINE", "any_language", "awk", "calculator", "interpreter", "python", "sed", "touched"]
+__all__ = ["any_language", "awk", "calculator", "interpreter", "python", "sed", "touched"]
 
 PYTHON_TAKES = frozenset(["-W", "-X", "--check-hash-based-pycs"])
 
@@ -59,37 +58,6 @@ def python(examination: "Examination", name: str, argv: list[str], stdin: Flow, 
         run_input(examination, name, stdin, walk, read)
 
 
-INLINE = {
-    "perl": "-e -E",
-    "ruby": "-e",
-    "node": "-e --eval -p --print",
-    "nodejs": "-e --eval -p --print",
-    "php": "-r",
-    "lua": "-e",
-    "expect": "-c",
-    "Rscript": "-e",
-    "R": "-e",
-    "osascript": "-e",
-    "deno": "eval",
-    "tsx": "-e --eval",
-    "ts-node": "-e --eval -p",
-    "bun": "-e --eval",
-    "luajit": "-e",
-    "julia": "-e -E",
-    "tclsh": "-c",
-    "wish": "-c",
-    "raku": "-e",
-    "elixir": "-e",
-    "ghc": "-e",
-    "groovy": "-e",
-    "scala": "-e",
-    "swipl": "-g",
-    "gawk": "",
-    "awk": "",
-    "mawk": "",
-}
-
-
 TCL = ("expect", "tclsh", "wish")
 JAVASCRIPT = ("node", "nodejs", "deno", "bun", "tsx", "ts-node")
 RARE = ("julia", "R", "Rscript", "elixir", "groovy", "scala", "ghc", "swipl", "raku")
@@ -97,7 +65,7 @@ RARE = ("julia", "R", "Rscript", "elixir", "groovy", "scala", "ghc", "swipl", "r
 
 def interpreter(examination: "Examination", name: str, argv: list[str], stdin: Flow, walk: "Walk") -> None:
     """Perl, Ruby, Node and others with code in an option, in a file, or in their input."""
-    options = frozenset(INLINE[name].split())
+    options = code_options(name)
     line = read_line(argv[1:], options | {"-I", "-M", "-r"} - ({"-r"} if name == "ruby" else set()), to_operand=True)
     codes = line.value_of(*options)
     own_server(examination, name, argv, walk)
@@ -125,7 +93,7 @@ def interpreter(examination: "Examination", name: str, argv: list[str], stdin: F
 
 def any_language(examination: "Examination", name: str, argv: list[str], stdin: Flow, walk: "Walk") -> None:
     """Interpreters of languages that nobody here knows, with code in an option or in their input."""
-    options = frozenset(CODE_OPTIONS[name].split())
+    options = code_options(name, "any_code")
     line = read_line(argv[1:], options, long_style=True)
     codes = [*line.value_of(*options), *([stdin.text] if stdin.text else [])]
     codes += [word for word in argv[1:] if "write18" in word]

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING
 
 from constitution.effects import Effect
 from constitution.lexicon import read_code
-from constitution.programs.options import read_line
 from constitution.python_code import read_python
 from constitution.shell.flow import Flow, Origin
 from constitution.special.code import interpreter, python, touched
 from constitution.special.settings import database
 from constitution.special.shells import INPUTS, run_file, run_input
+from constitution.tables.programs import read_line
 
 if TYPE_CHECKING:
     from constitution.examination import Examination

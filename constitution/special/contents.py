@@ -3,10 +3,9 @@
 from typing import TYPE_CHECKING
 
 from constitution.effects import Effect
-from constitution.programs.network import CURL_TAKES, WGET_TAKES
-from constitution.programs.options import read_line
 from constitution.shell.flow import Flow, Origin
 from constitution.special.sending import request
+from constitution.tables.programs import own_takes, read_line
 
 if TYPE_CHECKING:
     from constitution.examination import Examination
@@ -15,15 +14,13 @@ if TYPE_CHECKING:
 __all__ = ["copy", "curl", "tee", "wget"]
 
 FETCHED_FILE = Flow(Origin.FETCHED)
-CURL = frozenset(CURL_TAKES.split())
-WGET = frozenset(WGET_TAKES.split())
 COPY_TAKES = frozenset("-t --target-directory -S --suffix -m --mode -o --owner -g --group".split())  # noqa: SIM905
 
 
 def curl(examination: "Examination", name: str, argv: list[str], stdin: Flow, walk: "Walk") -> None:
     """`curl -o FILE URL`, `curl -O URL`."""
     request(examination, name, argv, stdin, walk)
-    line = read_line(argv[1:], CURL)
+    line = read_line(argv[1:], own_takes("curl"))
     files = list(line.value_of("-o", "--output"))
     if line.flags & {"-O", "--remote-name", "-J", "--remote-name-all"}:
         files += [_last_part(url) for url in line.operands]
@@ -34,7 +31,7 @@ def curl(examination: "Examination", name: str, argv: list[str], stdin: Flow, wa
 def wget(examination: "Examination", name: str, argv: list[str], stdin: Flow, walk: "Walk") -> None:
     """`wget -O FILE URL`, `wget URL`, `wget -P FOLDER URL`; `aria2c` and `axel` are taken alike."""
     request(examination, name, argv, stdin, walk)
-    line = read_line(argv[1:], WGET)
+    line = read_line(argv[1:], own_takes("wget"))
     files = list(line.value_of("-O", "--output-document", *(["-o", "--out"] if name != "wget" else [])))
     folders = line.value_of("-P", "--directory-prefix", *(["-d", "--dir"] if name == "aria2c" else [])) or (".",)
     files = files or [f"{folder}/{_last_part(url)}" for folder in folders for url in line.operands]

@@ -5,11 +5,10 @@ from typing import TYPE_CHECKING
 
 from constitution.effects import Effect
 from constitution.lexicon import read_code
-from constitution.programs.options import read_line
 from constitution.python_code import read_python
 from constitution.shell.flow import NOTHING, Flow
 from constitution.special.code import touched
-from constitution.wrapper import is_bare_shell
+from constitution.tables.programs import is_bare_shell, read_line
 
 if TYPE_CHECKING:
     from constitution.examination import Examination

@@ -4,8 +4,9 @@ import re
 from typing import TYPE_CHECKING
 
 from constitution.effects import Effect
-from constitution.programs.options import read_line
 from constitution.shell.flow import Flow, Origin
+from constitution.tables import is_a
+from constitution.tables.programs import read_line
 
 if TYPE_CHECKING:
     from constitution.examination import Examination
@@ -55,32 +56,8 @@ def builds(examination: "Examination", name: str, argv: list[str], walk: "Walk")
         examination.found(Effect.RUN_CLONED_CODE, walk, program=name, says="run code that was cloned a moment ago")
 
 
-INSTALLERS = frozenset(
-    [
-        "dpkg",
-        "rpm",
-        "gdebi",
-        "installer",
-        "apt",
-        "apt-get",
-        "dnf",
-        "yum",
-        "zypper",
-        "snap",
-        "flatpak",
-        "pip",
-        "pip3",
-        "npm",
-        "gem",
-        "brew",
-        "pacman",
-        "apk",
-    ]
-)
-
-
 def installs(examination: "Examination", name: str, argv: list[str], walk: "Walk") -> None:
     """`dpkg -i FILE`: a package that was fetched a moment ago runs scripts as it is installed."""
-    for word in argv[1:] if name in INSTALLERS else ():
+    for word in argv[1:] if is_a(name, "installer") else ():
         if examination.content(word, walk).origin is Origin.FETCHED:
             examination.found(Effect.RUN_FETCHED_CODE, walk, program=name)

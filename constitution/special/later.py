@@ -4,9 +4,9 @@ import re
 from typing import TYPE_CHECKING
 
 from constitution.effects import Effect
-from constitution.programs.options import read_line
 from constitution.shell.flow import Flow
 from constitution.special.shells import run_file, run_input
+from constitution.tables.programs import read_line
 from constitution.zones import UNKNOWN
 
 if TYPE_CHECKING:

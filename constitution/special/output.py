@@ -3,99 +3,41 @@
 import re
 from collections.abc import Callable
 
-from constitution.programs.options import Line, read_line
 from constitution.shell.escapes import unescape_ansi
 from constitution.shell.flow import ANYTHING, EVERY_PROCESS, NOTHING, Flow, Origin
 from constitution.special.exhaustion import ENDLESS_FILES
 from constitution.special.search import find_roots, found_below
-from constitution.wrapper import SHELLS
+from constitution.tables import is_a, names_of_kind
+from constitution.tables.programs import Line, read_line
 from constitution.zones import FOUND, UNKNOWN
 
 __all__ = ["output_of"]
 
-FETCHES = frozenset(
-    [
-        "curl",
-        "wget",
-        "fetch",
-        "http",
-        "https",
-        "aria2c",
-        "nc",
-        "ncat",
-        "netcat",
-        "lynx",
-        "w3m",
-        "dig",
-        "nslookup",
-        "host",
-        "ssh",
-        "scp",
-        "telnet",
-        "socat",
-        "drill",
-        "kdig",
-        "delv",
-        "doggo",
-        "ftp",
-        "sftp",
-    ]
-)
-DECODES = frozenset(
-    [
-        "base64",
-        "base32",
-        "xxd",
-        "openssl",
-        "uudecode",
-        "gunzip",
-        "zcat",
-        "bzcat",
-        "xzcat",
-        "gpg",
-        "rev",
-        "tr",
-        "uncompress",
-        "basenc",
-        "ascii85",
-    ]
-)
-FILTERS = frozenset(
-    """
-    awk cut sed grep egrep head tail sort uniq jq yq sponge tac paste column fold fmt iconv dos2unix expand nl pv
-    perl python ruby gunzip zcat tr strings envsubst
-    """.split()  # noqa: SIM905
-)
-"""What comes out of them is a part of what went in."""
-
-NAMES_FILES = frozenset(["ls", "fd", "fdfind", "rg", "grep", "egrep"])
-
 
 def output_of(name: str, argv: list[str], stdin: Flow) -> Flow:
     """Return what a command prints, as far as it matters behind a pipe or in a substitution."""
-    if stdin.origin in (Origin.FETCHED, Origin.DECODED) and name in FILTERS:
+    if stdin.origin in (Origin.FETCHED, Origin.DECODED) and is_a(name, "filters"):
         return stdin
     if name in PRINTERS:
         return PRINTERS[name](argv, stdin)
     if name == "yes" or _reads_endless(name, argv, stdin):
         return Flow(Origin.ENDLESS)
-    if name in FETCHES:
+    if is_a(name, "prints_downloads"):
         return Flow(Origin.FETCHED)
     if _is_setting(name, argv):
         return Flow(Origin.TEXT, "\n")
-    if name in DECODES and (name not in ("base64", "base32") or not {"-d", "--decode", "-D", "-di"}.isdisjoint(argv)):
+    if is_a(name, "decodes") and (
+        name not in ("base64", "base32") or not {"-d", "--decode", "-D", "-di"}.isdisjoint(argv)
+    ):
         return stdin if name == "tr" and argv[1:] == ["\\n", "\\0"] else Flow(Origin.DECODED)
     if name == "cat" and stdin.origin is not Origin.NOTHING and (len(argv) == 1 or argv[1:] == ["-"]):
         return stdin
     return _names(name, argv, stdin)
 
 
-PASSES = frozenset("cat tee tr base64 xxd od hexdump gzip bzip2 xz zstd openssl pv sed awk rev nl fold dd".split())  # noqa: SIM905
-
-
 def _reads_endless(name: str, argv: list[str], stdin: Flow) -> bool:
     """`cat /dev/zero`, and filters behind it; `head` and a count end it."""
-    if name not in PASSES or any("count=" in word for word in argv):
+    if not is_a(name, "passes_on") or any("count=" in word for word in argv):
         return False
     read = {word.removeprefix("if=") for word in argv[1:]}
     return stdin.origin is Origin.ENDLESS or not ENDLESS_FILES.isdisjoint(read)
@@ -140,17 +82,11 @@ def _numbers(argv: list[str], stdin: Flow) -> Flow:
 
 
 SETTINGS = frozenset("completion completions hook init shellenv activate ssh-agent shell.bash shell.zsh".split())  # noqa: SIM905
-SETTLERS = frozenset(
-    """
-    kubectl helm docker gh direnv pyenv rbenv nodenv jenv brew conda mamba starship zoxide fnm mise asdf fzf atuin npm
-    pip cargo rustup poetry uv kind minikube k3d oc flux argocd terraform ssh-agent dircolors thefuck opam luarocks
-    """.split()  # noqa: SIM905
-)
 
 
 def _is_setting(name: str, argv: list[str]) -> bool:
     """Tools that print settings for the shell that called them: `eval "$(direnv hook bash)"`."""
-    return name in SETTLERS and (name in ("ssh-agent", "dircolors") or not SETTINGS.isdisjoint(argv[1:3]))
+    return is_a(name, "prints_settings") and (name in ("ssh-agent", "dircolors") or not SETTINGS.isdisjoint(argv[1:3]))
 
 
 def _names(name: str, argv: list[str], stdin: Flow) -> Flow:
@@ -168,7 +104,7 @@ def _names(name: str, argv: list[str], stdin: Flow) -> Flow:
         return _narrowed(argv, stdin) if "grep" in name else stdin
     if name in ("grep", "egrep", "head", "tail", "sort", "uniq", "tac") and stdin.origin is Origin.NAMES:
         return _some(name, argv, stdin)
-    if name in NAMES_FILES and (
+    if is_a(name, "prints_names") and (
         name not in ("grep", "egrep", "rg") or any(word[:1] == "-" and "l" in word for word in argv[1:])
     ):
         roots = _operands(argv)[1 if name in ("grep", "egrep", "rg", "fd", "fdfind") else 0 :]
@@ -264,5 +200,5 @@ PRINTERS: dict[str, Callable[[list[str], Flow], Flow]] = {
     "lsof": lambda argv, _: Flow(Origin.PROCESSES, names=(f"{UNKNOWN}holder",)) if _only_numbers(argv) else ANYTHING,
     "fuser": lambda *_: Flow(Origin.PROCESSES, names=(f"{UNKNOWN}holder",)),
     **dict.fromkeys(("awk", "cut", "sed"), _numbers),
-    **dict.fromkeys(SHELLS, _commanded),
+    **dict.fromkeys(names_of_kind("shell"), _commanded),
 }

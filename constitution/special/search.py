@@ -5,11 +5,10 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from constitution.effects import Effect, Finding
-from constitution.programs.options import read_line
 from constitution.shell.flow import NOTHING, Flow, Origin
 from constitution.special.fetched import unpack
 from constitution.special.serving import hunts_by_name
-from constitution.wrapper import is_bare_shell
+from constitution.tables.programs import is_bare_shell, read_line
 from constitution.zones import FOUND, UNKNOWN, is_private
 
 if TYPE_CHECKING:

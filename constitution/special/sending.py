@@ -4,9 +4,8 @@ import re
 from typing import TYPE_CHECKING
 
 from constitution.effects import Effect
-from constitution.programs.options import read_line
 from constitution.shell.flow import Flow
-from constitution.wrapper import commands_of_ssh, is_bare_shell
+from constitution.tables.programs import commands_of_ssh, is_bare_shell, read_line
 from constitution.zones import UNKNOWN
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from constitution.effects import Effect
-from constitution.programs.options import read_line
 from constitution.shell.flow import NOTHING, Flow
+from constitution.tables.programs import read_line
 from constitution.zones import is_private
 
 if TYPE_CHECKING:

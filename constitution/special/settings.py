@@ -5,10 +5,9 @@ from typing import TYPE_CHECKING
 
 from constitution.effects import Effect
 from constitution.handed import handed_in_code
-from constitution.programs.options import read_line
 from constitution.shell.flow import Flow
 from constitution.special.fetched import CLONE_TAKES, clone
-from constitution.wrapper import SSH_TAKES, is_bare_shell
+from constitution.tables.programs import SSH_TAKES, is_bare_shell, read_line
 from constitution.zones import UNKNOWN, is_private
 
 if TYPE_CHECKING:

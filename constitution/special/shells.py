@@ -5,8 +5,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from constitution.effects import Effect
-from constitution.programs.options import read_line
 from constitution.shell.flow import Flow, Origin
+from constitution.tables.programs import read_line
 
 if TYPE_CHECKING:
     from constitution.examination import Examination

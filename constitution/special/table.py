@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from constitution.any_code import CODE_OPTIONS
 from constitution.shell.flow import Flow
 from constitution.special.builtins import (
     alias,
@@ -14,7 +13,7 @@ from constitution.special.builtins import (
     set_arguments,
     trap,
 )
-from constitution.special.code import INLINE, any_language, awk, calculator, interpreter, sed
+from constitution.special.code import any_language, awk, calculator, interpreter, sed
 from constitution.special.consoles import batch, client, console, gradle, php_console, python_console
 from constitution.special.contents import copy, curl, tee, wget
 from constitution.special.editors import editor, emacs, pager, screen, tmux
@@ -26,6 +25,7 @@ from constitution.special.sending import copy_over_ssh, file_client, talk
 from constitution.special.serving import hunts, locate, serve
 from constitution.special.settings import aws, git, look_up, npm, ssh
 from constitution.special.shells import shell, source
+from constitution.tables import names_of_kind
 
 if TYPE_CHECKING:
     from constitution.examination import Examination
@@ -106,7 +106,7 @@ SPECIAL: dict[str, Special] = {
     "mawk": awk,
     "nawk": awk,
     **dict.fromkeys(("dc", "bc"), calculator),
-    **dict.fromkeys(CODE_OPTIONS, any_language),
-    **{name: interpreter for name in INLINE if "awk" not in name},
+    **dict.fromkeys(names_of_kind("any_language"), any_language),
+    **dict.fromkeys(names_of_kind("interpreter"), interpreter),
     "php": php_console,
 }
