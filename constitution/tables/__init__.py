@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
-__all__ = ["Block", "blocks_of", "is_a", "names_of_kind", "one_line", "table", "table_names", "words"]
+__all__ = ["Block", "blocks_of", "forms", "is_a", "names_of_kind", "one_line", "table", "table_names", "words"]
 
 PROGRAM_FILES = (
     *("files", "system", "processes", "security_tools", "surveillance", "network", "clouds", "clusters", "schedulers"),
@@ -25,6 +25,8 @@ HEADER = re.compile(
     r"^\[\[(program|wrapper|kind)\]\]\nnames = (?:\"\"\"\n(.*?)\n\"\"\"|\"(.*?)\")\n(?:is = \"(?!\"\")(.*?)\"$)?",
     re.M | re.S,
 )
+
+FORM = re.compile(r"^form = \"(.*)\"$", re.M)
 
 Block = dict[str, Any]
 
@@ -41,8 +43,9 @@ def _text(name: str) -> str:
 
 
 @cache
-def _index() -> tuple[dict[str, dict[str, list[str]]], dict[str, frozenset[str]]]:
-    """Return the texts of blocks by their kind and each name, and the kinds of program that names belong to."""
+def _index() -> tuple[dict[str, dict[str, list[str]]], dict[str, frozenset[str]], dict[str, str]]:
+    """Return the texts of blocks by their kind and each name, the kinds of program, and the forms, of each name."""
+    forms: dict[str, str] = {}
     texts: dict[str, dict[str, list[str]]] = {"program": {}, "wrapper": {}, "kind": {}}
     kinds: dict[str, frozenset[str]] = {}
     for file in PROGRAM_FILES:
@@ -55,7 +58,9 @@ def _index() -> tuple[dict[str, dict[str, list[str]]], dict[str, frozenset[str]]
                 of_this_kind.setdefault(name, []).append(block)
                 if match[1] == "kind":
                     kinds[name] = frozenset((match[4] or "").split())
-    return texts, kinds
+                    if form := FORM.search(block):
+                        forms[name] = form[1]
+    return texts, kinds, forms
 
 
 def words(text: str, *, separator: str | None = None) -> list[str]:
@@ -89,6 +94,11 @@ def _parsed(text: str) -> Block:
 def is_a(name: str, kind: str) -> bool:
     """Tell whether a program is of a kind, as "shell" or "builder"."""
     return kind in _index()[1].get(name, ())
+
+
+def forms() -> dict[str, str]:
+    """Return by name where the analysis of a program stands that no row can describe: "search.find"."""
+    return _index()[2]
 
 
 @cache

@@ -13,8 +13,7 @@ from pathlib import Path
 import attrs
 
 from constitution import DEFAULT, Action, Effect, Level, deeds_of, judge_command
-from constitution.tables.programs import Program, Wrapper, all_programs, all_wrappers
-from constitution.variables import Variable, all_variables
+from constitution.tables.rows import Program, Variable, Wrapper, all_programs, all_variables, all_wrappers
 from tests.constitution.corpora import CORPORA, commands
 
 __all__ = [

@@ -12,11 +12,10 @@ from typing import Any, TypeVar
 
 import attrs
 
-from constitution import DEFAULT, Effect, Level, Rule, variables
+from constitution import DEFAULT, Effect, Level, Rule
 from constitution.policy import _rules_for
-from constitution.tables import programs as tables
-from constitution.tables.programs import Does, Program, Wrapper, all_programs, all_wrappers
-from constitution.variables import Variable, all_variables
+from constitution.tables import rows as tables
+from constitution.tables.rows import Does, Program, Variable, Wrapper, all_programs, all_variables, all_wrappers
 from tests.constitution.examples import Example, every_example, of_the_statute
 
 __all__ = ["Mutant", "all_mutants", "is_noticed"]
@@ -220,7 +219,7 @@ def _instead(function: str, old: object, new: object) -> Iterator[None]:
 
 @contextmanager
 def _variables(old: Variable, new: Variable | None) -> Iterator[None]:
-    rows = variables._by_name()
+    rows = tables._by_name()
     before = dict(rows)
     for name in old.names:
         del rows[name]

@@ -25,7 +25,17 @@ READS_ITS_TABLES = "constitution/tables/__init__.py"
 MEET_THE_OUTSIDE = {"bp/runner.py": "anyio", "bp/testing.py": "hypothesis"}
 
 # From bottom to top: a module imports from its own layer and those before it.
-LAYERS: dict[str, tuple[str, ...]] = {}
+LAYERS: dict[str, tuple[str, ...]] = {
+    "constitution": (
+        "verdict effects",
+        "action tables",
+        "zones rules",
+        "policy shell",
+        "analysis",
+        "judge",
+        "checks",
+    ),
+}
 
 HEAVY = {"openai", "opentelemetry", "ruamel.yaml", "rich", "tree_sitter", "trio"}
 

@@ -1,4 +1,4 @@
-"""What the tables say about programs: options, effects, and where the command begins that a program runs.
+"""Rows of the tables: options and effects of programs, where the command begins that they run, and variables.
 
 A block of a table is a row:
 
@@ -24,26 +24,32 @@ such a value), `of=` (a word that starts so), or "" for an effect without a path
 
 import re
 from collections.abc import Callable, Iterator
+from enum import Enum, auto
 from functools import cache
 
 from attrs import field, frozen
 
 from constitution.effects import Effect
-from constitution.tables import blocks_of, names_of_kind, one_line, table_names
+from constitution.tables import blocks_of, names_of_kind, one_line, table, table_names
 
 __all__ = [
     "SSH_TAKES",
     "Does",
+    "Holds",
     "Line",
     "Program",
+    "Variable",
     "Wrapper",
     "all_programs",
+    "all_variables",
     "all_wrappers",
+    "changes_commands",
     "code_options",
     "commands_of_ssh",
     "has_any",
     "is_bare_shell",
     "is_known",
+    "is_prompt",
     "own_takes",
     "paths_of",
     "program_name",
@@ -51,6 +57,7 @@ __all__ = [
     "rows_for",
     "subcommands",
     "unwrap",
+    "variable_of",
     "wrapper_of",
     "wraps_behind_subcommands",
 ]
@@ -429,3 +436,70 @@ def unwrap(wrapper: Wrapper, words: list[str], is_program: Callable[[str], bool]
         while inner and (inner[0] == "-" or "=" in inner[0]):  # whatever the name: `env` takes any
             inner.pop(0)
     return [] if wrapper.instead and scripts else inner[wrapper.skip :], scripts
+
+
+# Variables
+
+
+class Holds(Enum):
+    """What a value is, besides text."""
+
+    COMMAND = auto()
+    LOADED = auto()  # a file that every program loads
+    FOLDERS = auto()  # folders in which programs, or parts of them, are looked for
+    OPTIONS = auto()  # options, some of which name files that are loaded
+    TEXT = auto()
+
+
+def _holds(name: str) -> Holds:
+    return Holds[name.upper()]
+
+
+@frozen
+class Variable:
+    """A row: names, what a value is, and the effect of setting one that fits the pattern."""
+
+    names: tuple[str, ...] = field(converter=_words)
+    holds: Holds = field(converter=_holds)
+    effect: Effect | None = field(default=None, converter=_effect_or_none)
+    values: str = field(default="", converter=one_line)  # a pattern
+    says: str = ""
+    match: tuple[str, ...] = field(default=(), converter=tuple)  # commands that are gated because of this row
+    not_match: tuple[str, ...] = field(default=(), converter=tuple)  # commands that resemble them and are allowed
+
+
+@cache
+def all_variables() -> tuple[Variable, ...]:
+    """Return every row."""
+    return tuple(Variable(**row) for row in table("variables")["variable"])
+
+
+@cache
+def _by_name() -> dict[str, Variable]:
+    return {name: row for row in all_variables() for name in row.names}
+
+
+def variable_of(name: str) -> Variable | None:
+    """Return the row of a variable, or None."""
+    return _by_name().get(name)
+
+
+@cache
+def _listed(key: str) -> tuple[str, ...]:
+    return tuple(table("variables")["changes_commands"][key].split())
+
+
+@cache
+def _changing() -> frozenset[str]:
+    named = (name for row in all_variables() if row.holds is not Holds.TEXT for name in row.names)
+    return frozenset([*named, *_listed("prompts"), *_listed("reading"), *_listed("code")])
+
+
+def is_prompt(name: str) -> bool:
+    """Tell whether a variable holds text whose substitutions a shell runs before it shows it (`PS4` when it traces)."""
+    return name in _listed("prompts")
+
+
+def changes_commands(name: str) -> bool:
+    """Tell whether a variable changes what later commands do. The list knows shells and everyday programs, not all."""
+    return name in _changing() or name.startswith(_listed("beginnings"))

@@ -1,25 +1,21 @@
 """How an action becomes a verdict: its findings, the zone of each, and the strictest rule of the policy for them."""
 
 import posixpath
-from collections.abc import Callable
-from functools import cache, lru_cache
+from functools import lru_cache
 from itertools import product
 from typing import TYPE_CHECKING
 
 from attrs import evolve
 
 from constitution.action import Action, PathUse
-from constitution.command_rule import DOUBTS, CommandRule
 from constitution.effects import Deed, Effect, Finding, Zone
-from constitution.policies import DEFAULT
-from constitution.policy import Policy
-from constitution.rule import Rule
+from constitution.policy import DEFAULT, Policy
+from constitution.rules import DOUBTS, CommandRule, Rule
 from constitution.verdict import Evidence, Level, Verdict
 from constitution.zones import Places, zone_of
 
 if TYPE_CHECKING:
-    from constitution.examination import Examination
-    from constitution.shell.walk import Walk
+    from constitution.analysis.examine import Examination
 
 __all__ = ["findings_of", "judge", "judge_command", "verdict_on"]
 
@@ -93,13 +89,20 @@ def deeds_of(action: Action, policy: Policy = DEFAULT) -> tuple[Deed, ...]:
 
 def findings_of(action: Action) -> "Examination":
     """Return everything that an action would do: its command, its argv, its paths."""
-    examination, walk = _machinery()(action)
+    from constitution.analysis.examine import Examination  # the tables and the parser are loaded with the first use
+    from constitution.shell import begin
+    from constitution.shell.flow import NOTHING
+    from constitution.shell.scope import Scope
+
+    scope = Scope((action.start,), action.home or NOWHERE_HOME)
+    examination = Examination(scope, action.resolved, action.executables)
+    walk = begin(examination, scope)
     try:
         if action.command is not None:
             walk.run(action.command)
         if action.argv:
             walk.evidence = Evidence(" ".join(action.argv)[:200], argv=action.argv)
-            examination.examine_program(list(action.argv), walk)
+            examination.examine(list(action.argv), NOTHING, walk)
     except RecursionError:
         examination.report(
             Finding(Effect.UNREADABLE, says="do something that is nested too deep to read", program="the command")
@@ -111,21 +114,6 @@ def findings_of(action: Action) -> "Examination":
         says = f"reach {url[:80]} over the network"
         examination.report(Finding(Effect.NETWORK, "", says, action.tool, Evidence(url[:200])))
     return examination
-
-
-@cache
-def _machinery() -> "Callable[[Action], tuple[Examination, Walk]]":
-    """Load the tables and the parser, with the first judgement."""
-    from constitution.examination import Examination
-    from constitution.shell.scope import Scope
-    from constitution.shell.walk import Walk
-
-    def begin(action: Action) -> tuple[Examination, Walk]:
-        scope = Scope((action.start,), action.home or NOWHERE_HOME)
-        examination = Examination(scope, action.resolved, action.executables)
-        return examination, Walk(examination, scope)
-
-    return begin
 
 
 def _verdict(finding: Finding, zone: Zone, policy: Policy) -> Verdict:
@@ -208,7 +196,7 @@ def _blocked(examination: "Examination", policy: Policy) -> Verdict:
 
 def _is_listed(argv: tuple[str, ...], entry: str) -> bool:
     """Tell whether a command is the program of a blocklist's entry, with its argument if it names one."""
-    from constitution.tables.programs import program_name
+    from constitution.tables.rows import program_name
 
     word, _, argument = entry.partition(" ")
     return program_name(argv[0]) == word and (not argument or argument in {item.lstrip("0") for item in argv[1:]})

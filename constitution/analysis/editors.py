@@ -1,18 +1,21 @@
 """Editors, pagers, debuggers and terminals: commands within their options, or in their input, that start programs."""
 
 import re
-from typing import TYPE_CHECKING
 
+from constitution.analysis.interpreters import touched
+from constitution.analysis.other_code import read_code
+from constitution.analysis.python_code import read_python
+from constitution.analysis.steps import (
+    BARE_SHELL,
+    Command,
+    Found,
+    Script,
+    Started,
+    Steps,
+)
 from constitution.effects import Effect
-from constitution.lexicon import read_code
-from constitution.python_code import read_python
-from constitution.shell.flow import NOTHING, Flow
-from constitution.special.code import touched
-from constitution.tables.programs import is_bare_shell, read_line
-
-if TYPE_CHECKING:
-    from constitution.examination import Examination
-    from constitution.shell.walk import Walk
+from constitution.shell.flow import NOTHING
+from constitution.tables.rows import is_bare_shell, read_line
 
 __all__ = ["editor", "emacs", "pager", "screen", "tmux"]
 
@@ -33,70 +36,69 @@ LISP_DELETES = re.compile(r"\(delete-(directory|file)\s+(?:\(expand-file-name\s+
 LISP_WRITES = re.compile(r"\((?:write-region|append-to-file|write-file)[^\"()]*(?:\"[^\"]*\"[^\"()]*)?\"([^\"]*)\"")
 
 
-def editor(examination: "Examination", name: str, argv: list[str], stdin: Flow, walk: "Walk") -> None:
+def editor(command: Command) -> Steps:
     """vim, ed and debuggers: commands in options, or in the input, may start programs with `!` or `shell`."""
-    line = read_line(argv[1:], EDITOR_TAKES, long_style=True)
-    if {"-p", "--pid"} & line.flags and any(DUMPS.search(word) for word in argv):
-        examination.found(Effect.TAKE_KEYS, walk, program=name, says="take what a process has in its memory")
-    for text in (*line.value_of(*EDITOR_RUNS), *(word[1:] for word in argv[1:] if word[:1] == "+")):
-        _ex_command(examination, name, text, walk)
-    for text in stdin.text.splitlines():
+    line = read_line(command.argv[1:], EDITOR_TAKES, long_style=True)
+    if {"-p", "--pid"} & line.flags and any(DUMPS.search(word) for word in command.argv):
+        yield Found(Effect.TAKE_KEYS, says="take what a process has in its memory")
+    for text in (*line.value_of(*EDITOR_RUNS), *(word[1:] for word in command.argv[1:] if word[:1] == "+")):
+        yield from _ex_command(text)
+    for text in command.stdin.text.splitlines():
         if match := re.match(r"\s*(?::?[%\d,$]*\s*(?:[rw]\s*)?!|shell\s)(.*)", text):
-            _started(examination, name, match[1], walk)
+            yield from _started(match[1])
 
 
-def _ex_command(examination: "Examination", name: str, text: str, walk: "Walk") -> None:
-    _files_of_vim(examination, name, text, walk)
+def _ex_command(text: str) -> Steps:
+    yield from _files_of_vim(text)
     code = CODE.match(text)
     if code is not None:
         reading = read_python(code[2].strip()) if code[1].startswith("py") else read_code(code[2])
-        touched(examination, name, reading, code[2], walk)
+        yield from touched(reading, code[2])
     elif match := ESCAPES.search(text):
-        _started(examination, name, match[1].strip(" )'\""), walk)
+        yield from _started(match[1].strip(" )'\""))
 
 
 VIM_DELETES = re.compile(r"\bdelete\(\s*(?:expand\(\s*)?['\"]([^'\"]+)['\"]\s*\)?(\s*,\s*['\"]rf?['\"])?")
 VIM_WRITES = re.compile(r"^\s*:?\s*(?:w|wr|write|sav|saveas|up|update)!?\s+(?:>>\s*)?([^\s!|][^|]*)")
 
 
-def _files_of_vim(examination: "Examination", name: str, text: str, walk: "Walk") -> None:
+def _files_of_vim(text: str) -> Steps:
     """`:call delete("x", "rf")`, `:w FILE`."""
     for path, tree in VIM_DELETES.findall(text):
         effect = Effect.DELETE_TREE if "rf" in tree else Effect.DELETE
-        examination.found(effect, walk, program=name, path=path)
+        yield Found(effect, path=path)
     if match := VIM_WRITES.match(text):
-        examination.found(Effect.WRITE, walk, program=name, path=match[1].strip())
+        yield Found(Effect.WRITE, path=match[1].strip())
 
 
-def _started(examination: "Examination", name: str, command: str, walk: "Walk") -> None:
+def _started(command: str) -> Steps:
     """A command, or a shell in which anything may be typed."""
     if is_bare_shell(command):
-        examination.found(Effect.ESCAPE_SHELL, walk, program=name, says="start a shell in which anything can be typed")
-    walk.nested(command)
+        yield Found(Effect.ESCAPE_SHELL, says=BARE_SHELL)
+    yield Script(command)
 
 
-def emacs(examination: "Examination", name: str, argv: list[str], stdin: Flow, walk: "Walk") -> None:
+def emacs(command: Command) -> Steps:
     """`emacs --batch --eval '(shell-command "...")'`."""
-    for text in argv[1:]:
+    for text in command.argv[1:]:
         if LISP_TERMINAL.search(text):
-            says = "start a shell in which anything can be typed"
-            examination.found(Effect.ESCAPE_SHELL, walk, program=name, says=says)
+            yield Found(Effect.ESCAPE_SHELL, says=BARE_SHELL)
         for script in LISP_SHELL.findall(text):
-            walk.nested(script.replace('\\"', '"'))
+            yield Script(script.replace('\\"', '"'))
         for words in LISP_PROCESS.findall(text):
-            examination.examine(re.findall(r"\"([^\"]*)\"", words) or [":"], NOTHING, walk)
+            yield Started(re.findall(r"\"([^\"]*)\"", words) or [":"], NOTHING)
         for kind, path in LISP_DELETES.findall(text):
             effect = Effect.DELETE_TREE if kind == "directory" else Effect.DELETE
-            examination.found(effect, walk, program=name, path=path)
+            yield Found(effect, path=path)
         for path in LISP_WRITES.findall(text):
-            examination.found(Effect.WRITE, walk, program=name, path=path)
+            yield Found(Effect.WRITE, path=path)
 
 
-def pager(examination: "Examination", name: str, argv: list[str], stdin: Flow, walk: "Walk") -> None:
+def pager(command: Command) -> Steps:
     """`less +!COMMAND`."""
-    for word in argv[1:]:
+    for word in command.argv[1:]:
         if word.startswith("+") and "!" in word:
-            _started(examination, name, word.partition("!")[2], walk)
+            yield from _started(word.partition("!")[2])
 
 
 TMUX_TAKES = frozenset("-S -L -t -c -s -n -x -y -e -F -f -p -l -h -b -d".split())  # noqa: SIM905
@@ -109,31 +111,32 @@ TMUX_RUNS = frozenset(
 KEYS = re.compile(r"^(Enter|C-m|C-j|KPEnter|Space|Escape|C-c|C-d|C-u|C-l|Tab|BSpace)$")
 
 
-def tmux(examination: "Examination", name: str, argv: list[str], stdin: Flow, walk: "Walk") -> None:
+def tmux(command: Command) -> Steps:
     """`tmux new -d COMMAND`, `tmux send-keys TEXT Enter`, `tmux run-shell COMMAND`."""
-    line = read_line(argv[1:], TMUX_TAKES - {"-d"})
+    line = read_line(command.argv[1:], TMUX_TAKES - {"-d"})
     words = [word for word in line.operands[1:] if not KEYS.match(word)]
     if not line.operands or line.operands[0] not in TMUX_RUNS or not words:
         return
     if any(" " in word for word in words):
         for word in words:
-            walk.nested(_typed(word)) if " " in word and not word.startswith("#") else None
+            if " " in word and not word.startswith("#"):
+                yield Script(_typed(word))
     else:
-        start = argv.index(words[0])
-        walk.nested(_typed(" ".join(word for word in argv[start:] if not KEYS.match(word))))
+        start = command.argv.index(words[0])
+        yield Script(_typed(" ".join(word for word in command.argv[start:] if not KEYS.match(word))))
 
 
 SCREEN_TAKES = frozenset(("-S", "-L", "-t", "-c", "-s", "-h", "-p", "-X", "-r", "-x"))
 
 
-def screen(examination: "Examination", name: str, argv: list[str], stdin: Flow, walk: "Walk") -> None:
+def screen(command: Command) -> Steps:
     """`screen -dm COMMAND`, `screen -X stuff TEXT`."""
-    for word in argv[1:]:
+    for word in command.argv[1:]:
         if " " in word:
-            walk.nested(_typed(word))
-    command = read_line(argv[1:], SCREEN_TAKES, to_operand=True).operands
-    if command and "-X" not in argv:
-        examination.examine(list(command), NOTHING, walk)
+            yield Script(_typed(word))
+    inner = read_line(command.argv[1:], SCREEN_TAKES, to_operand=True).operands
+    if inner and "-X" not in command.argv:
+        yield Started(list(inner))
 
 
 def _typed(text: str) -> str:

@@ -1,18 +1,23 @@
-"""What it means that a variable is set: which programs, files and scripts run for it."""
+"""What it means that a variable is set: which programs, files and scripts run for it.
+
+A judgement reads a command's words. `git status` is something else where `PATH` leads elsewhere, `ls ~` where `HOME`
+does, any command where `BASH_ENV` or `PS4` holds text that a shell runs. What is written in the command at hand is
+judged; what was set earlier is not seen. So variables for which `changes_commands` is true must not be carried from one
+command to the next.
+"""
 
 import re
-from typing import TYPE_CHECKING
 
+from constitution.analysis.external_effects import names_production
+from constitution.analysis.steps import Found, Production, Script, Set, Steps
 from constitution.effects import Effect
-from constitution.spoken import names_production
-from constitution.variables import FUNCTIONS, Holds, Variable, is_prompt, variable_of
+from constitution.tables.rows import Holds, Variable, is_prompt, variable_of
 from constitution.zones import UNKNOWN
 
-if TYPE_CHECKING:
-    from constitution.examination import Examination
-    from constitution.shell.walk import Walk
-
 __all__ = ["assigned", "given"]
+
+FUNCTIONS = "BASH_FUNC_"
+"""Variables of the environment whose names begin so are functions to the next bash."""
 
 SUBSTITUTION = re.compile(r"\$\(|`")
 SUBSCRIPT = re.compile(r"\[[^]]*(?:\$\(|`)")
@@ -25,56 +30,56 @@ LOADS = re.compile(
 """`--require /x.js`, `-javaagent:/x.jar`, `-M/x`, `-r/x.rb`: options that name code to load from elsewhere."""
 
 
-def given(examination: "Examination", words: list[str], walk: "Walk") -> None:
+def given(words: list[str]) -> Steps:
     """`env NAME=VALUE`: variables of the command behind it."""
     for word in words:
         name, equals, value = word.partition("=")
         if equals and not name.startswith("-"):
-            examination.assigned(name, (value,), walk)
+            yield Set(name, (value,), exported=True)
 
 
-def assigned(examination: "Examination", name: str, values: tuple[str, ...], walk: "Walk") -> None:
+def assigned(name: str, values: tuple[str, ...]) -> Steps:
     """Take an assignment to a variable; some make other programs run what they hold."""
     row = variable_of(name)
     for value in values:
         if names_production(name, value):
-            examination.discoveries.production = True
+            yield Production()
         if row is not None:
-            _by_row(examination, row, name, value, walk)
+            yield from _by_row(row, name, value)
         if script := _script_in(name, value):
-            walk.nested(script)
+            yield Script(script)
 
 
-def _by_row(examination: "Examination", row: Variable, name: str, value: str, walk: "Walk") -> None:
+def _by_row(row: Variable, name: str, value: str) -> Steps:
     if row.holds is Holds.COMMAND:
-        walk.nested(value)
+        yield Script(value)
         if value.startswith("/"):
-            _searched(examination, value.partition(" ")[0].rpartition("/")[0], walk)
+            yield from _searched(value.partition(" ")[0].rpartition("/")[0])
     elif row.holds is Holds.LOADED:
-        _loaded(examination, name, value, walk)
+        yield from _loaded(name, value)
     elif row.holds is Holds.FOLDERS:
-        _searched(examination, value, walk)
+        yield from _searched(value)
     elif row.holds is Holds.OPTIONS:
         for path in LOADS.findall(value):
-            _loaded(examination, name, path, walk)
+            yield from _loaded(name, path)
     if row.effect is not None and re.search(row.values, value):
-        examination.found(row.effect, walk, program="the command", says=row.says)
+        yield Found(row.effect, program="the command", says=row.says)
 
 
-def _loaded(examination: "Examination", name: str, value: str, walk: "Walk") -> None:
+def _loaded(name: str, value: str) -> Steps:
     if name == "ENV" and value.isidentifier():
         return  # a name such as `production`, which programs read; shells look for a file
     says = f"make programs load {value.replace(UNKNOWN, '…')} ({name})"
-    examination.found(Effect.PRELOAD, walk, program="the command", path=value, says=says)
+    yield Found(Effect.PRELOAD, program="the command", path=value, says=says)
 
 
-def _searched(examination: "Examination", value: str, walk: "Walk") -> None:
+def _searched(value: str) -> Steps:
     """Programs are looked for in these folders, those that come before the usual ones first."""
     for folder in value.split(":")[:16]:
         if folder.startswith(UNKNOWN):
             return
         if folder:
-            examination.found(Effect.SEARCH_PATH, walk, program="the command", path=folder)
+            yield Found(Effect.SEARCH_PATH, program="the command", path=folder)
 
 
 def _script_in(name: str, value: str) -> str:

@@ -1,17 +1,18 @@
-"""What a command prints, as far as it matters behind a pipe or in a substitution."""
+"""What a command prints, as far as it matters behind a pipe, and what fills a disk or the memory."""
 
 import re
 from collections.abc import Callable
 
-from constitution.shell.escapes import unescape_ansi
+from constitution.analysis.search import find_roots, found_below
+from constitution.analysis.steps import Command, Found, Steps
+from constitution.effects import Effect
 from constitution.shell.flow import ANYTHING, EVERY_PROCESS, NOTHING, Flow, Origin
-from constitution.special.exhaustion import ENDLESS_FILES
-from constitution.special.search import find_roots, found_below
+from constitution.shell.words import unescape_ansi
 from constitution.tables import is_a, names_of_kind
-from constitution.tables.programs import Line, read_line
+from constitution.tables.rows import Line, read_line
 from constitution.zones import FOUND, UNKNOWN
 
-__all__ = ["output_of"]
+__all__ = ["ENDLESS_FILES", "HUGE", "copy_blocks", "into_memory", "output_of", "size_of", "sized"]
 
 
 def output_of(name: str, argv: list[str], stdin: Flow) -> Flow:
@@ -202,3 +203,51 @@ PRINTERS: dict[str, Callable[[list[str], Flow], Flow]] = {
     **dict.fromkeys(("awk", "cut", "sed"), _numbers),
     **dict.fromkeys(names_of_kind("shell"), _commanded),
 }
+
+
+ENDLESS_FILES = frozenset(["/dev/zero", "/dev/urandom", "/dev/random", "/dev/full"])
+HUGE = 100 * 2**30
+"""Bytes: nobody writes as much by the way."""
+
+FACTORS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40, "P": 50, "E": 60}
+SIZE = re.compile(r"^[+<>/%]?(\d+)([KMGTPE]?)(?:i?B)?$", re.I)
+FILLS = "fill the disk without end"
+
+
+def size_of(text: str) -> int:
+    """Return the bytes that a size stands for, as in `10G`; 0 where it is none."""
+    match = SIZE.match(text)
+    if match is None or len(match[1]) > 30:
+        return 0
+    return int(match[1]) << FACTORS[match[2].upper()]
+
+
+SIZED = frozenset("-s --size -l --length -c --bytes -n -b".split())  # noqa: SIM905
+
+
+def sized(command: Command) -> Steps:
+    """`fallocate -l SIZE`, `truncate -s SIZE`, `head -c SIZE`, `mkfile SIZE`, `seq LAST`."""
+    line = read_line(command.argv[1:], SIZED)
+    sizes = [*line.value_of("-s", "--size", "-l", "--length", "-c", "--bytes"), *line.operands]
+    if any(size_of(size) >= HUGE for size in sizes):
+        yield Found(Effect.FILL, says=FILLS)
+
+
+def copy_blocks(command: Command) -> Steps:
+    """`dd`: an endless source into a file, without a count, or with a huge one."""
+    settings = dict(word.split("=", 1) for word in command.argv[1:] if "=" in word)
+    source, target = settings.get("if", ""), settings.get("of", "")
+    if not target or target.startswith("/dev/"):
+        return
+    endless = source in ENDLESS_FILES or (not source and command.stdin.origin is Origin.ENDLESS)
+    size = (size_of(settings.get("bs", "512")) or 512) * size_of(settings.get("count", "0"))
+    if size >= HUGE or (endless and not size):
+        yield Found(Effect.FILL, says=FILLS)
+
+
+def into_memory(command: Command) -> Steps:
+    """`tail /dev/zero`, `yes | sort`: programs that keep all they read."""
+    if command.stdin.origin is Origin.ENDLESS or ENDLESS_FILES.intersection(command.argv[1:]):
+        if command.name == "tail" and any(word.startswith(("-c", "-f", "--bytes")) for word in command.argv[1:]):
+            return
+        yield Found(Effect.EXHAUST, says="use up the memory")
