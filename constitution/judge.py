@@ -1,8 +1,9 @@
 """How an action becomes a verdict: its findings, the zone of each, and the strictest rule of the policy for them."""
 
 import posixpath
+import re
 from functools import lru_cache
-from itertools import product
+from itertools import islice, product, takewhile
 from typing import TYPE_CHECKING
 
 from attrs import evolve
@@ -11,6 +12,7 @@ from constitution.action import Action, PathUse
 from constitution.effects import Deed, Effect, Finding, Zone
 from constitution.policy import DEFAULT, Policy
 from constitution.rules import DOUBTS, CommandRule, Rule
+from constitution.tables.rows import subcommands, wrapper_of
 from constitution.verdict import Evidence, Level, Verdict
 from constitution.zones import Places, zone_of
 
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["findings_of", "judge", "judge_command", "verdict_on"]
 
 NOWHERE_HOME = "/home/.nobody"
+SUBCOMMAND = re.compile(r"[A-Za-z][\w:-]{0,30}")
 ACCESS = {
     "read": Effect.READ,
     "write": Effect.WRITE,
@@ -134,20 +137,31 @@ def _is_granted(finding: Finding, verdict: Verdict, action: Action, policy: Poli
 def _said(rule: CommandRule, examination: "Examination") -> Verdict:
     """Return what a person said about a command, wherever it stands."""
     for invocation in examination.invocations:
-        if rule.begins(_with_plain_name(invocation.argv)) or rule.begins(invocation.argv):
+        if rule.concerns(invocation.argv):
             explanation = rule.reason or f"a rule of the user says {rule.level} for {' '.join(rule.argv)!r}"
             return Verdict(rule.level, "user_rule", "user", (invocation,), explanation)
     return Verdict.allow()
 
 
-def _with_plain_name(argv: tuple[str, ...]) -> tuple[str, ...]:
-    """Return a command with its program as a name, whatever path it is given by."""
-    return (posixpath.basename(argv[0]), *argv[1:])
-
-
 def _by(rule: Rule, finding: Finding) -> Verdict:
-    explanation = f"{finding.program or 'the command'} would {finding.says}"
-    return Verdict(rule.level, rule.name, rule.category, (finding.evidence,), explanation)
+    return Verdict(rule.level, rule.name, rule.category, (finding.evidence,), _sentence(finding))
+
+
+def _sentence(finding: Finding) -> str:
+    """Return what would happen: the program with its subcommand, what it would do, and to what."""
+    program = finding.program or "the command"
+    if finding.says.startswith("is "):
+        return f"{program} {finding.says}"
+    return f"{program}{'' if finding.path else _subcommand(program, finding.evidence.argv)} would {finding.says}"
+
+
+def _subcommand(program: str, argv: tuple[str, ...]) -> str:
+    """Return the first operands of a command as far as they are short words: ` push` of `git push -f`."""
+    if not argv or posixpath.basename(argv[0]) != program or wrapper_of(program) is not None:
+        return ""
+    names = [name for name, _ in islice(subcommands(program, list(argv[1:])), 2)]
+    words = names[-1].split()[1:] if names else []
+    return "".join(f" {word}" for word in takewhile(SUBCOMMAND.fullmatch, words))
 
 
 def _category(action: Action, policy: Policy) -> Verdict:

@@ -31,7 +31,7 @@ DENIED_PATHS = ("~/.ssh", "~/.gnupg", "/etc/shadow", "/etc/passwd")
 """S0 6.4: credentials; denied wins over allowed."""
 
 
-@frozen(cache_hash=True)
+@frozen(cache_hash=True, repr=False)
 class Policy:
     """A way to judge. `allowed_roots` and `denied_paths` may begin with `~`.
 
@@ -54,6 +54,9 @@ class Policy:
     commands: tuple[CommandRule, ...] = ()
     listed: tuple[str, ...] = ()
     attended: bool = True
+
+    def __repr__(self) -> str:
+        return self.name
 
     def rules_for(self, effect: Effect, zone: Zone) -> tuple[Rule, ...]:
         """Return the rules that speak about an effect in a zone, the strictest first."""

@@ -104,6 +104,20 @@ def _bound_when_it_allows(rule: "CommandRule", attribute: object, executable: st
         raise ValueError(f"a rule that allows {' '.join(rule.argv)!r} must name the file that it starts, absolute")
 
 
+def _in_order(words: list[str], argv: tuple[str, ...]) -> bool:
+    """Tell whether words follow each other in a command, with only options, and words behind options, between."""
+    before = ""
+    for word in argv:
+        if not words:
+            break
+        if word == words[0]:
+            words = words[1:]
+        elif not word.startswith("-") and not before.startswith("-"):
+            return False
+        before = word
+    return not words
+
+
 @frozen
 class CommandRule:
     """One argv prefix and its level. `executable`: the resolved file that a grant is bound to, absolute.
@@ -125,6 +139,18 @@ class CommandRule:
     def begins(self, argv: tuple[str, ...]) -> bool:
         """Tell whether a command begins with the words of this rule, or is them, if the rule is exact."""
         return argv == self.argv if self.exact else argv[: len(self.argv)] == self.argv
+
+    def concerns(self, argv: tuple[str, ...]) -> bool:
+        """Tell whether a command is the program of this rule, by any path, with its words and any options between.
+
+        Behind an option one word more is skipped, which may be its value: `git -C . push` is `git push`.
+        """
+        if self.exact or argv[:1] == ():
+            return self.begins(argv)
+        if self.argv[0] not in (argv[0], argv[0].rpartition("/")[2]):
+            return False
+        options = {word for word in self.argv[1:] if word.startswith("-")}
+        return options <= set(argv) and _in_order([word for word in self.argv[1:] if word not in options], argv[1:])
 
     def grants(self, argv: tuple[str, ...], executables: Mapping[str, str]) -> bool:
         """Tell whether this is a grant for a command, started from the file that it is bound to."""

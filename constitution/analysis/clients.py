@@ -96,7 +96,7 @@ def _kept_and_sent(operands: list[str], command: Command) -> Steps:
     """`git add .env`, `git push URL`, `git remote add NAME URL`."""
     for word in operands[1:] if operands[:1] == ["add"] else ():
         if is_private(word):
-            yield Found(Effect.READ, path=word, says="keep {path} in the history")
+            yield Found(Effect.READ, path=word, says="commit {path}, which looks like a secret")
     if operands[:1] == ["push"]:
         yield from _push(operands[1:], command)
     if operands[:2] == ["remote", "add"] and len(operands) > 3:
@@ -127,7 +127,7 @@ def _push(words: list[str], command: Command) -> Steps:
     operands = read_line(words, frozenset(["-o", "--push-option", "--repo", "--receive-pack"])).operands
     target = operands[0] if operands else ""
     if ADDRESS.match(target) or (target in command.files.remotes and target not in NO_REMOTES):
-        yield Found(Effect.UPLOAD, says="send the repository to another place")
+        yield Found(Effect.UPLOAD, says="push the repository to another address")
 
 
 ADDRESS = re.compile(r"^(\w+://|[\w.-]+@[\w.-]+:)")
@@ -135,10 +135,10 @@ ADDRESS = re.compile(r"^(\w+://|[\w.-]+@[\w.-]+:)")
 
 def _setting(key: str, value: str) -> Steps:
     if FOLDER_SETTINGS.match(key):
-        says = "have git run what lies in {path}"
+        says = "make git run the files in {path}"
         yield Found(Effect.PERSIST, path=value, says=says)
     if key.lower().startswith("credential.") and value.startswith("!"):
-        yield Found(Effect.SHOW_SECRETS, says="hand passwords to another program")
+        yield Found(Effect.SHOW_SECRETS, says="give passwords to another program")
     if not RUNS.match(key) or value in ("true", "false", "store", "cache", "osxkeychain", ""):
         return
     if not key.lower().startswith("alias."):
@@ -189,7 +189,7 @@ def ssh(command: Command) -> Steps:
     takes = [*SSH_TAKES.split(), "-M"] if command.name == "autossh" else SSH_TAKES.split()
     line = read_line(command.argv[1:], frozenset(takes), to_operand=True)
     if "-R" in line.flags or any("RemoteForward" in value for value in line.value_of("-o")):
-        yield Found(Effect.REVERSE_TUNNEL, says="give another machine a way in")
+        yield Found(Effect.REVERSE_TUNNEL, says="give another machine access to this one")
 
 
 ENCODES = re.compile(rb"\b(base64|base32|xxd|hexdump|od)\b")
@@ -374,7 +374,7 @@ def builds(command: Command) -> Steps:
         return
     words = [".", *command.argv[1:]]
     if command.files.is_fetched(path for word in words for path in command.targets(word.removeprefix("-C"))):
-        yield Found(Effect.RUN_CLONED_CODE, says="run code that was cloned a moment ago")
+        yield Found(Effect.RUN_CLONED_CODE, says="run code that was just cloned or downloaded")
 
 
 def installs(command: Command) -> Steps:

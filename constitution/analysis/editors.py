@@ -40,7 +40,7 @@ def editor(command: Command) -> Steps:
     """vim, ed and debuggers: commands in options, or in the input, may start programs with `!` or `shell`."""
     line = read_line(command.argv[1:], EDITOR_TAKES, long_style=True)
     if {"-p", "--pid"} & line.flags and any(DUMPS.search(word) for word in command.argv):
-        yield Found(Effect.TAKE_KEYS, says="take what a process has in its memory")
+        yield Found(Effect.TAKE_KEYS, says="read the memory of a process")
     for text in (*line.value_of(*EDITOR_RUNS), *(word[1:] for word in command.argv[1:] if word[:1] == "+")):
         yield from _ex_command(text)
     for text in command.stdin.text.splitlines():

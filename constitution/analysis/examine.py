@@ -88,7 +88,7 @@ GETS_OUT = frozenset(
 PHRASES = {
     Effect.READ: "read {path}",
     Effect.LIST: "list {path}",
-    Effect.HANDLE: "get {path} to work with",
+    Effect.HANDLE: "open {path}",
     Effect.WRITE: "write {path}",
     Effect.DELETE: "delete {path}",
     Effect.DELETE_TREE: "delete {path} recursively",
@@ -97,13 +97,13 @@ PHRASES = {
     Effect.SEARCH_PATH: "look for programs in {path}",
     Effect.PRELOAD: "make programs load {path}",
     Effect.PERMISSIONS: "change the permissions of {path}",
-    Effect.OPEN_TO_ALL: "open {path} to everybody",
+    Effect.OPEN_TO_ALL: "make {path} writable for every user",
     Effect.NETWORK: "reach {path} over the network",
     Effect.KILL: "end processes",
     Effect.RAW_COPY: "copy raw bytes",
-    Effect.UNKNOWN_PROGRAM: "do something unknown with {path}",
+    Effect.UNKNOWN_PROGRAM: "access {path} (it is not a known program)",
     Effect.RUN_FETCHED_CODE: "run code that was downloaded or decoded",
-    Effect.RUN_UNKNOWN_CODE: "run text that cannot be known",
+    Effect.RUN_UNKNOWN_CODE: "run text that is not known in advance",
 }
 """How an effect is said where a step does not say it: what completes "<program> would ..."."""
 
@@ -228,7 +228,7 @@ class Examination:
 
     def _unknown_command(self, argv: list[str], walk: Walk) -> Flow:
         steps = [Found(Effect.RUN_FETCHED_CODE)] if FETCHED in argv[0] else []
-        steps.append(Found(Effect.UNKNOWN_COMMAND, says="run a program whose name cannot be known"))
+        steps.append(Found(Effect.UNKNOWN_COMMAND, says="run a program whose name is not known in advance"))
         self._carry_out(steps, "the command", walk)
         if len(argv) > 1 and argv[0] in RESERVED:
             return self.examine(argv[1:], ANYTHING, walk)
@@ -437,7 +437,7 @@ class Examination:
         self._sends = self._sends or evidence
         if self._private is not None and self._sends is not None:
             evidence, self._sends = self._sends, None
-            says = "send what is private to another machine"
+            says = "send private data to another machine"
             self.report(Finding(Effect.LEAK, "", says, "the command", evidence))
 
     def _watch(self, effect: Effect, path: str | None, walk: Walk) -> None:

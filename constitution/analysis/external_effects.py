@@ -40,7 +40,7 @@ BUILDS = frozenset([("dotnet", "publish"), ("mix", "release"), ("npm", "version"
 
 VERBS = frozenset(["publish", "upload", "deploy", "submit"])
 RUNS = frozenset(["run", "run-script", "exec", "with", "stop"])
-SENDS, TAKES = "hand something to others, or set it off elsewhere", "take something from another machine"
+SENDS, TAKES = "publish or deploy something", "download from the network"
 VARIABLE = re.compile(r"\$\{?\w*(?:PROD|STAGING)\w*", re.I)
 
 
@@ -83,7 +83,7 @@ def _of_service(command: Command) -> Steps:
         and not verbs("here").intersection(operands)
         and not is_dry(command.name, command.argv[1:])
     ):
-        yield Found(Effect.CLOUD_LOSS, says="delete what others use")
+        yield Found(Effect.CLOUD_LOSS, says="delete shared data")
 
 
 def _verbs(name: str, words: list[str], *, first: bool) -> Steps:
@@ -129,7 +129,7 @@ def _script(words: list[str], command: Command) -> Steps:
         and not stays([task, *operands_of(words[1:], 3)])
         and task not in verbs("serves")
     ):
-        yield Found(Effect.CLOUD_CHANGE, says="work on what people use", program=name)
+        yield Found(Effect.CLOUD_CHANGE, says="modify data in production", program=name)
     yield from _in_production([task, *operands_of(words[1:], 5)], words, command.with_argv(words, name=name))
 
 
@@ -147,7 +147,7 @@ def _in_production(operands: list[str], words: list[str], command: Command) -> S
         return
     lost = destroys(operands) or ("rollback" in " ".join(operands) and "--all" in words)
     effect = Effect.DATABASE_LOSS if lost else Effect.CLOUD_CHANGE
-    yield Found(effect, says="lose what people use" if lost else "work on what people use", program=name)
+    yield Found(effect, says="delete data in production" if lost else "modify data in production", program=name)
 
 
 def _are_there(word: str) -> bool:
@@ -248,11 +248,6 @@ def _targets(words: list[str]) -> list[str]:
 PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 
 WORD = re.compile(r"^[@+:_]*\.?[A-Za-z][\w:.+@-]*$")
-FILE = re.compile(
-    r"\.(py|sh|js|ts|mjs|md|rst|ya?ml|json|toml|tgz|zip|txt|tar|gz|whl|apk|aab|ipa|html|css|go|rs|rb|php|java|lock|cfg"
-    r"|ini|conf|sql|csv|ipynb|log|xml|deb|rpm|c|h|cpp|tf|tfvars|exs?|feature|com|org|net|io|dev|app)$"
-)
-
 ENVIRONMENT = re.compile(
     r"(?i)(env|environment|stage|settings_module|profile|context|target|stack|database_url|_url|_uri|host|config)$"
 )
@@ -271,10 +266,17 @@ def parts(word: str) -> tuple[str, ...]:
     return tuple(part.lower() for part in PART.findall(word[:120]))
 
 
+def _is_file(word: str) -> bool:
+    """Tell whether a word is the name of a file: `release.sig`, and not a task as `hex.publish` or `deploy.prod`."""
+    before, dot, ending = word.rpartition(".")
+    tasks = verbs("publishes") | verbs("modest") | verbs("production") | verbs("acts")
+    return bool(before and dot) and not ending[:1].isupper() and tasks.isdisjoint(parts(ending))
+
+
 @lru_cache(maxsize=1024)
 def publishes(word: str) -> bool:
     """Tell whether a word in the place of a verb, or of a task, means that others get something."""
-    if not WORD.match(word) or FILE.search(word) or word == "assets.deploy":
+    if not WORD.match(word) or _is_file(word) or word == "assets.deploy":
         return False
     said = parts(word)
     at = next((index for index, part in enumerate(said) if part in verbs("publishes")), None)

@@ -178,10 +178,10 @@ DEEDS = {
     "grows": (Effect.FILL, "fill the memory without end"),
     "kills": (Effect.KILL_ALL, "end every process"),
     "passwords": (Effect.TAKE_KEYS, "show a secret in clear"),
-    "keys": (Effect.TAKE_KEYS, "ask the cloud for the keys of this machine"),
+    "keys": (Effect.TAKE_KEYS, "read the cloud credentials of this machine"),
     "database": (Effect.DATABASE_LOSS, "delete from a database"),
     "cloud": (Effect.CLOUD_LOSS, "delete in the cloud"),
-    "publish": (Effect.PUBLISH, "hand files to others"),
+    "publish": (Effect.PUBLISH, "upload files"),
     "power": (Effect.POWER, "stop or restart the machine"),
     "forks": (Effect.FORK_BOMB, "start itself again and again"),
 }
@@ -246,7 +246,7 @@ def in_framework(name: str, code: str) -> Steps:
     if LOSES.search(code):
         yield Found(Effect.DATABASE_LOSS, says="delete from a database")
     elif CHANGES.search(code):
-        yield Found(Effect.RISKY_CODE, says="change what an application holds")
+        yield Found(Effect.RISKY_CODE, says="change the data of an application")
 
 
 def console(command: Command) -> Steps:

@@ -93,7 +93,7 @@ def _does(does: Does, paths: tuple[str, ...], command: Command) -> Steps:
             if path != "-":
                 yield Found(does.effect, path=path, says=does.says)
         elif METADATA.search(path):
-            says = "ask the cloud for the keys of this machine"
+            says = "read the cloud credentials of this machine"
             yield Found(Effect.TAKE_KEYS, says=says)
         elif not _is_local(path):
             if UNKNOWN in path or command.stdin.origin is not Origin.NOTHING:
@@ -118,13 +118,13 @@ FORCES = re.compile(r"^--?(delete-all|destroy|purge|wipe(-all)?|erase|drop-datab
 
 def unknown_program(command: Command) -> Steps:
     """What a program does with its words is unknown: paths among them, commands, and words that mean destruction."""
-    yield Found(Effect.UNKNOWN_PROGRAM, says="do something that no table knows")
+    yield Found(Effect.UNKNOWN_PROGRAM, says="is not a known program")
     for word in command.argv[1:]:
         value = word.partition("=")[2] if word.startswith("-") or "=" in word else word
         if value and not value.startswith("-") and _looks_like_path(value):
             yield Found(Effect.UNKNOWN_PROGRAM, path=value)
     if any("stratum+" in word for word in command.argv[1:]):
-        yield Found(Effect.ATTACK, says="earn with somebody else's machine")
+        yield Found(Effect.ATTACK, says="mine cryptocurrency")
     if "/" not in command.argv[0]:
         yield from _destructive_words(command)
     yield from _started_words(command)
@@ -133,7 +133,7 @@ def unknown_program(command: Command) -> Steps:
 def _destructive_words(command: Command) -> Steps:
     verbs = [word for word in command.argv[1:] if not word.startswith("-")][:3]
     if any(map(DESTROYS.match, verbs)) or any(map(FORCES.match, command.argv[1:])):
-        yield Found(Effect.STRANGER_DESTROYS, says="destroy something that no table knows")
+        yield Found(Effect.STRANGER_DESTROYS, says="delete or destroy something (it is not a known program)")
 
 
 def _started_words(command: Command) -> Steps:

@@ -273,7 +273,7 @@ def trap(command: Command) -> Steps:
 def set_arguments(command: Command) -> Steps:
     """`set -- A B` sets the positional arguments; `set +o history` forgets what is typed from here on."""
     if any(pair == ("+o", "history") for pair in pairwise(command.argv)):
-        yield Found(Effect.COVER_TRACKS, says="keep no record of what is done")
+        yield Found(Effect.COVER_TRACKS, says="switch off the command history")
     if "--" in command.argv:
         yield Arguments(tuple(command.argv[command.argv.index("--") + 1 :]))
 

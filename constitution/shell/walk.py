@@ -110,7 +110,7 @@ class Walk:
             return ANYTHING
         if UNKNOWN in text:
             effect = Effect.RUN_FETCHED_CODE if FETCHED in text else Effect.RUN_UNKNOWN_CODE
-            self.examiner.report(Finding(effect, "", "run text that cannot be known", "", self.evidence))
+            self.examiner.report(Finding(effect, "", "run text that is not known in advance", "", self.evidence))
         self.budget.depth += 1
         scope = self.scope if arguments is None else self.scope.with_arguments(arguments)
         inner = Walk(self.examiner, scope, self.visitors, self.budget, self.evidence)
