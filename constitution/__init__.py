@@ -5,8 +5,8 @@
 
 An action goes in, a verdict with evidence comes out, in four steps:
 
-- `shell/`: text becomes simple commands with known and unknown words (`syntax`, `words`, `scope`, `flow`, `blocks`,
-  `commands`, `walk`).
+- `shell/`: text becomes simple commands with known and unknown words (`syntax`, which the `scanner` has to confirm,
+  `words`, `scope`, `flow`, `blocks`, `commands`, `walk`).
 - `analysis/`: a simple command becomes findings. Each analysis returns `steps`, which `examine` carries out: rows of
   the tables (`program_rows`), verbs of any program (`external_effects`), `variables`, `shells`, `interpreters` with
   `python_code` and `other_code`, `search`, `clients`, `editors`; `output` and `file_flow` say what goes through pipes

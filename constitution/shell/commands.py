@@ -125,6 +125,7 @@ def assignment_values(walk: Walk, node: "Node") -> tuple[str, ...]:
     if value is None:
         return ("",)
     if value.type == "array":
+        walk.expander().run_substitutions(value)
         return (UNKNOWN,)
     expander = walk.expander()
     first = expander.text(value)

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-__all__ = ["MAX_BYTES", "Script", "overlooked", "parse"]
+from constitution.shell.scanner import differs, scan
+
+__all__ = ["MAX_BYTES", "Script", "overlooked", "parse", "substitutions"]
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
@@ -21,7 +23,9 @@ if TYPE_CHECKING:
 MAX_BYTES = 16_384
 """Longer text is not parsed: the parser needs seconds for hostile text of four times that length."""
 
-CONTINUATION = re.compile(r"(?<!\\)((?:\\\\)*)\\\n")
+SCANNED = re.compile(rb"[#'`\n]|<<|\(\(")
+"""What has to stand in a text so that there are two ways to read it."""
+
 CONTINUED_WORD = re.compile(r"[^\s\\]\\\n[^\s]")
 CONTROL = re.compile(
     r"[\x00\x01-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f\u0085\u00a0\u1680\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff]"
@@ -74,8 +78,8 @@ class Script:
 def parse(text: str) -> Script:
     """Parse shell text. Total: what is too long has no tree, and what is misread or broken has a doubt."""
     doubt = _doubt(text)
-    if "\\\n" in text and CONTINUED_WORD.search(text) and "'" not in text and "<<" not in text:
-        text = CONTINUATION.sub(r"\1", text)
+    if len(text) <= MAX_BYTES and "\\\n" in text and CONTINUED_WORD.search(text):
+        text = _joined(text)
     source = _plainly(text).encode("utf-8", "surrogatepass")
     if len(source) > MAX_BYTES:
         return Script(None, b"", f"the text is longer than {MAX_BYTES} bytes")
@@ -89,7 +93,24 @@ def parse(text: str) -> Script:
         return _with_dollars(text, doubt)
     elif "\n\\" in text and any(source[node.start_byte : node.start_byte + 1] == b"\n" for node in _words(root)):
         doubt = doubt or "a line begins with a backslash"
-    return Script(root, source, doubt)
+    return Script(root, source, doubt or _read_in_two_ways(root, source))
+
+
+def _joined(text: str) -> str:
+    """Return a text without the backslashes at the ends of lines that bash takes away, and their newlines."""
+    start, parts = 0, list[str]()
+    for at in scan(text).joined:
+        parts.append(text[start:at])
+        start = at + 2
+    return "".join(parts) + text[start:]
+
+
+def _read_in_two_ways(root: "Node", source: bytes) -> str:
+    """Return how a tree differs from a scan of the text, or ""; a text without quotes and lines is not scanned."""
+    if not SCANNED.search(source):
+        return ""
+    found = scan(source.translate(ASCII).decode("ascii"))
+    return found.unclear or differs(found, root, source)
 
 
 def _nodes(root: "Node") -> Iterator["Node"]:
@@ -98,6 +119,13 @@ def _nodes(root: "Node") -> Iterator["Node"]:
         node = pending.pop()
         yield node
         pending.extend(node.children)
+
+
+def substitutions(root: "Node", source: bytes) -> "list[Node]":
+    """Return the nodes of all command and process substitutions."""
+    if not OPENING.search(source):
+        return []
+    return [node for node in _nodes(root) if node.type in ("command_substitution", "process_substitution")]
 
 
 def _words(root: "Node") -> Iterator["Node"]:
@@ -117,7 +145,8 @@ def _with_dollars(text: str, doubt: str) -> Script:
     root = _root("".join(parts).encode("utf-8", "surrogatepass"))
     if opened or "<<" in text or root.has_error or any(node.type == "``" for node in _nodes(root)):
         doubt = doubt or UNCLEAR
-    return Script(root, "".join(parts).encode("utf-8", "surrogatepass"), doubt)
+    source = "".join(parts).encode("utf-8", "surrogatepass")
+    return Script(root, source, doubt or _read_in_two_ways(root, source))
 
 
 @cache
@@ -149,8 +178,6 @@ def _doubt(text: str) -> str:
         return "the text holds control or invisible characters"
     if any("\ud800" <= character <= "\udfff" for character in text) if not text.isascii() else False:
         return "the text holds characters that are not text"
-    if "\\\n" in text and CONTINUED_WORD.search(text) and ("'" in text or "<<" in text):
-        return "a word is continued on the next line"
     if "\\`" in text and OPEN_BACKTICK.search(text):
         return UNCLEAR
     if "<<" not in text and "coproc" not in text and "time" not in text:

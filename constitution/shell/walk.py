@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from constitution.effects import Effect, Finding
 from constitution.shell.flow import ANYTHING, NOTHING, Flow, Origin
 from constitution.shell.scope import Scope
-from constitution.shell.syntax import overlooked, parse
+from constitution.shell.syntax import overlooked, parse, substitutions
 from constitution.shell.words import Expander
 from constitution.verdict import Evidence
 from constitution.zones import FETCHED, UNKNOWN
@@ -62,6 +62,7 @@ class Budget:
         self.commands = 0
         self.depth = 0
         self.characters = 0
+        self.substituted: dict[int, Node] = {}  # substitutions that were followed, by their number, likewise
         self.called: dict[int, Node] = {}  # functions by the number of their body, which counts while the body is held
 
 
@@ -100,6 +101,8 @@ class Walk:
             self.doubt(why)
         flow = self.visit(script.root, stdin)
         self._uncalled()
+        if any(node.id not in self.budget.substituted for node in substitutions(script.root, script.source)):
+            self.doubt("a substitution stands where none is expected")
         return flow
 
     def nested(self, text: str, stdin: Flow = NOTHING, *, arguments: tuple[str, ...] | None = None) -> Flow:
@@ -214,6 +217,7 @@ class Walk:
 
     def substitute(self, node: "Node") -> str:
         """Walk a substitution in a copy of the scope and return its text where that is known."""
+        self.budget.substituted[node.id] = node
         flow = self.visit(node)
         if flow.origin is Origin.TEXT:
             return flow.text.rstrip("\n")
@@ -226,6 +230,7 @@ class Walk:
 
     def substitute_file(self, node: "Node") -> str:
         """Walk a process substitution and return the name of the file that stands for it."""
+        self.budget.substituted[node.id] = node
         stdin = ANYTHING if self.source[node.start_byte : node.start_byte + 1] == b">" else NOTHING
         return self.examiner.substitute_file(self.visit(node, stdin))
 
