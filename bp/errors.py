@@ -4,10 +4,7 @@ Every error names the culprit, what was found, and the cure. `BProgramError` is 
 """
 
 from copyreg import __newobj__  # type: ignore[attr-defined]
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from bp.events import Event
+from typing import Any
 
 __all__ = [
     "BProgramError",
@@ -35,7 +32,7 @@ class BThreadError(BProgramError):
     the same step are its `__notes__`.
     """
 
-    def __init__(self, message: str, *, bthread: str, event: "Event | None" = None, step: int = 0) -> None:
+    def __init__(self, message: str, *, bthread: str, event: Any = None, step: int = 0) -> None:
         super().__init__(message)
         self.bthread = bthread
         self.event = event
@@ -49,7 +46,7 @@ class EventSetError(BThreadError):
     """
 
     def __init__(
-        self, message: str, *, bthread: str, event_set: Any, event: "Event | None" = None, step: int = 0
+        self, message: str, *, bthread: str, event_set: Any, event: Any = None, step: int = 0
     ) -> None:
         super().__init__(message, bthread=bthread, event=event, step=step)
         self.event_set = event_set
@@ -58,7 +55,7 @@ class EventSetError(BThreadError):
 class EndlessLoop(BProgramError):
     """A super-step went on past `max_steps`; `events` and `bthreads` are the last ones, oldest first."""
 
-    def __init__(self, message: str, *, events: "tuple[Event, ...]", bthreads: tuple[str, ...]) -> None:
+    def __init__(self, message: str, *, events: tuple[Any, ...], bthreads: tuple[str, ...]) -> None:
         super().__init__(message)
         self.events = events
         self.bthreads = bthreads
@@ -71,7 +68,7 @@ class ProgramEnded(BProgramError):
 class EffectError(BProgramError):
     """An effect has no outcome: its `broken` raised, or gave none of its outcome kinds; `started` began it."""
 
-    def __init__(self, message: str, *, started: "Event") -> None:
+    def __init__(self, message: str, *, started: Any) -> None:
         super().__init__(message)
         self.started = started
 

@@ -1,44 +1,51 @@
 """Pure predicates over described actions: may this tool call run, must a person be asked, or is it refused?
 
-Nothing here does I/O. Reading order:
+    from constitution import judge_command
+    judge_command("rm -rf ~", "/project")      # deny: delete_outside_workspace: rm would delete ~ recursively
 
-- `verdict`: levels, evidence, verdicts. `action`: what is judged. `paths`: how paths compare.
-- `effects`, `known_places`, `zones`: the words of the statute. `rule`, `statute/`: the statute, with its examples.
-- `command_rule`: what a person said about a command. `policy`, `policies`: which rules apply; the policies that ship.
-- `shell/`: `syntax` (text to tree), `second_reading`, `scope` (what is known), `escapes`, `parameters`, `words` (nodes
-  to words), `flow` (pipes), `heredoc`, `redirections`, `endless` (loops), `blocks`, `commands`, `walk` (every
-  simple command, wherever it stands). `written`: files that a command writes and runs.
-- `programs/`: `options`, `program` (what a row says), the tables `files`, `system`, `running`, `guards`, `spies`,
-  `network`, `clouds`, `clusters`, `schedulers`, `stores`, `keepers`, `versions`, `packages`, `development`,
-  `containers`, `windows`, `escapes`, `publishing`, `fetching`, `messages`, `pipelines`, `queues`, `preferences`,
-  `clients`, `harmless`, and `table` (finding a row). `spoken`: what words speak of. `wrapper`, `remote_wrappers`,
-  `wrappers`: programs that run programs. `interpreters`, `python_text`, `python_code`, `lexicon`, `any_code`: inline
-  code. `variables`: those that change what commands do. `lookers`: programs that only look. `handed`: secret files
-  among the words of any program.
-- `special/`: forms that no table can say: `exhaustion`, `fetched`, `serving`, `sending`, `search`, `output`,
-  `builtins`, `shells`, `code`, `editors`, `contents`, `later`, `settings`, `consoles`, and their
-  `table`.
-- `phrases` (how an effect is said), `discoveries` (what was found), `file_contents` (files that a command makes),
-  `rows` (applying the tables), `strangers` (programs without rows), `subjects`, `outward` (laws about words),
-  `assignments`, `examination`: one simple command becomes findings.
-- `judgement`: findings become a verdict.
-- `granting`: what a person has to say so that something is allowed.
-- `checks`, `mentioned`: single questions about an action or a command.
+An action goes in, a verdict with evidence comes out, in four steps:
+
+- `shell/`: text becomes simple commands with known and unknown words (`syntax`, which the `scanner` has to confirm,
+  `words`, `scope`, `flow`, `blocks`, `commands`, `walk`).
+- `analysis/`: a simple command becomes findings. Each analysis returns `steps`, which `examine` carries out: rows of
+  the tables (`program_rows`), verbs of any program (`external_effects`), `variables`, `shells`, `interpreters` with
+  `python_code` and `other_code`, `search`, `clients`, `editors`; `output` and `file_flow` say what goes through pipes
+  and files.
+- `judge`: findings become a verdict by the `rules` of a `policy` and the kinds of places (`zones`).
+- `checks`: single questions about an action or a command.
+
+Their words are `action`, `effects` and `verdict`; what is known about programs and all else is in `tables/` (`rows`).
 """
 
 from constitution.action import Action, PathUse
-from constitution.checks import check_safety, classify_risk, compose, flaws_of, is_dangerous_command
-from constitution.command_rule import CommandRule, read_command_rule
+from constitution.checks import (
+    Mentions,
+    check_safety,
+    classify_risk,
+    compose,
+    flaws_of,
+    grants_for,
+    is_dangerous_command,
+    mentions,
+)
 from constitution.effects import Deed, Effect, Zone
-from constitution.granting import grants_for
-from constitution.judgement import deeds_of, judge, judge_command
-from constitution.mentioned import Mentions, mentions
-from constitution.paths import is_path_safe
-from constitution.policies import APPROVAL_LIST, DEFAULT, GATED, NO_RULES, PASSTHROUGH, POLICIES, STRICT, WORKSPACE
-from constitution.policy import DENIED_PATHS, Policy
-from constitution.rule import Rule, read_rule
-from constitution.variables import changes_commands
+from constitution.judge import deeds_of, judge, judge_command
+from constitution.policy import (
+    APPROVAL_LIST,
+    DEFAULT,
+    DENIED_PATHS,
+    GATED,
+    NO_RULES,
+    PASSTHROUGH,
+    POLICIES,
+    STRICT,
+    WORKSPACE,
+    Policy,
+)
+from constitution.rules import CommandRule, Rule, read_command_rule, read_rule
+from constitution.tables.rows import changes_commands
 from constitution.verdict import Evidence, Level, Verdict
+from constitution.zones import is_path_safe
 
 __all__ = [
     "APPROVAL_LIST",

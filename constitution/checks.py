@@ -1,19 +1,35 @@
 """The questions that a gate asks, as single predicates (S3): risk class, safe path, dangerous command, composition."""
 
+import re
 from collections.abc import Callable
+from functools import cache
 from typing import Literal
 
-from attrs import evolve
+from attrs import evolve, frozen
 
 from constitution.action import Action
-from constitution.command_rule import CommandRule
 from constitution.effects import Effect
-from constitution.judgement import NOWHERE_HOME, findings_of, judge, judge_command
-from constitution.policies import DEFAULT, NO_RULES
-from constitution.policy import Policy
+from constitution.judge import NOWHERE_HOME, findings_of, judge, judge_command, verdict_on
+from constitution.policy import DEFAULT, NO_RULES, Policy
+from constitution.rules import DOUBTS, CommandRule
+from constitution.tables import blocks_of, is_a, one_line
+from constitution.tables.rows import wrapper_of
 from constitution.verdict import Level, Verdict
+from constitution.zones import FOUND, UNKNOWN, is_within
 
-__all__ = ["Check", "Risk", "check_safety", "classify_risk", "compose", "flaws_of", "is_dangerous_command"]
+__all__ = [
+    "Check",
+    "Mentions",
+    "Risk",
+    "check_safety",
+    "classify_risk",
+    "compose",
+    "flaws_of",
+    "grants_for",
+    "is_dangerous_command",
+    "mentions",
+    "only_looks",
+]
 
 Check = Callable[[Action], Verdict]
 Risk = Literal["read_only", "side_effects", "high_ambiguity"]
@@ -51,7 +67,7 @@ def classify_risk(action: Action) -> Risk:
 
 
 def _only_looks(argv: tuple[str, ...]) -> bool:
-    from constitution.lookers import only_looks  # with the tables, which a judgement loads
+    from constitution.checks import only_looks  # with the tables, which a judgement loads
 
     return only_looks(argv)
 
@@ -97,3 +113,105 @@ def _flaw(rule: CommandRule, policy: Policy, workspace: str, command: str, *, wa
         return f"not_match: {command!r} is concerned: {with_it.level} instead of {without.level}"
     reason = f"it would be {without.level} anyway" if without.level is not Level.ask else f"it stays {without}"
     return f"match: {command!r} is not concerned; {reason}"
+
+
+MOST = 3
+"""Grants that one answer may give; a command that needs more is no simple one."""
+
+
+def grants_for(action: Action, policy: Policy = DEFAULT) -> tuple[CommandRule, ...]:
+    """Return the narrowest grants under which `policy` allows an action that it asks about; none where none can.
+
+    Each is for exactly one argv, the file that it starts and the rule that asks. No grant can lower a denial, a doubt
+    about what would run, or what a redirection, a variable or a script within the command does.
+    """
+    asked: dict[tuple[tuple[str, ...], str], Effect] = {}
+    for finding in findings_of(action).findings:
+        verdict = verdict_on(finding, action, policy)
+        if verdict.level is Level.ask:
+            asked[finding.invocation, verdict.rule] = finding.effect
+    if not asked or len(asked) > MOST:
+        return ()
+    if any(not argv or UNKNOWN in "".join(argv) or effect in DOUBTS for (argv, _), effect in asked.items()):
+        return ()
+    try:
+        grants = tuple(
+            CommandRule(Level.allow, argv, action.executables.get(argv[0]), rule=rule, exact=True)
+            for argv, rule in asked
+        )
+    except ValueError:  # the file that would start is not known
+        return ()
+    return grants if judge(action, policy.with_commands(*grants)).allowed else ()
+
+
+HOME = "/~"
+"""Stands for the home folder until the caller knows it."""
+
+
+@frozen
+class Mentions:
+    """`programs`: program words, as `PATH` would be asked for them. `paths`: words to resolve from where the command
+    starts (`~` stays as it is); a `cd` in the command has been followed.
+    """
+
+    programs: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+
+
+def mentions(command: str) -> Mentions:
+    """Return the program words and literal paths of a command. Total; of unreadable text, what can be read."""
+    from constitution.analysis.examine import Examination  # the tables and the parser are loaded with the first use
+    from constitution.shell import begin
+    from constitution.shell.scope import Scope
+
+    scope = Scope(("",), HOME)
+    examination = Examination(scope, {}, {})
+    try:
+        begin(examination, scope).run(command)
+    except RecursionError:
+        return Mentions()
+    literal = (path for path in examination.words if path and not any(mark in path for mark in (UNKNOWN, FOUND, "*")))
+    paths = ("~" + path[len(HOME) :] if is_within(path, HOME) else path for path in literal)
+    return Mentions(tuple(examination.programs), tuple(paths))
+
+
+ASKS = frozenset(["--version", "--help", "-V"])
+
+
+def only_looks(argv: tuple[str, ...]) -> bool:
+    """Tell whether a command, by its program and what it is told, only looks; wrappers are as what they run."""
+    name = argv[0].rpartition("/")[2]
+    if (
+        is_a(name, "read_only")
+        or is_a(name, "shell")
+        or _runs_another(name, argv)
+        or (len(argv) == 2 and argv[1] in ASKS)
+    ):
+        return True
+    pattern = _read_only(name)
+    return pattern is not None and pattern.match(" ".join(_without_settings(name, argv[1:]))) is not None
+
+
+@cache
+def _read_only(name: str) -> re.Pattern[str] | None:
+    """Return the pattern of the subcommands with which a program only looks."""
+    patterns = [block["read_only"] for block in blocks_of("kind", name) if "read_only" in block]
+    return re.compile(rf"(?:{one_line(patterns[0])})(?:\s|$)") if patterns else None
+
+
+def _runs_another(name: str, argv: tuple[str, ...]) -> bool:
+    """Tell whether a command is as harmless as the one that it runs, which is asked about by itself."""
+    wrapper = wrapper_of(name)
+    first = next((word for word in argv[1:] if not word.startswith("-")), "")
+    return wrapper is not None and (not wrapper.only or first in wrapper.only)
+
+
+def _without_settings(name: str, words: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the words behind the options that stand before a subcommand: `git -C x status`, `kubectl -n y get`."""
+    index = 0
+    while name in ("git", "kubectl", "docker", "aws", "gcloud") and index < len(words) and words[index][:1] == "-":
+        index += 2 if words[index] in TAKES else 1
+    return words[index:]
+
+
+TAKES = frozenset("-C -c -n --namespace --context -f --file --profile --region -H -p --project".split())  # noqa: SIM905

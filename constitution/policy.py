@@ -1,4 +1,4 @@
-"""What a policy is: rules over effects and zones, which paths are bounds, forbidden words, and what a person said.
+"""What a policy is, and the policies that ship: one for each specification's way of judging, and `DEFAULT`.
 
 Rules of a policy combine by maximum: whatever is added can only raise a verdict. Grants alone lower one.
 """
@@ -7,19 +7,31 @@ from functools import lru_cache
 
 from attrs import evolve, frozen
 
-from constitution.command_rule import CommandRule
 from constitution.effects import Effect, Zone
-from constitution.paths import absolute, is_within
-from constitution.rule import Rule
+from constitution.rules import CommandRule, Rule
+from constitution.tables import Block, table
 from constitution.verdict import Level
+from constitution.zones import absolute, is_within
 
-__all__ = ["DENIED_PATHS", "Policy"]
+__all__ = [
+    "APPROVAL_LIST",
+    "BLOCKLIST",
+    "DEFAULT",
+    "DENIED_PATHS",
+    "GATED",
+    "NO_RULES",
+    "PASSTHROUGH",
+    "POLICIES",
+    "STRICT",
+    "WORKSPACE",
+    "Policy",
+]
 
 DENIED_PATHS = ("~/.ssh", "~/.gnupg", "/etc/shadow", "/etc/passwd")
 """S0 6.4: credentials; denied wins over allowed."""
 
 
-@frozen(cache_hash=True)
+@frozen(cache_hash=True, repr=False)
 class Policy:
     """A way to judge. `allowed_roots` and `denied_paths` may begin with `~`.
 
@@ -42,6 +54,9 @@ class Policy:
     commands: tuple[CommandRule, ...] = ()
     listed: tuple[str, ...] = ()
     attended: bool = True
+
+    def __repr__(self) -> str:
+        return self.name
 
     def rules_for(self, effect: Effect, zone: Zone) -> tuple[Rule, ...]:
         """Return the rules that speak about an effect in a zone, the strictest first."""
@@ -80,3 +95,58 @@ class Policy:
 def _rules_for(policy: Policy, effect: Effect, zone: Zone) -> tuple[Rule, ...]:
     fitting = [rule for rule in policy.rules if effect in rule.effects and (not rule.zones or zone in rule.zones)]
     return tuple(sorted(fitting, key=lambda rule: -rule.level.rank))
+
+
+BLOCKLIST = ("rm", "sudo", "shutdown", "reboot", "mkfs", "dd", "chmod 777")
+"""S0 6.4: blocked for `bash` regardless of category."""
+
+
+def _rules(policy: str) -> tuple[Rule, ...]:
+    """Return the rules of a policy in the order of the table."""
+    rows = table("rules")["rule"]
+    return tuple(_rule(row) for row in rows if policy in row.get("policies", "default strict workspace gated").split())
+
+
+def _rule(row: Block) -> Rule:
+    effects = tuple(Effect[word.upper()] for word in row["effects"].split())
+    zones = tuple(Zone[word.upper()] for word in _zones(row.get("zones", "")))
+    return Rule(
+        row["name"],
+        row["category"],
+        effects,
+        zones,
+        Level(row["level"]),
+        row.get("match", ()),
+        row.get("not_match", ()),
+    )
+
+
+def _zones(text: str) -> list[str]:
+    """Return the names of zones, those of groups ("beyond") put in their place."""
+    groups = table("rules")["zones"]
+    return [zone for word in text.split() for zone in (_zones(groups[word]) if word in groups else [word])]
+
+
+def _without_asking(rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
+    """A gate that can only approve or reject rejects what another would ask about."""
+    return tuple(evolve(rule, level=Level.deny) if rule.level is Level.ask else rule for rule in rules)
+
+
+DEFAULT = Policy("default", _rules("default"))
+
+STRICT = evolve(DEFAULT, name="strict", rules=_rules("strict"))
+
+WORKSPACE = evolve(
+    DEFAULT, name="workspace", allowed_roots=("~/.agent/workspace", "/tmp/agent"), blocklist=BLOCKLIST, admin=Level.ask
+)
+
+APPROVAL_LIST = Policy("approval_list", _rules("approval_list"), denied_paths=(), bounded=False)
+
+GATED = evolve(DEFAULT, name="gated", rules=_without_asking(_rules("gated")), denied_paths=())
+
+PASSTHROUGH = Policy("passthrough", _rules("passthrough"), denied_paths=(), bounded=False)
+
+NO_RULES = Policy("none", (), denied_paths=(), bounded=False)
+"""What nothing is judged by, but what a job or a person adds. It is no policy to choose by its name."""
+
+POLICIES = {policy.name: policy for policy in (DEFAULT, STRICT, WORKSPACE, APPROVAL_LIST, GATED, PASSTHROUGH)}

@@ -6,7 +6,7 @@ Levels are ordered (allow < ask < deny) and combine by `max`, so that adding a r
 from collections.abc import Iterable
 from enum import StrEnum
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 __all__ = ["Evidence", "Level", "Verdict"]
 
@@ -54,13 +54,17 @@ class Evidence:
 
 @frozen
 class Verdict:
-    """A level with its reasons. `rule` and `category` are names; `explanation` is one sentence."""
+    """A level with its reasons. `rule` and `category` are names; `explanation` is one sentence.
+
+    `reasons` are all sentences that give this level, `explanation` first, where there are several.
+    """
 
     level: Level
     rule: str = "nothing_objects"
     category: str = "none"
     evidence: tuple[Evidence, ...] = ()
     explanation: str = "no rule objects"
+    reasons: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.level}: {self.rule}: {self.explanation}"
@@ -77,8 +81,16 @@ class Verdict:
 
     @classmethod
     def strictest(cls, verdicts: Iterable["Verdict"]) -> "Verdict":
-        """Return the first of the strictest verdicts; of none, `Verdict.allow()`."""
-        return max(verdicts, key=lambda verdict: verdict.level.rank, default=ALLOWED)
+        """Return the first of the strictest verdicts, with the reasons of all of them; of none, `Verdict.allow()`."""
+        verdicts = list(verdicts)
+        first = max(verdicts, key=lambda verdict: verdict.level.rank, default=ALLOWED)
+        if first.level is Level.allow or len(verdicts) < 2:
+            return first
+        alike = (verdict for verdict in verdicts if verdict.level is first.level)
+        reasons = tuple(
+            dict.fromkeys(reason for verdict in alike for reason in verdict.reasons or (verdict.explanation,))
+        )
+        return evolve(first, reasons=reasons) if len(reasons) > 1 else first
 
 
 ALLOWED = Verdict(Level.allow)

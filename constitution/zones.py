@@ -1,26 +1,30 @@
 """Which kind of place a path is: the table of zones, and the order in which its rows are asked."""
 
+import posixpath
 import re
-from functools import lru_cache
+from fnmatch import fnmatchcase
+from functools import cache, lru_cache
 
 from attrs import frozen
 
 from constitution.effects import Zone
-from constitution.known_places import (
-    AUTOSTART_HOME,
-    HOME_SAMPLES,
-    KEEPS_SECRETS,
-    PRIVATE_NAME,
-    PRIVATE_SAMPLES,
-    RUNS_LATER,
-    SAMPLES,
-    SECRET_HOME,
-    SECRET_SYSTEM,
-    STARTUP_HOME,
-)
-from constitution.paths import absolute, alike, fits, is_within
+from constitution.tables import table
 
-__all__ = ["FETCHED", "FOUND", "UNKNOWN", "Places", "is_private", "resolve", "runs_later", "zone_of"]
+__all__ = [
+    "FETCHED",
+    "FOUND",
+    "UNKNOWN",
+    "Places",
+    "absolute",
+    "alike",
+    "fits",
+    "is_path_safe",
+    "is_private",
+    "is_within",
+    "resolve",
+    "runs_later",
+    "zone_of",
+]
 
 UNKNOWN = "\0"
 """Stands in a word for the part that cannot be known."""
@@ -31,30 +35,39 @@ FETCHED = UNKNOWN + "\x01"
 FOUND = "?*"
 """Stands for a name that a search below a folder finds: something in the folder, never the folder itself."""
 
-SINKS = frozenset(
-    ["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/tty", "/dev/zero", "/dev/random", "/dev/urandom"]
-)
-SCRATCH = ("/tmp", "/var/tmp", "/dev/shm", "/private/tmp")
-HOMES = ("/home", "/Users")
-SHARED = (
-    "/opt",
-    "/srv",
-    "/mnt",
-    "/media",
-    "/data",
-    "/scratch",
-    "/Volumes",
-    "/workspace",
-    "/workspaces",
-    "/app",
-    "/code",
-)
-
 GLOB = re.compile(r"[*?\[]")
 HOOKS = re.compile(r"(^|/)\.git/hooks/.")
 VERSION_CONTROL = r"(^|/)\.(git|hg|svn|jj)(/|$)"
 
 HARMLESS_PREFIXES = (Zone.WORKSPACE, Zone.WORKSPACE_ROOT, Zone.WORKSPACE_CONTENT, Zone.SCRATCH, Zone.SCRATCH_ROOT)
+
+
+@cache
+def _home(kind: str) -> re.Pattern[str]:
+    """Return the pattern of places in a home folder: "secret", "startup", "autostart" or "keeps_secrets"."""
+    parts = "|".join(part for text in table("places")["home"][kind].values() for part in text.split())
+    ends = {"secret": r"(/|\.|$)", "keeps_secrets": ""}.get(kind, r"(/|$)")
+    return re.compile(f"({parts}){ends}")
+
+
+@cache
+def _paths(section: str, key: str) -> tuple[str, ...]:
+    return tuple(table("places")[section][key].split())
+
+
+@cache
+def _pattern(section: str, key: str, form: str = "{}") -> re.Pattern[str]:
+    return re.compile(form.format("|".join(_paths(section, key))))
+
+
+@cache
+def _secret_samples() -> tuple[str, ...]:
+    return (*_paths("system", "samples"), *(f"/home/x/{sample}" for sample in _home_samples()))
+
+
+@cache
+def _home_samples() -> tuple[str, ...]:
+    return tuple(table("places")["home"]["samples"]["files"].split())
 
 
 @frozen(cache_hash=True)
@@ -114,10 +127,11 @@ def _zone_of_prefix(path: str, places: Places) -> Zone:
 
 def _zone_of_pattern(path: str, places: Places) -> Zone | None:
     """Judge `~/.ss*/id_*` by what it may stand for: a secret, if there is one that fits as far as the pattern goes."""
-    samples = [*SAMPLES, *(f"{places.home}/{inner}" for inner in HOME_SAMPLES)]
+    samples = [*_secret_samples(), *(f"{places.home}/{inner}" for inner in _home_samples())]
     if any(fits(sample, path) for sample in samples):
         return Zone.SECRET
-    return Zone.PRIVATE if any(fits(f"{places.workspace}/{name}", path) for name in PRIVATE_SAMPLES) else None
+    private = (f"{places.workspace}/{name}" for name in _paths("anywhere", "private_samples"))
+    return Zone.PRIVATE if any(fits(sample, path) for sample in private) else None
 
 
 def _whole(path: str) -> str:
@@ -128,7 +142,7 @@ def _whole(path: str) -> str:
 
 
 def _device_zone(path: str) -> Zone | None:
-    if path in SINKS or path.startswith("/dev/fd/"):
+    if path in _paths("roots", "sinks") or path.startswith("/dev/fd/"):
         return Zone.SINK
     if path.startswith(("/dev/tcp/", "/dev/udp/")):
         return Zone.NETWORK_DEVICE
@@ -143,7 +157,7 @@ def _proc_zone(path: str) -> Zone:
     """`/proc/self/root` and its like lead anywhere; the rest of /proc belongs to the system."""
     if re.match(r"/proc/[^/]+/(root|cwd|fd)(/|$)", path):
         return Zone.UNKNOWN if path.count("/") > 3 else Zone.SYSTEM
-    return Zone.SECRET if re.match(SECRET_SYSTEM, path) else Zone.SYSTEM
+    return Zone.SECRET if _pattern("system", "secret").match(path) else Zone.SYSTEM
 
 
 def _workspace_zone(path: str, places: Places) -> Zone:
@@ -152,7 +166,7 @@ def _workspace_zone(path: str, places: Places) -> Zone:
         return Zone.WORKSPACE_ROOT if places.workspace != "/" else Zone.SYSTEM
     if re.search(VERSION_CONTROL, inner):
         return Zone.AUTOSTART if HOOKS.search(inner) else Zone.VERSION_CONTROL
-    return Zone.PRIVATE if re.search(PRIVATE_NAME, inner) else Zone.WORKSPACE
+    return Zone.PRIVATE if is_private(inner) else Zone.WORKSPACE
 
 
 def _home_in_workspace(path: str, places: Places) -> Zone:
@@ -166,46 +180,46 @@ def _home_in_workspace(path: str, places: Places) -> Zone:
 def _home_zone(inner: str) -> Zone:
     if not inner:
         return Zone.HOME_ROOT
-    if re.match(SECRET_HOME, inner):
+    if _home("secret").match(inner):
         return Zone.SECRET
-    if re.match(AUTOSTART_HOME, inner):
+    if _home("autostart").match(inner):
         return Zone.AUTOSTART
-    if re.match(STARTUP_HOME, inner):
+    if _home("startup").match(inner):
         return Zone.STARTUP
-    if re.match(KEEPS_SECRETS, inner):
+    if _home("keeps_secrets").match(inner):
         return Zone.KEEPS_SECRETS
-    return Zone.PRIVATE_OUTSIDE if re.search(PRIVATE_NAME, inner) else Zone.HOME
+    return Zone.PRIVATE_OUTSIDE if is_private(inner) else Zone.HOME
 
 
 def is_private(word: str) -> bool:
     """Tell whether a path ends like a secret of a project or a person."""
-    return re.search(PRIVATE_NAME, word) is not None
+    return _pattern("anywhere", "private", "(^|/)({})$").search(word) is not None
 
 
 def runs_later(path: str, home: str) -> bool:
     """Tell whether a shell or a schedule will run what is put into a file."""
-    if re.search(RUNS_LATER, path):
+    if _pattern("system", "runs_later").search(path):
         return True
     inner = path[len(home) + 1 :] if is_within(path, home) else ""
-    return re.match(STARTUP_HOME, inner) is not None or re.match(AUTOSTART_HOME, inner) is not None
+    return _home("startup").match(inner) is not None or _home("autostart").match(inner) is not None
 
 
 def _other_zone(path: str, places: Places) -> Zone:
-    if re.match(SECRET_SYSTEM, path):
+    if _pattern("system", "secret").match(path):
         return Zone.SECRET
-    for root in SCRATCH:
+    for root in _paths("roots", "scratch"):
         if is_within(path, root):
             return Zone.SCRATCH_ROOT if path == root else Zone.SCRATCH
-    for root in HOMES:
+    for root in _paths("roots", "homes"):
         if is_within(path, root):
             return _home_zone(path[len(root) + 1 :].partition("/")[2]) if path.count("/") > 2 else Zone.HOME_ROOT
     if is_within(places.workspace, path) or is_within(places.home, path):
         return Zone.HOME_ROOT if path != "/" else Zone.SYSTEM
-    if "*" in path and re.search(PRIVATE_NAME, path):  # a search for keys, wherever they are
+    if "*" in path and is_private(path):  # a search for keys, wherever they are
         return Zone.PRIVATE_OUTSIDE
-    if not any(is_within(path, root) and path != root for root in SHARED):
+    if not any(is_within(path, root) and path != root for root in _paths("roots", "shared")):
         return Zone.SYSTEM
-    return Zone.PRIVATE_OUTSIDE if re.search(PRIVATE_NAME, path) else Zone.OUTSIDE
+    return Zone.PRIVATE_OUTSIDE if is_private(path) else Zone.OUTSIDE
 
 
 def resolve(word: str, *, cwd: str, home: str) -> str:
@@ -216,3 +230,50 @@ def resolve(word: str, *, cwd: str, home: str) -> str:
     if not before or (UNKNOWN in cwd and not before.startswith("/")) or ".." in after.split("/"):
         return UNKNOWN
     return absolute(before + "x", cwd=cwd, home=home)[:-1] + UNKNOWN + after
+
+
+def absolute(path: str, *, cwd: str, home: str) -> str:
+    """Return `path` as normalised text, a leading `~` taken as `home` and a relative path as below `cwd`."""
+    if path == "~" or path.startswith("~/"):
+        path = home + path[1:]
+    normal = posixpath.normpath(posixpath.join(cwd, path))
+    return normal[1:] if normal.startswith("//") else normal
+
+
+def is_within(path: str, root: str) -> bool:
+    """Return whether `path` is `root` or lies below it, by components: `/ws-evil` is not within `/ws`."""
+    return path == root or path.startswith(root if root.endswith("/") else root + "/")
+
+
+def fits(path: str, pattern: str) -> bool:
+    """Return whether a shell's pattern can stand for `path`, or for a folder that it lies in.
+
+    As in a shell, what begins with a dot is only found by a pattern that does.
+    """
+    parts, patterns = path.split("/"), pattern.split("/")
+    if len(patterns) > len(parts):
+        return False
+    return all(
+        part == wanted or (fnmatchcase(part, wanted) and not (part[:1] == "." and wanted[:1] in "*?["))
+        for part, wanted in zip(parts, patterns, strict=False)
+    )
+
+
+def is_path_safe(path: str, workspace: str) -> bool:
+    """Return whether `path`, relative ones taken from `workspace`, stays within `workspace` (S3, S0 6.4).
+
+    Lexical: the caller has resolved links. A path with a NUL, or an empty one, is never safe.
+    """
+    if not path or "\0" in path or not workspace.startswith("/"):
+        return False
+    root = posixpath.normpath(workspace)
+    return is_within(absolute(path, cwd=root, home="/~"), root)
+
+
+def alike(path: str) -> str:
+    """Return a form that is equal for paths that a forgiving file system takes for the same one."""
+    if path.isascii():
+        return path.lower()
+    import unicodedata  # few paths need it
+
+    return unicodedata.normalize("NFC", path).casefold()

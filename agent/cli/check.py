@@ -91,7 +91,8 @@ def _show(command: str, verdict: Verdict, screen: Screen) -> None:
     screen.line(f"{level}{visible(command)}")
     if verdict.level is Level.allow:
         return
-    screen.line(f"      {visible(verdict.explanation)}")
+    for reason in verdict.reasons or (verdict.explanation,):
+        screen.line(f"      {visible(reason)}")
     screen.line(f"      rule {verdict.rule} ({verdict.category})", "output")
     for evidence in filter(lambda evidence: evidence.text, verdict.evidence):
         screen.line(f"      {tell_evidence(evidence)}", "output")

@@ -67,8 +67,8 @@ def undescribed(problem: str) -> Verdict:
 
 
 def question(verdict: Verdict) -> str:
-    """Return why a person is asked, for the one who is to decide."""
-    return verdict.explanation
+    """Return why a person is asked, one reason per line."""
+    return "\n".join(verdict.reasons) or verdict.explanation
 
 
 @frozen

@@ -1,7 +1,46 @@
 """From the text of a script to its simple commands, wherever they stand.
 
-`syntax` (text to tree), `second_reading` (substitutions that the tree does not show), `scope` (what is known at a
-point), `escapes`, `parameters` (operators of `${name...}`), `words` (nodes to words), `flow` (what goes through pipes),
-`heredoc`, `redirections`, `endless` (loops that use up the machine), `blocks`, `commands`, `walk` (all of it, in
-order).
+`syntax` (text to tree), `scanner` (a second reading that has to agree), `scope` (what is known at a
+point), `words` (nodes to words), `flow` (what goes through pipes), `walk` (all of it, in order) with `commands` and `blocks` for the kinds of nodes.
 """
+
+from constitution.shell import blocks, commands
+from constitution.shell.scope import Scope
+from constitution.shell.walk import Examiner, Visitor, Walk
+
+__all__ = ["begin"]
+
+VISITORS: dict[str, Visitor] = {
+    "": blocks.anything_else,
+    "program": blocks.sequence,
+    "compound_statement": blocks.sequence,
+    "do_group": blocks.sequence,
+    "else_clause": blocks.sequence,
+    "elif_clause": blocks.branches,
+    "negated_command": blocks.sequence,
+    "command_substitution": blocks.subshell,
+    "process_substitution": blocks.subshell,
+    "subshell": blocks.subshell,
+    "pipeline": blocks.pipeline,
+    "list": blocks.and_or_list,
+    "if_statement": blocks.branches,
+    "while_statement": blocks.loop,
+    "c_style_for_statement": blocks.loop,
+    "for_statement": blocks.for_loop,
+    "case_statement": blocks.case,
+    "case_item": blocks.case_item,
+    "function_definition": blocks.function,
+    "redirected_statement": commands.redirected,
+    "file_redirect": commands.content,
+    "command": commands.command,
+    "variable_assignment": commands.assign,
+    "variable_assignments": commands.assign,
+    "declaration_command": commands.assign,
+    "unset_command": commands.unset,
+    "ERROR": blocks.sequence,
+}
+
+
+def begin(examiner: Examiner, scope: Scope) -> Walk:
+    """Return a walk that tells `examiner` each simple command of a script, in a shell with this state."""
+    return Walk(examiner, scope, VISITORS)

@@ -3,17 +3,14 @@
 Each function walks one kind of node and returns what the block prints, as far as it is known.
 """
 
+import re
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from constitution.effects import Effect, Finding
-from constitution.shell.endless import fills_without_end, starts_without_end
 from constitution.shell.flow import ANYTHING, NOTHING, Flow, one_after_the_other
+from constitution.shell.walk import Walk
 from constitution.zones import UNKNOWN
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
-
-    from constitution.shell.walk import Walk
 
 __all__ = [
     "and_or_list",
@@ -21,26 +18,31 @@ __all__ = [
     "branches",
     "case",
     "case_item",
+    "fills_without_end",
     "for_loop",
     "function",
     "loop",
     "pipeline",
     "sequence",
+    "starts_without_end",
     "subshell",
 ]
 
+if TYPE_CHECKING:
+    from tree_sitter import Node
 
-def sequence(walk: "Walk", node: "Node", stdin: Flow) -> Flow:
+
+def sequence(walk: Walk, node: "Node", stdin: Flow) -> Flow:
     """Walk what stands one after the other."""
     return one_after_the_other([walk.visit(child, stdin) for child in node.named_children])
 
 
-def subshell(walk: "Walk", node: "Node", stdin: Flow) -> Flow:
+def subshell(walk: Walk, node: "Node", stdin: Flow) -> Flow:
     """Walk a block in a copy of the scope."""
     return walk.isolated(lambda: sequence(walk, node, stdin))
 
 
-def pipeline(walk: "Walk", node: "Node", stdin: Flow) -> Flow:
+def pipeline(walk: Walk, node: "Node", stdin: Flow) -> Flow:
     """Walk the stages, each with the output of the one before as its input, each in a copy of the scope."""
     flow = stdin
     for stage in node.named_children:
@@ -48,7 +50,7 @@ def pipeline(walk: "Walk", node: "Node", stdin: Flow) -> Flow:
     return flow
 
 
-def and_or_list(walk: "Walk", node: "Node", stdin: Flow) -> Flow:
+def and_or_list(walk: Walk, node: "Node", stdin: Flow) -> Flow:
     """`a && b`, `a || b`, in long chains leftmost deepest: unrolled, each right side joined."""
     chain, first = [], node
     while first.type == "list" and first.named_child_count:
@@ -61,7 +63,7 @@ def and_or_list(walk: "Walk", node: "Node", stdin: Flow) -> Flow:
     return flow
 
 
-def branches(walk: "Walk", node: "Node", stdin: Flow) -> Flow:
+def branches(walk: Walk, node: "Node", stdin: Flow) -> Flow:
     """`if` and `elif`: the condition runs, each branch may or may not run."""
     conditions = {_span(child) for child in node.children_by_field_name("condition")}
     for child in node.named_children:
@@ -72,7 +74,7 @@ def branches(walk: "Walk", node: "Node", stdin: Flow) -> Flow:
     return ANYTHING
 
 
-def loop(walk: "Walk", node: "Node", stdin: Flow) -> Flow:
+def loop(walk: Walk, node: "Node", stdin: Flow) -> Flow:
     """`while` and `until`: twice when the first round leaves something else behind than it found."""
     _without_end(walk, node)
     before = walk.scope.copy()
@@ -82,7 +84,7 @@ def loop(walk: "Walk", node: "Node", stdin: Flow) -> Flow:
     return ANYTHING
 
 
-def _without_end(walk: "Walk", node: "Node") -> None:
+def _without_end(walk: Walk, node: "Node") -> None:
     if starts_without_end(node, walk.source):
         says = "start more and more programs without end"
         walk.examiner.report(Finding(Effect.FORK_BOMB, "", says, "the loop", walk.evidence_of(node, ())))
@@ -91,7 +93,7 @@ def _without_end(walk: "Walk", node: "Node") -> None:
         walk.examiner.report(Finding(Effect.FILL, "", says, "the loop", walk.evidence_of(node, ())))
 
 
-def case_item(walk: "Walk", node: "Node", stdin: Flow) -> Flow:
+def case_item(walk: Walk, node: "Node", stdin: Flow) -> Flow:
     """Walk one branch of a `case`; its patterns are no commands."""
     values = {_span(value) for value in node.children_by_field_name("value")}
     for child in node.named_children:
@@ -102,7 +104,7 @@ def case_item(walk: "Walk", node: "Node", stdin: Flow) -> Flow:
     return ANYTHING
 
 
-def case(walk: "Walk", node: "Node", stdin: Flow) -> Flow:
+def case(walk: Walk, node: "Node", stdin: Flow) -> Flow:
     """Walk every branch of a `case`."""
     for child in node.named_children:
         if child.type == "case_item":
@@ -112,7 +114,7 @@ def case(walk: "Walk", node: "Node", stdin: Flow) -> Flow:
     return ANYTHING
 
 
-def for_loop(walk: "Walk", node: "Node", stdin: Flow) -> Flow:
+def for_loop(walk: Walk, node: "Node", stdin: Flow) -> Flow:
     """Walk the body once, the variable having every value of the list."""
     _without_end(walk, node)
     name = node.child_by_field_name("variable")
@@ -128,7 +130,7 @@ def for_loop(walk: "Walk", node: "Node", stdin: Flow) -> Flow:
     return ANYTHING
 
 
-def function(walk: "Walk", node: "Node", stdin: Flow) -> Flow:
+def function(walk: Walk, node: "Node", stdin: Flow) -> Flow:
     """Remember a function until it is called."""
     name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
     if name is not None and body is not None:
@@ -142,7 +144,7 @@ def function(walk: "Walk", node: "Node", stdin: Flow) -> Flow:
     return NOTHING
 
 
-def anything_else(walk: "Walk", node: "Node", stdin: Flow) -> Flow:
+def anything_else(walk: Walk, node: "Node", stdin: Flow) -> Flow:
     """Nodes without a meaning of their own, such as tests and arithmetic: run the substitutions in them."""
     for child in node.named_children:
         if walk.knows(child):
@@ -166,3 +168,48 @@ def _calls_itself(body: "Node", name: bytes, source: bytes) -> bool:
             calls += 1
         pending.extend(node.children)
     return calls > 0 and spreads
+
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+
+ONE = rb"[1-9]\d{0,9}"
+TRUE = (
+    rb"(?:true|:|/(?:usr/)?bin/true|!\s*false|echo|1|\[\s*[\w\"']+\s*\]|\[\[\s*[\w\"']+\s*\]\]|test\s+\w+|let\s+"
+    + ONE
+    + rb""
+    rb"|\[\[?\s*([\w\"']+)\s*(?:-eq|-le|-ge|==?)\s*\1\s*\]\]?|\(\(\s*" + ONE + rb"\s*\)\))"
+)
+FALSE = rb"(?:false|/(?:usr/)?bin/false|!\s*(?:true|:)|\[\s*\]|\(\(\s*0\s*\)\)|test|\[\s*0\s*-eq\s*1\s*\])"
+MANY = rb"(?:\{\d+\.\.\d{6,}(?:\.\.\d+)?\}|(?:\$\(|`)\s*seq\s+(?:\d+\s+)*\d{6,}\s*(?:\)|`))"
+ENDLESS = re.compile(
+    rb"while\s+" + TRUE + rb"\s*[;\n]|until\s+" + FALSE + rb"\s*[;\n]"
+    rb"|for\s*\(\([^;()]*;\s*(?:" + ONE + rb"|true)?\s*;[^()]*\)\)|for\s+\w+\s+in\s+" + MANY
+)
+"""Loops whose condition always holds, and those over a million numbers."""
+
+GROWS = re.compile(
+    rb">>\s*(?!/dev/)[^\s&]|\btee\s+-a|\b(mkdir|touch|fallocate|truncate|cp|dd)\b[^;\n]*(\$|\bx\b|;\s*cd\b)"
+)
+HIDDEN_BACKGROUND = re.compile(rb"[^&>|\\]&\s*[)}]|[^&>|\\]&\s*;?\s*\}")
+PAUSES = re.compile(rb"\b(sleep|wait|read|break|exit|inotifywait|select|timeout)\b")
+
+
+def starts_without_end(node: "Node", source: bytes) -> bool:
+    """Tell whether a loop without end starts programs in the background and never waits."""
+    text = source[node.start_byte : node.end_byte]
+    if ENDLESS.match(text) is None:
+        return False
+    bodies = [child for child in node.named_children if child.type in ("do_group", "compound_statement")]
+    followed = [pair for body in bodies for pair in pairwise(body.children)]
+    waits = (one for one, next_one in followed if next_one.type != "&" and one.is_named)
+    if any(next_one.type == "&" for _, next_one in followed):
+        return not any(PAUSES.search(source[one.start_byte : one.end_byte]) for one in waits)
+    return HIDDEN_BACKGROUND.search(text) is not None and PAUSES.search(text) is None
+
+
+def fills_without_end(node: "Node", source: bytes) -> bool:
+    """Tell whether a loop without end appends to a file, or makes more and more of them, and never waits."""
+    text = source[node.start_byte : node.end_byte]
+    return ENDLESS.match(text) is not None and GROWS.search(text) is not None and PAUSES.search(text) is None

@@ -1,22 +1,33 @@
-"""Simple commands and assignments: words are expanded, once for each value that a variable may have."""
+"""Simple commands, assignments and redirections: words are expanded, once for each value that a variable may have."""
 
+import re
 from typing import TYPE_CHECKING
 
 from constitution.shell.blocks import pipeline
-from constitution.shell.flow import NOTHING, Flow
-from constitution.shell.redirections import late_words, redirect
+from constitution.shell.flow import ANYTHING, NOTHING, Flow, Origin
+from constitution.shell.walk import Walk
 from constitution.shell.words import Expander
-from constitution.zones import UNKNOWN
+from constitution.zones import FETCHED, UNKNOWN
+
+__all__ = [
+    "assign",
+    "assignment_values",
+    "backtick_scripts",
+    "body_of",
+    "command",
+    "content",
+    "is_quoted",
+    "late_words",
+    "redirect",
+    "redirected",
+    "unset",
+]
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-    from constitution.shell.walk import Walk
 
-__all__ = ["assign", "assignment_values", "command", "content", "redirected", "unset"]
-
-
-def command(walk: "Walk", node: "Node", stdin: Flow, extra: list[str] | tuple[str, ...] = ()) -> Flow:
+def command(walk: Walk, node: "Node", stdin: Flow, extra: list[str] | tuple[str, ...] = ()) -> Flow:
     """Expand a simple command, once for each value that its variables may have, and have it examined."""
     expander, before = walk.expander(), walk.outputs
     walk.outputs = []
@@ -31,7 +42,7 @@ def command(walk: "Walk", node: "Node", stdin: Flow, extra: list[str] | tuple[st
     return flow
 
 
-def _argv(walk: "Walk", node: "Node", expander: Expander, stdin: Flow) -> tuple[list[str], Flow]:
+def _argv(walk: Walk, node: "Node", expander: Expander, stdin: Flow) -> tuple[list[str], Flow]:
     argv, group, end = list[str](), list["Node"](), -1
     for child in node.children:
         kind = child.type
@@ -52,12 +63,12 @@ def _argv(walk: "Walk", node: "Node", expander: Expander, stdin: Flow) -> tuple[
     return argv, stdin
 
 
-def content(walk: "Walk", node: "Node", stdin: Flow) -> Flow:
+def content(walk: Walk, node: "Node", stdin: Flow) -> Flow:
     """`$(< FILE)`: a redirection alone in a substitution prints the file."""
     return redirect(walk, node, NOTHING)
 
 
-def assign(walk: "Walk", node: "Node", stdin: Flow) -> Flow:
+def assign(walk: Walk, node: "Node", stdin: Flow) -> Flow:
     """Set the variables of `a=b`, `declare a=b`, `export a=b`; what else is declared stays as it is."""
     if node.type == "declaration_command" and all(child.type == "word" for child in node.named_children):
         return walk.simple(node, [walk.text_of(child) for child in node.children], stdin)
@@ -70,14 +81,14 @@ def assign(walk: "Walk", node: "Node", stdin: Flow) -> Flow:
     return NOTHING
 
 
-def _declared(walk: "Walk", word: str) -> None:
+def _declared(walk: Walk, word: str) -> None:
     """Take a word of `declare` that is an assignment though it is not written as one: `declare "a=b"`."""
     name, equals, value = word.partition("=")
     if equals and name.isidentifier():
         walk.set(name, (value,))
 
 
-def _set(walk: "Walk", node: "Node") -> None:
+def _set(walk: Walk, node: "Node") -> None:
     name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
     values = assignment_values(walk, node)
     _report(walk, node, values)
@@ -100,13 +111,13 @@ def _set(walk: "Walk", node: "Node") -> None:
         walk.scope.assign(walk.text_of(name), values)
 
 
-def _report(walk: "Walk", node: "Node", values: tuple[str, ...]) -> None:
+def _report(walk: Walk, node: "Node", values: tuple[str, ...]) -> None:
     name = node.child_by_field_name("name")
     if name is not None:
         walk.examiner.assigned(walk.text_of(name), values, walk)
 
 
-def assignment_values(walk: "Walk", node: "Node") -> tuple[str, ...]:
+def assignment_values(walk: Walk, node: "Node") -> tuple[str, ...]:
     """Return the values that an assignment may give, and run the substitutions in it."""
     value, name = node.child_by_field_name("value"), node.child_by_field_name("name")
     if name is not None and name.type == "subscript":
@@ -114,6 +125,7 @@ def assignment_values(walk: "Walk", node: "Node") -> tuple[str, ...]:
     if value is None:
         return ("",)
     if value.type == "array":
+        walk.expander().run_substitutions(value)
         return (UNKNOWN,)
     expander = walk.expander()
     first = expander.text(value)
@@ -126,7 +138,7 @@ def assignment_values(walk: "Walk", node: "Node") -> tuple[str, ...]:
     return tuple(dict.fromkeys(values))
 
 
-def unset(walk: "Walk", node: "Node", stdin: Flow) -> Flow:
+def unset(walk: Walk, node: "Node", stdin: Flow) -> Flow:
     """Forget variables."""
     for child in node.named_children:
         walk.scope.assign(walk.text_of(child), ("",))
@@ -134,7 +146,7 @@ def unset(walk: "Walk", node: "Node", stdin: Flow) -> Flow:
     return NOTHING
 
 
-def redirected(walk: "Walk", node: "Node", stdin: Flow) -> Flow:
+def redirected(walk: Walk, node: "Node", stdin: Flow) -> Flow:
     """Walk a command with its redirections."""
     before, walk.outputs = walk.outputs, []
     body = node.child_by_field_name("body")
@@ -153,7 +165,7 @@ def redirected(walk: "Walk", node: "Node", stdin: Flow) -> Flow:
     return flow
 
 
-def _between(walk: "Walk", body: "Node", redirect: "Node") -> list[str]:
+def _between(walk: Walk, body: "Node", redirect: "Node") -> list[str]:
     """Return the words that the tree leaves out in front of a redirection: the `-` of `cat - <<END`."""
     words = walk.source[body.end_byte : redirect.start_byte].decode("utf-8", "replace").replace("\\\n", " ").split()
     if words and words != ["-"]:
@@ -161,14 +173,14 @@ def _between(walk: "Walk", body: "Node", redirect: "Node") -> list[str]:
     return words
 
 
-def _printed(walk: "Walk", flow: Flow, before: list[str]) -> None:
+def _printed(walk: Walk, flow: Flow, before: list[str]) -> None:
     """Have what a command printed go into the files that it was redirected to."""
     targets, walk.outputs = walk.outputs, before
     for target in targets:
         walk.examiner.wrote(target, flow, walk)
 
 
-def _after_heredoc(walk: "Walk", redirect: "Node", flow: Flow) -> Flow:
+def _after_heredoc(walk: Walk, redirect: "Node", flow: Flow) -> Flow:
     """What follows `<<END` on its line: the rest of a pipeline, or of an and-or list."""
     if redirect.type != "heredoc_redirect":
         return flow
@@ -179,3 +191,86 @@ def _after_heredoc(walk: "Walk", redirect: "Node", flow: Flow) -> Flow:
             piped = any(other.type == "|" for other in redirect.children)
             flow = walk.piped(child, flow) if piped else walk.perhaps(child, NOTHING)
     return flow
+
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+
+PRINTS = frozenset({">", ">>", ">|", "&>", "&>>"})
+
+
+def late_words(walk: Walk, redirect: "Node") -> list[str]:
+    """Words of the command that stand behind its here-document's end word."""
+    if redirect.type == "heredoc_redirect":
+        return [word for node in redirect.children_by_field_name("argument") for word in walk.expander().words(node)]
+    if redirect.type == "file_redirect":  # the tree takes words behind the target for more targets
+        targets = redirect.children_by_field_name("destination")
+        return [word for node in targets[1:] for word in walk.expander().words(node)]
+    return []
+
+
+def redirect(walk: Walk, node: "Node", stdin: Flow) -> Flow:
+    """Report what a redirection opens and return the input that it leaves."""
+    if node.type == "herestring_redirect":
+        text = "".join(walk.expander().text(child) for child in node.named_children)
+        if UNKNOWN not in text:
+            return Flow(Origin.TEXT, text + "\n")
+        return Flow(Origin.FETCHED) if FETCHED in text else Flow(Origin.ANYTHING, text)
+    if node.type == "heredoc_redirect":
+        return _heredoc(walk, node, stdin)
+    targets = node.children_by_field_name("destination")[:1]
+    operator = next((child.type for child in node.children if not child.is_named), ">")
+    for target in targets:
+        stdin = _open(walk, operator, walk.expander().words(target), stdin)
+    return stdin
+
+
+def _open(walk: Walk, operator: str, words: list[str], stdin: Flow) -> Flow:
+    for word in words or [UNKNOWN]:
+        if operator in (">&", "<&") and (word.isdigit() or word == "-"):
+            stdin = ANYTHING if operator == "<&" and word.isdigit() else stdin
+            continue
+        walk.examiner.redirect(operator, word, walk)
+        if operator in PRINTS:
+            walk.outputs.append(word)
+        if operator == "<":
+            stdin = walk.examiner.content(word, walk)
+    return stdin
+
+
+def _heredoc(walk: Walk, node: "Node", stdin: Flow) -> Flow:
+    for child in node.children_by_field_name("redirect"):
+        redirect(walk, child, stdin)
+    text, known = body_of(node, walk.source), True
+    if not is_quoted(node, walk.source):
+        for child in node.named_children:
+            if child.type == "heredoc_body":
+                walk.expander().run_substitutions(child)
+                known = child.named_child_count == 0 or "$" not in text
+        for script in backtick_scripts(text):
+            walk.nested(script)
+            known = False
+    return Flow(Origin.TEXT, text) if known else Flow(Origin.TEXT, text.replace("`", ""))
+
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+
+def body_of(node: "Node", source: bytes) -> str:
+    """Return the text of the here-document of a `heredoc_redirect` node."""
+    bodies = [child for child in node.named_children if child.type == "heredoc_body"]
+    return "".join(source[body.start_byte : body.end_byte].decode("utf-8", "replace") for body in bodies)
+
+
+def is_quoted(node: "Node", source: bytes) -> bool:
+    """Return whether the end word is quoted, so that nothing in the body is expanded."""
+    starts = [child for child in node.named_children if child.type == "heredoc_start"]
+    return any(re.search(rb"['\"\\]", source[start.start_byte : start.end_byte]) for start in starts)
+
+
+def backtick_scripts(body: str) -> list[str]:
+    r"""Return the scripts between backticks; the last one may lack its end. An escaped backtick is text."""
+    parts = re.split(r"(?<!\\)`", body)
+    return [part.replace("\\`", "`") for part in parts[1::2]]

@@ -43,6 +43,12 @@ class Scope:
             self.positional,
         )
 
+    def with_arguments(self, arguments: tuple[str, ...]) -> "Scope":
+        """Return a copy with other positional arguments."""
+        copy = self.copy()
+        copy.positional = arguments
+        return copy
+
     def values(self, name: str) -> tuple[str, ...]:
         """Return the possible values of a variable; of one that was never set here, what the shell starts with."""
         known = self.variables.get(name)

@@ -1,7 +1,8 @@
 """How text becomes a syntax tree, and when the tree cannot be trusted.
 
 The parser is imported on first use. It is known to misread some forms; each has a row in `MISREAD`, and text that
-shows one is doubtful: it is judged all the same, but never allowed.
+shows one is doubtful: it is judged all the same, but never allowed. Where a leaf of the tree still holds `$(`, a
+backtick or `<(` outside quotes, the text and the tree disagree, which is a doubt as well.
 """
 
 import re
@@ -11,15 +12,20 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
+from constitution.shell.scanner import differs, scan
+
+__all__ = ["MAX_BYTES", "Script", "overlooked", "parse", "substitutions"]
+
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
 
-__all__ = ["MAX_BYTES", "Script", "parse"]
 
 MAX_BYTES = 16_384
 """Longer text is not parsed: the parser needs seconds for hostile text of four times that length."""
 
-CONTINUATION = re.compile(r"(?<!\\)((?:\\\\)*)\\\n")
+SCANNED = re.compile(rb"[#'`\n]|<<|\(\(")
+"""What has to stand in a text so that there are two ways to read it."""
+
 CONTINUED_WORD = re.compile(r"[^\s\\]\\\n[^\s]")
 CONTROL = re.compile(
     r"[\x00\x01-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f\u0085\u00a0\u1680\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff]"
@@ -72,8 +78,8 @@ class Script:
 def parse(text: str) -> Script:
     """Parse shell text. Total: what is too long has no tree, and what is misread or broken has a doubt."""
     doubt = _doubt(text)
-    if "\\\n" in text and CONTINUED_WORD.search(text) and "'" not in text and "<<" not in text:
-        text = CONTINUATION.sub(r"\1", text)
+    if len(text) <= MAX_BYTES and "\\\n" in text and CONTINUED_WORD.search(text):
+        text = _joined(text)
     source = _plainly(text).encode("utf-8", "surrogatepass")
     if len(source) > MAX_BYTES:
         return Script(None, b"", f"the text is longer than {MAX_BYTES} bytes")
@@ -87,7 +93,24 @@ def parse(text: str) -> Script:
         return _with_dollars(text, doubt)
     elif "\n\\" in text and any(source[node.start_byte : node.start_byte + 1] == b"\n" for node in _words(root)):
         doubt = doubt or "a line begins with a backslash"
-    return Script(root, source, doubt)
+    return Script(root, source, doubt or _read_in_two_ways(root, source))
+
+
+def _joined(text: str) -> str:
+    """Return a text without the backslashes at the ends of lines that bash takes away, and their newlines."""
+    start, parts = 0, list[str]()
+    for at in scan(text).joined:
+        parts.append(text[start:at])
+        start = at + 2
+    return "".join(parts) + text[start:]
+
+
+def _read_in_two_ways(root: "Node", source: bytes) -> str:
+    """Return how a tree differs from a scan of the text, or ""; a text without quotes and lines is not scanned."""
+    if not SCANNED.search(source):
+        return ""
+    found = scan(source.translate(ASCII).decode("ascii"))
+    return found.unclear or differs(found, root, source)
 
 
 def _nodes(root: "Node") -> Iterator["Node"]:
@@ -96,6 +119,13 @@ def _nodes(root: "Node") -> Iterator["Node"]:
         node = pending.pop()
         yield node
         pending.extend(node.children)
+
+
+def substitutions(root: "Node", source: bytes) -> "list[Node]":
+    """Return the nodes of all command and process substitutions."""
+    if not OPENING.search(source):
+        return []
+    return [node for node in _nodes(root) if node.type in ("command_substitution", "process_substitution")]
 
 
 def _words(root: "Node") -> Iterator["Node"]:
@@ -115,7 +145,8 @@ def _with_dollars(text: str, doubt: str) -> Script:
     root = _root("".join(parts).encode("utf-8", "surrogatepass"))
     if opened or "<<" in text or root.has_error or any(node.type == "``" for node in _nodes(root)):
         doubt = doubt or UNCLEAR
-    return Script(root, "".join(parts).encode("utf-8", "surrogatepass"), doubt)
+    source = "".join(parts).encode("utf-8", "surrogatepass")
+    return Script(root, source, doubt or _read_in_two_ways(root, source))
 
 
 @cache
@@ -147,10 +178,55 @@ def _doubt(text: str) -> str:
         return "the text holds control or invisible characters"
     if any("\ud800" <= character <= "\udfff" for character in text) if not text.isascii() else False:
         return "the text holds characters that are not text"
-    if "\\\n" in text and CONTINUED_WORD.search(text) and ("'" in text or "<<" in text):
-        return "a word is continued on the next line"
     if "\\`" in text and OPEN_BACKTICK.search(text):
         return UNCLEAR
     if "<<" not in text and "coproc" not in text and "time" not in text:
         return ""
     return next((why for pattern, why in MISREAD if pattern.search(text)), "")
+
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+
+OPENING = re.compile(rb"(?<!\\)(?:\\\\)*(?:\$\(|`|[<>]\()")
+PLAIN = frozenset({"raw_string", "ansi_c_string", "comment", "heredoc_content", "heredoc_body", "string_content"})
+ESCAPED = re.compile(rb"\\[ \t]")
+WHOLE = frozenset({"string", "heredoc_body", "heredoc_redirect"})
+DOLLAR = re.compile(rb"(?<!\\)(?:\\\\)*(?:\$\(|`)")
+
+
+def overlooked(root: "Node", source: bytes) -> list[str]:
+    """Return why the tree of `source` is doubtful: at most one reason."""
+    if ESCAPED.search(source) and not _are_covered(root, source):
+        return ["the parser leaves something out"]
+    if not OPENING.search(source):
+        return []
+    pending = [root]
+    while pending:
+        node = pending.pop()
+        if node.child_count:
+            pending.extend(node.children)
+        elif node.is_named and _hides(node, source):
+            return ["a substitution stands where the parser sees none"]
+    return []
+
+
+def _are_covered(root: "Node", source: bytes) -> bool:
+    """Tell whether every escaped character stands in a word: the parser forgets some escaped blanks."""
+    places = {match.start() for match in ESCAPED.finditer(source)}
+    pending = [root]
+    while pending and places:
+        node = pending.pop()
+        if node.child_count and node.type not in WHOLE:
+            pending.extend(node.children)
+        else:
+            places -= {place for place in places if node.start_byte <= place < node.end_byte}
+    return not places
+
+
+def _hides(node: "Node", source: bytes) -> bool:
+    text = source[node.start_byte : node.end_byte]
+    if node.type in ("string_content", "regex"):
+        return DOLLAR.search(text) is not None
+    return node.type not in PLAIN and OPENING.search(text) is not None

@@ -4,15 +4,13 @@ The walk follows the shell: sequences in order, pipelines in copies of the scope
 their values, functions where they are called (and, if never, once with unknown arguments).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from constitution.effects import Effect, Finding
-from constitution.shell import blocks, commands
 from constitution.shell.flow import ANYTHING, NOTHING, Flow, Origin
 from constitution.shell.scope import Scope
-from constitution.shell.second_reading import overlooked
-from constitution.shell.syntax import parse
+from constitution.shell.syntax import overlooked, parse, substitutions
 from constitution.shell.words import Expander
 from constitution.verdict import Evidence
 from constitution.zones import FETCHED, UNKNOWN
@@ -20,7 +18,7 @@ from constitution.zones import FETCHED, UNKNOWN
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-__all__ = ["MAX_DEPTH", "Examiner", "Walk"]
+__all__ = ["MAX_DEPTH", "Examiner", "Visitor", "Walk"]
 
 MAX_DEPTH = 24
 """Scripts within scripts, and blocks within blocks, are followed this deep."""
@@ -50,7 +48,7 @@ class Examiner(Protocol):
     def content(self, file: str, walk: "Walk") -> Flow:
         """Return what comes out of a file."""
 
-    def substitute_file(self, flow: Flow, walk: "Walk") -> str:
+    def substitute_file(self, flow: Flow) -> str:
         """Take what a process substitution prints; return the name of the file that stands for it."""
 
     def report(self, finding: Finding) -> None:
@@ -64,6 +62,7 @@ class Budget:
         self.commands = 0
         self.depth = 0
         self.characters = 0
+        self.substituted: dict[int, Node] = {}  # substitutions that were followed, by their number, likewise
         self.called: dict[int, Node] = {}  # functions by the number of their body, which counts while the body is held
 
 
@@ -71,10 +70,16 @@ class Walk:
     """One script being walked in one scope. Scripts within it get walks of their own by `nested`."""
 
     def __init__(
-        self, examiner: Examiner, scope: Scope, budget: Budget | None = None, outer: Evidence | None = None
+        self,
+        examiner: Examiner,
+        scope: Scope,
+        visitors: "Mapping[str, Visitor]",
+        budget: Budget | None = None,
+        outer: Evidence | None = None,
     ) -> None:
         self.examiner = examiner
         self.scope = scope
+        self.visitors = visitors
         self.budget = budget or Budget()
         self.outer = outer
         self.evidence = outer or Evidence("")
@@ -96,9 +101,11 @@ class Walk:
             self.doubt(why)
         flow = self.visit(script.root, stdin)
         self._uncalled()
+        if any(node.id not in self.budget.substituted for node in substitutions(script.root, script.source)):
+            self.doubt("a substitution stands where none is expected")
         return flow
 
-    def nested(self, text: str, stdin: Flow = NOTHING, *, scope: Scope | None = None) -> Flow:
+    def nested(self, text: str, stdin: Flow = NOTHING, *, arguments: tuple[str, ...] | None = None) -> Flow:
         """Walk a script that stands in a word of this one; its evidence is the command that holds it."""
         self.budget.characters += len(text)
         if self.budget.depth >= MAX_DEPTH or self.budget.characters > MAX_CHARACTERS:
@@ -106,9 +113,10 @@ class Walk:
             return ANYTHING
         if UNKNOWN in text:
             effect = Effect.RUN_FETCHED_CODE if FETCHED in text else Effect.RUN_UNKNOWN_CODE
-            self.examiner.report(Finding(effect, "", "run text that cannot be known", "", self.evidence))
+            self.examiner.report(Finding(effect, "", "run text that is not known in advance", "", self.evidence))
         self.budget.depth += 1
-        inner = Walk(self.examiner, scope or self.scope, self.budget, self.evidence)
+        scope = self.scope if arguments is None else self.scope.with_arguments(arguments)
+        inner = Walk(self.examiner, scope, self.visitors, self.budget, self.evidence)
         inner.active = self.active
         flow = inner.run(text.replace(FETCHED, "$_UNKNOWN_").replace(UNKNOWN, "$_UNKNOWN_"), stdin)
         self.budget.depth -= 1
@@ -132,13 +140,13 @@ class Walk:
             self.doubt("blocks are nested too deep")
             return ANYTHING
         self.budget.depth += 1
-        flow = VISITORS.get(node.type, blocks.anything_else)(self, node, stdin)
+        flow = self.visitors.get(node.type, self.visitors[""])(self, node, stdin)
         self.budget.depth -= 1
         return flow
 
     def knows(self, node: "Node") -> bool:
         """Return whether a node has a meaning of its own."""
-        return node.type in VISITORS
+        return node.type in self.visitors
 
     def set(self, name: str, values: tuple[str, ...]) -> None:
         """Set a variable, however the script does that; some make programs do other things."""
@@ -209,7 +217,8 @@ class Walk:
 
     def substitute(self, node: "Node") -> str:
         """Walk a substitution in a copy of the scope and return its text where that is known."""
-        flow = self.isolated(lambda: blocks.sequence(self, node, NOTHING))
+        self.budget.substituted[node.id] = node
+        flow = self.visit(node)
         if flow.origin is Origin.TEXT:
             return flow.text.rstrip("\n")
         if flow.origin is Origin.ENDLESS:
@@ -221,8 +230,9 @@ class Walk:
 
     def substitute_file(self, node: "Node") -> str:
         """Walk a process substitution and return the name of the file that stands for it."""
+        self.budget.substituted[node.id] = node
         stdin = ANYTHING if self.source[node.start_byte : node.start_byte + 1] == b">" else NOTHING
-        return self.examiner.substitute_file(self.isolated(lambda: blocks.sequence(self, node, stdin)), self)
+        return self.examiner.substitute_file(self.visit(node, stdin))
 
     def text_of(self, node: "Node") -> str:
         """Return the source text of a node."""
@@ -239,32 +249,4 @@ class Walk:
 
 
 Visitor = Callable[[Walk, "Node", Flow], Flow]
-
-VISITORS: dict[str, Visitor] = {
-    "program": blocks.sequence,
-    "compound_statement": blocks.sequence,
-    "do_group": blocks.sequence,
-    "else_clause": blocks.sequence,
-    "elif_clause": blocks.branches,
-    "negated_command": blocks.sequence,
-    "command_substitution": blocks.subshell,
-    "process_substitution": blocks.subshell,
-    "subshell": blocks.subshell,
-    "pipeline": blocks.pipeline,
-    "list": blocks.and_or_list,
-    "if_statement": blocks.branches,
-    "while_statement": blocks.loop,
-    "c_style_for_statement": blocks.loop,
-    "for_statement": blocks.for_loop,
-    "case_statement": blocks.case,
-    "case_item": blocks.case_item,
-    "function_definition": blocks.function,
-    "redirected_statement": commands.redirected,
-    "file_redirect": commands.content,
-    "command": commands.command,
-    "variable_assignment": commands.assign,
-    "variable_assignments": commands.assign,
-    "declaration_command": commands.assign,
-    "unset_command": commands.unset,
-    "ERROR": blocks.sequence,
-}
+"""Walks one kind of node and returns what it prints."""

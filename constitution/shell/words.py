@@ -9,15 +9,14 @@ from collections.abc import Callable
 from itertools import islice, pairwise, product
 from typing import TYPE_CHECKING, Literal
 
-from constitution.shell.escapes import unescape_ansi, unescape_bare, unescape_double
-from constitution.shell.parameters import DEFAULTS, applied
 from constitution.shell.scope import Scope
 from constitution.zones import UNKNOWN
+
+__all__ = ["DEFAULTS", "Expander", "applied", "unescape_ansi", "unescape_bare", "unescape_double"]
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-__all__ = ["Expander"]
 
 Kind = Literal["bare", "quoted", "split"]
 Piece = tuple[str, Kind]
@@ -342,3 +341,103 @@ def _hidden(text: str) -> str:
 
 def _shown(text: str) -> str:
     return text.translate({0xE001: "{", 0xE002: "}", 0xE003: ",", 0xE004: ".", 0xE005: "$"})
+
+
+NAMED = {"n": "\n", "t": "\t", "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "r": "\r", "v": "\v"}
+ANSI = re.compile(r"\\(?:x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})|([0-7]{1,3})|c(.)|(.))", re.S)
+
+
+def unescape_bare(text: str) -> list[tuple[str, Literal["bare", "quoted", "split"]]]:
+    """Return the pieces of an unquoted word: a character after a backslash is quoted, a continued line is joined."""
+    if "\\" not in text:
+        return [(text, "bare")]
+    pieces = re.findall(r"\\(.)|([^\\]+)|(\\)", text, re.S)
+    return [(quoted, "quoted") if quoted else (bare or last, "bare") for quoted, bare, last in pieces if quoted != "\n"]
+
+
+def unescape_double(text: str) -> str:
+    r"""Return the content of a double-quoted string: `\$`, `` \` ``, `\"`, `\\` and a continued line are special."""
+    return re.sub(r'\\([$`"\\])|\\\n', lambda match: match[1] or "", text) if "\\" in text else text
+
+
+def unescape_ansi(text: str) -> str:
+    """Return the content of a `$'...'` string."""
+    return ANSI.sub(_ansi, text)
+
+
+def _ansi(match: re.Match[str]) -> str:
+    hexadecimal = match[1] or match[2] or match[3]
+    if hexadecimal or match[4]:
+        code = int(hexadecimal, 16) if hexadecimal else int(match[4], 8) & 0xFF
+        return chr(code) if 0 < code < 0x110000 else UNKNOWN
+    if match[5]:
+        return chr(ord(match[5].upper()) & 0x1F) or UNKNOWN
+    return NAMED.get(match[6], match[6])
+
+
+DEFAULTS = frozenset([":-", "-", ":=", "=", ":?", "?"])
+"""`${name:-word}`: the word stands for a variable that is not set. (`:?` and `?` end the script instead.)"""
+
+LONGEST = 128
+"""Characters of values and patterns that are worked out; what is longer is as good as unknown."""
+
+Operation = Callable[[str, str, str], str]
+
+
+def applied(operator: str, value: str, word: str, second: str) -> str | None:
+    """Return what an operator makes of a value, or None for one that is not modelled."""
+    operation = OPERATIONS.get(operator)
+    if len(value) > LONGEST and operator not in DEFAULTS:
+        return None
+    try:
+        return operation(value, word, second) if operation else None
+    except (ValueError, re.error):
+        return None
+
+
+def _cut_end(value: str, word: str, *, longest: bool) -> str:
+    starts = range(len(value) + 1) if longest else range(len(value), -1, -1)
+    pattern = _pattern(word)
+    return next((value[:start] for start in starts if pattern.fullmatch(value, start)), value)
+
+
+def _cut_start(value: str, word: str, *, longest: bool) -> str:
+    ends = range(len(value), -1, -1) if longest else range(len(value) + 1)
+    pattern = _pattern(word)
+    return next((value[end:] for end in ends if pattern.fullmatch(value, 0, end)), value)
+
+
+def _slice(value: str, start: str, length: str) -> str:
+    value = value[int(start) :] if start.strip() else value
+    return value[: int(length)] if length else value
+
+
+def _replaced(value: str, word: str, second: str, *, count: int) -> str:
+    return _pattern(word).sub(lambda _: second, value, count=count) if word else value
+
+
+def _pattern(word: str) -> re.Pattern[str]:
+    """Return a shell pattern as a regular expression; brackets are taken as they stand."""
+    if len(word) > LONGEST or word.count("*") > 1:
+        raise ValueError("too long: matching would take its time")
+    parts = re.split(r"(\*+|\?)", word)
+    return re.compile("".join({"*": ".*", "?": "."}.get(part[:1], re.escape(part)) for part in parts), re.S)
+
+
+OPERATIONS: dict[str, Operation] = {
+    "%": lambda value, word, _: _cut_end(value, word, longest=False),
+    "%%": lambda value, word, _: _cut_end(value, word, longest=True),
+    "#": lambda value, word, _: _cut_start(value, word, longest=False),
+    "##": lambda value, word, _: _cut_start(value, word, longest=True),
+    "/": lambda value, word, second: _replaced(value, word, second, count=1),
+    "//": lambda value, word, second: _replaced(value, word, second, count=0),
+    ":": _slice,
+    "^": lambda value, *_: value[:1].upper() + value[1:],
+    "^^": lambda value, *_: value.upper(),
+    ",": lambda value, *_: value[:1].lower() + value[1:],
+    ",,": lambda value, *_: value.lower(),
+    **dict.fromkeys(DEFAULTS, lambda value, word, _: value),
+    **dict.fromkeys((":-", ":="), lambda value, word, _: value or word),
+    ":+": lambda value, word, _: word,
+    "+": lambda value, word, _: word,
+}

@@ -13,11 +13,7 @@ from pathlib import Path
 import attrs
 
 from constitution import DEFAULT, Action, Effect, Level, deeds_of, judge_command
-from constitution.programs.program import Program
-from constitution.programs.table import PROGRAMS
-from constitution.variables import VARIABLES, Variable
-from constitution.wrapper import Wrapper
-from constitution.wrappers import TABLE
+from constitution.tables.rows import Program, Variable, Wrapper, all_programs, all_variables, all_wrappers
 from tests.constitution.corpora import CORPORA, commands
 
 __all__ = [
@@ -94,10 +90,10 @@ def _each(command: str) -> Iterator[str]:
 @cache
 def of_rows() -> tuple[Example, ...]:
     """The examples that stand beside the rows."""
-    every = [does for program in PROGRAMS for does in program.does]
+    every = [does for program in all_programs() for does in program.does]
     found = [Example(command, does.effect.name) for does in every for command in does.match]
     found += [Example(command, f"-{does.effect.name}") for does in every for command in does.not_match]
-    rows: tuple[Program | Wrapper | Variable, ...] = (*PROGRAMS, *TABLE, *VARIABLES)
+    rows: tuple[Program | Wrapper | Variable, ...] = (*all_programs(), *all_wrappers(), *all_variables())
     found += [Example(command, "gated") for row in rows for command in row.match]
     found += [Example(command, "allowed") for row in rows for command in row.not_match]
     return tuple(dict.fromkeys(found))
@@ -107,7 +103,7 @@ def of_rows() -> tuple[Example, ...]:
 def of_the_statute() -> tuple[Example, ...]:
     """The examples of the rules, and those of `zones.tsv`."""
     found = [Example(command, f"{rule.name} {rule.level}") for rule in DEFAULT.rules for command in rule.match]
-    found += [Example(command, "allowed") for rule in DEFAULT.rules for command in rule.near_miss]
+    found += [Example(command, "allowed") for rule in DEFAULT.rules for command in rule.not_match]
     return (*found, *(example for line in of_zones() for example in line))
 
 

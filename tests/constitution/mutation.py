@@ -6,18 +6,16 @@
 import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from enum import Enum
 from functools import cache, partial
 from typing import Any, TypeVar
 
 import attrs
 
-from constitution import DEFAULT, Effect, Level, Rule, assignments
+from constitution import DEFAULT, Effect, Level, Rule
 from constitution.policy import _rules_for
-from constitution.programs import table
-from constitution.programs.program import Does, Program
-from constitution.variables import VARIABLES, Variable
-from constitution.wrapper import Wrapper
-from constitution.wrappers import TABLE, WRAPPERS
+from constitution.tables import rows as tables
+from constitution.tables.rows import Does, Program, Variable, Wrapper, all_programs, all_variables, all_wrappers
 from tests.constitution.examples import Example, every_example, of_the_statute
 
 __all__ = ["Mutant", "all_mutants", "is_noticed"]
@@ -75,15 +73,15 @@ def _by_word() -> dict[str, list[Example]]:
 
 def all_mutants() -> Iterator[Mutant]:
     """Every change: of programs, of wrappers, of variables, of rules."""
-    for position, program in enumerate(table.PROGRAMS):
+    for program in all_programs():
         for what, kind, new in _programs_instead(program):
-            rows = _replaced(table.PROGRAMS, position, new)
-            yield Mutant(f"{program.names[0]}: {what}", kind, _heads(program.names), partial(_programs, rows))
-    for wrapper in TABLE:
+            made = partial(_instead, "_rows", program, new)
+            yield Mutant(f"{program.names[0]}: {what}", kind, _heads(program.names), made)
+    for wrapper in all_wrappers():
         for what, kind, instead in _wrappers_instead(wrapper):
-            made = partial(_wrappers, wrapper, instead)
+            made = partial(_instead, "_wrappers", wrapper, instead)
             yield Mutant(f"{wrapper.names[0]}: {what}", kind, _heads(wrapper.names), made)
-    for variable in VARIABLES:
+    for variable in all_variables():
         for what, kind, other in _variables_instead(variable):
             made = partial(_variables, variable, other)
             yield Mutant(f"{variable.names[0]}: {what}", kind, frozenset(variable.names), made)
@@ -114,6 +112,8 @@ def _changed(row: R, **changes: Any) -> R:
             value = (" " if isinstance(row, Variable) else "|").join(value)
         elif isinstance(value, frozenset) or part.name in ("runs", "script"):
             value = " ".join(sorted(value))
+        elif isinstance(value, Enum):
+            value = value.name
         parts[part.name] = value
     return type(row)(**{**parts, **changes})
 
@@ -141,7 +141,7 @@ def _programs_instead(row: Program) -> Iterator[Instead[Program]]:
 
 def _does_instead(does: Does) -> Iterator[Instead[Does]]:
     yield "taken away", "effect taken away", None
-    yield "changed", "effect changed", _changed(does, effect=_another(does.effect))
+    yield "changed", "effect changed", _changed(does, effect=_another(does.effect).name)
     for field in ("words", "also", "first", "values", "texts"):
         if getattr(does, field):
             yield f"with any {field}", "condition taken away", _changed(does, **{field: ""})
@@ -200,44 +200,34 @@ def _rules_instead(rule: Rule) -> Iterator[Instead[Rule]]:
 
 
 @contextmanager
-def _programs(rows: tuple[Program, ...]) -> Iterator[None]:
-    before = table.PROGRAMS
-    table.PROGRAMS = rows
-    _forget()
+def _instead(function: str, old: object, new: object) -> Iterator[None]:
+    """Have the tables give another row, or none, wherever they would give this one."""
+    before = getattr(tables, function)
+    changed = () if new is None else (new,)
+    setattr(
+        tables,
+        function,
+        cache(lambda name: tuple(r for row in before(name) for r in (changed if row == old else (row,)))),
+    )
+    tables.own_takes.cache_clear()
     try:
         yield
     finally:
-        table.PROGRAMS = before
-        _forget()
-
-
-def _forget() -> None:
-    for remembered in (table._index, table._with_subcommands, table._known_names):
-        remembered.cache_clear()
-
-
-@contextmanager
-def _wrappers(old: Wrapper, new: Wrapper | None) -> Iterator[None]:
-    before = dict(WRAPPERS)
-    for name in [name for name, row in before.items() if row is old]:
-        del WRAPPERS[name]
-        WRAPPERS.update({name: new} if new is not None else {})
-    try:
-        yield
-    finally:
-        WRAPPERS.update(before)
+        setattr(tables, function, before)
+        tables.own_takes.cache_clear()
 
 
 @contextmanager
 def _variables(old: Variable, new: Variable | None) -> Iterator[None]:
-    before = dict(assignments.ROWS)
+    rows = tables._by_name()
+    before = dict(rows)
     for name in old.names:
-        del assignments.ROWS[name]
-        assignments.ROWS.update({name: new} if new is not None else {})
+        del rows[name]
+        rows.update({name: new} if new is not None else {})
     try:
         yield
     finally:
-        assignments.ROWS.update(before)
+        rows.update(before)
 
 
 @contextmanager

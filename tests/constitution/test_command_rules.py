@@ -80,6 +80,24 @@ def test_a_denial_concerns_the_command_wherever_it_stands(command: str) -> None:
     assert verdict("make test", rule).level is verdict("make test").level
 
 
+def test_options_between_its_words_do_not_hide_a_command() -> None:
+    pushes = CommandRule(Level.deny, ("git", "push"))
+    forced = CommandRule(Level.deny, ("git", "push", "--force"))
+    hidden = (
+        "git -C . push",
+        "git --no-pager -c a=b push",
+        "git push -v",
+        "/usr/bin/git -C x push y",
+        "env git -P push",
+    )
+
+    assert [command for command in hidden if verdict(command, pushes).rule != "user_rule"] == []
+    assert verdict("git push origin --force", forced).rule == "user_rule"
+    assert verdict("git -C . status", pushes).allowed
+    assert verdict("git log push", pushes).allowed
+    assert verdict("git push origin", forced).rule != "user_rule"
+
+
 def test_a_denial_gives_its_reason_and_says_whose_it_is() -> None:
     said = verdict("make deploy", CommandRule(Level.deny, ("make", "deploy"), reason="not on Fridays"))
 

@@ -13,9 +13,10 @@ def share(corpus: str, label: str, wanted: Level) -> float:
     return sum(level(command) >= wanted for command in found) / len(found)
 
 
-@pytest.mark.parametrize("command", [c for corpus in CORPORA for c in commands(corpus, "deny")])
-def test_a_dangerous_command_is_gated(command: str) -> None:
-    assert level(command) > Level.allow
+def test_a_dangerous_command_is_gated() -> None:
+    dangerous = [command for corpus in CORPORA for command in commands(corpus, "deny")]
+
+    assert [command for command in dangerous if level(command) is Level.allow] == []
 
 
 @pytest.mark.parametrize("corpus", CORPORA)

@@ -3,7 +3,7 @@
 import pytest
 
 from constitution import DEFAULT, WORKSPACE, Action, Level, PathUse, is_path_safe, judge, judge_command
-from constitution.paths import absolute, is_within
+from constitution.zones import absolute, is_within
 
 
 def use(path: str, access: str = "read", *, given: str = "") -> Action:

@@ -1,33 +1,32 @@
 """Every rule carries examples; here they are judged."""
 
-from collections.abc import Iterator
-
-import pytest
-
-from constitution import POLICIES, Level, Policy, Rule, judge_command
+from constitution import POLICIES, Level, Policy, judge_command
 
 STATUTES = [POLICIES["default"], POLICIES["approval_list"]]
 
 
-def examples(kind: str) -> Iterator[object]:
+def test_what_a_rule_names_is_judged_by_it() -> None:
+    missed = []
     for policy in STATUTES:
         for rule in policy.rules:
-            for command in getattr(rule, kind):
-                yield pytest.param(policy, rule, command, id=f"{policy.name}-{rule.name}-{command!r}")
+            for command in rule.match:
+                verdict = judge_command(command, "/ws", home="/home/me", policy=policy)
+                if (verdict.rule, verdict.level) != (rule.name, rule.level):
+                    missed.append((policy.name, rule.name, command, str(verdict)))
+
+    assert missed == []
 
 
-@pytest.mark.parametrize(("policy", "rule", "command"), list(examples("match")))
-def test_what_a_rule_names_is_judged_by_it(policy: Policy, rule: Rule, command: str) -> None:
-    verdict = judge_command(command, "/ws", home="/home/me", policy=policy)
+def test_what_only_resembles_a_rule_is_allowed() -> None:
+    flagged = []
+    for policy in STATUTES:
+        for rule in policy.rules:
+            for command in rule.not_match:
+                verdict = judge_command(command, "/ws", home="/home/me", policy=policy)
+                if verdict.level is not Level.allow:
+                    flagged.append((policy.name, rule.name, command, str(verdict)))
 
-    assert (verdict.rule, verdict.level) == (rule.name, rule.level), verdict
-
-
-@pytest.mark.parametrize(("policy", "rule", "command"), list(examples("near_miss")))
-def test_what_only_resembles_a_rule_is_allowed(policy: Policy, rule: Rule, command: str) -> None:
-    verdict = judge_command(command, "/ws", home="/home/me", policy=policy)
-
-    assert verdict.level is Level.allow, verdict
+    assert flagged == []
 
 
 def test_a_rule_that_is_taken_away_no_longer_judges() -> None:

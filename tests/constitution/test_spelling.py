@@ -113,19 +113,17 @@ def level(command: str) -> Level:
 
 
 @pytest.mark.parametrize("rewrite", REWRITES)
-@pytest.mark.parametrize("command", SIMPLE)
-def test_another_spelling_keeps_the_level_or_raises_it(command: str, rewrite: str) -> None:
-    rewritten = REWRITES[rewrite](command)
+def test_another_spelling_keeps_the_level_or_raises_it(rewrite: str) -> None:
+    assert all(level(command) > Level.allow for command in SIMPLE)
 
-    assert level(rewritten) >= level(command) > Level.allow, rewritten
+    assert [command for command in SIMPLE if level(REWRITES[rewrite](command)) < level(command)] == []
 
 
 @pytest.mark.parametrize("mention", MENTIONS)
-@pytest.mark.parametrize("command", SIMPLE)
-def test_a_mention_of_danger_is_not_danger(command: str, mention: str) -> None:
-    mentioned = MENTIONS[mention](command)
+def test_a_mention_of_danger_is_not_danger(mention: str) -> None:
+    mentioned = [MENTIONS[mention](command) for command in SIMPLE]
 
-    assert level(mentioned) is Level.allow, judge_command(mentioned, "/ws", home="/home/me")
+    assert [command for command in mentioned if level(command) is not Level.allow] == []
 
 
 @pytest.mark.parametrize("wrap", ["echo", "a commit message", "grep", "a file's text"])

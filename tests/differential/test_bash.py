@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from constitution import Action, Effect
-from constitution.judgement import findings_of
+from constitution.judge import findings_of
 from constitution.zones import FOUND
 from tests.constitution.corpora import CORPORA, commands
 from tests.differential.recorder import Ran, run

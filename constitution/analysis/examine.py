@@ -1,0 +1,504 @@
+"""How a simple command becomes findings: unwrap it, look its program up, and carry out the steps of every analysis."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+
+from constitution.analysis import clients, output, search, shells
+from constitution.analysis.clients import builds, installs
+from constitution.analysis.external_effects import external_effects
+from constitution.analysis.file_flow import Files, scripts_of
+from constitution.analysis.output import output_of
+from constitution.analysis.program_rows import apply_rows, secret_arguments, unknown_program
+from constitution.analysis.shells import run_input
+from constitution.analysis.steps import (
+    BARE_SHELL,
+    Alias,
+    Arguments,
+    Begun,
+    Command,
+    Copied,
+    Fetched,
+    Found,
+    Moved,
+    Placed,
+    Production,
+    Remote,
+    Runs,
+    Script,
+    Sent,
+    Set,
+    Started,
+    Step,
+    Steps,
+    Wrote,
+    as_script,
+)
+from constitution.analysis.variables import assigned, given
+from constitution.effects import Effect, Finding
+from constitution.shell.flow import ANYTHING, NOTHING, Flow, Origin
+from constitution.shell.scope import Scope
+from constitution.shell.walk import Walk
+from constitution.tables import forms, is_a, table_names
+from constitution.tables.rows import (
+    Wrapper,
+    is_bare_shell,
+    is_known,
+    program_name,
+    read_line,
+    subcommands,
+    unwrap,
+    wrapper_of,
+    wraps_behind_subcommands,
+)
+from constitution.verdict import Evidence
+from constitution.zones import FETCHED, UNKNOWN, is_private, is_within, resolve, runs_later
+
+__all__ = ["Examination"]
+
+Analysis = Callable[[Command], Steps]
+
+GLOB = re.compile(r"[*?\[]")
+ADDRESS = re.compile(r"(https?://|git\+|git://|github:|gitlab:|bitbucket:|gist:)")
+RESERVED = frozenset(
+    "{ } do done then fi if elif else while until for case esac function select in ! (( ))".split()  # noqa: SIM905
+)
+WRITES = frozenset({">", ">>", ">|", "&>", "&>>", ">&", "<>"})
+TIMED = frozenset(["systemd-run"])  # what their options say counts besides the command that they run
+TALKERS = frozenset(["nc", "ncat", "netcat", "telnet", "socat", "openssl", "curl"])
+"""Programs that send their input to another machine."""
+
+SHOWS = frozenset({Effect.SHOW_ENVIRONMENT, Effect.SHOW_SECRETS, Effect.TAKE_KEYS, Effect.SHOW_PERSONAL})
+READS = frozenset({Effect.READ, Effect.READ_TREE})
+GETS_OUT = frozenset(
+    {
+        Effect.GIVE_SHELL,
+        Effect.RUN_FETCHED_CODE,
+        Effect.FORK_BOMB,
+        Effect.EXHAUST,
+        Effect.UPLOAD,
+        Effect.LEAK,
+        Effect.REMOTE_SHELL,
+        Effect.DATABASE_LOSS,
+        Effect.CLOUD_LOSS,
+    }
+)
+"""What a command in a container does to others than the container."""
+
+PHRASES = {
+    Effect.READ: "read {path}",
+    Effect.LIST: "list {path}",
+    Effect.HANDLE: "open {path}",
+    Effect.WRITE: "write {path}",
+    Effect.DELETE: "delete {path}",
+    Effect.DELETE_TREE: "delete {path} recursively",
+    Effect.EXECUTE: "run {path}",
+    Effect.READ_TREE: "read everything in {path}",
+    Effect.SEARCH_PATH: "look for programs in {path}",
+    Effect.PRELOAD: "make programs load {path}",
+    Effect.PERMISSIONS: "change the permissions of {path}",
+    Effect.OPEN_TO_ALL: "make {path} writable for every user",
+    Effect.NETWORK: "reach {path} over the network",
+    Effect.KILL: "end processes",
+    Effect.RAW_COPY: "copy raw bytes",
+    Effect.UNKNOWN_PROGRAM: "access {path} (it is not a known program)",
+    Effect.RUN_FETCHED_CODE: "run code that was downloaded or decoded",
+    Effect.RUN_UNKNOWN_CODE: "run text that is not known in advance",
+}
+"""How an effect is said where a step does not say it: what completes "<program> would ..."."""
+
+
+@cache
+def _forms() -> frozenset[str]:
+    """Return the programs with an analysis of their own, and those that run others: names that stand for programs."""
+    return frozenset([*forms(), *(name for name in table_names("wrapper") if " " not in name)])
+
+
+@cache
+def analysis_of(name: str) -> Analysis | None:
+    """Return the analysis of a program that no row can describe; its module is loaded with the first such command."""
+    if name not in forms():
+        return None
+    module, _, function = forms()[name].partition(".")
+    analysis: Analysis = getattr(_module(module), function)
+    return analysis
+
+
+def _module(name: str) -> object:
+    """Return a module of analyses; readers of other languages are loaded when one is needed."""
+    if name == "editors":
+        from constitution.analysis import editors
+
+        return editors
+    if name == "interpreters":
+        from constitution.analysis import interpreters
+
+        return interpreters
+    return {"clients": clients, "output": output, "search": search, "shells": shells}[name]
+
+
+class Examination:
+    """Examines the commands of one call. `resolved` maps absolute lexical paths to where links lead."""
+
+    def __init__(self, scope: Scope, resolved: Mapping[str, str], executables: Mapping[str, str]) -> None:
+        self.start, self.home = scope.cwd[0], scope.home
+        self.resolved = {resolve(word, cwd=self.start, home=self.home): path for word, path in resolved.items()}
+        self.executables = executables
+        self.findings: dict[Finding, None] = {}
+        self.words: dict[str, None] = {}  # every path that was asked about
+        self.programs: dict[str, None] = {}
+        self.invocations: list[Evidence] = []
+        self._files = Files()
+        self._invoking: tuple[str, ...] = ()  # the command of the call itself that is being examined
+        self._production = False  # a variable says that programs work in production
+        self._placing = False  # what is read is put where it runs at every start
+        self._inside = False  # a container that is thrown away: only what gets out of it counts
+        self._private: Evidence | None = None  # where something private is read
+        self._sends: Evidence | None = None  # where something goes to another machine
+
+    # What the walk tells
+
+    def content(self, file: str, walk: Walk) -> Flow:
+        """Return what comes out of a file."""
+        return self._files.of(file, self._targets(file, walk))
+
+    def substitute_file(self, flow: Flow) -> str:
+        """Return the name of the file that stands for what a process substitution prints."""
+        return self._files.substitute(flow)
+
+    def report(self, finding: Finding) -> None:
+        """Add a finding."""
+        self.findings[finding] = None
+
+    def redirect(self, operator: str, target: str, walk: Walk) -> None:
+        """Take a redirection: `>` and its like write, `<` reads."""
+        steps = [Found(Effect.WRITE if operator in WRITES else Effect.READ, target)]
+        if operator == ">" and "*" in target and not target.startswith("/dev/"):
+            steps.append(Found(Effect.DELETE, target, says="empty {path}"))
+        self._carry_out_of_no_command(steps, walk)
+
+    def assigned(self, name: str, values: tuple[str, ...], walk: Walk) -> None:
+        """Take an assignment to a variable."""
+        self._carry_out_of_no_command(assigned(name, values), walk)
+
+    def wrote(self, target: str, flow: Flow, walk: Walk) -> None:
+        """Take what a command printed into a file; what goes into a file that runs later is read as a script."""
+        for path in self._targets(target, walk):
+            self._files.write(path, flow)
+            if flow.origin is Origin.ENDLESS:
+                self._carry_out([_endless(path)], "the command", walk)
+            if runs_later(path, self.home):
+                self._carry_out_of_no_command([Placed(_in_started_file(path, flow))], walk)
+
+    def examine(self, argv: list[str], stdin: Flow, walk: Walk) -> Flow:
+        """Examine a command whose words are known as far as possible; return what it prints."""
+        within_a_script = walk.outer is not None or bool(walk.active)
+        before, self._invoking = self._invoking, () if within_a_script else self._invoking or tuple(argv)
+        flow = self._examined(argv, stdin, walk)
+        self._invoking = before
+        return flow
+
+    # A command
+
+    def _examined(self, argv: list[str], stdin: Flow, walk: Walk) -> Flow:
+        word, name = argv[0], program_name(argv[0], _forms())
+        if UNKNOWN in word or (GLOB.search(word) and word not in ("[", "[[")) or word in RESERVED or not word:
+            return self._unknown_command(argv, walk)
+        self.programs[word] = None
+        self.invocations.append(Evidence(walk.evidence.text, walk.evidence.start, walk.evidence.end, tuple(argv)))
+        name = self._name_behind(word, name)
+        if "/" in word:
+            self._carry_out(_started_by_path(word), name, walk)
+        wrapper = wrapper_of(name)
+        if wrapper is not None:
+            return self._wrapped(wrapper, name, argv, stdin, walk)
+        self._carry_out(_fed(name, argv, stdin), name, walk)
+        self._analyse(name, argv, stdin, walk)
+        self._look_up(name, argv, stdin, walk)
+        self._behind_subcommands(name, argv, stdin, walk)
+        return output_of(name, argv, stdin)
+
+    def _name_behind(self, word: str, name: str) -> str:
+        """Return the known program that a file of an unknown name is a link to, or else the name."""
+        if is_known(name) or name in _forms():
+            return name
+        target = self.executables.get(word, "")
+        behind = program_name(target, _forms()) if target else name
+        return behind if is_known(behind) or behind in _forms() else name
+
+    def _unknown_command(self, argv: list[str], walk: Walk) -> Flow:
+        steps = [Found(Effect.RUN_FETCHED_CODE)] if FETCHED in argv[0] else []
+        steps.append(Found(Effect.UNKNOWN_COMMAND, says="run a program whose name is not known in advance"))
+        self._carry_out(steps, "the command", walk)
+        if len(argv) > 1 and argv[0] in RESERVED:
+            return self.examine(argv[1:], ANYTHING, walk)
+        return ANYTHING
+
+    def _command(self, name: str, argv: list[str], stdin: Flow, walk: Walk) -> Command:
+        return Command(
+            name,
+            argv,
+            stdin,
+            walk.evidence.text,
+            walk.source,
+            walk.scope,
+            self.start,
+            self.home,
+            self._files,
+            self.resolved,
+            self._placing,
+            self._production,
+        )
+
+    def _analyse(self, name: str, argv: list[str], stdin: Flow, walk: Walk) -> None:
+        analysis = analysis_of(name)
+        if analysis is not None:
+            self._carry_out(analysis(self._command(name, argv, stdin, walk)), name, walk)
+
+    def _look_up(self, name: str, argv: list[str], stdin: Flow, walk: Walk) -> None:
+        command = self._command(name, argv, stdin, walk)
+        for analysis in (apply_rows, external_effects, builds, installs, secret_arguments):
+            self._carry_out(analysis(command), name, walk)
+        if not is_known(name) and name not in _forms():
+            self._carry_out(unknown_program(command), name, walk)
+
+    # Programs that run another one
+
+    def _wrapped(self, wrapper: Wrapper, name: str, argv: list[str], stdin: Flow, walk: Walk) -> Flow:
+        self._analyse(name, argv, stdin, walk)
+        flow = self._behind(wrapper, name, argv[1:], stdin, walk)
+        if flow is not None and name in TIMED:
+            self._carry_out(apply_rows(self._command(name, argv, stdin, walk)), name, walk)
+        if flow is not None:
+            return flow
+        if is_known(name):
+            self._look_up(name, argv, NOTHING, walk)
+        self._behind_subcommands(name, argv, stdin, walk)
+        return output_of(name, argv, stdin)
+
+    def _behind_subcommands(self, name: str, argv: list[str], stdin: Flow, walk: Walk) -> None:
+        for longer, words in subcommands(name, argv[1:]) if wraps_behind_subcommands(name) else ():
+            if (wrapper := wrapper_of(longer)) is not None:
+                self._behind(wrapper, longer, words, stdin, walk)
+
+    def _behind(self, wrapper: Wrapper, name: str, words: list[str], stdin: Flow, walk: Walk) -> Flow | None:
+        """Examine the command that a wrapper runs; return what it prints, or None where there is no command."""
+        inner, scripts = unwrap(wrapper, words, _is_program)
+        if wrapper.effect is None and any(map(ADDRESS.match, words[: len(words) - len(inner) + 1])):
+            self._carry_out([Found(Effect.RUN_FETCHED_CODE, says="run a program from an address")], name, walk)
+        if wrapper.assignments:
+            self._carry_out(given(words[: len(words) - len(inner)]), name, walk)
+        if wrapper.effect is not None:
+            if not (inner or scripts) and read_line(words, wrapper.takes, to_operand=True).flags & wrapper.looks:
+                return ANYTHING
+            self._carry_out([Found(wrapper.effect, says=wrapper.says)], name, walk)
+        if not (inner or scripts):
+            return None
+        before, self._inside = self._inside, self._inside or wrapper.inside
+        flow = self._started_by(wrapper, inner, scripts, stdin, walk)
+        self._inside = before
+        return flow
+
+    def _started_by(self, wrapper: Wrapper, inner: list[str], scripts: list[str], stdin: Flow, walk: Walk) -> Flow:
+        flow = NOTHING
+        for script in scripts:
+            self._perhaps_typed(wrapper, script, stdin, walk)
+            flow = walk.nested(script, stdin)
+        if not inner or inner[0].startswith("-"):
+            return flow
+        self._perhaps_typed(wrapper, " ".join(inner), stdin, walk)
+        if wrapper.joins:
+            return walk.nested(" ".join(inner), stdin)
+        if " " in inner[0]:
+            return walk.nested(inner[0], stdin)
+        return walk.invoke(inner, stdin) if wrapper.by_shell else self.examine(inner, stdin, walk)
+
+    def _perhaps_typed(self, wrapper: Wrapper, command: str, stdin: Flow, walk: Walk) -> None:
+        if wrapper.typed and stdin.origin is Origin.NOTHING and is_bare_shell(command):
+            self._carry_out([Found(Effect.ESCAPE_SHELL, says=BARE_SHELL)], "the command", walk)
+
+    # Steps
+
+    def _carry_out_of_no_command(self, steps: Iterable[Step], walk: Walk) -> None:
+        """Carry out what redirections and variables do: no grant for a command covers it."""
+        before, self._invoking = self._invoking, ()
+        self._carry_out(steps, "the command", walk)
+        self._invoking = before
+
+    def _carry_out(self, steps: Iterable[Step], program: str, walk: Walk) -> None:
+        """Carry out steps in order, as done by a program where `walk` is."""
+        for step in steps:
+            match step:
+                case Found(effect, path, says, other):
+                    self._found(effect, path, says, other or program, walk)
+                case Script(text, stdin, arguments):
+                    walk.nested(text, stdin, arguments=arguments)
+                case Started(argv, stdin, by_shell):
+                    (walk.invoke(argv, stdin) if by_shell else self.examine(argv, stdin, walk))
+                case Placed(placed):
+                    before, self._placing = self._placing, True
+                    self._carry_out(placed, program, walk)
+                    self._placing = before
+                case Sent():
+                    self._sent(walk.evidence)
+                case Production():
+                    self._production = True
+                case Runs() | Begun() | Wrote() | Copied() | Fetched() | Remote():
+                    self._about_files(step, program, walk)
+                case Set() | Moved() | Arguments() | Alias():
+                    self._about_the_shell(step, walk)
+
+    def _about_files(self, step: Runs | Begun | Wrote | Copied | Fetched | Remote, program: str, walk: Walk) -> None:
+        match step:
+            case Runs(file, read):
+                self._run_written(file, read, program, walk)
+            case Begun(file):
+                if self._files.is_fetched(self._targets(file, walk)):
+                    self._found(Effect.RUN_FETCHED_CODE, None, "", "the command", walk)
+            case Wrote(file, flow):
+                self.wrote(file, flow, walk)
+            case Copied(source, target):
+                for one, other in zip(self._targets(source, walk), self._targets(target, walk), strict=True):
+                    self._files.copy(one, other)
+            case Fetched(folder):
+                self._files.fetched.extend(self._targets(folder, walk))
+            case Remote(name, address):
+                self._files.remotes[name] = address
+
+    def _about_the_shell(self, step: Set | Moved | Arguments | Alias, walk: Walk) -> None:
+        match step:
+            case Set(name, values, exported):
+                self.assigned(name, values, walk)
+                if not exported:
+                    walk.scope.assign(name, values)
+            case Moved(folders):
+                walk.scope.cwd = tuple(dict.fromkeys(self.resolved.get(folder, folder) for folder in folders))
+                self.words.update(dict.fromkeys(walk.scope.cwd))
+            case Arguments(values):
+                walk.scope.positional = values
+            case Alias(name, text):
+                walk.nested(text)
+                walk.scope.aliases[name] = text
+
+    def _run_written(self, file: str, read: Callable[[Flow], Steps], program: str, walk: Walk) -> None:
+        """Read whatever the script itself writes to a file that is run, before or after."""
+        evidence = walk.evidence
+
+        def reader(flow: Flow) -> None:
+            before, walk.evidence = walk.evidence, evidence
+            self._carry_out(read(flow), program, walk)
+            walk.evidence = before
+
+        for path in self._targets(file, walk):
+            self._files.run(path, reader)
+            if self._files.recursive:
+                self._files.recursive = False
+                self._found(Effect.RISKY_CODE, None, "start itself again and again", "the command", walk)
+
+    # Findings
+
+    def _found(self, effect: Effect, path: str | None, says: str, program: str, walk: Walk) -> None:
+        """Add a finding about the command that `walk` is at; a path is a word, resolved in every possible folder."""
+        if self._inside and effect not in GETS_OUT:
+            return
+        if effect is Effect.DELETE and path is not None and self._are_many(path, walk):
+            effect, says = Effect.DELETE_TREE, "delete everything that is {path}"
+        says = says or PHRASES.get(effect, "")
+        self._watch(effect, path, walk)
+        if path is None:
+            said = says.replace("{path}", "something")
+            self.report(Finding(effect, "", said, program, walk.evidence, self._invoking))
+            return
+        shown = says.replace("{path}", path.replace(UNKNOWN, "…") or "''")
+        for absolute in self._absolute(path, walk):
+            self.words[absolute] = None
+            where = self.resolved.get(absolute, absolute)
+            self.report(Finding(effect, where, shown, program, walk.evidence, self._invoking))
+            if self._placing and effect in (Effect.EXECUTE, Effect.SEARCH_PATH):
+                says = shown.replace("run ", "have ") + " run at every start" if effect is Effect.EXECUTE else shown
+                self.report(Finding(Effect.PERSIST, where, says, program, walk.evidence, self._invoking))
+
+    def _are_many(self, path: str, walk: Walk) -> bool:
+        """Tell whether a word stands for any number of files elsewhere: `~/*`, or what a search there found."""
+        if "*" not in path:
+            return False
+        return not any(is_within(absolute, self.start) for absolute in self._absolute(path, walk))
+
+    def _absolute(self, word: str, walk: Walk) -> list[str]:
+        """Return the paths that a word may name, before links are followed."""
+        return [resolve(word, cwd=cwd, home=self.home) for cwd in walk.scope.cwd]
+
+    def _targets(self, word: str, walk: Walk) -> list[str]:
+        """Return the paths that a word may name, links followed."""
+        return [self.resolved.get(path, path) for path in self._absolute(word, walk)]
+
+    def _sent(self, evidence: Evidence | None) -> None:
+        """Note that something is sent there; with something private read anywhere in the text it is a leak."""
+        self._sends = self._sends or evidence
+        if self._private is not None and self._sends is not None:
+            evidence, self._sends = self._sends, None
+            says = "send private data to another machine"
+            self.report(Finding(Effect.LEAK, "", says, "the command", evidence))
+
+    def _watch(self, effect: Effect, path: str | None, walk: Walk) -> None:
+        """Remember whether something private is read, and whether something is sent: together they are a leak."""
+        if effect in SHOWS or (effect in READS and path is not None and self._is_private(path, walk)):
+            self._private = self._private or walk.evidence
+            self._sent(self._sends)
+        elif effect is Effect.UPLOAD:
+            self._sent(walk.evidence)
+
+    def _is_private(self, path: str, walk: Walk) -> bool:
+        """Tell whether what is read is a secret, or a whole home folder, or one of its hidden ones."""
+        if is_private(path):
+            return True
+        return any(
+            is_within(self.home, absolute)
+            or absolute.startswith((f"{self.home}/.", "/root", "/etc/s", "/home/*", "/Users/*"))
+            for absolute in self._absolute(path, walk)
+            if not is_within(absolute, self.start)
+        )
+
+
+def _is_program(word: str) -> bool:
+    """Tell whether a word, or the first of several in it, is the name of a program that is known."""
+    name = program_name(word.partition(" ")[0], _forms())
+    return is_known(name) or name in _forms()
+
+
+def _endless(path: str) -> Found:
+    if path.startswith("/dev/") and not path.startswith("/dev/shm"):
+        return Found(Effect.EXHAUST, says="keep a processor busy without end")
+    return Found(Effect.FILL, says="fill the disk without end")
+
+
+def _in_started_file(path: str, flow: Flow) -> tuple[Step, ...]:
+    fetched = [Found(Effect.RUN_FETCHED_CODE)] if flow.origin in (Origin.FETCHED, Origin.DECODED) else []
+    return (*fetched, *(Script(script) for script in (scripts_of(path, flow.text) if flow.text else ())))
+
+
+def _started_by_path(word: str) -> Steps:
+    """A file is started by its path; what the script wrote to it says by its first line what reads it."""
+    yield Found(Effect.EXECUTE, word)
+    yield Begun(word)
+    yield Runs(word, _started_content)
+
+
+def _started_content(flow: Flow) -> Steps:
+    first, _, text = flow.text.partition("\n")
+    interpreter = first[2:].split()[:2] if first.startswith("#!") else []
+    program = program_name(interpreter[-1], _forms()) if interpreter else "sh"
+    if is_a(program, "shell") or program not in _forms():
+        yield from run_input(flow, as_script)
+    else:
+        yield Started([program, "-"], Flow(flow.origin, text, flow.names))
+
+
+def _fed(name: str, argv: list[str], stdin: Flow) -> Steps:
+    """What it means that a program which talks to another machine gets the output of a shell, or whole folders."""
+    if name not in TALKERS:
+        return
+    if stdin.origin is Origin.SHELL:
+        yield Found(Effect.GIVE_SHELL, says="give another machine a shell")
+    if stdin.names == ("tar",) and name != "curl" and "localhost" not in argv:
+        yield Found(Effect.LEAK, says="send whole folders to another machine")

@@ -1,0 +1,329 @@
+"""Verbs of any program: publish, deploy, submit, download; and work that names production.
+
+A word counts where a verb or a task stands: among the first operands of a program that talks to services or that no
+table knows, among all of a program that runs tasks, in the name of a script that is run.
+"""
+
+import re
+from functools import cache, lru_cache
+from typing import Literal
+
+from constitution.analysis.program_rows import DESTROYS
+from constitution.analysis.steps import Command, Found, Steps
+from constitution.effects import Effect
+from constitution.tables import is_a, table
+from constitution.tables.rows import is_known, read_line
+
+__all__ = [
+    "Subject",
+    "acts",
+    "destroys",
+    "external_effects",
+    "fetches",
+    "is_dry",
+    "looks",
+    "names_production",
+    "operands_of",
+    "parts",
+    "publishes",
+    "stays",
+    "subject_of",
+    "task_of",
+    "tasks_of",
+    "verbs",
+]
+
+MIGRATIONS = frozenset(["migrate", "migration", "migrations"])
+OPTION = re.compile(r"^--(publish|deploy|upload|push|push[-_]to[-_]hub|submit|promote|auto-submit)(=true)?$")
+BUILDS = frozenset([("dotnet", "publish"), ("mix", "release"), ("npm", "version"), ("prisma", "db")])
+"""Verbs that mean something else to these: what comes out of them stays here."""
+
+VERBS = frozenset(["publish", "upload", "deploy", "submit"])
+RUNS = frozenset(["run", "run-script", "exec", "with", "stop"])
+SENDS, TAKES = "publish or deploy something", "download from the network"
+VARIABLE = re.compile(r"\$\{?\w*(?:PROD|STAGING)\w*", re.I)
+
+
+def external_effects(command: Command) -> Steps:
+    """Report what the words of a command say that goes to others, comes from elsewhere, or is done in production."""
+    if is_a(command.name, "service"):
+        yield from _of_service(command)
+    if not command.production and not _is_noticed(command.argv, command.text):
+        return
+    subject, words = subject_of(command.name, command.argv)
+    if not subject or is_dry(command.name, words):
+        return
+    if subject == "script":
+        yield from _script(words, command)
+    elif subject == "tasks":
+        yield from _tasks(words, command)
+    else:
+        yield from _verbs(command.name, words, first=subject == "first")
+        operands = [] if is_known(command.name) else [task_of(command.argv[0])]
+        yield from _in_production([*operands, *operands_of(words, 5)], words, command)
+
+
+def _is_noticed(argv: list[str], text: str) -> bool:
+    said = " ".join(argv).lower()
+    for letters in verbs("noticed"):
+        if letters in said:
+            return True
+    return _names_variable(text)
+
+
+def _names_variable(text: str) -> bool:
+    return "$" in text and VARIABLE.search(text) is not None
+
+
+def _of_service(command: Command) -> Steps:
+    """`hf repo delete x`, `databricks clusters permanent-delete 1`: what others use is gone."""
+    operands = operands_of(command.argv[1:], 3)
+    if (
+        any(map(DESTROYS.match, operands))
+        and not verbs("here").intersection(operands)
+        and not is_dry(command.name, command.argv[1:])
+    ):
+        yield Found(Effect.CLOUD_LOSS, says="delete shared data")
+
+
+def _verbs(name: str, words: list[str], *, first: bool) -> Steps:
+    if (name, *words[:1]) in BUILDS:
+        return
+    if first and not verbs("installs").isdisjoint(words[:1]):
+        return
+    if not VERBS.isdisjoint(words[:2]) if first else verb_in(words):
+        yield Found(Effect.PUBLISH, says=SENDS)
+    elif not first and any(map(fetches, operands_of(words, 3))):
+        yield Found(Effect.NETWORK, says=TAKES)
+
+
+def _tasks(words: list[str], command: Command) -> Steps:
+    tasks = tasks_of(command.name, words)
+    if any(map(publishes, tasks)) and (command.name, *words[:1]) not in BUILDS:
+        yield Found(Effect.PUBLISH, says=SENDS)
+    yield from _in_production(tasks, words, command)
+
+
+def verb_in(words: list[str]) -> bool:
+    """Tell whether a verb among the first operands, or an option, hands something to others."""
+    operands = operands_of(words, 3)
+    for index, word in enumerate(operands):
+        if looks(word) or word in verbs("adds"):
+            return False
+        if word == "apply" and not MIGRATIONS.isdisjoint(operands):
+            return False
+        if publishes(word):
+            return word not in verbs("nouns") or not any(map(looks, operands[index + 1 : index + 2]))
+    return any(map(OPTION.match, words)) and "run" not in operands  # `docker run --publish 80:80`
+
+
+def _script(words: list[str], command: Command) -> Steps:
+    """`bash scripts/release.sh`, `./deploy.sh prod`, `python manage.py migrate --settings=x.production`."""
+    task, name = task_of(words[0]), words[0].rpartition("/")[2]
+    if publishes(task) or verb_in(words[1:]):
+        yield Found(Effect.PUBLISH, says=SENDS, program=name)
+    elif any(map(fetches, [task, *operands_of(words[1:], 1)])):
+        yield Found(Effect.NETWORK, says=TAKES, program=name)
+    if (
+        any(map(_are_there, words[1:]))
+        and not stays([task, *operands_of(words[1:], 3)])
+        and task not in verbs("serves")
+    ):
+        yield Found(Effect.CLOUD_CHANGE, says="modify data in production", program=name)
+    yield from _in_production([task, *operands_of(words[1:], 5)], words, command.with_argv(words, name=name))
+
+
+def _in_production(operands: list[str], words: list[str], command: Command) -> Steps:
+    """`RAILS_ENV=production rake db:migrate`, `dbt run --target prod`: what is done there is done to people."""
+    name = command.name
+    if name == "dbt":
+        return  # `staging` is a folder there: it has a row
+    there = command.production or any(map(_are_there, words)) or _names_variable(command.text)
+    if not there:
+        return
+    if is_a(name, "runner") or is_a(name, "container"):
+        operands = [word for word in operands if word not in RUNS]
+    if not acts(operands):
+        return
+    lost = destroys(operands) or ("rollback" in " ".join(operands) and "--all" in words)
+    effect = Effect.DATABASE_LOSS if lost else Effect.CLOUD_CHANGE
+    yield Found(effect, says="delete data in production" if lost else "modify data in production", program=name)
+
+
+def _are_there(word: str) -> bool:
+    return not verbs("production").isdisjoint(parts(word))
+
+
+Subject = Literal["", "verbs", "first", "tasks", "script"]
+"""Nothing is read; verbs among the first operands; the first alone; tasks among all of them; a file that is run."""
+
+
+def _set(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+SCRIPT = re.compile(r"/|\.(py|sh|bash|zsh|js|ts|mjs|cjs|mts|rb|pl|php|R|lua|exs|groovy|jl|ps1)$")
+
+
+def subject_of(name: str, argv: list[str]) -> tuple[Subject, list[str]]:
+    """Return how the words of a program are read, and the words."""
+    if is_a(name, "own_verbs"):
+        return "", []
+    if is_a(name, "script_runner"):
+        return _of_interpreter(name, argv)
+    if is_a(name, "runner"):
+        return "tasks", argv[1:]
+    if is_a(name, "builder"):
+        return "first", argv[1:]
+    if is_known(name):
+        return ("verbs", argv[1:]) if is_a(name, "talker") else ("", [])
+    return ("script", argv) if publishes(task_of(argv[0])) or "/" in argv[0] else ("verbs", argv[1:])
+
+
+def _of_interpreter(name: str, argv: list[str]) -> tuple[Subject, list[str]]:
+    words = argv[1:]
+    while words and words[0].startswith("-"):
+        if words[0] == "-m" and len(words) > 1:
+            return subject_of(words[1], words[1:]) if is_known(words[1]) else ("script", words[1:])
+        if is_a(name, "shell") or words[0] in ("-c", "-e", "--check", "-p", "--eval", "-l"):
+            return "", []
+        words = words[1:]
+    if name in ("bun", "deno"):
+        words = words[1:] if words[:1] in (["run"], ["task"]) else words
+        words = [*(word for word in words[:3] if not word.startswith("-")), *words[3:]]
+        return ("script" if words and SCRIPT.search(words[0]) else "tasks"), words
+    return ("script", words) if words and (SCRIPT.search(words[0]) or name == "php") else ("", [])
+
+
+VALUED = {"make": "make_valued", "gmake": "make_valued", "task": "task_valued"}
+"""Lists of the options with a value, of programs with options of their own."""
+
+
+def is_dry(name: str, words: list[str]) -> bool:
+    """Tell whether a command only says what it would do."""
+    if words[-1:] and words[-1] in ("--help", "-h", "--version", "help"):
+        return True
+    if any(word.partition("=")[0] in verbs("dry_run") and not word.endswith(("=false", "=none")) for word in words):
+        return True
+    return is_a(name, "dry_runner") and any(word in ("-n", "-T", "-l") for word in words)
+
+
+def operands_of(words: list[str], most: int, valued: str = "valued_options") -> list[str]:
+    """Return the first operands; what stands behind an option that mostly takes a value is none."""
+    found, before = list[str](), ""
+    for word in words:
+        if word == "--" or len(found) == most:
+            break
+        if not word.startswith("-") and before not in verbs(valued) and "=" not in word:
+            found.append(word)
+        before = word
+    return found
+
+
+def tasks_of(name: str, words: list[str]) -> list[str]:
+    """Return the tasks that a runner is to run."""
+    if name in ("tox", "nox"):
+        return [task for word in words if not word.startswith("-") for task in word.split(",")]
+    if name == "nx":
+        return _targets(words)
+    operands = operands_of(words, 12, VALUED.get(name, "valued_options"))
+    if is_a(name, "labelled"):
+        return [operands[1].replace("//", "").replace(":", "-").replace("/", "-")] if operands[:1] == ["run"] else []
+    if not is_a(name, "manager"):
+        return [word.rpartition(":")[2] if word.startswith(":") else word.lstrip("+") for word in operands]
+    while operands[:1] in (["workspace"], ["workspaces"], ["foreach"], ["npm"]):
+        operands = operands[2:] if operands[0] == "workspace" else operands[1:]
+    return operands[1:2] if operands[:1] in (["run"], ["run-script"], ["exec"], ["task"]) else operands[:1]
+
+
+def _targets(words: list[str]) -> list[str]:
+    """`nx deploy web`, `nx run web:deploy`, `nx run-many -t deploy`."""
+    operands = operands_of(words, 2)
+    if operands[:1] in (["run-many"], ["affected"]):
+        line = read_line(words, frozenset(["-t", "--target", "--targets"]))
+        return [task for value in line.value_of("-t", "--target", "--targets") for task in value.split(",")]
+    return operands[1].split(":")[1:] if operands[:1] == ["run"] and len(operands) > 1 else operands[:1]
+
+
+PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+
+WORD = re.compile(r"^[@+:_]*\.?[A-Za-z][\w:.+@-]*$")
+ENVIRONMENT = re.compile(
+    r"(?i)(env|environment|stage|settings_module|profile|context|target|stack|database_url|_url|_uri|host|config)$"
+)
+IN_PRODUCTION = re.compile(r"(?i)(^|[^a-z])(prod|production|staging|live|prd|stg|preprod)([^a-z]|$)")
+
+
+@cache
+def verbs(name: str) -> frozenset[str]:
+    """Return a list of words of `verbs.toml`."""
+    return frozenset(table("verbs")[name].split())
+
+
+@lru_cache(maxsize=4096)
+def parts(word: str) -> tuple[str, ...]:
+    """Return the words within a word, in lower case: `publishToMavenLocal`, `hex.publish`, `deploy-prod`."""
+    return tuple(part.lower() for part in PART.findall(word[:120]))
+
+
+def _is_file(word: str) -> bool:
+    """Tell whether a word is the name of a file: `release.sig`, and not a task as `hex.publish` or `deploy.prod`."""
+    before, dot, ending = word.rpartition(".")
+    tasks = verbs("publishes") | verbs("modest") | verbs("production") | verbs("acts")
+    return bool(before and dot) and not ending[:1].isupper() and tasks.isdisjoint(parts(ending))
+
+
+@lru_cache(maxsize=1024)
+def publishes(word: str) -> bool:
+    """Tell whether a word in the place of a verb, or of a task, means that others get something."""
+    if not WORD.match(word) or _is_file(word) or word == "assets.deploy":
+        return False
+    said = parts(word)
+    at = next((index for index, part in enumerate(said) if part in verbs("publishes")), None)
+    if at is None:
+        return not verbs("infrastructure").isdisjoint(said) and not {"upgrade", "destroy", "rollback"}.isdisjoint(said)
+    behind = verbs("modest") if said[at] == "release" else verbs("modest_behind")
+    if not verbs("modest").isdisjoint(said[:at]) or not behind.isdisjoint(said[at + 1 :]):
+        return False
+    return said[at] != "release" or at in (0, len(said) - 1) or not verbs("publishes").isdisjoint(said[at + 1 :])
+
+
+def fetches(word: str) -> bool:
+    """Tell whether a word in the place of a verb means that something comes from elsewhere."""
+    return bool(WORD.match(word)) and not verbs("fetches").isdisjoint((*parts(word)[:1], *parts(word)[-1:]))
+
+
+def looks(word: str) -> bool:
+    """Tell whether a word means that something is only shown."""
+    return word.lower() in verbs("looks") or not verbs("looks").isdisjoint(parts(word)[:1])
+
+
+def acts(words: list[str]) -> bool:
+    """Tell whether words do something to what they name, and none of them says that all of it stays here."""
+    said = {part for word in words for part in parts(word)}
+    if "set" in words:
+        said -= {"config", "env"}
+    return not said.isdisjoint(verbs("acts")) and said.isdisjoint(verbs("stays"))
+
+
+def stays(words: list[str]) -> bool:
+    """Tell whether one of the words says that all of it stays here."""
+    return any(not verbs("stays").isdisjoint(parts(word)) for word in words)
+
+
+def destroys(words: list[str]) -> bool:
+    """Tell whether one of the words loses what it names."""
+    return any(not verbs("destroys").isdisjoint(parts(word)) or word == "db:schema:load" for word in words)
+
+
+def task_of(path: str) -> str:
+    """Return what the name of a script speaks of: no folder, no ending; nothing for what lies among tests."""
+    folder, _, name = path.rpartition("/")
+    if not {"test", "tests", "spec", "specs", "__tests__"}.isdisjoint(folder.split("/")):
+        return ""
+    return re.sub(r"\.\w{1,4}$", "", name)
+
+
+def names_production(name: str, value: str) -> bool:
+    """Tell whether a variable says that programs work on what people use: `RAILS_ENV=production`."""
+    return bool(IN_PRODUCTION.search(value) and ENVIRONMENT.search(name))

@@ -1,0 +1,92 @@
+"""Files that a script writes itself and then runs or copies: their content is known like that of a pipe."""
+
+import re
+from collections.abc import Callable, Iterable
+
+from constitution.shell.flow import Flow, Origin
+from constitution.zones import is_within
+
+__all__ = ["Files", "scripts_of"]
+
+MANY = 8
+"""Contents of one file, and runs of it, that are followed."""
+
+Reader = Callable[[Flow], object]
+
+
+class Files:
+    """What was written where, by absolute path. The order does not count: a loop may run first what it writes last."""
+
+    def __init__(self) -> None:
+        self.remotes: dict[str, str] = {}  # of the repository, added by the script itself
+        self.fetched: list[str] = []  # folders that were cloned or unpacked
+        self.recursive = False  # whether a file runs itself
+        self._contents: dict[str, list[Flow]] = {}
+        self._readers: dict[str, list[Reader]] = {}
+        self._reading: set[str] = set()
+        self._substituted = 0
+
+    def write(self, path: str, flow: Flow) -> None:
+        """Note that `flow` goes into a file."""
+        contents = self._contents.setdefault(path, [])
+        if len(contents) < MANY and flow not in contents:
+            contents.append(flow)
+            for reader in list(self._readers.get(path, ())):
+                self._read(path, reader, flow)
+
+    def copy(self, source: str, target: str) -> None:
+        """Note that a file gets the content of another."""
+        for flow in list(self._contents.get(source, ())):
+            self.write(target, flow)
+
+    def run(self, path: str, reader: Reader) -> None:
+        """Note that a file is run: `reader` gets whatever was, or will be, written to it."""
+        readers = self._readers.setdefault(path, [])
+        if len(readers) < MANY:
+            readers.append(reader)
+            for flow in list(self._contents.get(path, ())):
+                self._read(path, reader, flow)
+
+    def _read(self, path: str, reader: Reader, flow: Flow) -> None:
+        """Have a content read, unless it is being read already: a script may run itself."""
+        if path in self._reading:
+            self.recursive = True
+        else:
+            self._reading.add(path)
+            reader(flow)
+            self._reading.discard(path)
+
+    def of(self, file: str, paths: Iterable[str]) -> Flow:
+        """Return what the script itself wrote to a file, if that is one known text; else only the file's name."""
+        contents = [flow for path in paths for flow in self._contents.get(path, ())]
+        return contents[0] if len(contents) == 1 else Flow(Origin.FILE, names=(file,))
+
+    def is_fetched(self, paths: Iterable[str]) -> bool:
+        """Tell whether one of the paths lies in a folder whose content comes from elsewhere."""
+        return bool(self.fetched) and any(is_within(path, folder) for path in paths for folder in self.fetched)
+
+    def substitute(self, flow: Flow) -> str:
+        """Return the name of the file that stands for what a process substitution prints."""
+        self._substituted += 1
+        path = f"/dev/fd/{63 - (self._substituted - 1) % 50}"
+        self.write(path, flow)
+        return path
+
+
+CRON_TIMES = re.compile(r"^\s*(?:@\w+|(?:[\d*/,\-A-Za-z]+\s+){5})\s*(.*)$")
+UNIT_LINE = re.compile(r"(?m)^\s*Exec\w*\s*=\s*[-@:+!]*(.*)$")
+CRON_FILE = re.compile(r"/cron(\.d|tab)(/|$)|/cron/")
+PLIST_WORDS = re.compile(r"<string>(/[^<]*)</string>")
+UNIT_FILE = re.compile(r"\.(desktop|service|timer|socket|path|plist)$")
+
+
+def scripts_of(path: str, text: str) -> list[str]:
+    """Return the shell text in the content of a file that is run later: of a schedule, of a unit, or all of it."""
+    lines = text.replace("\\n", "\n")  # what `echo` makes of it depends on the shell
+    if CRON_FILE.search(path):
+        with_user = re.search(r"^/etc/cron", path) is not None
+        jobs = [match[1] for line in lines.splitlines() if (match := CRON_TIMES.match(line))]
+        return [job.partition(" ")[2] if with_user and " " in job else job for job in jobs]
+    if UNIT_FILE.search(path):
+        return UNIT_LINE.findall(lines) + PLIST_WORDS.findall(lines)
+    return [text] if text == lines else [text, lines]

@@ -1,0 +1,187 @@
+"""How the rows of the program tables are applied to a command, and what is said about programs without rows."""
+
+import re
+
+from constitution.analysis.steps import (
+    BARE_SHELL,
+    Command,
+    Found,
+    Script,
+    Sent,
+    Started,
+    Steps,
+)
+from constitution.effects import Effect
+from constitution.shell.flow import NOTHING, Origin
+from constitution.tables import is_a
+from constitution.tables.rows import (
+    Does,
+    Line,
+    is_bare_shell,
+    is_known,
+    paths_of,
+    program_name,
+    read_line,
+    rows_for,
+)
+from constitution.zones import UNKNOWN, is_private
+
+__all__ = ["apply_rows", "secret_arguments", "secrets_in_code", "unknown_program"]
+
+METADATA = re.compile(r"169\.254\.(169\.254|170\.2)|metadata\.google\.internal|100\.100\.100\.200|fd00:ec2::254")
+"""Addresses at which a cloud gives a machine its keys."""
+
+ADDRESSED = frozenset({Effect.NETWORK, Effect.UPLOAD})
+"""What these name are addresses, not paths."""
+
+LOCAL = re.compile(
+    r"^:\d*(/|$)|^file:|^(\w+://)?([^/@]*@)?(localhost|127\.\d+\.\d+\.\d+|\[?::1\]?|0\.0\.0\.0|[\w.-]+\.(localhost"
+    r"|local|test))(:\d+)?(/|$|\?)"
+)
+
+
+def apply_rows(command: Command) -> Steps:
+    """Report the effects of every row that speaks about a command, and read the scripts in its options."""
+    if command.argv[-1] == "help" and len(command.argv) > 2 and command.name in ASK_FOR_HELP:
+        return
+    if "--help" in command.argv[1:3] and len(command.argv) <= 3 and command.argv[-1] == "--help":
+        return
+    lines: dict[tuple[int, frozenset[str], bool], Line] = {}  # rows that read alike: all see the end of one list
+    for row, words in rows_for(command.name, command.argv[1:]):
+        reading = len(words), row.takes, row.long_style
+        line = lines.get(reading)
+        if line is None:
+            line = lines[reading] = read_line(words, row.takes, long_style=row.long_style)
+        if line.flags & row.unless:
+            continue
+        for does in row.does:
+            if does.applies(line):
+                yield from _does(does, paths_of(does.to, line), command)
+        for script in line.value_of(*row.runs) if row.runs else ():
+            yield from _runs(_command_in(script))
+
+
+ASK_FOR_HELP = ("aws", "gcloud", "heroku", "doctl", "gh", "kubectl", "terraform")
+
+
+SETTING = re.compile(r"^[\w.:-]*(?:exec|pager|invoke[\w-]*|alias\.\w+)(?:::)?=!?", re.I)
+OTHER_SETTING = re.compile(r"^[\w:-]+[.:][\w:.-]*=")
+
+
+def _command_in(script: str) -> str:
+    """Return the command in the value of an option: `pager=CMD`, `APT::Update::Pre-Invoke::=CMD`, `sh,-s`, `!CMD`."""
+    if SETTING.match(script):
+        return SETTING.sub("", script)
+    if OTHER_SETTING.match(script) or script.startswith(("format=", "border=", "null=", "fieldsep=")):
+        return ""
+    plain = script.replace(",", " ") if " " not in script and script.count(",") else script
+    return plain.removeprefix("!")
+
+
+def _runs(script: str) -> Steps:
+    if is_bare_shell(script.removesuffix(" -s")):
+        yield Found(Effect.ESCAPE_SHELL, says=BARE_SHELL)
+    if script and script not in ("on", "off", "always"):
+        yield Script(script)
+
+
+def _does(does: Does, paths: tuple[str, ...], command: Command) -> Steps:
+    if not does.to:
+        yield Found(does.effect, says=does.says)
+    for path in paths:
+        if does.effect not in ADDRESSED:
+            if path != "-":
+                yield Found(does.effect, path=path, says=does.says)
+        elif METADATA.search(path):
+            says = "read the cloud credentials of this machine"
+            yield Found(Effect.TAKE_KEYS, says=says)
+        elif not _is_local(path):
+            if UNKNOWN in path or command.stdin.origin is not Origin.NOTHING:
+                yield Sent()
+            says = does.says or f"reach {path.replace(UNKNOWN, '…')[:80]} over the network"
+            yield Found(does.effect, says=says)
+
+
+def _is_local(address: str) -> bool:
+    return LOCAL.match(address) is not None
+
+
+DESTROYS = re.compile(
+    r"^(delete|destroy|purge|wipe|erase|terminate|nuke|drop|flush(all|db)?|obliterate|factory[-_]?reset"
+    r"|decommission|teardown"
+    r"|deprovision|shred|force[-_]delete|rm[-_]all|(delete|destroy|drop|purge|wipe|remove)[-_:].+"
+    r"|.+[-_:](delete|destroy|purge|wipe))$",
+    re.I,
+)
+FORCES = re.compile(r"^--?(delete-all|destroy|purge|wipe(-all)?|erase|drop-database|force-delete|nuke)$")
+
+
+def unknown_program(command: Command) -> Steps:
+    """What a program does with its words is unknown: paths among them, commands, and words that mean destruction."""
+    yield Found(Effect.UNKNOWN_PROGRAM, says="is not a known program")
+    for word in command.argv[1:]:
+        value = word.partition("=")[2] if word.startswith("-") or "=" in word else word
+        if value and not value.startswith("-") and _looks_like_path(value):
+            yield Found(Effect.UNKNOWN_PROGRAM, path=value)
+    if any("stratum+" in word for word in command.argv[1:]):
+        yield Found(Effect.ATTACK, says="mine cryptocurrency")
+    if "/" not in command.argv[0]:
+        yield from _destructive_words(command)
+    yield from _started_words(command)
+
+
+def _destructive_words(command: Command) -> Steps:
+    verbs = [word for word in command.argv[1:] if not word.startswith("-")][:3]
+    if any(map(DESTROYS.match, verbs)) or any(map(FORCES.match, command.argv[1:])):
+        yield Found(Effect.STRANGER_DESTROYS, says="delete or destroy something (it is not a known program)")
+
+
+def _started_words(command: Command) -> Steps:
+    """`frob -- rm -rf x`, `frob --exec 'rm -rf x'`: a command among the words may be run."""
+    for index, word in enumerate(command.argv[1:-1], 1):
+        if is_a(word.rpartition("/")[2], "starts_commands"):
+            yield Started(command.argv[index:], NOTHING)
+            return
+    for word in command.argv[1:]:
+        text = word.partition("=")[2] if word.startswith("--") else word
+        if " " in text and is_known(program_name(text.partition(" ")[0])):
+            yield Script(text)
+
+
+def _looks_like_path(word: str) -> bool:
+    if is_private(word):
+        return True
+    return (word.startswith(("/", "~", "..", "./")) or "/" in word or word == ".") and "://" not in word
+
+
+SHOWN_BY_GIT = frozenset(["diff", "hash-object", "apply", "am", "add"])
+GIVEN = re.compile(r"(?:^|[=:@,]|^-\w)((?:/|~)[^,:]*)")
+QUOTED = re.compile(r"['\"]((?:/|~/)[^'\"\s\\]{1,200})['\"]")
+
+
+def secret_arguments(command: Command) -> Steps:
+    """Report each path among the words of a program."""
+    if is_a(command.name, "guards_arguments") and not (
+        command.name == "git" and SHOWN_BY_GIT.intersection(command.argv[1:2])
+    ):
+        return
+    elsewhere = command.scope.cwd != (command.start,)
+    for word in command.argv[1:]:
+        if "/" in word or "~" in word or elsewhere:
+            for path in _paths(word, elsewhere):
+                yield Found(Effect.HANDLE, path=path)
+
+
+def _paths(word: str, elsewhere: bool) -> list[str]:
+    if len(word) > 400 or " " in word:
+        return []
+    word = word.removeprefix("file://")
+    if "://" in word:
+        return []
+    return GIVEN.findall(word) or ([word] if elsewhere and word[:1] != "-" else [])
+
+
+def secrets_in_code(code: str) -> Steps:
+    """Report each path that stands in quotes within code of another language."""
+    for path in QUOTED.findall(code)[:32]:
+        yield Found(Effect.HANDLE, path=path)

@@ -1,0 +1,285 @@
+"""Programs that search and run others for each thing they find, and secrets that are searched for."""
+
+import re
+from itertools import pairwise
+
+from constitution.analysis.clients import unpack
+from constitution.analysis.steps import BARE_SHELL, Command, Found, Script, Started, Steps
+from constitution.effects import Effect
+from constitution.shell.flow import NOTHING, Flow, Origin
+from constitution.tables.rows import is_bare_shell, read_line
+from constitution.zones import FOUND, UNKNOWN, is_private
+
+__all__ = [
+    "fd",
+    "find",
+    "find_roots",
+    "found_below",
+    "hunts",
+    "hunts_by_name",
+    "locate",
+    "own_server",
+    "parallel",
+    "serve",
+    "tar",
+    "xargs",
+]
+
+FIND_TAKES = frozenset(
+    [
+        "-name",
+        "-iname",
+        "-path",
+        "-ipath",
+        "-regex",
+        "-iregex",
+        "-type",
+        "-size",
+        "-mtime",
+        "-atime",
+        "-ctime",
+        "-mmin",
+        "-amin",
+        "-cmin",
+        "-newer",
+        "-user",
+        "-group",
+        "-perm",
+        "-maxdepth",
+        "-mindepth",
+        "-fstype",
+        "-links",
+        "-inum",
+        "-lname",
+        "-printf",
+        "-fprintf",
+        "-fprint",
+        "-fprint0",
+        "-fls",
+        "-uid",
+        "-gid",
+        "-samefile",
+        "-wholename",
+        "-xtype",
+        "-used",
+    ]
+)
+FIND_FILTERS = FIND_TAKES - {
+    "-maxdepth",
+    "-mindepth",
+    "-fprint",
+    "-printf",
+    "-fprintf",
+    "-fls",
+    "-fprint0",
+    "-xtype",
+} | {"-empty", "-newermt"}
+FIND_RUNS = ("-exec", "-execdir", "-ok", "-okdir")
+
+
+def find(command: Command) -> Steps:
+    """`find ROOTS TESTS -delete`, `-exec COMMAND ;`, `-fprint FILE`."""
+    roots = find_roots(command.argv)
+    yield from hunts_by_name(roots, command)
+    for root in roots:
+        yield Found(Effect.LIST, path=root)
+    for index, word in enumerate(command.argv):
+        names = (
+            [found_below(root, command.argv[:index]) for root in roots]
+            if word == "-delete" or word in FIND_RUNS
+            else []
+        )
+        if word == "-delete":
+            for path in names:
+                yield Found(Effect.DELETE_TREE, path=path)
+        elif word in ("-fprint", "-fprintf", "-fls", "-fprint0") and index + 1 < len(command.argv):
+            yield Found(Effect.WRITE, path=command.argv[index + 1])
+        elif word in FIND_RUNS:
+            yield from _each_found(command.argv[index + 1 :], names)
+
+
+def fd(command: Command) -> Steps:
+    """`fd PATTERN ROOT -x COMMAND`."""
+    line = read_line(command.argv[1:], frozenset("-x -X --exec --exec-batch -e -t -d -E".split()))  # noqa: SIM905
+    starts = [index for index, word in enumerate(command.argv) if word in ("-x", "-X", "--exec", "--exec-batch")]
+    for index in starts[:1]:
+        before = read_line(command.argv[1:index], frozenset(["-e", "-t", "-d", "-E"])).operands
+        names = [f"{root}/{FOUND}" for root in before[1:] or (".",)]
+        inner = command.argv[index + 1 :]
+        yield from _each_found(inner if any("{" in word for word in inner) else [*inner, "{}"], names)
+    for root in line.operands[1:2] if not starts else ():
+        yield Found(Effect.LIST, path=root)
+
+
+def find_roots(argv: list[str]) -> list[str]:
+    """Return the folders in which a `find` starts."""
+    roots = []
+    for word in argv[1:]:
+        if word in ("-H", "-L", "-P") or word.startswith(("-O", "-D")):
+            continue
+        if word.startswith("-") or word in ("(", "!", ")"):
+            break
+        roots.append(word)
+    return roots or ["."]
+
+
+def found_below(root: str, argv: list[str]) -> str:
+    """Return a stand-in for what is found: something below the root if the search is narrowed, else the root."""
+    narrowed = any(word in FIND_FILTERS for word in argv)
+    kept = (".git", ".hg", ".svn", ".jj")
+    private = [
+        name for test, name in pairwise(argv) if test in ("-name", "-iname") and (is_private(name) or name in kept)
+    ]
+    if private:
+        return f"{root}/{private[0]}"
+    everything = any(
+        a in ("-name", "-iname", "-path", "-wholename") and b in ("*", "**", ".*", "*.*") for a, b in pairwise(argv)
+    )
+    return f"{root}/{FOUND}" if narrowed and not everything else root
+
+
+def _each_found(words: list[str], names: list[str]) -> Steps:
+    ends = [index for index, word in enumerate(words) if word in (";", "+")]
+    command = words[: ends[0]] if ends else words
+    if is_bare_shell(" ".join(command)):
+        yield Found(Effect.ESCAPE_SHELL, says=BARE_SHELL, program="find")
+    for path in names if command else ():
+        yield Started([word.replace("{}", path) for word in command], NOTHING, by_shell=True)
+
+
+XARGS_TAKES = frozenset(
+    """
+    -a --arg-file -d --delimiter -E -I -L --max-lines -n --max-args -P --max-procs -s --max-chars -R -S -J --replace
+    """.split()  # noqa: SIM905
+)
+
+
+def xargs(command: Command) -> Steps:
+    """`xargs COMMAND`: the input's words are put behind the command, or where `-I` says."""
+    line = read_line(command.argv[1:], XARGS_TAKES, to_operand=True)
+    marks = line.value_of("-I", "-J", "--replace") or (("{}",) if line.flags & {"-i", "--replace"} else ())
+    inner = list(line.operands)
+    if not inner:
+        return  # it echoes
+    if command.stdin.origin is Origin.ENDLESS and line.flags & {"-P", "--max-procs"}:
+        yield Found(Effect.FORK_BOMB, says="start more and more programs without end")
+    lines = bool(marks or line.value_of("-d", "--delimiter"))
+    items = command.stdin.text.splitlines() if lines and command.stdin.origin is Origin.TEXT else _items(command.stdin)
+    if marks:
+        for item in items:
+            yield Started([word.replace(marks[0], item) for word in inner], NOTHING, by_shell=True)
+    else:
+        yield Started([*inner, *items], NOTHING, by_shell=True)
+
+
+def _items(stdin: Flow) -> list[str]:
+    if stdin.origin is Origin.TEXT:
+        return stdin.text.split()
+    return list(stdin.names) if stdin.origin in (Origin.NAMES, Origin.PROCESSES) else [UNKNOWN]
+
+
+def parallel(command: Command) -> Steps:
+    """`parallel COMMAND ::: A B`, `... | parallel COMMAND`: once for each, put where `{}` stands, or at the end."""
+    words = list(read_line(command.argv[1:], PARALLEL_TAKES, to_operand=True).operands)
+    mark = next((index for index, word in enumerate(words) if word.startswith(":::")), len(words))
+    inner, items = " ".join(words[:mark]) or "{}", words[mark + 1 :] or _items(command.stdin)
+    for item in items[:8]:
+        if UNKNOWN not in item:
+            yield Script(inner.replace("{}", item) if "{}" in inner else f"{inner} {item}")
+    if any(UNKNOWN in item for item in items) or not items:
+        yield Script(re.sub(r"\{[./#%]*\}", "$_UNKNOWN_", inner) if "{" in inner else inner)
+
+
+PARALLEL_TAKES = frozenset(
+    """
+    -j --jobs -a --arg-file -I -S --sshlogin --colsep -N -n -L --delay --timeout -P --max-procs --joblog --results -d
+    """.split()  # noqa: SIM905
+)
+
+
+def tar(command: Command) -> Steps:
+    """`tar czf x y`: the old spelling without a dash."""
+    if len(command.argv) > 1 and command.argv[1].isalpha() and set(command.argv[1]) & set("cxtru"):
+        yield Started([command.name, "-" + command.argv[1].replace("f", "") + "f", *command.argv[2:]], command.stdin)
+    line = read_line(command.argv[1:], frozenset(["-f", "--file", "-C", "--directory", "-T", "-X", "--exclude", "-I"]))
+    if line.flags & {"-c", "--create"}:
+        for folder in line.value_of("-C", "--directory"):
+            for word in line.operands:
+                yield Found(Effect.READ_TREE, path=f"{folder}/{word}")
+                yield Found(Effect.READ, path=f"{folder}/{word}")
+    if len(command.argv) > 1 and "x" in command.argv[1].lstrip("-")[:6]:
+        yield from unpack(command)
+
+
+SECRET_PATTERN = re.compile(
+    r"(?i)passw|secret|api[_-]?key|token|credential|AKIA|private[ _]key|aws_|BEGIN.*KEY"
+    r"|BEGIN (?:OPENSSH|RSA|PGP|EC)|wallet|mnemonic|\bssn\b"
+)
+SECRET_NAME = re.compile(
+    r"(?i)id_(rsa|dsa|ecdsa|ed25519)|\.(pem|p12|pfx|key|kdbx?|jks|keystore|ovpn|ppk|asc|gpg|wallet)$|^\*?\.env"
+    r"|credentials?"
+    r"|passw|secret|wallet|\.netrc|\.pgpass|htpasswd|shadow|authorized_keys|known_hosts|token|logins\.json|cookies"
+)
+EVERYWHERE = re.compile(r"^(/|/(etc|home|root|var|Users|opt|srv|mnt|tmp|data)(/\*?)?|~/?|/(home|Users)/[^/]+/?)$")
+NAME_TESTS = ("-name", "-iname", "-path", "-regex", "-iregex", "-wholename")
+HUNTS = "search for secrets everywhere"
+
+
+def _is_everywhere(folder: str, command: Command) -> bool:
+    return any(EVERYWHERE.match(path) or path == command.home for path in command.absolute(folder))
+
+
+def hunts(command: Command) -> Steps:
+    """`grep -r password /`."""
+    line = read_line(
+        command.argv[1:], frozenset(["-e", "--regexp", "-f", "-A", "-B", "-C", "-m", "-g", "-t", "--include"])
+    )
+    recursive = command.name in ("rg", "ag", "ack") or line.flags & {"-r", "-R", "--recursive"}
+    patterns = line.value_of("-e", "--regexp") or line.operands[:1]
+    folders = line.operands[0 if line.value_of("-e", "--regexp") else 1 :]
+    if not any(map(SECRET_PATTERN.search, patterns)):
+        return
+    if command.stdin.names == ("env",):
+        yield Found(Effect.SHOW_SECRETS, says="show the keys in the environment")
+    if not recursive:
+        return
+    if any(_is_everywhere(folder, command) for folder in folders or (".",)):
+        yield Found(Effect.HUNT, says=HUNTS)
+
+
+def hunts_by_name(roots: list[str], command: Command) -> Steps:
+    """`find / -name id_rsa`, `find / -perm -4000`."""
+    pairs = list(pairwise(command.argv[1:]))
+    named = any(test in NAME_TESTS and _names_secrets(word) for test, word in pairs)
+    privileged = any(test == "-perm" and re.match(r"[-/]?(u[+=]s|[46][0-7]{3}|u=s)", word) for test, word in pairs)
+    if (named or privileged) and any(_is_everywhere(root, command) for root in roots):
+        yield Found(Effect.HUNT, says=HUNTS)
+
+
+def _names_secrets(word: str) -> bool:
+    return is_private(word.replace("*", "x")) or SECRET_NAME.search(word) is not None
+
+
+def locate(command: Command) -> Steps:
+    """`locate id_rsa`."""
+    if any(_names_secrets(word) for word in command.argv[1:] if not word.startswith("-")):
+        yield Found(Effect.HUNT, says=HUNTS)
+
+
+def serve(command: Command) -> Steps:
+    """`python -m http.server -d FOLDER`, `http-server FOLDER`, `busybox httpd -h FOLDER`: the folder is offered."""
+    line = read_line(
+        command.argv[1:], frozenset(["-d", "--directory", "-h", "-p", "-a", "-b", "--bind", "--port", "-l", "-r"])
+    )
+    folders = line.value_of("-d", "--directory", "-h", "-r") or [w for w in line.operands if not w.isdigit()] or (".",)
+    for folder in folders:
+        yield Found(Effect.SHARE_TREE, path=folder, says="offer everything in {path} to others")
+
+
+def own_server(command: Command) -> Steps:
+    """`php -S ADDRESS -t FOLDER`, `ruby -run -e httpd FOLDER`."""
+    line = read_line(command.argv[1:], frozenset(["-S", "-t"]))
+    if command.name == "php" and line.value_of("-S"):
+        yield from serve(command.with_argv(["php", "-d", *(line.value_of("-t") or (".",))]))
+    if command.name == "ruby" and "-run" in command.argv and "httpd" in command.argv:
+        yield from serve(command.with_argv(command.argv[command.argv.index("httpd") :]))

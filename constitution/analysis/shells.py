@@ -1,0 +1,284 @@
+"""Shells and builtins: what they run at once, later, or when the shell's state has changed."""
+
+import re
+from itertools import pairwise
+
+from constitution.analysis.file_flow import scripts_of
+from constitution.analysis.output import output_of
+from constitution.analysis.steps import (
+    Alias,
+    Arguments,
+    Begun,
+    Command,
+    Found,
+    Moved,
+    Placed,
+    Read,
+    Runs,
+    Script,
+    Set,
+    Started,
+    Steps,
+    as_script,
+)
+from constitution.effects import Effect
+from constitution.shell.flow import Flow, Origin
+from constitution.tables import is_a
+from constitution.tables.rows import read_line
+from constitution.zones import UNKNOWN, resolve
+
+__all__ = [
+    "INPUTS",
+    "alias",
+    "at",
+    "change_folder",
+    "cmake",
+    "crontab",
+    "kill",
+    "make",
+    "print_to_variable",
+    "read_variables",
+    "run_file",
+    "run_input",
+    "scripts_of",
+    "set_arguments",
+    "shell",
+    "source",
+    "trap",
+]
+
+INPUTS = ("-", "/dev/stdin", "/proc/self/fd/0", "/dev/fd/0")
+
+
+def shell(command: Command) -> Steps:
+    """`sh -c TEXT`, `sh FILE`, and a shell that reads its script from its input."""
+    line = read_line(
+        [_plus(word) for word in command.argv[1:]], frozenset(("-o", "--rcfile", "--init-file", "-O")), to_operand=True
+    )
+    if command.name in ("pwsh", "powershell"):
+        yield from power_shell(command)
+        return
+    if "-c" in line.flags:
+        if line.operands:
+            yield from start_themselves(line.operands[0])
+            yield Script(line.operands[0], command.stdin, line.operands[2:])
+        return
+    if line.flags & {"--version", "--help", "-n"}:
+        return
+    for file in line.value_of("--rcfile", "--init-file"):
+        yield Found(Effect.EXECUTE, path=file)
+    if line.operands and "-s" not in line.flags and line.operands[0] not in INPUTS:
+        yield from run_file(line.operands[0], as_script)
+    else:
+        yield from run_input(command.stdin, as_script)
+
+
+PS_FETCHES = re.compile(r"(?i)DownloadString|DownloadFile|Invoke-WebRequest|Invoke-RestMethod|\b(iwr|irm|curl|wget)\b")
+PS_RUNS = re.compile(r"(?i)\b(iex|Invoke-Expression|Start-Process|Invoke-Command|ScriptBlock)\b")
+PS_DELETES = re.compile(r"(?i)\b(?:Remove-Item|rm|del|rd|rmdir)\b[^;|]*?(-Recurse|-r\b)")
+PS_PATH = re.compile(r"(?<!\S)['\"]?(/[^\s'\";|]*|~[^\s'\";|]*|\$HOME[^\s'\";|]*|\$env:HOME[^\s'\";|]*)")
+
+
+def power_shell(command: Command) -> Steps:
+    """`pwsh -Command TEXT`, read by its words."""
+    text = " ".join(command.argv[1:])
+    if any(word.lower().startswith(("-enc", "-e")) and not word.lower().startswith("-ex") for word in command.argv[1:]):
+        yield Found(Effect.RUN_FETCHED_CODE)
+    if PS_FETCHES.search(text):
+        effect = Effect.RUN_FETCHED_CODE if PS_RUNS.search(text) else Effect.NETWORK
+        yield Found(effect)
+    for path in PS_PATH.findall(text) if PS_DELETES.search(text) else ():
+        yield Found(Effect.DELETE_TREE, path=re.sub(r"^\$(env:)?HOME", "~", path))
+
+
+ITSELF = re.compile(r"(?:^|[;&|\n]\s*)[\"']?\$(?:0|\{0\}|BASH_SOURCE)[\"']?[^;\n&|]*[&|](?![&|])")
+
+
+def start_themselves(text: str) -> Steps:
+    """A script that starts `$0` in the background, or in a pipe."""
+    if ITSELF.search(text):
+        yield Found(Effect.FORK_BOMB, says="start itself again and again")
+
+
+def _plus(word: str) -> str:
+    return "-" + word[1:] if word.startswith("+") and len(word) > 1 else word
+
+
+def run_file(file: str, read: Read | None = None) -> Steps:
+    """A file is run as a script. What the command writes to it, or prints into a process substitution, is read."""
+    if not file.startswith("/dev/fd/"):
+        yield Found(Effect.EXECUTE, path=file)
+    yield Begun(file)
+    if read is not None:
+        yield Runs(file, lambda flow: run_input(flow, read))
+
+
+def run_input(stdin: Flow, read: Read) -> Steps:
+    """Code comes through a pipe: known text is read, fetched or decoded text is reported."""
+    if stdin.origin is Origin.TEXT:
+        yield from start_themselves(stdin.text)
+        yield from read(stdin.text)
+    elif stdin.origin in (Origin.FETCHED, Origin.DECODED):
+        yield Found(Effect.RUN_FETCHED_CODE)
+    elif stdin.origin is Origin.FILE:
+        for file in stdin.names:
+            yield Found(Effect.EXECUTE, path=file)
+    elif stdin.origin is not Origin.NOTHING:
+        yield Found(Effect.RUN_UNKNOWN_CODE)
+        if stdin.text:
+            yield from read(stdin.text)
+
+
+def source(command: Command) -> Steps:
+    """`source FILE` and `. FILE`."""
+    if len(command.argv) > 1 and command.argv[1] in INPUTS:
+        yield from run_input(command.stdin, as_script)
+    elif len(command.argv) > 1:
+        yield from run_file(command.argv[1], as_script)
+
+
+MAKE_TAKES = frozenset("-f --file --makefile -C --directory -j -I -o -W -l --eval -E".split())  # noqa: SIM905
+MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
+
+
+def crontab(command: Command) -> Steps:
+    """`crontab FILE`, `crontab -`, `crontab -r`: the jobs in it are judged as far as they are known."""
+    line = read_line(command.argv[1:], frozenset(["-u"]))
+    if "-r" in line.flags:
+        says = "delete every scheduled job"
+        yield Found(Effect.DELETE, path="/var/spool/cron/crontabs", says=says)
+    if line.flags & {"-l", "-r", "-e"}:
+        return
+
+    def read(flow: Flow) -> Steps:
+        for script in scripts_of("/cron/", flow.text):
+            yield Placed((Script(script),))
+
+    for file in line.operands or ("-",):
+        if file == "-":
+            yield from read(command.stdin)
+        else:
+            yield Placed((Found(Effect.EXECUTE, path=file),))
+            yield Runs(file, read)
+
+
+def at(command: Command) -> Steps:
+    """`at TIME`: the input is a script that runs later; so is the file behind `-f`."""
+    for file in read_line(command.argv[1:], frozenset(["-f", "-q", "-t"])).value_of("-f"):
+        yield from run_file(file, as_script)
+    if not {"-l", "-c", "-r", "-d"} & set(command.argv):
+        yield from run_input(command.stdin, as_script)
+
+
+def make(command: Command) -> Steps:
+    """`make -f FILE`, `make --eval TEXT`: recipes that the command itself writes are judged."""
+    line = read_line(command.argv[1:], MAKE_TAKES)
+    folders = line.value_of("-C", "--directory") or (".",)
+
+    def read(text: str) -> Steps:
+        for recipe in _recipes(text):
+            yield Script(recipe)
+
+    for word in command.argv[1:]:
+        if word.startswith("SHELL="):
+            yield Script(word.removeprefix("SHELL="))
+    for text in line.value_of("--eval", "-E"):
+        yield from read(text.replace("\\n", "\n"))
+    for file in line.value_of("-f", "--file", "--makefile"):
+        if file in ("-", "/dev/stdin"):
+            yield from run_input(command.stdin, read)
+        else:
+            yield from run_file(file, read)
+    for file in MAKEFILES:
+        for folder in folders:
+            yield Runs(f"{folder}/{file}", lambda flow: run_input(flow, read))
+
+
+def _recipes(text: str) -> list[str]:
+    """Return the shell lines of a makefile: behind a tab, behind `;` in a rule, and in `$(shell ...)`."""
+    recipes = re.findall(r"\$\(shell\s+(.*?)\)", text)
+    lines = re.sub(r"\\\n", " ", text).splitlines()
+    for line in lines:
+        rule = re.match(r"\s*[\w.%/ -]+::?[^=]*?;(.*)", line)
+        if line.startswith("\t") or rule:
+            recipes.append((rule[1] if rule and not line.startswith("\t") else line).strip().lstrip("@-+"))
+    return [_without_variables(recipe) for recipe in recipes]
+
+
+def _without_variables(recipe: str) -> str:
+    """Return a recipe as the shell gets it; what make would put in is not known."""
+    recipe = re.sub(r"\$[({](HOME|USER|PATH)[)}]", r"$$\1", recipe)
+    recipe = re.sub(r"\$[({](CURDIR|PWD)[)}]", ".", recipe)
+    unknown = re.sub(r"\$\([^()]*\)|\$\{[^{}]*\}|\$[@<^?*%]", UNKNOWN, recipe.replace("$$", "\ue005"))
+    return unknown.replace("\ue005", "$").replace(UNKNOWN, "$_UNKNOWN_")
+
+
+def cmake(command: Command) -> Steps:
+    """`cmake -E COMMAND`: its own spelling of cp, rm, env and others."""
+    if "-E" in command.argv[1:-1]:
+        first, *rest = command.argv[command.argv.index("-E") + 1 :]
+        plain = {"remove": "rm", "remove_directory": "rm", "copy": "cp", "rename": "mv", "make_directory": "mkdir"}
+        words = [plain.get(first, first), *(["-r"] if first == "remove_directory" else []), *rest]
+        yield Started(words, command.stdin)
+
+
+def change_folder(command: Command) -> Steps:
+    """`cd DIR`, `pushd DIR`: from here on relative paths start elsewhere."""
+    operands = [word for word in command.argv[1:] if word not in ("-P", "-L", "-e", "-@", "--")]
+    target = operands[0] if operands else "~"
+    at_home = target == "~" or target.startswith("~/")
+    scope = command.scope
+    if command.name == "popd" or target == "-" or target.startswith("+") or (at_home and UNKNOWN in scope.home):
+        yield Moved((UNKNOWN,))
+    else:
+        yield Moved(tuple(resolve(target, cwd=cwd, home=scope.home) for cwd in scope.cwd))
+
+
+def read_variables(command: Command) -> Steps:
+    """`read`, `mapfile`, `getopts`: variables get what comes in."""
+    value = command.stdin.names if command.stdin.origin is Origin.NAMES else (UNKNOWN,)
+    if command.stdin.origin is Origin.TEXT and len(command.stdin.text.splitlines()) <= 8:
+        value = tuple(command.stdin.text.splitlines()) or (UNKNOWN,)
+    names = [word for word in command.argv[1:] if word.isidentifier()] or ["REPLY", "MAPFILE"]
+    for variable in names:
+        yield Set(variable, value if len(names) == 1 else (UNKNOWN,))
+
+
+def print_to_variable(command: Command) -> Steps:
+    """`printf -v NAME` sets a variable."""
+    if "-v" in command.argv[1:-1]:
+        position = command.argv.index("-v")
+        printed = output_of("printf", ["printf", *command.argv[position + 2 :]], command.stdin)
+        known = printed.origin is Origin.TEXT
+        yield Set(command.argv[position + 1], (printed.text if known else UNKNOWN,))
+
+
+def alias(command: Command) -> Steps:
+    """`alias NAME=TEXT`: the text is judged at once, and again where the name is used."""
+    for word in command.argv[1:]:
+        key, equals, text = word.partition("=")
+        if equals and command.placing and is_a(key, "trusted"):
+            yield Found(Effect.DISARM, says=f"put something else behind {key}, for good")
+        if equals and key not in command.scope.aliases:
+            yield Alias(key, text)
+
+
+def trap(command: Command) -> Steps:
+    """`trap TEXT SIGNAL`: the text runs later."""
+    words = [word for word in command.argv[1:] if word != "--"]
+    if len(words) > 1 and words[0] not in ("-", "", "-p", "-l"):
+        yield Script(words[0])
+
+
+def set_arguments(command: Command) -> Steps:
+    """`set -- A B` sets the positional arguments; `set +o history` forgets what is typed from here on."""
+    if any(pair == ("+o", "history") for pair in pairwise(command.argv)):
+        yield Found(Effect.COVER_TRACKS, says="switch off the command history")
+    if "--" in command.argv:
+        yield Arguments(tuple(command.argv[command.argv.index("--") + 1 :]))
+
+
+def kill(command: Command) -> Steps:
+    """`kill -9 12 -1`: behind the first word -1 is no signal but every process."""
+    if "-1" in command.argv[2:]:
+        yield Found(Effect.KILL_ALL, says="end every process")

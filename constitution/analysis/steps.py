@@ -1,0 +1,214 @@
+"""What an analysis takes and what it returns: a command, and the steps that follow from it.
+
+An analysis is a function from a `Command` to steps. `Found` is a finding; all others say what else happens, or what has
+to be examined because of it: a script, another command, a file that is run. `examine` carries steps out, in order.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
+
+from attrs import evolve, frozen
+
+from constitution.analysis.file_flow import Files
+from constitution.effects import Effect
+from constitution.shell.flow import NOTHING, Flow
+from constitution.shell.scope import Scope
+from constitution.zones import resolve
+
+__all__ = [
+    "BARE_SHELL",
+    "Alias",
+    "Arguments",
+    "Begun",
+    "Command",
+    "Copied",
+    "Fetched",
+    "Found",
+    "Moved",
+    "Placed",
+    "Production",
+    "Read",
+    "Remote",
+    "Runs",
+    "Script",
+    "Sent",
+    "Set",
+    "Started",
+    "Step",
+    "Steps",
+    "Wrote",
+    "as_script",
+]
+
+BARE_SHELL = "start a shell in which anything can be typed"
+
+
+@frozen
+class Command:
+    """A simple command whose words are known as far as possible, and what is known where it stands."""
+
+    name: str  # by which the tables know the program
+    argv: list[str]
+    stdin: Flow
+    text: str  # of the command, as written
+    source: bytes  # the whole script that it stands in
+    scope: Scope  # the state of the shell; read only
+    start: str  # the folder in which the call starts
+    home: str
+    files: Files
+    resolved: Mapping[str, str]  # from paths to where links lead
+    placing: bool = False  # it stands in a file that runs at every start
+    production: bool = False  # a variable says that programs work in production
+
+    def with_argv(self, argv: list[str], *, name: str | None = None) -> "Command":
+        """Return the same command with other words."""
+        return evolve(self, argv=argv, name=self.name if name is None else name)
+
+    def absolute(self, word: str) -> list[str]:
+        """Return the paths that a word may name, before links are followed."""
+        return [resolve(word, cwd=cwd, home=self.home) for cwd in self.scope.cwd]
+
+    def targets(self, word: str) -> list[str]:
+        """Return the paths that a word may name, links followed."""
+        return [self.resolved.get(path, path) for path in self.absolute(word)]
+
+    def content(self, file: str) -> Flow:
+        """Return what the script itself wrote to a file, if that is one known text; else only the file's name."""
+        return self.files.of(file, self.targets(file))
+
+
+# Tuples, as they are made and taken apart for every command.
+
+
+class Found(NamedTuple):
+    """An effect of the command, on a path or without one; `says` completes "<program> would ..."."""
+
+    effect: Effect
+    path: str | None = None
+    says: str = ""
+    program: str = ""
+
+
+class Script(NamedTuple):
+    """Shell text that the command runs."""
+
+    text: str
+    stdin: Flow = NOTHING
+    arguments: tuple[str, ...] | None = None  # `$1`, `$2`, ...; None: those of the script around it
+
+
+class Started(NamedTuple):
+    """Another command that the command runs; `by_shell`: a function or an alias may stand behind its name."""
+
+    argv: list[str]
+    stdin: Flow = NOTHING
+    by_shell: bool = False
+
+
+class Runs(NamedTuple):
+    """A file is run: `read` says what follows from each content that the script gives it, before or after."""
+
+    file: str
+    read: Callable[[Flow], "Steps"]
+
+
+class Begun(NamedTuple):
+    """A file is run that may lie in a folder whose content comes from elsewhere."""
+
+    file: str
+
+
+class Wrote(NamedTuple):
+    """A file gets a content."""
+
+    file: str
+    flow: Flow
+
+
+class Copied(NamedTuple):
+    """A file gets the content of another."""
+
+    source: str
+    target: str
+
+
+class Fetched(NamedTuple):
+    """What is in a folder comes from elsewhere."""
+
+    folder: str
+
+
+class Remote(NamedTuple):
+    """A repository gets a remote."""
+
+    name: str
+    address: str
+
+
+class Set(NamedTuple):
+    """A variable gets one of these values; `exported`: for the command behind it only."""
+
+    name: str
+    values: tuple[str, ...]
+    exported: bool = False
+
+
+class Moved(NamedTuple):
+    """The shell is in one of these folders."""
+
+    folders: tuple[str, ...]
+
+
+class Arguments(NamedTuple):
+    """The script gets other arguments."""
+
+    values: tuple[str, ...]
+
+
+class Alias(NamedTuple):
+    """A name stands for a text."""
+
+    name: str
+    text: str
+
+
+class Sent(NamedTuple):
+    """Something computed is sent to another machine."""
+
+
+class Production(NamedTuple):
+    """From here on, programs work in production."""
+
+
+class Placed(NamedTuple):
+    """What these steps run, runs at every start."""
+
+    steps: "tuple[Step, ...]"
+
+
+Step = (
+    Found
+    | Script
+    | Started
+    | Runs
+    | Begun
+    | Wrote
+    | Copied
+    | Fetched
+    | Remote
+    | Set
+    | Moved
+    | Arguments
+    | Alias
+    | Sent
+    | Production
+    | Placed
+)
+Steps = Iterator[Step]
+Read = Callable[[str], Steps]
+"""What follows from a text that is run, in the language that it is written in."""
+
+
+def as_script(text: str) -> Steps:
+    """Read a text as shell."""
+    yield Script(text)

@@ -1,0 +1,220 @@
+"""How an action becomes a verdict: its findings, the zone of each, and the strictest rule of the policy for them."""
+
+import posixpath
+import re
+from functools import lru_cache
+from itertools import islice, product, takewhile
+from typing import TYPE_CHECKING
+
+from attrs import evolve
+
+from constitution.action import Action, PathUse
+from constitution.effects import Deed, Effect, Finding, Zone
+from constitution.policy import DEFAULT, Policy
+from constitution.rules import DOUBTS, CommandRule, Rule
+from constitution.tables.rows import subcommands, wrapper_of
+from constitution.verdict import Evidence, Level, Verdict
+from constitution.zones import Places, zone_of
+
+if TYPE_CHECKING:
+    from constitution.analysis.examine import Examination
+
+__all__ = ["findings_of", "judge", "judge_command", "verdict_on"]
+
+NOWHERE_HOME = "/home/.nobody"
+SUBCOMMAND = re.compile(r"[A-Za-z][\w:-]{0,30}")
+ACCESS = {
+    "read": Effect.READ,
+    "write": Effect.WRITE,
+    "delete": Effect.DELETE,
+    "list": Effect.LIST,
+    "execute": Effect.EXECUTE,
+}
+
+
+def judge(action: Action, policy: Policy = DEFAULT) -> Verdict:
+    """Return the verdict on an action: total and deterministic, the strictest of everything found.
+
+    What cannot be parsed, is too long or too deep, or is unknown in command position is never allowed, except by a
+    policy without rules.
+    """
+    verdict = _judged(action, policy)
+    return verdict if policy.attended else _without_asking(verdict, action, policy)
+
+
+def _judged(action: Action, policy: Policy) -> Verdict:
+    verdicts = [_category(action, policy)]
+    if action.command is not None and not action.command.strip():
+        finding = Finding(Effect.EMPTY, says="do nothing", program="the command")
+        return Verdict.strictest([*verdicts, _verdict(finding, Zone.NOWHERE, policy)])
+    verdicts += [_bounds(use, action, policy) for use in action.paths]
+    examination = findings_of(action) if policy.rules or policy.blocklist or policy.commands else None
+    if examination is not None:
+        places = _places(policy, action.workspace, action.home or NOWHERE_HOME)
+        verdicts += [_found(finding, action, policy, places) for finding in examination.findings]
+        verdicts += [_blocked(examination, policy)] if policy.blocklist and action.command is not None else []
+        verdicts += [_said(rule, examination) for rule in policy.commands if rule.level is not Level.allow]
+    return Verdict.strictest(verdicts)
+
+
+def verdict_on(finding: Finding, action: Action, policy: Policy) -> Verdict:
+    """Return the verdict on one of the things that an action would do, grants considered."""
+    return _found(finding, action, policy, _places(policy, action.workspace, action.home or NOWHERE_HOME))
+
+
+def _found(finding: Finding, action: Action, policy: Policy, places: Places) -> Verdict:
+    verdict = _verdict(finding, zone_of(finding.path, places) if finding.path else Zone.NOWHERE, policy)
+    granted = policy.commands and _is_granted(finding, verdict, action, policy)
+    return Verdict.allow() if granted else verdict
+
+
+@lru_cache(maxsize=64)
+def _places(policy: Policy, workspace: str, home: str) -> Places:
+    return Places(_root(workspace), home, policy.denied(home), policy.roots(home))
+
+
+def judge_command(
+    command: str, workspace: str, *, cwd: str = "", home: str | None = None, policy: Policy = DEFAULT
+) -> Verdict:
+    """Return the verdict on a shell command that starts in `cwd` (or the workspace); paths are taken lexically."""
+    return judge(Action("bash", "write", workspace, cwd or workspace, home or "", command=command), policy)
+
+
+def deeds_of(action: Action, policy: Policy = DEFAULT) -> tuple[Deed, ...]:
+    """Return everything that an action would do, and to what kind of place; total, like `judge`."""
+    home = action.home or NOWHERE_HOME
+    places = Places(_root(action.workspace), home, policy.denied(home), policy.roots(home))
+    return tuple(
+        Deed(finding.effect, finding.path, zone_of(finding.path, places) if finding.path else Zone.NOWHERE)
+        for finding in findings_of(action).findings
+    )
+
+
+def findings_of(action: Action) -> "Examination":
+    """Return everything that an action would do: its command, its argv, its paths."""
+    from constitution.analysis.examine import Examination  # the tables and the parser are loaded with the first use
+    from constitution.shell import begin
+    from constitution.shell.flow import NOTHING
+    from constitution.shell.scope import Scope
+
+    scope = Scope((action.start,), action.home or NOWHERE_HOME)
+    examination = Examination(scope, action.resolved, action.executables)
+    walk = begin(examination, scope)
+    try:
+        if action.command is not None:
+            walk.run(action.command)
+        if action.argv:
+            walk.evidence = Evidence(" ".join(action.argv)[:200], argv=action.argv)
+            examination.examine(list(action.argv), NOTHING, walk)
+    except RecursionError:
+        examination.report(
+            Finding(Effect.UNREADABLE, says="do something that is nested too deep to read", program="the command")
+        )
+    for use in action.paths:
+        says = f"{use.access} {use.given}"
+        examination.report(Finding(ACCESS[use.access], use.resolved, says, action.tool, Evidence(use.given)))
+    for url in action.urls:
+        says = f"reach {url[:80]} over the network"
+        examination.report(Finding(Effect.NETWORK, "", says, action.tool, Evidence(url[:200])))
+    return examination
+
+
+def _verdict(finding: Finding, zone: Zone, policy: Policy) -> Verdict:
+    rules = policy.rules_for(finding.effect, zone)
+    return _by(rules[0], finding) if rules else Verdict.allow()
+
+
+def _is_granted(finding: Finding, verdict: Verdict, action: Action, policy: Policy) -> bool:
+    """Tell whether a person allowed what would be asked; a denial and a doubt stand whatever anybody said."""
+    if verdict.level is not Level.ask or finding.effect in DOUBTS or not finding.invocation:
+        return False
+    return any(
+        rule.rule in (None, verdict.rule) and rule.grants(finding.invocation, action.executables)
+        for rule in policy.commands
+    )
+
+
+def _said(rule: CommandRule, examination: "Examination") -> Verdict:
+    """Return what a person said about a command, wherever it stands."""
+    for invocation in examination.invocations:
+        if rule.concerns(invocation.argv):
+            explanation = rule.reason or f"a rule of the user says {rule.level} for {' '.join(rule.argv)!r}"
+            return Verdict(rule.level, "user_rule", "user", (invocation,), explanation)
+    return Verdict.allow()
+
+
+def _by(rule: Rule, finding: Finding) -> Verdict:
+    return Verdict(rule.level, rule.name, rule.category, (finding.evidence,), _sentence(finding))
+
+
+def _sentence(finding: Finding) -> str:
+    """Return what would happen: the program with its subcommand, what it would do, and to what."""
+    program = finding.program or "the command"
+    if finding.says.startswith("is "):
+        return f"{program} {finding.says}"
+    return f"{program}{'' if finding.path else _subcommand(program, finding.evidence.argv)} would {finding.says}"
+
+
+def _subcommand(program: str, argv: tuple[str, ...]) -> str:
+    """Return the first operands of a command as far as they are short words: ` push` of `git push -f`."""
+    if not argv or posixpath.basename(argv[0]) != program or wrapper_of(program) is not None:
+        return ""
+    names = [name for name, _ in islice(subcommands(program, list(argv[1:])), 2)]
+    words = names[-1].split()[1:] if names else []
+    return "".join(f" {word}" for word in takewhile(SUBCOMMAND.fullmatch, words))
+
+
+def _category(action: Action, policy: Policy) -> Verdict:
+    """S0 6.1: what a tool's category alone says, unless a job lists the tool."""
+    level = {"read": Level.allow, "write": policy.write}.get(action.category, policy.admin)
+    if level is Level.allow or action.tool in policy.listed:
+        return Verdict.allow()
+    article = "an" if action.category == "admin" else "a"
+    explanation = f"{action.tool} is {article} {action.category} tool"
+    if level is Level.ask:
+        return Verdict(level, f"{action.category}_needs_approval", "category", (), explanation)
+    return Verdict(level, f"{action.category}_not_listed", "category", (), f"{explanation}, and no job policy lists it")
+
+
+def _without_asking(verdict: Verdict, action: Action, policy: Policy) -> Verdict:
+    """Answer in advance what a person would be asked: yes for listed tools, else no.
+
+    Which command a listed shell would run was not known when it was listed, so that stays a no.
+    """
+    if verdict.level is not Level.ask:
+        return verdict
+    if action.tool in policy.listed and action.command is None:
+        return Verdict.allow()
+    return evolve(verdict, level=Level.deny, explanation=f"{verdict.explanation}; in a job nobody is asked")
+
+
+def _bounds(use: PathUse, action: Action, policy: Policy) -> Verdict:
+    """File tools stay in the workspace and the allowed roots; denied paths win (S6.10 to S6.12)."""
+    home = action.home or NOWHERE_HOME
+    if "\0" not in use.resolved and policy.allows_path(use.resolved, _root(action.workspace), home):
+        return Verdict.allow()
+    explanation = f"{action.tool} would {use.access} {use.given!r}, which is outside the allowed paths"
+    return Verdict(
+        Level.deny, "outside_allowed_paths", "paths", (Evidence(use.given, argv=(use.resolved,)),), explanation
+    )
+
+
+def _blocked(examination: "Examination", policy: Policy) -> Verdict:
+    """S0's list of words, applied to programs wherever they stand, not to text that mentions them."""
+    for invocation, entry in product(examination.invocations, policy.blocklist):
+        if _is_listed(invocation.argv, entry):
+            explanation = f"{entry} is on the list of blocked commands"
+            return Verdict(Level.deny, "blocklist", "blocklist", (invocation,), explanation)
+    return Verdict.allow()
+
+
+def _is_listed(argv: tuple[str, ...], entry: str) -> bool:
+    """Tell whether a command is the program of a blocklist's entry, with its argument if it names one."""
+    from constitution.tables.rows import program_name
+
+    word, _, argument = entry.partition(" ")
+    return program_name(argv[0]) == word and (not argument or argument in {item.lstrip("0") for item in argv[1:]})
+
+
+def _root(workspace: str) -> str:
+    return posixpath.normpath(workspace) if workspace else "/"

@@ -1,0 +1,194 @@
+"""Rules: those of a policy, about effects in zones, and those of the user, about commands.
+
+A rule of a policy is an effect, the zones in which it matters, a level, and the examples that show it:
+
+    Rule("delete_outside_workspace", "destruction", DELETE_TREE, OUTSIDE_ALL, deny,
+         match=("rm -rf /",), not_match=("rm -rf build",))
+
+Examples are judged in `/ws` with the home folder `/home/me`; a test runs every one.
+
+A rule of the user is an argv prefix, and allow, ask or deny. One that asks or denies concerns a command wherever it
+stands: behind wrappers, in scripts within scripts. A *grant* (allow) is narrower. It concerns a command as it is
+written in the call itself, started from the one file it is bound to; it lowers an ask, never a deny, never a doubt
+about what would run, and nothing that a redirection or a variable adds to the command.
+"""
+
+from collections.abc import Iterable, Mapping
+from enum import Enum
+from typing import TypeVar
+
+from attrs import field, frozen
+
+from constitution.effects import Effect, Zone
+from constitution.verdict import Level
+
+__all__ = ["DOUBTS", "CommandRule", "Rule", "read_command_rule", "read_rule"]
+
+K = TypeVar("K", bound=Enum)
+
+
+def _effects(value: "Effect | tuple[Effect, ...]") -> tuple[Effect, ...]:
+    return (value,) if isinstance(value, Effect) else value
+
+
+@frozen
+class Rule:
+    """One row of a statute. No zones means: wherever it happens."""
+
+    name: str
+    category: str
+    effects: tuple[Effect, ...] = field(converter=_effects)
+    zones: tuple[Zone, ...]
+    level: Level
+    match: tuple[str, ...] = field(default=(), converter=tuple)
+    not_match: tuple[str, ...] = field(default=(), converter=tuple)
+
+
+def read_rule(line: str) -> Rule:
+    """Return the rule that a line says: `deny upload network in outside home name=nothing_leaves`.
+
+    A level, effects, after `in` zones (none: wherever it happens), and a name if it has one. Raises ValueError.
+    """
+    import shlex  # with the first rule that somebody writes
+
+    level, *words = shlex.split(line) or [""]
+    names = [word[5:] for word in words if word.startswith("name=")]
+    words = [word for word in words if not word.startswith("name=")]
+    effects, zones = (words[: words.index("in")], words[words.index("in") + 1 :]) if "in" in words else (words, [])
+    if level not in {known.value for known in Level} or not effects or (zones == [] and "in" in words):
+        raise ValueError(f"{line!r}: a rule reads `allow|ask|deny EFFECT ... [in ZONE ...] [name=NAME]`")
+    if level == Level.allow:
+        raise ValueError(f"{line!r}: rules of a policy can only raise a verdict; a grant is a rule about a command")
+    name = names[0] if names else f"{level}_{'_'.join(effects)}"
+    return Rule(name, "user", tuple(_named(Effect, word) for word in effects), _zones(zones), Level(level))
+
+
+def _zones(words: list[str]) -> tuple[Zone, ...]:
+    return tuple(_named(Zone, word) for word in words)
+
+
+def _named(kind: type[K], word: str) -> K:
+    from difflib import get_close_matches
+
+    known = {member.name.lower(): member for member in kind}
+    if word not in known:
+        close = get_close_matches(word, known, n=1)
+        nearest = f"; did you mean {close[0]!r}?" if close else f"; there are: {', '.join(known)}"
+        raise ValueError(f"there is no {kind.__name__.lower()} {word!r}{nearest}")
+    return known[word]
+
+
+DOUBTS = frozenset(
+    {
+        Effect.UNREADABLE,
+        Effect.UNKNOWN_COMMAND,
+        Effect.RUN_UNKNOWN_CODE,
+        Effect.RUN_FETCHED_CODE,
+        Effect.EMPTY,
+    }
+)
+"""Findings that say: nobody knows what would run. No grant speaks about that."""
+
+
+def _tuple(words: Iterable[str]) -> tuple[str, ...]:
+    return tuple(words)
+
+
+def _some_words(rule: object, attribute: object, argv: tuple[str, ...]) -> None:
+    if not argv or not all(isinstance(word, str) for word in argv) or not argv[0]:
+        raise ValueError("a rule about a command needs the words that the command begins with")
+
+
+def _bound_when_it_allows(rule: "CommandRule", attribute: object, executable: str | None) -> None:
+    if rule.level is Level.allow and not (executable or "").startswith("/"):
+        raise ValueError(f"a rule that allows {' '.join(rule.argv)!r} must name the file that it starts, absolute")
+
+
+def _in_order(words: list[str], argv: tuple[str, ...]) -> bool:
+    """Tell whether words follow each other in a command, with only options, and words behind options, between."""
+    before = ""
+    for word in argv:
+        if not words:
+            break
+        if word == words[0]:
+            words = words[1:]
+        elif not word.startswith("-") and not before.startswith("-"):
+            return False
+        before = word
+    return not words
+
+
+@frozen
+class CommandRule:
+    """One argv prefix and its level. `executable`: the resolved file that a grant is bound to, absolute.
+
+    `exact`: the words are the whole command. `rule`: a grant lowers only what this rule of the policy asks; None:
+    whatever is asked. `match` and `not_match` are commands that the rule does and does not concern; `flaws_of` judges
+    them. Raises ValueError for no words, and for a grant without a file.
+    """
+
+    level: Level
+    argv: tuple[str, ...] = field(converter=_tuple, validator=_some_words)
+    executable: str | None = field(default=None, validator=_bound_when_it_allows)
+    reason: str = ""
+    rule: str | None = None
+    exact: bool = False
+    match: tuple[str, ...] = ()
+    not_match: tuple[str, ...] = ()
+
+    def begins(self, argv: tuple[str, ...]) -> bool:
+        """Tell whether a command begins with the words of this rule, or is them, if the rule is exact."""
+        return argv == self.argv if self.exact else argv[: len(self.argv)] == self.argv
+
+    def concerns(self, argv: tuple[str, ...]) -> bool:
+        """Tell whether a command is the program of this rule, by any path, with its words and any options between.
+
+        Behind an option one word more is skipped, which may be its value: `git -C . push` is `git push`.
+        """
+        if self.exact or argv[:1] == ():
+            return self.begins(argv)
+        if self.argv[0] not in (argv[0], argv[0].rpartition("/")[2]):
+            return False
+        options = {word for word in self.argv[1:] if word.startswith("-")}
+        return options <= set(argv) and _in_order([word for word in self.argv[1:] if word not in options], argv[1:])
+
+    def grants(self, argv: tuple[str, ...], executables: Mapping[str, str]) -> bool:
+        """Tell whether this is a grant for a command, started from the file that it is bound to."""
+        return self.level is Level.allow and self.begins(argv) and executables.get(argv[0]) == self.executable
+
+    def __str__(self) -> str:
+        """Return the rule in one line, which `read_command_rule` reads; its examples are not in it."""
+        import shlex  # with the first rule that somebody writes
+
+        exact = "yes" if self.exact else ""
+        named = {"file": self.executable, "rule": self.rule, "exact": exact, "reason": self.reason}
+        facts = (f"{name}={value}" for name, value in named.items() if value)
+        return shlex.join([self.level.value, *facts, "--", *self.argv])
+
+
+def read_command_rule(line: str) -> CommandRule:
+    """Return the rule that a line says: `deny 'reason=not on Fridays' -- make deploy`.
+
+    Before the words of the command stand the level and its conditions: `file=`, `rule=`, `exact=yes`,
+    `reason=`. Raises ValueError.
+    """
+    import shlex
+
+    level, *words = shlex.split(line) or [""]
+    if level not in {known.value for known in Level} or "--" not in words:
+        raise ValueError(f"{line!r}: a rule about a command reads `allow|ask|deny [file=PATH] [rule=NAME] -- WORDS`")
+    end = words.index("--")
+    facts = dict(word.partition("=")[::2] for word in words[:end])
+    if unknown := facts.keys() - {"file", "rule", "reason", "exact"}:
+        known = "known are file=, rule=, exact=, reason="
+        raise ValueError(f"{line!r}: there is no {sorted(unknown)[0]!r} here; {known}")
+    if facts.get("exact", "yes") != "yes":
+        raise ValueError(f"{line!r}: exact= can only be yes")
+    return CommandRule(
+        Level(level),
+        tuple(words[end + 1 :]),
+        facts.get("file"),
+        facts.get("reason", ""),
+        facts.get("rule"),
+        exact="exact" in facts,
+    )

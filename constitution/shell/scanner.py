@@ -1,0 +1,299 @@
+"""A second reading of shell text, character by character, which the syntax tree has to agree with.
+
+The parser of the tree is a guess at bash's grammar. This scanner knows less, and that exactly: which characters bash
+takes for comments, for quoted text, for here-documents, and for the ends of commands. Where the two differ, the text is
+read in two ways, and a command may hide in the difference.
+"""
+
+import re
+from typing import TYPE_CHECKING
+
+from attrs import define, field
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+__all__ = ["Scan", "differs", "scan"]
+
+Span = tuple[int, int]
+
+BEFORE_WORD = frozenset(" \t\n;|&()<>")
+BLANKS = frozenset(" \t")
+WORD_END = re.compile(r"[\s;|&()<>]")
+NAME = re.compile(r"[A-Za-z_]+")
+MAX_NESTING = 60
+
+
+class Unclear(Exception):
+    """Two readings are possible, or the text ends within something."""
+
+
+@define
+class Scan:
+    """What bash sees in a text, as offsets. `unclear` says why the rest could not be scanned."""
+
+    comments: list[Span] = field(factory=list)
+    quoted: list[Span] = field(factory=list)  # '...' and $'...', with their quotes
+    documents: list[Span] = field(factory=list)  # bodies of here-documents, without the end word
+    joined: list[int] = field(factory=list)  # backslashes in front of a newline that both go
+    newlines: list[tuple[int, int]] = field(factory=list)  # ends of lines of code, with the bracket they are in
+    unclear: str = ""
+
+
+def scan(text: str) -> Scan:
+    """Scan a script. Total: what cannot be scanned is `unclear`."""
+    scanner = _Scanner(text)
+    try:
+        end = scanner.code(0, "", -1, 0)
+        if end != len(text):
+            raise Unclear("a closing bracket without an opening one")
+    except Unclear as reason:
+        scanner.found.unclear = str(reason)
+    return scanner.found
+
+
+class _Scanner:
+    """Reads a text from left to right; each method starts behind an opening character and returns where it ends."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.found = Scan()
+        self.documents: list[tuple[str, bool, bool]] = []  # end word, quoted, tabs stripped: of this line
+
+    def code(self, at: int, closing: str, opened: int, depth: int) -> int:
+        """Read commands up to a closing `)` or backtick, or to the end of the text."""
+        if depth > MAX_NESTING:
+            raise Unclear("brackets are nested too deep")
+        cases = 0  # within `case ... esac` a `)` may end a pattern
+        while at < len(self.text):
+            letter = self.text[at]
+            if letter == closing and not (letter == ")" and cases):
+                return at + 1
+            if letter == ")" and not cases:
+                return at
+            if letter.isalpha() or letter == "_":
+                end = self.word(at)
+                cases += {"case": 1, "esac": -1}.get(self.text[at:end], 0) if self._is_word(at, end) else 0
+                at = end
+            elif letter in "#\n(<":
+                at = self.punctuation(at, closing, opened, depth)
+            else:
+                at = at + 1 if letter == ")" else self.character(at, depth)
+        if closing:
+            raise Unclear("the text ends within brackets")
+        return at
+
+    def word(self, at: int) -> int:
+        """Return where the letters end that begin here."""
+        letters = NAME.match(self.text, at)
+        return letters.end() if letters else at + 1
+
+    def _begins_word(self, at: int) -> bool:
+        return at == 0 or self.text[at - 1] in BEFORE_WORD
+
+    def _is_word(self, at: int, end: int) -> bool:
+        return self._begins_word(at) and (end == len(self.text) or WORD_END.match(self.text, end) is not None)
+
+    def punctuation(self, at: int, closing: str, opened: int, depth: int) -> int:
+        """Read what begins with `#`, a newline, `(` or `<` in code."""
+        text, letter = self.text, self.text[at]
+        if letter == "#" and (self._begins_word(at) or at == opened + 1):
+            return self.comment(at, closing)
+        if letter == "\n":
+            self.found.newlines.append((at, opened))
+            return self.here_documents(at + 1, depth)
+        if letter == "(":
+            arithmetic = text[at + 1 : at + 2] == "(" and self._begins_word(at)
+            return self.arithmetic(at + 2, depth) if arithmetic else self.code(at + 1, ")", at, depth + 1)
+        if text.startswith("<<<", at):
+            return at + 3
+        return self.end_word(at + 2) if text.startswith("<<", at) else at + 1
+
+    def comment(self, at: int, closing: str) -> int:
+        """Read a comment, which ends with its line whatever stands in it."""
+        end = self.text.find("\n", at)
+        end = len(self.text) if end < 0 else end
+        if closing == "`" and "`" in self.text[at:end]:
+            raise Unclear("a comment within backticks")
+        self.found.comments.append((at, end))
+        return end
+
+    def character(self, at: int, depth: int, *, quoted: bool = False) -> int:
+        """Read one character that may begin a quotation or an expansion."""
+        text = self.text
+        letter, two = text[at], text[at : at + 2]
+        if letter == "\\":
+            if two == "\\\n":
+                self.found.joined.append(at)
+            return at + 2
+        if letter == "'" and not quoted:
+            return self.single(at, at + 1)
+        if two == "$'" and not quoted:
+            return self.ansi(at)
+        if letter == '"':
+            return self.double(at + 1, depth + 1)
+        if letter == "`":
+            return self.backticks(at, depth)
+        if text[at : at + 3] == "$((":
+            return self.arithmetic(at + 3, depth)
+        if two == "$(":
+            return self.code(at + 2, ")", at + 1, depth + 1)
+        if two == "${":
+            return self.braces(at + 2, depth + 1, quoted=quoted)
+        return at + 1
+
+    def single(self, start: int, at: int) -> int:
+        end = self.text.find("'", at)
+        if end < 0:
+            raise Unclear("the text ends within quotes")
+        self.found.quoted.append((start, end + 1))
+        return end + 1
+
+    def ansi(self, start: int) -> int:
+        at = start + 2
+        while at < len(self.text) and self.text[at] != "'":
+            at += 2 if self.text[at] == "\\" else 1
+        if at >= len(self.text):
+            raise Unclear("the text ends within quotes")
+        self.found.quoted.append((start, at + 1))
+        return at + 1
+
+    def double(self, at: int, depth: int) -> int:
+        if depth > MAX_NESTING:
+            raise Unclear("brackets are nested too deep")
+        while at < len(self.text):
+            if self.text[at] == '"':
+                return at + 1
+            at = self.character(at, depth, quoted=True)
+        raise Unclear("the text ends within quotes")
+
+    def backticks(self, start: int, depth: int) -> int:
+        end = self.text.find("`", start + 1)
+        if end < 0 or "\\" in self.text[start:end]:
+            raise Unclear("backticks within backticks")
+        return self.code(start + 1, "`", start, depth + 1)
+
+    def braces(self, at: int, depth: int, *, quoted: bool) -> int:
+        """Read `${...}`: in double quotes it depends on the operator whether a single quote is one."""
+        if depth > MAX_NESTING:
+            raise Unclear("brackets are nested too deep")
+        while at < len(self.text):
+            letter = self.text[at]
+            if letter == "}":
+                return at + 1
+            if letter == "'" and quoted:
+                raise Unclear("quotes within an expansion")
+            at = self.character(at, depth, quoted=quoted)
+        raise Unclear("the text ends within an expansion")
+
+    def arithmetic(self, at: int, depth: int) -> int:
+        """Read `((...))`, or, where it does not end so, brackets within brackets."""
+        start, open_brackets = at, 0
+        while at < len(self.text):
+            letter = self.text[at]
+            if letter in "'\"":
+                raise Unclear("quotes within arithmetic")
+            if letter == ")" and open_brackets == 0:
+                if self.text[at : at + 2] == "))":
+                    return at + 2
+                break
+            open_brackets += (letter == "(") - (letter == ")")
+            at = self.character(at, depth, quoted=True)
+        inner = self.code(start, ")", start - 1, depth + 1)
+        return self.code(inner, ")", start - 2, depth + 1)
+
+    def end_word(self, at: int) -> int:
+        """Read the end word of a here-document, whose quotes are taken off."""
+        text = self.text
+        strips = text[at : at + 1] == "-"
+        at += strips
+        while text[at : at + 1] in BLANKS and at < len(text):
+            at += 1
+        start, word, quoted = at, "", False
+        while at < len(text) and not WORD_END.match(text[at]):
+            letter = text[at]
+            if letter in "'\"":
+                end = text.find(letter, at + 1)
+                if end < 0 or (letter == '"' and re.search(r"[$`\\]", text[at:end])):
+                    raise Unclear("a here-document with an unusual end word")
+                word, quoted, at = word + text[at + 1 : end], True, end + 1
+            elif letter == "\\":
+                if text[at : at + 2] == "\\\n":
+                    raise Unclear("a here-document with an unusual end word")
+                word, quoted, at = word + text[at + 1 : at + 2], True, at + 2
+            elif letter in "$`":
+                raise Unclear("a here-document with an unusual end word")
+            else:
+                word, at = word + letter, at + 1
+        if (
+            not word
+            or "\n" in word
+            or (quoted and not re.fullmatch(r"'[\w.-]+'|\"[\w.-]+\"|\\[\w.-]+", text[start:at]))
+        ):
+            raise Unclear("a here-document with an unusual end word")
+        self.documents.append((word, quoted, strips))
+        return at
+
+    def here_documents(self, at: int, depth: int) -> int:
+        """Read the bodies of the here-documents that the line before announced."""
+        waiting, self.documents = self.documents, []
+        for word, quoted, strips in waiting:
+            start = at
+            while True:
+                if at >= len(self.text):
+                    raise Unclear("a here-document without an end")
+                end = self.text.find("\n", at)
+                end = len(self.text) if end < 0 else end
+                line = self.text[at:end]
+                if (line.lstrip("\t") if strips else line) == word:
+                    break
+                if not quoted and (len(line) - len(line.rstrip("\\"))) % 2:
+                    end = self.text.find("\n", end + 1)  # the next line belongs to this one
+                    end = len(self.text) if end < 0 else end
+                at = end + 1
+            self.found.documents.append((start, at))
+            if not quoted:
+                self._expansions(start, at, depth)
+            at = min(end + 1, len(self.text))
+        return at
+
+    def _expansions(self, at: int, end: int, depth: int) -> None:
+        """Read the expansions in the body of a here-document, in which quotes mean nothing."""
+        while at < end:
+            at = at + 1 if self.text[at] == '"' else self.character(at, depth, quoted=True)
+        if at > end:
+            raise Unclear("an expansion beyond its here-document")
+
+
+def differs(found: Scan, root: "Node", source: bytes) -> str:
+    """Return how a tree differs from what a scan of its text found, or ""."""
+    comments, quoted, ends, pending = set[Span](), set[Span](), list[int](), [root]
+    while pending:
+        node = pending.pop()
+        span = node.start_byte, node.end_byte
+        if node.type == "comment":
+            comments.add(span)
+        elif node.type in ("raw_string", "ansi_c_string"):
+            quoted.add(span)
+        elif node.type == "heredoc_end":
+            ends.append(node.start_byte - len(source[: node.start_byte]) + len(source[: node.start_byte].rstrip(b"\t")))
+        elif node.type in ONE_LINE and _spans_lines(node, found, source):
+            return "a command goes on behind the end of its line"
+        pending.extend(node.children)
+    if comments != set(found.comments):
+        return "it is not clear what is a comment"
+    if quoted != set(found.quoted):
+        return "it is not clear what is quoted"
+    if sorted(ends) != sorted(end for _, end in found.documents):
+        return "it is not clear where a here-document ends"
+    return ""
+
+
+def _spans_lines(node: "Node", found: Scan, source: bytes) -> bool:
+    """Tell whether a node holds the end of a line of code that stands in no bracket within the node."""
+    if source[node.start_byte : node.start_byte + 2] == b"[[":
+        return False
+    return any(node.start_byte < at < node.end_byte and opened < node.start_byte for at, opened in found.newlines)
+
+
+ONE_LINE = frozenset(["command", "declaration_command", "test_command", "unset_command", "variable_assignment"])

@@ -1,0 +1,107 @@
+"""What is known about programs, variables, verbs, places and rules: TOML files beside this module.
+
+This is the one module of the constitution that reads files. They are its own, packaged with it, and never change while
+a program runs, so that they are constants. Files of programs are read block by block: the first look-up finds where the
+blocks of each name stand, and a block is parsed when a command names its program.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+__all__ = ["Block", "blocks_of", "forms", "is_a", "names_of_kind", "one_line", "table", "table_names", "words"]
+
+PROGRAM_FILES = (
+    *("files", "system", "processes", "security_tools", "surveillance", "network", "clouds", "clusters", "schedulers"),
+    *("databases", "secret_managers", "version_control", "packages", "development", "containers", "publishing"),
+    *("downloads", "messages", "pipelines", "queues", "preferences", "service_clients", "windows", "shell_escapes"),
+    *("wrappers", "others"),
+)
+"""Files of blocks with names of programs; a program's blocks count in this order."""
+
+HEADER = re.compile(
+    r"^\[\[(program|wrapper|kind)\]\]\nnames = (?:\"\"\"\n(.*?)\n\"\"\"|\"(.*?)\")\n(?:is = \"(?!\"\")(.*?)\"$)?",
+    re.M | re.S,
+)
+
+FORM = re.compile(r"^form = \"(.*)\"$", re.M)
+
+Block = dict[str, Any]
+
+
+@cache
+def table(name: str) -> dict[str, Any]:
+    """Return a whole table file, parsed: "rules", "variables", "verbs", "places", or a file of programs."""
+    return tomllib.loads(_text(name))
+
+
+def _text(name: str) -> str:
+    with open(f"{__path__[0]}/{name}.toml", encoding="utf-8") as file:
+        return file.read()
+
+
+@cache
+def _index() -> tuple[dict[str, dict[str, list[str]]], dict[str, frozenset[str]], dict[str, str]]:
+    """Return the texts of blocks by their kind and each name, the kinds of program, and the forms, of each name."""
+    forms: dict[str, str] = {}
+    texts: dict[str, dict[str, list[str]]] = {"program": {}, "wrapper": {}, "kind": {}}
+    kinds: dict[str, frozenset[str]] = {}
+    for file in PROGRAM_FILES:
+        text = _text(file)
+        found = list(HEADER.finditer(text))
+        ends = [*(match.start() for match in found[1:]), len(text)]
+        for match, end in zip(found, ends, strict=True):
+            block, of_this_kind = text[match.start() : end], texts[match[1]]
+            for name in words((match[2] or match[3]).replace("|", "\n"), separator="\n"):
+                of_this_kind.setdefault(name, []).append(block)
+                if match[1] == "kind":
+                    kinds[name] = frozenset((match[4] or "").split())
+                    if form := FORM.search(block):
+                        forms[name] = form[1]
+    return texts, kinds, forms
+
+
+def words(text: str, *, separator: str | None = None) -> list[str]:
+    """Return the words of a text, or its parts between separators; empty ones are left out."""
+    return [part for part in text.split(separator) if part]
+
+
+def one_line(text: str) -> str:
+    """Return a pattern that a table breaks into several lines as one."""
+    return text.replace("\n", "")
+
+
+def table_names(kind: str) -> frozenset[str]:
+    """Return every name that has a block of a kind: "program", "wrapper" or "kind"."""
+    return frozenset(_index()[0][kind])
+
+
+def blocks_of(kind: str, name: str) -> Iterator[Block]:
+    """Yield the blocks of a kind for a name, parsed; equal texts give the same block."""
+    for text in _index()[0][kind].get(name, ()):
+        yield _parsed(text)
+
+
+@cache
+def _parsed(text: str) -> Block:
+    (rows,) = tomllib.loads(text).values()
+    row: Block = rows[0]
+    return row
+
+
+def is_a(name: str, kind: str) -> bool:
+    """Tell whether a program is of a kind, as "shell" or "builder"."""
+    return kind in _index()[1].get(name, ())
+
+
+def forms() -> dict[str, str]:
+    """Return by name where the analysis of a program stands that no row can describe: "search.find"."""
+    return _index()[2]
+
+
+@cache
+def names_of_kind(kind: str) -> frozenset[str]:
+    """Return the programs of a kind."""
+    return frozenset(name for name, kinds in _index()[1].items() if kind in kinds)

@@ -1,0 +1,505 @@
+"""Rows of the tables: options and effects of programs, where the command begins that they run, and variables.
+
+A block of a table is a row:
+
+    [[program]]                       # `tee x` writes its operands
+    names = "tee"
+    [[program.does]]
+    effect = "write"
+    to = "operands"
+
+    [[wrapper]]                       # timeout -k 5 60 rm x  ->  rm x
+    names = "timeout"
+    takes = "-k -s"
+    skip = 1
+
+    [[kind]]                          # what else is known: `names_of_kind` and `is_a`
+    names = "tee"
+    is = "passes_on"
+
+`to` chooses the paths of an effect: `operands`, `first`, `last`, `but_last`, `rest` (all but the first), `address` (the
+first that is no method, as in `POST x.com`), `-o --output` (the value of an option), `@ -d` (a file named behind `@` in
+such a value), `of=` (a word that starts so), or "" for an effect without a path.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from enum import Enum, auto
+from functools import cache
+
+from attrs import field, frozen
+
+from constitution.effects import Effect
+from constitution.tables import blocks_of, names_of_kind, one_line, table, table_names
+
+__all__ = [
+    "SSH_TAKES",
+    "Does",
+    "Holds",
+    "Line",
+    "Program",
+    "Variable",
+    "Wrapper",
+    "all_programs",
+    "all_variables",
+    "all_wrappers",
+    "changes_commands",
+    "code_options",
+    "commands_of_ssh",
+    "has_any",
+    "is_bare_shell",
+    "is_known",
+    "is_prompt",
+    "own_takes",
+    "paths_of",
+    "program_name",
+    "read_line",
+    "rows_for",
+    "subcommands",
+    "unwrap",
+    "variable_of",
+    "wrapper_of",
+    "wraps_behind_subcommands",
+]
+
+
+# Command lines: options and operands
+
+NONE = frozenset[str]()
+
+
+@frozen
+class Line:
+    """A command line after reading: option names, their values, and what remains. The program word is not in it."""
+
+    flags: frozenset[str]
+    values: tuple[tuple[str, str], ...]
+    operands: tuple[str, ...]
+
+    def value_of(self, *names: str) -> tuple[str, ...]:
+        """Return the values of the named options, in order."""
+        return tuple([value for name, value in self.values if name in names]) if self.values else ()
+
+
+def read_line(words: list[str], takes: frozenset[str], *, long_style: bool = False, to_operand: bool = False) -> Line:
+    """Read the words behind a program: clusters split, values attached, `--` obeyed.
+
+    `takes` are the options whose value may be the next word. With `long_style` one dash does not mean a cluster
+    (find, terraform, java). With `to_operand` reading ends at the first operand: it and all behind it are operands.
+    """
+    for word in words:
+        if word[:1] == "-":
+            break
+    else:
+        return Line(NONE, (), tuple(words))
+    flags, values, operands, index = set[str](), list[tuple[str, str]](), list[str](), 0
+    while index < len(words):
+        word = words[index]
+        index += 1
+        if word == "--":
+            operands.extend(words[index:])
+            break
+        if len(word) < 2 or word[0] != "-":
+            operands.append(word)
+            if to_operand:
+                operands.extend(words[index:])
+                break
+            continue
+        name, attached = _attached(word, takes, flags, long_style)
+        if attached is None and _takes(name, takes) and index < len(words):
+            attached = words[index]
+            index += 1
+        if attached is not None:
+            values.append((name, attached))
+    return Line(frozenset(flags), tuple(values), tuple(operands))
+
+
+def _attached(word: str, takes: frozenset[str], flags: set[str], long_style: bool) -> tuple[str, str | None]:
+    """Add the option names of a word to `flags`; return the last name, and the value in the same word, if any."""
+    if word.startswith("--") or long_style:
+        name, equals, value = word.partition("=")
+        flags.add(name)
+        return name, value if equals else None
+    for position, letter in enumerate(word[1:], 1):
+        name = "-" + letter
+        flags.add(name)
+        if name in takes and position + 1 < len(word):
+            return name, word[position + 1 :]
+    return name, None
+
+
+def _takes(name: str, takes: frozenset[str]) -> bool:
+    """Return whether an option takes a value; long ones may be shortened."""
+    return name in takes or (name.startswith("--") and len(name) > 4 and any(t.startswith(name) for t in takes))
+
+
+def has_any(flags: frozenset[str], wanted: frozenset[str]) -> bool:
+    """Return whether one of the wanted options is given; a long one may be shortened to four letters or more."""
+    if flags & wanted:
+        return True
+    return any(len(flag) > 4 and flag.startswith("--") and any(w.startswith(flag) for w in wanted) for flag in flags)
+
+
+# Rows
+
+
+def _set(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(text.replace("\n", "").split("|"))
+
+
+def _effect(name: str) -> Effect:
+    return Effect[name.upper()]
+
+
+def _effect_or_none(name: str | None) -> Effect | None:
+    return None if name is None else _effect(name)
+
+
+@cache
+def _pattern(text: str) -> re.Pattern[str]:
+    """Compile on first use: there are many rows, and a command meets few."""
+    return re.compile(text)
+
+
+@frozen
+class Does:
+    """One effect of a program, and when it has it: with one of `given`, without `unless`, an operand like `words`."""
+
+    effect: Effect = field(converter=_effect)
+    to: str = field(default="", converter=one_line)
+    given: frozenset[str] = field(default="", converter=_set)
+    unless: frozenset[str] = field(default="", converter=_set)
+    besides: frozenset[str] = field(default="", converter=_set)  # and one of these options
+    words: str = field(default="", converter=one_line)  # a pattern
+    also: str = field(default="", converter=one_line)  # a pattern for another operand
+    first: str = field(default="", converter=one_line)  # a pattern for the first operand
+    values: str = field(default="", converter=one_line)  # a pattern: one of the given options has such a value
+    says: str = ""
+    bare: bool = False  # only without operands
+    texts: str = field(default="", converter=one_line)  # a pattern for an operand, or for the value of any option
+    match: tuple[str, ...] = field(default=(), converter=tuple)  # commands that have this effect
+    not_match: tuple[str, ...] = field(default=(), converter=tuple)  # commands that resemble them and do not
+
+    def applies(self, line: Line) -> bool:
+        """Return whether a command line has this effect."""
+        if self.given and not has_any(line.flags, self.given):
+            return False
+        if self.besides and not has_any(line.flags, self.besides):
+            return False
+        if line.flags & self.unless or (self.bare and line.operands):
+            return False
+        if self.values and not any(map(_pattern(self.values).search, line.value_of(*self.given))):
+            return False
+        if self.texts and not _anywhere(_pattern(self.texts), line):
+            return False
+        if self.words and not any(map(_pattern(self.words).search, line.operands)):
+            return False
+        if self.first and not (line.operands and _pattern(self.first).search(line.operands[0])):
+            return False
+        return not self.also or any(map(_pattern(self.also).search, line.operands))
+
+
+def _anywhere(pattern: re.Pattern[str], line: Line) -> bool:
+    return any(map(pattern.search, line.operands)) or any(pattern.search(value) for _, value in line.values)
+
+
+def _all(rows: "list[dict[str, object]] | tuple[Does, ...]") -> tuple[Does, ...]:
+    return tuple(row if isinstance(row, Does) else Does(**row) for row in rows)  # type: ignore[arg-type]
+
+
+@frozen
+class Program:
+    """A row: names (with subcommands, as in "git push"), options that take a value, effects."""
+
+    names: tuple[str, ...] = field(converter=_names)
+    does: tuple[Does, ...] = field(default=(), converter=_all)
+    takes: frozenset[str] = field(default="", converter=_set)
+    long_style: bool = False
+    unless: frozenset[str] = field(default="", converter=_set)  # with one of these it only looks
+    runs: tuple[str, ...] = field(default="", converter=_words)  # options whose value is a shell script
+    match: tuple[str, ...] = field(default=(), converter=tuple)  # commands that are gated because of this row
+    not_match: tuple[str, ...] = field(default=(), converter=tuple)  # commands that resemble them and are allowed
+
+
+def paths_of(to: str, line: Line) -> tuple[str, ...]:
+    """Return the words that a choice of paths names in a command line."""
+    operands = line.operands
+    if to in CHOICES:
+        first, last = CHOICES[to]
+        return operands[first:last]
+    if to == "address":
+        return tuple(word for word in operands if not METHOD.fullmatch(word))[:1]
+    if to == "last":
+        return operands[-1:] if len(operands) > 1 else ()
+    if to.endswith("="):
+        return tuple(word[len(to) :] for word in operands if word.startswith(to))
+    if to.startswith("@"):
+        return tuple(word.rpartition("@")[2] for word in line.value_of(*to.split()) if "@" in word)
+    return line.value_of(*to.split())
+
+
+METHOD = re.compile("[A-Z]+")
+CHOICES: dict[str, tuple[int | None, int | None]] = {
+    "operands": (None, None),
+    "first": (None, 1),
+    "but_last": (None, -1),
+    "rest": (1, None),
+}
+
+
+# Finding the rows of a program: by its name, and by its subcommands, however deep they are
+
+VERSIONED = re.compile(r"(?:[-.]?\d+(?:\.\d+)*|\.exe)$")
+
+
+@cache
+def _rows(name: str) -> tuple[Program, ...]:
+    return tuple(Program(**block) for block in blocks_of("program", name))
+
+
+@cache
+def _heads() -> frozenset[str]:
+    """Return the programs that have rows for subcommands."""
+    return frozenset(name.split()[0] for name in table_names("program") if " " in name)
+
+
+@cache
+def own_takes(head: str) -> frozenset[str]:
+    """Return the options of a program itself, before its subcommand, that take a value."""
+    return frozenset().union(*(row.takes for row in _rows(head)))
+
+
+def rows_for(name: str, words: list[str]) -> Iterator[tuple[Program, list[str]]]:
+    """Yield each row that speaks about a command, with the words that its options and operands are read from."""
+    for row in _rows(name):
+        yield row, words
+    if name in _heads():
+        for longer, rest in subcommands(name, words):
+            for row in _rows(longer):
+                yield row, rest
+
+
+def subcommands(name: str, words: list[str]) -> Iterator[tuple[str, list[str]]]:
+    """Yield a program's name with its first operand, with its first two, and with three; and the words behind them."""
+    takes, rest = own_takes(name), words
+    for _ in range(3):
+        rest = list(read_line(rest, takes, to_operand=True).operands)
+        if not rest:
+            return
+        name, rest = f"{name} {rest[0]}", rest[1:]
+        yield name, rest
+
+
+@cache
+def _known_names() -> frozenset[str]:
+    return frozenset(name.split()[0] for name in table_names("program")) | names_of_kind("harmless")
+
+
+def program_name(word: str, also: frozenset[str] = frozenset()) -> str:
+    """Return the name by which the tables know a program word: no folder, no version (`/usr/bin/python3.11`)."""
+    name = word.rpartition("/")[2] or word
+    if name in _known_names() or name in also:
+        return name
+    plain = VERSIONED.sub("", name)
+    if plain in _known_names() or plain in also:
+        return plain
+    stem = name.partition(".")[0]
+    return stem if stem in ("mkfs", "newfs", "fsck") else name
+
+
+def is_known(name: str) -> bool:
+    """Return whether a table knows the program."""
+    return name in _known_names()
+
+
+@cache
+def code_options(name: str, key: str = "code") -> frozenset[str]:
+    """Return the options in which an interpreter takes code; `key` is "any_code" for languages that no reader knows."""
+    return frozenset(option for block in blocks_of("kind", name) for option in block.get(key, "").split())
+
+
+def all_programs() -> tuple[Program, ...]:
+    """Return every row, in the order of the tables."""
+    return tuple(dict.fromkeys(row for name in sorted(table_names("program")) for row in _rows(name)))
+
+
+# Programs that run another one
+
+
+@frozen
+class Wrapper:
+    """A row. Each of `match` reaches a command inside that is gated; each of `not_match` is allowed."""
+
+    names: tuple[str, ...] = field(converter=_names)  # with subcommands, as in "docker exec"
+    takes: frozenset[str] = field(default="", converter=_set)  # options with a value
+    skip: int = 0  # operands before the command
+    script: tuple[str, ...] = field(default="", converter=_words)  # options whose value is shell text
+    joins: bool = False  # the operands are joined to shell text
+    assignments: bool = False  # assignments may stand before the command
+    looks: frozenset[str] = field(default="", converter=_set)  # options that only look
+    only: frozenset[str] = field(default="", converter=_set)  # it runs a command only behind one of these words
+    by_shell: bool = False  # the shell itself runs it, so that functions and aliases count
+    instead: bool = False  # a script takes the place of a command
+    dashes: bool = False  # the command begins behind `--`, where there is one
+    loose: bool = False  # it has many options: the command begins at the first word that names a program
+    scripts: bool = False  # every operand is shell text
+    typed: bool = False  # a shell alone in it is one in which anything can be typed
+    inside: bool = False  # the command runs in a throw-away container: paths are not those of this machine
+    effect: Effect | None = field(default=None, converter=_effect_or_none)
+    says: str = ""
+    match: tuple[str, ...] = field(default=(), converter=tuple)
+    not_match: tuple[str, ...] = field(default=(), converter=tuple)
+
+
+@cache
+def _wrappers(name: str) -> tuple[Wrapper, ...]:
+    return tuple(Wrapper(**block) for block in blocks_of("wrapper", name))
+
+
+def wrapper_of(name: str) -> Wrapper | None:
+    """Return the row of a program that runs another one, with a subcommand where it needs one; None for others."""
+    return next(iter(_wrappers(name)), None)
+
+
+@cache
+def wraps_behind_subcommands(name: str) -> bool:
+    """Tell whether a program runs another one behind one of its subcommands only."""
+    return name in _wrapping_heads()
+
+
+@cache
+def _wrapping_heads() -> frozenset[str]:
+    return frozenset(name.split()[0] for name in table_names("wrapper") if " " in name)
+
+
+def all_wrappers() -> tuple[Wrapper, ...]:
+    """Return every row about a program that runs another one."""
+    rows = (wrapper_of(name) for name in sorted(table_names("wrapper")))
+    return tuple(dict.fromkeys(row for row in rows if row is not None))
+
+
+@cache
+def _bare_shell() -> re.Pattern[str]:
+    shells = "|".join(sorted(names_of_kind("shell")))
+    return re.compile(rf"^\s*(?:exec\s+)?(?:/\S*/)?({shells})(?:\s+-[ipl]+)?\s*(?:#.*)?$")
+
+
+def is_bare_shell(text: str) -> bool:
+    """Tell whether a command is a shell alone, in which anything can be typed."""
+    return _bare_shell().match(text) is not None
+
+
+SSH_TAKES = "-i -p -l -o -F -J -L -R -D -b -c -E -e -I -m -O -S -W -w -B"
+"""Options of ssh that take a value."""
+
+STARTING = ("ProxyCommand=", "LocalCommand=", "KnownHostsCommand=", "LocalCommand ", "ProxyCommand ")
+"""Options of ssh that run a command here."""
+
+
+def commands_of_ssh(options: tuple[str, ...]) -> list[str]:
+    """Return the commands that options of ssh run here."""
+    return [value[len(start) :] for value in options for start in STARTING if value.startswith(start)]
+
+
+def unwrap(wrapper: Wrapper, words: list[str], is_program: Callable[[str], bool]) -> tuple[list[str], list[str]]:
+    """Return the command inside (empty when there is none) and the scripts in option values."""
+    line = read_line(words, wrapper.takes, to_operand=True)
+    if line.flags & wrapper.looks:
+        return [], []
+    whole = read_line(words, wrapper.takes) if wrapper.instead or wrapper.loose else line
+    scripts = list(whole.value_of(*wrapper.script))
+    scripts += commands_of_ssh(line.value_of("-o"))
+    inner = list(line.operands)
+    if wrapper.dashes and "--" in words:
+        inner = words[words.index("--") + 1 :]
+        return inner, scripts
+    if wrapper.scripts:
+        return [], [*scripts, *(word for word in read_line(words, wrapper.takes).operands if is_program(word))]
+    if wrapper.loose:
+        starts = [index for index, word in enumerate(words) if index >= wrapper.skip and is_program(word)]
+        return words[starts[0] :] if starts and not scripts else [], scripts
+    if wrapper.only:
+        if not inner or inner[0] not in wrapper.only:
+            return [], scripts
+        rest = read_line(inner[1:], wrapper.takes, to_operand=True)
+        scripts += rest.value_of(*wrapper.script)
+        inner = list(rest.operands)
+    if wrapper.assignments:
+        while inner and (inner[0] == "-" or "=" in inner[0]):  # whatever the name: `env` takes any
+            inner.pop(0)
+    return [] if wrapper.instead and scripts else inner[wrapper.skip :], scripts
+
+
+# Variables
+
+
+class Holds(Enum):
+    """What a value is, besides text."""
+
+    COMMAND = auto()
+    LOADED = auto()  # a file that every program loads
+    FOLDERS = auto()  # folders in which programs, or parts of them, are looked for
+    OPTIONS = auto()  # options, some of which name files that are loaded
+    TEXT = auto()
+
+
+def _holds(name: str) -> Holds:
+    return Holds[name.upper()]
+
+
+@frozen
+class Variable:
+    """A row: names, what a value is, and the effect of setting one that fits the pattern."""
+
+    names: tuple[str, ...] = field(converter=_words)
+    holds: Holds = field(converter=_holds)
+    effect: Effect | None = field(default=None, converter=_effect_or_none)
+    values: str = field(default="", converter=one_line)  # a pattern
+    says: str = ""
+    match: tuple[str, ...] = field(default=(), converter=tuple)  # commands that are gated because of this row
+    not_match: tuple[str, ...] = field(default=(), converter=tuple)  # commands that resemble them and are allowed
+
+
+@cache
+def all_variables() -> tuple[Variable, ...]:
+    """Return every row."""
+    return tuple(Variable(**row) for row in table("variables")["variable"])
+
+
+@cache
+def _by_name() -> dict[str, Variable]:
+    return {name: row for row in all_variables() for name in row.names}
+
+
+def variable_of(name: str) -> Variable | None:
+    """Return the row of a variable, or None."""
+    return _by_name().get(name)
+
+
+@cache
+def _listed(key: str) -> tuple[str, ...]:
+    return tuple(table("variables")["changes_commands"][key].split())
+
+
+@cache
+def _changing() -> frozenset[str]:
+    named = (name for row in all_variables() if row.holds is not Holds.TEXT for name in row.names)
+    return frozenset([*named, *_listed("prompts"), *_listed("reading"), *_listed("code")])
+
+
+def is_prompt(name: str) -> bool:
+    """Tell whether a variable holds text whose substitutions a shell runs before it shows it (`PS4` when it traces)."""
+    return name in _listed("prompts")
+
+
+def changes_commands(name: str) -> bool:
+    """Tell whether a variable changes what later commands do. The list knows shells and everyday programs, not all."""
+    return name in _changing() or name.startswith(_listed("beginnings"))
