@@ -1,7 +1,8 @@
 """From the text of a script to its simple commands, wherever they stand.
 
-`syntax` (text to tree), `scanner` (a second reading that has to agree), `scope` (what is known at a
-point), `words` (nodes to words), `flow` (what goes through pipes), `walk` (all of it, in order) with `commands` and `blocks` for the kinds of nodes.
+`syntax` (text to tree), `scanner` (a second reading that has to agree), `scope` (what is known at a point), `words`
+(nodes to words), `flow` (what goes through pipes), `walk` (all of it, in order) with `commands` and `blocks` for the
+kinds of nodes.
 """
 
 from constitution.shell import blocks, commands
