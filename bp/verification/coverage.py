@@ -13,12 +13,13 @@ from typing import Any, NamedTuple
 
 from attrs import frozen
 
+from bp.bthreads import BThread
 from bp.event_sets import PredicateError, contains
 from bp.events import Event
 from bp.verification.counterexamples import instance, shown, shown_set
 from bp.verification.local_states import LocalFailure
 from bp.verification.masks import bits
-from bp.verification.state_space import Begun, StateSpace
+from bp.verification.state_space import StateSpace
 
 __all__ = ["Coverage", "coverage_of", "local_states"]
 
@@ -186,21 +187,22 @@ Word = tuple[str, str, str]  # name of a b-thread, a word of `sync`, and its eve
 def _members(space: StateSpace) -> dict[Who, set[int]]:
     """Return the first local states of each b-thread: those that were given one by one, those started by name."""
     members: defaultdict[Who, set[int]] = defaultdict(set)
-    instances: defaultdict[str, set[str]] = defaultdict(set)
+    alike: defaultdict[str, list[BThread]] = defaultdict(list)
     for begun in space.begun:
-        instances[begun.bthread.name].add(instance(begun.bthread))
+        alike[begun.bthread.name].append(begun.bthread)
     for begun in space.begun:
         first, *others = begun.generations or ((),)
         if first:  # else it was over at once
-            members[_named(begun, instances), begun.environment].update(first)
+            members[_named(begun.bthread, alike), begun.environment].update(first)
         _join(space, members, (local for generation in others for local in generation))
     _join(space, members, space.started())
     return members
 
 
-def _named(begun: Begun, instances: dict[str, set[str]]) -> str:
-    name = begun.bthread.name
-    return instance(begun.bthread) if len(instances[name]) > 1 else name
+def _named(bthread: BThread, alike: dict[str, list[BThread]]) -> str:
+    namesakes = alike[bthread.name]
+    is_unique = len(namesakes) == 1 or len(set(map(instance, namesakes))) == 1
+    return bthread.name if is_unique else instance(bthread)
 
 
 def _join(space: StateSpace, members: defaultdict[Who, set[int]], started: Iterable[int]) -> None:

@@ -137,10 +137,8 @@ class Selection:
         return self._with_alternatives(found, offers.alternatives)
 
     def _refused(self, members: tuple[int, ...]) -> int:
-        refused = 0
-        for local in members:
-            refused |= self.masks.refuses[local]
-        return refused
+        refuses = self.masks.refuses
+        return reduce(or_, [refuses[local] for local in members], 0)
 
     def _internal(self, inside: list[int], offers: Offers) -> list[int]:
         """Return the internal events that may come: all of them, or the scheduler's one."""
@@ -203,8 +201,8 @@ class Selection:
 
     def _is_free(self, members: tuple[int, ...], event: int) -> bool:
         self.masks.check((event,), members)
-        rows = self.masks.rows
-        return not any(rows[local].stops >> event & 1 for local in members)
+        rows, bit = self.masks.rows, 1 << event
+        return not any(rows[local].stops & bit for local in members)
 
     def _is_environment(self, local: int) -> bool:
         return self.masks.automaton.locals[local].environment
@@ -217,7 +215,8 @@ class Selection:
     def _alternative(self, local: int, members: tuple[int, ...]) -> int:
         """Return the event that an `otherwise` gives; it must be the same for every order of refusals."""
         wanted = sum(1 << event for event in dict.fromkeys(self.masks.requests[local]))
-        refusing = tuple(by for by in members if self.masks.refuses[by] & wanted)
+        refuses = self.masks.refuses
+        refusing = tuple([by for by in members if refuses[by] & wanted])
         key = (local, refusing)
         if key not in self._alternatives:
             found = self.masks.automaton.locals
