@@ -32,10 +32,11 @@ class Coverage:
 
     It is `complete` without the first two, which make a verdict vacuous; the others are for the reader to judge.
 
-    silent: environment b-threads that promise an event and never took a step. unreached: b-threads that never advanced
-    and never met a candidate. never_advanced: other b-threads that never advanced. never_happened: events that are
-    possible or promised. never_matched: event sets, with b-thread and word. withheld: promised events that are held
-    back where nothing can come any more. reached: all other b-threads, so that several verifications can be compared.
+    silent: environment b-threads that promise an event and never took a step, and `possible=` where the program never
+    rests. unreached: b-threads that never advanced and never met a candidate. never_advanced: other b-threads that never
+    advanced. never_happened: events that are possible or promised. never_matched: event sets, with b-thread and word.
+    withheld: promised events that are held back where nothing can come any more. reached: all b-threads that are neither
+    silent nor unreached, so that several verifications can be compared.
     """
 
     silent: tuple[str, ...] = ()
@@ -100,7 +101,7 @@ def coverage_of(
     unreached = [who for who in idle if not who[1] and who not in met]
     unmatched = [f"{name}: {word} {text}" for name, word, text in sets if (name, word, text) not in heard]
     return Coverage(
-        tuple(name for name, _ in silent),
+        (*(name for name, _ in silent), *candidates.unheard()),
         tuple(name for name, _ in unreached),
         tuple(name for name, environment in idle if (name, environment) not in (*silent, *unreached)),
         tuple(space.masks.events[event] for event in candidates.outside() if event not in space.advanced),
@@ -137,6 +138,13 @@ class Candidates:
     def outside(self) -> list[int]:
         """Return the events that are possible or promised."""
         return sorted(event for event, found in self._requesters.items() if found.outside or found.possible)
+
+    def unheard(self) -> tuple[str, ...]:
+        """Return that no possible event can come, because something internal always can, if it is so."""
+        possible = self._space.selection.possible
+        if not possible or not self._space.advanced.keys().isdisjoint(possible):
+            return ()
+        return () if any(map(self._rests, self._states)) else ("possible= (the program never rests)",)
 
     def ever_in(self, events: Any) -> bool:
         """Tell whether an event set contains an event that is ever requested or possible."""
