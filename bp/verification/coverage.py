@@ -32,11 +32,11 @@ class Coverage:
 
     It is `complete` without the first two, which make a verdict vacuous; the others are for the reader to judge.
 
-    silent: environment b-threads that promise an event and never took a step, and `possible=` where the program never
-    rests. unreached: b-threads that never advanced and never met a candidate. never_advanced: other b-threads that never
-    advanced. never_happened: events that are possible or promised. never_matched: event sets, with b-thread and word.
-    withheld: promised events that are held back where nothing can come any more. reached: all b-threads that are neither
-    silent nor unreached, so that several verifications can be compared.
+    silent: environment b-threads that promise an event and never took a step, and `possible=` where the program
+    never rests. unreached: b-threads that never advanced and never met a candidate. never_advanced: other b-threads
+    that never advanced. never_happened: events that are possible or promised. never_matched: event sets, with b-thread
+    and word. withheld: promised events that are held back where nothing can come any more. reached: all b-threads that
+    are neither silent nor unreached, so that several verifications can be compared.
     """
 
     silent: tuple[str, ...] = ()
