@@ -124,7 +124,7 @@ class Candidates:
 
     def __init__(self, space: StateSpace, states: Collection[str]) -> None:
         """Note who requests which event."""
-        self.visited = frozenset(map(ord, set("".join(states))))
+        self.visited = _visited(space, states)
         self._space = space
         self._states = states
         self._requesters: defaultdict[int, Requesters] = defaultdict(lambda: Requesters(set(), set(), False))
@@ -153,20 +153,26 @@ class Candidates:
     def met(self, questions: Iterable[Question]) -> set[Any]:
         """Return what those questions are about that are answered yes in some state."""
         waiting: dict[str, list[tuple[Any, Requesters]]] = defaultdict(list)
+        anyone: dict[str, set[str]] = defaultdict(set)  # by character: all who request what its questions are about
         for about, local, events in questions:
             requesters = self._of_any(events)
             if any(requesters):
                 waiting[chr(local)].append((about, requesters))
+                anyone[chr(local)] |= requesters.inside | requesters.outside
+                if requesters.possible:
+                    anyone[chr(local)].add(chr(local))
         met: set[Any] = set()
-        asked = set(waiting)
         for state in self._states:
-            for character in asked.intersection(state):
-                met.update(about for about, requesters in waiting[character] if self._is_met(state, requesters))
-                waiting[character] = [question for question in waiting[character] if question[0] not in met]
-                if not waiting[character]:
-                    asked.discard(character)
-            if not asked:
+            if not anyone:
                 break
+            for character in anyone.keys() & state:
+                if anyone[character].isdisjoint(state):
+                    continue
+                asked = waiting[character]
+                met.update(about for about, requesters in asked if about not in met and self._is_met(state, requesters))
+                waiting[character] = [question for question in asked if question[0] not in met]
+                if not waiting[character]:
+                    del anyone[character]
         return met
 
     def _of_any(self, events: int) -> Requesters:
@@ -190,6 +196,16 @@ class Candidates:
 
 Who = tuple[str, bool]  # name of a b-thread, and whether it is of the environment
 Word = tuple[str, str, str]  # name of a b-thread, a word of `sync`, and its event set as text
+
+
+def _visited(space: StateSpace, states: Iterable[str]) -> frozenset[int]:
+    """Return the local states that occur in some states."""
+    characters: set[str] = set()
+    for state in states:
+        characters.update(state)
+        if len(characters) == len(space.automaton.locals):
+            break
+    return frozenset(map(ord, characters))
 
 
 def _members(space: StateSpace) -> dict[Who, set[int]]:
