@@ -13,12 +13,13 @@ from typing import Any, NamedTuple
 
 from attrs import frozen
 
+from bp.bthreads import BThread
 from bp.event_sets import PredicateError, contains
 from bp.events import Event
 from bp.verification.counterexamples import instance, shown, shown_set
 from bp.verification.local_states import LocalFailure
 from bp.verification.masks import bits
-from bp.verification.state_space import Begun, StateSpace
+from bp.verification.state_space import StateSpace
 
 __all__ = ["Coverage", "coverage_of", "local_states"]
 
@@ -31,10 +32,11 @@ class Coverage:
 
     It is `complete` without the first two, which make a verdict vacuous; the others are for the reader to judge.
 
-    silent: environment b-threads that promise an event and never took a step. unreached: b-threads that never advanced
-    and never met a candidate. never_advanced: other b-threads that never advanced. never_happened: events that are
-    possible or promised. never_matched: event sets, with b-thread and word. withheld: promised events that are held
-    back where nothing can come any more. reached: all other b-threads, so that several verifications can be compared.
+    silent: environment b-threads that promise an event and never took a step, and `possible=` where the program
+    never rests. unreached: b-threads that never advanced and never met a candidate. never_advanced: other b-threads
+    that never advanced. never_happened: events that are possible or promised. never_matched: event sets, with b-thread
+    and word. withheld: promised events that are held back where nothing can come any more. reached: all b-threads that
+    are neither silent nor unreached, so that several verifications can be compared.
     """
 
     silent: tuple[str, ...] = ()
@@ -99,7 +101,7 @@ def coverage_of(
     unreached = [who for who in idle if not who[1] and who not in met]
     unmatched = [f"{name}: {word} {text}" for name, word, text in sets if (name, word, text) not in heard]
     return Coverage(
-        tuple(name for name, _ in silent),
+        (*(name for name, _ in silent), *candidates.unheard()),
         tuple(name for name, _ in unreached),
         tuple(name for name, environment in idle if (name, environment) not in (*silent, *unreached)),
         tuple(space.masks.events[event] for event in candidates.outside() if event not in space.advanced),
@@ -122,7 +124,7 @@ class Candidates:
 
     def __init__(self, space: StateSpace, states: Collection[str]) -> None:
         """Note who requests which event."""
-        self.visited = frozenset(map(ord, set("".join(states))))
+        self.visited = _visited(space, states)
         self._space = space
         self._states = states
         self._requesters: defaultdict[int, Requesters] = defaultdict(lambda: Requesters(set(), set(), False))
@@ -137,6 +139,13 @@ class Candidates:
         """Return the events that are possible or promised."""
         return sorted(event for event, found in self._requesters.items() if found.outside or found.possible)
 
+    def unheard(self) -> tuple[str, ...]:
+        """Return that no possible event can come, because something internal always can, if it is so."""
+        possible = self._space.selection.possible
+        if not possible or not self._space.advanced.keys().isdisjoint(possible):
+            return ()
+        return () if any(map(self._rests, self._states)) else ("possible= (the program never rests)",)
+
     def ever_in(self, events: Any) -> bool:
         """Tell whether an event set contains an event that is ever requested or possible."""
         return any(_contains(events, self._space.masks.events[event]) for event in self._requesters)
@@ -144,20 +153,26 @@ class Candidates:
     def met(self, questions: Iterable[Question]) -> set[Any]:
         """Return what those questions are about that are answered yes in some state."""
         waiting: dict[str, list[tuple[Any, Requesters]]] = defaultdict(list)
+        anyone: dict[str, set[str]] = defaultdict(set)  # by character: all who request what its questions are about
         for about, local, events in questions:
             requesters = self._of_any(events)
             if any(requesters):
                 waiting[chr(local)].append((about, requesters))
+                anyone[chr(local)] |= requesters.inside | requesters.outside
+                if requesters.possible:
+                    anyone[chr(local)].add(chr(local))
         met: set[Any] = set()
-        asked = set(waiting)
         for state in self._states:
-            for character in asked.intersection(state):
-                met.update(about for about, requesters in waiting[character] if self._is_met(state, requesters))
-                waiting[character] = [question for question in waiting[character] if question[0] not in met]
-                if not waiting[character]:
-                    asked.discard(character)
-            if not asked:
+            if not anyone:
                 break
+            for character in anyone.keys() & state:
+                if anyone[character].isdisjoint(state):
+                    continue
+                asked = waiting[character]
+                met.update(about for about, requesters in asked if about not in met and self._is_met(state, requesters))
+                waiting[character] = [question for question in asked if question[0] not in met]
+                if not waiting[character]:
+                    del anyone[character]
         return met
 
     def _of_any(self, events: int) -> Requesters:
@@ -183,24 +198,35 @@ Who = tuple[str, bool]  # name of a b-thread, and whether it is of the environme
 Word = tuple[str, str, str]  # name of a b-thread, a word of `sync`, and its event set as text
 
 
+def _visited(space: StateSpace, states: Iterable[str]) -> frozenset[int]:
+    """Return the local states that occur in some states."""
+    characters: set[str] = set()
+    for state in states:
+        characters.update(state)
+        if len(characters) == len(space.automaton.locals):
+            break
+    return frozenset(map(ord, characters))
+
+
 def _members(space: StateSpace) -> dict[Who, set[int]]:
     """Return the first local states of each b-thread: those that were given one by one, those started by name."""
     members: defaultdict[Who, set[int]] = defaultdict(set)
-    instances: defaultdict[str, set[str]] = defaultdict(set)
+    alike: defaultdict[str, list[BThread]] = defaultdict(list)
     for begun in space.begun:
-        instances[begun.bthread.name].add(instance(begun.bthread))
+        alike[begun.bthread.name].append(begun.bthread)
     for begun in space.begun:
         first, *others = begun.generations or ((),)
         if first:  # else it was over at once
-            members[_named(begun, instances), begun.environment].update(first)
+            members[_named(begun.bthread, alike), begun.environment].update(first)
         _join(space, members, (local for generation in others for local in generation))
     _join(space, members, space.started())
     return members
 
 
-def _named(begun: Begun, instances: dict[str, set[str]]) -> str:
-    name = begun.bthread.name
-    return instance(begun.bthread) if len(instances[name]) > 1 else name
+def _named(bthread: BThread, alike: dict[str, list[BThread]]) -> str:
+    namesakes = alike[bthread.name]
+    is_unique = len(namesakes) == 1 or len(set(map(instance, namesakes))) == 1
+    return bthread.name if is_unique else instance(bthread)
 
 
 def _join(space: StateSpace, members: defaultdict[Who, set[int]], started: Iterable[int]) -> None:

@@ -111,48 +111,24 @@ def draw_states(
 def _unfolded(automaton: Automaton, masks: Masks, first: tuple[int, ...], max_nodes: int) -> Graph:
     """Follow every event from every place, until nothing new comes."""
     places = list(first)
-    moves: dict[tuple[int, int], int | None] = {}
-    failing: dict[tuple[int, int], str] = {}
-    complete = True
-    while complete:
+    targets: dict[tuple[int, int], int | str | None] = {}  # a place, None at the end, or how the b-thread fails
+    fresh = [(-1, -1)]
+    while fresh and len(places) <= max_nodes:
         masks.learn()
         pairs = [(place, event) for place in places for event in range(len(masks.events))]
-        fresh = [pair for pair in pairs if pair not in moves and masks.concerned[pair[1]] >> pair[0] & 1]
+        fresh = [pair for pair in pairs if pair not in targets and masks.concerned[pair[1]] >> pair[0] & 1]
         for place, event in fresh:
             try:
-                target = automaton.move(place, masks.events[event], event).local
+                target = targets[place, event] = automaton.move(place, masks.events[event], event).local
+                places += [] if target is None or target in places else [target]
             except LocalFailure as failure:
-                failing[place, event] = str(failure)
-                target = None
-            moves[place, event] = target
-            if target is not None and target not in places:
-                places.append(target)
-        complete = len(places) <= max_nodes
-        if not fresh:
-            break
-    return _drawn(automaton, masks, places, moves, failing, complete)
-
-
-def _drawn(
-    automaton: Automaton,
-    masks: Masks,
-    places: list[int],
-    moves: dict[tuple[int, int], int | None],
-    failing: dict[tuple[int, int], str],
-    complete: bool,
-) -> Graph:
+                targets[place, event] = str(failure)
+    ends = sorted({target for target in targets.values() if not isinstance(target, int)}, key=lambda end: end or "")
     nodes = [Node(_said(automaton.locals[place].statement)) for place in places]
-    if None in [target for pair, target in moves.items() if pair not in failing]:
-        nodes.append(Node("over", end=True))
-    over = len(nodes) - 1
-    edges = []
-    for (place, event), target in moves.items():
-        to = over if target is None else places.index(target)
-        if (place, event) in failing:
-            to = len(nodes)
-            nodes.append(Node(failing[place, event], bad=True))
-        edges.append(Edge(places.index(place), to, shown(masks.events[event])))
-    return Graph(tuple(nodes), tuple(edges), complete)
+    nodes += [Node("over", end=True) if end is None else Node(end, bad=True) for end in ends]
+    at = {key: number for number, key in enumerate([*places, *ends])}
+    edges = [Edge(at[place], at[target], shown(masks.events[event])) for (place, event), target in targets.items()]
+    return Graph(tuple(nodes), tuple(edges), len(places) <= max_nodes)
 
 
 def _explored(search: Search, found: Violations) -> Graph:
@@ -165,9 +141,8 @@ def _explored(search: Search, found: Violations) -> Graph:
         nodes.append(Node(label, bad=number in wrong, end=not leaving))
         edges += [Edge(number, target, shown(search.space.masks.events[choice.event])) for target, choice in leaving]
     for violation in found.found.values():
-        if (
-            violation.kind != "never" and violation.trace not in numbers and violation.trace
-        ):  # a b-thread fails: there is no state after the event
+        # Where a b-thread fails, there is no state after the event.
+        if violation.kind != "never" and violation.trace not in numbers and violation.trace:
             edges.append(Edge(numbers[violation.trace[:-1]], len(nodes), shown(violation.trace[-1])))
             nodes.append(Node(violation.kind, bad=True, end=True))
     return Graph(tuple(nodes), tuple(edges), not search.bounded)

@@ -468,6 +468,7 @@ def _no_value(value: Any, named: str) -> str:
     )
 
 
+@cache
 def check_interpreter() -> None:
     """Raise VerificationError on an interpreter where two different positions of a generator look equal."""
 

@@ -56,8 +56,7 @@ class Search:
     targets: "array[int]" = field(factory=_numbers)
     labels: "array[int]" = field(factory=_numbers)
     afterwards: dict[int, list[tuple[int, int]]] = field(factory=dict)
-    choices: list[Choice] = field(factory=list)
-    _label_of: dict[Choice, int] = field(factory=dict)
+    selected: set[int] = field(factory=set)
     bounded: bool = False
 
     def run(self) -> None:
@@ -82,6 +81,11 @@ class Search:
         return tuple(reversed(events))
 
     @property
+    def choices(self) -> list[Choice]:
+        """What was ever found to be selectable, by label."""
+        return self.space.selection.met
+
+    @property
     def transitions(self) -> int:
         """How many steps between states were taken."""
         return len(self.targets) + sum(map(len, self.afterwards.values()))
@@ -97,7 +101,8 @@ class Search:
 
     def edges(self, number: int) -> list[tuple[int, Choice]]:
         """Return the targets of an expanded state, each with what was selected."""
-        return [(target, self.choices[label]) for target, label in self.steps(number)]
+        choices = self.choices
+        return [(target, choices[label]) for target, label in self.steps(number)]
 
     def _expand_levels(self) -> None:
         depth, level = 0, range(len(self.first_edge), len(self.states))
@@ -150,11 +155,11 @@ class Search:
     def take(self, number: int, state: str, present: int, choices: tuple[Choice, ...]) -> None:
         """Follow the edges of a state. (This is where the time goes: no calls that could be left out.)"""
         numbers, targets, labels, successor = self.numbers, self.targets, self.labels, self.space.successor
-        label_of = self._label_of
+        selected = self.selected
         for choice in choices:
-            label = label_of.get(choice)
-            if label is None:
-                label = self._learn(choice, number)
+            if choice.label not in selected:
+                selected.add(choice.label)
+                self.violations.selected(choice.event, partial(self.path, number))
             try:
                 after = successor(state, present, choice)
             except LocalFailure:
@@ -165,14 +170,7 @@ class Search:
                 target = self._reach(after, number, choice.event)
             if target >= 0:
                 targets.append(target)
-                labels.append(label)
-
-    def _learn(self, choice: Choice, number: int) -> int:
-        """Return the label of what is selected for the first time, in the state of this number."""
-        label = self._label_of[choice] = len(self.choices)
-        self.choices.append(choice)
-        self.violations.selected(choice.event, partial(self.path, number))
-        return label
+                labels.append(choice.label)
 
 
 @define(eq=False)
@@ -186,7 +184,7 @@ class RandomWalks:
     states: dict[str, None] = field(factory=dict)
     runs: int = 0
     transitions: int = 0
-    _known: set[Choice] = field(factory=set)
+    _selected: set[int] = field(factory=set)
 
     def run(self, runs: int, report: Callable[[int, int], None]) -> None:
         """Take so many runs, each until its end, its first failure, or `max_depth` events."""
@@ -217,8 +215,8 @@ class RandomWalks:
         if not choices:
             return None
         choice = self.random.choice(choices)
-        if choice not in self._known:
-            self._known.add(choice)
+        if choice.label not in self._selected:
+            self._selected.add(choice.label)
             self.violations.selected(choice.event, lambda: tuple(trace))
         try:
             after = self.space.successor(state, present, choice)

@@ -27,11 +27,15 @@ PART = (1 << 16) - 1  # the choices of so many events are found at once
 
 
 class Choice(NamedTuple):
-    """One event that can be selected in a state; `advancing` (a mask) are the local states whose `otherwise` it is."""
+    """One event that can be selected in a state; `advancing` (a mask) are the local states whose `otherwise` it is.
+
+    `label` is its position in `Selection.met`.
+    """
 
     event: int
     origin: Origin
     advancing: int
+    label: int
 
 
 class Offers(NamedTuple):
@@ -50,9 +54,11 @@ class Selection:
         self.possible = tuple(map(masks.number, possible))
         self._possible = sum(1 << event for event in dict.fromkeys(self.possible))
         self._in_order = in_order
-        self._choices: dict[Origin, dict[tuple[int, int], tuple[Choice, ...]]] = {origin: {} for origin in ORIGINS}
+        self.met: list[Choice] = []
+        self._labels: dict[tuple[int, Origin, int], int] = {}
+        self._known: dict[Origin, dict[tuple[int, int], tuple[Choice, ...]]] = {origin: {} for origin in ORIGINS}
         self._parts: dict[str, Row] = {}
-        self._met = 0  # the number of events for which `_parts` holds
+        self._events_met = 0  # the number of events for which `_parts` holds
         self._alternatives: dict[tuple[int, tuple[int, ...]], int] = {}
 
     def choices(self, state: str) -> tuple[int, tuple[Choice, ...]]:
@@ -63,8 +69,8 @@ class Selection:
         masks = self.masks
         if len(masks.rows) < len(masks.automaton.locals):
             masks.learn()
-        if self._met != len(masks.events) or len(self._parts) > MOST_PARTS:
-            self._met = len(masks.events)
+        if self._events_met != len(masks.events) or len(self._parts) > MOST_PARTS:
+            self._events_met = len(masks.events)
             self._parts.clear()
         stopped = wanted = promised = present = 0
         for at in range(0, len(state), PART_OF_STATE):
@@ -112,13 +118,13 @@ class Selection:
     def _found(self, events: int, origin: Origin) -> tuple[Choice, ...]:
         """Return the choices of the events in a mask; remembered for each part of it."""
         found: tuple[Choice, ...] = ()
-        known = self._choices[origin]
+        known = self._known[origin]
         at = 0
         while events:
             part = (at, events & PART)
             choices = known.get(part)
             if choices is None:
-                choices = known[part] = _choices((at + bit for bit in bits(events & PART)), origin)
+                choices = known[part] = self._choices((at + bit for bit in bits(events & PART)), origin)
             found += choices
             events >>= PART.bit_length()
             at += PART.bit_length()
@@ -129,18 +135,18 @@ class Selection:
         offers = self.offers(state)
         inside = [local for local in offers.selectable if not self._is_environment(local)]
         if inside:
-            return self._with_alternatives(_choices(self._internal(inside, offers), "internal"), offers.alternatives)
+            return self._with_alternatives(
+                self._choices(self._internal(inside, offers), "internal"), offers.alternatives
+            )
         promised = [event for events in offers.selectable.values() for event in events]
         self.masks.check(self.possible, members)
         possible = [event for event in self.possible if self._is_free(members, event)]
-        found = (*_choices(promised, "promised"), *_choices(possible, "possible"))
+        found = (*self._choices(promised, "promised"), *self._choices(possible, "possible"))
         return self._with_alternatives(found, offers.alternatives)
 
     def _refused(self, members: tuple[int, ...]) -> int:
-        refused = 0
-        for local in members:
-            refused |= self.masks.refuses[local]
-        return refused
+        refuses = self.masks.refuses
+        return reduce(or_, [refuses[local] for local in members], 0)
 
     def _internal(self, inside: list[int], offers: Offers) -> list[int]:
         """Return the internal events that may come: all of them, or the scheduler's one."""
@@ -197,8 +203,8 @@ class Selection:
 
     def _is_free(self, members: tuple[int, ...], event: int) -> bool:
         self.masks.check((event,), members)
-        rows = self.masks.rows
-        return not any(rows[local].stops >> event & 1 for local in members)
+        rows, bit = self.masks.rows, 1 << event
+        return not any(rows[local].stops & bit for local in members)
 
     def _is_environment(self, local: int) -> bool:
         return self.masks.automaton.locals[local].environment
@@ -211,7 +217,8 @@ class Selection:
     def _alternative(self, local: int, members: tuple[int, ...]) -> int:
         """Return the event that an `otherwise` gives; it must be the same for every order of refusals."""
         wanted = sum(1 << event for event in dict.fromkeys(self.masks.requests[local]))
-        refusing = tuple(by for by in members if self.masks.refuses[by] & wanted)
+        refuses = self.masks.refuses
+        refusing = tuple([by for by in members if refuses[by] & wanted])
         key = (local, refusing)
         if key not in self._alternatives:
             found = self.masks.automaton.locals
@@ -246,9 +253,16 @@ class Selection:
             for alternative, locals_ in alternatives.items():
                 if events[choice.event] == events[alternative]:
                     advancing |= locals_
-            found.append(choice._replace(advancing=advancing) if advancing else choice)
+            found.append(self._choice(choice.event, choice.origin, advancing) if advancing else choice)
         return tuple(found)
 
+    def _choices(self, events: Iterable[int], origin: Origin) -> tuple[Choice, ...]:
+        return tuple(self._choice(event, origin, 0) for event in dict.fromkeys(events))
 
-def _choices(events: Iterable[int], origin: Origin) -> tuple[Choice, ...]:
-    return tuple(Choice(event, origin, 0) for event in dict.fromkeys(events))
+    def _choice(self, event: int, origin: Origin, advancing: int) -> Choice:
+        """Return the one object for a choice."""
+        key = (event, origin, advancing)
+        if key not in self._labels:
+            self._labels[key] = len(self.met)
+            self.met.append(Choice(event, origin, advancing, len(self.met)))
+        return self.met[self._labels[key]]

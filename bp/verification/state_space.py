@@ -17,7 +17,7 @@ from bp.verification.local_states import MOST_LOCALS, Automaton, LocalFailure, M
 from bp.verification.masks import Masks, bits
 from bp.verification.selection import Choice, Selection
 
-__all__ = ["Begun", "StateSpace"]
+__all__ = ["StateSpace"]
 
 
 class Replacement(NamedTuple):

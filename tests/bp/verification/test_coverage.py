@@ -21,7 +21,8 @@ def test_a_program_that_never_rests_never_hears_its_environment() -> None:
     assert not promised
     assert not possible
     assert (promised.coverage.silent, promised.coverage.unreached) == (("requests",), ("fails_after",))
-    assert (possible.coverage.silent, possible.coverage.unreached) == ((), ("fails_after",))
+    assert possible.coverage.silent == ("possible= (the program never rests)",)
+    assert possible.coverage.unreached == ("fails_after",)
     assert promised.coverage.never_happened == possible.coverage.never_happened == (ALARM,)
     assert str(promised).splitlines() == [
         "unreached: 1 state, 1 transition",
@@ -30,6 +31,17 @@ def test_a_program_that_never_rests_never_hears_its_environment() -> None:
         "never happened: alarm",
         "never matched: fails_after: wait_for alarm",
     ]
+
+
+def test_possible_events_that_a_busy_program_never_lets_in_are_a_silent_environment() -> None:
+    clock = keeps_saying(sync(request=A))
+
+    busy = verify(clock, never=ALARM, possible=[ALARM])
+    blocked = verify(says(sync(wait_for=A, block=ALARM)), never=ALARM, possible=[ALARM, A])
+
+    assert (busy.holds, bool(busy)) == (True, False)
+    assert busy.coverage.silent == ("possible= (the program never rests)",)
+    assert blocked.coverage.silent == ()
 
 
 @pytest.mark.parametrize(

@@ -330,6 +330,7 @@ def test_an_interpreter_that_hides_where_a_generator_stands_is_refused(monkeypat
     def nothing(*_: Any) -> Iterator[Any]:
         return iter(())
 
+    check_interpreter.cache_clear()  # it is asked once in a process
     monkeypatch.setattr("bp.verification.fingerprint._stack", lambda *_: [])
 
     with pytest.raises(VerificationError, match="hides where a generator stands"):
