@@ -248,6 +248,12 @@ def _defaultdict(value: Any) -> tuple[Any, Any]:
     return header, (value.default_factory, *parts)
 
 
+def _ordered(value: Any) -> tuple[Any, Any]:
+    attributes = vars(value)
+    items = tuple(chain.from_iterable(OrderedDict.items(value)))
+    return (len(items), tuple(attributes)), (*items, *attributes.values())
+
+
 def _namespace(value: Any) -> tuple[Any, Any]:
     return tuple(vars(value)), tuple(vars(value).values())
 
@@ -283,7 +289,8 @@ def _cell(cell: Any) -> tuple[Any, Any]:
 
 
 def _reduced(value: Any) -> tuple[Any, Any]:
-    return None, value.__reduce_ex__(4)[1:]
+    parts = value.__reduce_ex__(4)[1:]
+    return len(parts), parts
 
 
 def _dict_iterator(value: Any) -> tuple[Any, Any]:
@@ -308,7 +315,8 @@ def _exception(error: Any) -> tuple[Any, Any]:
 
 SHAPES: dict[Any, Shape] = {
     **{kind: Shape(_items(kind)) for kind in (tuple, frozenset, FrozenMapping)},
-    **{kind: Shape(_items(kind), mutable=True) for kind in (list, set, dict, OrderedDict)},
+    **{kind: Shape(_items(kind), mutable=True) for kind in (list, set, dict)},
+    OrderedDict: Shape(_ordered, mutable=True),
     MappingProxyType: Shape(lambda value: SHAPES[dict].expand(dict(value)), mutable=True),
     deque: Shape(_deque, mutable=True),
     defaultdict: Shape(_defaultdict, mutable=True),
@@ -323,7 +331,7 @@ SHAPES: dict[Any, Shape] = {
     re.Pattern: Shape(lambda value: ((value.pattern, value.flags), ())),
     re.Match: Shape(_match),
     BThread: Shape(_bthread),
-    BThreadFunction: Shape(lambda value: ((value.name, value.priority), (value.function,))),
+    BThreadFunction: Shape(_namespace, mutable=True, hashable=True),
     FunctionType: Shape(_function, mutable=True, hashable=True),
     MethodType: Shape(lambda value: (None, (value.__func__, value.__self__))),
     partial: Shape(_partial),
@@ -348,7 +356,7 @@ def _learned_shape(kind: Any) -> Shape | None:
     if issubclass(kind, type):
         return Shape(_itself)
     if issubclass(kind, Enum):
-        return Shape(lambda value: (value.name, (value.value,)))
+        return Shape(lambda value: (value._name_, (value._value_,)))
     if issubclass(kind, NamedEvent):
         return Shape(lambda value: (value.name, (value.data,)))
     if issubclass(kind, BaseException):

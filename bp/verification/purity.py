@@ -22,7 +22,7 @@ from re import Match
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
-from bp.bthreads import BThread
+from bp.bthreads import BThread, BThreadFunction
 from bp.events import Event
 from bp.verification.fingerprint import ATOMS, SHAPES, VerificationError, base_in_c, cells_of, reachable, shape_of
 from bp.verification.live_variables import assigns
@@ -49,16 +49,16 @@ ENGINE = _words("_pytest attr attrs bp pluggy")  # read by people; pytest only t
 IMPURE = _words("""
     __subclasses__ abspath astimezone cache_clear cache_info cache_parameters exists expanduser expandvars
     fromtimestamp getatime getcontext getctime getmtime getsize isdir isfile islink ismount lexists localcontext now
-    realpath relpath samefile setcontext timestamp today utcfromtimestamp utcnow
+    realpath register relpath samefile setcontext timestamp today utcfromtimestamp utcnow
 """)
 OF_POSIX = _words("fspath _path_normpath")  # texts to texts, called by `posixpath`
 OF_CACHES = _words("_lru_list_elem object type")
 BY_IDENTITY = _words("__eq__ __hash__ __repr__")  # may call `hash` and `id`: what they say is not kept
 REFLECTION = _words("""
-    __builtins__ __closure__ __code__ __globals__ __subclasses__ ag_frame cell_contents cr_frame f_back f_builtins
-    f_globals f_locals gi_frame tb_frame
+    __annotations__ __builtins__ __closure__ __code__ __globals__ __subclasses__ ag_frame cell_contents cr_frame
+    f_back f_builtins f_globals f_locals gi_frame tb_frame
 """)
-LEARNED = _words("__abstractmethods__ __doc__ __slotnames__ _abc_impl _payload _value2member_map_")  # filled in later
+LEARNED = _words("__abstractmethods__ __slotnames__ _abc_impl _payload _value2member_map_")  # filled in later
 STORING = _words("__delattr__ __dict__ __setattr__ delattr setattr")
 OUTER = {"GLOBAL": "GLOBAL", "NAME": "GLOBAL", "DEREF": "DEREF", "CLASSDEREF": "DEREF"}
 OUTER |= {"FROM_DICT_OR_GLOBALS": "GLOBAL", "FROM_DICT_OR_DEREF": "DEREF"}
@@ -324,7 +324,7 @@ class Purity:
                 if isinstance(value, _lru_cache_wrapper)
                 else SHAPES.get(type(value)) or SHAPES.get(base_in_c(type(value)))
             )
-            if shape is not None and shape.mutable and not isinstance(value, FunctionType):
+            if shape is not None and shape.mutable and not isinstance(value, FunctionType | BThreadFunction):
                 self._containers.append(kept)
             elif shape is None or shape.mutable or type(value) not in SHAPES:  # by attributes
                 self._definitions.append(kept)
@@ -425,6 +425,9 @@ def _outside_parts(value: Any) -> tuple[Any, Any] | None:
         return len(value), tuple(value)
     if kind is object or kind.__module__ == "typing" or (kind is FunctionType and _is_known(value.__module__ or "")):
         return None, ()
+    if kind is FunctionType:
+        header, parts = SHAPES[kind].expand(value)
+        return header, (value.__doc__, value.__name__, value.__qualname__, value.__module__, *parts)
     is_foreign = kind not in SHAPES and _is_standard(kind.__module__) and kind.__module__ not in MODULES
     shape = None if isinstance(value, Iterator | Match) or is_foreign else shape_of(kind)
     return None if shape is None else shape.expand(value)
@@ -434,7 +437,7 @@ def _parts_of_class(kind: Any) -> tuple[Any, Any] | None:
     if base_in_c(kind) is kind:
         return (None, ()) if kind.__module__ == "builtins" or kind.__module__ in MODULES else None
     space = {name: item for name, item in vars(kind).items() if name not in LEARNED}
-    look = (tuple(space), tuple(map(id, space.values())))
+    look = (kind.__qualname__, kind.__name__, kind.__bases__, tuple(space), tuple(map(id, space.values())))
     if _is_standard(kind.__module__) or _is_known(kind.__module__):
         return look, ()
     return look, (*kind.__bases__, *(part for name, item in space.items() for part in _parts_of_attribute(name, item)))
