@@ -10,6 +10,7 @@ Never `repr`, never identity.
 import datetime
 import gc
 import re
+import types
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import suppress
@@ -20,24 +21,7 @@ from functools import _lru_cache_wrapper, cache, cached_property, partial
 from itertools import chain
 from operator import attrgetter, itemgetter, methodcaller
 from pathlib import PosixPath, PurePosixPath, PureWindowsPath, WindowsPath
-from types import (
-    BuiltinFunctionType,
-    CellType,
-    ClassMethodDescriptorType,
-    CodeType,
-    FunctionType,
-    GeneratorType,
-    GenericAlias,
-    MappingProxyType,
-    MemberDescriptorType,
-    MethodDescriptorType,
-    MethodType,
-    MethodWrapperType,
-    ModuleType,
-    SimpleNamespace,
-    UnionType,
-    WrapperDescriptorType,
-)
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType, GeneratorType, MemberDescriptorType, ModuleType
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -66,10 +50,8 @@ __all__ = [
 
 ATOMS = frozenset({type(None), bool, int, str, bytes, type(...), type(NotImplemented)})
 HEAP_TYPE, IMMUTABLE_TYPE = 1 << 9, 1 << 8  # flags of types: made at run time; made so by C code
-CALLABLES_IN_C = (
-    *(MethodDescriptorType, ClassMethodDescriptorType, WrapperDescriptorType, MethodWrapperType),
-    _lru_cache_wrapper,
-)
+IN_C = (types.MethodDescriptorType, types.ClassMethodDescriptorType, types.WrapperDescriptorType)
+BY_IDENTITY = (*IN_C, types.MethodWrapperType, _lru_cache_wrapper, ModuleType, types.UnionType, types.GenericAlias)
 BY_REDUCTION = (
     *(datetime.date, datetime.datetime, datetime.time, datetime.timedelta, datetime.timezone),
     *(Decimal, Fraction, UUID, PurePosixPath, PureWindowsPath, PosixPath, WindowsPath),
@@ -317,11 +299,11 @@ SHAPES: dict[Any, Shape] = {
     **{kind: Shape(_items(kind)) for kind in (tuple, frozenset, FrozenMapping)},
     **{kind: Shape(_items(kind), mutable=True) for kind in (list, set, dict)},
     OrderedDict: Shape(_ordered, mutable=True),
-    MappingProxyType: Shape(lambda value: SHAPES[dict].expand(dict(value)), mutable=True),
+    types.MappingProxyType: Shape(lambda value: SHAPES[dict].expand(dict(value)), mutable=True),
     deque: Shape(_deque, mutable=True),
     defaultdict: Shape(_defaultdict, mutable=True),
     bytearray: Shape(lambda value: (bytes(value), ()), mutable=True),
-    SimpleNamespace: Shape(_namespace, mutable=True),
+    types.SimpleNamespace: Shape(_namespace, mutable=True),
     Refusals: Shape(lambda value: (None, (Unordered(tuple(map(tuple, value))),))),
     Unordered: Shape(lambda value: (None, value.elements)),
     float: Shape(lambda value: (value.hex(), ())),
@@ -333,13 +315,13 @@ SHAPES: dict[Any, Shape] = {
     BThread: Shape(_bthread),
     BThreadFunction: Shape(_namespace, mutable=True, hashable=True),
     FunctionType: Shape(_function, mutable=True, hashable=True),
-    MethodType: Shape(lambda value: (None, (value.__func__, value.__self__))),
+    types.MethodType: Shape(lambda value: (None, (value.__func__, value.__self__))),
     partial: Shape(_partial),
     BuiltinFunctionType: Shape(_builtin),
     CellType: Shape(_cell, mutable=True, hashable=True),
     CodeType: Shape(lambda value: (_identity(value), ())),
     GeneratorType: Shape(lambda value: (None, ()), mutable=True),
-    **{kind: Shape(_itself) for kind in (ModuleType, *CALLABLES_IN_C, UnionType, GenericAlias)},
+    **{kind: Shape(_itself) for kind in BY_IDENTITY},
     **{kind: Shape(_reduced) for kind in BY_REDUCTION},
     **{type(iterator): Shape(_reduced, mutable=True) for iterator in ITERATORS},
     **{type(iterator): Shape(_dict_iterator, mutable=True) for iterator in DICT_ITERATORS},

@@ -40,12 +40,14 @@ BUILTINS = _words("""
 """)
 MODULES = _words("""
     _abc _bisect _codecs _collections _collections_abc _datetime _decimal _functools _hashlib _heapq _json _md5
-    _operator _pydatetime _pydecimal _sha1 _sha2 _sha256 _sha512 _sre _string _struct _typing abc array base64
-    binascii bisect cmath collections contextlib copy copyreg dataclasses datetime decimal difflib enum fnmatch
+    _operator _pydatetime _pydecimal _sha1 _sha2 _sha256 _sha512 _sre _string _struct _typing _weakrefset abc array
+    base64 binascii bisect cmath collections contextlib copy copyreg dataclasses datetime decimal difflib enum fnmatch
     fractions functools genericpath hashlib heapq html ipaddress itertools json keyword math ntpath numbers operator
-    posixpath re reprlib shlex sre_compile sre_parse string struct textwrap types typing unicodedata zlib
+    posixpath re reprlib shlex sre_compile sre_parse string struct textwrap types typing unicodedata weakref
+    zlib
 """)
-ENGINE = _words("_pytest attr attrs bp pluggy")  # read by people; pytest only tells of assertions that fail
+ENGINE = _words("attr attrs bp")  # read by people
+PYTEST = _words("_pytest pluggy")
 IMPURE = _words("""
     __subclasses__ abspath astimezone cache_clear cache_info cache_parameters exists expanduser expandvars
     fromtimestamp getatime getcontext getctime getmtime getsize isdir isfile islink ismount lexists localcontext now
@@ -79,11 +81,15 @@ class Reading(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """A function that was entered: whether it is no code of the engine's, and whether it assigns attributes."""
+    """A function that was entered: whether its calls are looked at, whether it assigns attributes.
+
+    explains: it is pytest's, or was called by it, and only tells of an assertion that fails.
+    """
 
     code: CodeType
     is_foreign: bool
     stores: bool
+    explains: bool
 
 
 class Kept(NamedTuple):
@@ -203,11 +209,12 @@ class Purity:
         """Read a function at its first call, before it runs."""
         module = frame.f_globals.get("__name__", "")
         caller = self._read.get(id(frame.f_back.f_code))
-        is_ours = _is_known(module) or (_is_standard(module) and (caller is None or not caller.is_foreign))
+        explains = _top(module) in PYTEST or (_is_standard(module) and caller is not None and caller.explains)
+        is_foreign = not explains and not _is_known(module)
         is_of_attrs = code.co_filename.startswith("<attrs generated")  # it assigns to the object that it makes
-        stores = not is_ours and not is_of_attrs and _reading(code).stores
-        entry = self._read[id(code)] = Entry(code, not is_ours, stores)
-        if is_ours:
+        stores = is_foreign and not is_of_attrs and _reading(code).stores
+        entry = self._read[id(code)] = Entry(code, is_foreign, stores, explains)
+        if not is_foreign:
             if code.co_name in IMPURE:
                 self._refuse(code.co_qualname)
             return entry
@@ -251,11 +258,11 @@ class Purity:
         return value
 
     def _reach(self, value: Any, attributes: list[str], is_called: bool, code: CodeType) -> None:
-        """Follow attributes of modules and classes, down to what is neither."""
+        """Follow attributes of modules, and of classes in C, down to what is neither."""
         for attribute in attributes:
             if isinstance(value, ModuleType):
                 value = self._attribute(value, attribute)
-            elif isinstance(value, type):
+            elif isinstance(value, type) and base_in_c(value) is value:
                 value = getattr(value, attribute, MISSING)
             else:
                 return
@@ -291,7 +298,7 @@ class Purity:
                 or (name in ("hash", "id") and code is not None and code.co_name in BY_IDENTITY)
             )
         else:
-            known = (module == "builtins" or module in MODULES or name in OF_POSIX) and name not in IMPURE
+            known = (module == "builtins" or _is_known(module) or name in OF_POSIX) and name not in IMPURE
             known = known and not (isinstance(owner, set) and name == "pop")  # which one depends on how it was filled
         if not known and _is_standard(module):
             self._refuse(f"{module}.{name}" if module != "builtins" else name)
@@ -318,16 +325,9 @@ class Purity:
                 self._cannot_see(value, called)
                 continue
             header, parts = found
-            kept = Kept(value, called, header, tuple(parts))
-            shape = (
-                None
-                if isinstance(value, _lru_cache_wrapper)
-                else SHAPES.get(type(value)) or SHAPES.get(base_in_c(type(value)))
-            )
-            if shape is not None and shape.mutable and not isinstance(value, FunctionType | BThreadFunction):
-                self._containers.append(kept)
-            elif shape is None or shape.mutable or type(value) not in SHAPES:  # by attributes
-                self._definitions.append(kept)
+            if _can_change(value):
+                remembered = self._containers if _holds_items(value) else self._definitions
+                remembered.append(Kept(value, called, header, tuple(parts)))
             waiting += parts
 
     def _cannot_see(self, value: Any, called: str) -> None:
@@ -397,7 +397,7 @@ def _check_function(function: FunctionType, named: str) -> None:
 
 def _is_known(module: str) -> bool:
     """Tell whether the functions of a module are known to be pure, but for those that are named."""
-    return module in MODULES or _top(module) in ENGINE
+    return _top(module) in MODULES or _top(module) in ENGINE
 
 
 def _is_standard(module: str) -> bool:
@@ -406,6 +406,16 @@ def _is_standard(module: str) -> bool:
 
 def _top(module: str) -> str:
     return module.partition(".")[0]
+
+
+def _can_change(value: Any) -> bool:
+    return type(value) not in SHAPES or SHAPES[type(value)].mutable or isinstance(value, _lru_cache_wrapper)
+
+
+def _holds_items(value: Any) -> bool:
+    """Tell whether methods can change an object; others change by attributes that are assigned."""
+    shape = SHAPES.get(type(value)) or SHAPES.get(base_in_c(type(value)))
+    return shape is not None and shape.mutable and not isinstance(value, FunctionType | BThreadFunction)
 
 
 def _is_same(one: Any, other: Any) -> bool:
@@ -428,14 +438,14 @@ def _outside_parts(value: Any) -> tuple[Any, Any] | None:
     if kind is FunctionType:
         header, parts = SHAPES[kind].expand(value)
         return header, (value.__doc__, value.__name__, value.__qualname__, value.__module__, *parts)
-    is_foreign = kind not in SHAPES and _is_standard(kind.__module__) and kind.__module__ not in MODULES
+    is_foreign = kind not in SHAPES and _is_standard(kind.__module__) and not _is_known(kind.__module__)
     shape = None if isinstance(value, Iterator | Match) or is_foreign else shape_of(kind)
     return None if shape is None else shape.expand(value)
 
 
 def _parts_of_class(kind: Any) -> tuple[Any, Any] | None:
     if base_in_c(kind) is kind:
-        return (None, ()) if kind.__module__ == "builtins" or kind.__module__ in MODULES else None
+        return (None, ()) if kind.__module__ == "builtins" or _is_known(kind.__module__) else None
     space = {name: item for name, item in vars(kind).items() if name not in LEARNED}
     look = (kind.__qualname__, kind.__name__, kind.__bases__, tuple(space), tuple(map(id, space.values())))
     if _is_standard(kind.__module__) or _is_known(kind.__module__):

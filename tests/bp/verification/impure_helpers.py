@@ -5,6 +5,7 @@ import itertools
 import operator
 import random
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from queue import Queue, SimpleQueue
@@ -132,6 +133,9 @@ def flip() -> int:
     notes.append(notes.pop() if notes else 1)
     notes.reverse() if len(notes) > 1 else notes.append(2)
     return notes[0]
+
+
+by_chance = tempfile.mktemp
 
 
 def caller() -> Any:

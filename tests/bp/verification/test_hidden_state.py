@@ -20,6 +20,7 @@ import re
 import sys
 import threading
 import time
+import uuid
 import weakref
 from collections import Counter as Count
 from collections import OrderedDict, defaultdict, deque
@@ -263,6 +264,8 @@ HIDDEN: dict[str, Callable[[], Any]] = {
     "chance through operator.call": lambda: operator.call(random.getrandbits, 1) > 3,
     "chance through iter": lambda: next(iter(partial(random.getrandbits, 3), 9)) > 8,
     "chance in a sort": lambda: sorted((1, 2), key=lambda _: random.random()) == [2, 1],
+    "chance that a pure module is handed": lambda: re.sub("x", lambda _: uuid.uuid4().hex, "x"),
+    "chance that a pure module calls": lambda: json.dumps({"x": object}, default=helpers.by_chance),
     "chance in a dictionary": lambda: helpers.drawing["draw"]() > 2,
     "chance in a global": lambda: partial(helpers.draw)() > 2,
     "chance imported inside": lambda: imports_module_inside() > 9,
