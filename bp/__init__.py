@@ -21,8 +21,7 @@ Read in this order; each module needs only those above it:
     runner       programs with effects, on asyncio and trio (imported by name: `from bp.runner import Runner`)
     liveness     which locals of a suspended b-thread can still matter
     fingerprint  what makes two local states the same
-    purity       state that a b-thread keeps where nobody can see it
-    surroundings what stands around b-threads and must not change
+    purity       what b-threads reach outside of their local states
     automaton    each b-thread as an automaton, unfolded as needed
     masks        what local states say about events, as bit masks
     selection    which events can be selected in a global state
