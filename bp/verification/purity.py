@@ -43,8 +43,8 @@ MODULES = _words("""
     _operator _pydatetime _pydecimal _sha1 _sha2 _sha256 _sha512 _sre _string _struct _typing _weakrefset abc array
     base64 binascii bisect cmath collections contextlib copy copyreg dataclasses datetime decimal difflib enum fnmatch
     fractions functools genericpath hashlib heapq html ipaddress itertools json keyword math ntpath numbers operator
-    posixpath re reprlib shlex sre_compile sre_parse string struct textwrap types typing unicodedata weakref
-    zlib
+    posixpath re reprlib shlex sre_compile sre_parse string struct textwrap types typing unicodedata
+    urllib.parse weakref zlib
 """)
 ENGINE = _words("attr attrs bp")  # read by people
 PYTEST = _words("_pytest pluggy")
@@ -53,14 +53,14 @@ IMPURE = _words("""
     fromtimestamp getatime getcontext getctime getmtime getsize isdir isfile islink ismount lexists localcontext now
     realpath register relpath samefile setcontext timestamp today utcfromtimestamp utcnow
 """)
-OF_POSIX = _words("fspath _path_normpath")  # texts to texts, called by `posixpath`
+OF_TEXTS = _words("_path_normpath fspath intern")  # of `posix` and `sys`, called for paths
 OF_CACHES = _words("_lru_list_elem object type")
 BY_IDENTITY = _words("__eq__ __hash__ __repr__")  # may call `hash` and `id`: what they say is not kept
 REFLECTION = _words("""
     __annotations__ __builtins__ __closure__ __code__ __globals__ __subclasses__ ag_frame cell_contents cr_frame
     f_back f_builtins f_globals f_locals gi_frame tb_frame
 """)
-LEARNED = _words("__abstractmethods__ __slotnames__ _abc_impl _payload _value2member_map_")  # filled in later
+LEARNED = _words("__abstractmethods__ __annotations__ __slotnames__ _abc_impl _payload _value2member_map_")  # later
 STORING = _words("__delattr__ __dict__ __setattr__ delattr setattr")
 OUTER = {"GLOBAL": "GLOBAL", "NAME": "GLOBAL", "DEREF": "DEREF", "CLASSDEREF": "DEREF"}
 OUTER |= {"FROM_DICT_OR_GLOBALS": "GLOBAL", "FROM_DICT_OR_DEREF": "DEREF"}
@@ -112,6 +112,7 @@ class Purity:
         self._read: dict[int, Entry] = {}  # by the id of the code
         self._stores = False  # whether a function was entered, since the last check, that assigns attributes
         self._judged: set[Any] = set()
+        self._cached: set[int] = set()  # the code of functions behind a cache, by id
         self._names: dict[tuple[int, str], tuple[dict[str, Any], str, Any, str]] = {}
         self._seen: dict[int, Any] = {}
         self._containers: list[Kept] = []  # what changes by methods
@@ -162,9 +163,6 @@ class Purity:
             if namespace.get(name, MISSING) is not value:
                 raise VerificationError(self._changed(called))
         self._compare((*self._containers, *self._definitions))
-        for kept in self._definitions:
-            if isinstance(kept.value, _lru_cache_wrapper):
-                _check_cache(kept.value, self._bthread)
 
     def _compare(self, remembered: Iterable[Kept]) -> None:
         for kept in remembered:
@@ -197,6 +195,8 @@ class Purity:
             if entry is None:
                 entry = self._enter(frame, code)
             self._stores = self._stores or entry.stores
+        elif happened == "return" and id(code) in self._cached:
+            self._keep(function, f"what {code.co_name} keeps in its cache")
         elif happened == "c_call" and entry is not None and entry.is_foreign:
             owner = function.__self__
             of = owner if isinstance(owner, type | ModuleType) else type(owner)
@@ -298,7 +298,7 @@ class Purity:
                 or (name in ("hash", "id") and code is not None and code.co_name in BY_IDENTITY)
             )
         else:
-            known = (module == "builtins" or _is_known(module) or name in OF_POSIX) and name not in IMPURE
+            known = (module == "builtins" or _is_known(module) or name in OF_TEXTS) and name not in IMPURE
             known = known and not (isinstance(owner, set) and name == "pop")  # which one depends on how it was filled
         if not known and _is_standard(module):
             self._refuse(f"{module}.{name}" if module != "builtins" else name)
@@ -320,6 +320,9 @@ class Purity:
             if isinstance(value, BuiltinFunctionType):
                 self._judge(value, None)
                 continue
+            if isinstance(value, _lru_cache_wrapper):
+                self._cached.add(id(getattr(value.__wrapped__, "__code__", None)))
+                waiting += _results(value)
             found = _outside_parts(value)
             if found is None:
                 self._cannot_see(value, called)
@@ -352,21 +355,12 @@ def refuse_changeable(value: Any, where: str) -> None:
             )
 
 
-def _check_cache(function: Any, bthread: str) -> None:
-    """Raise VerificationError when a cached function gives what can change: each caller gets the same object."""
-    misses = function.cache_info().misses
-    if _CHECKED.get(id(function), (None, None)) == (function, misses):
-        return
-    own = (function.__wrapped__, vars(function))
+def _results(function: Any) -> Iterator[Any]:
+    """Yield what a cached function keeps in its cache: each caller gets the same object."""
     for held in gc.get_referents(function):
-        if not any(held is one for one in own):
-            for result in held.values() if type(held) is dict else (held,):
-                if type(result).__name__ not in OF_CACHES:
-                    refuse_changeable(result, f"b-thread {bthread!r}: what {function.__qualname__} keeps in its cache")
-    _CHECKED[id(function)] = (function, misses)
-
-
-_CHECKED: dict[int, tuple[Any, int]] = {}  # caches without objects that can change, at how many misses
+        if held is not function.__wrapped__ and held is not vars(function):
+            results = held.values() if type(held) is dict else (held,)
+            yield from (result for result in results if type(result).__name__ not in OF_CACHES)
 
 
 def check_event(event: Event) -> None:
@@ -397,7 +391,7 @@ def _check_function(function: FunctionType, named: str) -> None:
 
 def _is_known(module: str) -> bool:
     """Tell whether the functions of a module are known to be pure, but for those that are named."""
-    return _top(module) in MODULES or _top(module) in ENGINE
+    return module in MODULES or _top(module) in MODULES or _top(module) in ENGINE
 
 
 def _is_standard(module: str) -> bool:

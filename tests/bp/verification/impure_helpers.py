@@ -109,6 +109,11 @@ def kept() -> list[int]:
     return []
 
 
+@functools.cache
+def flag_kept() -> list[int]:
+    return []
+
+
 def kept_in_a_default(held: list[int] = []) -> int:  # noqa: B006 - that is the fault
     held.append(1)
     return len(held)

@@ -20,6 +20,8 @@ import re
 import sys
 import threading
 import time
+import typing
+import urllib.parse
 import uuid
 import weakref
 from collections import Counter as Count
@@ -29,6 +31,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial, reduce
+from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
 import pytest
@@ -214,6 +217,7 @@ HIDDEN: dict[str, Callable[[], Any]] = {
     "a context variable of another module": lambda: helpers.variable.set(1),
     "how often a cache was asked": lambda: cached() and cached.cache_info().hits > 3,
     "a list in a cache": lambda: kept().append(1) or len(kept()) > 3,  # type: ignore[func-returns-value]
+    "a list in a cache, changed once": lambda: helpers.flag_kept() or helpers.flag_kept().append(1),  # type: ignore[func-returns-value]
     "a mutable default of a helper": lambda: helpers.kept_in_a_default() > 3,
     "a closure of another module": lambda: add() > 3,
     "globals()": lambda: set_total() > 3,
@@ -419,6 +423,16 @@ def handles_errors() -> str:
         double(1)
 
 
+@functools.lru_cache
+def prices() -> dict[str, int]:
+    return dict(PRICES)
+
+
+@typing.runtime_checkable
+class Moves(typing.Protocol):
+    def moved(self) -> Any: ...
+
+
 PURE: dict[str, Callable[[], Any]] = {
     "a helper of this module": lambda: double(2),
     "a helper of another module": lambda: Ping(1).value,
@@ -446,6 +460,10 @@ PURE: dict[str, Callable[[], Any]] = {
     "local generators": local_generator,
     "local functions with state": local_state,
     "cached functions": lambda: remembered(3),
+    "a dictionary in a cache": lambda: prices()["milk"],
+    "protocols": lambda: isinstance(Place(1, 2), Moves),
+    "paths without a disk": lambda: PurePosixPath("a") / "b",
+    "quoted text": lambda: urllib.parse.quote("a b"),
     "errors": handles_errors,
     "slices and sums": lambda: sum([1, 2, 3][1:]) + len({1, 2} | {3}) + abs(-1) + divmod(7, 2)[0],
     "isinstance and getattr": lambda: (
