@@ -266,7 +266,7 @@ class Purity:
                 value = getattr(value, attribute, MISSING)
             else:
                 return
-        if isinstance(value, ModuleType):
+        if isinstance(value, ModuleType) and not _is_known(value.__name__):
             self.not_looked_into[f"{value.__name__}, which {code.co_name} hands on as a whole"] = None
         elif isinstance(value, BuiltinFunctionType) and (value is locals or not is_called):  # calls are seen later
             self._judge(value, code)
