@@ -419,6 +419,8 @@ def _is_same(one: Any, other: Any) -> bool:
 def _outside_parts(value: Any) -> tuple[Any, Any] | None:
     """Return how an object outside looks, and what it holds; None when that is not known."""
     kind = type(value)
+    if kind in (dict, list):  # most of what is compared after each step
+        return SHAPES[kind].expand(value)
     if isinstance(value, type):
         return _parts_of_class(value)
     if isinstance(value, Enum):
