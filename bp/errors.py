@@ -45,9 +45,7 @@ class EventSetError(BThreadError):
     `event_set` is the set whose predicate failed, or the `otherwise` function.
     """
 
-    def __init__(
-        self, message: str, *, bthread: str, event_set: Any, event: Any = None, step: int = 0
-    ) -> None:
+    def __init__(self, message: str, *, bthread: str, event_set: Any, event: Any = None, step: int = 0) -> None:
         super().__init__(message, bthread=bthread, event=event, step=step)
         self.event_set = event_set
 

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 from attrs import frozen
 
-from bp.bthreads import BThread
 from bp.event_sets import PredicateError, contains
 from bp.events import Event
+from bp.statements import BThread
 from bp.verification.counterexamples import instance, shown, shown_set
 from bp.verification.local_states import LocalFailure
 from bp.verification.masks import bits

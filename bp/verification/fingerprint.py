@@ -10,6 +10,7 @@ Never `repr`, never identity.
 import datetime
 import gc
 import re
+import types
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import suppress
@@ -20,24 +21,7 @@ from functools import _lru_cache_wrapper, cache, cached_property, partial
 from itertools import chain
 from operator import attrgetter, itemgetter, methodcaller
 from pathlib import PosixPath, PurePosixPath, PureWindowsPath, WindowsPath
-from types import (
-    BuiltinFunctionType,
-    CellType,
-    ClassMethodDescriptorType,
-    CodeType,
-    FunctionType,
-    GeneratorType,
-    GenericAlias,
-    MappingProxyType,
-    MemberDescriptorType,
-    MethodDescriptorType,
-    MethodType,
-    MethodWrapperType,
-    ModuleType,
-    SimpleNamespace,
-    UnionType,
-    WrapperDescriptorType,
-)
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType, GeneratorType, MemberDescriptorType, ModuleType
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -65,10 +49,8 @@ __all__ = [
 
 ATOMS = frozenset({type(None), bool, int, str, bytes, type(...), type(NotImplemented)})
 HEAP_TYPE, IMMUTABLE_TYPE = 1 << 9, 1 << 8  # flags of types: made at run time; made so by C code
-CALLABLES_IN_C = (
-    *(MethodDescriptorType, ClassMethodDescriptorType, WrapperDescriptorType, MethodWrapperType),
-    _lru_cache_wrapper,
-)
+IN_C = (types.MethodDescriptorType, types.ClassMethodDescriptorType, types.WrapperDescriptorType)
+BY_IDENTITY = (*IN_C, types.MethodWrapperType, _lru_cache_wrapper, ModuleType, types.UnionType, types.GenericAlias)
 BY_REDUCTION = (
     *(datetime.date, datetime.datetime, datetime.time, datetime.timedelta, datetime.timezone),
     *(Decimal, Fraction, UUID, PurePosixPath, PureWindowsPath, PosixPath, WindowsPath),
@@ -247,6 +229,12 @@ def _defaultdict(value: Any) -> tuple[Any, Any]:
     return header, (value.default_factory, *parts)
 
 
+def _ordered(value: Any) -> tuple[Any, Any]:
+    attributes = vars(value)
+    items = tuple(chain.from_iterable(OrderedDict.items(value)))
+    return (len(items), tuple(attributes)), (*items, *attributes.values())
+
+
 def _namespace(value: Any) -> tuple[Any, Any]:
     return tuple(vars(value)), tuple(vars(value).values())
 
@@ -282,7 +270,8 @@ def _cell(cell: Any) -> tuple[Any, Any]:
 
 
 def _reduced(value: Any) -> tuple[Any, Any]:
-    return None, value.__reduce_ex__(4)[1:]
+    parts = value.__reduce_ex__(4)[1:]
+    return len(parts), parts
 
 
 def _dict_iterator(value: Any) -> tuple[Any, Any]:
@@ -307,12 +296,13 @@ def _exception(error: Any) -> tuple[Any, Any]:
 
 SHAPES: dict[Any, Shape] = {
     **{kind: Shape(_items(kind)) for kind in (tuple, frozenset, FrozenMapping)},
-    **{kind: Shape(_items(kind), mutable=True) for kind in (list, set, dict, OrderedDict)},
-    MappingProxyType: Shape(lambda value: SHAPES[dict].expand(dict(value)), mutable=True),
+    **{kind: Shape(_items(kind), mutable=True) for kind in (list, set, dict)},
+    OrderedDict: Shape(_ordered, mutable=True),
+    types.MappingProxyType: Shape(lambda value: SHAPES[dict].expand(dict(value)), mutable=True),
     deque: Shape(_deque, mutable=True),
     defaultdict: Shape(_defaultdict, mutable=True),
     bytearray: Shape(lambda value: (bytes(value), ()), mutable=True),
-    SimpleNamespace: Shape(_namespace, mutable=True),
+    types.SimpleNamespace: Shape(_namespace, mutable=True),
     Refusals: Shape(lambda value: (None, (Unordered(tuple(map(tuple, value))),))),
     Unordered: Shape(lambda value: (None, value.elements)),
     float: Shape(lambda value: (value.hex(), ())),
@@ -322,15 +312,15 @@ SHAPES: dict[Any, Shape] = {
     re.Pattern: Shape(lambda value: ((value.pattern, value.flags), ())),
     re.Match: Shape(_match),
     BThread: Shape(_bthread),
-    BThreadFunction: Shape(lambda value: ((value.name, value.priority), (value.function,))),
+    BThreadFunction: Shape(_namespace, mutable=True, hashable=True),
     FunctionType: Shape(_function, mutable=True, hashable=True),
-    MethodType: Shape(lambda value: (None, (value.__func__, value.__self__))),
+    types.MethodType: Shape(lambda value: (None, (value.__func__, value.__self__))),
     partial: Shape(_partial),
     BuiltinFunctionType: Shape(_builtin),
     CellType: Shape(_cell, mutable=True, hashable=True),
     CodeType: Shape(lambda value: (_identity(value), ())),
     GeneratorType: Shape(lambda value: (None, ()), mutable=True),
-    **{kind: Shape(_itself) for kind in (ModuleType, *CALLABLES_IN_C, UnionType, GenericAlias)},
+    **{kind: Shape(_itself) for kind in BY_IDENTITY},
     **{kind: Shape(_reduced) for kind in BY_REDUCTION},
     **{type(iterator): Shape(_reduced, mutable=True) for iterator in ITERATORS},
     **{type(iterator): Shape(_dict_iterator, mutable=True) for iterator in DICT_ITERATORS},
@@ -347,7 +337,7 @@ def _learned_shape(kind: Any) -> Shape | None:
     if issubclass(kind, type):
         return Shape(_itself)
     if issubclass(kind, Enum):
-        return Shape(lambda value: (value.name, (value.value,)))
+        return Shape(lambda value: (value._name_, (value._value_,)))
     if issubclass(kind, NamedEvent):
         return Shape(lambda value: (value.name, (value.data,)))
     if issubclass(kind, BaseException):

@@ -23,7 +23,7 @@ from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
 from bp.events import Event
-from bp.statements import BThread
+from bp.statements import BThread, BThreadFunction
 from bp.verification.fingerprint import ATOMS, SHAPES, VerificationError, base_in_c, cells_of, reachable, shape_of
 from bp.verification.live_variables import assigns
 
@@ -40,25 +40,27 @@ BUILTINS = _words("""
 """)
 MODULES = _words("""
     _abc _bisect _codecs _collections _collections_abc _datetime _decimal _functools _hashlib _heapq _json _md5
-    _operator _pydatetime _pydecimal _sha1 _sha2 _sha256 _sha512 _sre _string _struct _typing abc array base64
-    binascii bisect cmath collections contextlib copy copyreg dataclasses datetime decimal difflib enum fnmatch
+    _operator _pydatetime _pydecimal _sha1 _sha2 _sha256 _sha512 _sre _string _struct _typing _weakrefset abc array
+    base64 binascii bisect cmath collections contextlib copy copyreg dataclasses datetime decimal difflib enum fnmatch
     fractions functools genericpath hashlib heapq html ipaddress itertools json keyword math ntpath numbers operator
-    posixpath re reprlib shlex sre_compile sre_parse string struct textwrap types typing unicodedata zlib
+    posixpath re reprlib shlex sre_compile sre_parse string struct textwrap types typing unicodedata
+    urllib.parse weakref zlib
 """)
-ENGINE = _words("_pytest attr attrs bp pluggy")  # read by people; pytest only tells of assertions that fail
+ENGINE = _words("attr attrs bp")  # read by people
+PYTEST = _words("_pytest pluggy")
 IMPURE = _words("""
     __subclasses__ abspath astimezone cache_clear cache_info cache_parameters exists expanduser expandvars
     fromtimestamp getatime getcontext getctime getmtime getsize isdir isfile islink ismount lexists localcontext now
-    realpath relpath samefile setcontext timestamp today utcfromtimestamp utcnow
+    realpath register relpath samefile setcontext timestamp today utcfromtimestamp utcnow
 """)
-OF_POSIX = _words("fspath _path_normpath")  # texts to texts, called by `posixpath`
+OF_TEXTS = _words("_path_normpath fspath intern")  # of `posix` and `sys`, called for paths
 OF_CACHES = _words("_lru_list_elem object type")
 BY_IDENTITY = _words("__eq__ __hash__ __repr__")  # may call `hash` and `id`: what they say is not kept
 REFLECTION = _words("""
-    __builtins__ __closure__ __code__ __globals__ __subclasses__ ag_frame cell_contents cr_frame f_back f_builtins
-    f_globals f_locals gi_frame tb_frame
+    __annotations__ __builtins__ __closure__ __code__ __globals__ __subclasses__ ag_frame cell_contents cr_frame
+    f_back f_builtins f_globals f_locals gi_frame tb_frame
 """)
-LEARNED = _words("__abstractmethods__ __doc__ __slotnames__ _abc_impl _payload _value2member_map_")  # filled in later
+LEARNED = _words("__abstractmethods__ __annotations__ __slotnames__ _abc_impl _payload _value2member_map_")  # later
 STORING = _words("__delattr__ __dict__ __setattr__ delattr setattr")
 OUTER = {"GLOBAL": "GLOBAL", "NAME": "GLOBAL", "DEREF": "DEREF", "CLASSDEREF": "DEREF"}
 OUTER |= {"FROM_DICT_OR_GLOBALS": "GLOBAL", "FROM_DICT_OR_DEREF": "DEREF"}
@@ -79,11 +81,15 @@ class Reading(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """A function that was entered: whether it is no code of the engine's, and whether it assigns attributes."""
+    """A function that was entered: whether its calls are looked at, whether it assigns attributes.
+
+    explains: it is pytest's, or was called by it, and only tells of an assertion that fails.
+    """
 
     code: CodeType
     is_foreign: bool
     stores: bool
+    explains: bool
 
 
 class Kept(NamedTuple):
@@ -106,6 +112,7 @@ class Purity:
         self._read: dict[int, Entry] = {}  # by the id of the code
         self._stores = False  # whether a function was entered, since the last check, that assigns attributes
         self._judged: set[Any] = set()
+        self._cached: set[int] = set()  # the code of functions behind a cache, by id
         self._names: dict[tuple[int, str], tuple[dict[str, Any], str, Any, str]] = {}
         self._seen: dict[int, Any] = {}
         self._containers: list[Kept] = []  # what changes by methods
@@ -156,9 +163,6 @@ class Purity:
             if namespace.get(name, MISSING) is not value:
                 raise VerificationError(self._changed(called))
         self._compare((*self._containers, *self._definitions))
-        for kept in self._definitions:
-            if isinstance(kept.value, _lru_cache_wrapper):
-                _check_cache(kept.value, self._bthread)
 
     def _compare(self, remembered: Iterable[Kept]) -> None:
         for kept in remembered:
@@ -191,6 +195,8 @@ class Purity:
             if entry is None:
                 entry = self._enter(frame, code)
             self._stores = self._stores or entry.stores
+        elif happened == "return" and id(code) in self._cached:
+            self._keep(function, f"what {code.co_name} keeps in its cache")
         elif happened == "c_call" and entry is not None and entry.is_foreign:
             owner = function.__self__
             of = owner if isinstance(owner, type | ModuleType) else type(owner)
@@ -203,11 +209,12 @@ class Purity:
         """Read a function at its first call, before it runs."""
         module = frame.f_globals.get("__name__", "")
         caller = self._read.get(id(frame.f_back.f_code))
-        is_ours = _is_known(module) or (_is_standard(module) and (caller is None or not caller.is_foreign))
+        explains = _top(module) in PYTEST or (_is_standard(module) and caller is not None and caller.explains)
+        is_foreign = not explains and not _is_known(module)
         is_of_attrs = code.co_filename.startswith("<attrs generated")  # it assigns to the object that it makes
-        stores = not is_ours and not is_of_attrs and _reading(code).stores
-        entry = self._read[id(code)] = Entry(code, not is_ours, stores)
-        if is_ours:
+        stores = is_foreign and not is_of_attrs and _reading(code).stores
+        entry = self._read[id(code)] = Entry(code, is_foreign, stores, explains)
+        if not is_foreign:
             if code.co_name in IMPURE:
                 self._refuse(code.co_qualname)
             return entry
@@ -251,15 +258,15 @@ class Purity:
         return value
 
     def _reach(self, value: Any, attributes: list[str], is_called: bool, code: CodeType) -> None:
-        """Follow attributes of modules and classes, down to what is neither."""
+        """Follow attributes of modules, and of classes in C, down to what is neither."""
         for attribute in attributes:
             if isinstance(value, ModuleType):
                 value = self._attribute(value, attribute)
-            elif isinstance(value, type):
+            elif isinstance(value, type) and base_in_c(value) is value:
                 value = getattr(value, attribute, MISSING)
             else:
                 return
-        if isinstance(value, ModuleType):
+        if isinstance(value, ModuleType) and not _is_known(value.__name__):
             self.not_looked_into[f"{value.__name__}, which {code.co_name} hands on as a whole"] = None
         elif isinstance(value, BuiltinFunctionType) and (value is locals or not is_called):  # calls are seen later
             self._judge(value, code)
@@ -291,7 +298,7 @@ class Purity:
                 or (name in ("hash", "id") and code is not None and code.co_name in BY_IDENTITY)
             )
         else:
-            known = (module == "builtins" or module in MODULES or name in OF_POSIX) and name not in IMPURE
+            known = (module == "builtins" or _is_known(module) or name in OF_TEXTS) and name not in IMPURE
             known = known and not (isinstance(owner, set) and name == "pop")  # which one depends on how it was filled
         if not known and _is_standard(module):
             self._refuse(f"{module}.{name}" if module != "builtins" else name)
@@ -313,21 +320,17 @@ class Purity:
             if isinstance(value, BuiltinFunctionType):
                 self._judge(value, None)
                 continue
+            if isinstance(value, _lru_cache_wrapper):
+                self._cached.add(id(getattr(value.__wrapped__, "__code__", None)))
+                waiting += _results(value)
             found = _outside_parts(value)
             if found is None:
                 self._cannot_see(value, called)
                 continue
             header, parts = found
-            kept = Kept(value, called, header, tuple(parts))
-            shape = (
-                None
-                if isinstance(value, _lru_cache_wrapper)
-                else SHAPES.get(type(value)) or SHAPES.get(base_in_c(type(value)))
-            )
-            if shape is not None and shape.mutable and not isinstance(value, FunctionType):
-                self._containers.append(kept)
-            elif shape is None or shape.mutable or type(value) not in SHAPES:  # by attributes
-                self._definitions.append(kept)
+            if _can_change(value):
+                remembered = self._containers if _holds_items(value) else self._definitions
+                remembered.append(Kept(value, called, header, tuple(parts)))
             waiting += parts
 
     def _cannot_see(self, value: Any, called: str) -> None:
@@ -352,21 +355,12 @@ def refuse_changeable(value: Any, where: str) -> None:
             )
 
 
-def _check_cache(function: Any, bthread: str) -> None:
-    """Raise VerificationError when a cached function gives what can change: each caller gets the same object."""
-    misses = function.cache_info().misses
-    if _CHECKED.get(id(function), (None, None)) == (function, misses):
-        return
-    own = (function.__wrapped__, vars(function))
+def _results(function: Any) -> Iterator[Any]:
+    """Yield what a cached function keeps in its cache: each caller gets the same object."""
     for held in gc.get_referents(function):
-        if not any(held is one for one in own):
-            for result in held.values() if type(held) is dict else (held,):
-                if type(result).__name__ not in OF_CACHES:
-                    refuse_changeable(result, f"b-thread {bthread!r}: what {function.__qualname__} keeps in its cache")
-    _CHECKED[id(function)] = (function, misses)
-
-
-_CHECKED: dict[int, tuple[Any, int]] = {}  # caches without objects that can change, at how many misses
+        if held is not function.__wrapped__ and held is not vars(function):
+            results = held.values() if type(held) is dict else (held,)
+            yield from (result for result in results if type(result).__name__ not in OF_CACHES)
 
 
 def check_event(event: Event) -> None:
@@ -397,7 +391,7 @@ def _check_function(function: FunctionType, named: str) -> None:
 
 def _is_known(module: str) -> bool:
     """Tell whether the functions of a module are known to be pure, but for those that are named."""
-    return module in MODULES or _top(module) in ENGINE
+    return module in MODULES or _top(module) in MODULES or _top(module) in ENGINE
 
 
 def _is_standard(module: str) -> bool:
@@ -408,6 +402,16 @@ def _top(module: str) -> str:
     return module.partition(".")[0]
 
 
+def _can_change(value: Any) -> bool:
+    return type(value) not in SHAPES or SHAPES[type(value)].mutable or isinstance(value, _lru_cache_wrapper)
+
+
+def _holds_items(value: Any) -> bool:
+    """Tell whether methods can change an object; others change by attributes that are assigned."""
+    shape = SHAPES.get(type(value)) or SHAPES.get(base_in_c(type(value)))
+    return shape is not None and shape.mutable and not isinstance(value, FunctionType | BThreadFunction)
+
+
 def _is_same(one: Any, other: Any) -> bool:
     return one is other or (type(one) is type(other) and type(one) in ATOMS and one == other)
 
@@ -415,6 +419,8 @@ def _is_same(one: Any, other: Any) -> bool:
 def _outside_parts(value: Any) -> tuple[Any, Any] | None:
     """Return how an object outside looks, and what it holds; None when that is not known."""
     kind = type(value)
+    if kind in (dict, list):  # most of what is compared after each step
+        return SHAPES[kind].expand(value)
     if isinstance(value, type):
         return _parts_of_class(value)
     if isinstance(value, Enum):
@@ -425,16 +431,19 @@ def _outside_parts(value: Any) -> tuple[Any, Any] | None:
         return len(value), tuple(value)
     if kind is object or kind.__module__ == "typing" or (kind is FunctionType and _is_known(value.__module__ or "")):
         return None, ()
-    is_foreign = kind not in SHAPES and _is_standard(kind.__module__) and kind.__module__ not in MODULES
+    if kind is FunctionType:
+        header, parts = SHAPES[kind].expand(value)
+        return header, (value.__doc__, value.__name__, value.__qualname__, value.__module__, *parts)
+    is_foreign = kind not in SHAPES and _is_standard(kind.__module__) and not _is_known(kind.__module__)
     shape = None if isinstance(value, Iterator | Match) or is_foreign else shape_of(kind)
     return None if shape is None else shape.expand(value)
 
 
 def _parts_of_class(kind: Any) -> tuple[Any, Any] | None:
     if base_in_c(kind) is kind:
-        return (None, ()) if kind.__module__ == "builtins" or kind.__module__ in MODULES else None
+        return (None, ()) if kind.__module__ == "builtins" or _is_known(kind.__module__) else None
     space = {name: item for name, item in vars(kind).items() if name not in LEARNED}
-    look = (tuple(space), tuple(map(id, space.values())))
+    look = (kind.__qualname__, kind.__name__, kind.__bases__, tuple(space), tuple(map(id, space.values())))
     if _is_standard(kind.__module__) or _is_known(kind.__module__):
         return look, ()
     return look, (*kind.__bases__, *(part for name, item in space.items() for part in _parts_of_attribute(name, item)))

@@ -5,6 +5,7 @@ import itertools
 import operator
 import random
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from queue import Queue, SimpleQueue
@@ -108,6 +109,11 @@ def kept() -> list[int]:
     return []
 
 
+@functools.cache
+def flag_kept() -> list[int]:
+    return []
+
+
 def kept_in_a_default(held: list[int] = []) -> int:  # noqa: B006 - that is the fault
     held.append(1)
     return len(held)
@@ -132,6 +138,9 @@ def flip() -> int:
     notes.append(notes.pop() if notes else 1)
     notes.reverse() if len(notes) > 1 else notes.append(2)
     return notes[0]
+
+
+by_chance = tempfile.mktemp
 
 
 def caller() -> Any:

@@ -23,7 +23,7 @@ class Reached(Around):
         self.happened: set[Event] = set()
 
     def look(self, program: BProgram, trace: tuple[Event, ...], state: State) -> list[Event]:
-        living = list(program._crew.living)
+        living = list(program._scheduler.living)
         rests = not any(by.offers for by in living if by.name not in self.environment)
         candidates = {
             event for by in living if rests or by.name not in self.environment for event in by.statement.requests

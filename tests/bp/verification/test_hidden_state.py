@@ -1,5 +1,6 @@
 """Programs that keep state outside of their local states, in every way that we know: none of them holds."""
 
+import abc
 import builtins
 import contextvars
 import datetime
@@ -8,6 +9,7 @@ import enum
 import functools
 import gc
 import inspect
+import io
 import itertools
 import json
 import math
@@ -16,7 +18,11 @@ import os
 import random
 import re
 import sys
+import threading
 import time
+import typing
+import urllib.parse
+import uuid
 import weakref
 from collections import Counter as Count
 from collections import OrderedDict, defaultdict, deque
@@ -25,16 +31,17 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial, reduce
+from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
 import pytest
 from attrs import define, evolve, field, frozen
 
-from bp import BThread, BThreadBody, VerificationError, bthread, event, sync
+from bp import BThread, BThreadBody, VerificationError, bthread, event, sync, where
 from bp.verification.counterexamples import Violations
 from bp.verification.search import Search
 from bp.verification.state_space import StateSpace
-from tests.bp.programs import Ping
+from tests.bp.programs import Ping, keeps_saying, requests
 from tests.bp.verification import impure_helpers as helpers
 from tests.bp.verification.impure_helpers import Counter, add, cached, calls, counter, ids, inc, kept, queue
 
@@ -148,6 +155,36 @@ def asks_its_caller() -> int:
     return int(helpers.caller().get("count", 0))
 
 
+def set_doc(what: Any) -> int:
+    what.__doc__ = f"{what.__doc__}."
+    return len(what.__doc__)
+
+
+def set_name(what: Any) -> int:
+    what.__name__ = f"{what.__name__}s"
+    return len(what.__name__)
+
+
+class Lazy:
+    @functools.cached_property
+    def first(self) -> int:
+        return 1
+
+
+lazy = Lazy()
+
+
+@functools.singledispatch
+def dispatched(value: Any) -> int:
+    stack.append(1)
+    return len(stack)
+
+
+@bthread
+def told() -> BThreadBody:
+    yield sync(request=A)
+
+
 HIDDEN: dict[str, Callable[[], Any]] = {
     "a global of another module, by attribute": lambda: helpers.inc() > 3,
     "a global of another module, imported by name": lambda: inc() > 3,
@@ -180,6 +217,7 @@ HIDDEN: dict[str, Callable[[], Any]] = {
     "a context variable of another module": lambda: helpers.variable.set(1),
     "how often a cache was asked": lambda: cached() and cached.cache_info().hits > 3,
     "a list in a cache": lambda: kept().append(1) or len(kept()) > 3,  # type: ignore[func-returns-value]
+    "a list in a cache, changed once": lambda: helpers.flag_kept() or helpers.flag_kept().append(1),  # type: ignore[func-returns-value]
     "a mutable default of a helper": lambda: helpers.kept_in_a_default() > 3,
     "a closure of another module": lambda: add() > 3,
     "globals()": lambda: set_total() > 3,
@@ -207,6 +245,19 @@ HIDDEN: dict[str, Callable[[], Any]] = {
     "a dataclass": lambda: setattr(box, "n", box.n + 1),
     "a frozen object": lambda: sets_an_attribute_of_a_frozen_one() > 9,
     "the arguments of an exception": lambda: raises_count() > 3,
+    "the docstring of a function": lambda: set_doc(calls) > 99,
+    "the docstring of a class": lambda: set_doc(Counter) > 99,
+    "the name of a function": lambda: set_name(calls) > 99,
+    "the name of a class": lambda: set_name(Made) > 99,
+    "the annotations of a function": lambda: inc.__annotations__.setdefault("n", 1),
+    "an attribute of a b-thread function": lambda: setattr(told, "n", 1),
+    "an attribute of an ordered dictionary": lambda: setattr(ordered, "n", 1),
+    "a property that is kept": lambda: "first" in lazy.__dict__ or lazy.first,
+    "a generic function": lambda: dispatched(1) > 3,
+    "a thread": lambda: threading.Thread(target=print).start(),
+    "a class made with a registry": lambda: abc.ABC.register(int),
+    "a random generator of its own": lambda: random.Random().random() > 2,
+    "an object of a C type": lambda: io.StringIO("x"),
     "the clock": lambda: time.time() < 0,
     "the clock by another name": lambda: clock() < 0,
     "today": lambda: datetime.date.today().year > 3000,
@@ -217,6 +268,8 @@ HIDDEN: dict[str, Callable[[], Any]] = {
     "chance through operator.call": lambda: operator.call(random.getrandbits, 1) > 3,
     "chance through iter": lambda: next(iter(partial(random.getrandbits, 3), 9)) > 8,
     "chance in a sort": lambda: sorted((1, 2), key=lambda _: random.random()) == [2, 1],
+    "chance that a pure module is handed": lambda: re.sub("x", lambda _: uuid.uuid4().hex, "x"),
+    "chance that a pure module calls": lambda: json.dumps({"x": object}, default=helpers.by_chance),
     "chance in a dictionary": lambda: helpers.drawing["draw"]() > 2,
     "chance in a global": lambda: partial(helpers.draw)() > 2,
     "chance imported inside": lambda: imports_module_inside() > 9,
@@ -370,6 +423,16 @@ def handles_errors() -> str:
         double(1)
 
 
+@functools.lru_cache
+def prices() -> dict[str, int]:
+    return dict(PRICES)
+
+
+@typing.runtime_checkable
+class Moves(typing.Protocol):
+    def moved(self) -> Any: ...
+
+
 PURE: dict[str, Callable[[], Any]] = {
     "a helper of this module": lambda: double(2),
     "a helper of another module": lambda: Ping(1).value,
@@ -397,6 +460,10 @@ PURE: dict[str, Callable[[], Any]] = {
     "local generators": local_generator,
     "local functions with state": local_state,
     "cached functions": lambda: remembered(3),
+    "a dictionary in a cache": lambda: prices()["milk"],
+    "protocols": lambda: isinstance(Place(1, 2), Moves),
+    "paths without a disk": lambda: PurePosixPath("a") / "b",
+    "quoted text": lambda: urllib.parse.quote("a b"),
     "errors": handles_errors,
     "slices and sums": lambda: sum([1, 2, 3][1:]) + len({1, 2} | {3}) + abs(-1) + divmod(7, 2)[0],
     "isinstance and getattr": lambda: (
@@ -423,6 +490,25 @@ class HashesItself:
 def test_a_hash_is_refused_though_it_is_fine_where_an_object_hashes_itself() -> None:
     assert not verdict(asks(lambda: {HashesItself(): 1}))
     assert "calls hash" in verdict(asks(lambda: {HashesItself(): 1} and hash("x")))
+
+
+def flips(_: Any) -> bool:
+    stack.append(stack.pop() ^ 1)
+    return bool(stack[-1])
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        sync(block=where(Ping, flips)),
+        sync(wait_for=where(Ping, flips)),
+        sync(request=A, otherwise=lambda refusals: B if flips(refusals) else Ping(1)),
+    ],
+)
+def test_predicates_and_otherwise_keep_no_state_either(statement: Any) -> None:
+    assert "'stack'" in verdict(
+        keeps_saying(statement), requests(Ping(1), 2), keeps_saying(sync(refuse=A, because="no"))
+    )
 
 
 def test_what_cannot_be_read_is_told() -> None:

@@ -138,7 +138,7 @@ class SlottedFailure(Exception):
 
 def changed(make: Callable[[], Any], name: str = "more") -> Any:
     made = make()
-    object.__setattr__(made, name, 1)
+    (setattr if isinstance(made, OrderedDict) else object.__setattr__)(made, name, 1)
     return made
 
 
@@ -209,6 +209,7 @@ TOLD_APART: dict[str, tuple[Any, Any]] = {
     "set subclasses": (OwnSet({1}), changed(lambda: OwnSet({1}))),
     "counter subclasses": (Counting("a"), changed(lambda: Counting("a"))),
     "named tuple subclasses": (OwnRow(1), changed(lambda: OwnRow(1))),
+    "ordered dictionaries with attributes": (OrderedDict(a=1), changed(lambda: OrderedDict(a=1))),
     "user dictionaries": (UserDict(a=1), changed(lambda: UserDict(a=1))),
     "user lists": (UserList([1]), changed(lambda: UserList([1]))),
     "dataclasses with more": (Box(), changed(Box)),
