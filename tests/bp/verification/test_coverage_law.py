@@ -24,7 +24,7 @@ class Reached(Around):
 
     def look(self, program: BProgram, trace: tuple[Event, ...], state: State) -> list[Event]:
         living = list(program._scheduler.living)
-        rests = not any(by.offers for by in living if by.name not in self.environment)
+        rests = not any(program._board.offered_by(by) for by in living if by.name not in self.environment)
         candidates = {
             event for by in living if rests or by.name not in self.environment for event in by.statement.requests
         }
