@@ -197,6 +197,14 @@ def watch(run: RecordedRun, threads: Sequence[BThread] = ()) -> Watched:
     return Watched((*moments, *map(WatchedStep, missing)), problem)
 
 
+def watch_program(bthreads: Sequence[BThread], posts: Sequence[Event] = ()) -> Iterator[WatchedStep]:
+    """Yield what the b-threads of a plain program do until it rests, then on each of `posts`."""
+    seen: list[Record] = []
+    with BProgram(*bthreads, listeners=(seen.append,)) as program:
+        for event in (None, *posts):
+            yield from _super_step(program, seen, event)
+
+
 def _moments(run: RecordedRun, program: BProgram, seen: list[Record]) -> Iterator[WatchedStep]:
     """Yield what the program does on the external events of the log."""
     decoder = Decoder()

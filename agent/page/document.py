@@ -6,10 +6,10 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from agent.history.playback import Watched, WatchedStep, watch
+from agent.history.playback import Watched, WatchedStep, watch, watch_program
 from agent.log.reading import RecordedRun
 from agent.page.markup import STYLE, Element, as_html, call_line, counted, element, reason_of, summary_of
-from bp import BThread
+from bp import BThread, Event
 
 LONGEST = 20_000  # characters of one text: a page is for looking at, the log has everything
 LARGEST = 3_000_000  # characters of one image, as text
@@ -263,6 +263,16 @@ def render_page(run: RecordedRun, threads: Sequence[BThread] = (), afterwards: S
     return as_html(element("html", _head(title), body, lang="en"))
 
 
+def program_page(bthreads: Sequence[BThread], posts: Sequence[Event] = (), title: str = "A behavioral program") -> str:
+    """Return the page of a plain program that runs until it rests, then takes each of `posts`: its steps, no more.
+
+    Raises what the program raises.
+    """
+    steps = lanes(tuple(watch_program(bthreads, posts)))
+    body = element("body", element("header", element("h1", title)), element("main", _steps(steps)))
+    return as_html(element("html", _head(title), body, lang="en"))
+
+
 def _head(title: str) -> Element:
     return element(
         "head",
@@ -304,12 +314,13 @@ def _header(run: RecordedRun, watched: Watched, title: str, afterwards: Sequence
 
 
 def _main(run: RecordedRun, watched: Watched) -> Element:
+    return element("main", conversation(run.records), _steps(lanes(watched.moments)))
+
+
+def _steps(table: Element) -> Element:
     legend = [element("span", element("b", sign, class_=sort), f" {meaning}") for sort, sign, meaning in LEGEND]
-    steps = element(
-        "section", element("h2", "What the b-threads did"), element("p", *legend, class_="legend"),
-        lanes(watched.moments), class_="steps",
-    )  # fmt: skip
-    return element("main", conversation(run.records), steps)
+    title = element("h2", "What the b-threads did")
+    return element("section", title, element("p", *legend, class_="legend"), table, class_="steps")
 
 
 def _title(run: RecordedRun) -> str:
