@@ -38,7 +38,6 @@ AUTONOMOUS = Preset(
 
 CODING = Preset(
     "coding",  # S2
-    together="all",
     policy=None,
     bounded=False,
     denied_paths=(),

@@ -136,7 +136,7 @@ ROWS = (
     Row("attempts", scenes.four_broken_inferences, all_alike(("failed", "inference_failed")), always(5)),
     Row("sequential", scenes.batch_of_two, all_alike(ONE_BY_ONE), always(False)),
     Row("together", people_scenes.calls_that_may_run_together,
-        all_alike(("papapa", "papa")) | {"default": ("ppaapa", "ppaa"), "coding": ("papapa", "ppaa")},
+        all_alike(("papapa", "papa")) | {"default": ("ppaapa", "ppaa")},
         lambda preset: "neighbours" if preset.together != "neighbours" else "none"),
     Row("steering", people_scenes.steered_in_a_batch, all_alike(["seen 1", "skipped"]), always(False)),
     Row("follow_ups", people_scenes.two_follow_ups, all_alike(4), always("all")),
