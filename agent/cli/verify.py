@@ -44,7 +44,8 @@ def _verify_all(rules: tuple[BThread, ...], protocols: tuple[BThread, ...], argu
     for combination in _combinations(rules, arguments.all_subsets):
         present = [rule for rule in rules if rule.name in combination.rules]
         progress = _reporter(combination.label)
-        result = _verified(present, protocols, max_states=arguments.max_states, progress=progress)
+        examples = examples_for((*present, *protocols))
+        result = verify_loop(present, protocols, examples=examples, max_states=arguments.max_states, progress=progress)
         _tell(combination, result, as_json=arguments.json)
         code = code if result.holds else exit_codes.FAILED
     return code
@@ -59,16 +60,6 @@ def _verify_deployments(own: tuple[BThread, ...], arguments: Namespace) -> int:
         _tell(Combination(label, names), result, as_json=arguments.json)
         code = code if result.holds else exit_codes.FAILED
     return code
-
-
-def _verified(rules: Sequence[BThread], protocols: Sequence[BThread], **options: Any) -> Verification:
-    """Verify the loop; where there are protocols, monitors, auditors and chance may say anything, too."""
-    if not protocols:
-        return verify_loop(rules, examples=examples_for(rules), **options)
-    from agent.verification.protocols import verify_protocols, with_scores
-
-    examples = with_scores(examples_for((*rules, *protocols)))
-    return verify_protocols(protocols, rules, examples=examples, **options)
 
 
 def _combinations(rules: Sequence[BThread], all_subsets: bool) -> Iterator[Combination]:
