@@ -45,7 +45,8 @@ def _verify_all(rules: tuple[BThread, ...], protocols: tuple[BThread, ...], argu
     for combination in _combinations(rules, arguments.all_subsets):
         present = [rule for rule in rules if rule.name in combination.rules]
         progress = _reporter(combination.label)
-        result = _verified(present, protocols, max_states=arguments.max_states, progress=progress)
+        examples = examples_for((*present, *protocols))
+        result = verify_loop(present, protocols, examples=examples, max_states=arguments.max_states, progress=progress)
         _tell(combination, result, as_json=arguments.json)
         results.append(result)
     return _exit_code(results)
@@ -69,16 +70,6 @@ def _exit_code(results: Sequence[Verification]) -> int:
     missed = {name for result in results for name in (*result.coverage.silent, *result.coverage.unreached)}
     reached = {name for result in results for name in result.coverage.reached}
     return exit_codes.UNREACHED if missed - reached else exit_codes.OK
-
-
-def _verified(rules: Sequence[BThread], protocols: Sequence[BThread], **options: Any) -> Verification:
-    """Verify the loop; where there are protocols, monitors, auditors and chance may say anything, too."""
-    if not protocols:
-        return verify_loop(rules, examples=examples_for(rules), **options)
-    from agent.verification.protocols import verify_protocols, with_scores
-
-    examples = with_scores(examples_for((*rules, *protocols)))
-    return verify_protocols(protocols, rules, examples=examples, **options)
 
 
 def _combinations(rules: Sequence[BThread], all_subsets: bool) -> Iterator[Combination]:

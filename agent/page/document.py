@@ -266,7 +266,7 @@ def render_page(run: RecordedRun, threads: Sequence[BThread] = (), afterwards: S
 def program_page(bthreads: Sequence[BThread], posts: Sequence[Event] = (), title: str = "A behavioral program") -> str:
     """Return the page of a plain program that runs until it rests, then takes each of `posts`: its steps, no more.
 
-    Raises what the program raises.
+    It ends where a b-thread fails.
     """
     steps = lanes(tuple(watch_program(bthreads, posts)))
     body = element("body", element("header", element("h1", title)), element("main", _steps(steps)))

@@ -1,6 +1,6 @@
 """The loop as a whole: the b-threads of a preset, its invariants and its environment, for subsets of its rules too."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -9,9 +9,20 @@ from attrs import evolve, frozen
 from agent.effects.declared import loop_effects
 from agent.presets.preset import Preset
 from agent.threads.core import CORE
-from agent.verification.environment import Examples, any_verdict, environment, examples_for, people_for
+from agent.verification.environment import (
+    EXAMPLES_WITH_PROTOCOLS,
+    Examples,
+    any_verdict,
+    environment,
+    examples_for,
+    examples_with,
+    laboratory_effects,
+    people_for,
+)
 from agent.verification.invariants import invariants_of
+from agent.verification.protocol_invariants import ALWAYS_WITH_PROTOCOLS, invariants_of_protocols
 from bp import BThread, BThreadBody, Event, Verification, any_of, bthread, start, sync, verify
+from constitution import Action, deeds_of
 
 
 @frozen
@@ -54,15 +65,66 @@ SMALL = {
 
 
 def verify_loop(
-    rules: Sequence[BThread], *, core: Sequence[BThread] = CORE, examples: Examples | None = None, **options: Any
+    rules: Preset | Sequence[BThread],
+    protocols: Sequence[BThread] = (),
+    *,
+    core: Sequence[BThread] = CORE,
+    examples: Examples | None = None,
+    invariants: Sequence[BThread] = (),
+    **options: Any,
 ) -> Verification:
-    """Model-check a loop of `core` and `rules` with its invariants; `options` are those of `bp.verify`.
+    """Model-check a loop of `core`, `rules` and `protocols` with the invariants of all; `options` are `bp.verify`'s.
 
-    `examples`: what effects may return, by default what makes a difference to the rules.
+    rules: a preset, which gets small limits, or b-threads. examples: what effects may return, by default what makes a
+    difference. invariants: more of them, for protocols that do not ship.
     """
-    world = environment(loop_effects(), examples_for(rules) if examples is None else examples)
-    options = {"endless": True, **options}
-    return verify(*core, *rules, *invariants_of(rules), environment=world, possible=people_for(rules), **options)
+    chosen = loop_rules(rules) if isinstance(rules, Preset) else tuple(rules)
+    loop = (*core, *chosen, *protocols, *invariants_with(chosen, protocols), *invariants)
+    return _verified(loop, chosen, tuple(protocols), examples, options)
+
+
+Loops = Mapping[str, tuple[Sequence[BThread], Sequence[BThread]]]
+"""Rules and protocols of several loops, by what to call them."""
+
+
+def verify_each(loops: Loops, *, examples: Examples | None = None, **options: Any) -> Verification:
+    """Model-check several loops, each of rules and protocols, in one search.
+
+    That is much faster than one search for each: what a b-thread does is found out once. Every trace begins with
+    the label of the loop.
+    """
+    every_rule = tuple(rule for rules, _ in loops.values() for rule in rules)
+    every_protocol = tuple(protocol for _, protocols in loops.values() for protocol in protocols)
+    programs = tuple(
+        (RulesChosen(label), (*CORE, *rules, *protocols, *invariants_with(rules, protocols)))
+        for label, (rules, protocols) in loops.items()
+    )
+    return _verified((one_of(programs),), every_rule, every_protocol, examples, options)
+
+
+def _verified(
+    loop: Sequence[BThread],
+    rules: tuple[BThread, ...],
+    protocols: tuple[BThread, ...],
+    examples: Examples | None,
+    options: Mapping[str, Any],
+) -> Verification:
+    load_tables()
+    usual = examples_with(rules, protocols) if protocols else examples_for(rules)
+    effects = (*loop_effects(), *(laboratory_effects() if protocols else ()))
+    world = environment(effects, {**EXAMPLES_WITH_PROTOCOLS, **(examples or usual)})
+    return verify(*loop, environment=world, possible=people_for((*rules, *protocols)), **{"endless": True, **options})
+
+
+def load_tables() -> None:
+    """Have the constitution load what it loads with its first judgement, so that no predicate does so meanwhile."""
+    deeds_of(Action("bash", "write", "/", command="true"))
+
+
+def invariants_with(rules: Sequence[BThread], protocols: Sequence[BThread]) -> tuple[BThread, ...]:
+    """Return all that has to hold of the loop with these."""
+    of_protocols = (*ALWAYS_WITH_PROTOCOLS, *invariants_of_protocols(protocols)) if protocols else ()
+    return (*invariants_of((*rules, *protocols)), *of_protocols)
 
 
 def loop_rules(preset: Preset) -> tuple[BThread, ...]:
@@ -78,20 +140,9 @@ class RulesChosen(Event):
     rules: str
 
 
-def verify_together(rules: Sequence[BThread], combinations: Sequence[Combination], **options: Any) -> Verification:
-    """Model-check the loop with each of the combinations of `rules`, in one search.
-
-    That is much faster than one search for each: what a b-thread does is found out once. Every trace begins with
-    the combination.
-    """
-    loops = tuple((RulesChosen(combination.label), _loop(rules, combination)) for combination in combinations)
-    world = environment(loop_effects(), examples_for(rules))
-    return verify(one_of(loops), environment=world, possible=people_for(rules), **{"endless": True, **options})
-
-
-def _loop(rules: Sequence[BThread], combination: Combination) -> tuple[BThread, ...]:
-    present = [rule for rule in rules if rule.name in combination.rules]
-    return (*CORE, *present, *invariants_of(present))
+def loops_of(rules: Sequence[BThread], combinations: Iterable[Combination]) -> Loops:
+    """Return the loops with each of the combinations of `rules`, for `verify_each`."""
+    return {each.label: ([rule for rule in rules if rule.name in each.rules], ()) for each in combinations}
 
 
 @bthread

@@ -11,14 +11,9 @@ from agent.protocols.catalogue import PROTOCOLS
 from agent.protocols.flows import download_then_run, taint_flow
 from agent.threads.core import CORE
 from agent.verification.counterexample import tell
+from agent.verification.environment import EXAMPLES_WITH_PROTOCOLS, FEW_EXAMPLES, few_examples_for
+from agent.verification.loop import verify_each, verify_loop
 from agent.verification.protocol_invariants import OF_PROTOCOLS, invariants_of_protocols
-from agent.verification.protocols import (
-    EXAMPLES_WITH_PROTOCOLS,
-    FEW_EXAMPLES,
-    few_examples_for,
-    verify_each,
-    verify_protocols,
-)
 from agent.vocabulary.events import ActionDescribed, ProposedAction
 from bp import BThread, Event
 from constitution import Action
@@ -53,7 +48,7 @@ def test_every_protocol_of_the_catalogue_is_verified() -> None:
 
 @pytest.mark.timeout(300)
 def test_the_invariants_hold_for_each_protocol_alone() -> None:
-    result = verify_each(PROGRAMS, ABORTED, examples=FEW_EXAMPLES)
+    result = verify_each({label: (ABORTED, protocols) for label, protocols in PROGRAMS.items()}, examples=FEW_EXAMPLES)
 
     assert result.holds, told(result)
 
@@ -63,14 +58,14 @@ def test_the_invariants_hold_for_pairs_of_small_protocols() -> None:
     small = [name for name in PROGRAMS if name not in LARGE][:8]  # `make protocols` has all
     pairs = {" + ".join(pair): together(*pair) for pair in combinations(small, 2)}
 
-    result = verify_each(pairs, examples=FEW_EXAMPLES)
+    result = verify_each({label: ((), protocols) for label, protocols in pairs.items()}, examples=FEW_EXAMPLES)
 
     assert result.holds, told(result)
 
 
 @pytest.mark.parametrize("pair", [("blocking_monitor", "taint_flow"), ("defer_to_trusted", "defer_on_critical")])
 def test_the_order_of_protocols_makes_no_difference(pair: tuple[str, str]) -> None:
-    one, other = (verify_protocols(together(*names), ABORTED, examples=FEW_EXAMPLES) for names in (pair, pair[::-1]))
+    one, other = (verify_loop(ABORTED, together(*names), examples=FEW_EXAMPLES) for names in (pair, pair[::-1]))
 
     assert one.holds
     assert (one.states, one.transitions) == (other.states, other.transitions)
@@ -128,7 +123,7 @@ def test_a_planted_fault_is_found_and_named(fault: Fault) -> None:
     planted = [] if fault.core is None else [fault.core()]
     core = [next((other for other in planted if other.name == bthread.name), bthread) for bthread in CORE]
 
-    result = verify_protocols([fault.planted, *fault.others], core=core, max_states=20_000)
+    result = verify_loop((), [fault.planted, *fault.others], core=core, max_states=20_000)
 
     assert any(_is_told_by(fault, violation) for violation in result.violations), told(result)
     for violation in result.violations:
@@ -148,7 +143,7 @@ def test_a_fault_is_found_in_a_set_of_protocols_too(fault: Fault, size: int) -> 
     core = [next((other for other in planted if other.name == bthread.name), bthread) for bthread in CORE]
     chosen = together(*random.sample(others, size - 1))
 
-    result = verify_protocols([fault.planted, *chosen], core=core, examples=FEW_EXAMPLES, max_states=3_000)
+    result = verify_loop((), [fault.planted, *chosen], core=core, examples=FEW_EXAMPLES, max_states=3_000)
 
     assert any(_is_told_by(fault, violation) for violation in result.violations), told(result)
 
@@ -156,14 +151,14 @@ def test_a_fault_is_found_in_a_set_of_protocols_too(fault: Fault, size: int) -> 
 def test_the_constitution_and_a_protocol_that_ask_about_one_call_do_so_one_after_the_other() -> None:
     protocols = together("constitution_only", "ask_on_critical")
 
-    result = verify_protocols(protocols, ABORTED, examples=few_examples_for(protocols))
+    result = verify_loop(ABORTED, protocols, examples=few_examples_for(protocols))
 
     assert result.holds, told(result)
 
 
 def test_the_repeated_request_is_harmless_where_the_core_knows_drafts_by_their_names() -> None:
     """With ours the late request is refused: the protocol is stuck with it, and nothing is committed twice."""
-    result = verify_protocols([faults.repeats_its_request(MONITOR)], examples=FEW_EXAMPLES)
+    result = verify_loop((), [faults.repeats_its_request(MONITOR)], examples=FEW_EXAMPLES)
 
     broken = {violation.bthread for violation in result.violations}
     assert not broken & {"one_answer_a_turn", "each_call_is_answered_once"}, told(result)
@@ -181,7 +176,7 @@ def test_random_sets_of_protocols_hold_as_far_as_they_are_looked_at(size: int) -
     """Several at a time, with every answer that a model may give, calls in parallel, in a bounded search."""
     names = Random(size).sample(sorted(IN_PAIRS), size)
 
-    result = verify_protocols(together(*names), ABORTED, examples=EXAMPLES_WITH_PROTOCOLS, max_states=1_500)
+    result = verify_loop(ABORTED, together(*names), examples=EXAMPLES_WITH_PROTOCOLS, max_states=1_500)
 
     assert not result.violations, told(result)
 
@@ -206,6 +201,6 @@ def test_protocols_are_verified_with_the_questions_that_they_ask_the_constitutio
         actions = (Action(proposed.call.tool, "write", "/ws", "/ws", "/home/me", command=text) for text in texts)
         return tuple(ActionDescribed(proposed.call, action) for action in actions)
 
-    result = verify_protocols([protocol], ABORTED, examples={**FEW_EXAMPLES, ProposedAction: commands})
+    result = verify_loop(ABORTED, [protocol], examples={**FEW_EXAMPLES, ProposedAction: commands})
 
     assert result.holds, told(result)
