@@ -9,7 +9,7 @@ from constitution.analysis.clients import builds, installs
 from constitution.analysis.external_effects import external_effects
 from constitution.analysis.file_flow import Files, scripts_of
 from constitution.analysis.output import output_of
-from constitution.analysis.program_rows import apply_rows, secret_arguments, unknown_program
+from constitution.analysis.program_rows import apply_rows, secret_arguments, unknown_program, unknown_subcommand
 from constitution.analysis.shells import run_input
 from constitution.analysis.steps import (
     BARE_SHELL,
@@ -52,7 +52,7 @@ from constitution.tables.rows import (
     wraps_behind_subcommands,
 )
 from constitution.verdict import Evidence
-from constitution.zones import FETCHED, UNKNOWN, is_private, is_within, resolve, runs_later
+from constitution.zones import FETCHED, FOUND, UNKNOWN, is_private, is_within, resolve, runs_later
 
 __all__ = ["Examination"]
 
@@ -173,7 +173,7 @@ class Examination:
     def redirect(self, operator: str, target: str, walk: Walk) -> None:
         """Take a redirection: `>` and its like write, `<` reads."""
         steps = [Found(Effect.WRITE if operator in WRITES else Effect.READ, target)]
-        if operator == ">" and "*" in target and not target.startswith("/dev/"):
+        if operator == ">" and "*" in target and FOUND not in target and not target.startswith("/dev/"):
             steps.append(Found(Effect.DELETE, target, says="empty {path}"))
         self._carry_out_of_no_command(steps, walk)
 
@@ -257,7 +257,7 @@ class Examination:
 
     def _look_up(self, name: str, argv: list[str], stdin: Flow, walk: Walk) -> None:
         command = self._command(name, argv, stdin, walk)
-        for analysis in (apply_rows, external_effects, builds, installs, secret_arguments):
+        for analysis in (apply_rows, unknown_subcommand, external_effects, builds, installs, secret_arguments):
             self._carry_out(analysis(command), name, walk)
         if not is_known(name) and name not in _forms():
             self._carry_out(unknown_program(command), name, walk)
@@ -367,10 +367,12 @@ class Examination:
 
     def _about_the_shell(self, step: Set | Moved | Arguments | Alias, walk: Walk) -> None:
         match step:
-            case Set(name, values, exported):
+            case Set(name, values, exported, text):
                 self.assigned(name, values, walk)
                 if not exported:
                     walk.scope.assign(name, values)
+                if text:
+                    walk.scope.texts |= {name}
             case Moved(folders):
                 walk.scope.cwd = tuple(dict.fromkeys(self.resolved.get(folder, folder) for folder in folders))
                 self.words.update(dict.fromkeys(walk.scope.cwd))

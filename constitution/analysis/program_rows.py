@@ -1,6 +1,7 @@
 """How the rows of the program tables are applied to a command, and what is said about programs without rows."""
 
 import re
+from itertools import repeat
 
 from constitution.analysis.steps import (
     BARE_SHELL,
@@ -17,8 +18,10 @@ from constitution.tables import is_a
 from constitution.tables.rows import (
     Does,
     Line,
+    has_subcommands,
     is_bare_shell,
     is_known,
+    own_takes,
     paths_of,
     program_name,
     read_line,
@@ -26,7 +29,7 @@ from constitution.tables.rows import (
 )
 from constitution.zones import UNKNOWN, is_private
 
-__all__ = ["apply_rows", "secret_arguments", "secrets_in_code", "unknown_program"]
+__all__ = ["apply_rows", "secret_arguments", "secrets_in_code", "unknown_program", "unknown_subcommand"]
 
 METADATA = re.compile(r"169\.254\.(169\.254|170\.2)|metadata\.google\.internal|100\.100\.100\.200|fd00:ec2::254")
 """Addresses at which a cloud gives a machine its keys."""
@@ -59,6 +62,15 @@ def apply_rows(command: Command) -> Steps:
                 yield from _does(does, paths_of(does.to, line), command)
         for script in line.value_of(*row.runs) if row.runs else ():
             yield from _runs(_command_in(script))
+
+
+def unknown_subcommand(command: Command) -> Steps:
+    """Report that it is not known what a program with subcommands is to do: `git $A`."""
+    if not any(map(str.startswith, command.argv[1:], repeat(UNKNOWN))) or not has_subcommands(command.name):
+        return
+    operands = read_line(command.argv[1:], own_takes(command.name), to_operand=True).operands
+    if operands[:1] and operands[0].startswith(UNKNOWN):
+        yield Found(Effect.UNKNOWN_COMMAND, says="do something that is not known in advance")
 
 
 ASK_FOR_HELP = ("aws", "gcloud", "heroku", "doctl", "gh", "kubectl", "terraform")

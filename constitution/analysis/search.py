@@ -83,6 +83,8 @@ def find(command: Command) -> Steps:
     yield from hunts_by_name(roots, command)
     for root in roots:
         yield Found(Effect.LIST, path=root)
+    if UNKNOWN in command.argv[2:]:
+        yield Found(Effect.UNKNOWN_COMMAND, says="do something with the files it finds that is not known in advance")
     for index, word in enumerate(command.argv):
         names = (
             [found_below(root, command.argv[:index]) for root in roots]
@@ -199,6 +201,8 @@ PARALLEL_TAKES = frozenset(
 
 def tar(command: Command) -> Steps:
     """`tar czf x y`: the old spelling without a dash."""
+    if command.argv[1:2] == [UNKNOWN]:
+        yield Found(Effect.UNKNOWN_COMMAND, says="do something that is not known in advance")
     if len(command.argv) > 1 and command.argv[1].isalpha() and set(command.argv[1]) & set("cxtru"):
         yield Started([command.name, "-" + command.argv[1].replace("f", "") + "f", *command.argv[2:]], command.stdin)
     line = read_line(command.argv[1:], frozenset(["-f", "--file", "-C", "--directory", "-T", "-X", "--exclude", "-I"]))

@@ -146,11 +146,12 @@ class Remote(NamedTuple):
 
 
 class Set(NamedTuple):
-    """A variable gets one of these values; `exported`: for the command behind it only."""
+    """A variable gets one of these values; `exported`: for the command behind it only; `text`: it may be any text."""
 
     name: str
     values: tuple[str, ...]
     exported: bool = False
+    text: bool = False
 
 
 class Moved(NamedTuple):

@@ -18,6 +18,7 @@ __all__ = [
     "branches",
     "case",
     "case_item",
+    "compound",
     "fills_without_end",
     "for_loop",
     "function",
@@ -35,6 +36,13 @@ if TYPE_CHECKING:
 def sequence(walk: Walk, node: "Node", stdin: Flow) -> Flow:
     """Walk what stands one after the other."""
     return one_after_the_other([walk.visit(child, stdin) for child in node.named_children])
+
+
+def compound(walk: Walk, node: "Node", stdin: Flow) -> Flow:
+    """`{ ... }`, and `(( ... ))`, in which names stand for what they hold."""
+    if walk.source.startswith(b"((", node.start_byte):
+        walk.calculate(walk.text_of(node))
+    return sequence(walk, node, stdin)
 
 
 def subshell(walk: Walk, node: "Node", stdin: Flow) -> Flow:
@@ -145,7 +153,7 @@ def function(walk: Walk, node: "Node", stdin: Flow) -> Flow:
 
 
 def anything_else(walk: Walk, node: "Node", stdin: Flow) -> Flow:
-    """Nodes without a meaning of their own, such as tests and arithmetic: run the substitutions in them."""
+    """Nodes without a meaning of their own, such as arithmetic: run the substitutions in them."""
     for child in node.named_children:
         if walk.knows(child):
             walk.visit(child, stdin)

@@ -30,6 +30,7 @@ class Scope:
     functions: dict[str, "tuple[Node, bytes]"] = field(factory=dict)
     aliases: dict[str, str] = field(factory=dict)
     positional: tuple[str, ...] | None = None
+    texts: frozenset[str] = frozenset()  # variables that may hold any text, as `read` and `$(cat FILE)` give it
 
     def copy(self) -> "Scope":
         """Return an independent copy."""
@@ -41,6 +42,7 @@ class Scope:
             dict(self.functions),
             dict(self.aliases),
             self.positional,
+            self.texts,
         )
 
     def with_arguments(self, arguments: tuple[str, ...]) -> "Scope":
@@ -71,6 +73,7 @@ class Scope:
         if name == "HOME":
             self.home = values[0] if len(values) == 1 and values[0].startswith("/") else UNKNOWN
         self.arrays.pop(name, None)
+        self.texts -= {name}
 
     def join(self, other: "Scope") -> None:
         """Make this the state after either this or `other` happened."""
@@ -86,6 +89,7 @@ class Scope:
                 self.arrays[name] = ANYTHING
         self.functions = {**other.functions, **self.functions}
         self.aliases = {**other.aliases, **self.aliases}
+        self.texts |= other.texts
 
 
 def _either(one: tuple[str, ...], two: tuple[str, ...]) -> tuple[str, ...]:
