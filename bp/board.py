@@ -215,7 +215,9 @@ class Board:
 
     def is_free(self, event: Event) -> bool:
         """Return whether no b-thread blocks or refuses `event`. Raises EventSetError for a predicate that fails."""
-        return not self._blocks.members(event) and not self._refusals.members(event)
+        if self._refusals.is_used and self._refusals.members(event):
+            return False
+        return not self._blocks.members(event)
 
     def _is_refused(self, event: Event) -> bool:
         return bool(self._refusals.members(event))
@@ -274,7 +276,7 @@ class Board:
 
         They are those that request it, wait for it, are interrupted by it, or have it as their `otherwise` event.
         """
-        interrupted = dict(self._interrupts.members(event))
+        interrupted = dict(self._interrupts.members(event)) if self._interrupts.is_used else NOBODY
         found = self._waits.members(event) | self._requests.by_event.get(event, NOBODY)
         if interrupted:
             found |= interrupted

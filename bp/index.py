@@ -53,10 +53,11 @@ class Kinds:
 class Index(Generic[M]):
     """Members filed by their event sets: under single events, and under the other keys of their rows.
 
-    `_fields` has the fields, by kind, of the keys that were ever filed; `_asks`: there ever was a test.
+    `is_used`: a member was ever filed. `_fields` has the fields, by kind, of the keys that were ever filed; `_asks`:
+    there ever was a test.
     """
 
-    __slots__ = ("_asks", "_by_event", "_by_key", "_fields", "_kinds")
+    __slots__ = ("_asks", "_by_event", "_by_key", "_fields", "_kinds", "is_used")
 
     def __init__(self, kinds: Kinds) -> None:
         """Make an empty index of a program that has met `kinds`."""
@@ -65,6 +66,7 @@ class Index(Generic[M]):
         self._fields: dict[Any, dict[tuple[str, ...], None]] = {}
         self._asks = False
         self._kinds = kinds
+        self.is_used = False
 
     def move(self, member: M, old: Any, new: Any) -> None:
         """File `member` under the set `new` instead of `old`; None is no set. Raises TypeError for improper kinds."""
@@ -87,6 +89,7 @@ class Index(Generic[M]):
         elif new in by_event:
             by_event[new][member] = None
         else:
+            self.is_used = True
             if new._kind not in self._kinds.met:
                 self._kinds.meet(new._kind)
             by_event[new] = {member: None}
@@ -100,6 +103,7 @@ class Index(Generic[M]):
                 filed.pop(key, None)
 
     def _add(self, member: M, events: Any) -> None:
+        self.is_used = True
         for key, kind, fields, test in events._rows:
             if kind not in self._kinds.met:
                 self._kinds.meet(kind)
