@@ -6,10 +6,23 @@ from bp import BProgram, BThread, BThreadBody, bthread, event, sync
 from tests.bench.rows import Aim, Row
 from tests.bench.timing import Prepare, fastest, scaled
 
-__all__ = ["COLD", "HOT", "MICRO", "add", "alternate", "hot_cold", "measure", "prepared", "row", "run_through"]
+__all__ = [
+    "COLD",
+    "HOT",
+    "MICRO",
+    "ROUNDS",
+    "add",
+    "alternate",
+    "hot_cold",
+    "measure",
+    "prepared",
+    "row",
+    "run_through",
+]
 
 HOT, COLD = event("hot"), event("cold")
 MICRO = 1e6
+ROUNDS = 30  # short ones: on a busy machine some of them are undisturbed
 
 
 @bthread
@@ -27,8 +40,8 @@ def add(what: object, times: int) -> BThreadBody:
 
 def measure(size: float = 1.0) -> Iterator[Row]:
     """Cost per event of the engine and of its b-threads alone, beside the same generators without an engine."""
-    times = scaled(20_000, size)
-    ours, floor, statements = fastest(hot_cold(times), bare_floor(times), statements_alone(times))
+    times = scaled(3_000, size)
+    ours, floor, statements = fastest(hot_cold(times), bare_floor(times), statements_alone(times), rounds=ROUNDS)
     yield row("hot/cold", ours, times, floor, "bare generators", Aim(at_most=30, of="ratio"))
     yield row("its b-threads alone: sync(...) without an engine", statements, times, floor, "bare generators")
 
