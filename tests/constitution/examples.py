@@ -42,7 +42,9 @@ class Example:
             return (named in effects_of(self.command)) is not self.said.startswith("-")
         verdict = judge_command(self.command, "/ws", home="/home/me")
         if self.said in ("gated", "allowed"):  # that something beyond the workspace is read is not in question
-            passes = verdict.level is Level.allow or verdict.reasons == () and verdict.rule == "read_outside_workspace"
+            passes = verdict.level is Level.allow or (
+                verdict.reasons == () and verdict.rule == "read_outside_workspace"
+            )
             return passes is (self.said == "allowed")
         return f"{verdict.rule} {verdict.level}" == self.said
 
