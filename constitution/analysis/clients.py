@@ -9,6 +9,7 @@ from constitution.analysis.steps import (
     Copied,
     Fetched,
     Found,
+    Linked,
     Placed,
     Remote,
     Script,
@@ -358,6 +359,10 @@ def copy(command: Command) -> Steps:
     sources, target = (line.operands, folders[0]) if folders else (line.operands[:-1], "".join(line.operands[-1:]))
     for source in sources if command.name == "mv" and target == "/dev/null" else ():
         yield Found(Effect.DELETE_TREE, path=source)
+    if command.name == "ln" and line.flags & {"-s", "--symbolic"}:
+        for source in sources:
+            folder = target.rpartition("/")[0] or "."
+            yield Linked(source if source.startswith(("/", "~", UNKNOWN)) else f"{folder}/{source}", target)
     for source in sources:
         for copied in (target, f"{target}/{_last_part(source)}"):
             yield Copied(source, copied)

@@ -65,6 +65,7 @@ FIND_TAKES = frozenset(
     ]
 )
 FIND_FILTERS = FIND_TAKES - {
+    "-type",
     "-maxdepth",
     "-mindepth",
     "-fprint",
@@ -127,7 +128,8 @@ def find_roots(argv: list[str]) -> list[str]:
 
 def found_below(root: str, argv: list[str]) -> str:
     """Return a stand-in for what is found: something below the root if the search is narrowed, else the root."""
-    narrowed = any(word in FIND_FILTERS for word in argv)
+    pairs = list(pairwise(["", *argv]))
+    narrowed = any(word in FIND_FILTERS and before not in ("!", "-not") for before, word in pairs)
     kept = (".git", ".hg", ".svn", ".jj")
     private = [
         name for test, name in pairwise(argv) if test in ("-name", "-iname") and (is_private(name) or name in kept)
@@ -137,7 +139,9 @@ def found_below(root: str, argv: list[str]) -> str:
     everything = any(
         a in ("-name", "-iname", "-path", "-wholename") and b in ("*", "**", ".*", "*.*") for a, b in pairwise(argv)
     )
-    return f"{root}/{FOUND}" if narrowed and not everything else root
+    if narrowed and not everything:
+        return f"{root}/{FOUND}"
+    return f"{root}/*" if "-type" in argv else root
 
 
 def _each_found(words: list[str], names: list[str]) -> Steps:

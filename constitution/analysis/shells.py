@@ -20,6 +20,7 @@ from constitution.analysis.steps import (
     Set,
     Started,
     Steps,
+    Stops,
     as_script,
 )
 from constitution.effects import Effect
@@ -325,6 +326,8 @@ def set_arguments(command: Command) -> Steps:
     """`set -- A B` sets the positional arguments; `set +o history` forgets what is typed from here on."""
     if any(pair == ("+o", "history") for pair in pairwise(command.argv)):
         yield Found(Effect.COVER_TRACKS, says="switch off the command history")
+    if any(re.match("-[a-z]*e", word) for word in command.argv[1:]) or ("-o", "errexit") in pairwise(command.argv):
+        yield Stops()
     if "--" in command.argv:
         yield Arguments(tuple(command.argv[command.argv.index("--") + 1 :]))
 

@@ -24,6 +24,7 @@ __all__ = [
     "Copied",
     "Fetched",
     "Found",
+    "Linked",
     "Moved",
     "Placed",
     "Production",
@@ -36,6 +37,7 @@ __all__ = [
     "Started",
     "Step",
     "Steps",
+    "Stops",
     "Wrote",
     "as_script",
 ]
@@ -132,6 +134,13 @@ class Copied(NamedTuple):
     target: str
 
 
+class Linked(NamedTuple):
+    """A link leads to a file or folder."""
+
+    target: str
+    link: str
+
+
 class Fetched(NamedTuple):
     """What is in a folder comes from elsewhere."""
 
@@ -166,6 +175,10 @@ class Arguments(NamedTuple):
     values: tuple[str, ...]
 
 
+class Stops(NamedTuple):
+    """From here on, a command that fails ends the script."""
+
+
 class Alias(NamedTuple):
     """A name stands for a text."""
 
@@ -196,6 +209,8 @@ Step = (
     | Wrote
     | Copied
     | Fetched
+    | Linked
+    | Stops
     | Remote
     | Set
     | Moved

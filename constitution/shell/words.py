@@ -105,7 +105,7 @@ class Expander:
         return reader(self, node) if reader else self._opaque(node)
 
     def _word(self, node: "Node") -> list[Piece]:
-        return unescape_bare(self.text_of(node))
+        return unescape_bare(re.sub(r"\?+\*", "*", self.text_of(node)))  # `?*` stands for a name that is found
 
     def _raw(self, node: "Node") -> list[Piece]:
         return [(self.text_of(node)[1:-1], "quoted")]

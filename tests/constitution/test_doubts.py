@@ -9,7 +9,7 @@ import pytest
 
 from constitution import Level, judge_command
 
-TABLES = ("hidden", "evaluated_later", "unknown_words", "carried_programs")
+TABLES = ("hidden", "evaluated_later", "unknown_words", "carried_programs", "accidents")
 
 
 def rows(table: str) -> list[tuple[str, str]]:
