@@ -12,10 +12,10 @@ from urllib.parse import urlsplit
 
 from attrs import evolve
 
-from agent.cli.archive import new_log
 from agent.cli.mcp_servers import McpServer, joined, read_server
 from agent.cli.mistakes import Mistake
 from agent.cli.protocol_requirements import tell_unknown_tools, tell_what_is_lacking
+from agent.cli.runs import new_log
 from agent.cli.session import Maker
 from agent.effects.approval import Approver
 from agent.effects.execution import Watcher

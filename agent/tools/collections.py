@@ -18,8 +18,7 @@ from agent.tools.schemas import Path, render_tools
 from agent.tools.shell import Commands, Session, ShellOptions, make_shell_tool
 from agent.tools.terminal import make_terminal
 from agent.tools.toolbox import Toolbox
-from agent.tools.webfetch import make_webfetch
-from agent.tools.websearch import BASE_URL, make_websearch
+from agent.tools.web import BASE_URL, make_webfetch, make_websearch
 from agent.tools.work import TodoStore, make_todo_tools
 from agent.tools.workspace import Workspace
 from agent.vocabulary.calls import ToolCall, ToolResult

@@ -5,7 +5,7 @@ from datetime import date
 
 from attrs import frozen
 
-from agent.page.document import program_page
+from agent.page import program_page
 from bp import BThreadBody, Event, bthread, event, sync
 
 HOT, COLD = event("hot"), event("cold")

@@ -9,7 +9,7 @@ from agent.tools.files.editing import Span, find_span
 from agent.tools.files.find import make_glob, read_rules
 from agent.tools.patterns import LinePattern
 from agent.tools.shell import is_interactive
-from agent.tools.webfetch import to_format
+from agent.tools.web import to_format
 from agent.vocabulary.errors import ToolError
 
 MANY = 200_000
