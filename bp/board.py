@@ -165,10 +165,12 @@ class Board:
 
     def _queue_again(self, gone: Any) -> None:
         """Queue the parked requesters of events that the set `gone` held back until now."""
-        for register in (self._requests, self._alternatives):
-            for running in register.concerned(gone):
-                if running in self._parked:
-                    self._queue(running)
+        held = self._requests.concerned(gone)
+        if self._alternatives.by_event:
+            held |= self._alternatives.concerned(gone)
+        for running in held:
+            if running in self._parked:
+                self._queue(running)
 
     def judge(self) -> None:
         """Find the alternatives of stale requesters. Raises EventSetError for what fails on the way."""

@@ -115,35 +115,32 @@ class Scheduler:
         Raises BThreadError for the first that failed, with the others as its notes, after all had their turn.
         """
         self._event, self._step = event, step
+        board, take_on = self._board, self._take_on
         self.busy = True
         try:
-            self._round(concerned, interrupted, event)
-            if self._started:
-                self._round(self._begun(), (), None)
+            for running in concerned:
+                try:
+                    if interrupted and running in interrupted:
+                        self._retire(running)
+                        self._close(running)
+                    elif (statement := advance(running.send, event, take_on, running)) is None:
+                        self._retire(running)
+                    else:
+                        board.file(running, statement)
+                except Exception as error:
+                    if error is self._endless:
+                        raise
+                    self._blame(running.name, error)
         finally:
             self.busy = False
+        if self._started:
+            self.advance(self._begun(), (), None, step)
         if self._errors:
             first, *others = self._errors
             self._errors = []
             for other in others:
                 first.add_note(str(other))
             raise first
-
-    def _round(self, bthreads: Iterable[Running], interrupted: Collection[Running], event: Event | None) -> None:
-        board, take_on = self._board, self._take_on
-        for running in bthreads:
-            try:
-                if interrupted and running in interrupted:
-                    self._retire(running)
-                    self._close(running)
-                elif (statement := advance(running.send, event, take_on, running)) is None:
-                    self._retire(running)
-                else:
-                    board.file(running, statement)
-            except Exception as error:
-                if error is self._endless:
-                    raise
-                self._blame(running.name, error)
 
     def close(self) -> list[BThreadError]:
         """Close all generators, youngest first; return the errors of their `finally` blocks."""
