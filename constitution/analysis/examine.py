@@ -9,7 +9,14 @@ from constitution.analysis.clients import builds, installs
 from constitution.analysis.external_effects import external_effects
 from constitution.analysis.file_flow import Files, scripts_of
 from constitution.analysis.output import output_of
-from constitution.analysis.program_rows import apply_rows, secret_arguments, unknown_program, unknown_subcommand
+from constitution.analysis.program_rows import (
+    addresses,
+    apply_rows,
+    outputs,
+    secret_arguments,
+    unknown_program,
+    unknown_subcommand,
+)
 from constitution.analysis.shells import run_input
 from constitution.analysis.steps import (
     BARE_SHELL,
@@ -140,6 +147,19 @@ def _module(name: str) -> object:
     return {"clients": clients, "output": output, "search": search, "shells": shells}[name]
 
 
+LOOKED_UP: tuple[Analysis, ...] = (
+    apply_rows,
+    unknown_subcommand,
+    addresses,
+    outputs,
+    external_effects,
+    builds,
+    installs,
+    secret_arguments,
+)
+"""What is asked about every program."""
+
+
 class Examination:
     """Examines the commands of one call. `resolved` maps absolute lexical paths to where links lead."""
 
@@ -261,7 +281,7 @@ class Examination:
 
     def _look_up(self, name: str, argv: list[str], stdin: Flow, walk: Walk) -> None:
         command = self._command(name, argv, stdin, walk)
-        for analysis in (apply_rows, unknown_subcommand, external_effects, builds, installs, secret_arguments):
+        for analysis in LOOKED_UP:
             self._carry_out(analysis(command), name, walk)
         if not is_known(name) and name not in _forms():
             self._carry_out(unknown_program(command), name, walk)
