@@ -93,8 +93,8 @@ class Scheduler:
         self._ages = 0
         self._started: deque[tuple[BThread, int]] = deque()
         self._errors: list[BThreadError] = []
-        self._event: Event | None = None
-        self._step = 0
+        self.event: Event | None = None  # the current one, and its step, for errors
+        self.step = 0
         self.living: dict[Running, None] = {}
         self.busy = False
         self.left = self._limit = max_steps
@@ -105,16 +105,13 @@ class Scheduler:
     def begin(self, bthreads: Iterable[BThread]) -> None:
         """Start the first b-threads, in order. Raises like `advance`."""
         self._started.extend((bthread, 0) for bthread in bthreads)
-        self.advance((), (), None, 0)
+        self.advance((), (), None)
 
-    def advance(
-        self, concerned: Iterable[Running], interrupted: Collection[Running], event: Event | None, step: int
-    ) -> None:
+    def advance(self, concerned: Iterable[Running], interrupted: Collection[Running], event: Event | None) -> None:
         """Let all `concerned` reach their next synchronization point; close those that are `interrupted`.
 
         Raises BThreadError for the first that failed, with the others as its notes, after all had their turn.
         """
-        self._event, self._step = event, step
         board, take_on = self._board, self._take_on
         self.busy = True
         try:
@@ -134,7 +131,7 @@ class Scheduler:
         finally:
             self.busy = False
         if self._started:
-            self.advance(self._begun(), (), None, step)
+            self.advance(self._begun(), (), None)
         if self._errors:
             first, *others = self._errors
             self._errors = []
@@ -145,7 +142,7 @@ class Scheduler:
     def close(self) -> list[BThreadError]:
         """Close all generators, youngest first; return the errors of their `finally` blocks."""
         self._started.clear()
-        self._event, self._step = None, -1
+        self.event, self.step = None, -1
         for running in reversed(self.living):
             self._close(running)
         self.living.clear()
@@ -154,7 +151,9 @@ class Scheduler:
 
     def _take_on(self, starter: Running, statement: Start) -> None:
         for _ in range(len(statement.bthreads) or 1):  # an empty start counts too: it could go on for ever
-            self.spend(None, starter.name)
+            self.left -= 1
+            if self.left < TAIL:
+                self.note(None, starter.name)
         self._started.extend((bthread, starter.priority) for bthread in statement.bthreads)
 
     def _begun(self) -> Iterator[Running]:
@@ -187,13 +186,13 @@ class Scheduler:
 
     def _blame(self, name: str, error: Exception) -> None:
         """Note that b-thread `name` failed; the round goes on."""
-        if self._step < 0:
+        if self.step < 0:
             on = "when it was closed"
         else:
-            on = "at its start" if self._event is None else f"on {self._event!r} (step {self._step})"
+            on = "at its start" if self.event is None else f"on {self.event!r} (step {self.step})"
         blame = BThreadError(
             f"b-thread {name!r} failed {on}: {type(error).__name__}: {error}",
-            bthread=name, event=self._event, step=max(self._step, 0),
+            bthread=name, event=self.event, step=max(self.step, 0),
         )  # fmt: skip
         blame.__cause__ = error
         self._errors.append(blame)
@@ -205,12 +204,6 @@ class Scheduler:
         self.super_step += 1
         self.left = self._limit
         self._tail.clear()
-
-    def spend(self, event: Event | None, bthread: str) -> None:
-        """Count an event (None: a start) by `bthread`; raises EndlessLoop when the bound is reached."""
-        self.left -= 1
-        if self.left < TAIL:
-            self.note(event, bthread)
 
     def note(self, event: Event | None, bthread: str) -> None:
         """Remember one of the last events before the bound. Raises EndlessLoop behind it."""
@@ -310,11 +303,14 @@ class BProgram:
                 refusals = board.refusals_of(*requester.statement.requests)
         elif post is not None:
             self._take_post(post)
-        scheduler.spend(event, name or "outside")
+        scheduler.left -= 1
+        if scheduler.left < TAIL:
+            scheduler.note(event, name or "outside")
         self._steps += 1
+        scheduler.event, scheduler.step = event, self._steps
         step = _new(Step, (self._steps, event, scheduler.super_step, name, refusals))
         try:
-            scheduler.advance(concerned, interrupted, event, self._steps)
+            scheduler.advance(concerned, interrupted, event)
         except (BThreadError, EndlessLoop) as error:
             self._tell(step, candidates, concerned, interrupted, error)
             raise
