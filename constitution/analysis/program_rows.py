@@ -86,6 +86,7 @@ ADDRESS = re.compile(
     r"|ldaps?|smb|rsync)://[^\s'\"]*)",
     re.I,
 )
+BLANK = re.compile(r"\s")
 SAYS_ONLY = frozenset(
     ["commit", "log", "tag", "config", "notes", "grep", "show", "diff", "blame", "remote", "clone", "submodule"]
 )
@@ -103,7 +104,7 @@ def addresses(command: Command) -> Steps:
     if is_a(command.name, "harmless") or is_a(command.name, "filters") or is_a(command.name, "read_only"):
         return
     for word in command.argv[1:]:
-        for address in ADDRESS.findall(word) if "://" in word else ():
+        for address in ADDRESS.findall(word) if "://" in word and not BLANK.search(word) else ():
             if not _is_local(address) and not (has_rows and UNKNOWN not in address):
                 yield from _reached(address, command)
 

@@ -26,43 +26,11 @@ __all__ = [
 ]
 
 FIND_TAKES = frozenset(
-    [
-        "-name",
-        "-iname",
-        "-path",
-        "-ipath",
-        "-regex",
-        "-iregex",
-        "-type",
-        "-size",
-        "-mtime",
-        "-atime",
-        "-ctime",
-        "-mmin",
-        "-amin",
-        "-cmin",
-        "-newer",
-        "-user",
-        "-group",
-        "-perm",
-        "-maxdepth",
-        "-mindepth",
-        "-fstype",
-        "-links",
-        "-inum",
-        "-lname",
-        "-printf",
-        "-fprintf",
-        "-fprint",
-        "-fprint0",
-        "-fls",
-        "-uid",
-        "-gid",
-        "-samefile",
-        "-wholename",
-        "-xtype",
-        "-used",
-    ]
+    """
+    -name -iname -path -ipath -regex -iregex -type -size -mtime -atime -ctime -mmin -amin -cmin -newer -user
+    -group -perm -maxdepth -mindepth -fstype -links -inum -lname -printf -fprintf -fprint -fprint0 -fls -uid
+    -gid -samefile -wholename -xtype -used
+    """.split()  # noqa: SIM905
 )
 FIND_FILTERS = FIND_TAKES - {
     "-type",
