@@ -13,11 +13,10 @@ from attrs import frozen
 from bp.event_sets import as_event_set
 from bp.events import Event
 from bp.statements import BThread, Sync
-from bp.verification.counterexamples import Violations, shown, shown_set
 from bp.verification.local_states import Automaton, LocalFailure
-from bp.verification.masks import Masks
+from bp.verification.report import Violations, shown, shown_set
 from bp.verification.search import Search
-from bp.verification.state_space import StateSpace
+from bp.verification.states import Masks, StateSpace
 
 __all__ = ["Edge", "Graph", "Node", "draw_bthread", "draw_states"]
 

@@ -8,6 +8,7 @@ Never `repr`, never identity.
 """
 
 import datetime
+import dis
 import gc
 import re
 import types
@@ -32,17 +33,19 @@ from bp.errors import BProgramError
 from bp.events import NamedEvent
 from bp.payload import FrozenMapping
 from bp.statements import BThread, BThreadFunction, Refusals
-from bp.verification.live_variables import assigns, assigns_later, live_locals
 
 __all__ = [
     "ATOMS",
     "SHAPES",
     "Description",
     "VerificationError",
+    "assigns",
+    "assigns_later",
     "base_in_c",
     "cells_of",
     "check_interpreter",
     "fingerprint_of_value",
+    "live_locals",
     "reachable",
     "shape_of",
 ]
@@ -481,3 +484,106 @@ def check_interpreter() -> None:
             looks.add(Description().value(body, ""))
         if len(looks) != positions or not all(isinstance(look, tuple) for look in looks):
             raise VerificationError("this Python hides where a generator stands; verify on CPython 3.11 to 3.13")
+
+
+# Which local variables of a suspended b-thread can still matter.
+
+NEVER_FALLS_THROUGH = frozenset(
+    {"RETURN_VALUE", "RETURN_CONST", "RERAISE", "RAISE_VARARGS", "JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_ABSOLUTE"}
+    | {"JUMP_BACKWARD_NO_INTERRUPT", "INTERPRETER_EXIT"}
+)
+JUMPS = frozenset(dis.hasjrel) | frozenset(dis.hasjabs)
+
+
+@cache
+def live_locals(code: CodeType, offset: int) -> frozenset[str]:
+    """Return the locals and cells of `code` that it may read, or hand on, after it goes on from byte `offset`."""
+    live, following = _live_before(code)
+    return frozenset().union(*(live[after] for after in following[offset]))
+
+
+@cache
+def assigns_later(code: CodeType, offset: int, name: str) -> bool:
+    """Tell whether `code`, or a function in it, may assign the cell `name` after it goes on from `offset`."""
+    inner = [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+    if any(name in closure.co_freevars and assigns(closure, name) for closure in inner):
+        return True
+    _, following = _live_before(code)
+    assigning = {instruction.offset for instruction in dis.get_instructions(code) if _is_assignment(instruction, name)}
+    reached: set[int] = set()
+    waiting = list(following[offset])
+    while waiting:
+        position = waiting.pop()
+        if position not in reached:
+            reached.add(position)
+            waiting += following[position]
+    return not assigning.isdisjoint(reached)
+
+
+@cache
+def assigns(code: CodeType, name: str) -> bool:
+    """Tell whether `code`, or a function in it, assigns the cell `name`."""
+    inner = [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+    return any(_is_assignment(instruction, name) for instruction in dis.get_instructions(code)) or any(
+        name in closure.co_freevars and assigns(closure, name) for closure in inner
+    )
+
+
+def _is_assignment(instruction: dis.Instruction, name: str) -> bool:
+    return instruction.opname in ("STORE_DEREF", "DELETE_DEREF") and instruction.argval == name
+
+
+@cache
+def _live_before(code: CodeType) -> tuple[dict[int, frozenset[str]], dict[int, tuple[int, ...]]]:
+    """Return what is live before each instruction, and which instructions may follow it."""
+    instructions = list(dis.get_instructions(code))
+    following = _following(code, instructions)
+    effects = {instruction.offset: _reads_and_writes(instruction, code.co_cellvars) for instruction in instructions}
+    live: dict[int, frozenset[str]] = {offset: frozenset() for offset in effects}
+    changed = True
+    while changed:
+        changed = False
+        for instruction in reversed(instructions):
+            offset = instruction.offset
+            reads, writes = effects[offset]
+            after = frozenset().union(*(live[successor] for successor in following[offset]))
+            before = reads | (after - writes)
+            if before != live[offset]:
+                live[offset] = before
+                changed = True
+    return live, following
+
+
+def _following(code: CodeType, instructions: list[dis.Instruction]) -> dict[int, tuple[int, ...]]:
+    """Return the instructions that may come next: in line, by jump, or as the handler of an exception."""
+    handlers = dis.Bytecode(code).exception_entries  # type: ignore[attr-defined]
+    following = {}
+    for position, instruction in enumerate(instructions):
+        successors = [entry.target for entry in handlers if entry.start <= instruction.offset < entry.end]
+        if instruction.opname not in NEVER_FALLS_THROUGH and position + 1 < len(instructions):
+            successors.append(instructions[position + 1].offset)
+        if instruction.opcode in JUMPS:
+            successors.append(instruction.argval)
+        following[instruction.offset] = tuple(successors)
+    return following
+
+
+def _reads_and_writes(instruction: dis.Instruction, cells: tuple[str, ...]) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the locals that an instruction reads, and those that it writes without reading them first.
+
+    Whatever handles a cell other than to write into it may hand it on, and so counts as reading.
+    """
+    name = instruction.opname
+    if instruction.argval in cells and "CONST" not in name:
+        own = frozenset((instruction.argval,))
+        return (frozenset(), own) if name == "STORE_DEREF" else (own, frozenset())
+    if "FAST" not in name:
+        return frozenset(), frozenset()
+    names = instruction.argval if isinstance(instruction.argval, tuple) else (instruction.argval,)
+    if not set(names).isdisjoint(cells):
+        return frozenset(names), frozenset()
+    if name in ("STORE_FAST", "STORE_FAST_STORE_FAST", "STORE_FAST_MAYBE_NULL"):
+        return frozenset(), frozenset(names)
+    if name == "STORE_FAST_LOAD_FAST":
+        return frozenset(names[1:]) - frozenset(names[:1]), frozenset(names[:1])
+    return frozenset(names), frozenset()

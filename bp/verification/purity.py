@@ -24,8 +24,16 @@ from typing import Any, NamedTuple
 
 from bp.events import Event
 from bp.statements import BThread, BThreadFunction
-from bp.verification.fingerprint import ATOMS, SHAPES, VerificationError, base_in_c, cells_of, reachable, shape_of
-from bp.verification.live_variables import assigns
+from bp.verification.fingerprint import (
+    ATOMS,
+    SHAPES,
+    VerificationError,
+    assigns,
+    base_in_c,
+    cells_of,
+    reachable,
+    shape_of,
+)
 
 __all__ = ["Purity", "check_event"]
 

@@ -19,10 +19,8 @@ from collections.abc import Iterable, Iterator
 
 from bp.verification.liveness import components
 from bp.verification.local_states import LocalFailure
-from bp.verification.masks import Masks, bits
 from bp.verification.search import Search
-from bp.verification.selection import Choice
-from bp.verification.state_space import StateSpace
+from bp.verification.states import Choice, Masks, StateSpace, bits
 
 __all__ = ["Irreducible", "Reduction"]
 

@@ -17,13 +17,12 @@ from attrs import field, frozen
 from bp.event_sets import as_event_set
 from bp.events import Event
 from bp.statements import BThread
-from bp.verification.counterexamples import FirstFound, Violation, Violations
-from bp.verification.coverage import Coverage, coverage_of, local_states
 from bp.verification.fingerprint import VerificationError
 from bp.verification.liveness import endless_components, hot_components
 from bp.verification.reduction import Irreducible, Reduction
+from bp.verification.report import Coverage, FirstFound, Violation, Violations, coverage_of, local_states
 from bp.verification.search import RandomWalks, Search
-from bp.verification.state_space import StateSpace
+from bp.verification.states import StateSpace
 
 __all__ = ["Verification", "verify"]
 

@@ -8,9 +8,9 @@ import time
 import tracemalloc
 
 from bp import verify
-from bp.verification.counterexamples import Violations
+from bp.verification.report import Violations
 from bp.verification.search import Search
-from bp.verification.state_space import StateSpace
+from bp.verification.states import StateSpace
 from tests.bp.philosophers import philosophers
 
 

@@ -1,0 +1,561 @@
+"""What local states say about events, as bit masks: numbers of events and of local states are positions in them.
+
+Kept complete: every known local state was asked about every known event. Who blocks, refuses, requests or hears an
+event in a global state is then a matter of `|` and `&`.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from functools import reduce
+from operator import or_
+from typing import Any, Literal, NamedTuple
+
+from bp.board import alternative_of, offers_of
+from bp.event_sets import PredicateError, contains
+from bp.events import Event
+from bp.statements import BThread, Refusal, Refusals
+from bp.verification.fingerprint import VerificationError, fingerprint_of_value
+from bp.verification.local_states import MOST_LOCALS, Automaton, LocalFailure, Move
+from bp.verification.purity import check_event
+
+__all__ = ["ORIGINS", "Choice", "Masks", "Offers", "Origin", "Row", "Selection", "StateSpace", "bits"]
+
+
+class Row(NamedTuple):
+    """What one local state adds to a global one.
+
+    `stops`: the events that it blocks or refuses. `wants`: those that it requests, where it takes any of them and
+    knows no `otherwise`; `promises`: the same of the environment. `bit`: itself.
+    """
+
+    stops: int
+    wants: int
+    promises: int
+    bit: int
+
+
+class Masks:
+    """The events that a program has met, and what its local states say about them."""
+
+    def __init__(self, automaton: Automaton) -> None:
+        """Begin without events; `automaton` has the local states."""
+        self.automaton = automaton
+        self.events: list[Event] = []
+        self.rows: list[Row] = []
+        self.requests: list[tuple[int, ...]] = []
+        self.blocks: list[int] = []  # by local state: events
+        self.refuses: list[int] = []  # by local state: events
+        self.concerned: list[int] = []  # by event: local states that it advances or interrupts
+        self.choosy = 0  # the local states whose requests depend on more than being free: see `Row.wants`
+        self.failures: dict[tuple[int, int], LocalFailure] = {}  # predicates that failed, by local state and event
+        self.unsure: dict[tuple[int, int], LocalFailure] = {}  # the same, of wait_for and interrupt
+        self._numbers: dict[Any, int] = {}
+
+    def number(self, event: Event) -> int:
+        """Return the number of an event. Raises VerificationError for one that carries what can change."""
+        look = fingerprint_of_value(event)
+        number = self._numbers.get(look)
+        if number is None:
+            check_event(event)
+            number = self._numbers[look] = len(self.events)
+            self.events.append(event)
+            self.concerned.append(0)
+            for local in range(len(self.rows)):
+                self._mark(local, number)
+        return number
+
+    def learn(self) -> None:
+        """Ask the local states that are new."""
+        for local in range(len(self.rows), len(self.automaton.locals)):
+            self.blocks.append(0)
+            self.refuses.append(0)
+            self.requests.append(())
+            self.rows.append(Row(0, 0, 0, 1 << local))
+            self.requests[local] = tuple(map(self.number, self.automaton.locals[local].statement.requests))
+            self.rows[local] = self._row(local)
+            for event in range(len(self.events)):
+                self._mark(local, event)
+
+    def advancing(self, event: int, among: int) -> int:
+        """Return which of the local states `among` (a mask) an event advances or interrupts. Raises LocalFailure."""
+        if self.unsure:
+            self._raise_first(self.unsure, (event,), bits(among))
+        return self.concerned[event] & among
+
+    def check(self, events: Iterable[int], members: Iterable[int]) -> None:
+        """Raise LocalFailure when the answer of a member about one of `events` is an error."""
+        if self.failures:
+            self._raise_first(self.failures, events, members)
+
+    def _raise_first(
+        self, failures: dict[tuple[int, int], LocalFailure], events: Iterable[int], members: Iterable[int]
+    ) -> None:
+        members = tuple(members)
+        for event in events:
+            for local in members:
+                if (local, event) in failures:
+                    raise failures[local, event]
+
+    def _mark(self, local: int, event: int) -> None:
+        """Ask a local state about an event."""
+        statement = self.automaton.locals[local].statement
+        bit = 1 << event
+        if self._asked(self.failures, local, event, statement.block):
+            self.blocks[local] |= bit
+        if self._asked(self.failures, local, event, statement.refuse):
+            self.refuses[local] |= bit
+        requested = any(event == other or self.events[event] == self.events[other] for other in self.requests[local])
+        waits = self._asked(self.unsure, local, event, statement.wait_for)  # asked in any case: `run` asks, too
+        interrupted = self._asked(self.unsure, local, event, statement.interrupt)
+        if requested or waits or interrupted:
+            self.concerned[event] |= 1 << local
+        stops = self.blocks[local] | self.refuses[local]
+        if stops != self.rows[local].stops:
+            self.rows[local] = self.rows[local]._replace(stops=stops)
+
+    def _asked(self, failures: dict[tuple[int, int], LocalFailure], local: int, event: int, events: Any) -> bool:
+        if events is None:
+            return False
+        name = self.automaton.locals[local].name
+        try:
+            if all(test is None for _, _, _, test in events._rows):
+                return contains(events, self.events[event])  # no code of a b-thread: nothing to watch
+            with self.automaton.purity.watched(name):
+                return contains(events, self.events[event])
+        except PredicateError as error:
+            failures[local, event] = LocalFailure(name, error)
+            return False
+
+    def _row(self, local: int) -> Row:
+        """Return what a new local state adds, which was not asked about any event yet."""
+        found = self.automaton.locals[local]
+        statement, requests = found.statement, self.requests[local]
+        wants = 0
+        if statement.otherwise is not None or (len(requests) > 1 and not statement.any_of):
+            self.choosy |= 1 << local
+        else:
+            wants = sum(1 << event for event in dict.fromkeys(requests))
+        promises, wants = (wants, 0) if found.environment else (0, wants)
+        return Row(0, wants, promises, 1 << local)
+
+
+def bits(mask: int) -> Iterator[int]:
+    """Yield the positions of the ones in a mask, lowest first."""
+    while mask:
+        lowest = mask & -mask
+        yield lowest.bit_length() - 1
+        mask ^= lowest
+
+
+# Which events can be selected in a global state: the rules of `BProgram`, over bit masks.
+
+Origin = Literal["internal", "promised", "possible"]
+ORIGINS: tuple[Origin, ...] = ("internal", "promised", "possible")
+PART_OF_STATE = 8  # characters of a state that are looked up at once
+MOST_PARTS = 50_000
+PART = (1 << 16) - 1  # the choices of so many events are found at once
+
+
+class Choice(NamedTuple):
+    """One event that can be selected in a state; `advancing` (a mask) are the local states whose `otherwise` it is.
+
+    `label` is its position in `Selection.met`.
+    """
+
+    event: int
+    origin: Origin
+    advancing: int
+    label: int
+
+
+class Offers(NamedTuple):
+    """Who offers what in a state: `selectable` events by local state, and whose `otherwise` is which event."""
+
+    selectable: dict[int, Sequence[int]]
+    alternatives: dict[int, int]  # by event: the local states (a mask) whose current `otherwise` it is
+
+
+class Selection:
+    """What can be selected in the states of one program."""
+
+    def __init__(self, masks: Masks, possible: Iterable[Event], in_order: bool) -> None:
+        """Choose among all events, or, `in_order`, as the scheduler does."""
+        self.masks = masks
+        self.possible = tuple(map(masks.number, possible))
+        self._possible = sum(1 << event for event in dict.fromkeys(self.possible))
+        self._in_order = in_order
+        self.met: list[Choice] = []
+        self._labels: dict[tuple[int, Origin, int], int] = {}
+        self._known: dict[Origin, dict[tuple[int, int], tuple[Choice, ...]]] = {origin: {} for origin in ORIGINS}
+        self._parts: dict[str, Row] = {}
+        self._events_met = 0  # the number of events for which `_parts` holds
+        self._alternatives: dict[tuple[int, tuple[int, ...]], int] = {}
+
+    def choices(self, state: str) -> tuple[int, tuple[Choice, ...]]:
+        """Return the local states of a state as a mask, and what can be selected.
+
+        Raises LocalFailure for a predicate or an `otherwise` that fails.
+        """
+        masks = self.masks
+        if len(masks.rows) < len(masks.automaton.locals):
+            masks.learn()
+        if self._events_met != len(masks.events) or len(self._parts) > MOST_PARTS:
+            self._events_met = len(masks.events)
+            self._parts.clear()
+        stopped = wanted = promised = present = 0
+        for at in range(0, len(state), PART_OF_STATE):
+            part = state[at : at + PART_OF_STATE]
+            stops, wants, promises, bit = self._parts.get(part) or self._row(part)
+            stopped |= stops
+            wanted |= wants
+            promised |= promises
+            present |= bit
+        if self._in_order or masks.failures:
+            return present, self._choices_in_detail(state)
+        inside, outside = wanted & ~stopped, promised & ~stopped
+        alternatives: dict[int, int] = {}
+        if present & masks.choosy:
+            more_inside, more_outside = self._choosy_events(state, present, alternatives)
+            inside, outside = inside | more_inside, outside | more_outside
+            if masks.failures:  # of an event that was met just now
+                return present, self._choices_in_detail(state)
+        if inside:
+            found = self._found(inside, "internal")
+        else:
+            found = self._found(outside, "promised") + self._found(self._possible & ~stopped, "possible")
+        return present, self._with_alternatives(found, alternatives) if alternatives else found
+
+    def _choosy_events(self, state: str, present: int, alternatives: dict[int, int]) -> tuple[int, int]:
+        """Return as masks the events that choosy local states offer, internal and promised; note `alternatives`."""
+        members = tuple(map(ord, state))
+        refused = self._refused(members)
+        inside = outside = 0
+        for local in bits(present & self.masks.choosy):
+            offered = self._offered(local, members, refused, alternatives)
+            events = sum(1 << event for event in dict.fromkeys(offered))
+            if self._is_environment(local):
+                outside |= events
+            else:
+                inside |= events
+        return inside, outside
+
+    def _row(self, part: str) -> Row:
+        """Return what a part of a state adds, which is remembered as long as no new event is met."""
+        rows = [self.masks.rows[ord(character)] for character in part]
+        self._parts[part] = found = Row(*(reduce(or_, column) for column in zip(*rows, strict=True)))
+        return found
+
+    def _found(self, events: int, origin: Origin) -> tuple[Choice, ...]:
+        """Return the choices of the events in a mask; remembered for each part of it."""
+        found: tuple[Choice, ...] = ()
+        known = self._known[origin]
+        at = 0
+        while events:
+            part = (at, events & PART)
+            choices = known.get(part)
+            if choices is None:
+                choices = known[part] = self._choices((at + bit for bit in bits(events & PART)), origin)
+            found += choices
+            events >>= PART.bit_length()
+            at += PART.bit_length()
+        return found
+
+    def _choices_in_detail(self, state: str) -> tuple[Choice, ...]:
+        members = tuple(map(ord, state))
+        offers = self.offers(state)
+        inside = [local for local in offers.selectable if not self._is_environment(local)]
+        if inside:
+            return self._with_alternatives(
+                self._choices(self._internal(inside, offers), "internal"), offers.alternatives
+            )
+        promised = [event for events in offers.selectable.values() for event in events]
+        self.masks.check(self.possible, members)
+        possible = [event for event in self.possible if self._is_free(members, event)]
+        found = (*self._choices(promised, "promised"), *self._choices(possible, "possible"))
+        return self._with_alternatives(found, offers.alternatives)
+
+    def _refused(self, members: tuple[int, ...]) -> int:
+        refuses = self.masks.refuses
+        return reduce(or_, [refuses[local] for local in members], 0)
+
+    def _internal(self, inside: list[int], offers: Offers) -> list[int]:
+        """Return the internal events that may come: all of them, or the scheduler's one."""
+        if self._in_order:
+            return [offers.selectable[min(inside, key=self._turn)][0]]
+        return [event for local in inside for event in offers.selectable[local]]
+
+    def offering(self, state: str) -> frozenset[int]:
+        """Return the local states that are owed something in a state: what they offer can be selected.
+
+        The scheduler owes nothing to those whose turn it is not.
+        """
+        offers = self.offers(state).selectable
+        inside = [local for local in offers if not self._is_environment(local)]
+        if inside and self._in_order:
+            chosen = offers[min(inside, key=self._turn)][0]
+            return frozenset(local for local in inside if chosen in offers[local])
+        return frozenset(inside or offers)
+
+    def alternatives(self) -> set[tuple[int, int]]:
+        """Return the events that were met as an `otherwise`, each as (local state, event)."""
+        return {(local, event) for (local, _), event in self._alternatives.items()}
+
+    def offers(self, state: str) -> Offers:
+        """Return who offers what in a state, by age. Raises LocalFailure."""
+        members = tuple(map(ord, state))
+        masks = self.masks
+        offers = Offers({}, {})
+        refused = self._refused(members)
+        for local in dict.fromkeys(members):
+            if masks.requests[local]:
+                events = self._offered(local, members, refused, offers.alternatives)
+                if events:
+                    offers.selectable[local] = events
+        return offers
+
+    # What one local state offers.
+
+    def _offered(
+        self, local: int, members: tuple[int, ...], refused: int, alternatives: dict[int, int]
+    ) -> Sequence[int]:
+        """Return the selectable events that a local state offers; note its `otherwise` while all is refused."""
+        statement = self.masks.automaton.locals[local].statement
+        requests = self.masks.requests[local]
+
+        def is_refused(event: int) -> bool:
+            self.masks.check((event,), members)
+            return bool(refused >> event & 1)
+
+        alternative = alternative_of(statement, requests, is_refused, lambda: self._alternative(local, members))
+        if alternative is not None:
+            alternatives[alternative] = alternatives.get(alternative, 0) | 1 << local
+        return offers_of(statement, requests, alternative, lambda event: self._is_free(members, event))
+
+    def _is_free(self, members: tuple[int, ...], event: int) -> bool:
+        self.masks.check((event,), members)
+        rows, bit = self.masks.rows, 1 << event
+        return not any(rows[local].stops & bit for local in members)
+
+    def _is_environment(self, local: int) -> bool:
+        return self.masks.automaton.locals[local].environment
+
+    def _turn(self, local: int) -> int:
+        return -self.masks.automaton.locals[local].priority
+
+    # `otherwise`.
+
+    def _alternative(self, local: int, members: tuple[int, ...]) -> int:
+        """Return the event that an `otherwise` gives; it must be the same for every order of refusals."""
+        wanted = sum(1 << event for event in dict.fromkeys(self.masks.requests[local]))
+        refuses = self.masks.refuses
+        refusing = tuple([by for by in members if refuses[by] & wanted])
+        key = (local, refusing)
+        if key not in self._alternatives:
+            found = self.masks.automaton.locals
+            refusals = [Refusal(found[by].name, found[by].statement.because) for by in sorted(refusing, key=self._turn)]
+            one, other = self._asked(found[local], refusals), self._asked(found[local], refusals[::-1])
+            if one != other:
+                raise VerificationError(
+                    f"b-thread {found[local].name!r}: its otherwise depends on the order of the refusals, or on what "
+                    "nobody can see: hidden state; sort them, or take them as a set"
+                )
+            self._alternatives[key] = one
+        return self._alternatives[key]
+
+    def _asked(self, found: Any, refusals: list[Refusal]) -> int:
+        try:
+            with self.masks.automaton.purity.watched(found.name):
+                event = found.statement.otherwise(Refusals(refusals))
+        except VerificationError:
+            raise
+        except Exception as error:
+            raise LocalFailure(found.name, error) from error
+        if not isinstance(event, Event):
+            raise LocalFailure(found.name, TypeError(f"its otherwise gave {event!r}; it must give an event"))
+        return self.masks.number(event)
+
+    def _with_alternatives(self, choices: tuple[Choice, ...], alternatives: dict[int, int]) -> tuple[Choice, ...]:
+        """Add whose `otherwise` the events of some choices are, by `==` as always."""
+        events = self.masks.events
+        found = []
+        for choice in choices:
+            advancing = 0
+            for alternative, locals_ in alternatives.items():
+                if events[choice.event] == events[alternative]:
+                    advancing |= locals_
+            found.append(self._choice(choice.event, choice.origin, advancing) if advancing else choice)
+        return tuple(found)
+
+    def _choices(self, events: Iterable[int], origin: Origin) -> tuple[Choice, ...]:
+        return tuple(self._choice(event, origin, 0) for event in dict.fromkeys(events))
+
+    def _choice(self, event: int, origin: Origin, advancing: int) -> Choice:
+        """Return the one object for a choice."""
+        key = (event, origin, advancing)
+        if key not in self._labels:
+            self._labels[key] = len(self.met)
+            self.met.append(Choice(event, origin, advancing, len(self.met)))
+        return self.met[self._labels[key]]
+
+
+# The global states of a program, and the steps between them.
+
+
+class Replacement(NamedTuple):
+    """What an event does to some local states: `pairs` of characters to replace, one after the other.
+
+    `pairs` is None where one would replace what another has put there; then `table` does it all at once. `starts`:
+    somebody starts b-threads. `moves` has the details.
+    """
+
+    pairs: tuple[tuple[str, str], ...] | None
+    table: dict[int, str]
+    starts: bool
+    moves: dict[int, Move]
+
+
+class Places(dict[str, int]):
+    """Where the characters of local states stand in a sorted state: with those of their name and priority."""
+
+    def __init__(self, automaton: Automaton) -> None:
+        super().__init__()
+        self._automaton = automaton
+        self._sorts: dict[tuple[str, int, bool], int] = {}
+
+    def __missing__(self, character: str) -> int:
+        local = self._automaton.locals[ord(character)]
+        sort = self._sorts.setdefault((local.name, local.priority, local.environment), len(self._sorts))
+        place = self[character] = sort * MOST_LOCALS + ord(character)
+        return place
+
+
+class Begun(NamedTuple):
+    """A b-thread that the program was given, and the local states at which it and those whom it starts stand first."""
+
+    bthread: BThread
+    environment: bool
+    generations: tuple[tuple[int, ...], ...]
+
+
+class StateSpace:
+    """The states of one program with its environment."""
+
+    def __init__(
+        self, bthreads: Sequence[BThread], environment: Sequence[BThread], possible: Iterable[Event], in_order: bool
+    ) -> None:
+        """Make the space. Raises VerificationError; b-threads that fail at their start are in `failures`."""
+        self.automaton = Automaton()
+        self.masks = Masks(self.automaton)
+        self.selection = Selection(self.masks, possible, in_order)
+        self.failures: list[LocalFailure] = []
+        self.begun: list[Begun] = []
+        self.advanced: dict[int, int] = {}  # by event that was followed: all local states that it concerned (a mask)
+        self._in_order = in_order
+        self._places = Places(self.automaton)
+        self._replacements: defaultdict[int, dict[int, Replacement]] = defaultdict(dict)  # by event, by concerned
+        self._twins = True  # whether two b-threads of one name and priority can be there at once
+        try:
+            self.initial = self._begin(bthreads, environment)
+        except VerificationError:
+            self.automaton.close()
+            raise
+
+    def _begin(self, bthreads: Sequence[BThread], environment: Sequence[BThread]) -> str:
+        """Return the state in which everybody has come to a first synchronization point."""
+        started = [self._begun(bthread, False) for bthread in bthreads]
+        promised = [self._begun(bthread, True) for bthread in environment]
+        initial = self._joined("", (*started, *promised))
+        self._twins = len({self._places[character] // MOST_LOCALS for character in initial}) < len(initial)
+        return initial
+
+    def _begun(self, bthread: BThread, environment: bool) -> tuple[tuple[int, ...], ...]:
+        try:
+            generations = self.automaton.begin([(bthread, 0)], environment=environment)
+        except LocalFailure as failure:
+            self.failures.append(failure)
+            return ()
+        self.begun.append(Begun(bthread, environment, generations))
+        return generations
+
+    def started(self) -> set[int]:
+        """Return the local states at which b-threads were started on the events that were followed so far."""
+        replacements = [found for known in self._replacements.values() for found in known.values() if found.starts]
+        moves = [move for replacement in replacements for move in replacement.moves.values()]
+        return {local for move in moves for generation in move.started for local in generation}
+
+    def successor(self, state: str, present: int, choice: Choice) -> str:
+        """Return the state after an event. Raises LocalFailure when a b-thread fails on it."""
+        concerned = self.masks.advancing(choice.event, present) | choice.advancing
+        known = self._replacements[choice.event]
+        pairs, table, starts, moves = known.get(concerned) or self._replacement(known, choice.event, concerned)
+        if pairs is None:
+            after = state.translate(table)
+        else:
+            after = state
+            for old, new in pairs:
+                after = after.replace(old, new)
+        if starts:
+            self._twins = True
+            return self._joined(after, self._started(state, moves))
+        return after if self._in_order or not self._twins else self._sorted(after)
+
+    def _replacement(self, known: dict[int, Replacement], event: int, concerned: int) -> Replacement:
+        self.advanced[event] = self.advanced.get(event, 0) | concerned
+        moves = {local: self.automaton.move(local, self.masks.events[event], event) for local in bits(concerned)}
+        table = {local: "" if move.local is None else chr(move.local) for local, move in moves.items()}
+        table = {local: new for local, new in table.items() if new != chr(local)}
+        collide = any(new and ord(new) in table for new in table.values())
+        pairs = None if collide else tuple((chr(old), new) for old, new in table.items())
+        found = Replacement(pairs, table, any(move.started for move in moves.values()), moves)
+        known[concerned] = found
+        return found
+
+    def _started(self, state: str, moves: dict[int, Move]) -> list[tuple[tuple[int, ...], ...]]:
+        """Return whom the members of a state start, in the order in which they resume: by priority, then by age."""
+        concerned = [local for local in map(ord, state) if local in moves]
+        if self._in_order:
+            concerned.sort(key=lambda local: -self.automaton.locals[local].priority)
+        return [moves[local].started for local in concerned]
+
+    def _joined(self, kept: str, groups: Sequence[tuple[tuple[int, ...], ...]]) -> str:
+        """Add started b-threads to those kept: generation by generation, in the order of their starters."""
+        deepest = max((len(generations) for generations in groups), default=0)
+        new = "".join(
+            chr(local)
+            for depth in range(deepest)
+            for generations in groups
+            if depth < len(generations)
+            for local in generations[depth]
+        )
+        return kept + new if self._in_order else self._sorted(kept + new)
+
+    def _sorted(self, state: str) -> str:
+        return "".join(sorted(state, key=self._places.__getitem__))
+
+    # What a state says to those who ask.
+
+    def advances(self, local: int, choice: Choice) -> bool:
+        """Tell whether an event concerns a local state."""
+        return bool((self.masks.advancing(choice.event, 1 << local) | choice.advancing) >> local & 1)
+
+    def place_after(self, local: int, choice: Choice) -> int | None:
+        """Return where the b-thread at a local state is after an event; None at its end. Raises LocalFailure."""
+        if not self.advances(local, choice):
+            return local
+        return self.automaton.move(local, self.masks.events[choice.event], choice.event).local
+
+    def is_hot(self, local: int) -> bool:
+        """Tell whether the b-thread must not stay at this local state."""
+        return self.automaton.locals[local].statement.hot
+
+    def blockers(self, state: str, event: Event) -> tuple[tuple[str, Any], ...]:
+        """Return who blocks or refuses an event in a state, and why."""
+        number = self.masks.number(event)
+        found = []
+        for local in map(ord, state):
+            known = self.automaton.locals[local]
+            if self.masks.refuses[local] >> number & 1:
+                found.append((known.name, known.statement.because))
+            elif self.masks.blocks[local] >> number & 1:
+                found.append((known.name, None))
+        return tuple(dict.fromkeys(found))
