@@ -13,7 +13,7 @@ import gc
 import re
 import types
 from collections import Counter, OrderedDict, defaultdict, deque
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
 from decimal import Decimal
 from enum import Enum
@@ -30,6 +30,7 @@ import attrs
 from attrs import frozen
 
 from bp.errors import BProgramError
+from bp.event_sets import EventSet
 from bp.events import NamedEvent
 from bp.payload import FrozenMapping
 from bp.statements import BThread, BThreadFunction, Refusals
@@ -101,14 +102,17 @@ class Description:
     def value(self, value: Any, named: str) -> tuple[Any, ...]:
         """Return a hashable description; `named` says where the value was found. Raises VerificationError."""
         found: list[Any] = []
-        waiting = [(value, named)]
+        waiting = [value]
         while waiting:
-            value, named = waiting.pop()
+            value = waiting.pop()
             kind = type(value)
             if kind in ATOMS:
                 found += (kind, value)
                 continue
-            shape = shape_of(kind)
+            if kind is Place:
+                named = value.name
+                continue
+            shape = SHAPES.get(kind) or _learned_shape(kind)
             if shape is None or not shape.comparable:
                 raise VerificationError(_no_value(value, named))
             if (shape.mutable or (kind is float and value != value)) and self._is_known(value, found):
@@ -119,7 +123,7 @@ class Description:
         return tuple(found)
 
     def _is_known(self, value: Any, found: list[Any]) -> bool:
-        """Tell whether a mutable object was met before; then only say which one it is."""
+        """Return whether a mutable object was met before; then `found` only says which one it is."""
         number = self._seen.get(id(value))
         if number is None:
             self._seen[id(value)] = len(self._seen)
@@ -128,18 +132,18 @@ class Description:
         found += ("same as", number)
         return True
 
-    def _expanded(self, kind: type, shape: Shape, value: Any, named: str) -> tuple[Any, list[tuple[Any, str]]]:
+    def _expanded(self, kind: type, shape: Shape, value: Any, named: str) -> tuple[Any, Sequence[Any]]:
         if kind is GeneratorType:
-            return self._generator(value)
+            header, parts = self._generator(value)
+            return header, (*parts, Place(named))
         if kind is Unordered:
-            return self._unordered(value, named), []
+            return self._unordered(value, named), ()
         if kind is FunctionType:
             self.assignable |= {id(cell): name for name, cell in cells_of(value) if assigns(value.__code__, name)}
         try:
-            header, parts = shape.expand(value)
+            return shape.expand(value)
         except (TypeError, RuntimeError) as error:
             raise VerificationError(f"{_no_value(value, named)} ({error})") from error
-        return header, [(part, named) for part in parts]
 
     def _unordered(self, elements: "Unordered", named: str) -> Any:
         """Describe the elements of a set, which come in no order; so it cannot be said which object is which."""
@@ -154,7 +158,7 @@ class Description:
                 raise VerificationError(f"{named} holds a set of objects that can change; use a tuple or a dict")
         return frozenset(Counter(looks).items())
 
-    def _generator(self, body: Any) -> tuple[Any, list[tuple[Any, str]]]:
+    def _generator(self, body: Any) -> tuple[Any, list[Any]]:
         """Take a suspended generator apart.
 
         It must not have been looked into before: looking makes frame objects, which change what it refers to.
@@ -164,17 +168,17 @@ class Description:
         if frame is None:
             return "finished", []
         code, at = frame.f_code, frame.f_lasti
-        found = dict(frame.f_locals)
-        live = live_locals(code, at)
-        plain = sorted(name for name in live & found.keys() if name not in code.co_cellvars)
+        found = frame.f_locals
+        live, plain = _live_names(code, at)
         cells = _named_cells(referents, code)
         self.assignable |= {id(cell): name for name, cell in cells if not name or assigns_later(code, at, name)}
         kept = [(name, cell) for name, cell in cells if name in live or name not in code.co_cellvars]
         stack = _stack(referents, code, found)
-        parts = [(found[name], name) for name in plain]
-        parts += [(cell, name or "a variable of a function") for name, cell in kept]
-        parts += [(item, "an expression under way") for item in stack]
-        return (_identity(code), at, tuple(plain), tuple(name for name, _ in kept), len(stack)), parts
+        plain = tuple([name for name in plain if name in found])
+        parts = [part for name in plain for part in (Place(name), found[name])]
+        parts += [part for name, cell in kept for part in (Place(name or "a variable of a function"), cell)]
+        parts += [Place("an expression under way"), *stack]
+        return (_identity(code), at, plain, tuple([name for name, _ in kept]), len(stack)), parts
 
 
 @frozen(eq=False)
@@ -182,6 +186,12 @@ class Unordered:
     """The elements of a set, as a part of it."""
 
     elements: tuple[Any, ...]
+
+
+class Place(NamedTuple):
+    """Where the parts that follow were found; it is no part itself."""
+
+    name: str
 
 
 def fingerprint_of_value(value: Any) -> Any:
@@ -355,8 +365,13 @@ def _shape_of_class(kind: Any) -> Shape | None:
         return None
     content = _content(base)
     is_frozen = _is_frozen(kind)
+    names = tuple(name for name, _ in _slots(kind))
+    fetch = _fetch_slots(kind) if base is object else None
 
     def expand(value: Any) -> tuple[Any, Any]:
+        if fetch is not None:
+            with suppress(AttributeError):  # one that is not set
+                return (None, names), fetch(value)
         header, parts = content(value)
         attributes = attributes_of(value)
         return (header, tuple(attributes)), (*parts, *attributes.values())
@@ -366,6 +381,15 @@ def _shape_of_class(kind: Any) -> Shape | None:
     comparable, hashed = kind.__eq__ is not object.__eq__, kind.__hash__ not in (None, object.__hash__)
     is_value = not is_frozen and comparable and hashed
     return Shape(expand, is_mutable and not (is_value and issubclass(kind, Mapping)), comparable, is_value)
+
+
+def _fetch_slots(kind: Any) -> Callable[[Any], tuple[Any, ...]] | None:
+    """Return how all attributes of an object are read at once, where its class holds them in slots and plainly so."""
+    slots = dict(_slots(kind))
+    is_plain = kind.__dictoffset__ == 0 and kind.__getattribute__ is object.__getattribute__
+    if len(slots) < 2 or not is_plain or hasattr(kind, "__getattr__") or not CACHED_HASHES.isdisjoint(slots):
+        return None
+    return attrgetter(*slots) if all(getattr(kind, name) is slot for name, slot in slots.items()) else None
 
 
 def _content(base: Any) -> Callable[[Any], tuple[Any, Any]]:
@@ -415,18 +439,32 @@ def _is_cached_hash(value: Any, name: str, item: Any) -> bool:
 def _slots(kind: Any) -> tuple[tuple[str, Any], ...]:
     spaces = [vars(base).items() for base in reversed(kind.__mro__)]
     slots = tuple((name, slot) for space in spaces for name, slot in space if type(slot) is MemberDescriptorType)
+    if kind.__module__ == EventSet.__module__:
+        return tuple((name, slot) for name, slot in slots if name != "_rows")  # they follow from the others
     if not _is_frozen(kind):
         return slots
     fields = {field.name for field in attrs.fields(kind)} if attrs.has(kind) else kind.__dataclass_fields__
     return tuple((name, slot) for name, slot in slots if name in fields)
 
 
+@cache
+def _live_names(code: CodeType, at: int) -> tuple[frozenset[str], tuple[str, ...]]:
+    """Return the variables that are live at a position, and those of them that are no cells, sorted."""
+    live = live_locals(code, at)
+    return live, tuple(sorted(live.difference(code.co_cellvars)))
+
+
 def _named_cells(referents: list[Any], code: CodeType) -> list[tuple[str, CellType]]:
     """Return the cells of a generator, in order, with the names of their variables ("" where that is not known)."""
-    own = [name for name in code.co_varnames if name in code.co_cellvars]
-    names = [*own, *(name for name in code.co_cellvars if name not in own), *code.co_freevars]
     cells = [item for item in referents if type(item) is CellType]
-    return list(zip(names if len(names) == len(cells) else [""] * len(cells), cells, strict=True))
+    names = _cell_names(code)
+    return list(zip(names if len(names) == len(cells) else ("",) * len(cells), cells, strict=True))
+
+
+@cache
+def _cell_names(code: CodeType) -> tuple[str, ...]:
+    own = [name for name in code.co_varnames if name in code.co_cellvars]
+    return (*own, *(name for name in code.co_cellvars if name not in own), *code.co_freevars)
 
 
 def _stack(referents: list[Any], code: CodeType, found: dict[str, Any]) -> list[Any]:
@@ -436,10 +474,10 @@ def _stack(referents: list[Any], code: CodeType, found: dict[str, Any]) -> list[
     to the exception that it handles, which is None after a function that it called has handled one. So Nones at the
     end say nothing; what stands there is decided by the position, whose stack is always equally deep.
     """
-    shared = {*code.co_cellvars, *code.co_freevars}
-    plain = sum(name in found and name not in shared for name in code.co_varnames)
+    cells = _cell_names(code)
+    plain = sum([name in found and name not in cells for name in code.co_varnames])
     before = next(at for at in range(len(referents) - 1, -1, -1) if referents[at] is code) + 1
-    stack = referents[before + plain + len(shared) :]
+    stack = referents[before + plain + len(cells) :]
     while stack and stack[-1] is None:
         stack.pop()
     return stack

@@ -197,6 +197,8 @@ class Purity:
     # While a b-thread runs.
 
     def _look(self, frame: Any, happened: str, function: Any) -> None:
+        if happened == "c_return":  # by far the most, with calls in C
+            return
         code = frame.f_code
         entry = self._read.get(id(code))
         if happened == "call":

@@ -100,25 +100,24 @@ class Masks:
         """Ask a local state about an event."""
         statement = self.automaton.locals[local].statement
         bit = 1 << event
-        if self._asked(self.failures, local, event, statement.block):
+        if statement.block is not None and self._asked(self.failures, local, event, statement.block):
             self.blocks[local] |= bit
-        if self._asked(self.failures, local, event, statement.refuse):
+        if statement.refuse is not None and self._asked(self.failures, local, event, statement.refuse):
             self.refuses[local] |= bit
-        requested = any(event == other or self.events[event] == self.events[other] for other in self.requests[local])
-        waits = self._asked(self.unsure, local, event, statement.wait_for)  # asked in any case: `run` asks, too
-        interrupted = self._asked(self.unsure, local, event, statement.interrupt)
-        if requested or waits or interrupted:
+        concerned = event in self.requests[local] or self.events[event] in statement.requests
+        for events in (statement.wait_for, statement.interrupt):  # both are asked in any case: `run` asks, too
+            if events is not None and self._asked(self.unsure, local, event, events):
+                concerned = True
+        if concerned:
             self.concerned[event] |= 1 << local
         stops = self.blocks[local] | self.refuses[local]
         if stops != self.rows[local].stops:
             self.rows[local] = self.rows[local]._replace(stops=stops)
 
     def _asked(self, failures: dict[tuple[int, int], LocalFailure], local: int, event: int, events: Any) -> bool:
-        if events is None:
-            return False
         name = self.automaton.locals[local].name
         try:
-            if all(test is None for _, _, _, test in events._rows):
+            if all(row[3] is None for row in events._rows):
                 return contains(events, self.events[event])  # no code of a b-thread: nothing to watch
             with self.automaton.purity.watched(name):
                 return contains(events, self.events[event])
@@ -190,6 +189,7 @@ class Selection:
         self._parts: dict[str, Row] = {}
         self._events_met = 0  # the number of events for which `_parts` holds
         self._alternatives: dict[tuple[int, tuple[int, ...]], int] = {}
+        self._choosy: dict[tuple[int, int, str], tuple[int, int, dict[int, int]]] = {}
 
     def choices(self, state: str) -> tuple[int, tuple[Choice, ...]]:
         """Return the local states of a state as a mask, and what can be selected.
@@ -215,7 +215,7 @@ class Selection:
         inside, outside = wanted & ~stopped, promised & ~stopped
         alternatives: dict[int, int] = {}
         if present & masks.choosy:
-            more_inside, more_outside = self._choosy_events(state, present, alternatives)
+            more_inside, more_outside, alternatives = self._choosy_events(state, present, stopped)
             inside, outside = inside | more_inside, outside | more_outside
             if masks.failures:  # of an event that was met just now
                 return present, self._choices_in_detail(state)
@@ -225,19 +225,31 @@ class Selection:
             found = self._found(outside, "promised") + self._found(self._possible & ~stopped, "possible")
         return present, self._with_alternatives(found, alternatives) if alternatives else found
 
-    def _choosy_events(self, state: str, present: int, alternatives: dict[int, int]) -> tuple[int, int]:
-        """Return as masks the events that choosy local states offer, internal and promised; note `alternatives`."""
-        members = tuple(map(ord, state))
+    def _choosy_events(self, state: str, present: int, stopped: int) -> tuple[int, int, dict[int, int]]:
+        """Return as masks the events that choosy local states offer, internal and promised, and `alternatives`.
+
+        Remembered: they depend on which local states are choosy, which refuse, in order, and which events are stopped.
+        """
+        choosy = present & self.masks.choosy
+        refusing = [character for character in state if self.masks.refuses[ord(character)]]
+        key = (choosy, stopped, "".join(refusing))
+        found = self._choosy.get(key)
+        if found is None:
+            found = self._choosy[key] = self._offered_by(choosy, tuple(map(ord, state)))
+        return found
+
+    def _offered_by(self, choosy: int, members: tuple[int, ...]) -> tuple[int, int, dict[int, int]]:
         refused = self._refused(members)
+        alternatives: dict[int, int] = {}
         inside = outside = 0
-        for local in bits(present & self.masks.choosy):
+        for local in bits(choosy):
             offered = self._offered(local, members, refused, alternatives)
             events = sum(1 << event for event in dict.fromkeys(offered))
             if self._is_environment(local):
                 outside |= events
             else:
                 inside |= events
-        return inside, outside
+        return inside, outside, alternatives
 
     def _row(self, part: str) -> Row:
         """Return what a part of a state adds, which is remembered as long as no new event is met."""
