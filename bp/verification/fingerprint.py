@@ -105,7 +105,7 @@ class Description:
         waiting = [value]
         while waiting:
             value = waiting.pop()
-            kind = type(value)
+            kind: Any = type(value)
             if kind in ATOMS:
                 found += (kind, value)
                 continue
@@ -202,7 +202,7 @@ def fingerprint_of_value(value: Any) -> Any:
 def reachable(*roots: Any) -> Iterator[Any]:
     """Yield what values are made of, each object once, atoms left out.
 
-    Nothing is taken apart of what is not known, nor of what is a value by its own word: a class with `==` and a hash.
+    Nothing is taken apart of what is not known, nor of values of a class that defines `==` and a hash.
     """
     seen: dict[int, Any] = {}
     waiting = list(roots)
@@ -409,7 +409,7 @@ def base_in_c(kind: Any) -> Any:
 
 
 def _is_frozen(kind: Any) -> bool:
-    """Tell whether a class itself, not one of its bases, was made a frozen one."""
+    """Return whether a class itself, not one of its bases, was made a frozen one."""
     if "__attrs_attrs__" in vars(kind):
         return bool(attrs.inspect(kind).is_frozen)
     return "__dataclass_params__" in vars(kind) and bool(kind.__dataclass_params__.frozen)
@@ -542,7 +542,7 @@ def live_locals(code: CodeType, offset: int) -> frozenset[str]:
 
 @cache
 def assigns_later(code: CodeType, offset: int, name: str) -> bool:
-    """Tell whether `code`, or a function in it, may assign the cell `name` after it goes on from `offset`."""
+    """Return whether `code`, or a function in it, may assign the cell `name` after it goes on from `offset`."""
     inner = [constant for constant in code.co_consts if isinstance(constant, CodeType)]
     if any(name in closure.co_freevars and assigns(closure, name) for closure in inner):
         return True
@@ -560,7 +560,7 @@ def assigns_later(code: CodeType, offset: int, name: str) -> bool:
 
 @cache
 def assigns(code: CodeType, name: str) -> bool:
-    """Tell whether `code`, or a function in it, assigns the cell `name`."""
+    """Return whether `code`, or a function in it, assigns the cell `name`."""
     inner = [constant for constant in code.co_consts if isinstance(constant, CodeType)]
     return any(_is_assignment(instruction, name) for instruction in dis.get_instructions(code)) or any(
         name in closure.co_freevars and assigns(closure, name) for closure in inner

@@ -110,7 +110,7 @@ def _leave(node: Node, path: list[Node], on_path: set[Node], loops: set[Node]) -
 
 
 def _is_fair(search: Search, component: list[Any], edges: Callable[[Any], list[Edge]]) -> bool:
-    """Tell whether every b-thread that offers something selectable all along a component advances in it."""
+    """Return whether every b-thread that offers something selectable all along a component advances in it."""
     inside = set(component)
     space = search.space
     offering = frozenset.intersection(*(space.selection.offering(search.states[number]) for number, _ in component))

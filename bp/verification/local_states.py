@@ -2,7 +2,7 @@
 
 Generators cannot be copied. A new local state is reached by replaying its b-thread alone, from its start, along the
 events that led there; afterwards it is a number. Every step is computed twice, the second time along another path
-to the same local state where there is one: if the answers differ, the b-thread keeps state where nobody can see it.
+to the same local state where there is one: if the answers differ, the b-thread has hidden state.
 """
 
 from collections.abc import Sequence
@@ -58,7 +58,7 @@ class Local:
 
 
 class Move(NamedTuple):
-    """Where an event takes a local state: None at its end; and whom it starts, generation by generation."""
+    """Where an event takes a local state: None at its end; and the b-threads that it starts, by generation."""
 
     local: int | None
     started: tuple[tuple[int, ...], ...] = ()
@@ -113,7 +113,7 @@ class Automaton:
             _let_go(local.body)
 
     def begin(self, bthreads: Sequence[tuple[BThread, int]], *, environment: bool) -> tuple[tuple[int, ...], ...]:
-        """Return the local states at which b-threads come to stand, with whom they start, by generation.
+        """Return the first local states of b-threads, and of those that they start, by generation.
 
         Each b-thread comes with the priority it inherits. Raises LocalFailure and VerificationError.
         """
@@ -271,7 +271,7 @@ def _replayed(path: Path) -> tuple[Any, tuple[Sync | None, tuple[BThread, ...]]]
 
 
 def _next(bthread: BThread, body: Any, event: Event | None) -> tuple[Sync | None, tuple[BThread, ...]]:
-    """Advance a generator to its next synchronization point; return its statement and whom it started."""
+    """Advance a generator to its next synchronization point; return its statement and the b-threads it started."""
     started: list[BThread] = []
     try:
         return advance(body.send, event, _take_on, started), tuple(started)
@@ -290,7 +290,7 @@ def _take_on(started: list[BThread], statement: Start) -> None:
 
 
 def _let_go(body: Any) -> None:
-    """Close a generator that nobody needs any more, in silence: what its `finally` does is no part of the program."""
+    """Close a generator that is not needed any more; what its `finally` does is no part of the program."""
     for _ in range(2):  # it may yield in its `finally`
         with suppress(Exception):
             body.close()

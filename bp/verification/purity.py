@@ -151,7 +151,7 @@ class Purity:
             return
         self._bthread, self._problem = bthread, None
         collecting = gc.isenabled()
-        gc.disable()  # a collection may run anybody's callbacks in the middle of the b-thread
+        gc.disable()  # a collection may run callbacks of other code in the middle of the b-thread
         sys.setprofile(self._look)
         try:
             yield
@@ -400,7 +400,7 @@ def _check_function(function: FunctionType, named: str) -> None:
 
 
 def _is_known(module: str) -> bool:
-    """Tell whether the functions of a module are known to be pure, but for those that are named."""
+    """Return whether the functions of a module are known to be pure, but for those that are named."""
     return module in MODULES or _top(module) in MODULES or _top(module) in ENGINE
 
 
@@ -417,7 +417,7 @@ def _can_change(value: Any) -> bool:
 
 
 def _holds_items(value: Any) -> bool:
-    """Tell whether methods can change an object; others change by attributes that are assigned."""
+    """Return whether methods can change an object; others change by attributes that are assigned."""
     shape = SHAPES.get(type(value)) or SHAPES.get(base_in_c(type(value)))
     return shape is not None and shape.mutable and not isinstance(value, FunctionType | BThreadFunction)
 

@@ -7,7 +7,7 @@ event is still to come afterwards, and finds everything as it would have found i
 the same, stand in docs/model-checking.md.
 
 What others may do later is known from their automata: before the search, each is unfolded on its own, on every event
-that anybody may ever request. That may be more than the program can do, never less.
+that any b-thread may ever request. That may be more than the program can do, never less.
 
 What is not tried in a state can still be selected in the next one, and is put off again there, perhaps. So that no
 event is put off for ever (the cycle proviso), the finished search is looked through for parts that no step leaves and
@@ -98,7 +98,7 @@ class StubbornSets:
     # A selectable event: nothing else may change what it does, and it may change nothing else.
 
     def _to_keep(self, event: int, members: tuple[int, ...]) -> int:
-        """Return what moves those who may ever touch a selectable event, and what it leads them to touch.
+        """Return what moves the local states that may ever touch a selectable event, and what they touch after it.
 
         A requester's better choices are among what moves it: as long as those are prevented, its choice is the same.
         """
@@ -141,7 +141,7 @@ class StubbornSets:
         return bool(self._wished(local) >> event & 1)
 
     def _preferences(self) -> dict[int, int]:
-        """Return for each event those that anybody ever requests as a worse choice."""
+        """Return for each event those that a b-thread ever requests as a worse choice."""
         behind: dict[int, int] = defaultdict(int)
         for local in bits(self._masks.choosy):
             requests = self._masks.requests[local]
@@ -213,14 +213,14 @@ class Reduction:
 
 
 def _all_succeed(search: Search, number: int, state: str, present: int, choices: tuple[Choice, ...]) -> bool:
-    """Take choices; tell whether each led to a state (where a b-thread fails, nothing follows)."""
+    """Take choices; return whether each led to a state (where a b-thread fails, nothing follows)."""
     before = len(search.targets)
     search.take(number, state, present, choices)
     return len(search.targets) - before == len(choices)
 
 
 def _leads_on(search: Search, number: int, state: str, present: int, choice: Choice) -> bool:
-    """Tell whether a choice leads to a state that is not expanded yet, or nowhere."""
+    """Return whether a choice leads to a state that is not expanded yet, or nowhere."""
     try:
         after = search.space.successor(state, present, choice)
     except LocalFailure:
@@ -229,7 +229,7 @@ def _leads_on(search: Search, number: int, state: str, present: int, choice: Cho
 
 
 def _unfolded(space: StateSpace) -> list[dict[int, tuple[int, ...]]]:
-    """Return where each event may take each local state, with whom that starts; failures lead nowhere."""
+    """Return where each event may take each local state, and the b-threads that this starts; failures lead nowhere."""
     masks = space.masks
     masks.learn()
     _check(masks)
@@ -273,7 +273,7 @@ def _led_to(space: StateSpace, local: int, event: int) -> tuple[int, ...]:
 def _check(masks: Masks) -> None:
     for local in masks.automaton.locals:
         if local.statement.otherwise is not None:
-            raise Irreducible(f"b-thread {local.name!r} has an otherwise, which may depend on everybody")
+            raise Irreducible(f"b-thread {local.name!r} has an otherwise, which may depend on every b-thread")
         if local.statement.hot:
             raise Irreducible(f"b-thread {local.name!r} is hot, and fairness is a matter of all orders")
     if masks.failures or masks.unsure:

@@ -44,7 +44,7 @@ Trace = tuple[Event, ...]
 
 
 class Happened(NamedTuple):
-    """One event of a trace: who requested it (nobody: it is possible from outside), and who else heard it, by name.
+    """One event of a trace: the names of the b-threads that requested it (none: it came from outside) or waited for it.
 
     `text` says the same, and tells instances of one function apart by their arguments.
     """
@@ -64,9 +64,9 @@ class Violation:
 
     kind: "error" (a b-thread raised), "never" (a forbidden event), "deadlock", "hot" (a b-thread must go on and need
     not), or "endless" (internal events without end). trace: the events from the start. bthread: the name of the
-    culprit, where there is one. blockers: at a deadlock, (who requests, what, blocked by whom), by name. cycle: the
-    events that repeat. story: the events of trace and cycle, with who requested and who heard them. where: file, line
-    and text of the statement that raised.
+    culprit, where there is one. blockers: at a deadlock, (name of the b-thread, event, its blockers). cycle: the
+    events that repeat. story: the events of trace and cycle, with the b-threads that requested and heard them.
+    where: file, line and text of the statement that raised.
     """
 
     kind: Kind
@@ -97,7 +97,7 @@ class FirstFound(Exception):
 class Violations:
     """What was found: one for each deadlock state, `never` argument, failing b-thread, hot b-thread, endless component.
 
-    `found` has them by what they are about; the first one stays, whose trace is a shortest. `withheld`: by b-thread and
+    `found` has them by subject; the first one stays, whose trace is a shortest. `withheld`: by b-thread and
     event, promised events that are held back where nothing can come any more. Traces are given as functions, since most
     are not needed.
     """
@@ -205,7 +205,7 @@ class Cast:
         self._standing: list[tuple[BThread, int]] = []
         self._before = self._standing
         self._instances: dict[str, set[str]] = {}  # by name: instances that are there at the same time
-        self._happened: list[tuple[Event, int, list[tuple[BThread, int]]]] = []  # with whom each concerned
+        self._happened: list[tuple[Event, int, list[tuple[BThread, int]]]] = []  # with the b-threads concerned
         for begun in space.begun:
             first, *others = begun.generations or ((),)
             self._join([(begun.bthread, local) for local in first])
@@ -220,7 +220,7 @@ class Cast:
                 state = space.successor(state, present, choice)
 
     def story(self) -> tuple[Happened, ...]:
-        """Return the events of the trace, each with who requested and who heard it."""
+        """Return the events of the trace, each with the b-threads that requested and heard it."""
         return tuple(self._told(*happened) for happened in self._happened)
 
     def names_at(self, local: int, *, before: bool = False) -> list[str]:
@@ -292,13 +292,13 @@ def instance(bthread: BThread) -> str:
 
 
 def shown(event: Event) -> str:
-    """Return an event as it is told to people: a plain one by its name, a long one shortened."""
+    """Return an event as reports show it: a plain one by its name, a long one shortened."""
     text = repr(event)
     return _shortened(event.name if text == f"event({event.name!r})" else text, WIDTH)
 
 
 def shown_set(events: Any) -> str:
-    """Return an event set as it is told to people."""
+    """Return an event set as reports show it."""
     return shown(events) if isinstance(events, Event) else _shortened(getattr(events, "__name__", repr(events)), WIDTH)
 
 
@@ -385,7 +385,7 @@ class Question(NamedTuple):
 
 
 class Requesters(NamedTuple):
-    """Who requests an event, as characters of states; `possible`: it may come from outside unrequested."""
+    """The local states that request an event, as characters; `possible`: it may come from outside unrequested."""
 
     inside: set[str]
     outside: set[str]
@@ -434,7 +434,7 @@ class Candidates:
     """The candidates of the states that were looked at."""
 
     def __init__(self, space: StateSpace, states: Collection[str]) -> None:
-        """Note who requests which event."""
+        """Note which local states request which event."""
         self.visited = _visited(space, states)
         self._space = space
         self._states = states
@@ -458,13 +458,13 @@ class Candidates:
         return () if any(map(self._rests, self._states)) else ("possible= (the program never rests)",)
 
     def ever_in(self, events: Any) -> bool:
-        """Tell whether an event set contains an event that is ever requested or possible."""
+        """Return whether an event set contains an event that is ever requested or possible."""
         return any(_matches(events, self._space.masks.events[event]) for event in self._requesters)
 
     def met(self, questions: Iterable[Question]) -> set[Any]:
         """Return what those questions are about that are answered yes in some state."""
         waiting: dict[str, list[tuple[Any, Requesters]]] = defaultdict(list)
-        anyone: dict[str, set[str]] = defaultdict(set)  # by character: all who request what its questions are about
+        anyone: dict[str, set[str]] = defaultdict(set)  # by character: all that request the events of its questions
         for about, local, events in questions:
             requesters = self._of_any(events)
             if any(requesters):
@@ -505,7 +505,7 @@ class Candidates:
         return not choices or choices[0].origin != "internal"
 
 
-Who = tuple[str, bool]  # name of a b-thread, and whether it is of the environment
+Member = tuple[str, bool]  # name of a b-thread, and whether it is of the environment
 Word = tuple[str, str, str]  # name of a b-thread, a word of `sync`, and its event set as text
 
 
@@ -519,9 +519,9 @@ def _visited(space: StateSpace, states: Iterable[str]) -> frozenset[int]:
     return frozenset(map(ord, characters))
 
 
-def _members(space: StateSpace) -> dict[Who, set[int]]:
+def _members(space: StateSpace) -> dict[Member, set[int]]:
     """Return the first local states of each b-thread: those that were given one by one, those started by name."""
-    members: defaultdict[Who, set[int]] = defaultdict(set)
+    members: defaultdict[Member, set[int]] = defaultdict(set)
     alike: defaultdict[str, list[BThread]] = defaultdict(list)
     for begun in space.begun:
         alike[begun.bthread.name].append(begun.bthread)
@@ -540,7 +540,7 @@ def _named(bthread: BThread, alike: dict[str, list[BThread]]) -> str:
     return bthread.name if is_unique else instance(bthread)
 
 
-def _join(space: StateSpace, members: defaultdict[Who, set[int]], started: Iterable[int]) -> None:
+def _join(space: StateSpace, members: defaultdict[Member, set[int]], started: Iterable[int]) -> None:
     for local in started:
         found = space.automaton.locals[local]
         members[found.name, found.environment].add(local)
@@ -558,7 +558,7 @@ def _event_sets(space: StateSpace, visited: Iterable[int]) -> dict[Word, list[tu
     return found
 
 
-def _about_bthreads(space: StateSpace, idle: dict[Who, set[int]]) -> Iterable[Question]:
+def _about_bthreads(space: StateSpace, idle: dict[Member, set[int]]) -> Iterable[Question]:
     """Ask whether the b-threads that never advanced were reached all the same."""
     for who, locals_ in idle.items():
         for local in locals_:

@@ -1,7 +1,7 @@
 """What local states say about events, as bit masks: numbers of events and of local states are positions in them.
 
-Kept complete: every known local state was asked about every known event. Who blocks, refuses, requests or hears an
-event in a global state is then a matter of `|` and `&`.
+Kept complete: every known local state was asked about every known event. Which local
+states block, refuse, request or hear an event in a global state is then a matter of `|` and `&`.
 """
 
 from collections import defaultdict
@@ -25,7 +25,7 @@ class Row(NamedTuple):
     """What one local state adds to a global one.
 
     `stops`: the events that it blocks or refuses. `wants`: those that it requests, where it takes any of them and
-    knows no `otherwise`; `promises`: the same of the environment. `bit`: itself.
+    has no `otherwise`; `promises`: the same of the environment. `bit`: itself.
     """
 
     stops: int
@@ -168,7 +168,7 @@ class Choice(NamedTuple):
 
 
 class Offers(NamedTuple):
-    """Who offers what in a state: `selectable` events by local state, and whose `otherwise` is which event."""
+    """What a state offers: `selectable` events by local state, and the alternatives in force."""
 
     selectable: dict[int, Sequence[int]]
     alternatives: dict[int, int]  # by event: the local states (a mask) whose current `otherwise` it is
@@ -210,46 +210,40 @@ class Selection:
             wanted |= wants
             promised |= promises
             present |= bit
-        if self._in_order or masks.failures:
-            return present, self._choices_in_detail(state)
+        if masks.failures:
+            self._check(state)
         inside, outside = wanted & ~stopped, promised & ~stopped
         alternatives: dict[int, int] = {}
         if present & masks.choosy:
             more_inside, more_outside, alternatives = self._choosy_events(state, present, stopped)
             inside, outside = inside | more_inside, outside | more_outside
-            if masks.failures:  # of an event that was met just now
-                return present, self._choices_in_detail(state)
-        if inside:
+        if inside and self._in_order:
+            found = self._choices((self._chosen(self.offers(state)),), "internal")
+        elif inside:
             found = self._found(inside, "internal")
         else:
             found = self._found(outside, "promised") + self._found(self._possible & ~stopped, "possible")
         return present, self._with_alternatives(found, alternatives) if alternatives else found
 
     def _choosy_events(self, state: str, present: int, stopped: int) -> tuple[int, int, dict[int, int]]:
-        """Return as masks the events that choosy local states offer, internal and promised, and `alternatives`.
+        """Return as masks the events that choosy local states offer, internal and promised, and the alternatives.
 
         Remembered: they depend on which local states are choosy, which refuse, in order, and which events are stopped.
         """
         choosy = present & self.masks.choosy
         refusing = [character for character in state if self.masks.refuses[ord(character)]]
         key = (choosy, stopped, "".join(refusing))
-        found = self._choosy.get(key)
-        if found is None:
-            found = self._choosy[key] = self._offered_by(choosy, tuple(map(ord, state)))
-        return found
-
-    def _offered_by(self, choosy: int, members: tuple[int, ...]) -> tuple[int, int, dict[int, int]]:
-        refused = self._refused(members)
-        alternatives: dict[int, int] = {}
-        inside = outside = 0
-        for local in bits(choosy):
-            offered = self._offered(local, members, refused, alternatives)
-            events = sum(1 << event for event in dict.fromkeys(offered))
-            if self._is_environment(local):
-                outside |= events
-            else:
-                inside |= events
-        return inside, outside, alternatives
+        if key not in self._choosy:
+            offers = self.offers(state, choosy)
+            inside = outside = 0
+            for local, events in offers.selectable.items():
+                for event in events:
+                    if self._is_environment(local):
+                        outside |= 1 << event
+                    else:
+                        inside |= 1 << event
+            self._choosy[key] = (inside, outside, offers.alternatives)
+        return self._choosy[key]
 
     def _row(self, part: str) -> Row:
         """Return what a part of a state adds, which is remembered as long as no new event is met."""
@@ -272,54 +266,42 @@ class Selection:
             at += PART.bit_length()
         return found
 
-    def _choices_in_detail(self, state: str) -> tuple[Choice, ...]:
-        members = tuple(map(ord, state))
-        offers = self.offers(state)
-        inside = [local for local in offers.selectable if not self._is_environment(local)]
-        if inside:
-            return self._with_alternatives(
-                self._choices(self._internal(inside, offers), "internal"), offers.alternatives
-            )
-        promised = [event for events in offers.selectable.values() for event in events]
-        self.masks.check(self.possible, members)
-        possible = [event for event in self.possible if self._is_free(members, event)]
-        found = (*self._choices(promised, "promised"), *self._choices(possible, "possible"))
-        return self._with_alternatives(found, offers.alternatives)
+    def _check(self, state: str) -> None:
+        """Raise LocalFailure when a predicate fails on an event about which a step from a state asks it."""
+        if not self._inside(self.offers(state)):
+            self.masks.check(self.possible, map(ord, state))
 
-    def _refused(self, members: tuple[int, ...]) -> int:
-        refuses = self.masks.refuses
-        return reduce(or_, [refuses[local] for local in members], 0)
+    def _inside(self, offers: Offers) -> list[int]:
+        return [local for local in offers.selectable if not self._is_environment(local)]
 
-    def _internal(self, inside: list[int], offers: Offers) -> list[int]:
-        """Return the internal events that may come: all of them, or the scheduler's one."""
-        if self._in_order:
-            return [offers.selectable[min(inside, key=self._turn)][0]]
-        return [event for local in inside for event in offers.selectable[local]]
+    def _chosen(self, offers: Offers) -> int:
+        """Return the internal event that the scheduler selects."""
+        return offers.selectable[min(self._inside(offers), key=self._turn)][0]
 
     def offering(self, state: str) -> frozenset[int]:
         """Return the local states that are owed something in a state: what they offer can be selected.
 
-        The scheduler owes nothing to those whose turn it is not.
+        The scheduler owes nothing to a b-thread that is not next.
         """
-        offers = self.offers(state).selectable
-        inside = [local for local in offers if not self._is_environment(local)]
+        offers = self.offers(state)
+        inside = self._inside(offers)
         if inside and self._in_order:
-            chosen = offers[min(inside, key=self._turn)][0]
-            return frozenset(local for local in inside if chosen in offers[local])
-        return frozenset(inside or offers)
+            chosen = self._chosen(offers)
+            return frozenset(local for local in inside if chosen in offers.selectable[local])
+        return frozenset(inside or offers.selectable)
 
     def alternatives(self) -> set[tuple[int, int]]:
         """Return the events that were met as an `otherwise`, each as (local state, event)."""
         return {(local, event) for (local, _), event in self._alternatives.items()}
 
-    def offers(self, state: str) -> Offers:
-        """Return who offers what in a state, by age. Raises LocalFailure."""
+    def offers(self, state: str, among: int = -1) -> Offers:
+        """Return what the local states of a state (those `among`, a mask) offer, by age. Raises LocalFailure."""
         members = tuple(map(ord, state))
         masks = self.masks
         offers = Offers({}, {})
-        refused = self._refused(members)
+        refused = reduce(or_, [masks.refuses[local] for local in members], 0)
         for local in dict.fromkeys(members):
-            if masks.requests[local]:
+            if masks.requests[local] and among >> local & 1:
                 events = self._offered(local, members, refused, offers.alternatives)
                 if events:
                     offers.selectable[local] = events
@@ -368,8 +350,8 @@ class Selection:
             one, other = self._asked(found[local], refusals), self._asked(found[local], refusals[::-1])
             if one != other:
                 raise VerificationError(
-                    f"b-thread {found[local].name!r}: its otherwise depends on the order of the refusals, or on what "
-                    "nobody can see: hidden state; sort them, or take them as a set"
+                    f"b-thread {found[local].name!r}: its otherwise depends on the order of the refusals, or on "
+                    "hidden state; sort them, or take them as a set"
                 )
             self._alternatives[key] = one
         return self._alternatives[key]
@@ -417,7 +399,7 @@ class Replacement(NamedTuple):
     """What an event does to some local states: `pairs` of characters to replace, one after the other.
 
     `pairs` is None where one would replace what another has put there; then `table` does it all at once. `starts`:
-    somebody starts b-threads. `moves` has the details.
+    whether b-threads are started. `moves` has the details.
     """
 
     pairs: tuple[tuple[str, str], ...] | None
@@ -442,7 +424,7 @@ class Places(dict[str, int]):
 
 
 class Begun(NamedTuple):
-    """A b-thread that the program was given, and the local states at which it and those whom it starts stand first."""
+    """A b-thread that the program was given, and the first local states of it and of those that it starts."""
 
     bthread: BThread
     environment: bool
@@ -473,7 +455,7 @@ class StateSpace:
             raise
 
     def _begin(self, bthreads: Sequence[BThread], environment: Sequence[BThread]) -> str:
-        """Return the state in which everybody has come to a first synchronization point."""
+        """Return the state in which every b-thread is at its first synchronization point."""
         started = [self._begun(bthread, False) for bthread in bthreads]
         promised = [self._begun(bthread, True) for bthread in environment]
         initial = self._joined("", (*started, *promised))
@@ -523,7 +505,7 @@ class StateSpace:
         return found
 
     def _started(self, state: str, moves: dict[int, Move]) -> list[tuple[tuple[int, ...], ...]]:
-        """Return whom the members of a state start, in the order in which they resume: by priority, then by age."""
+        """Return the b-threads that an event starts, in the order of their starters: by priority, then by age."""
         concerned = [local for local in map(ord, state) if local in moves]
         if self._in_order:
             concerned.sort(key=lambda local: -self.automaton.locals[local].priority)
@@ -544,10 +526,10 @@ class StateSpace:
     def _sorted(self, state: str) -> str:
         return "".join(sorted(state, key=self._places.__getitem__))
 
-    # What a state says to those who ask.
+    # Questions about a state.
 
     def advances(self, local: int, choice: Choice) -> bool:
-        """Tell whether an event concerns a local state."""
+        """Return whether an event concerns a local state."""
         return bool((self.masks.advancing(choice.event, 1 << local) | choice.advancing) >> local & 1)
 
     def place_after(self, local: int, choice: Choice) -> int | None:
@@ -557,11 +539,11 @@ class StateSpace:
         return self.automaton.move(local, self.masks.events[choice.event], choice.event).local
 
     def is_hot(self, local: int) -> bool:
-        """Tell whether the b-thread must not stay at this local state."""
+        """Return whether the b-thread must not stay at this local state."""
         return self.automaton.locals[local].statement.hot
 
     def blockers(self, state: str, event: Event) -> tuple[tuple[str, Any], ...]:
-        """Return who blocks or refuses an event in a state, and why."""
+        """Return the names of the b-threads that block or refuse an event in a state, and why."""
         number = self.masks.number(event)
         found = []
         for local in map(ord, state):
