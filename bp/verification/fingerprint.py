@@ -110,7 +110,7 @@ class Description:
                 found += (kind, value)
                 continue
             if kind is Place:
-                named = value.name
+                named = str(value)
                 continue
             shape = SHAPES.get(kind) or _learned_shape(kind)
             if shape is None or not shape.comparable:
@@ -188,10 +188,10 @@ class Unordered:
     elements: tuple[Any, ...]
 
 
-class Place(NamedTuple):
-    """Where the parts that follow were found; it is no part itself."""
+class Place(str):
+    """The name of the place where the parts that follow were found; it is no part itself."""
 
-    name: str
+    __slots__ = ()
 
 
 def fingerprint_of_value(value: Any) -> Any:

@@ -32,7 +32,7 @@ def hot_components(search: Search) -> Iterator[tuple[int, int, tuple[Event, ...]
     def place_after(local: int, label: int) -> int | None:
         choice = search.choices[label]
         place = space.place_after(local, choice) if choice.origin != "possible" else None
-        return place if place is not None and space.is_hot(place) else None
+        return place if place is not None and space.automaton.locals[place].statement.hot else None
 
     def edges(node: tuple[int, int]) -> list[Edge]:
         number, local = node

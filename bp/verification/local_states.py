@@ -5,8 +5,9 @@ events that led there; afterwards it is a number. Every step is computed twice, 
 to the same local state where there is one: if the answers differ, the b-thread has hidden state.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from types import CellType
 from typing import Any, NamedTuple
 
@@ -200,10 +201,9 @@ class Automaton:
         return interrupt is not None and _contains(local.name, interrupt, event)
 
     def _close(self, local: Local) -> None:
-        body, _ = _replayed(local.paths[0])
+        body = _replayed(local.paths[0])
         try:
-            with self.purity.watched(local.name):
-                body.close()
+            self.purity.watch(local.name, body.close)
         except VerificationError:
             raise
         except Exception as error:
@@ -211,13 +211,9 @@ class Automaton:
 
     def _advanced(self, path: Path, event: Event | None) -> Outcome:
         """Replay a b-thread along `path`, then advance it on `event` (None: to its first synchronization point)."""
-        if event is None:
-            with self.purity.watched(path.bthread.name):
-                body, (statement, started) = _replayed(path)
-        else:
-            body, _ = _replayed(path)
-            with self.purity.watched(path.bthread.name):
-                statement, started = _next(path.bthread, body, event)
+        bthread, watch = path.bthread, partial(self.purity.watch, path.bthread.name)
+        body = _begun(bthread, watch) if event is None else _replayed(path)
+        statement, started = _next(bthread, body, event, watch)
         try:
             return _outcome(path.bthread, statement, started, body)
         except VerificationError as error:
@@ -257,24 +253,36 @@ def _check_shared(description: Description, name: str, given: Any) -> None:
             )
 
 
-def _replayed(path: Path) -> tuple[Any, tuple[Sync | None, tuple[BThread, ...]]]:
-    try:
-        body = path.bthread.begin()
-    except Exception as error:
-        raise LocalFailure(path.bthread.name, error) from error
-    outcome = _next(path.bthread, body, None)
-    for event in path.events:
-        if outcome[0] is None:
+def _unwatched(function: Callable[..., Any], *arguments: Any) -> Any:
+    return function(*arguments)
+
+
+def _replayed(path: Path) -> Any:
+    """Return a generator of a b-thread at the end of a path."""
+    body = _begun(path.bthread)
+    for event in (None, *path.events):
+        statement, _ = _next(path.bthread, body, event)
+        if statement is None:
             raise VerificationError(_hidden(path.bthread.name, "replayed on the same events, it ends earlier"))
-        outcome = _next(path.bthread, body, event)
-    return body, outcome
+    return body
 
 
-def _next(bthread: BThread, body: Any, event: Event | None) -> tuple[Sync | None, tuple[BThread, ...]]:
+def _begun(bthread: BThread, run: Callable[..., Any] = _unwatched) -> Any:
+    try:
+        return run(bthread.begin)
+    except VerificationError:
+        raise
+    except Exception as error:
+        raise LocalFailure(bthread.name, error) from error
+
+
+def _next(
+    bthread: BThread, body: Any, event: Event | None, run: Callable[..., Any] = _unwatched
+) -> tuple[Sync | None, tuple[BThread, ...]]:
     """Advance a generator to its next synchronization point; return its statement and the b-threads it started."""
     started: list[BThread] = []
     try:
-        return advance(body.send, event, _take_on, started), tuple(started)
+        return run(advance, body.send, event, _take_on, started), tuple(started)
     except VerificationError:
         _let_go(body)
         raise

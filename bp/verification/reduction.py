@@ -15,12 +15,14 @@ in which an event is never tried though it always could be; there it is tried af
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from functools import reduce
+from operator import or_
 
 from bp.verification.liveness import components
 from bp.verification.local_states import LocalFailure
 from bp.verification.search import Search
-from bp.verification.states import Choice, Masks, StateSpace, bits
+from bp.verification.states import Choice, Masks, StateSpace, bits, mask_of
 
 __all__ = ["Irreducible", "Reduction"]
 
@@ -51,7 +53,7 @@ class StubbornSets:
         self._future = _closed(self._touching, later)
         self._wishes = _closed([self._wished(local) for local in locals_], later)
         self._behind = self._preferences()
-        self._matters = [self._who_matters(event) for event in range(len(masks.events))]
+        self._matters = _turned(self._future, len(masks.events))  # by event: the local states that may ever touch it
         self._known: tuple[dict[tuple[int, int], tuple[int, ...]], ...] = ({}, {})
 
     def ways(self, present: int, choices: tuple[Choice, ...]) -> Iterator[tuple[Choice, ...]]:
@@ -59,7 +61,7 @@ class StubbornSets:
 
         At most one way for each choice that it is worked out around, none with more choices than those before.
         """
-        selectable = _mask(choice.event for choice in choices)
+        selectable = mask_of(choice.event for choice in choices)
         most = len(choices) - 1
         for choice in choices:
             found = self._stubborn(choice.event, present, selectable, most)
@@ -118,14 +120,11 @@ class StubbornSets:
     def _to_prevent(self, event: int, members: tuple[int, ...]) -> tuple[int, ...]:
         """Return for each reason why an event cannot be selected all events that could end it."""
         reasons = [self._moving[local] for local in members if self._stops[local] >> event & 1]
-        requesters = [local for local in members if self._requests_inside(local, event)]
+        requesters = [local for local in members if self._wished(local) >> event & 1]
         if reasons and requesters:
             return tuple(reasons)
-        needed = 0
-        for local in members:
-            if self._wishes[local] >> event & 1:
-                needed |= self._moving[local]
-        return (*reasons, needed)
+        needed = [self._moving[local] for local in members if self._wishes[local] >> event & 1]
+        return (*reasons, reduce(or_, needed, 0))
 
     # What is known before the search.
 
@@ -133,12 +132,7 @@ class StubbornSets:
         return [tuple({after for locals_ in moves.values() for after in locals_}) for moves in self._after]
 
     def _wished(self, local: int) -> int:
-        if self._space.automaton.locals[local].environment:
-            return 0
-        return _mask(self._masks.requests[local])
-
-    def _requests_inside(self, local: int, event: int) -> bool:
-        return bool(self._wished(local) >> event & 1)
+        return 0 if self._space.automaton.locals[local].environment else mask_of(self._masks.requests[local])
 
     def _preferences(self) -> dict[int, int]:
         """Return for each event those that a b-thread ever requests as a worse choice."""
@@ -146,12 +140,8 @@ class StubbornSets:
         for local in bits(self._masks.choosy):
             requests = self._masks.requests[local]
             for place, event in enumerate(requests):
-                behind[event] |= _mask(requests[place + 1 :])
+                behind[event] |= mask_of(requests[place + 1 :])
         return behind
-
-    def _who_matters(self, event: int) -> int:
-        """Return the local states (a mask) that may ever touch an event."""
-        return _mask(local for local, future in enumerate(self._future) if future >> event & 1)
 
 
 class Reduction:
@@ -296,17 +286,10 @@ def _closed(own: list[int], later: list[tuple[int, ...]]) -> list[int]:
     return found
 
 
-def _turned(by_event: list[int], locals_: int) -> list[int]:
-    """Return masks of events by local state, from masks of local states by event."""
-    found = [0] * locals_
-    for event, concerned in enumerate(by_event):
-        for local in bits(concerned):
-            found[local] |= 1 << event
-    return found
-
-
-def _mask(positions: Iterable[int]) -> int:
-    found = 0
-    for position in positions:
-        found |= 1 << position
+def _turned(masks: list[int], length: int) -> list[int]:
+    """Return masks of events by local state, from masks of local states by event; or the other way round."""
+    found = [0] * length
+    for position, mask in enumerate(masks):
+        for other in bits(mask):
+            found[other] |= 1 << position
     return found

@@ -6,7 +6,7 @@ so that instances of one function are told apart by their arguments.
 
 import os
 import traceback
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from itertools import chain
@@ -19,7 +19,7 @@ from bp.events import Event
 from bp.statements import BThread
 from bp.verification.fingerprint import VerificationError
 from bp.verification.local_states import LocalFailure, Move
-from bp.verification.states import Choice, StateSpace, bits
+from bp.verification.states import Choice, StateSpace, bits, mask_of
 
 __all__ = [
     "Coverage",
@@ -133,7 +133,7 @@ class Violations:
             self._deadlock(state, trace(), blocked)
             return
         for local in dict.fromkeys(map(ord, state)):
-            if self.space.is_hot(local):
+            if automaton.locals[local].statement.hot:
                 self.hot(local, trace(), ())
 
     def failed_on(self, state: str, choice: Choice, trace: Callable[[], Trace]) -> None:
@@ -165,21 +165,23 @@ class Violations:
     def _deadlock(self, state: str, trace: Trace, blocked: list[int]) -> None:
         automaton = self.space.automaton
         wishes, told = [], []
+        members = [(automaton.locals[local].name, local) for local in map(ord, state)]
         cast = Cast(self.space, trace)
         for local in blocked:
             for event in automaton.locals[local].statement.requests:
-                wishes.append((automaton.locals[local].name, event, self.space.blockers(state, event)))
+                wishes.append((automaton.locals[local].name, event, self.space.blockers(members, event)))
                 held = f"requests {shown(event)}, held by {cast.holders(event)}"
                 told += [f"{name!r} {held}" for name in cast.names_at(local)]
         self._keep(("deadlock", state), Violation("deadlock", trace, "; ".join(told), blockers=tuple(wishes)))
 
     def _note_withheld(self, state: str, locals_: list[int]) -> None:
+        automaton = self.space.automaton
+        members = [(automaton.locals[local].name, local) for local in map(ord, state)]
         for local in locals_:
-            found = self.space.automaton.locals[local]
+            found = automaton.locals[local]
             for event in found.statement.requests:
                 if (found.name, event) not in self.withheld:
-                    holders = [_held(by, because) for by, because in self.space.blockers(state, event)]
-                    told = f"{shown(event)} of {found.name!r}, held by {', '.join(holders) or 'nobody'}"
+                    told = f"{shown(event)} of {found.name!r}, held by {_held(self.space.blockers(members, event))}"
                     self.withheld[found.name, event] = told
 
     def _keep(self, key: Any, violation: Violation, culprit: int | None = None) -> None:
@@ -230,13 +232,7 @@ class Cast:
 
     def holders(self, event: Event) -> str:
         """Return the names of those that block or refuse an event at the end, and why."""
-        number, masks = self._space.masks.number(event), self._space.masks
-        held = []
-        for bthread, local in self._standing:
-            if masks.rows[local].stops >> number & 1:
-                because = self._space.automaton.locals[local].statement.because
-                held.append(_held(self._name(bthread), because if masks.refuses[local] >> number & 1 else None))
-        return ", ".join(dict.fromkeys(held)) or "nobody"
+        return _held(self._space.blockers([(self._name(bthread), at) for bthread, at in self._standing], event))
 
     def _take(self, choice: Choice, event: Event) -> None:
         self._before = self._standing
@@ -310,8 +306,12 @@ def _shortened(text: str, width: int) -> str:
     return text if len(text) <= width else f"{text[: width * 3 // 4]} ... {text[-width // 4 + 5 :]}"
 
 
-def _held(name: str, because: Any) -> str:
-    return name if because is None else f"{name} (because {_shortened(repr(because), WIDTH)})"
+def _held(blockers: Iterable[tuple[str, Any]]) -> str:
+    told = [
+        name if because is None else f"{name} (because {_shortened(repr(because), WIDTH)})"
+        for name, because in blockers
+    ]
+    return ", ".join(told) or "nobody"
 
 
 def _line_of(error: BaseException) -> str:
@@ -424,10 +424,7 @@ def coverage_of(
 
 def local_states(space: StateSpace) -> tuple[tuple[str, int], ...]:
     """Return how many local states the b-threads of each name have, most first."""
-    counted: dict[str, int] = defaultdict(int)
-    for local in space.automaton.locals:
-        counted[local.name] += 1
-    return tuple(sorted(counted.items(), key=lambda item: -item[1]))
+    return tuple(Counter(local.name for local in space.automaton.locals).most_common())
 
 
 class Candidates:
@@ -562,8 +559,8 @@ def _about_bthreads(space: StateSpace, idle: dict[Member, set[int]]) -> Iterable
     """Ask whether the b-threads that never advanced were reached all the same."""
     for who, locals_ in idle.items():
         for local in locals_:
-            concerning = sum(1 << event for event, mask in enumerate(space.masks.concerned) if mask >> local & 1)
-            own = sum(1 << event for event in dict.fromkeys(space.masks.requests[local]))
+            concerning = mask_of(event for event, mask in enumerate(space.masks.concerned) if mask >> local & 1)
+            own = mask_of(space.masks.requests[local])
             yield Question(who, local, (concerning & ~own) | space.masks.rows[local].stops)
 
 

@@ -13,12 +13,12 @@ from typing import Any, Literal, NamedTuple
 from bp.board import alternative_of, offers_of
 from bp.event_sets import PredicateError, contains
 from bp.events import Event
-from bp.statements import BThread, Refusal, Refusals
+from bp.statements import BThread, Refusal, Refusals, Sync
 from bp.verification.fingerprint import VerificationError, fingerprint_of_value
 from bp.verification.local_states import MOST_LOCALS, Automaton, LocalFailure, Move
 from bp.verification.purity import check_event
 
-__all__ = ["ORIGINS", "Choice", "Masks", "Offers", "Origin", "Row", "Selection", "StateSpace", "bits"]
+__all__ = ["ORIGINS", "Choice", "Masks", "Offers", "Origin", "Row", "Selection", "StateSpace", "bits", "mask_of"]
 
 
 class Row(NamedTuple):
@@ -50,6 +50,7 @@ class Masks:
         self.failures: dict[tuple[int, int], LocalFailure] = {}  # predicates that failed, by local state and event
         self.unsure: dict[tuple[int, int], LocalFailure] = {}  # the same, of wait_for and interrupt
         self._numbers: dict[Any, int] = {}
+        self._sets: list[list[tuple[str, Any, bool]]] = []  # by local state: word, event set, does it call a predicate
 
     def number(self, event: Event) -> int:
         """Return the number of an event. Raises VerificationError for one that carries what can change."""
@@ -71,7 +72,10 @@ class Masks:
             self.refuses.append(0)
             self.requests.append(())
             self.rows.append(Row(0, 0, 0, 1 << local))
-            self.requests[local] = tuple(map(self.number, self.automaton.locals[local].statement.requests))
+            statement = self._statement(local)
+            sets = [(word, getattr(statement, word)) for word in ("block", "refuse", "wait_for", "interrupt")]
+            self._sets.append([(*said, any(row[3] for row in said[1]._rows)) for said in sets if said[1] is not None])
+            self.requests[local] = tuple(map(self.number, statement.requests))
             self.rows[local] = self._row(local)
             for event in range(len(self.events)):
                 self._mark(local, event)
@@ -97,33 +101,34 @@ class Masks:
                     raise failures[local, event]
 
     def _mark(self, local: int, event: int) -> None:
-        """Ask a local state about an event."""
-        statement = self.automaton.locals[local].statement
+        """Ask a local state about an event; about `wait_for` and `interrupt` in any case, as `run` does."""
+        said = {word for word, events, runs_code in self._sets[local]
+                if self._asked(word, local, event, events, runs_code)}  # fmt: skip
         bit = 1 << event
-        if statement.block is not None and self._asked(self.failures, local, event, statement.block):
+        if "block" in said:
             self.blocks[local] |= bit
-        if statement.refuse is not None and self._asked(self.failures, local, event, statement.refuse):
+        if "refuse" in said:
             self.refuses[local] |= bit
-        concerned = event in self.requests[local] or self.events[event] in statement.requests
-        for events in (statement.wait_for, statement.interrupt):  # both are asked in any case: `run` asks, too
-            if events is not None and self._asked(self.unsure, local, event, events):
-                concerned = True
-        if concerned:
+        requested = event in self.requests[local] or self.events[event] in self._statement(local).requests
+        if requested or "wait_for" in said or "interrupt" in said:
             self.concerned[event] |= 1 << local
         stops = self.blocks[local] | self.refuses[local]
         if stops != self.rows[local].stops:
             self.rows[local] = self.rows[local]._replace(stops=stops)
 
-    def _asked(self, failures: dict[tuple[int, int], LocalFailure], local: int, event: int, events: Any) -> bool:
+    def _asked(self, word: str, local: int, event: int, events: Any, runs_code: bool) -> bool:
+        if not runs_code:  # nothing to watch, and nothing that could fail
+            return contains(events, self.events[event])
         name = self.automaton.locals[local].name
         try:
-            if all(row[3] is None for row in events._rows):
-                return contains(events, self.events[event])  # no code of a b-thread: nothing to watch
-            with self.automaton.purity.watched(name):
-                return contains(events, self.events[event])
+            return self.automaton.purity.watch(name, contains, events, self.events[event])
         except PredicateError as error:
+            failures = self.failures if word in ("block", "refuse") else self.unsure
             failures[local, event] = LocalFailure(name, error)
             return False
+
+    def _statement(self, local: int) -> Sync:
+        return self.automaton.locals[local].statement
 
     def _row(self, local: int) -> Row:
         """Return what a new local state adds, which was not asked about any event yet."""
@@ -133,9 +138,14 @@ class Masks:
         if statement.otherwise is not None or (len(requests) > 1 and not statement.any_of):
             self.choosy |= 1 << local
         else:
-            wants = sum(1 << event for event in dict.fromkeys(requests))
+            wants = mask_of(requests)
         promises, wants = (wants, 0) if found.environment else (0, wants)
         return Row(0, wants, promises, 1 << local)
+
+
+def mask_of(positions: Iterable[int]) -> int:
+    """Return a mask with ones at some positions."""
+    return sum(1 << position for position in set(positions))
 
 
 def bits(mask: int) -> Iterator[int]:
@@ -181,7 +191,7 @@ class Selection:
         """Choose among all events, or, `in_order`, as the scheduler does."""
         self.masks = masks
         self.possible = tuple(map(masks.number, possible))
-        self._possible = sum(1 << event for event in dict.fromkeys(self.possible))
+        self._possible = mask_of(self.possible)
         self._in_order = in_order
         self.met: list[Choice] = []
         self._labels: dict[tuple[int, Origin, int], int] = {}
@@ -340,7 +350,7 @@ class Selection:
 
     def _alternative(self, local: int, members: tuple[int, ...]) -> int:
         """Return the event that an `otherwise` gives; it must be the same for every order of refusals."""
-        wanted = sum(1 << event for event in dict.fromkeys(self.masks.requests[local]))
+        wanted = mask_of(self.masks.requests[local])
         refuses = self.masks.refuses
         refusing = tuple([by for by in members if refuses[by] & wanted])
         key = (local, refusing)
@@ -358,8 +368,7 @@ class Selection:
 
     def _asked(self, found: Any, refusals: list[Refusal]) -> int:
         try:
-            with self.masks.automaton.purity.watched(found.name):
-                event = found.statement.otherwise(Refusals(refusals))
+            event = self.masks.automaton.purity.watch(found.name, found.statement.otherwise, Refusals(refusals))
         except VerificationError:
             raise
         except Exception as error:
@@ -538,18 +547,12 @@ class StateSpace:
             return local
         return self.automaton.move(local, self.masks.events[choice.event], choice.event).local
 
-    def is_hot(self, local: int) -> bool:
-        """Return whether the b-thread must not stay at this local state."""
-        return self.automaton.locals[local].statement.hot
-
-    def blockers(self, state: str, event: Event) -> tuple[tuple[str, Any], ...]:
-        """Return the names of the b-threads that block or refuse an event in a state, and why."""
-        number = self.masks.number(event)
+    def blockers(self, members: Iterable[tuple[str, int]], event: Event) -> tuple[tuple[str, Any], ...]:
+        """Return the names of those that block or refuse an event, and why, among names with local states."""
+        number, masks = self.masks.number(event), self.masks
         found = []
-        for local in map(ord, state):
-            known = self.automaton.locals[local]
-            if self.masks.refuses[local] >> number & 1:
-                found.append((known.name, known.statement.because))
-            elif self.masks.blocks[local] >> number & 1:
-                found.append((known.name, None))
+        for name, local in members:
+            if masks.rows[local].stops >> number & 1:
+                is_refused = masks.refuses[local] >> number & 1
+                found.append((name, self.automaton.locals[local].statement.because if is_refused else None))
         return tuple(dict.fromkeys(found))
