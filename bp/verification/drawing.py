@@ -10,7 +10,6 @@ from typing import Any
 
 from attrs import frozen
 
-from bp.event_sets import as_event_set
 from bp.events import Event
 from bp.statements import BThread, Sync
 from bp.verification.local_states import Automaton, LocalFailure
@@ -96,10 +95,9 @@ def draw_states(
 
     The arguments are those of `verify`. Raises VerificationError.
     """
-    forbidden = [as_event_set(events) for events in (never if isinstance(never, list | tuple) else (never,))]
     space = StateSpace(bthreads, environment, possible, in_order=False)
     try:
-        found = Violations(space, forbidden)
+        found = Violations(space, never)
         search = Search(space, found, max_states=max_states)
         search.run()
         return _explored(search, found)

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 from attrs import evolve, field, frozen
 
-from bp.event_sets import PredicateError, contains
+from bp.event_sets import PredicateError, as_event_set, contains
 from bp.events import Event
 from bp.statements import BThread
 from bp.verification.fingerprint import VerificationError
@@ -102,11 +102,11 @@ class Violations:
     are not needed.
     """
 
-    def __init__(self, space: StateSpace, never: list[Any], *, first: bool = False) -> None:
-        """Begin with nothing; `never` are the sets that must not happen, `first` raises FirstFound when one is."""
+    def __init__(self, space: StateSpace, never: Any, *, first: bool = False) -> None:
+        """Begin with nothing; `never`: an event set, or a list of them; `first`: raise FirstFound at a violation."""
         self.found: dict[Any, Violation] = {}
         self.withheld: dict[tuple[str, Event], str] = {}
-        self.never = never
+        self.never = [as_event_set(events) for events in (never if isinstance(never, list | tuple) else (never,))]
         self.space = space
         self._first = first
 
