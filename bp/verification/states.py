@@ -197,7 +197,7 @@ class Selection:
         self._labels: dict[tuple[int, Origin, int], int] = {}
         self._known: dict[Origin, dict[tuple[int, int], tuple[Choice, ...]]] = {origin: {} for origin in ORIGINS}
         self._parts: dict[str, Row] = {}
-        self._events_met = 0  # the number of events for which `_parts` holds
+        self._events_met = 0  # the number of events for which `_parts` and `_choosy` hold
         self._alternatives: dict[tuple[int, tuple[int, ...]], int] = {}
         self._choosy: dict[tuple[int, int, str], tuple[int, int, dict[int, int]]] = {}
 
@@ -212,6 +212,7 @@ class Selection:
         if self._events_met != len(masks.events) or len(self._parts) > MOST_PARTS:
             self._events_met = len(masks.events)
             self._parts.clear()
+            self._choosy.clear()
         stopped = wanted = promised = present = 0
         for at in range(0, len(state), PART_OF_STATE):
             part = state[at : at + PART_OF_STATE]
