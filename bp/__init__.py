@@ -48,9 +48,9 @@ from bp.statements import (
 from bp.strategies import Candidate, PriorityStrategy, RandomStrategy, RoundRobinStrategy, Strategy
 
 if TYPE_CHECKING:
-    from bp.verification.counterexamples import Violation
     from bp.verification.drawing import Graph, draw_bthread, draw_states
     from bp.verification.fingerprint import VerificationError
+    from bp.verification.report import Violation
     from bp.verification.verifier import Verification, verify
 
 __all__ = [
@@ -112,7 +112,7 @@ _VERIFICATION = {
     "draw_states": "bp.verification.drawing",
     "Verification": "bp.verification.verifier",
     "VerificationError": "bp.verification.fingerprint",
-    "Violation": "bp.verification.counterexamples",
+    "Violation": "bp.verification.report",
     "verify": "bp.verification.verifier",
 }
 

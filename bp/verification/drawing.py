@@ -10,14 +10,12 @@ from typing import Any
 
 from attrs import frozen
 
-from bp.event_sets import as_event_set
 from bp.events import Event
 from bp.statements import BThread, Sync
-from bp.verification.counterexamples import Violations, shown, shown_set
 from bp.verification.local_states import Automaton, LocalFailure
-from bp.verification.masks import Masks
+from bp.verification.report import Violations, shown, shown_set
 from bp.verification.search import Search
-from bp.verification.state_space import StateSpace
+from bp.verification.states import Masks, StateSpace
 
 __all__ = ["Edge", "Graph", "Node", "draw_bthread", "draw_states"]
 
@@ -97,10 +95,9 @@ def draw_states(
 
     The arguments are those of `verify`. Raises VerificationError.
     """
-    forbidden = [as_event_set(events) for events in (never if isinstance(never, list | tuple) else (never,))]
     space = StateSpace(bthreads, environment, possible, in_order=False)
     try:
-        found = Violations(space, forbidden)
+        found = Violations(space, never)
         search = Search(space, found, max_states=max_states)
         search.run()
         return _explored(search, found)

@@ -8,11 +8,12 @@ Never `repr`, never identity.
 """
 
 import datetime
+import dis
 import gc
 import re
 import types
 from collections import Counter, OrderedDict, defaultdict, deque
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
 from decimal import Decimal
 from enum import Enum
@@ -29,20 +30,23 @@ import attrs
 from attrs import frozen
 
 from bp.errors import BProgramError
+from bp.event_sets import Union
 from bp.events import NamedEvent
 from bp.payload import FrozenMapping
 from bp.statements import BThread, BThreadFunction, Refusals
-from bp.verification.live_variables import assigns, assigns_later, live_locals
 
 __all__ = [
     "ATOMS",
     "SHAPES",
     "Description",
     "VerificationError",
+    "assigns",
+    "assigns_later",
     "base_in_c",
     "cells_of",
     "check_interpreter",
     "fingerprint_of_value",
+    "live_locals",
     "reachable",
     "shape_of",
 ]
@@ -98,14 +102,17 @@ class Description:
     def value(self, value: Any, named: str) -> tuple[Any, ...]:
         """Return a hashable description; `named` says where the value was found. Raises VerificationError."""
         found: list[Any] = []
-        waiting = [(value, named)]
+        waiting = [value]
         while waiting:
-            value, named = waiting.pop()
-            kind = type(value)
+            value = waiting.pop()
+            kind: Any = type(value)
             if kind in ATOMS:
                 found += (kind, value)
                 continue
-            shape = shape_of(kind)
+            if kind is Place:
+                named = str(value)
+                continue
+            shape = SHAPES.get(kind) or _learned_shape(kind)
             if shape is None or not shape.comparable:
                 raise VerificationError(_no_value(value, named))
             if (shape.mutable or (kind is float and value != value)) and self._is_known(value, found):
@@ -116,7 +123,7 @@ class Description:
         return tuple(found)
 
     def _is_known(self, value: Any, found: list[Any]) -> bool:
-        """Tell whether a mutable object was met before; then only say which one it is."""
+        """Return whether a mutable object was met before; then `found` only says which one it is."""
         number = self._seen.get(id(value))
         if number is None:
             self._seen[id(value)] = len(self._seen)
@@ -125,18 +132,18 @@ class Description:
         found += ("same as", number)
         return True
 
-    def _expanded(self, kind: type, shape: Shape, value: Any, named: str) -> tuple[Any, list[tuple[Any, str]]]:
+    def _expanded(self, kind: type, shape: Shape, value: Any, named: str) -> tuple[Any, Sequence[Any]]:
         if kind is GeneratorType:
-            return self._generator(value)
+            header, parts = self._generator(value)
+            return header, (*parts, Place(named))
         if kind is Unordered:
-            return self._unordered(value, named), []
+            return self._unordered(value, named), ()
         if kind is FunctionType:
             self.assignable |= {id(cell): name for name, cell in cells_of(value) if assigns(value.__code__, name)}
         try:
-            header, parts = shape.expand(value)
+            return shape.expand(value)
         except (TypeError, RuntimeError) as error:
             raise VerificationError(f"{_no_value(value, named)} ({error})") from error
-        return header, [(part, named) for part in parts]
 
     def _unordered(self, elements: "Unordered", named: str) -> Any:
         """Describe the elements of a set, which come in no order; so it cannot be said which object is which."""
@@ -151,7 +158,7 @@ class Description:
                 raise VerificationError(f"{named} holds a set of objects that can change; use a tuple or a dict")
         return frozenset(Counter(looks).items())
 
-    def _generator(self, body: Any) -> tuple[Any, list[tuple[Any, str]]]:
+    def _generator(self, body: Any) -> tuple[Any, list[Any]]:
         """Take a suspended generator apart.
 
         It must not have been looked into before: looking makes frame objects, which change what it refers to.
@@ -161,17 +168,17 @@ class Description:
         if frame is None:
             return "finished", []
         code, at = frame.f_code, frame.f_lasti
-        found = dict(frame.f_locals)
-        live = live_locals(code, at)
-        plain = sorted(name for name in live & found.keys() if name not in code.co_cellvars)
+        found = frame.f_locals
+        live, plain = _live_names(code, at)
         cells = _named_cells(referents, code)
         self.assignable |= {id(cell): name for name, cell in cells if not name or assigns_later(code, at, name)}
         kept = [(name, cell) for name, cell in cells if name in live or name not in code.co_cellvars]
         stack = _stack(referents, code, found)
-        parts = [(found[name], name) for name in plain]
-        parts += [(cell, name or "a variable of a function") for name, cell in kept]
-        parts += [(item, "an expression under way") for item in stack]
-        return (_identity(code), at, tuple(plain), tuple(name for name, _ in kept), len(stack)), parts
+        plain = tuple([name for name in plain if name in found])
+        parts = [part for name in plain for part in (Place(name), found[name])]
+        parts += [part for name, cell in kept for part in (Place(name or "a variable of a function"), cell)]
+        parts += [Place("an expression under way"), *stack]
+        return (_identity(code), at, plain, tuple([name for name, _ in kept]), len(stack)), parts
 
 
 @frozen(eq=False)
@@ -179,6 +186,12 @@ class Unordered:
     """The elements of a set, as a part of it."""
 
     elements: tuple[Any, ...]
+
+
+class Place(str):
+    """The name of the place where the parts that follow were found; it is no part itself."""
+
+    __slots__ = ()
 
 
 def fingerprint_of_value(value: Any) -> Any:
@@ -189,7 +202,7 @@ def fingerprint_of_value(value: Any) -> Any:
 def reachable(*roots: Any) -> Iterator[Any]:
     """Yield what values are made of, each object once, atoms left out.
 
-    Nothing is taken apart of what is not known, nor of what is a value by its own word: a class with `==` and a hash.
+    Nothing is taken apart of what is not known, nor of values of a class that defines `==` and a hash.
     """
     seen: dict[int, Any] = {}
     waiting = list(roots)
@@ -352,8 +365,13 @@ def _shape_of_class(kind: Any) -> Shape | None:
         return None
     content = _content(base)
     is_frozen = _is_frozen(kind)
+    names = tuple(name for name, _ in _slots(kind))
+    fetch = _fetch_slots(kind) if base is object else None
 
     def expand(value: Any) -> tuple[Any, Any]:
+        if fetch is not None:
+            with suppress(AttributeError):  # one that is not set
+                return (None, names), fetch(value)
         header, parts = content(value)
         attributes = attributes_of(value)
         return (header, tuple(attributes)), (*parts, *attributes.values())
@@ -363,6 +381,15 @@ def _shape_of_class(kind: Any) -> Shape | None:
     comparable, hashed = kind.__eq__ is not object.__eq__, kind.__hash__ not in (None, object.__hash__)
     is_value = not is_frozen and comparable and hashed
     return Shape(expand, is_mutable and not (is_value and issubclass(kind, Mapping)), comparable, is_value)
+
+
+def _fetch_slots(kind: Any) -> Callable[[Any], tuple[Any, ...]] | None:
+    """Return how all attributes of an object are read at once, where its class holds them in slots and plainly so."""
+    slots = dict(_slots(kind))
+    is_plain = kind.__dictoffset__ == 0 and kind.__getattribute__ is object.__getattribute__
+    if len(slots) < 2 or not is_plain or hasattr(kind, "__getattr__") or not CACHED_HASHES.isdisjoint(slots):
+        return None
+    return attrgetter(*slots) if all(getattr(kind, name) is slot for name, slot in slots.items()) else None
 
 
 def _content(base: Any) -> Callable[[Any], tuple[Any, Any]]:
@@ -382,7 +409,7 @@ def base_in_c(kind: Any) -> Any:
 
 
 def _is_frozen(kind: Any) -> bool:
-    """Tell whether a class itself, not one of its bases, was made a frozen one."""
+    """Return whether a class itself, not one of its bases, was made a frozen one."""
     if "__attrs_attrs__" in vars(kind):
         return bool(attrs.inspect(kind).is_frozen)
     return "__dataclass_params__" in vars(kind) and bool(kind.__dataclass_params__.frozen)
@@ -412,18 +439,32 @@ def _is_cached_hash(value: Any, name: str, item: Any) -> bool:
 def _slots(kind: Any) -> tuple[tuple[str, Any], ...]:
     spaces = [vars(base).items() for base in reversed(kind.__mro__)]
     slots = tuple((name, slot) for space in spaces for name, slot in space if type(slot) is MemberDescriptorType)
+    if kind is Union:
+        return tuple((name, slot) for name, slot in slots if name != "_rows")  # they follow from its members
     if not _is_frozen(kind):
         return slots
     fields = {field.name for field in attrs.fields(kind)} if attrs.has(kind) else kind.__dataclass_fields__
     return tuple((name, slot) for name, slot in slots if name in fields)
 
 
+@cache
+def _live_names(code: CodeType, at: int) -> tuple[frozenset[str], tuple[str, ...]]:
+    """Return the variables that are live at a position, and those of them that are no cells, sorted."""
+    live = live_locals(code, at)
+    return live, tuple(sorted(live.difference(code.co_cellvars)))
+
+
 def _named_cells(referents: list[Any], code: CodeType) -> list[tuple[str, CellType]]:
     """Return the cells of a generator, in order, with the names of their variables ("" where that is not known)."""
-    own = [name for name in code.co_varnames if name in code.co_cellvars]
-    names = [*own, *(name for name in code.co_cellvars if name not in own), *code.co_freevars]
     cells = [item for item in referents if type(item) is CellType]
-    return list(zip(names if len(names) == len(cells) else [""] * len(cells), cells, strict=True))
+    names = _cell_names(code)
+    return list(zip(names if len(names) == len(cells) else ("",) * len(cells), cells, strict=True))
+
+
+@cache
+def _cell_names(code: CodeType) -> tuple[str, ...]:
+    own = [name for name in code.co_varnames if name in code.co_cellvars]
+    return (*own, *(name for name in code.co_cellvars if name not in own), *code.co_freevars)
 
 
 def _stack(referents: list[Any], code: CodeType, found: dict[str, Any]) -> list[Any]:
@@ -433,10 +474,10 @@ def _stack(referents: list[Any], code: CodeType, found: dict[str, Any]) -> list[
     to the exception that it handles, which is None after a function that it called has handled one. So Nones at the
     end say nothing; what stands there is decided by the position, whose stack is always equally deep.
     """
-    shared = {*code.co_cellvars, *code.co_freevars}
-    plain = sum(name in found and name not in shared for name in code.co_varnames)
+    cells = _cell_names(code)
+    plain = sum([name in found and name not in cells for name in code.co_varnames])
     before = next(at for at in range(len(referents) - 1, -1, -1) if referents[at] is code) + 1
-    stack = referents[before + plain + len(shared) :]
+    stack = referents[before + plain + len(cells) :]
     while stack and stack[-1] is None:
         stack.pop()
     return stack
@@ -481,3 +522,106 @@ def check_interpreter() -> None:
             looks.add(Description().value(body, ""))
         if len(looks) != positions or not all(isinstance(look, tuple) for look in looks):
             raise VerificationError("this Python hides where a generator stands; verify on CPython 3.11 to 3.13")
+
+
+# Which local variables of a suspended b-thread can still matter.
+
+NEVER_FALLS_THROUGH = frozenset(
+    {"RETURN_VALUE", "RETURN_CONST", "RERAISE", "RAISE_VARARGS", "JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_ABSOLUTE"}
+    | {"JUMP_BACKWARD_NO_INTERRUPT", "INTERPRETER_EXIT"}
+)
+JUMPS = frozenset(dis.hasjrel) | frozenset(dis.hasjabs)
+
+
+@cache
+def live_locals(code: CodeType, offset: int) -> frozenset[str]:
+    """Return the locals and cells of `code` that it may read, or hand on, after it goes on from byte `offset`."""
+    live, following = _live_before(code)
+    return frozenset().union(*(live[after] for after in following[offset]))
+
+
+@cache
+def assigns_later(code: CodeType, offset: int, name: str) -> bool:
+    """Return whether `code`, or a function in it, may assign the cell `name` after it goes on from `offset`."""
+    inner = [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+    if any(name in closure.co_freevars and assigns(closure, name) for closure in inner):
+        return True
+    _, following = _live_before(code)
+    assigning = {instruction.offset for instruction in dis.get_instructions(code) if _is_assignment(instruction, name)}
+    reached: set[int] = set()
+    waiting = list(following[offset])
+    while waiting:
+        position = waiting.pop()
+        if position not in reached:
+            reached.add(position)
+            waiting += following[position]
+    return not assigning.isdisjoint(reached)
+
+
+@cache
+def assigns(code: CodeType, name: str) -> bool:
+    """Return whether `code`, or a function in it, assigns the cell `name`."""
+    inner = [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+    return any(_is_assignment(instruction, name) for instruction in dis.get_instructions(code)) or any(
+        name in closure.co_freevars and assigns(closure, name) for closure in inner
+    )
+
+
+def _is_assignment(instruction: dis.Instruction, name: str) -> bool:
+    return instruction.opname in ("STORE_DEREF", "DELETE_DEREF") and instruction.argval == name
+
+
+@cache
+def _live_before(code: CodeType) -> tuple[dict[int, frozenset[str]], dict[int, tuple[int, ...]]]:
+    """Return what is live before each instruction, and which instructions may follow it."""
+    instructions = list(dis.get_instructions(code))
+    following = _following(code, instructions)
+    effects = {instruction.offset: _reads_and_writes(instruction, code.co_cellvars) for instruction in instructions}
+    live: dict[int, frozenset[str]] = {offset: frozenset() for offset in effects}
+    changed = True
+    while changed:
+        changed = False
+        for instruction in reversed(instructions):
+            offset = instruction.offset
+            reads, writes = effects[offset]
+            after = frozenset().union(*(live[successor] for successor in following[offset]))
+            before = reads | (after - writes)
+            if before != live[offset]:
+                live[offset] = before
+                changed = True
+    return live, following
+
+
+def _following(code: CodeType, instructions: list[dis.Instruction]) -> dict[int, tuple[int, ...]]:
+    """Return the instructions that may come next: in line, by jump, or as the handler of an exception."""
+    handlers = dis.Bytecode(code).exception_entries  # type: ignore[attr-defined]
+    following = {}
+    for position, instruction in enumerate(instructions):
+        successors = [entry.target for entry in handlers if entry.start <= instruction.offset < entry.end]
+        if instruction.opname not in NEVER_FALLS_THROUGH and position + 1 < len(instructions):
+            successors.append(instructions[position + 1].offset)
+        if instruction.opcode in JUMPS:
+            successors.append(instruction.argval)
+        following[instruction.offset] = tuple(successors)
+    return following
+
+
+def _reads_and_writes(instruction: dis.Instruction, cells: tuple[str, ...]) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the locals that an instruction reads, and those that it writes without reading them first.
+
+    Whatever handles a cell other than to write into it may hand it on, and so counts as reading.
+    """
+    name = instruction.opname
+    if instruction.argval in cells and "CONST" not in name:
+        own = frozenset((instruction.argval,))
+        return (frozenset(), own) if name == "STORE_DEREF" else (own, frozenset())
+    if "FAST" not in name:
+        return frozenset(), frozenset()
+    names = instruction.argval if isinstance(instruction.argval, tuple) else (instruction.argval,)
+    if not set(names).isdisjoint(cells):
+        return frozenset(names), frozenset()
+    if name in ("STORE_FAST", "STORE_FAST_STORE_FAST", "STORE_FAST_MAYBE_NULL"):
+        return frozenset(), frozenset(names)
+    if name == "STORE_FAST_LOAD_FAST":
+        return frozenset(names[1:]) - frozenset(names[:1]), frozenset(names[:1])
+    return frozenset(names), frozenset()

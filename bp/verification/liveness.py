@@ -32,7 +32,7 @@ def hot_components(search: Search) -> Iterator[tuple[int, int, tuple[Event, ...]
     def place_after(local: int, label: int) -> int | None:
         choice = search.choices[label]
         place = space.place_after(local, choice) if choice.origin != "possible" else None
-        return place if place is not None and space.is_hot(place) else None
+        return place if place is not None and space.automaton.locals[place].statement.hot else None
 
     def edges(node: tuple[int, int]) -> list[Edge]:
         number, local = node
@@ -110,7 +110,7 @@ def _leave(node: Node, path: list[Node], on_path: set[Node], loops: set[Node]) -
 
 
 def _is_fair(search: Search, component: list[Any], edges: Callable[[Any], list[Edge]]) -> bool:
-    """Tell whether every b-thread that offers something selectable all along a component advances in it."""
+    """Return whether every b-thread that offers something selectable all along a component advances in it."""
     inside = set(component)
     space = search.space
     offering = frozenset.intersection(*(space.selection.offering(search.states[number]) for number, _ in component))

@@ -2,11 +2,12 @@
 
 Generators cannot be copied. A new local state is reached by replaying its b-thread alone, from its start, along the
 events that led there; afterwards it is a number. Every step is computed twice, the second time along another path
-to the same local state where there is one: if the answers differ, the b-thread keeps state where nobody can see it.
+to the same local state where there is one: if the answers differ, the b-thread has hidden state.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from types import CellType
 from typing import Any, NamedTuple
 
@@ -29,6 +30,7 @@ __all__ = ["MOST_LOCALS", "Automaton", "Local", "LocalFailure", "Move"]
 
 MOST_STARTS = 1_000  # b-threads that one event may start
 MOST_LOCALS = 0x110000  # each is a character
+AT_ITS_END = (None, None)  # how a b-thread looks that is over
 
 
 class Path(NamedTuple):
@@ -51,14 +53,24 @@ class Local:
     environment: bool
     statement: Sync
     body: Any
-    paths: list[Path] = field(factory=list)
+    looks: tuple[Any, ...]
+    paths: list[Path]
+    moves: dict[int, "Known"] = field(factory=dict)  # by number of the event
 
 
 class Move(NamedTuple):
-    """Where an event takes a local state: None at its end; and whom it starts, generation by generation."""
+    """Where an event takes a local state: None at its end; and the b-threads that it starts, by generation."""
 
     local: int | None
     started: tuple[tuple[int, ...], ...] = ()
+
+
+class Known(NamedTuple):
+    """A move that was computed: on which event, where it leads, and how the b-threads look that it starts."""
+
+    event: Event
+    move: Move
+    started_looks: tuple[Any, ...]
 
 
 class LocalFailure(Exception):
@@ -89,7 +101,6 @@ class Automaton:
         check_interpreter()
         self.locals: list[Local] = []
         self._numbers: dict[Any, int] = {}
-        self._moves: dict[tuple[int, int], tuple[Event, Move]] = {}
         self.purity = Purity()
 
     @property
@@ -103,7 +114,7 @@ class Automaton:
             _let_go(local.body)
 
     def begin(self, bthreads: Sequence[tuple[BThread, int]], *, environment: bool) -> tuple[tuple[int, ...], ...]:
-        """Return the local states at which b-threads come to stand, with whom they start, by generation.
+        """Return the first local states of b-threads, and of those that they start, by generation.
 
         Each b-thread comes with the priority it inherits. Raises LocalFailure and VerificationError.
         """
@@ -130,27 +141,23 @@ class Automaton:
 
         Raises LocalFailure and VerificationError.
         """
-        known = self._moves.get((number, event_number))
-        if known is None:
-            move = self._computed(number, event)
-            self._moves[number, event_number] = (event, move)
-            return move
-        return known[1]
-
-    def _computed(self, number: int, event: Event) -> Move:
         local = self.locals[number]
+        known = local.moves.get(event_number)
+        if known is None:
+            known = local.moves[event_number] = self._computed(local, event)
+        return known.move
+
+    def _computed(self, local: Local, event: Event) -> Known:
         if self._interrupts(local, event):
             self._close(local)
-            return Move(None)
+            return Known(event, Move(None), ())
         outcome = self._advanced(local.paths[0], event)
-        self._check_agreement(local, outcome, local.paths[-1], event)
-        return self._arrive(local, event, outcome)
-
-    def _arrive(self, local: Local, event: Event, outcome: Outcome) -> Move:
+        self._check_agreement(local, outcome.looks, outcome.started_looks, local.paths[-1], event)
         path = Path(local.paths[0].bthread, (*local.paths[0].events, event))
         number = self._number(local.name, local.priority, local.environment, outcome, path)
         started = tuple((child, local.priority) for child in outcome.started)
-        return Move(number, self.begin(started, environment=local.environment) if started else ())
+        move = Move(number, self.begin(started, environment=local.environment) if started else ())
+        return Known(event, move, outcome.started_looks)
 
     def _first(self, bthread: BThread, priority: int, environment: bool) -> tuple[int | None, tuple[BThread, ...]]:
         self.purity.begin(bthread)
@@ -171,7 +178,9 @@ class Automaton:
             if len(self.locals) == MOST_LOCALS:
                 raise VerificationError(f"b-thread {name!r}: more than {MOST_LOCALS:,} local states; does it count?")
             number = self._numbers[key] = len(self.locals)
-            self.locals.append(Local(name, priority, environment, outcome.statement, outcome.body, [path]))
+            self.locals.append(
+                Local(name, priority, environment, outcome.statement, outcome.body, outcome.looks, [path])
+            )
             return number
         _let_go(outcome.body)
         if len(self.locals[number].paths) == 1 and self.locals[number].paths[0] != path:
@@ -182,21 +191,19 @@ class Automaton:
         """Take a second witness for a local state; what was computed from the first must hold for it too."""
         local = self.locals[number]
         local.paths.append(path)
-        for (known, _), (event, _) in tuple(self._moves.items()):
-            if known == number and not self._interrupts(local, event):
-                outcome = self._advanced(local.paths[0], event)
-                _let_go(outcome.body)
-                self._check_agreement(local, outcome, path, event)
+        for event, move, started_looks in tuple(local.moves.values()):
+            if not self._interrupts(local, event):
+                looks = AT_ITS_END if move.local is None else self.locals[move.local].looks
+                self._check_agreement(local, looks, started_looks, path, event)
 
     def _interrupts(self, local: Local, event: Event) -> bool:
         interrupt = local.statement.interrupt
         return interrupt is not None and _contains(local.name, interrupt, event)
 
     def _close(self, local: Local) -> None:
-        body, _ = _replayed(local.paths[0])
+        body = _replayed(local.paths[0])
         try:
-            with self.purity.watched(local.name):
-                body.close()
+            self.purity.watch(local.name, body.close)
         except VerificationError:
             raise
         except Exception as error:
@@ -204,24 +211,20 @@ class Automaton:
 
     def _advanced(self, path: Path, event: Event | None) -> Outcome:
         """Replay a b-thread along `path`, then advance it on `event` (None: to its first synchronization point)."""
-        if event is None:
-            with self.purity.watched(path.bthread.name):
-                body, (statement, started) = _replayed(path)
-        else:
-            body, _ = _replayed(path)
-            with self.purity.watched(path.bthread.name):
-                statement, started = _next(path.bthread, body, event)
+        bthread, watch = path.bthread, partial(self.purity.watch, path.bthread.name)
+        body = _begun(bthread, watch) if event is None else _replayed(path)
+        statement, started = _next(bthread, body, event, watch)
         try:
             return _outcome(path.bthread, statement, started, body)
         except VerificationError as error:
             _let_go(body)
             raise VerificationError(f"b-thread {path.bthread.name!r}: {error}") from None
 
-    def _check_agreement(self, local: Local, first: Outcome, path: Path, event: Event) -> None:
-        """Raise VerificationError unless `event` leads from the end of `path` to where it led the `first` time."""
+    def _check_agreement(self, local: Local, looks: Any, started_looks: Any, path: Path, event: Event) -> None:
+        """Raise VerificationError unless `event` leads from the end of `path` to where it led the first time."""
         second = self._advanced(path, event)
         _let_go(second.body)
-        if (first.looks, first.started_looks) != (second.looks, second.started_looks):
+        if (looks, started_looks) != (second.looks, second.started_looks):
             raise VerificationError(
                 _hidden(local.name, "from the same place, the same event takes it to different ones")
             )
@@ -231,11 +234,12 @@ def _outcome(bthread: BThread, statement: Sync | None, started: tuple[BThread, .
     """Describe where a b-thread came to. Raises VerificationError for what cannot be described."""
     started_looks = tuple(map(fingerprint_of_value, started))
     if statement is None:
-        return Outcome(None, started, body, (None, None), started_looks)
+        return Outcome(None, started, body, AT_ITS_END, started_looks)
     description = Description()
     look = description.value(body, "")
-    for name, given in (*((child.name, child) for child in started), ("other b-threads", statement.because)):
-        _check_shared(description, name, given)
+    if description.assignable:
+        for name, given in (*((child.name, child) for child in started), ("other b-threads", statement.because)):
+            _check_shared(description, name, given)
     return Outcome(statement, started, body, (look, fingerprint_of_value(statement)), started_looks)
 
 
@@ -249,24 +253,36 @@ def _check_shared(description: Description, name: str, given: Any) -> None:
             )
 
 
-def _replayed(path: Path) -> tuple[Any, tuple[Sync | None, tuple[BThread, ...]]]:
-    try:
-        body = path.bthread.begin()
-    except Exception as error:
-        raise LocalFailure(path.bthread.name, error) from error
-    outcome = _next(path.bthread, body, None)
-    for event in path.events:
-        if outcome[0] is None:
+def _unwatched(function: Callable[..., Any], *arguments: Any) -> Any:
+    return function(*arguments)
+
+
+def _replayed(path: Path) -> Any:
+    """Return a generator of a b-thread at the end of a path."""
+    body = _begun(path.bthread)
+    for event in (None, *path.events):
+        statement, _ = _next(path.bthread, body, event)
+        if statement is None:
             raise VerificationError(_hidden(path.bthread.name, "replayed on the same events, it ends earlier"))
-        outcome = _next(path.bthread, body, event)
-    return body, outcome
+    return body
 
 
-def _next(bthread: BThread, body: Any, event: Event | None) -> tuple[Sync | None, tuple[BThread, ...]]:
-    """Advance a generator to its next synchronization point; return its statement and whom it started."""
+def _begun(bthread: BThread, run: Callable[..., Any] = _unwatched) -> Any:
+    try:
+        return run(bthread.begin)
+    except VerificationError:
+        raise
+    except Exception as error:
+        raise LocalFailure(bthread.name, error) from error
+
+
+def _next(
+    bthread: BThread, body: Any, event: Event | None, run: Callable[..., Any] = _unwatched
+) -> tuple[Sync | None, tuple[BThread, ...]]:
+    """Advance a generator to its next synchronization point; return its statement and the b-threads it started."""
     started: list[BThread] = []
     try:
-        return advance(body.send, event, _take_on, started), tuple(started)
+        return run(advance, body.send, event, _take_on, started), tuple(started)
     except VerificationError:
         _let_go(body)
         raise
@@ -282,10 +298,11 @@ def _take_on(started: list[BThread], statement: Start) -> None:
 
 
 def _let_go(body: Any) -> None:
-    """Close a generator that nobody needs any more, in silence: what its `finally` does is no part of the program."""
+    """Close a generator that is not needed any more; what its `finally` does is no part of the program."""
     for _ in range(2):  # it may yield in its `finally`
         with suppress(Exception):
             body.close()
+            return
 
 
 def _contains(name: str, events: Any, event: Event) -> bool:

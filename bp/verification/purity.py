@@ -10,8 +10,7 @@ Known sources of hidden state are refused; what cannot be read is told as `not_l
 import dis
 import gc
 import sys
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
 from enum import Enum
 from functools import _lru_cache_wrapper, cache, cached_property
@@ -20,12 +19,20 @@ from importlib.util import resolve_name
 from itertools import pairwise, takewhile
 from re import Match
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from bp.events import Event
 from bp.statements import BThread, BThreadFunction
-from bp.verification.fingerprint import ATOMS, SHAPES, VerificationError, base_in_c, cells_of, reachable, shape_of
-from bp.verification.live_variables import assigns
+from bp.verification.fingerprint import (
+    ATOMS,
+    SHAPES,
+    VerificationError,
+    assigns,
+    base_in_c,
+    cells_of,
+    reachable,
+    shape_of,
+)
 
 __all__ = ["Purity", "check_event"]
 
@@ -66,6 +73,7 @@ OUTER = {"GLOBAL": "GLOBAL", "NAME": "GLOBAL", "DEREF": "DEREF", "CLASSDEREF": "
 OUTER |= {"FROM_DICT_OR_GLOBALS": "GLOBAL", "FROM_DICT_OR_DEREF": "DEREF"}
 OF_ATTRIBUTES = frozenset({"LOAD_ATTR", "LOAD_METHOD", "STORE_ATTR", "DELETE_ATTR"})
 MISSING = object()
+T = TypeVar("T")
 
 
 class Reading(NamedTuple):
@@ -133,20 +141,18 @@ class Purity:
         self._keep(bthread.function, "its function")
         self._raise_problem()
 
-    @contextmanager
-    def watched(self, bthread: str) -> Iterator[None]:
-        """Run code of a b-thread; raise VerificationError when it reaches what is not known to be pure."""
+    def watch(self, bthread: str, function: Callable[..., T], *arguments: Any) -> T:
+        """Call a function with code of a b-thread; raise VerificationError when that reaches what may be impure."""
         before: Any = sys.getprofile()
         if before is not None and not callable(before):  # a profiler that cannot be put back: do not disturb it
             self.not_looked_into["anything, since a profiler is running"] = None
-            yield
-            return
+            return function(*arguments)
         self._bthread, self._problem = bthread, None
         collecting = gc.isenabled()
-        gc.disable()  # a collection may run anybody's callbacks in the middle of the b-thread
+        gc.disable()  # a collection may run callbacks of other code in the middle of the b-thread
         sys.setprofile(self._look)
         try:
-            yield
+            result = function(*arguments)
         finally:
             sys.setprofile(before)
             if collecting:
@@ -155,6 +161,7 @@ class Purity:
         self._compare(self._containers)
         if self._stores:
             self.check()
+        return result
 
     def check(self) -> None:
         """Raise VerificationError when anything outside looks different now."""
@@ -189,6 +196,8 @@ class Purity:
     # While a b-thread runs.
 
     def _look(self, frame: Any, happened: str, function: Any) -> None:
+        if happened == "c_return":  # by far the most, with calls in C
+            return
         code = frame.f_code
         entry = self._read.get(id(code))
         if happened == "call":
@@ -389,11 +398,13 @@ def _check_function(function: FunctionType, named: str) -> None:
             )
 
 
+@cache
 def _is_known(module: str) -> bool:
-    """Tell whether the functions of a module are known to be pure, but for those that are named."""
+    """Return whether the functions of a module are known to be pure, but for those that are named."""
     return module in MODULES or _top(module) in MODULES or _top(module) in ENGINE
 
 
+@cache
 def _is_standard(module: str) -> bool:
     return _top(module) in sys.stdlib_module_names
 
@@ -407,7 +418,7 @@ def _can_change(value: Any) -> bool:
 
 
 def _holds_items(value: Any) -> bool:
-    """Tell whether methods can change an object; others change by attributes that are assigned."""
+    """Return whether methods can change an object; others change by attributes that are assigned."""
     shape = SHAPES.get(type(value)) or SHAPES.get(base_in_c(type(value)))
     return shape is not None and shape.mutable and not isinstance(value, FunctionType | BThreadFunction)
 

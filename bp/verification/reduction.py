@@ -7,7 +7,7 @@ event is still to come afterwards, and finds everything as it would have found i
 the same, stand in docs/model-checking.md.
 
 What others may do later is known from their automata: before the search, each is unfolded on its own, on every event
-that anybody may ever request. That may be more than the program can do, never less.
+that any b-thread may ever request. That may be more than the program can do, never less.
 
 What is not tried in a state can still be selected in the next one, and is put off again there, perhaps. So that no
 event is put off for ever (the cycle proviso), the finished search is looked through for parts that no step leaves and
@@ -15,14 +15,14 @@ in which an event is never tried though it always could be; there it is tried af
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from functools import reduce
+from operator import or_
 
 from bp.verification.liveness import components
 from bp.verification.local_states import LocalFailure
-from bp.verification.masks import Masks, bits
 from bp.verification.search import Search
-from bp.verification.selection import Choice
-from bp.verification.state_space import StateSpace
+from bp.verification.states import Choice, Masks, StateSpace, bits, mask_of
 
 __all__ = ["Irreducible", "Reduction"]
 
@@ -53,7 +53,7 @@ class StubbornSets:
         self._future = _closed(self._touching, later)
         self._wishes = _closed([self._wished(local) for local in locals_], later)
         self._behind = self._preferences()
-        self._matters = [self._who_matters(event) for event in range(len(masks.events))]
+        self._matters = _turned(self._future, len(masks.events))  # by event: the local states that may ever touch it
         self._known: tuple[dict[tuple[int, int], tuple[int, ...]], ...] = ({}, {})
 
     def ways(self, present: int, choices: tuple[Choice, ...]) -> Iterator[tuple[Choice, ...]]:
@@ -61,7 +61,7 @@ class StubbornSets:
 
         At most one way for each choice that it is worked out around, none with more choices than those before.
         """
-        selectable = _mask(choice.event for choice in choices)
+        selectable = mask_of(choice.event for choice in choices)
         most = len(choices) - 1
         for choice in choices:
             found = self._stubborn(choice.event, present, selectable, most)
@@ -100,7 +100,7 @@ class StubbornSets:
     # A selectable event: nothing else may change what it does, and it may change nothing else.
 
     def _to_keep(self, event: int, members: tuple[int, ...]) -> int:
-        """Return what moves those who may ever touch a selectable event, and what it leads them to touch.
+        """Return what moves the local states that may ever touch a selectable event, and what they touch after it.
 
         A requester's better choices are among what moves it: as long as those are prevented, its choice is the same.
         """
@@ -120,14 +120,11 @@ class StubbornSets:
     def _to_prevent(self, event: int, members: tuple[int, ...]) -> tuple[int, ...]:
         """Return for each reason why an event cannot be selected all events that could end it."""
         reasons = [self._moving[local] for local in members if self._stops[local] >> event & 1]
-        requesters = [local for local in members if self._requests_inside(local, event)]
+        requesters = [local for local in members if self._wished(local) >> event & 1]
         if reasons and requesters:
             return tuple(reasons)
-        needed = 0
-        for local in members:
-            if self._wishes[local] >> event & 1:
-                needed |= self._moving[local]
-        return (*reasons, needed)
+        needed = [self._moving[local] for local in members if self._wishes[local] >> event & 1]
+        return (*reasons, reduce(or_, needed, 0))
 
     # What is known before the search.
 
@@ -135,25 +132,16 @@ class StubbornSets:
         return [tuple({after for locals_ in moves.values() for after in locals_}) for moves in self._after]
 
     def _wished(self, local: int) -> int:
-        if self._space.automaton.locals[local].environment:
-            return 0
-        return _mask(self._masks.requests[local])
-
-    def _requests_inside(self, local: int, event: int) -> bool:
-        return bool(self._wished(local) >> event & 1)
+        return 0 if self._space.automaton.locals[local].environment else mask_of(self._masks.requests[local])
 
     def _preferences(self) -> dict[int, int]:
-        """Return for each event those that anybody ever requests as a worse choice."""
+        """Return for each event those that a b-thread ever requests as a worse choice."""
         behind: dict[int, int] = defaultdict(int)
         for local in bits(self._masks.choosy):
             requests = self._masks.requests[local]
             for place, event in enumerate(requests):
-                behind[event] |= _mask(requests[place + 1 :])
+                behind[event] |= mask_of(requests[place + 1 :])
         return behind
-
-    def _who_matters(self, event: int) -> int:
-        """Return the local states (a mask) that may ever touch an event."""
-        return _mask(local for local, future in enumerate(self._future) if future >> event & 1)
 
 
 class Reduction:
@@ -215,14 +203,14 @@ class Reduction:
 
 
 def _all_succeed(search: Search, number: int, state: str, present: int, choices: tuple[Choice, ...]) -> bool:
-    """Take choices; tell whether each led to a state (where a b-thread fails, nothing follows)."""
+    """Take choices; return whether each led to a state (where a b-thread fails, nothing follows)."""
     before = len(search.targets)
     search.take(number, state, present, choices)
     return len(search.targets) - before == len(choices)
 
 
 def _leads_on(search: Search, number: int, state: str, present: int, choice: Choice) -> bool:
-    """Tell whether a choice leads to a state that is not expanded yet, or nowhere."""
+    """Return whether a choice leads to a state that is not expanded yet, or nowhere."""
     try:
         after = search.space.successor(state, present, choice)
     except LocalFailure:
@@ -231,7 +219,7 @@ def _leads_on(search: Search, number: int, state: str, present: int, choice: Cho
 
 
 def _unfolded(space: StateSpace) -> list[dict[int, tuple[int, ...]]]:
-    """Return where each event may take each local state, with whom that starts; failures lead nowhere."""
+    """Return where each event may take each local state, and the b-threads that this starts; failures lead nowhere."""
     masks = space.masks
     masks.learn()
     _check(masks)
@@ -275,7 +263,7 @@ def _led_to(space: StateSpace, local: int, event: int) -> tuple[int, ...]:
 def _check(masks: Masks) -> None:
     for local in masks.automaton.locals:
         if local.statement.otherwise is not None:
-            raise Irreducible(f"b-thread {local.name!r} has an otherwise, which may depend on everybody")
+            raise Irreducible(f"b-thread {local.name!r} has an otherwise, which may depend on every b-thread")
         if local.statement.hot:
             raise Irreducible(f"b-thread {local.name!r} is hot, and fairness is a matter of all orders")
     if masks.failures or masks.unsure:
@@ -298,17 +286,10 @@ def _closed(own: list[int], later: list[tuple[int, ...]]) -> list[int]:
     return found
 
 
-def _turned(by_event: list[int], locals_: int) -> list[int]:
-    """Return masks of events by local state, from masks of local states by event."""
-    found = [0] * locals_
-    for event, concerned in enumerate(by_event):
-        for local in bits(concerned):
-            found[local] |= 1 << event
-    return found
-
-
-def _mask(positions: Iterable[int]) -> int:
-    found = 0
-    for position in positions:
-        found |= 1 << position
+def _turned(masks: list[int], length: int) -> list[int]:
+    """Return masks of events by local state, from masks of local states by event; or the other way round."""
+    found = [0] * length
+    for position, mask in enumerate(masks):
+        for other in bits(mask):
+            found[other] |= 1 << position
     return found

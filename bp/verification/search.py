@@ -10,10 +10,9 @@ from typing import Protocol
 from attrs import define, field
 
 from bp.events import Event
-from bp.verification.counterexamples import Violations
 from bp.verification.local_states import LocalFailure
-from bp.verification.selection import Choice
-from bp.verification.state_space import StateSpace
+from bp.verification.report import Violations
+from bp.verification.states import Choice, StateSpace
 
 __all__ = ["RandomWalks", "Reducer", "Search"]
 

@@ -14,16 +14,14 @@ from typing import Any, Literal
 
 from attrs import field, frozen
 
-from bp.event_sets import as_event_set
 from bp.events import Event
 from bp.statements import BThread
-from bp.verification.counterexamples import FirstFound, Violation, Violations
-from bp.verification.coverage import Coverage, coverage_of, local_states
 from bp.verification.fingerprint import VerificationError
 from bp.verification.liveness import endless_components, hot_components
 from bp.verification.reduction import Irreducible, Reduction
+from bp.verification.report import Coverage, FirstFound, Violation, Violations, coverage_of, local_states
 from bp.verification.search import RandomWalks, Search
-from bp.verification.state_space import StateSpace
+from bp.verification.states import StateSpace
 
 __all__ = ["Verification", "verify"]
 
@@ -124,13 +122,12 @@ def verify(
     _check_arguments(bthreads, environment, possible, order)
     if samples is not None and (samples < 1 or reduce or endless or max_states is not None):
         raise TypeError(f"samples={samples!r}: give a number of runs, and leave reduce, endless and max_states out")
-    forbidden = [as_event_set(events) for events in (never if isinstance(never, list | tuple) else (never,))]
     began = time.perf_counter()
     make = partial(StateSpace, bthreads, environment, possible, in_order=order == "run")
     may_reduce = reduce and order == "any" and max_depth is None
     space, reducer = _with_reducer(make) if may_reduce else (make(), None)
     try:
-        found = Violations(space, forbidden, first=first)
+        found = Violations(space, never, first=first)
         if samples is not None:
             walks = RandomWalks(space, found, 1000 if max_depth is None else max_depth, Random(seed))
             _run(space, found, lambda: walks.run(samples, _reporter(progress)))

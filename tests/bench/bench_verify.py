@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from agent.presets import preset_named
 from agent.verification.loop import loop_rules, verify_loop
 from bp import event, verify
-from bp.verification.counterexamples import Violations
+from bp.verification.report import Violations
 from bp.verification.search import Search
-from bp.verification.state_space import StateSpace
+from bp.verification.states import StateSpace
 from tests.bench.hot_cold import add
 from tests.bench.rows import Aim, Row
 from tests.bench.timing import fastest, scaled

@@ -38,9 +38,9 @@ import pytest
 from attrs import define, evolve, field, frozen
 
 from bp import BThread, BThreadBody, VerificationError, bthread, event, sync, where
-from bp.verification.counterexamples import Violations
+from bp.verification.report import Violations
 from bp.verification.search import Search
-from bp.verification.state_space import StateSpace
+from bp.verification.states import StateSpace
 from tests.bp.programs import Ping, keeps_saying, requests
 from tests.bp.verification import impure_helpers as helpers
 from tests.bp.verification.impure_helpers import Counter, add, cached, calls, counter, ids, inc, kept, queue

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bp import BThreadBody, any_of, bthread, event, sync, verify, where
-from bp.verification.live_variables import assigns_later, live_locals
+from bp.verification.fingerprint import assigns_later, live_locals
 from tests.bp.programs import Ping, requests
 
 A, B, C = event("a"), event("b"), event("c")

@@ -191,3 +191,23 @@ def test_in_run_order_a_violation_that_depends_on_the_age_of_started_bthreads_is
     found = verify(*either, fails_after(B, A), order="run", **world)
     assert [violation.trace for violation in found.violations] == [(Ping(2), B, A)]
     assert verify(starter(A, B, Ping(1)), fails_after(B, A), order="run", **world).holds
+
+
+def test_an_alternative_that_was_blocked_when_it_was_met_can_be_selected_later() -> None:
+    @bthread
+    def asks() -> BThreadBody:
+        yield sync(request=event("WISH"), otherwise=lambda refusals: event("INSTEAD"))
+
+    @bthread
+    def refuses() -> BThreadBody:
+        yield sync(refuse=event("WISH"), because="no")
+
+    @bthread
+    def blocks_at_first() -> BThreadBody:
+        yield sync(wait_for=event("GO"), block=event("INSTEAD"))
+
+    go = requests(event("GO"))
+
+    result = verify(asks(), refuses(), blocks_at_first(), environment=[go], never=event("INSTEAD"))
+
+    assert kinds(result) == [("never", None)]

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 import bp
 from bp import BProgram, BThread, BThreadError, Event, EventSetError, Verification, contains, start, verify
-from bp.verification.counterexamples import Violations
+from bp.verification.report import Violations
 from bp.verification.search import Search
-from bp.verification.state_space import StateSpace
+from bp.verification.states import StateSpace
 from tests.bp.scripts import Author, Happening, Say, Script
 from tests.bp.test_against_reference import as_event, as_event_set, as_happening, as_sync
 

@@ -1,0 +1,559 @@
+"""What local states say about events, as bit masks: numbers of events and of local states are positions in them.
+
+Kept complete: every known local state was asked about every known event. Which local
+states block, refuse, request or hear an event in a global state is then a matter of `|` and `&`.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from functools import reduce
+from operator import or_
+from typing import Any, Literal, NamedTuple
+
+from bp.board import alternative_of, offers_of
+from bp.event_sets import PredicateError, contains
+from bp.events import Event
+from bp.statements import BThread, Refusal, Refusals, Sync
+from bp.verification.fingerprint import VerificationError, fingerprint_of_value
+from bp.verification.local_states import MOST_LOCALS, Automaton, LocalFailure, Move
+from bp.verification.purity import check_event
+
+__all__ = ["ORIGINS", "Choice", "Masks", "Offers", "Origin", "Row", "Selection", "StateSpace", "bits", "mask_of"]
+
+
+class Row(NamedTuple):
+    """What one local state adds to a global one.
+
+    `stops`: the events that it blocks or refuses. `wants`: those that it requests, where it takes any of them and
+    has no `otherwise`; `promises`: the same of the environment. `bit`: itself.
+    """
+
+    stops: int
+    wants: int
+    promises: int
+    bit: int
+
+
+class Masks:
+    """The events that a program has met, and what its local states say about them."""
+
+    def __init__(self, automaton: Automaton) -> None:
+        """Begin without events; `automaton` has the local states."""
+        self.automaton = automaton
+        self.events: list[Event] = []
+        self.rows: list[Row] = []
+        self.requests: list[tuple[int, ...]] = []
+        self.blocks: list[int] = []  # by local state: events
+        self.refuses: list[int] = []  # by local state: events
+        self.concerned: list[int] = []  # by event: local states that it advances or interrupts
+        self.choosy = 0  # the local states whose requests depend on more than being free: see `Row.wants`
+        self.failures: dict[tuple[int, int], LocalFailure] = {}  # predicates that failed, by local state and event
+        self.unsure: dict[tuple[int, int], LocalFailure] = {}  # the same, of wait_for and interrupt
+        self._numbers: dict[Any, int] = {}
+        self._sets: list[list[tuple[str, Any, bool]]] = []  # by local state: word, event set, does it call a predicate
+
+    def number(self, event: Event) -> int:
+        """Return the number of an event. Raises VerificationError for one that carries what can change."""
+        look = fingerprint_of_value(event)
+        number = self._numbers.get(look)
+        if number is None:
+            check_event(event)
+            number = self._numbers[look] = len(self.events)
+            self.events.append(event)
+            self.concerned.append(0)
+            for local in range(len(self.rows)):
+                self._mark(local, number)
+        return number
+
+    def learn(self) -> None:
+        """Ask the local states that are new."""
+        for local in range(len(self.rows), len(self.automaton.locals)):
+            self.blocks.append(0)
+            self.refuses.append(0)
+            self.requests.append(())
+            self.rows.append(Row(0, 0, 0, 1 << local))
+            statement = self._statement(local)
+            sets = [(word, getattr(statement, word)) for word in ("block", "refuse", "wait_for", "interrupt")]
+            self._sets.append([(*said, any(row[3] for row in said[1]._rows)) for said in sets if said[1] is not None])
+            self.requests[local] = tuple(map(self.number, statement.requests))
+            self.rows[local] = self._row(local)
+            for event in range(len(self.events)):
+                self._mark(local, event)
+
+    def advancing(self, event: int, among: int) -> int:
+        """Return which of the local states `among` (a mask) an event advances or interrupts. Raises LocalFailure."""
+        if self.unsure:
+            self._raise_first(self.unsure, (event,), bits(among))
+        return self.concerned[event] & among
+
+    def check(self, events: Iterable[int], members: Iterable[int]) -> None:
+        """Raise LocalFailure when the answer of a member about one of `events` is an error."""
+        if self.failures:
+            self._raise_first(self.failures, events, members)
+
+    def _raise_first(
+        self, failures: dict[tuple[int, int], LocalFailure], events: Iterable[int], members: Iterable[int]
+    ) -> None:
+        members = tuple(members)
+        for event in events:
+            for local in members:
+                if (local, event) in failures:
+                    raise failures[local, event]
+
+    def _mark(self, local: int, event: int) -> None:
+        """Ask a local state about an event; about `wait_for` and `interrupt` in any case, as `run` does."""
+        said = {word for word, events, runs_code in self._sets[local]
+                if self._asked(word, local, event, events, runs_code)}  # fmt: skip
+        bit = 1 << event
+        if "block" in said:
+            self.blocks[local] |= bit
+        if "refuse" in said:
+            self.refuses[local] |= bit
+        requested = event in self.requests[local] or self.events[event] in self._statement(local).requests
+        if requested or "wait_for" in said or "interrupt" in said:
+            self.concerned[event] |= 1 << local
+        stops = self.blocks[local] | self.refuses[local]
+        if stops != self.rows[local].stops:
+            self.rows[local] = self.rows[local]._replace(stops=stops)
+
+    def _asked(self, word: str, local: int, event: int, events: Any, runs_code: bool) -> bool:
+        if not runs_code:  # nothing to watch, and nothing that could fail
+            return contains(events, self.events[event])
+        name = self.automaton.locals[local].name
+        try:
+            return self.automaton.purity.watch(name, contains, events, self.events[event])
+        except PredicateError as error:
+            failures = self.failures if word in ("block", "refuse") else self.unsure
+            failures[local, event] = LocalFailure(name, error)
+            return False
+
+    def _statement(self, local: int) -> Sync:
+        return self.automaton.locals[local].statement
+
+    def _row(self, local: int) -> Row:
+        """Return what a new local state adds, which was not asked about any event yet."""
+        found = self.automaton.locals[local]
+        statement, requests = found.statement, self.requests[local]
+        wants = 0
+        if statement.otherwise is not None or (len(requests) > 1 and not statement.any_of):
+            self.choosy |= 1 << local
+        else:
+            wants = mask_of(requests)
+        promises, wants = (wants, 0) if found.environment else (0, wants)
+        return Row(0, wants, promises, 1 << local)
+
+
+def mask_of(positions: Iterable[int]) -> int:
+    """Return a mask with ones at some positions."""
+    return sum(1 << position for position in set(positions))
+
+
+def bits(mask: int) -> Iterator[int]:
+    """Yield the positions of the ones in a mask, lowest first."""
+    while mask:
+        lowest = mask & -mask
+        yield lowest.bit_length() - 1
+        mask ^= lowest
+
+
+# Which events can be selected in a global state: the rules of `BProgram`, over bit masks.
+
+Origin = Literal["internal", "promised", "possible"]
+ORIGINS: tuple[Origin, ...] = ("internal", "promised", "possible")
+PART_OF_STATE = 8  # characters of a state that are looked up at once
+MOST_PARTS = 50_000
+PART = (1 << 16) - 1  # the choices of so many events are found at once
+
+
+class Choice(NamedTuple):
+    """One event that can be selected in a state; `advancing` (a mask) are the local states whose `otherwise` it is.
+
+    `label` is its position in `Selection.met`.
+    """
+
+    event: int
+    origin: Origin
+    advancing: int
+    label: int
+
+
+class Offers(NamedTuple):
+    """What a state offers: `selectable` events by local state, and the alternatives in force."""
+
+    selectable: dict[int, Sequence[int]]
+    alternatives: dict[int, int]  # by event: the local states (a mask) whose current `otherwise` it is
+
+
+class Selection:
+    """What can be selected in the states of one program."""
+
+    def __init__(self, masks: Masks, possible: Iterable[Event], in_order: bool) -> None:
+        """Choose among all events, or, `in_order`, as the scheduler does."""
+        self.masks = masks
+        self.possible = tuple(map(masks.number, possible))
+        self._possible = mask_of(self.possible)
+        self._in_order = in_order
+        self.met: list[Choice] = []
+        self._labels: dict[tuple[int, Origin, int], int] = {}
+        self._known: dict[Origin, dict[tuple[int, int], tuple[Choice, ...]]] = {origin: {} for origin in ORIGINS}
+        self._parts: dict[str, Row] = {}
+        self._events_met = 0  # the number of events for which `_parts` and `_choosy` hold
+        self._alternatives: dict[tuple[int, tuple[int, ...]], int] = {}
+        self._choosy: dict[tuple[int, int, str], tuple[int, int, dict[int, int]]] = {}
+
+    def choices(self, state: str) -> tuple[int, tuple[Choice, ...]]:
+        """Return the local states of a state as a mask, and what can be selected.
+
+        Raises LocalFailure for a predicate or an `otherwise` that fails.
+        """
+        masks = self.masks
+        if len(masks.rows) < len(masks.automaton.locals):
+            masks.learn()
+        if self._events_met != len(masks.events) or len(self._parts) > MOST_PARTS:
+            self._events_met = len(masks.events)
+            self._parts.clear()
+            self._choosy.clear()
+        stopped = wanted = promised = present = 0
+        for at in range(0, len(state), PART_OF_STATE):
+            part = state[at : at + PART_OF_STATE]
+            stops, wants, promises, bit = self._parts.get(part) or self._row(part)
+            stopped |= stops
+            wanted |= wants
+            promised |= promises
+            present |= bit
+        if masks.failures:
+            self._check(state)
+        inside, outside = wanted & ~stopped, promised & ~stopped
+        alternatives: dict[int, int] = {}
+        if present & masks.choosy:
+            more_inside, more_outside, alternatives = self._choosy_events(state, present, stopped)
+            inside, outside = inside | more_inside, outside | more_outside
+        if inside and self._in_order:
+            found = self._choices((self._chosen(self.offers(state)),), "internal")
+        elif inside:
+            found = self._found(inside, "internal")
+        else:
+            found = self._found(outside, "promised") + self._found(self._possible & ~stopped, "possible")
+        return present, self._with_alternatives(found, alternatives) if alternatives else found
+
+    def _choosy_events(self, state: str, present: int, stopped: int) -> tuple[int, int, dict[int, int]]:
+        """Return as masks the events that choosy local states offer, internal and promised, and the alternatives.
+
+        Remembered: they depend on which local states are choosy, which refuse, in order, and which events are stopped.
+        """
+        choosy = present & self.masks.choosy
+        refusing = [character for character in state if self.masks.refuses[ord(character)]]
+        key = (choosy, stopped, "".join(refusing))
+        if key not in self._choosy:
+            offers = self.offers(state, choosy)
+            inside = outside = 0
+            for local, events in offers.selectable.items():
+                for event in events:
+                    if self._is_environment(local):
+                        outside |= 1 << event
+                    else:
+                        inside |= 1 << event
+            self._choosy[key] = (inside, outside, offers.alternatives)
+        return self._choosy[key]
+
+    def _row(self, part: str) -> Row:
+        """Return what a part of a state adds, which is remembered as long as no new event is met."""
+        rows = [self.masks.rows[ord(character)] for character in part]
+        self._parts[part] = found = Row(*(reduce(or_, column) for column in zip(*rows, strict=True)))
+        return found
+
+    def _found(self, events: int, origin: Origin) -> tuple[Choice, ...]:
+        """Return the choices of the events in a mask; remembered for each part of it."""
+        found: tuple[Choice, ...] = ()
+        known = self._known[origin]
+        at = 0
+        while events:
+            part = (at, events & PART)
+            choices = known.get(part)
+            if choices is None:
+                choices = known[part] = self._choices((at + bit for bit in bits(events & PART)), origin)
+            found += choices
+            events >>= PART.bit_length()
+            at += PART.bit_length()
+        return found
+
+    def _check(self, state: str) -> None:
+        """Raise LocalFailure when a predicate fails on an event about which a step from a state asks it."""
+        if not self._inside(self.offers(state)):
+            self.masks.check(self.possible, map(ord, state))
+
+    def _inside(self, offers: Offers) -> list[int]:
+        return [local for local in offers.selectable if not self._is_environment(local)]
+
+    def _chosen(self, offers: Offers) -> int:
+        """Return the internal event that the scheduler selects."""
+        return offers.selectable[min(self._inside(offers), key=self._turn)][0]
+
+    def offering(self, state: str) -> frozenset[int]:
+        """Return the local states that are owed something in a state: what they offer can be selected.
+
+        The scheduler owes nothing to a b-thread that is not next.
+        """
+        offers = self.offers(state)
+        inside = self._inside(offers)
+        if inside and self._in_order:
+            chosen = self._chosen(offers)
+            return frozenset(local for local in inside if chosen in offers.selectable[local])
+        return frozenset(inside or offers.selectable)
+
+    def alternatives(self) -> set[tuple[int, int]]:
+        """Return the events that were met as an `otherwise`, each as (local state, event)."""
+        return {(local, event) for (local, _), event in self._alternatives.items()}
+
+    def offers(self, state: str, among: int = -1) -> Offers:
+        """Return what the local states of a state (those `among`, a mask) offer, by age. Raises LocalFailure."""
+        members = tuple(map(ord, state))
+        masks = self.masks
+        offers = Offers({}, {})
+        refused = reduce(or_, [masks.refuses[local] for local in members], 0)
+        for local in dict.fromkeys(members):
+            if masks.requests[local] and among >> local & 1:
+                events = self._offered(local, members, refused, offers.alternatives)
+                if events:
+                    offers.selectable[local] = events
+        return offers
+
+    # What one local state offers.
+
+    def _offered(
+        self, local: int, members: tuple[int, ...], refused: int, alternatives: dict[int, int]
+    ) -> Sequence[int]:
+        """Return the selectable events that a local state offers; note its `otherwise` while all is refused."""
+        statement = self.masks.automaton.locals[local].statement
+        requests = self.masks.requests[local]
+
+        def is_refused(event: int) -> bool:
+            self.masks.check((event,), members)
+            return bool(refused >> event & 1)
+
+        alternative = alternative_of(statement, requests, is_refused, lambda: self._alternative(local, members))
+        if alternative is not None:
+            alternatives[alternative] = alternatives.get(alternative, 0) | 1 << local
+        return offers_of(statement, requests, alternative, lambda event: self._is_free(members, event))
+
+    def _is_free(self, members: tuple[int, ...], event: int) -> bool:
+        self.masks.check((event,), members)
+        rows, bit = self.masks.rows, 1 << event
+        return not any(rows[local].stops & bit for local in members)
+
+    def _is_environment(self, local: int) -> bool:
+        return self.masks.automaton.locals[local].environment
+
+    def _turn(self, local: int) -> int:
+        return -self.masks.automaton.locals[local].priority
+
+    # `otherwise`.
+
+    def _alternative(self, local: int, members: tuple[int, ...]) -> int:
+        """Return the event that an `otherwise` gives; it must be the same for every order of refusals."""
+        wanted = mask_of(self.masks.requests[local])
+        refuses = self.masks.refuses
+        refusing = tuple([by for by in members if refuses[by] & wanted])
+        key = (local, refusing)
+        if key not in self._alternatives:
+            found = self.masks.automaton.locals
+            refusals = [Refusal(found[by].name, found[by].statement.because) for by in sorted(refusing, key=self._turn)]
+            one, other = self._asked(found[local], refusals), self._asked(found[local], refusals[::-1])
+            if one != other:
+                raise VerificationError(
+                    f"b-thread {found[local].name!r}: its otherwise depends on the order of the refusals, or on "
+                    "hidden state; sort them, or take them as a set"
+                )
+            self._alternatives[key] = one
+        return self._alternatives[key]
+
+    def _asked(self, found: Any, refusals: list[Refusal]) -> int:
+        try:
+            event = self.masks.automaton.purity.watch(found.name, found.statement.otherwise, Refusals(refusals))
+        except VerificationError:
+            raise
+        except Exception as error:
+            raise LocalFailure(found.name, error) from error
+        if not isinstance(event, Event):
+            raise LocalFailure(found.name, TypeError(f"its otherwise gave {event!r}; it must give an event"))
+        return self.masks.number(event)
+
+    def _with_alternatives(self, choices: tuple[Choice, ...], alternatives: dict[int, int]) -> tuple[Choice, ...]:
+        """Add whose `otherwise` the events of some choices are, by `==` as always."""
+        events = self.masks.events
+        found = []
+        for choice in choices:
+            advancing = 0
+            for alternative, locals_ in alternatives.items():
+                if events[choice.event] == events[alternative]:
+                    advancing |= locals_
+            found.append(self._choice(choice.event, choice.origin, advancing) if advancing else choice)
+        return tuple(found)
+
+    def _choices(self, events: Iterable[int], origin: Origin) -> tuple[Choice, ...]:
+        return tuple(self._choice(event, origin, 0) for event in dict.fromkeys(events))
+
+    def _choice(self, event: int, origin: Origin, advancing: int) -> Choice:
+        """Return the one object for a choice."""
+        key = (event, origin, advancing)
+        if key not in self._labels:
+            self._labels[key] = len(self.met)
+            self.met.append(Choice(event, origin, advancing, len(self.met)))
+        return self.met[self._labels[key]]
+
+
+# The global states of a program, and the steps between them.
+
+
+class Replacement(NamedTuple):
+    """What an event does to some local states: `pairs` of characters to replace, one after the other.
+
+    `pairs` is None where one would replace what another has put there; then `table` does it all at once. `starts`:
+    whether b-threads are started. `moves` has the details.
+    """
+
+    pairs: tuple[tuple[str, str], ...] | None
+    table: dict[int, str]
+    starts: bool
+    moves: dict[int, Move]
+
+
+class Places(dict[str, int]):
+    """Where the characters of local states stand in a sorted state: with those of their name and priority."""
+
+    def __init__(self, automaton: Automaton) -> None:
+        super().__init__()
+        self._automaton = automaton
+        self._sorts: dict[tuple[str, int, bool], int] = {}
+
+    def __missing__(self, character: str) -> int:
+        local = self._automaton.locals[ord(character)]
+        sort = self._sorts.setdefault((local.name, local.priority, local.environment), len(self._sorts))
+        place = self[character] = sort * MOST_LOCALS + ord(character)
+        return place
+
+
+class Begun(NamedTuple):
+    """A b-thread that the program was given, and the first local states of it and of those that it starts."""
+
+    bthread: BThread
+    environment: bool
+    generations: tuple[tuple[int, ...], ...]
+
+
+class StateSpace:
+    """The states of one program with its environment."""
+
+    def __init__(
+        self, bthreads: Sequence[BThread], environment: Sequence[BThread], possible: Iterable[Event], in_order: bool
+    ) -> None:
+        """Make the space. Raises VerificationError; b-threads that fail at their start are in `failures`."""
+        self.automaton = Automaton()
+        self.masks = Masks(self.automaton)
+        self.selection = Selection(self.masks, possible, in_order)
+        self.failures: list[LocalFailure] = []
+        self.begun: list[Begun] = []
+        self.advanced: dict[int, int] = {}  # by event that was followed: all local states that it concerned (a mask)
+        self._in_order = in_order
+        self._places = Places(self.automaton)
+        self._replacements: defaultdict[int, dict[int, Replacement]] = defaultdict(dict)  # by event, by concerned
+        self._twins = True  # whether two b-threads of one name and priority can be there at once
+        try:
+            self.initial = self._begin(bthreads, environment)
+        except VerificationError:
+            self.automaton.close()
+            raise
+
+    def _begin(self, bthreads: Sequence[BThread], environment: Sequence[BThread]) -> str:
+        """Return the state in which every b-thread is at its first synchronization point."""
+        started = [self._begun(bthread, False) for bthread in bthreads]
+        promised = [self._begun(bthread, True) for bthread in environment]
+        initial = self._joined("", (*started, *promised))
+        self._twins = len({self._places[character] // MOST_LOCALS for character in initial}) < len(initial)
+        return initial
+
+    def _begun(self, bthread: BThread, environment: bool) -> tuple[tuple[int, ...], ...]:
+        try:
+            generations = self.automaton.begin([(bthread, 0)], environment=environment)
+        except LocalFailure as failure:
+            self.failures.append(failure)
+            return ()
+        self.begun.append(Begun(bthread, environment, generations))
+        return generations
+
+    def started(self) -> set[int]:
+        """Return the local states at which b-threads were started on the events that were followed so far."""
+        replacements = [found for known in self._replacements.values() for found in known.values() if found.starts]
+        moves = [move for replacement in replacements for move in replacement.moves.values()]
+        return {local for move in moves for generation in move.started for local in generation}
+
+    def successor(self, state: str, present: int, choice: Choice) -> str:
+        """Return the state after an event. Raises LocalFailure when a b-thread fails on it."""
+        concerned = self.masks.advancing(choice.event, present) | choice.advancing
+        known = self._replacements[choice.event]
+        pairs, table, starts, moves = known.get(concerned) or self._replacement(known, choice.event, concerned)
+        if pairs is None:
+            after = state.translate(table)
+        else:
+            after = state
+            for old, new in pairs:
+                after = after.replace(old, new)
+        if starts:
+            self._twins = True
+            return self._joined(after, self._started(state, moves))
+        return after if self._in_order or not self._twins else self._sorted(after)
+
+    def _replacement(self, known: dict[int, Replacement], event: int, concerned: int) -> Replacement:
+        self.advanced[event] = self.advanced.get(event, 0) | concerned
+        moves = {local: self.automaton.move(local, self.masks.events[event], event) for local in bits(concerned)}
+        table = {local: "" if move.local is None else chr(move.local) for local, move in moves.items()}
+        table = {local: new for local, new in table.items() if new != chr(local)}
+        collide = any(new and ord(new) in table for new in table.values())
+        pairs = None if collide else tuple((chr(old), new) for old, new in table.items())
+        found = Replacement(pairs, table, any(move.started for move in moves.values()), moves)
+        known[concerned] = found
+        return found
+
+    def _started(self, state: str, moves: dict[int, Move]) -> list[tuple[tuple[int, ...], ...]]:
+        """Return the b-threads that an event starts, in the order of their starters: by priority, then by age."""
+        concerned = [local for local in map(ord, state) if local in moves]
+        if self._in_order:
+            concerned.sort(key=lambda local: -self.automaton.locals[local].priority)
+        return [moves[local].started for local in concerned]
+
+    def _joined(self, kept: str, groups: Sequence[tuple[tuple[int, ...], ...]]) -> str:
+        """Add started b-threads to those kept: generation by generation, in the order of their starters."""
+        deepest = max((len(generations) for generations in groups), default=0)
+        new = "".join(
+            chr(local)
+            for depth in range(deepest)
+            for generations in groups
+            if depth < len(generations)
+            for local in generations[depth]
+        )
+        return kept + new if self._in_order else self._sorted(kept + new)
+
+    def _sorted(self, state: str) -> str:
+        return "".join(sorted(state, key=self._places.__getitem__))
+
+    # Questions about a state.
+
+    def advances(self, local: int, choice: Choice) -> bool:
+        """Return whether an event concerns a local state."""
+        return bool((self.masks.advancing(choice.event, 1 << local) | choice.advancing) >> local & 1)
+
+    def place_after(self, local: int, choice: Choice) -> int | None:
+        """Return where the b-thread at a local state is after an event; None at its end. Raises LocalFailure."""
+        if not self.advances(local, choice):
+            return local
+        return self.automaton.move(local, self.masks.events[choice.event], choice.event).local
+
+    def blockers(self, members: Iterable[tuple[str, int]], event: Event) -> tuple[tuple[str, Any], ...]:
+        """Return the names of those that block or refuse an event, and why, among names with local states."""
+        number, masks = self.masks.number(event), self.masks
+        found = []
+        for name, local in members:
+            if masks.rows[local].stops >> number & 1:
+                is_refused = masks.refuses[local] >> number & 1
+                found.append((name, self.automaton.locals[local].statement.because if is_refused else None))
+        return tuple(dict.fromkeys(found))
