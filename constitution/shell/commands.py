@@ -185,10 +185,15 @@ def unset(walk: Walk, node: "Node", stdin: Flow) -> Flow:
 
 
 def redirected(walk: Walk, node: "Node", stdin: Flow) -> Flow:
-    """Walk a command with its redirections."""
+    """Walk a command with its redirections; behind a list or pipeline they are those of its last command alone."""
+    body, redirects = _redirections(walk, node)
+    if body is not None and (last := _last_command(body)) != body:
+        walk.redirects[last.id] = redirects
+        flow = walk.visit(body, stdin)
+        if walk.redirects.pop(last.id, None) is not None:
+            walk.doubt("a redirection was not followed")
+        return flow
     before, walk.outputs = walk.outputs, []
-    body = node.child_by_field_name("body")
-    redirects = [child for child in node.named_children if "redirect" in child.type and child != body]
     extra = [word for child in redirects for word in late_words(walk, child)]
     if body is not None and redirects and (left_out := _between(walk, body, redirects[0])):
         extra[:0] = left_out
@@ -201,6 +206,21 @@ def redirected(walk: Walk, node: "Node", stdin: Flow) -> Flow:
     for child in redirects:
         flow = _after_heredoc(walk, child, flow)
     return flow
+
+
+def _redirections(walk: Walk, node: "Node") -> tuple["Node | None", list["Node"]]:
+    """Return the command that is redirected, and its redirections."""
+    if node.id in walk.redirects:
+        return node, walk.redirects.pop(node.id)
+    body = node.child_by_field_name("body")
+    return body, [child for child in node.named_children if "redirect" in child.type and child != body]
+
+
+def _last_command(node: "Node") -> "Node":
+    """Return the command that a redirection behind `a && b`, `a | b` or `! a` belongs to."""
+    while node.type in ("list", "pipeline", "negated_command") and node.named_children:
+        node = node.named_children[-1]
+    return node
 
 
 def _between(walk: Walk, body: "Node", redirect: "Node") -> list[str]:

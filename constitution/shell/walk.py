@@ -92,6 +92,7 @@ class Walk:
         self.active: tuple[int, ...] = ()  # functions that are being walked
         self.reads_text = False  # a substitution has given what stands in a file
         self.outputs: list[str] = []  # files that the command at hand prints into
+        self.redirects: dict[int, list[Node]] = {}  # of a command, by its id, where the tree has them on a whole list
 
     def run(self, text: str, stdin: Flow = NOTHING) -> Flow:
         """Walk a whole script and return what it would write to its standard output."""
@@ -146,7 +147,8 @@ class Walk:
             self.doubt("blocks are nested too deep")
             return ANYTHING
         self.budget.depth += 1
-        flow = self.visitors.get(node.type, self.visitors[""])(self, node, stdin)
+        kind = "redirected_statement" if node.id in self.redirects else node.type
+        flow = self.visitors.get(kind, self.visitors[""])(self, node, stdin)
         self.budget.depth -= 1
         return flow
 

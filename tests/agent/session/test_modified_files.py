@@ -18,7 +18,8 @@ from tests.agent.conftest import MakeAgent
         ("mv old new", ["old", "new"]),
         ("sed -i s/x/y/ old", ["old"]),
         ("tee a < old", ["a"]),
-        ("cd sub; echo x > a", ["sub/a"]),
+        ("cd sub && echo x > a", ["sub/a"]),
+        ("cd sub; echo x > a", ["a", "sub/a"]),  # a cd that fails leaves the command where it was
         ("rm old", ["old"]),
         ("cat old > /dev/null", []),
         ("cat old", []),
