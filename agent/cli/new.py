@@ -121,7 +121,7 @@ from agent import Agent, ScriptedModel, call, tool
 from agent.events import CallAnswered, GateApproved, RunEnded
 from agent.effects.monitoring import laboratory
 from agent.protocols.monitors import ConstantMonitor
-from agent.verification.protocols import verify_protocols
+from agent.verification.loop import verify_loop
 from bp import bthread, sync
 
 
@@ -163,11 +163,11 @@ def there_are_not_more():
 
 
 def test_it_holds_whatever_happens_and_no_run_hangs():
-    assert verify_protocols([{name}(most=1)], invariants=[there_are_not_more()]).holds
+    assert verify_loop((), [{name}(most=1)], invariants=[there_are_not_more()]).holds
 
 
 def test_without_it_that_would_not_hold():
-    assert not verify_protocols([], invariants=[there_are_not_more()]).holds
+    assert not verify_loop((), invariants=[there_are_not_more()]).holds
 '''
 
 

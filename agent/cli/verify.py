@@ -18,6 +18,7 @@ from agent.cli.build import chosen_preset, load_protocols
 from agent.cli.mistakes import Mistake
 from agent.verification.counterexample import short, tell
 from agent.verification.environment import examples_for
+from agent.verification.invariants import not_claimed
 from agent.verification.loop import Combination, every_subset, loop_rules, verify_loop
 from bp import BThread, Verification, VerificationError
 
@@ -46,7 +47,7 @@ def _verify_all(rules: tuple[BThread, ...], protocols: tuple[BThread, ...], argu
         present = [rule for rule in rules if rule.name in combination.rules]
         progress = _reporter(combination.label)
         result = _verified(present, protocols, max_states=arguments.max_states, progress=progress)
-        _tell(combination, result, as_json=arguments.json)
+        _tell(combination, result, as_json=arguments.json, unclaimed=not_claimed(present, rules))
         results.append(result)
     return _exit_code(results)
 
@@ -74,11 +75,10 @@ def _exit_code(results: Sequence[Verification]) -> int:
 def _verified(rules: Sequence[BThread], protocols: Sequence[BThread], **options: Any) -> Verification:
     """Verify the loop; where there are protocols, monitors, auditors and chance may say anything, too."""
     if not protocols:
-        return verify_loop(rules, examples=examples_for(rules), **options)
-    from agent.verification.protocols import verify_protocols, with_scores
+        return verify_loop(rules, **options)
+    from agent.verification.protocols import with_scores
 
-    examples = with_scores(examples_for((*rules, *protocols)))
-    return verify_protocols(protocols, rules, examples=examples, **options)
+    return verify_loop(rules, protocols, examples=with_scores(examples_for((*rules, *protocols))), **options)
 
 
 def _combinations(rules: Sequence[BThread], all_subsets: bool) -> Iterator[Combination]:
@@ -89,14 +89,16 @@ def _combinations(rules: Sequence[BThread], all_subsets: bool) -> Iterator[Combi
         yield Combination("as configured", names)
 
 
-def _tell(combination: Combination, result: Verification, *, as_json: bool) -> None:
+def _tell(combination: Combination, result: Verification, *, as_json: bool, unclaimed: Sequence[str] = ()) -> None:
     if as_json:
-        print(json.dumps(_as_data(combination, result)), flush=True)
+        print(json.dumps({**_as_data(combination, result), "not_claimed": list(unclaimed)}), flush=True)
         return
     counted = f"{result.states:,} states, {result.transitions:,} transitions, {result.seconds:.1f} s"
     print(f"{result.verdict:8}  {counted}: {combination.label}", flush=True)
     if missed := (*result.coverage.silent, *result.coverage.unreached):
         print(f"          never reached: {', '.join(missed)}", flush=True)
+    if unclaimed:
+        print(f"          not claimed: {', '.join(unclaimed)}", flush=True)
     for violation in result.violations:
         print(f"\n{tell(violation)}\n", flush=True)
 

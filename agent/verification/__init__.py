@@ -2,6 +2,5 @@
 
 from agent.verification.counterexample import tell
 from agent.verification.loop import loop_rules, verify_loop
-from agent.verification.protocols import verify_protocols
 
-__all__ = ["loop_rules", "tell", "verify_loop", "verify_protocols"]
+__all__ = ["loop_rules", "tell", "verify_loop"]

@@ -1,6 +1,6 @@
-"""The loop as a whole: the b-threads of a preset, its invariants and its environment, for subsets of its rules too."""
+"""The loop as a whole: rules, protocols, their invariants and their environment; also for many sets in one search."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -9,8 +9,17 @@ from attrs import evolve, frozen
 from agent.effects.declared import loop_effects
 from agent.presets.preset import Preset
 from agent.threads.core import CORE
-from agent.verification.environment import Examples, any_verdict, environment, examples_for, people_for
+from agent.verification.environment import (
+    Examples,
+    any_verdict,
+    environment,
+    examples_for,
+    in_threes,
+    people_for,
+)
 from agent.verification.invariants import invariants_of
+from agent.verification.protocol_invariants import invariants_with
+from agent.verification.protocols import examples_with_protocols, laboratory_effects, load_tables
 from bp import BThread, BThreadBody, Event, Verification, any_of, bthread, start, sync, verify
 
 
@@ -54,15 +63,54 @@ SMALL = {
 
 
 def verify_loop(
-    rules: Sequence[BThread], *, core: Sequence[BThread] = CORE, examples: Examples | None = None, **options: Any
+    rules: Preset | Sequence[BThread],
+    protocols: Sequence[BThread] = (),
+    *,
+    core: Sequence[BThread] = CORE,
+    examples: Examples | None = None,
+    invariants: Sequence[BThread] = (),
+    required: Sequence[BThread] | None = None,
+    **options: Any,
 ) -> Verification:
-    """Model-check a loop of `core` and `rules` with its invariants; `options` are those of `bp.verify`.
+    """Model-check a loop of `core`, `rules` and `protocols` with the invariants of all.
 
-    `examples`: what effects may return, by default what makes a difference to the rules.
+    rules: those of a preset, or some. examples: what effects may return, by default what makes a difference to the
+    rules. invariants: more of them, for protocols that do not ship. required: the rules whose invariants have to hold,
+    by default those that are there; give more to see what breaks where one is left out. options: those of `bp.verify`.
     """
-    world = environment(loop_effects(), examples_for(rules) if examples is None else examples)
-    options = {"endless": True, **options}
-    return verify(*core, *rules, *invariants_of(rules), environment=world, possible=people_for(rules), **options)
+    rules = loop_rules(rules) if isinstance(rules, Preset) else tuple(rules)
+    program = (
+        *core,
+        *rules,
+        *protocols,
+        *invariants_with(rules if required is None else required, protocols),
+        *invariants,
+    )
+    return _search(
+        program, rules, protocols, usual_examples(rules, protocols) if examples is None else examples, options
+    )
+
+
+def usual_examples(rules: Sequence[BThread], protocols: Sequence[BThread]) -> Examples:
+    """Return what effects may return by default: answers of three calls only where all calls run in turn."""
+    if protocols:
+        return examples_with_protocols(rules, protocols)
+    examples = examples_for(rules)
+    return in_threes(examples) if any(rule.name == "one_at_a_time" for rule in rules) else examples
+
+
+def _search(
+    program: Sequence[BThread],
+    rules: Sequence[BThread],
+    protocols: Sequence[BThread],
+    examples: Examples,
+    options: Mapping[str, Any],
+) -> Verification:
+    load_tables(protocols)
+    effects = (*loop_effects(), *(laboratory_effects() if protocols else ()))
+    people = people_for((*rules, *protocols))
+    world = environment(effects, examples)
+    return verify(*program, environment=world, possible=people, **{"endless": True, **options})
 
 
 def loop_rules(preset: Preset) -> tuple[BThread, ...]:
@@ -84,14 +132,25 @@ def verify_together(rules: Sequence[BThread], combinations: Sequence[Combination
     That is much faster than one search for each: what a b-thread does is found out once. Every trace begins with
     the combination.
     """
-    loops = tuple((RulesChosen(combination.label), _loop(rules, combination)) for combination in combinations)
-    world = environment(loop_effects(), examples_for(rules))
-    return verify(one_of(loops), environment=world, possible=people_for(rules), **{"endless": True, **options})
+    chosen = {each.label: [rule for rule in rules if rule.name in each.rules] for each in combinations}
+    loops = tuple((RulesChosen(label), (*CORE, *some, *invariants_of(some))) for label, some in chosen.items())
+    return _search([one_of(loops)], rules, (), examples_for(rules), options)
 
 
-def _loop(rules: Sequence[BThread], combination: Combination) -> tuple[BThread, ...]:
-    present = [rule for rule in rules if rule.name in combination.rules]
-    return (*CORE, *present, *invariants_of(present))
+def verify_each(
+    programs: Mapping[str, Sequence[BThread]],
+    rules: Sequence[BThread] = (),
+    *,
+    examples: Examples | None = None,
+    **options: Any,
+) -> Verification:
+    """Model-check the loop and `rules` with each of several sets of protocols, in one search, in the same way."""
+    everything = tuple(dict.fromkeys(protocol for protocols in programs.values() for protocol in protocols))
+    loops = tuple(
+        (RulesChosen(label), (*CORE, *rules, *protocols, *invariants_with(rules, protocols)))
+        for label, protocols in programs.items()
+    )
+    return _search([one_of(loops)], rules, everything, examples or usual_examples(rules, everything), options)
 
 
 @bthread

@@ -6,7 +6,7 @@ import pytest
 
 from agent.lab.experiments.plan_files.plan import load_plan
 from agent.lab.experiments.reports.verified import shipped_verdicts
-from agent.verification.protocols import verify_protocols
+from agent.verification.loop import verify_loop
 from tests.agent.lab.verify_for_results import programs
 from tests.agent.lab.write_results import MARK, filled
 from tests.agent.protocols.protocol_programs import rules_named
@@ -45,7 +45,7 @@ def test_what_was_verified_is_what_ships(name: str) -> None:
     """Those that take no second stand for all: after a change of the loop, or of a protocol, `make verified`."""
     (program,) = (program for found, program, _ in programs() if found == name)
 
-    result = verify_protocols(program, rules_named("abort_on_request", "retry"))
+    result = verify_loop(rules_named("abort_on_request", "retry"), program)
 
     assert (verdict(result), result.states) == ("holds", shipped_verdicts()[name].states)
 

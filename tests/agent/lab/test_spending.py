@@ -10,7 +10,8 @@ from agent.lab.spending import ASKS_MODELS, budget_of_experiment, nobody_is_aske
 from agent.protocols.audits import upfront_audit
 from agent.protocols.monitoring import blocking_monitor
 from agent.protocols.substitution import defer_to_trusted
-from agent.verification.protocols import FEW_EXAMPLES, verify_protocols
+from agent.verification.loop import verify_loop
+from agent.verification.protocols import FEW_EXAMPLES
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import InferenceFinished, InferenceRequested, PromptGiven, RunEnded
 from agent.vocabulary.messages import AssistantMessage
@@ -119,7 +120,7 @@ INVARIANTS = [nobody_is_asked_without_money(1.0)]
     "others", [(), (blocking_monitor(MONITOR),), (defer_to_trusted(MONITOR),), (upfront_audit(1, "auditor"),)]
 )
 def test_it_is_verified_alone_and_with_protocols(others: tuple[BThread, ...]) -> None:
-    result = verify_protocols([BUDGET, *others], ABORTED, examples=FEW_EXAMPLES, invariants=INVARIANTS)
+    result = verify_loop(ABORTED, [BUDGET, *others], examples=FEW_EXAMPLES, invariants=INVARIANTS)
 
     assert result.holds, told(result)
 
@@ -137,7 +138,7 @@ FAULTS = (
 def test_a_planted_fault_is_found_and_named(
     planted: Callable[[float], BThread], kind: str, culprit: str, others: tuple[BThread, ...]
 ) -> None:
-    result = verify_protocols([planted(1.0), *others], examples=FEW_EXAMPLES, invariants=INVARIANTS, max_states=20_000)
+    result = verify_loop((), [planted(1.0), *others], examples=FEW_EXAMPLES, invariants=INVARIANTS, max_states=20_000)
 
     assert result.violations
     for violation in result.violations:

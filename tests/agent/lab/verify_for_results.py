@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from agent.lab.experiments.plan_files.plan import load_plan
-from agent.verification.protocols import FEW_EXAMPLES, verify_protocols
+from agent.verification.loop import verify_loop
+from agent.verification.protocols import FEW_EXAMPLES
 from bp import BThread
 from tests.agent.protocols.protocol_programs import IN_PAIRS, PROGRAMS, rules_named
 from tests.agent.verification.verify_every_pair import verdict
@@ -33,7 +34,7 @@ def main(path: Path, most: int) -> int:
     lines, code = [], 0
     for name, program, alone in programs():
         rules = rules_named("abort_on_request", *(["retry"] if alone else []))
-        result = verify_protocols(program, rules, examples=None if alone else FEW_EXAMPLES, max_states=most)
+        result = verify_loop(rules, program, examples=None if alone else FEW_EXAMPLES, max_states=most)
         lines.append((name, verdict(result), result.states, round(result.seconds, 1)))
         print(*lines[-1], flush=True)
         code = max(code, int(bool(result.violations)))

@@ -15,7 +15,7 @@ from agent.session.agent import Run
 from agent.threads.judging import by_constitution
 from agent.verification.counterexample import tell
 from agent.verification.environment import any_verdict
-from agent.verification.protocols import verify_protocols
+from agent.verification.loop import verify_loop
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import (
     ActionDescribed,
@@ -244,7 +244,7 @@ KEPT = {
 def test_each_keeps_what_it_says_and_lets_no_run_hang(name: str, rules: tuple[BThread, ...]) -> None:
     policy, kept = KEPT[name]
 
-    result = verify_protocols([policy], rules, invariants=[kept])
+    result = verify_loop(rules, [policy], invariants=[kept])
 
     assert result.holds, "\n".join(map(tell, result.violations))
 
@@ -253,7 +253,7 @@ def test_each_keeps_what_it_says_and_lets_no_run_hang(name: str, rules: tuple[BT
 def test_without_the_policy_its_invariant_breaks(name: str) -> None:
     kept = KEPT[name][1]
 
-    result = verify_protocols([], ABORTED, invariants=[kept])
+    result = verify_loop(ABORTED, invariants=[kept])
 
     assert {violation.bthread for violation in result.violations} == {kept.name}
 
@@ -262,7 +262,7 @@ def test_a_policy_and_a_constitution_that_ask_do_so_one_after_the_other() -> Non
     policies = [KEPT["ask"][0]]
     judged = by_constitution(any_verdict)
 
-    result = verify_protocols([*policies, judged], ABORTED, invariants=[KEPT["ask"][1]], max_states=4_000)
+    result = verify_loop(ABORTED, [*policies, judged], invariants=[KEPT["ask"][1]], max_states=4_000)
 
     assert not result.violations, "\n".join(map(tell, result.violations))
 
@@ -294,6 +294,6 @@ def refuses_the_call_alone() -> BThreadBody:
     ("fault", "kept"), [(takes_any_answer(), KEPT["ask"][1]), (refuses_the_call_alone(), KEPT["stop"][1])]
 )
 def test_a_planted_fault_is_found(fault: BThread, kept: BThread) -> None:
-    result = verify_protocols([fault], invariants=[kept], max_states=20_000)
+    result = verify_loop((), [fault], invariants=[kept], max_states=20_000)
 
     assert kept.name in {violation.bthread for violation in result.violations}

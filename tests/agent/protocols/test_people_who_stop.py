@@ -9,7 +9,8 @@ from agent.protocols.flows import ask_on_critical
 from agent.protocols.policies import only_after
 from agent.threads.stopping import abort_on_request, stop_on_request
 from agent.verification.counterexample import tell
-from agent.verification.protocols import FEW_EXAMPLES, verify_protocols
+from agent.verification.loop import verify_loop
+from agent.verification.protocols import FEW_EXAMPLES
 from agent.vocabulary.events import ApprovalAsked, CallAnswered, ToolStarted
 from bp import BThread
 from tests.agent.conftest import MakeAgent
@@ -55,6 +56,6 @@ async def test_a_stop_during_the_first_of_two_questions_rejects_the_second(
 def test_every_protocol_holds_with_stop_and_abort(name: str, after: Literal["call", "step"]) -> None:
     rules = (stop_on_request(after), abort_on_request())
 
-    result = verify_protocols(PROGRAMS[name], rules, examples=FEW_EXAMPLES)
+    result = verify_loop(rules, PROGRAMS[name], examples=FEW_EXAMPLES)
 
     assert result.holds, [tell(violation) for violation in result.violations]

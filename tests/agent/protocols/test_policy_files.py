@@ -9,7 +9,8 @@ from agent import call
 from agent.protocols.policy_files import read_policies
 from agent.tools.definition import Tool, tool
 from agent.verification.counterexample import tell
-from agent.verification.protocols import FEW_EXAMPLES, verify_protocols
+from agent.verification.loop import verify_loop
+from agent.verification.protocols import FEW_EXAMPLES
 from agent.vocabulary.events import CallAnswered
 from tests.agent.conftest import MakeAgent
 from tests.agent.protocols.protocol_programs import rules_named
@@ -111,6 +112,6 @@ def test_what_is_owed_keeps_the_run_from_ending(make_agent: MakeAgent) -> None:
 def test_the_policies_of_a_file_let_no_run_hang(file: str) -> None:
     policies = read_policies(FOLDER / f"{file}.yaml")
 
-    result = verify_protocols(policies, rules_named("abort_on_request"), examples=FEW_EXAMPLES)
+    result = verify_loop(rules_named("abort_on_request"), policies, examples=FEW_EXAMPLES)
 
     assert result.holds, "\n".join(map(tell, result.violations))

@@ -4,7 +4,7 @@ import pytest
 
 from agent.protocols.policies import Scope, action, between, eventually, never, no_more_than, only_after, since
 from agent.verification.counterexample import tell
-from agent.verification.protocols import verify_protocols
+from agent.verification.loop import verify_loop
 from agent.vocabulary.events import GateApproved, RunEnded, ToolFinished
 from bp import BThread, BThreadBody, bthread, sync, where
 from tests.agent.protocols.protocol_programs import rules_named
@@ -68,14 +68,14 @@ ABORTED = rules_named("abort_on_request")
 
 @pytest.mark.parametrize(("policy", "kept"), KEPT, ids=lambda bthread: bthread.name)
 def test_each_pattern_keeps_what_it_says_and_lets_no_run_hang(policy: BThread, kept: BThread) -> None:
-    result = verify_protocols([policy], ABORTED, invariants=[kept])
+    result = verify_loop(ABORTED, [policy], invariants=[kept])
 
     assert result.holds, "\n".join(map(tell, result.violations))
 
 
 @pytest.mark.parametrize(("policy", "kept"), KEPT, ids=lambda bthread: bthread.name)
 def test_without_the_policy_its_invariant_breaks(policy: BThread, kept: BThread) -> None:
-    result = verify_protocols([], ABORTED, invariants=[kept])
+    result = verify_loop(ABORTED, invariants=[kept])
 
     assert {violation.bthread for violation in result.violations} == {kept.name}
 
@@ -84,7 +84,7 @@ def test_without_the_policy_its_invariant_breaks(policy: BThread, kept: BThread)
 def test_policies_of_a_scope_let_no_run_hang(within: Scope) -> None:
     policies = [no_more_than(1, "first", within=within), eventually("other", after="first", within=within)]
 
-    result = verify_protocols(policies, ABORTED)
+    result = verify_loop(ABORTED, policies)
 
     assert result.holds, "\n".join(map(tell, result.violations))
 
@@ -97,6 +97,6 @@ def test_a_policy_that_takes_an_attempt_for_a_success_is_found() -> None:
             yield sync(wait_for=first, refuse=second, because="first is missing")
             yield sync(wait_for=RunEnded)
 
-    result = verify_protocols([too_early()], invariants=[nothing_before("second", "first")])
+    result = verify_loop((), [too_early()], invariants=[nothing_before("second", "first")])
 
     assert {violation.bthread for violation in result.violations} == {"nothing_before"}

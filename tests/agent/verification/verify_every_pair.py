@@ -10,7 +10,8 @@ from itertools import combinations
 from random import Random
 
 from agent.verification.counterexample import tell
-from agent.verification.protocols import few_examples_for, verify_protocols
+from agent.verification.loop import verify_loop
+from agent.verification.protocols import few_examples_for
 from bp import BThread, Verification
 from tests.agent.protocols.protocol_programs import IN_PAIRS, PROGRAMS, rules_named
 
@@ -44,7 +45,7 @@ def main(most: int) -> int:
         alone = name in PROGRAMS
         examples = None if alone else few_examples_for(program)
         with_retries = (*rules, *rules_named("retry")) if alone else rules
-        result = verify_protocols(program, with_retries, examples=examples, max_states=most)
+        result = verify_loop(with_retries, program, examples=examples, max_states=most)
         print(f"{verdict(result):8}  {result.states:>9,} states, {result.seconds:6.1f} s: {name}", flush=True)
         for violation in result.violations:
             print(f"\n{tell(violation)}\n")
