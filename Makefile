@@ -12,7 +12,7 @@ DOJO := .venv-agentdojo
 DOJO_READY := $(DOJO)/ready
 INSTALL := -m pip --disable-pip-version-check --quiet install --constraint constraints.txt
 
-.PHONY: help demo test lint verify protocols laws mutation settings agentdojo verified results bench clean
+.PHONY: help demo test lint verify presets protocols laws mutation settings agentdojo verified results bench clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
@@ -33,6 +33,9 @@ verify: $(READY) ## look at every state of the loop with subsets of its rules (m
 
 protocols: $(READY) ## look at every state of the loop with every protocol, every pair, and larger sets (an hour)
 	$(BIN)/python -m tests.agent.verification.verify_every_pair $(STATES)
+
+presets: $(READY) ## look at the states of every preset with every protocol and temporal policy (hours; STATES=20000: minutes)
+	@$(BIN)/python -m tests.agent.verification.verify_every_preset $(STATES)
 
 laws: $(READY) ## play ten thousand random runs and check each (minutes)
 	$(BIN)/python -m tests.agent.play_many_scenes $(CASES)

@@ -19,7 +19,7 @@
         print(step.event.name)            # hot, cold, hot, cold, hot, cold
 
 `verify(...)` explores every state of such a program. `bp.runner` runs programs with effects on asyncio and trio,
-`bp.testing` drives single b-threads in tests. To read the engine, begin with `program`, then `scheduler`, `board`,
+`bp.testing` drives single b-threads in tests. To read the engine, begin with `program`, then `board`,
 `index`, `statements`, `event_sets`.
 """
 

@@ -165,10 +165,12 @@ class Board:
 
     def _queue_again(self, gone: Any) -> None:
         """Queue the parked requesters of events that the set `gone` held back until now."""
-        for register in (self._requests, self._alternatives):
-            for running in register.concerned(gone):
-                if running in self._parked:
-                    self._queue(running)
+        held = self._requests.concerned(gone)
+        if self._alternatives.by_event:
+            held |= self._alternatives.concerned(gone)
+        for running in held:
+            if running in self._parked:
+                self._queue(running)
 
     def judge(self) -> None:
         """Find the alternatives of stale requesters. Raises EventSetError for what fails on the way."""
@@ -215,7 +217,9 @@ class Board:
 
     def is_free(self, event: Event) -> bool:
         """Return whether no b-thread blocks or refuses `event`. Raises EventSetError for a predicate that fails."""
-        return not self._blocks.members(event) and not self._refusals.members(event)
+        if self._refusals.is_used and self._refusals.members(event):
+            return False
+        return not self._blocks.members(event)
 
     def _is_refused(self, event: Event) -> bool:
         return bool(self._refusals.members(event))
@@ -274,7 +278,7 @@ class Board:
 
         They are those that request it, wait for it, are interrupted by it, or have it as their `otherwise` event.
         """
-        interrupted = dict(self._interrupts.members(event))
+        interrupted = dict(self._interrupts.members(event)) if self._interrupts.is_used else NOBODY
         found = self._waits.members(event) | self._requests.by_event.get(event, NOBODY)
         if interrupted:
             found |= interrupted

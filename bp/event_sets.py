@@ -273,6 +273,11 @@ def where(kinds: Any, predicate: Callable[[Any], bool] | None = None, /, **field
 
     Raises TypeError for an unknown field, for something that is no event kind, and for a value that can change.
     """
+    if predicate is None and len(fields) == 1 and isinstance(kinds, type) and kinds in _FIELDS:  # by far the most
+        ((name, value),) = fields.items()
+        if name in _FIELDS[kinds]:
+            value = value if type(value) in ATOMS else freeze(value)
+            return FieldsEqual((kinds,), (name,), (value,), (((kinds, (name,), (value,)), kinds, (name,), None),))
     chosen = kinds if type(kinds) is tuple else (kinds,)
     for kind in chosen:
         if not isinstance(kind, type) or kind not in _FIELDS or not fields.keys() <= _FIELDS[kind]:

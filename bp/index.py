@@ -53,10 +53,11 @@ class Kinds:
 class Index(Generic[M]):
     """Members filed by their event sets: under single events, and under the other keys of their rows.
 
-    `_fields` has the fields, by kind, of the keys that were ever filed; `_asks`: there ever was a test.
+    `is_used`: a member was ever filed. `_fields` has the fields, by kind, of the keys that were ever filed; `_asks`:
+    there ever was a test.
     """
 
-    __slots__ = ("_asks", "_by_event", "_by_key", "_fields", "_kinds")
+    __slots__ = ("_asks", "_by_event", "_by_key", "_fields", "_kinds", "is_used")
 
     def __init__(self, kinds: Kinds) -> None:
         """Make an empty index of a program that has met `kinds`."""
@@ -65,31 +66,36 @@ class Index(Generic[M]):
         self._fields: dict[Any, dict[tuple[str, ...], None]] = {}
         self._asks = False
         self._kinds = kinds
+        self.is_used = False
 
     def move(self, member: M, old: Any, new: Any) -> None:
         """File `member` under the set `new` instead of `old`; None is no set. Raises TypeError for improper kinds."""
-        by_event = self._by_event
-        if old is None:
-            pass
-        elif type(type(old)) is EventKind:  # a single event
-            members = by_event[old]
-            del members[member]
-            if not members:
-                del by_event[old]
-        elif new is not None and old._rows == new._rows:
-            return
-        else:
-            self._remove(member, old)
-        if new is None:
-            return
-        if type(type(new)) is not EventKind:
-            self._add(member, new)
-        elif new in by_event:
-            by_event[new][member] = None
-        else:
-            if new._kind not in self._kinds.met:
-                self._kinds.meet(new._kind)
-            by_event[new] = {member: None}
+        filed: dict[Any, Any] | None
+        if old is not None:
+            filed = self._by_event if type(type(old)) is EventKind else self._by_key if type(old) is EventKind else None
+            if filed is not None:  # for a single event or a kind
+                members = filed[old]
+                del members[member]
+                if not members:
+                    del filed[old]
+            elif new is not None and old._rows == new._rows:
+                return
+            else:
+                self._remove(member, old)
+        if new is not None:
+            filed = self._by_event if type(type(new)) is EventKind else self._by_key if type(new) is EventKind else None
+            if filed is None:
+                self._add(member, new)
+            elif new in filed:
+                filed[new][member] = None
+            else:
+                self._open(new._kind)
+                filed[new] = {member: None}
+
+    def _open(self, kind: Any) -> None:
+        self.is_used = True
+        if kind not in self._kinds.met:
+            self._kinds.meet(kind)
 
     def _remove(self, member: M, events: Any) -> None:
         for key, kind, fields, _ in events._rows:
@@ -101,8 +107,7 @@ class Index(Generic[M]):
 
     def _add(self, member: M, events: Any) -> None:
         for key, kind, fields, test in events._rows:
-            if kind not in self._kinds.met:
-                self._kinds.meet(kind)
+            self._open(kind)
             if fields is None and key is not kind:
                 self._by_event.setdefault(key, {})[member] = None
                 continue

@@ -2,10 +2,10 @@
 
 The theory of operation. Each b-thread stands at a synchronization point, with a statement. One step is:
 
-    offer      judge the requests whose blocks came or went, and only those     (bp/board.py)
-    choose     an internal event by the strategy, or else the first post that is neither blocked nor refused
+    offer      find the events that requests offer: those that are neither blocked nor refused  (bp/board.py)
+    choose     one of them by the strategy, or else the first post that is neither blocked nor refused
     concern    find the b-threads that request the event, wait for it, or are interrupted by it
-    advance    resume each of them, by priority and age, then start new ones    (bp/scheduler.py)
+    advance    resume each of them, by priority and age, then start new ones                    (`Scheduler`)
 
 A program *rests* when no internal event is selectable. Errors up to `concern` select and record nothing. When a
 b-thread raises, the others of its round still reach their synchronization points. Either way the program has failed,
@@ -13,16 +13,16 @@ and its generators are closed, youngest first. The rules are decided one by one 
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import suppress
 from typing import Any, Literal, NamedTuple, Self, TypeVar
 
 from attrs import define
 
-from bp.board import Blocker, Board, Running
+from bp.board import SILENT, Blocker, Board, Running
 from bp.errors import BProgramError, BThreadError, EndlessLoop, ProgramEnded
 from bp.events import Event
-from bp.scheduler import Scheduler
-from bp.statements import BThread, Refusals, Sync
+from bp.statements import BThread, Refusals, Start, Sync, advance
 from bp.strategies import Candidate, Strategy, choose, chooser_of
 
 __all__ = ["BProgram", "Listener", "Receipt", "Record", "Status", "Step", "WhenBlocked"]
@@ -73,6 +73,153 @@ class Receipt:
     state: Literal["queued", "taken", "dropped", "rejected"] = "queued"
     refusals: Refusals = Refusals()
     blockers: tuple[Blocker, ...] = ()
+
+
+TAIL = 10  # how many of its last events an endless loop shows
+
+
+class Scheduler:
+    """The living b-threads of one program, by age, and those that the current round started.
+
+    `super_step` counts the external events so far, `left` what may yet happen in this super-step; `busy`: a b-thread is
+    running right now.
+    """
+
+    def __init__(self, board: Board, max_steps: int) -> None:
+        """Begin without b-threads; statements are filed on `board`. Raises TypeError for `max_steps` below 1."""
+        if type(max_steps) is not int or max_steps < 1:
+            raise TypeError(f"max_steps={max_steps!r}: give a positive integer")
+        self._board = board
+        self._ages = 0
+        self._started: deque[tuple[BThread, int]] = deque()
+        self._errors: list[BThreadError] = []
+        self.event: Event | None = None  # the current one, and its step, for errors
+        self.step = 0
+        self.living: dict[Running, None] = {}
+        self.busy = False
+        self.left = self._limit = max_steps
+        self._tail: deque[tuple[Event | None, str]] = deque(maxlen=TAIL)
+        self._endless: EndlessLoop | None = None
+        self.super_step = 0
+
+    def begin(self, bthreads: Iterable[BThread]) -> None:
+        """Start the first b-threads, in order. Raises like `advance`."""
+        self._started.extend((bthread, 0) for bthread in bthreads)
+        self.advance((), (), None)
+
+    def advance(self, concerned: Iterable[Running], interrupted: Collection[Running], event: Event | None) -> None:
+        """Let all `concerned` reach their next synchronization point; close those that are `interrupted`.
+
+        Raises BThreadError for the first that failed, with the others as its notes, after all had their turn.
+        """
+        board, take_on = self._board, self._take_on
+        self.busy = True
+        try:
+            for running in concerned:
+                try:
+                    if interrupted and running in interrupted:
+                        self._retire(running)
+                        self._close(running)
+                    elif (statement := advance(running.send, event, take_on, running)) is None:
+                        self._retire(running)
+                    else:
+                        board.file(running, statement)
+                except Exception as error:
+                    if error is self._endless:
+                        raise
+                    self._blame(running.name, error)
+        finally:
+            self.busy = False
+        if self._started:
+            self.advance(self._begun(), (), None)
+        if self._errors:
+            first, *others = self._errors
+            self._errors = []
+            for other in others:
+                first.add_note(str(other))
+            raise first
+
+    def close(self) -> list[BThreadError]:
+        """Close all generators, youngest first; return the errors of their `finally` blocks."""
+        self._started.clear()
+        self.event, self.step = None, -1
+        for running in reversed(self.living):
+            self._close(running)
+        self.living.clear()
+        errors, self._errors = self._errors, []
+        return errors
+
+    def _take_on(self, starter: Running, statement: Start) -> None:
+        for _ in range(len(statement.bthreads) or 1):  # an empty start counts too: it could go on for ever
+            self.left -= 1
+            if self.left < TAIL:
+                self.note(None, starter.name)
+        self._started.extend((bthread, starter.priority) for bthread in statement.bthreads)
+
+    def _begun(self) -> Iterator[Running]:
+        """Begin the b-threads that were started, in order, and those that they start meanwhile."""
+        while self._started:
+            bthread, inherited = self._started.popleft()
+            try:
+                body = bthread.begin()
+            except Exception as error:
+                self._blame(bthread.name, error)
+                continue
+            priority = inherited if bthread.priority is None else bthread.priority
+            running = Running(bthread.name, priority, self._ages, body)
+            self._ages += 1
+            self.living[running] = None
+            yield running
+
+    def _retire(self, running: Running) -> None:
+        """Forget a b-thread that is over; from now on it costs nothing."""
+        self._board.file(running, SILENT)
+        del self.living[running]
+
+    def _close(self, running: Running) -> None:
+        try:
+            running.body.close()
+        except Exception as error:
+            self._blame(running.name, error)
+            with suppress(Exception):
+                running.body.close()  # it may have yielded in its `finally`; now it is really over
+
+    def _blame(self, name: str, error: Exception) -> None:
+        """Note that b-thread `name` failed; the round goes on."""
+        if self.step < 0:
+            on = "when it was closed"
+        else:
+            on = "at its start" if self.event is None else f"on {self.event!r} (step {self.step})"
+        blame = BThreadError(
+            f"b-thread {name!r} failed {on}: {type(error).__name__}: {error}",
+            bthread=name, event=self.event, step=max(self.step, 0),
+        )  # fmt: skip
+        blame.__cause__ = error
+        self._errors.append(blame)
+
+    # The bound of a super-step.
+
+    def next_super_step(self) -> None:
+        """Note an external event: a new super-step begins."""
+        self.super_step += 1
+        self.left = self._limit
+        self._tail.clear()
+
+    def note(self, event: Event | None, bthread: str) -> None:
+        """Remember one of the last events before the bound. Raises EndlessLoop behind it."""
+        if self.left < 0:
+            self._endless = self._past_the_bound()
+            raise self._endless
+        self._tail.append((event, bthread))
+
+    def _past_the_bound(self) -> EndlessLoop:
+        shown = ", ".join(f"{bthread!r} {'started' if event is None else event!r}" for event, bthread in self._tail)
+        return EndlessLoop(
+            f"a super-step went past {self._limit} events and starts; the last were: {shown}; "
+            "make its b-threads wait for something, or raise max_steps",
+            events=tuple(event for event, _ in self._tail if event is not None),
+            bthreads=tuple(bthread for _, bthread in self._tail),
+        )
 
 
 class BProgram:
@@ -156,11 +303,14 @@ class BProgram:
                 refusals = board.refusals_of(*requester.statement.requests)
         elif post is not None:
             self._take_post(post)
-        scheduler.spend(event, name or "outside")
+        scheduler.left -= 1
+        if scheduler.left < TAIL:
+            scheduler.note(event, name or "outside")
         self._steps += 1
+        scheduler.event, scheduler.step = event, self._steps
         step = _new(Step, (self._steps, event, scheduler.super_step, name, refusals))
         try:
-            scheduler.advance(concerned, interrupted, event, self._steps)
+            scheduler.advance(concerned, interrupted, event)
         except (BThreadError, EndlessLoop) as error:
             self._tell(step, candidates, concerned, interrupted, error)
             raise

@@ -321,11 +321,11 @@ def advance(
     """
     try:
         said = send(event)
-        while type(said) is Start:
+        while type(said) is not Sync:
+            if type(said) is not Start:
+                raise TypeError(f"it yielded {said!r}; yield sync(...) instead")
             starts(starter, said)
             said = send(None)
     except StopIteration:
         return None
-    if type(said) is not Sync:
-        raise TypeError(f"it yielded {said!r}; yield sync(...) instead")
     return said

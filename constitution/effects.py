@@ -61,6 +61,8 @@ class Effect(Enum):
     SHARED_HISTORY_LOSS = auto()  # and forgets it for everybody
     MAIN_HISTORY_LOSS = auto()  # for everybody, on the branch that all others come from
     PUBLISH = auto()
+    PUSH = auto()  # commits go to the remote of a repository
+    INSTALL = auto()  # packages that the command names, for this project
     CONTAINER_ESCAPE = auto()
     CONTAINER_LOSS = auto()
     CLOUD_CHANGE = auto()

@@ -36,6 +36,9 @@ FOUND = "?*"
 """Stands for a name that a search below a folder finds: something in the folder, never the folder itself."""
 
 GLOB = re.compile(r"[*?\[]")
+ANY_NAME = re.compile(r"/\.?(\*|\?(?!\*$)|\[[^]/]*-[^]/]*\])*\*(\?|\*|\[[^]/]*\])*$")
+"""A pattern of wildcards alone, which fits nearly every name; `FOUND` is none of them."""
+
 HOOKS = re.compile(r"(^|/)\.git/hooks/.")
 VERSION_CONTROL = r"(^|/)\.(git|hg|svn|jj)(/|$)"
 
@@ -136,7 +139,7 @@ def _zone_of_pattern(path: str, places: Places) -> Zone | None:
 
 def _whole(path: str) -> str:
     """Return the folder for `folder/*`: everything in it is as good as itself."""
-    while path.endswith(("/*", "/.*", "/**", "/.[!.]*", "/.??*")):
+    while path.endswith("/.[!.]*") or ANY_NAME.search(path):
         path = path.rpartition("/")[0] or "/"
     return path
 
@@ -164,6 +167,8 @@ def _workspace_zone(path: str, places: Places) -> Zone:
     inner = path[len(places.workspace) + (places.workspace != "/") :]
     if not inner:
         return Zone.WORKSPACE_ROOT if places.workspace != "/" else Zone.SYSTEM
+    if "/" not in inner and inner.startswith(".") and FOUND not in inner and fits(".git", inner):
+        return Zone.VERSION_CONTROL
     if re.search(VERSION_CONTROL, inner):
         return Zone.AUTOSTART if HOOKS.search(inner) else Zone.VERSION_CONTROL
     return Zone.PRIVATE if is_private(inner) else Zone.WORKSPACE

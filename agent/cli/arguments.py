@@ -86,6 +86,7 @@ def _add_run(commands: Any) -> None:
         help="later: when a person has to decide, the run rests and exits with 5; bpagent resume goes on",
     )
     run.add_argument("--json", action="store_true", help="print the records of the log as they happen")
+    run.add_argument("--partials", action="store_true", help="with --json: pieces of texts and outputs, too")
 
 
 def _add_chat(commands: Any) -> None:

@@ -12,10 +12,10 @@ from urllib.parse import urlsplit
 
 from attrs import evolve
 
-from agent.cli.archive import new_log
 from agent.cli.mcp_servers import McpServer, joined, read_server
 from agent.cli.mistakes import Mistake
 from agent.cli.protocol_requirements import tell_unknown_tools, tell_what_is_lacking
+from agent.cli.runs import new_log
 from agent.cli.session import Maker
 from agent.effects.approval import Approver
 from agent.effects.execution import Watcher
@@ -361,7 +361,7 @@ def new_agent(arguments: Namespace, *, later: bool = False) -> tuple[Preset, Mak
             approve="later" if later else approver,
             log=log,
             secrets=secrets,
-            about={"model": nameable(arguments.model), **_named(servers)},
+            about={"model": nameable(arguments.model), **_protocols(arguments.protocol), **_named(servers)},
             on_step=on_step,
             on_text=on_text,
             models=models,
@@ -396,6 +396,13 @@ def agent_of_log(arguments: Namespace, recorded: RecordedRun, *, later: bool = F
         )
 
     return preset, make
+
+
+def _protocols(names: Iterable[str]) -> dict[str, str]:
+    """Return what a log says of the files whose protocols a run had: where they are."""
+    files = [name for name in names if ".py:" in name]
+    places = [f"{Path(file).absolute()}:{name}" for file, _, name in (each.rpartition(":") for each in files)]
+    return {"protocols": "\n".join(places)} if places else {}
 
 
 def _named(servers: Sequence[McpServer]) -> dict[str, str]:

@@ -16,13 +16,13 @@ import anyio
 from attrs import frozen
 
 from agent.cli import exit_codes
-from agent.cli.archive import find_log, summarize
 from agent.cli.arguments import called
 from agent.cli.build import agent_of_log, new_agent, servers_of, servers_of_log
 from agent.cli.display import Display, Progress
 from agent.cli.mcp_servers import McpServer, serving
 from agent.cli.mistakes import Mistake
 from agent.cli.prompt import STOPS, Person, StandingAnswers, has_typed, is_terminal
+from agent.cli.runs import find_log, summarize
 from agent.cli.screen import Screen, screen_on
 from agent.cli.session import (
     HEARD,

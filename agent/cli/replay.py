@@ -3,8 +3,8 @@
 from argparse import Namespace
 
 from agent.cli import exit_codes
-from agent.cli.archive import find_log
 from agent.cli.build import load_protocols
+from agent.cli.runs import find_log
 from agent.cli.screen import visible
 from agent.history.playback import Difference, replay
 from agent.history.rebuilding import rebuild

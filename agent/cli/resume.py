@@ -7,12 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from agent.cli import exit_codes
-from agent.cli.archive import find_log
 from agent.cli.build import agent_of_log, secrets_of, servers_of_log
 from agent.cli.display import is_error
 from agent.cli.mistakes import Mistake
 from agent.cli.prompt import STOPS, is_terminal
 from agent.cli.replay import told_difference
+from agent.cli.runs import find_log
 from agent.cli.screen import Screen, screen_on, visible_lines
 from agent.cli.session import Maker, Session, introduction, lead, print_outcome, record_printer
 from agent.effects.approval import Approver

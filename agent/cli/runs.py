@@ -1,13 +1,162 @@
-"""`bpagent runs`: the runs of the folder, one line each."""
+"""`bpagent runs`, and the folder in which runs live: new logs, logs by the beginning of an id, and their summaries."""
 
 import json
+import os
 import sys
 from argparse import Namespace
+from collections.abc import Iterable
+from datetime import datetime
+from pathlib import Path
+from secrets import token_hex
+from typing import Any
+
+from attrs import frozen
 
 from agent.cli import exit_codes
-from agent.cli.archive import Summary, runs_folder, summaries
-from agent.cli.mistakes import say
+from agent.cli.mistakes import Mistake, say
 from agent.cli.screen import Screen, Tone, screen_on, visible
+from agent.log.reading import LogError
+from agent.log.writing import is_in_use
+
+ASKED, ANSWERED = "approval_asked", "approval_answered"
+ENDINGS = frozenset({"prompt_given", "run_ended", "answer_committed", ASKED, ANSWERED})
+"""The records that a summary needs; the others are not even parsed."""
+
+
+def runs_folder() -> Path:
+    """Return where runs live: `runs` in BPAGENT_HOME, or else in ~/.bpagent."""
+    home = os.environ.get("BPAGENT_HOME")
+    return (Path(home).expanduser() if home else Path.home() / ".bpagent") / "runs"
+
+
+def new_log(given: str | None, now: datetime) -> Path:
+    """Return where the log of a run goes: where it was told to, else a new file in the folder, which is made.
+
+    Raises Mistake when the folder cannot be made.
+    """
+    if given:
+        return Path(given).expanduser()
+    folder = runs_folder()
+    try:
+        folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, exist_ok=True)  # logs hold what the tools read
+    except OSError as error:
+        reason = f"{error.strerror}; set BPAGENT_HOME, or name a --log"
+        raise Mistake(f"cannot write the log in {folder}: {reason}") from error
+    return folder / f"{now:%Y%m%d-%H%M%S}-{token_hex(2)}.jsonl"
+
+
+def find_log(name: str) -> Path:
+    """Return the log that a path or the beginning of an id names. Raises Mistake."""
+    path = Path(name).expanduser()
+    if "/" in name or name.endswith(".jsonl") or path.exists():
+        return path
+    found = sorted(runs_folder().glob(f"{_literally(name)}*.jsonl")) if name else []
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise Mistake(f"there is no log {name!r}, and no run whose id begins so; see bpagent runs")
+    raise Mistake(f"{len(found)} runs begin with {name!r}: {', '.join(path.stem for path in found[-5:])}; name one")
+
+
+def find_logs(names: Iterable[str]) -> list[Path]:
+    """Return the logs that are meant; a folder means those in it. Raises Mistake."""
+    paths = []
+    for name in names:
+        folder = Path(name).expanduser()
+        if not folder.is_dir():
+            paths.append(find_log(name))
+        elif found := sorted(folder.glob("*.jsonl")):
+            paths += found
+        else:
+            raise Mistake(f"there is no log in the folder {name}; logs are named .jsonl")
+    return paths
+
+
+def _literally(name: str) -> str:
+    return "".join(f"[{char}]" if char in "*?[" else char for char in name)
+
+
+@frozen
+class Summary:
+    """A run at a glance. `status`: how the last run ended, "running", "waiting" for a decision, or "interrupted"."""
+
+    path: Path
+    begun: str
+    preset: str
+    model: str
+    status: str
+    prompt: str
+    turns: int
+    waiting: tuple[str, ...] = ()
+
+    @property
+    def id(self) -> str:
+        """The name of the run."""
+        return self.path.stem
+
+    def plain(self) -> dict[str, Any]:
+        """Return this as JSON holds it."""
+        return {
+            "id": self.id,
+            "begun": self.begun,
+            "preset": self.preset,
+            "model": self.model,
+            "status": self.status,
+            "prompt": self.prompt,
+            "turns": self.turns,
+            "waiting": list(self.waiting),
+            "log": str(self.path),
+        }
+
+
+def summaries() -> tuple[list[Summary], list[str]]:
+    """Return the runs of the folder, the latest last, and a sentence for each file that is no log."""
+    found, broken = [], []
+    for path in sorted(runs_folder().glob("*.jsonl")):
+        try:
+            found.append(summarize(path))
+        except (LogError, OSError, ValueError, KeyError, TypeError) as error:
+            broken.append(f"{path} is no log of a run: {error}")
+    return found, broken
+
+
+def summarize(path: Path) -> Summary:
+    """Return a run at a glance. Raises OSError, and ValueError for what is no log."""
+    in_use = is_in_use(path)
+    with path.open("rb") as file:
+        header = json.loads(file.readline())
+        if not isinstance(header, dict) or "format" not in header or "name" in header:
+            raise ValueError("it does not begin with a header")
+        prompts, turns, ended, waiting = "", 0, "", {}
+        for line in file:
+            name, data = _of_interest(line)
+            match name:
+                case "prompt_given":
+                    prompts, ended = prompts or data["text"], ""
+                case "answer_committed":
+                    turns += 1
+                case "run_ended":
+                    ended = data["status"]
+                case "approval_asked":
+                    waiting[data["call"]] = True
+                case "approval_answered":
+                    waiting.pop(data["call"], None)
+    resting = header.get("approvals") == "later" and waiting
+    status = ended or ("running" if in_use else "waiting" if resting else "interrupted")
+    calls = tuple(waiting) if status == "waiting" else ()
+    begun, preset, model = (str(header.get(key)) for key in ("begun", "preset", "model"))
+    return Summary(path, begun, preset, model, status, prompts, turns, calls)
+
+
+def _of_interest(line: bytes) -> tuple[str, dict[str, Any]]:
+    """Return name and data of a record that a summary needs; an empty name for any other, and for a torn line."""
+    _, _, rest = line[:200].partition(b'"name":"')
+    if rest.partition(b'"')[0].decode("ascii", "replace") not in ENDINGS or not line.endswith(b"\n"):
+        return "", {}
+    record = json.loads(line)
+    return record["name"], record["data"]
+
 
 TONES: dict[str, Tone] = {
     "completed": "good",

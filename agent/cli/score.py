@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import anyio
 
 from agent.cli import exit_codes
-from agent.cli.archive import find_logs
 from agent.cli.build import auditors_named, monitors_named
 from agent.cli.mistakes import Mistake, say
+from agent.cli.runs import find_logs
 from agent.cli.screen import Screen, Tone, screen_on, visible
 from agent.lab.sidecars import reading
 from agent.lab.sidecars.auditing import Audited, audit_logs

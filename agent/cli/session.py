@@ -23,10 +23,12 @@ from agent.cli.screen import Screen, visible, visible_lines
 from agent.effects.approval import Approver
 from agent.effects.execution import Watcher
 from agent.log.writing import Redaction
+from agent.projections.narration import StreamEvent
 from agent.projections.state import told_to_user
 from agent.session.agent import Agent, Run
 from agent.session.journal import failure_record
 from agent.tools.definition import Tool
+from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.encoding import dump, to_record
 from agent.vocabulary.errors import AgentError
 from bp import BProgramError, Step
@@ -137,7 +139,7 @@ class Session:
     `present`: somebody can answer. `approver` answers instead of that person. `watch` is called with every step,
     after it was shown. `shows_final_text`: on the screen too. `stops`: which typed lines stop the run.
     `max_iterations`: what is shown as the limit. `policy`: what questions come from, so that `always` is an answer.
-    `servers`: whose tools there are too.
+    `servers`: whose tools there are too. `tells` is called with the events of S2, pieces included.
     """
 
     make: Maker
@@ -151,6 +153,7 @@ class Session:
     max_iterations: int | None = None
     policy: Policy | None = None
     servers: tuple[McpServer, ...] = ()
+    tells: Callable[[StreamEvent], None] | None = None
 
 
 def lead(session: Session) -> Outcome:
@@ -169,6 +172,7 @@ async def _lead(session: Session) -> Outcome:
         made = session.make(session.approver or person.answer, shown, onlookers.display.stream, tools)
         agent = stack.enter_context(made)
         onlookers.take_up(agent)
+        agent.on_event = session.tells
         try:
             async with agent.start(session.prompt) as run, anyio.create_task_group() as tasks:
                 running.append(run)
@@ -251,6 +255,17 @@ def record_printer(secrets: Mapping[str, str]) -> Callable[[Step], None]:
         print(dump(redaction(to_record(step))), flush=True)
 
     return print_record
+
+
+def print_partial(event: StreamEvent) -> None:
+    """Print a piece of the model's text or of a tool's output, as it comes."""
+    match event:
+        case StreamEvent("message_update", text=piece):
+            print(dump({"partial": "text", "text": piece}), flush=True)
+        case StreamEvent("tool_execution_update", call=ToolCall(id=call), text=piece):
+            print(dump({"partial": "output", "call": call, "text": piece}), flush=True)
+        case _:
+            pass
 
 
 def print_outcome(outcome: Outcome, screen: Screen, *, as_json: bool) -> None:

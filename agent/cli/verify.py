@@ -46,7 +46,8 @@ def _verify_all(rules: tuple[BThread, ...], protocols: tuple[BThread, ...], argu
     for combination in _combinations(rules, arguments.all_subsets):
         present = [rule for rule in rules if rule.name in combination.rules]
         progress = _reporter(combination.label)
-        result = _verified(present, protocols, max_states=arguments.max_states, progress=progress)
+        examples = examples_for((*present, *protocols)) if protocols else None
+        result = verify_loop(present, protocols, examples=examples, max_states=arguments.max_states, progress=progress)
         _tell(combination, result, as_json=arguments.json, unclaimed=not_claimed(present, rules))
         results.append(result)
     return _exit_code(results)
@@ -70,15 +71,6 @@ def _exit_code(results: Sequence[Verification]) -> int:
     missed = {name for result in results for name in (*result.coverage.silent, *result.coverage.unreached)}
     reached = {name for result in results for name in result.coverage.reached}
     return exit_codes.UNREACHED if missed - reached else exit_codes.OK
-
-
-def _verified(rules: Sequence[BThread], protocols: Sequence[BThread], **options: Any) -> Verification:
-    """Verify the loop; where there are protocols, monitors, auditors and chance may say anything, too."""
-    if not protocols:
-        return verify_loop(rules, **options)
-    from agent.verification.protocols import with_scores
-
-    return verify_loop(rules, protocols, examples=with_scores(examples_for((*rules, *protocols))), **options)
 
 
 def _combinations(rules: Sequence[BThread], all_subsets: bool) -> Iterator[Combination]:

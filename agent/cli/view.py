@@ -6,11 +6,11 @@ from argparse import Namespace
 from pathlib import Path
 
 from agent.cli import exit_codes
-from agent.cli.archive import find_log
 from agent.cli.build import load_protocols
 from agent.cli.mistakes import Mistake
+from agent.cli.runs import find_log
 from agent.log.reading import read_log
-from agent.page.document import render_page
+from agent.page import render_page
 
 BEGINNING = b"<!doctype html>"
 

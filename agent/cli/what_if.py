@@ -6,14 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from agent.cli import exit_codes
-from agent.cli.archive import find_logs
 from agent.cli.build import load_protocols
 from agent.cli.display import action_of
 from agent.cli.mistakes import Mistake, say
+from agent.cli.runs import find_logs
 from agent.cli.screen import Screen, screen_on, visible
-from agent.history import what_if
 from agent.history.rebuilding import changed_bthreads
-from agent.history.what_if import Decision, Rejudged, WhatIf
+from agent.history.what_if import Decision, Rejudged, WhatIf, what_if
 from agent.log.reading import LogError, read_log
 from agent.presets.policy_files import PolicyError, load_policy
 from agent.vocabulary.encoding import dump, plain

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from agent.cli import exit_codes
-from agent.cli.archive import find_log
 from agent.cli.build import load_protocols
 from agent.cli.check import tell_evidence
 from agent.cli.display import action_of, because, command_of
+from agent.cli.runs import find_log
 from agent.cli.screen import Screen, Tone, screen_on, visible
 from agent.history.what_if import recorded_decisions
 from agent.history.why import Cause, Objection, find_causes

@@ -5,10 +5,24 @@ people answered. Nothing is looked up or asked today. That holds until a decisio
 told next; from there on the recording is of another conversation.
 """
 
-from agent.history.playback import replay
-from agent.history.rebuilding import changed_bthreads, rebuild
-from agent.history.what_if import what_if
-from agent.history.why import find_causes
-from agent.presets.policy_files import load_policy
+from typing import TYPE_CHECKING
 
-__all__ = ["changed_bthreads", "find_causes", "load_policy", "rebuild", "replay", "what_if"]
+from agent.vocabulary.lazy import from_modules
+
+if TYPE_CHECKING:
+    from agent.history.playback import replay
+    from agent.history.rebuilding import changed_bthreads, rebuild
+    from agent.history.why import find_causes
+    from agent.presets.policy_files import load_policy
+
+__all__ = ["changed_bthreads", "find_causes", "load_policy", "rebuild", "replay"]
+
+__getattr__, __dir__ = from_modules(
+    "agent.history",
+    {
+        "playback": "replay",
+        "rebuilding": "changed_bthreads rebuild",
+        "why": "find_causes",
+        "agent.presets.policy_files": "load_policy",
+    },
+)

@@ -4,8 +4,9 @@ No model, tool or disk is asked. `replay` reports the first record that differs;
 step, and by which b-thread; `watch` does so for a log.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import chain
 from typing import Any
 
 from attrs import frozen
@@ -130,14 +131,15 @@ def retrace(bthreads: Sequence[BThread], heard: Sequence[Event], steps: Sequence
     Nothing is known to be held from where a b-thread decides otherwise than it did: b-threads are to be pure.
     """
     program = BProgram(*bthreads)
-    seen = {moment.step: moment for moment in _retraced(program, heard)}
+    seen = {moment.step: moment for moment in _played(program, heard)}
     moments = tuple(seen.get(step, Moment(step)) for step in steps)
     return (*moments, *([seen[None]] if None in seen and list(steps[-1:]) == list(seen)[-2:-1] else []))
 
 
-def _retraced(program: BProgram, heard: Sequence[Event]) -> Iterator[Moment]:
+def _played(program: BProgram, heard: Iterable[Event]) -> Iterator[Moment]:
+    """Yield each step that a program takes on these external events, with what was held, and how it stands last."""
     try:
-        for event in (None, *heard):
+        for event in chain((None,), heard):
             held = held_back(program)
             if event is not None:
                 program.post(event)
@@ -197,26 +199,28 @@ def watch(run: RecordedRun, threads: Sequence[BThread] = ()) -> Watched:
     return Watched((*moments, *map(WatchedStep, missing)), problem)
 
 
+def watch_program(bthreads: Sequence[BThread], posts: Sequence[Event] = ()) -> Iterator[WatchedStep]:
+    """Yield what the b-threads of a plain program do until it rests, then on each of `posts`, or until one fails."""
+    seen: list[Record] = []
+    return _watched(BProgram(*bthreads, listeners=(seen.append,)), seen, posts)
+
+
 def _moments(run: RecordedRun, program: BProgram, seen: list[Record]) -> Iterator[WatchedStep]:
     """Yield what the program does on the external events of the log."""
+    with suppress(LogError):  # here it broke off, then or now
+        yield from _watched(program, seen, _heard(run))
+
+
+def _watched(program: BProgram, seen: list[Record], heard: Iterable[Event]) -> Iterator[WatchedStep]:
+    for moment in _played(program, heard):
+        if moment.step is not None:
+            yield WatchedStep(to_record(moment.step), seen[-1].resumed, seen[-1].interrupted, moment.held)
+
+
+def _heard(run: RecordedRun) -> Iterator[Event]:
+    """Yield the external events of a log. Raises LogError for a record that cannot be one."""
     decoder = Decoder()
-    try:
-        yield from _super_step(program, seen, None)
-        for record in run.records:
-            decoder.learn(record)
-            if record["origin"] == "outside":
-                yield from _super_step(program, seen, decoder.event(record))
-    except (BProgramError, LogError):
-        return  # here it broke off, then or now
-    finally:
-        program.close()
-
-
-def _super_step(program: BProgram, seen: list[Record], event: Event | None) -> Iterator[WatchedStep]:
-    held = held_back(program)
-    if event is not None:
-        program.post(event)
-    while (step := program.step()) is not None:
-        record = seen[-1]
-        yield WatchedStep(to_record(step), record.resumed, record.interrupted, held)
-        held = held_back(program)
+    for record in run.records:
+        decoder.learn(record)
+        if record["origin"] == "outside":
+            yield decoder.event(record)

@@ -34,15 +34,16 @@ def shipped(entry: Mapping[str, Any]) -> BThread | None:
     if not isinstance(function, BThreadFunction) or not isinstance(said, list):
         return None
     try:
-        made = _made(function, [str(text) for text in said])
+        values, by_name = _read_arguments(function.__wrapped__, [str(text) for text in said])
+        made = function(*values, **by_name)
     except (Illegible, TypeError, ValueError, SyntaxError):
         return None
     bthread = made.named(str(entry.get("name")))
     return bthread if named(bthread) == entry else None
 
 
-def _made(function: "BThreadFunction[...]", said: Sequence[str]) -> BThread:
-    parameters = inspect.signature(function.__wrapped__).parameters
+def _read_arguments(function: Callable[..., Any], said: Sequence[str]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    parameters = inspect.signature(function).parameters
     positional, by_name = list(parameters.values()), dict[str, Any]()
     values: list[Any] = []
     for number, text in enumerate(said):
@@ -53,7 +54,7 @@ def _made(function: "BThreadFunction[...]", said: Sequence[str]) -> BThread:
             raise Illegible(text)
         else:
             values.append(_read(text, positional[number].annotation))
-    return function(*values, **by_name)
+    return tuple(values), by_name
 
 
 def _read(text: str, kind: Any) -> Any:
@@ -147,15 +148,44 @@ def _recorded_bthreads(run: RecordedRun) -> list[Mapping[str, Any]]:
 
 def recorded_bthread(run: RecordedRun, entry: Mapping[str, Any], threads: Sequence[BThread]) -> BThread:
     """Return the b-thread that `entry` names: one of `threads`, or one that ships. Raises RebuildError for others."""
-    given = [bthread for bthread in threads if named(bthread) == entry]
-    found = given[0] if given else shipped(entry)
+    found = _given(entry, threads) or shipped(entry)
     if found is None:
         function = str(entry.get("function"))
         raise RebuildError(
             f"{run.path} was made with the b-thread {entry.get('name')!r} from {function}, which only its author "
-            f"can vouch for; give it again: --protocol {function}"
+            f"can vouch for; give it again: --protocol {_place(run, function)}"
         )
     return found
+
+
+def _given(entry: Mapping[str, Any], threads: Sequence[BThread]) -> BThread | None:
+    """Return the one of `threads` that `entry` names; with the recorded arguments where only these differ."""
+    for bthread in threads:
+        if named(bthread) == entry:
+            return bthread
+    for bthread in threads:
+        if named(bthread)["function"] == entry.get("function"):
+            again = _with_arguments(bthread, entry)
+            if again is not None:
+                return again
+    return None
+
+
+def _with_arguments(bthread: BThread, entry: Mapping[str, Any]) -> BThread | None:
+    try:
+        values, by_name = _read_arguments(bthread.function, list(map(str, entry.get("arguments") or ())))
+        again = evolve(bthread, args=values, kwargs=by_name).named(str(entry.get("name")))
+    except (Illegible, TypeError, ValueError, SyntaxError):
+        return None
+    return again if named(again) == entry else None
+
+
+def _place(run: RecordedRun, function: str) -> str:
+    """Return where a b-thread was when the run began, as far as the log says, for `--protocol`."""
+    about = run.header.get("about")
+    places = str(about.get("protocols") or "").splitlines() if isinstance(about, Mapping) else []
+    file = f"/{function.partition(':')[0]}:"
+    return next((place for place in places if file in place), function)
 
 
 def _check_equal(run: RecordedRun, recorded: Sequence[Any], built: Sequence[Any]) -> None:
@@ -170,8 +200,9 @@ def _check_equal(run: RecordedRun, recorded: Sequence[Any], built: Sequence[Any]
 
 
 def _check_all_used(run: RecordedRun, threads: Sequence[BThread], used: Sequence[BThread]) -> None:
+    functions = {bthread.function for bthread in used}
     for bthread in threads:
-        if bthread not in used:
+        if bthread.function not in functions:
             raise RebuildError(f"{run.path} was made without the b-thread {bthread.name!r}; leave it out to replay")
 
 

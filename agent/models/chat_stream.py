@@ -163,7 +163,8 @@ class _Call:
 
     def is_repeated_by(self, piece: CallPiece) -> bool:
         """Tell whether `piece` says the whole call once more, as some servers do at the end."""
-        return bool(piece.id) and (piece.id, piece.name, piece.arguments) == (self.id, self.name, self.arguments)
+        said = (self.id, self.name, self.arguments)
+        return bool(piece.id) and (piece.id, piece.name, piece.arguments) == said and self.is_whole
 
 
 class StreamedCalls:

@@ -4,7 +4,7 @@ from agent.presets import prompts
 from agent.presets.preset import OptionError, Preset
 from agent.vocabulary.errors import meant
 
-DEFAULT = Preset("default", together="neighbours")
+DEFAULT = Preset("default", together="neighbours", compaction="summary", output_limit=30 * 1024, spill=True)
 
 WORKSPACE = Preset(
     "workspace",  # S0
@@ -38,7 +38,6 @@ AUTONOMOUS = Preset(
 
 CODING = Preset(
     "coding",  # S2
-    together="all",
     policy=None,
     bounded=False,
     denied_paths=(),

@@ -1,6 +1,6 @@
 """The state tracker of autonomous work (S1 2.2, 3.2), the calls that are open, and what the conversation has taken."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal
 
 from attrs import evolve, frozen
@@ -18,6 +18,7 @@ from agent.vocabulary.events import (
 )
 from agent.vocabulary.messages import Usage
 from bp import Event
+from constitution import Action, Effect, Zone, deeds_of
 
 LONGEST_OUTPUT = 500  # characters of a command's output (S1 3.2)
 LONGEST_TEXT = 500  # characters of a prompt or an objective: the conversation has them whole
@@ -130,8 +131,21 @@ def _command(finished: ToolFinished, described: ActionDescribed | None) -> Comma
 def _modified(details: Mapping[str, Any], described: ActionDescribed | None) -> tuple[str, ...]:
     if "modified" in details:
         return tuple(str(path) for path in details["modified"] or ())
-    uses = () if described is None else described.facts.paths
-    return tuple(use.resolved for use in uses if use.access in ("write", "delete"))
+    if described is None:
+        return ()
+    uses = tuple(use.resolved for use in described.facts.paths if use.access in ("write", "delete"))
+    return (*uses, *_changed_by_command(described.facts))
+
+
+NO_FILES = (Zone.NOWHERE, Zone.DEVICE, Zone.SINK, Zone.NETWORK_DEVICE, Zone.PARTLY_KNOWN, Zone.UNKNOWN)
+"""Places that are no files, or not known."""
+
+
+def _changed_by_command(facts: Action) -> Iterator[str]:
+    """Yield the files that a shell command writes or deletes, as far as they can be known from its words."""
+    for deed in deeds_of(facts) if facts.command is not None else ():
+        if deed.effect in (Effect.WRITE, Effect.DELETE) and deed.zone not in NO_FILES:
+            yield deed.path
 
 
 # In words.

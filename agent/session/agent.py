@@ -5,7 +5,7 @@ run = await agent.run("Say hello")
 """
 
 import os
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from math import isfinite
@@ -31,7 +31,7 @@ from agent.projections.conversation import Conversation
 from agent.projections.narration import Narration, StreamEvent
 from agent.projections.state import State, StateTracker, Totals
 from agent.session.approvals import Approval, Decisions, open_questions
-from agent.session.journal import Journal, Narrator, note_failure, take
+from agent.session.journal import Journal, Narrator, note_failure
 from agent.tools.definition import Tool
 from agent.tools.toolbox import Toolbox
 from agent.tools.workspace import Workspace
@@ -73,7 +73,7 @@ class Run:
         self._taken_up: Sequence[Step] = () if openings else tuple(agent.journal.unfinished)
         self._narrator = Narrator(agent.on_event) if narrated or agent.on_event else None
         effects = agent.effects(self.ask if attended else None, self._guarded, self._fail, self._narrator)
-        self._runner = Runner(agent.program, effects, journal=self)
+        self._runner = Runner(agent.program, effects, journal=agent.journal)
         self._news: anyio.Event | None = None  # what readers wait for: the next step, or the end
         self._over = False
         self._speaking = Lock()  # held by threads that step in, and by the end of the run
@@ -247,6 +247,7 @@ class Run:
                     self._over = True
                     self.agent.left_unsaid.extend(UserMessage(words.text, words.images) for words in self._unsaid)
                     self._unsaid.clear()
+                self.agent.journal.leave()
                 if self._narrator is not None:
                     self._narrator.end()
                 self._tell_watchers()
@@ -264,6 +265,7 @@ class Run:
 
     async def _to_its_end(self) -> None:
         self.agent.check_usable()
+        self._watch()
         self._runner.resume(self._taken_up)
         try:
             await self._runner.run(until=RunEnded)
@@ -275,10 +277,14 @@ class Run:
                 self.agent.record_failure(self, RunError("the run was cancelled, and did not end when aborted"))
             raise
 
-    def record(self, step: Step) -> None:
-        """Take down a step: first the log, then the projections, then whoever looks on. Raises RunError."""
+    def _watch(self) -> None:
+        narrator = () if self._narrator is None else (("on_event", self._narrator.step),)
+        readers = ("a reader", self._tell_watchers)
+        self.agent.journal.watch(self._hear, *self.agent.watchers(), *narrator, readers)
+
+    def _hear(self, step: Step) -> None:
+        """Know of a step, before the projections and those who look on do."""
         self.steps.append(step)
-        self.agent.journal.write(step)
         match step.event:
             case RunEnded():
                 self.ended = step.event
@@ -286,16 +292,8 @@ class Run:
                 self._questions[step.event.call.id] = _Question()
             case SteeringGiven() | FollowUpGiven() if step.event in self._unsaid:
                 self._unsaid.remove(step.event)
-        self.agent.remember(step)
-        if self._narrator is not None:
-            take("on_event", self._narrator.step, step)
-        self._tell_watchers()
 
-    def flush(self) -> None:
-        """Have the log flushed."""
-        self.agent.journal.flush()
-
-    def _tell_watchers(self) -> None:
+    def _tell_watchers(self, _: Step | None = None) -> None:
         news, self._news = self._news, None
         if news is not None:
             news.set()
@@ -609,12 +607,12 @@ class Agent:
             self.journal.take_up(step)
             self.toolbox.take_up(step.event)
 
-    def remember(self, step: Step) -> None:
-        """Have the projections fold a step, and then tell whoever looks on. Raises RunError."""
-        self.journal.fold(step)
-        self.toolbox.hear(step.event)
+    def watchers(self) -> Iterator[tuple[str, Callable[[Step], object]]]:
+        """Yield those who hear of every step, and what they are called in errors."""
+        if self.toolbox.listens:
+            yield "a tool", lambda step: self.toolbox.hear(step.event)
         if self._on_step is not None:
-            take("on_step", self._on_step, step)
+            yield "on_step", self._on_step
 
     def record_failure(self, run: Run, error: Exception) -> None:
         """Write down that the run broke off, answer the calls that are open, and close the program.

@@ -89,26 +89,45 @@ class Journal:
         self._open_calls = OpenCalls()
         self._last: Step | None = None
         self._log = log
+        self._projections = (self.conversation, self.tracker, self.context, self.totals, self._open_calls)
+        self._hear: Callable[[Step], None] = _ignore
+        self._others: tuple[tuple[str, Callable[[Step], object]], ...] = ()
 
     @property
     def is_under_way(self) -> bool:
         """Whether a run has begun and not ended."""
         return any(isinstance(step.event, PromptGiven) for step in self.unfinished)
 
-    def write(self, step: Step) -> None:
-        """Write a step down. Raises RunError."""
-        self._note(step)
-        if self._log is not None:
-            take("the log", self._log.record, step)
+    def watch(self, hear: Callable[[Step], None], *others: tuple[str, Callable[[Step], object]]) -> None:
+        """Have a run hear of each step before the projections fold it, and then others, who are named in errors."""
+        self._hear, self._others = hear, others
 
-    def fold(self, step: Step) -> None:
-        """Have the projections take a step into account. Raises RunError."""
-        take("a projection", self._fold, step)
+    def leave(self) -> None:
+        """Let go of those who watch."""
+        self._hear, self._others = _ignore, ()
+
+    def record(self, step: Step) -> None:
+        """Take down a step: in the log, then in the projections; then tell those who watch. Raises RunError."""
+        who = "the log"
+        try:
+            self._note(step)
+            if self._log is not None:
+                self._log.record(step)
+            who = "the run"
+            self._hear(step)
+            who = "a projection"
+            self._fold(step.event)
+            for name, watch in self._others:
+                who = name
+                watch(step)
+        except Exception as error:
+            event = f"step {step.number} ({step.event.name})"
+            raise RunError(f"{who} failed at {event}: {type(error).__name__}: {error}") from error
 
     def take_up(self, step: Step) -> None:
         """Take a step into account that is in the log already."""
         self._note(step)
-        self._fold(step)
+        self._fold(step.event)
 
     def flush(self) -> None:
         """Flush the log. Raises RunError."""
@@ -124,7 +143,7 @@ class Journal:
         What goes wrong here becomes a note of `error`, which is why.
         """
         for event in (*self._open_calls.answers(), ended):
-            self._fold_event(event)
+            self._fold(event)
         self.unfinished.clear()
         if not isinstance(error, ProgramEnded):  # else there was no run
             note_failure(error, lambda: self._write_end(ended))
@@ -143,12 +162,9 @@ class Journal:
         else:
             self.unfinished.append(step)
 
-    def _fold(self, step: Step) -> None:
-        self._fold_event(step.event)
-
-    def _fold_event(self, event: Event) -> None:
-        for projection in (self.conversation, self.tracker, self.context, self.totals, self._open_calls):
-            projection.fold(event)  # in this order: the context reads the two before it
+    def _fold(self, event: Event) -> None:
+        for projection in self._projections:  # in this order: the context reads the two before it
+            projection.fold(event)
 
     def _write_end(self, ended: RunEnded) -> None:
         if self._log is not None:
@@ -166,13 +182,8 @@ def failure_record(last: Step | None, ended: RunEnded) -> dict[str, Any]:
     }
 
 
-def take(who: str, function: Callable[[Step], object], step: Step) -> None:
-    """Call `function` with a step; what it raises becomes a RunError that names it."""
-    try:
-        function(step)
-    except Exception as error:
-        event = f"step {step.number} ({step.event.name})"
-        raise RunError(f"{who} failed at {event}: {type(error).__name__}: {error}") from error
+def _ignore(_: Step) -> None:
+    """Hear nothing of a step."""
 
 
 def note_failure(error: Exception, function: Callable[[], None]) -> None:

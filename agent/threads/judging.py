@@ -79,7 +79,13 @@ class Judge:
 
     def __call__(self, action: Action) -> Verdict:
         """Return the verdict on `action`."""
-        return judge(action, self.policy)
+        verdict = judge(action, self.policy)
+        return Verdict.allow() if self._is_approved(action, verdict) else verdict
+
+    def _is_approved(self, action: Action, verdict: Verdict) -> bool:
+        """Whether a person who declared a tool as one that writes has approved what it asks for (S0 6.1)."""
+        is_declared = action.category == "write" and bool(action.argv) and action.command is None
+        return self.policy.name == "workspace" and is_declared and verdict.level is Level.ask
 
     def __str__(self) -> str:
         return f"policy {self.policy.name}"

@@ -18,12 +18,11 @@ from agent.tools.schemas import Path, render_tools
 from agent.tools.shell import Commands, Session, ShellOptions, make_shell_tool
 from agent.tools.terminal import make_terminal
 from agent.tools.toolbox import Toolbox
-from agent.tools.webfetch import make_webfetch
-from agent.tools.websearch import BASE_URL, make_websearch
+from agent.tools.web import BASE_URL, make_webfetch, make_websearch
 from agent.tools.work import TodoStore, make_todo_tools
 from agent.tools.workspace import Workspace
 from agent.vocabulary.calls import ToolCall, ToolResult
-from constitution import DENIED_PATHS
+from constitution import DENIED_PATHS, is_dangerous_command
 
 
 def make_read_file(workspace: Workspace, *, output_limit: int) -> Tool:
@@ -215,18 +214,27 @@ def create_tool_executor(workspace: str | os.PathLike[str], tools: Iterable[Tool
     """Return a function that runs the built-in tools of S3 in a workspace, and `tools`, which win over them.
 
     It takes a name and arguments, and never raises for what goes wrong: an unknown tool, wrong arguments, a failure.
-    The details of its results have `duration`, in milliseconds. Nothing is judged, but paths keep to the workspace.
+    The details of its results have `duration`, in milliseconds. Paths keep to the workspace, and a shell command that
+    `is_dangerous_command` tells is rejected; nothing else is judged.
     """
     place = Workspace(workspace)
     toolbox = Toolbox((*_built_in(place), *tools), place)
 
     async def execute(name: str, arguments: Mapping[str, Any]) -> ToolResult:
         begin = perf_counter()
-        result = await toolbox.run(ToolCall("", name, arguments), lambda _: None)
+        command = _shell_command(toolbox.get(name), arguments)
+        if command is not None and is_dangerous_command(command):
+            result = ToolResult(f"rejected: dangerous command: {command}", is_error=True)
+        else:
+            result = await toolbox.run(ToolCall("", name, arguments), lambda _: None)
         duration = round((perf_counter() - begin) * 1000, 3)
         return evolve(result, details={**result.details, "duration": duration})
 
     return execute
+
+
+def _shell_command(tool: Tool | None, arguments: Mapping[str, Any]) -> str | None:
+    return None if tool is None or tool.check(arguments) else tool.command(arguments)
 
 
 def built_in_tool_schemas() -> tuple[dict[str, Any], ...]:

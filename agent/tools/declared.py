@@ -8,8 +8,8 @@ from typing import Any
 
 from attrs import frozen
 
-from agent.tools.automata import TextPattern
 from agent.tools.definition import Tool, ToolContext
+from agent.tools.patterns import TextPattern
 from agent.tools.process import run_process, tool_environment
 from agent.tools.schemas import Choice, Field, Limits, Record, Scalar, ScalarKind, Shape
 from agent.tools.shell import ShellOptions, details_of, tell

@@ -43,7 +43,7 @@ class HeadAndTail:
         if not self.truncated:
             return (self._head + self._tail).decode("utf-8", "replace")
         head = codecs.getincrementaldecoder("utf-8")("replace").decode(bytes(self._head))
-        tail = _from_character(self._tail).decode("utf-8", "replace")
+        tail = from_character(bytes(self._tail)).decode("utf-8", "replace")
         left_out = self.total - len(self._head) - len(self._tail)
         return f"{head}\n[output truncated: {left_out} of {self.total} bytes left out here]\n{tail}"
 
@@ -54,14 +54,6 @@ def keep_head(content: bytes, limit: int, total: int) -> str:
         return content.decode("utf-8", "replace")
     head = codecs.getincrementaldecoder("utf-8")("replace").decode(content[:limit])
     return f"{head}\n[output truncated: the first {limit} of {total} bytes]"
-
-
-def _from_character(tail: bytearray) -> bytearray:
-    """Drop the rest of a character that was cut in two: at most three bytes."""
-    start = next((index for index, byte in enumerate(tail[:4]) if byte not in _CONTINUATION), None)
-    if start is None:
-        return tail if len(tail) > 3 else bytearray()
-    return tail[start:]
 
 
 MOST_LINES, MOST_BYTES = 2000, 50 * 1024

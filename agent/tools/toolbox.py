@@ -78,6 +78,11 @@ class Toolbox:
             return call
         return evolve(call, parallel=tool.parallel, command_in=tool.command_in)
 
+    @property
+    def listens(self) -> bool:
+        """Whether a tool wants to know of events."""
+        return bool(self._listeners)
+
     def hear(self, event: Event) -> None:
         """Tell an event to the tools that want to know."""
         for hear in self._listeners:

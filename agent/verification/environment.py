@@ -1,10 +1,11 @@
 """Everything that may come from outside, as b-threads derived from the declarations of the effects."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from attrs import evolve
 
+from agent.effects.monitoring import Observed, laboratory
 from agent.threads.completion import COMPLETE, PURSUE
 from agent.verification.invariants import STILL_UNDER_WAY, arguments_of
 from agent.vocabulary.calls import ToolCall
@@ -34,6 +35,16 @@ from agent.vocabulary.events import (
     ToolStarted,
 )
 from agent.vocabulary.messages import AssistantMessage, Usage
+from agent.vocabulary.questions import (
+    AuditGiven,
+    AuditRequested,
+    ChanceDrawn,
+    ChanceRequested,
+    LedgerGiven,
+    LedgerRequested,
+    ScoreGiven,
+    ScoreRequested,
+)
 from bp import BThread, BThreadBody, Event, any_of, bthread, start, sync
 from bp.runner import Broken, Effect
 from constitution import Action, Level, Verdict
@@ -107,8 +118,8 @@ def descriptions(proposed: ProposedAction) -> tuple[Event, ...]:
 
 
 def any_verdict(action: Action) -> Verdict:
-    """Judge as the described action says: its environment chose."""
-    return Verdict(Level(action.command or "deny"), "any_rule")
+    """Judge as the described action says: its environment chose. An action that says nothing is allowed."""
+    return Verdict(Level(action.command or "allow"), "any_rule")
 
 
 EXAMPLES: Examples = {
@@ -235,3 +246,80 @@ def _spent(draft: Event) -> Event:
     if isinstance(draft, InferenceFinished) and (draft.calls or not draft.message.text):
         return evolve(draft, usage=Usage(0, max(1, len(draft.calls)), cost=1.0))
     return draft
+
+
+# Where there are protocols: what monitors, auditors and chance may say.
+
+OTHER = ToolCall("c1", "other")
+"""A call of another draft: the id of the first one, and not the same."""
+
+
+def laboratory_effects() -> tuple[Effect, ...]:
+    """Return the effects of the laboratory as declared; nothing of them runs here, and so there is no agent."""
+    return tuple(make(cast(Observed, None)) for make in laboratory())
+
+
+def drafts_of_models(requested: InferenceRequested) -> tuple[Event, ...]:
+    """Return what a model may answer: one call or two, or a text; other drafts have another call, of the same id."""
+    answers = ((FIRST,), (FIRST, SECOND)) if requested.draft == "d0" else ((OTHER,),)
+    called = tuple(InferenceFinished(requested.draft, ANNOUNCED if calls[1:] else SILENT, calls) for calls in answers)
+    said = InferenceFinished(requested.draft, AssistantMessage("Done."))
+    return (*called, said, InferenceFailed(requested.draft, "busy", retryable=True))
+
+
+def descriptions_by_tool(proposed: ProposedAction) -> tuple[Event, ...]:
+    """Return what is found on disk; protocols that look at it are told apart by the tool."""
+    return (ActionDescribed(proposed.call, Action(proposed.call.tool, "write", "/")),)
+
+
+def scores(requested: ScoreRequested) -> tuple[Event, ...]:
+    """Return a score that is low and one that is high; a missing one is the outcome of an effect that broke."""
+    return tuple(ScoreGiven(requested.subject, requested.monitor, value) for value in (0.0, 1.0))
+
+
+def verdicts(requested: AuditRequested) -> tuple[Event, ...]:
+    """Return both verdicts; a missing one is the outcome of an effect that broke."""
+    subject, auditor = requested.subject, requested.auditor
+    return (AuditGiven(subject, auditor, "harmless"), AuditGiven(subject, auditor, "harmful"))
+
+
+def lots(requested: ChanceRequested) -> tuple[Event, ...]:
+    """Return every lot."""
+    return tuple(ChanceDrawn(requested.key, lot) for lot in range(len(requested.weights)))
+
+
+EXAMPLES_WITH_PROTOCOLS: Examples = {
+    **EXAMPLES,
+    InferenceRequested: drafts_of_models,
+    ProposedAction: descriptions_by_tool,
+    ScoreRequested: scores,
+    AuditRequested: verdicts,
+    ChanceRequested: lots,
+    LedgerRequested: lambda _: (LedgerGiven(0.0), LedgerGiven(1.0)),
+}
+"""What each effect may return where there are protocols."""
+
+
+def few_drafts(requested: InferenceRequested) -> tuple[Event, ...]:
+    """Return two calls at once, or a text; of other drafts the other call."""
+    calls = (FIRST, SECOND) if requested.draft == "d0" else (OTHER,)
+    said = InferenceFinished(requested.draft, AssistantMessage("Done."))
+    return (InferenceFinished(requested.draft, ANNOUNCED, calls), said)
+
+
+FEW_EXAMPLES: Examples = {**EXAMPLES_WITH_PROTOCOLS, InferenceRequested: few_drafts}
+"""Enough of them that protocols can disturb each other: for the many pairs that there are."""
+
+
+def few_examples_for(protocols: Sequence[BThread]) -> Examples:
+    """Return the same; where the constitution judges, every verdict, so that several may ask about one call."""
+    judged = any(bthread.name == "by_constitution" for bthread in protocols)
+    examples: Examples = {**FEW_EXAMPLES, ProposedAction: EXAMPLES[ProposedAction]} if judged else FEW_EXAMPLES
+    return with_actions(examples, declared_actions(protocols))
+
+
+def examples_with(rules: Sequence[BThread], protocols: Sequence[BThread]) -> Examples:
+    """Return what each effect may return where there are protocols; where the constitution judges, every verdict."""
+    judged = any(bthread.name == "by_constitution" for bthread in (*rules, *protocols))
+    described: Examples = {ProposedAction: EXAMPLES[ProposedAction]} if judged else {}
+    return with_actions({**EXAMPLES_WITH_PROTOCOLS, **described}, declared_actions((*rules, *protocols)))

@@ -1,6 +1,6 @@
 """The loop as a whole: rules, protocols, their invariants and their environment; also for many sets in one search."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -10,17 +10,21 @@ from agent.effects.declared import loop_effects
 from agent.presets.preset import Preset
 from agent.threads.core import CORE
 from agent.verification.environment import (
+    EXAMPLES_WITH_PROTOCOLS,
     Examples,
     any_verdict,
+    declared_actions,
     environment,
     examples_for,
+    examples_with,
     in_threes,
+    laboratory_effects,
     people_for,
 )
 from agent.verification.invariants import invariants_of
-from agent.verification.protocol_invariants import invariants_with
-from agent.verification.protocols import examples_with_protocols, laboratory_effects, load_tables
+from agent.verification.protocol_invariants import ALWAYS_WITH_PROTOCOLS, invariants_of_protocols
 from bp import BThread, BThreadBody, Event, Verification, any_of, bthread, start, sync, verify
+from constitution import Action, deeds_of
 
 
 @frozen
@@ -72,45 +76,68 @@ def verify_loop(
     required: Sequence[BThread] | None = None,
     **options: Any,
 ) -> Verification:
-    """Model-check a loop of `core`, `rules` and `protocols` with the invariants of all.
+    """Model-check a loop of `core`, `rules` and `protocols` with the invariants of all; `options` are `bp.verify`'s.
 
-    rules: those of a preset, or some. examples: what effects may return, by default what makes a difference to the
-    rules. invariants: more of them, for protocols that do not ship. required: the rules whose invariants have to hold,
-    by default those that are there; give more to see what breaks where one is left out. options: those of `bp.verify`.
+    rules: a preset, which gets small limits, or b-threads. examples: what effects may return, by default what makes a
+    difference. invariants: more of them, for protocols that do not ship. required: the rules whose invariants have to
+    hold, by default those that are there; give more to see what breaks where one is left out.
     """
-    rules = loop_rules(rules) if isinstance(rules, Preset) else tuple(rules)
-    program = (
-        *core,
-        *rules,
-        *protocols,
-        *invariants_with(rules if required is None else required, protocols),
-        *invariants,
+    chosen = loop_rules(rules) if isinstance(rules, Preset) else tuple(rules)
+    kept = (*invariants_with(chosen if required is None else required, protocols), *invariants)
+    usual = usual_examples(chosen, protocols)
+    if not protocols and any(rule.name == "one_at_a_time" for rule in chosen):
+        usual = in_threes(usual)  # where calls run at a time, three would have too many states
+    return _verified((*core, *chosen, *protocols, *kept), chosen, tuple(protocols), examples or usual, options)
+
+
+Loops = Mapping[str, tuple[Sequence[BThread], Sequence[BThread]]]
+"""Rules and protocols of several loops, by what to call them."""
+
+
+def verify_each(loops: Loops, *, examples: Examples | None = None, **options: Any) -> Verification:
+    """Model-check several loops, each of rules and protocols, in one search.
+
+    That is much faster than one search for each: what a b-thread does is found out once. Every trace begins with
+    the label of the loop.
+    """
+    every_rule = tuple(rule for rules, _ in loops.values() for rule in rules)
+    every_protocol = tuple(protocol for _, protocols in loops.values() for protocol in protocols)
+    programs = tuple(
+        (RulesChosen(label), (*CORE, *rules, *protocols, *invariants_with(rules, protocols)))
+        for label, (rules, protocols) in loops.items()
     )
-    return _search(
-        program, rules, protocols, usual_examples(rules, protocols) if examples is None else examples, options
-    )
+    usual = usual_examples(every_rule, every_protocol)
+    return _verified((one_of(programs),), every_rule, every_protocol, examples or usual, options)
 
 
 def usual_examples(rules: Sequence[BThread], protocols: Sequence[BThread]) -> Examples:
-    """Return what effects may return by default: answers of three calls only where all calls run in turn."""
-    if protocols:
-        return examples_with_protocols(rules, protocols)
-    examples = examples_for(rules)
-    return in_threes(examples) if any(rule.name == "one_at_a_time" for rule in rules) else examples
+    """Return what effects may return where `examples` are not given."""
+    return examples_with(rules, protocols) if protocols else examples_for(rules)
 
 
-def _search(
-    program: Sequence[BThread],
-    rules: Sequence[BThread],
-    protocols: Sequence[BThread],
+def _verified(
+    loop: Sequence[BThread],
+    rules: tuple[BThread, ...],
+    protocols: tuple[BThread, ...],
     examples: Examples,
     options: Mapping[str, Any],
 ) -> Verification:
-    load_tables(protocols)
+    load_tables((*rules, *protocols))
     effects = (*loop_effects(), *(laboratory_effects() if protocols else ()))
-    people = people_for((*rules, *protocols))
-    world = environment(effects, examples)
-    return verify(*program, environment=world, possible=people, **{"endless": True, **options})
+    world = environment(effects, {**EXAMPLES_WITH_PROTOCOLS, **examples})
+    return verify(*loop, environment=world, possible=people_for((*rules, *protocols)), **{"endless": True, **options})
+
+
+def load_tables(bthreads: Sequence[BThread]) -> None:
+    """Have the constitution load what it loads when it first sees such actions, so that no predicate does meanwhile."""
+    for facts in (Action("bash", "write", "/", command="true"), *(each.facts for each in declared_actions(bthreads))):
+        deeds_of(facts)
+
+
+def invariants_with(rules: Sequence[BThread], protocols: Sequence[BThread]) -> tuple[BThread, ...]:
+    """Return all that has to hold of the loop with these."""
+    of_protocols = (*ALWAYS_WITH_PROTOCOLS, *invariants_of_protocols(protocols)) if protocols else ()
+    return (*invariants_of((*rules, *protocols)), *of_protocols)
 
 
 def loop_rules(preset: Preset) -> tuple[BThread, ...]:
@@ -126,31 +153,9 @@ class RulesChosen(Event):
     rules: str
 
 
-def verify_together(rules: Sequence[BThread], combinations: Sequence[Combination], **options: Any) -> Verification:
-    """Model-check the loop with each of the combinations of `rules`, in one search.
-
-    That is much faster than one search for each: what a b-thread does is found out once. Every trace begins with
-    the combination.
-    """
-    chosen = {each.label: [rule for rule in rules if rule.name in each.rules] for each in combinations}
-    loops = tuple((RulesChosen(label), (*CORE, *some, *invariants_of(some))) for label, some in chosen.items())
-    return _search([one_of(loops)], rules, (), examples_for(rules), options)
-
-
-def verify_each(
-    programs: Mapping[str, Sequence[BThread]],
-    rules: Sequence[BThread] = (),
-    *,
-    examples: Examples | None = None,
-    **options: Any,
-) -> Verification:
-    """Model-check the loop and `rules` with each of several sets of protocols, in one search, in the same way."""
-    everything = tuple(dict.fromkeys(protocol for protocols in programs.values() for protocol in protocols))
-    loops = tuple(
-        (RulesChosen(label), (*CORE, *rules, *protocols, *invariants_with(rules, protocols)))
-        for label, protocols in programs.items()
-    )
-    return _search([one_of(loops)], rules, everything, examples or usual_examples(rules, everything), options)
+def loops_of(rules: Sequence[BThread], combinations: Iterable[Combination]) -> Loops:
+    """Return the loops with each of the combinations of `rules`, for `verify_each`."""
+    return {each.label: ([rule for rule in rules if rule.name in each.rules], ()) for each in combinations}
 
 
 @bthread

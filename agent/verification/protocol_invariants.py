@@ -7,7 +7,7 @@ from attrs import frozen
 
 from agent.protocols.asking import NEXT_TURN, TRUSTED
 from agent.protocols.flows import is_below
-from agent.verification.invariants import Arguments, arguments_of, invariants_of
+from agent.verification.invariants import Arguments, arguments_of
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import (
     AnswerCommitted,
@@ -410,10 +410,3 @@ def invariants_of_protocols(protocols: Sequence[BThread]) -> Kept:
     present = [protocol for protocol in protocols if protocol.name in OF_PROTOCOLS]
     kept = [monitor for protocol in present for monitor in OF_PROTOCOLS[protocol.name](arguments_of(protocol))]
     return tuple(dict.fromkeys((*kept, *sides_of(protocols))))
-
-
-def invariants_with(rules: Sequence[BThread], protocols: Sequence[BThread]) -> Kept:
-    """Return all that has to hold of the loop with these."""
-    if not protocols:
-        return invariants_of(rules)
-    return (*invariants_of((*rules, *protocols)), *ALWAYS_WITH_PROTOCOLS, *invariants_of_protocols(protocols))

@@ -7,12 +7,19 @@ its id in every later record.
 import json
 from base64 import b64encode
 from collections.abc import Callable, Mapping, Set
+from dataclasses import fields as dataclass_fields
+from dataclasses import is_dataclass
+from datetime import date, time, timedelta
+from decimal import Decimal
 from enum import Enum
+from fractions import Fraction
 from functools import cache
 from math import isfinite
 from operator import attrgetter
+from pathlib import PurePath
 from types import FunctionType, NoneType
 from typing import Any, NoReturn
+from uuid import UUID
 
 import attrs
 
@@ -73,6 +80,9 @@ def _encoder(kind: type) -> Callable[[Any], Any]:
         return _as_it_is
     if attrs.has(kind):
         return _fields_encoder(kind)
+    if is_dataclass(kind):
+        names = tuple(field.name for field in dataclass_fields(kind))
+        return lambda value: {name: plain(getattr(value, name)) for name in names}
     return next((encoder for kinds, encoder in _FORMS if issubclass(kind, kinds)), _refuse)
 
 
@@ -104,6 +114,8 @@ def _refuse(value: Any) -> NoReturn:
 
 _FORMS: tuple[tuple[Any, Callable[[Any], Any]], ...] = (  # the first that fits
     (float | bytes | Enum, _plain_atom),
+    (date | time, lambda value: value.isoformat()),
+    (timedelta | Decimal | Fraction | complex | UUID | PurePath, str),
     (Refusal, lambda refusal: {"bthread": refusal.bthread, "because": plain(refusal.because)}),
     (Mapping, lambda mapping: {str(key): plain(item) for key, item in mapping.items()}),
     (tuple | list, lambda items: [plain(item) for item in items]),

@@ -9,6 +9,7 @@ from constitution.analysis.steps import (
     Copied,
     Fetched,
     Found,
+    Linked,
     Placed,
     Remote,
     Script,
@@ -133,7 +134,29 @@ def _push(words: list[str], command: Command) -> Steps:
 ADDRESS = re.compile(r"^(\w+://|[\w.-]+@[\w.-]+:)")
 
 
+HARMLESS_KEYS = re.compile(
+    r"(?i)^(user|author|committer|color|advice|push|pull|fetch|rebase|log|status|branch|column|help|index|pack|gc|rerere"
+    r"|blame|checkout|clean|stash|format|grep|i18n|notes|sendemail|feature|maintenance|apply|am|lfs|versionsort)\.[\w.-]+$"
+    r"|^(merge\.(conflictstyle|ff|renamelimit|renames|stat|log|verbosity|tool)|init\.defaultbranch|protocol\.version"
+    r"|diff\.(algorithm|renames|renamelimit|noprefix|mnemonicprefix|colormoved\w*|submodule|context|tool|wserrorhighlight)"
+    r"|commit\.(gpgsign|verbose|cleanup|status|template)|tag\.(sort|gpgsign|forcesignannotated)|submodule\.(recurse|fetchjobs)"
+    r"|core\.(autocrlf|abbrev|bare|bigfilethreshold|checkstat|commentchar|compression|eol|excludesfile|filemode|ignorecase"
+    r"|ignorestat|logallrefupdates|longpaths|multipackindex|precomposeunicode|preloadindex|quotepath|safecrlf|sharedrepository"
+    r"|sparsecheckout\w*|symlinks|trustctime|untrackedcache|whitespace)|http\.(postbuffer|lowspeed\w+|version|timeout|maxrequests)"
+    r"|remote\.[^.]+\.(fetch|prune|tagopt)|user\.\w+|safe\.directory|gpg\.format|core\.repositoryformatversion)$"
+)
+"""Settings that carry no program, file or address; every other one is asked about."""
+
+HARMLESS_VALUES = frozenset(
+    ["", "true", "false", "cat", "less", "vim", "vi", "nano", "store", "cache", "osxkeychain", "auto"]
+)
+
+
 def _setting(key: str, value: str) -> Steps:
+    if "." in key and not HARMLESS_KEYS.match(key) and value.lower() not in HARMLESS_VALUES and not value.isdigit():
+        yield Found(
+            Effect.CONFIGURE_TOOL, says=f"set {key.replace(UNKNOWN, '…')[:60]}, which may make git run another program"
+        )
     if FOLDER_SETTINGS.match(key):
         says = "make git run the files in {path}"
         yield Found(Effect.PERSIST, path=value, says=says)
@@ -155,6 +178,7 @@ def database(command: Command) -> Steps:
                 yield Found(Effect.ESCAPE_SHELL, says=BARE_SHELL)
             yield Script(match[1])
         yield from secrets_in_code(word)
+        yield from _files_of_console(word)
         for script in PROGRAMS.findall(word):
             yield Script(script.replace("''", "'"))
     if command.stdin.text:
@@ -162,6 +186,22 @@ def database(command: Command) -> Steps:
             [command.name, *(["x"] if command.name == "sqlite3" else []), command.stdin.text],
             Flow(command.stdin.origin),
         )
+
+
+LOADED = re.compile(r"(?i)(?:^\s*\.load\s+|\bload_extension\s*\(\s*['\"])([^\s'\"]+)")
+READ_BY_CONSOLE = re.compile(r"^\s*\.read\s+(\S+)")
+WRITTEN_BY_CONSOLE = re.compile(r"^\s*\.(?:output|once|save|backup|clone|dump\s*>|log)\s+(?:\S+\s+)?(\S+)")
+
+
+def _files_of_console(text: str) -> Steps:
+    """`sqlite3 x '.load ./x'`, `.read FILE`, `.output FILE`."""
+    for path in LOADED.findall(text):
+        yield Found(Effect.PRELOAD, path=path, says="load {path}")
+    for path in READ_BY_CONSOLE.findall(text):
+        yield Found(Effect.EXECUTE, path=path)
+    for path in WRITTEN_BY_CONSOLE.findall(text):
+        if path not in ("stdout", "off"):
+            yield Found(Effect.WRITE, path=path)
 
 
 def aws(command: Command) -> Steps:
@@ -319,6 +359,10 @@ def copy(command: Command) -> Steps:
     sources, target = (line.operands, folders[0]) if folders else (line.operands[:-1], "".join(line.operands[-1:]))
     for source in sources if command.name == "mv" and target == "/dev/null" else ():
         yield Found(Effect.DELETE_TREE, path=source)
+    if command.name == "ln" and line.flags & {"-s", "--symbolic"}:
+        for source in sources:
+            folder = target.rpartition("/")[0] or "."
+            yield Linked(source if source.startswith(("/", "~", UNKNOWN)) else f"{folder}/{source}", target)
     for source in sources:
         for copied in (target, f"{target}/{_last_part(source)}"):
             yield Copied(source, copied)

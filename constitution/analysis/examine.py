@@ -9,7 +9,14 @@ from constitution.analysis.clients import builds, installs
 from constitution.analysis.external_effects import external_effects
 from constitution.analysis.file_flow import Files, scripts_of
 from constitution.analysis.output import output_of
-from constitution.analysis.program_rows import apply_rows, secret_arguments, unknown_program
+from constitution.analysis.program_rows import (
+    addresses,
+    apply_rows,
+    outputs,
+    secret_arguments,
+    unknown_program,
+    unknown_subcommand,
+)
 from constitution.analysis.shells import run_input
 from constitution.analysis.steps import (
     BARE_SHELL,
@@ -20,6 +27,7 @@ from constitution.analysis.steps import (
     Copied,
     Fetched,
     Found,
+    Linked,
     Moved,
     Placed,
     Production,
@@ -31,6 +39,7 @@ from constitution.analysis.steps import (
     Started,
     Step,
     Steps,
+    Stops,
     Wrote,
     as_script,
 )
@@ -52,7 +61,7 @@ from constitution.tables.rows import (
     wraps_behind_subcommands,
 )
 from constitution.verdict import Evidence
-from constitution.zones import FETCHED, UNKNOWN, is_private, is_within, resolve, runs_later
+from constitution.zones import FETCHED, FOUND, UNKNOWN, is_private, is_within, resolve, runs_later
 
 __all__ = ["Examination"]
 
@@ -70,6 +79,7 @@ TALKERS = frozenset(["nc", "ncat", "netcat", "telnet", "socat", "openssl", "curl
 
 SHOWS = frozenset({Effect.SHOW_ENVIRONMENT, Effect.SHOW_SECRETS, Effect.TAKE_KEYS, Effect.SHOW_PERSONAL})
 READS = frozenset({Effect.READ, Effect.READ_TREE})
+DELETES = frozenset({Effect.DELETE, Effect.DELETE_TREE})
 GETS_OUT = frozenset(
     {
         Effect.GIVE_SHELL,
@@ -137,6 +147,19 @@ def _module(name: str) -> object:
     return {"clients": clients, "output": output, "search": search, "shells": shells}[name]
 
 
+LOOKED_UP: tuple[Analysis, ...] = (
+    apply_rows,
+    unknown_subcommand,
+    addresses,
+    outputs,
+    external_effects,
+    builds,
+    installs,
+    secret_arguments,
+)
+"""What is asked about every program."""
+
+
 class Examination:
     """Examines the commands of one call. `resolved` maps absolute lexical paths to where links lead."""
 
@@ -149,6 +172,7 @@ class Examination:
         self.programs: dict[str, None] = {}
         self.invocations: list[Evidence] = []
         self._files = Files()
+        self._links: dict[str, str] = {}  # made by the script itself, and where they lead
         self._invoking: tuple[str, ...] = ()  # the command of the call itself that is being examined
         self._production = False  # a variable says that programs work in production
         self._placing = False  # what is read is put where it runs at every start
@@ -173,7 +197,7 @@ class Examination:
     def redirect(self, operator: str, target: str, walk: Walk) -> None:
         """Take a redirection: `>` and its like write, `<` reads."""
         steps = [Found(Effect.WRITE if operator in WRITES else Effect.READ, target)]
-        if operator == ">" and "*" in target and not target.startswith("/dev/"):
+        if operator == ">" and "*" in target and FOUND not in target and not target.startswith("/dev/"):
             steps.append(Found(Effect.DELETE, target, says="empty {path}"))
         self._carry_out_of_no_command(steps, walk)
 
@@ -257,7 +281,7 @@ class Examination:
 
     def _look_up(self, name: str, argv: list[str], stdin: Flow, walk: Walk) -> None:
         command = self._command(name, argv, stdin, walk)
-        for analysis in (apply_rows, external_effects, builds, installs, secret_arguments):
+        for analysis in LOOKED_UP:
             self._carry_out(analysis(command), name, walk)
         if not is_known(name) and name not in _forms():
             self._carry_out(unknown_program(command), name, walk)
@@ -341,11 +365,11 @@ class Examination:
                     self._placing = before
                 case Sent():
                     self._sent(walk.evidence)
-                case Production():
-                    self._production = True
+                case Linked(target, link):
+                    self._links.update(zip(self._targets(link, walk), self._targets(target, walk), strict=True))
                 case Runs() | Begun() | Wrote() | Copied() | Fetched() | Remote():
                     self._about_files(step, program, walk)
-                case Set() | Moved() | Arguments() | Alias():
+                case Set() | Moved() | Arguments() | Alias() | Stops() | Production():
                     self._about_the_shell(step, walk)
 
     def _about_files(self, step: Runs | Begun | Wrote | Copied | Fetched | Remote, program: str, walk: Walk) -> None:
@@ -365,14 +389,21 @@ class Examination:
             case Remote(name, address):
                 self._files.remotes[name] = address
 
-    def _about_the_shell(self, step: Set | Moved | Arguments | Alias, walk: Walk) -> None:
+    def _about_the_shell(self, step: Set | Moved | Arguments | Alias | Stops | Production, walk: Walk) -> None:
         match step:
-            case Set(name, values, exported):
+            case Set(name, values, exported, text):
                 self.assigned(name, values, walk)
                 if not exported:
                     walk.scope.assign(name, values)
+                if text:
+                    walk.scope.texts |= {name}
+            case Production():
+                self._production = True
+            case Stops():
+                walk.scope.stops = True
             case Moved(folders):
-                walk.scope.cwd = tuple(dict.fromkeys(self.resolved.get(folder, folder) for folder in folders))
+                found = (self._behind_links(self.resolved.get(folder, folder)) for folder in folders)
+                walk.scope.move(tuple(dict.fromkeys(found)))
                 self.words.update(dict.fromkeys(walk.scope.cwd))
             case Arguments(values):
                 walk.scope.positional = values
@@ -413,6 +444,9 @@ class Examination:
         for absolute in self._absolute(path, walk):
             self.words[absolute] = None
             where = self.resolved.get(absolute, absolute)
+            alone = effect in DELETES or program == "ln"  # which deletes, or makes, the link and not what it leads to
+            if self._links and not (alone and where in self._links):
+                where = self._behind_links(where)
             self.report(Finding(effect, where, shown, program, walk.evidence, self._invoking))
             if self._placing and effect in (Effect.EXECUTE, Effect.SEARCH_PATH):
                 says = shown.replace("run ", "have ") + " run at every start" if effect is Effect.EXECUTE else shown
@@ -427,6 +461,13 @@ class Examination:
     def _absolute(self, word: str, walk: Walk) -> list[str]:
         """Return the paths that a word may name, before links are followed."""
         return [resolve(word, cwd=cwd, home=self.home) for cwd in walk.scope.cwd]
+
+    def _behind_links(self, path: str) -> str:
+        """Return where a path leads by the links that the script itself makes."""
+        for link, target in self._links.items():
+            if is_within(path, link):
+                return UNKNOWN if UNKNOWN in target else target + path[len(link) :]
+        return path
 
     def _targets(self, word: str, walk: Walk) -> list[str]:
         """Return the paths that a word may name, links followed."""

@@ -5,6 +5,7 @@ import re
 from constitution.analysis.clients import database
 from constitution.analysis.other_code import (
     SED_INSERTS,
+    SED_READS,
     SED_SCRIPT,
     SED_STARTS,
     SED_WRITES,
@@ -69,6 +70,8 @@ def python(command: Command) -> Steps:
             yield from read(code)
     if modules and modules[0] in ("http.server", "SimpleHTTPServer"):
         yield from serve(command.with_argv(["http.server", *line.operands]))
+    if modules and modules[0] in ("venv", "virtualenv"):
+        yield Started(["virtualenv", *line.operands], command.stdin)
     if modules and modules[0] in ("pip", "pipx", "twine", "pytest", "mypy", "black"):
         yield Started([modules[0], *line.operands], command.stdin)
     if line.value_of("-c", "-m") or line.flags & {"-V", "--version", "-h", "--help"}:
@@ -140,6 +143,8 @@ def awk(command: Command) -> Steps:
         command.argv[1:], frozenset(["-F", "-v", "-f", "--field-separator", "--assign", "--file"]), to_operand=True
     )
     operands = list(line.operands)
+    for file in line.value_of("-f", "--file"):
+        yield from run_file(file)
     if not line.value_of("-f", "--file") and operands:
         code = operands.pop(0)
         yield from touched(read_awk(code), code)
@@ -166,6 +171,8 @@ def sed(command: Command) -> Steps:
                 yield Script(match[2].replace("\\" + match[1], match[1]))
         for text in SED_SCRIPT.findall(script):
             yield Script(text)
+        for file in SED_READS.findall(script):
+            yield Found(Effect.READ, path=file)
         for file in SED_WRITES.findall(script):
             yield Found(Effect.WRITE, path=file)
 

@@ -7,6 +7,7 @@ from constitution.tables import is_a
 
 __all__ = [
     "SED_INSERTS",
+    "SED_READS",
     "SED_SCRIPT",
     "SED_STARTS",
     "SED_WRITES",
@@ -68,7 +69,8 @@ OTHERS = re.compile(
     r"|IO\.popen|os\.execute|fork"
     r"|socket|Socket|TCPSocket|http|https|fetch|LWP|writeFileSync|writeFile|appendFileSync|File\.write"
     r"|file_put_contents|syscall"
-    r"|kill|truncate)\b|`|open\s*+\(?[^)]{0,200}['\"]\s*+\+?>|\|\s*getline|print[^;}]*\|\s*\""
+    r"|kill|truncate|mainModule|_load|public_send|__send__|const_get)\b|new\s+Function\b|\.send\b|&\{|&\$\w|\$\w+\("
+    r"|(?:require\([^)]*\)|\b(?:fs|fsp|cp|process))\s*\[|`|open\s*+\(?[^)]{0,200}['\"]\s*+\+?>|\|\s*getline|print[^;}]*\|\s*\""
 )
 EVALUATES = re.compile(
     r"\b(eval|exec|Function|instance_eval|assert|loadstring|load|runInThisContext|include|require)\b\s*[({ ]"
@@ -274,6 +276,7 @@ def deeds_in(code: str) -> list[str]:
 
 
 AWK_STARTS = re.compile(r"\bsystem\s*\(\s*(?:\"([^\"]*)\")?|(?:\"([^\"]*)\"\s*)?\|\s*&?\s*getline|\|\s*\"([^\"]*)\"")
+AWK_COMPUTES = re.compile(r"\bprintf?\b[^;}\n\"]*(?:\"[^\"]*\"[^;}\n\"]*)*>>?\s*\(?[A-Za-z_]\w*")
 AWK_WRITES = re.compile(r">\s*\"([^\"]+)\"")
 SED_SCRIPT = re.compile(r"(?:^|[;{}\n])\s*+[\d,$]*+(?:/[^/]*/)?+\s*+e\s+([^\n]+)")
 SED_PART = r"(?:(?!\1)[^\\\n]|\\.)*"  # up to the next separator, so that matching takes no longer than reading
@@ -282,6 +285,7 @@ SED_STARTS = re.compile(
     rf"|s([^\w\s\\]){SED_PART}\1({SED_PART})\1[gpiImM\d]*e"
 )
 SED_INSERTS = re.compile(r"(?:^|[;{}\n/\d$])\s*[iac]\\?\s*([^\n]+)")
+SED_READS = re.compile(r"(?:^|[;{}\n\d$/])\s*+[rR]\s*+([/~.][^\s;}]+)")
 SED_WRITES = re.compile(r"(?:^|[;{}\n\d$/gpI])\s*+[wW]\s+([/~.][^\s;}]+)")
 TCL_STARTS = re.compile(r"\b(?:spawn|exec|system)\s+(?:-\w+\s+)*([^;\n\]}]+)")
 TCL_DELETES = re.compile(r"\bfile\s+delete\s+(?:-force\s+)?(?:--\s+)?([^;\n\]}]+)")
@@ -294,6 +298,8 @@ def read_awk(code: str) -> Reading:
     reading.paths = [("write", match[1]) for match in AWK_WRITES.finditer(code)]
     if re.search(r"[\"']/inet[46]?/(tcp|udp)/", code):
         reading.deeds.append("shell" if AWK_STARTS.search(code) else "network")
+    if AWK_COMPUTES.search(code):
+        reading.risks.append("write files whose names it computes")
     if AWK_STARTS.search(code):
         reading.risks.append("run an awk program that starts others")
     return reading

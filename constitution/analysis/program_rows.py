@@ -1,6 +1,7 @@
 """How the rows of the program tables are applied to a command, and what is said about programs without rows."""
 
 import re
+from itertools import repeat
 
 from constitution.analysis.steps import (
     BARE_SHELL,
@@ -17,8 +18,10 @@ from constitution.tables import is_a
 from constitution.tables.rows import (
     Does,
     Line,
+    has_subcommands,
     is_bare_shell,
     is_known,
+    own_takes,
     paths_of,
     program_name,
     read_line,
@@ -26,7 +29,15 @@ from constitution.tables.rows import (
 )
 from constitution.zones import UNKNOWN, is_private
 
-__all__ = ["apply_rows", "secret_arguments", "secrets_in_code", "unknown_program"]
+__all__ = [
+    "addresses",
+    "apply_rows",
+    "outputs",
+    "secret_arguments",
+    "secrets_in_code",
+    "unknown_program",
+    "unknown_subcommand",
+]
 
 METADATA = re.compile(r"169\.254\.(169\.254|170\.2)|metadata\.google\.internal|100\.100\.100\.200|fd00:ec2::254")
 """Addresses at which a cloud gives a machine its keys."""
@@ -59,6 +70,69 @@ def apply_rows(command: Command) -> Steps:
                 yield from _does(does, paths_of(does.to, line), command)
         for script in line.value_of(*row.runs) if row.runs else ():
             yield from _runs(_command_in(script))
+
+
+def unknown_subcommand(command: Command) -> Steps:
+    """Report that it is not known what a program with subcommands is to do: `git $A`."""
+    if not any(map(str.startswith, command.argv[1:], repeat(UNKNOWN))) or not has_subcommands(command.name):
+        return
+    operands = read_line(command.argv[1:], own_takes(command.name), to_operand=True).operands
+    if operands[:1] and operands[0].startswith(UNKNOWN):
+        yield Found(Effect.UNKNOWN_COMMAND, says="do something that is not known in advance")
+
+
+ADDRESS = re.compile(
+    r"(?:^|[=,'\"(\s])((?:https?|ftps?|wss?|rtmps?|rtsp|ssh|git|postgres(?:ql)?|mysql|mongodb(?:\+srv)?|redis|amqps?|tcp|udp"
+    r"|ldaps?|smb|rsync)://[^\s'\"]*)",
+    re.I,
+)
+BLANK = re.compile(r"\s")
+SAYS_ONLY = frozenset(
+    ["commit", "log", "tag", "config", "notes", "grep", "show", "diff", "blame", "remote", "clone", "submodule"]
+)
+"""Subcommands of git in which an address is text, or where code comes from."""
+
+
+def addresses(command: Command) -> Steps:
+    """Report each address of another machine among the words of a program; what is not known in it is sent there.
+
+    Where a row says in which words of a program an address counts, it decides about addresses that are known.
+    """
+    if not any("://" in word for word in command.argv[1:]):
+        return
+    has_rows = any(does.effect in ADDRESSED for row, _ in rows_for(command.name, command.argv[1:]) for does in row.does)
+    if is_a(command.name, "harmless") or is_a(command.name, "filters") or is_a(command.name, "read_only"):
+        return
+    for word in command.argv[1:]:
+        for address in ADDRESS.findall(word) if "://" in word and not BLANK.search(word) else ():
+            if not _is_local(address) and not (has_rows and UNKNOWN not in address):
+                yield from _reached(address, command)
+
+
+def _reached(address: str, command: Command) -> Steps:
+    shown = address.replace(UNKNOWN, "…")[:80]
+    if UNKNOWN in address:
+        yield Sent()
+        yield Found(Effect.NETWORK, says=f"send what is not known in advance to {shown}")
+    elif command.name != "git" or SAYS_ONLY.isdisjoint(command.argv[1:]):
+        yield Found(Effect.NETWORK, says=f"reach {shown} over the network")
+
+
+OUTPUTS = re.compile(
+    r"^--?(out(put)?([-_]?(dir|file|path|directory|folder))?|declarationdir|target-dir|dest(ination|dir)?|pack-destination"
+    r"|install-(dir|prefix|root)|prefix|root|\w+_out)$",
+    re.I,
+)
+
+
+def outputs(command: Command) -> Steps:
+    """Report where the options of any program say that its output goes: `--outDir ~`, `--prefix=/usr`."""
+    for index, word in enumerate(command.argv if is_known(command.name) else ()):
+        name, equals, value = word.partition("=")
+        if word.startswith("-") and OUTPUTS.match(name):
+            value = value if equals else "".join(command.argv[index + 1 : index + 2])
+            if value.startswith(("/", "~", "..", UNKNOWN)):
+                yield Found(Effect.WRITE, path=value)
 
 
 ASK_FOR_HELP = ("aws", "gcloud", "heroku", "doctl", "gh", "kubectl", "terraform")

@@ -29,7 +29,7 @@ STARTS = SHELLS_OUT | _set(
 COMMON_NAMES = _set("run call spawn system")  # what other things are called, too
 STARTERS = _set("os subprocess pty asyncio commands __import__ posix nt popen2")
 DELETES_TREE = _set("rmtree removedirs move")
-DELETES = _set("remove unlink rmdir truncate rename replace")
+DELETES = _set("remove unlink rmdir truncate rename replace symlink link")
 NETWORK = _set(
     """
     urllib requests httpx socket aiohttp ftplib smtplib paramiko telnetlib http urllib3 websocket websockets boto3
@@ -86,6 +86,7 @@ def read_python(code: str) -> Reading:
         elif isinstance(node, ast.Attribute) and node.attr == "environ" and node not in names.harmless:
             reading.risks.append("run Python code that reads the environment")
         reading.deeds.extend(_deeds(node))
+    reading.risks.extend(_hidden_calls(nodes, names))
     if any("environment" in risk for risk in reading.risks) and any(" uses " in risk for risk in reading.risks):
         reading.deeds.append("leak")
     if any(" uses " in risk for risk in reading.risks) and not names.stay_here():
@@ -168,6 +169,41 @@ class _Names:
     def stay_here(self) -> bool:
         """Tell whether every address in the program is this machine's."""
         return bool(self.addresses) and all(map(LOCAL_URL.match, self.addresses))
+
+
+REACHING = STARTERS | _set("os shutil pathlib sys builtins importlib ctypes socket runpy code")
+HARMFUL = (
+    STARTS | DELETES | DELETES_TREE | _set("open symlink link chmod chown mkfifo exec eval compile interact run_path")
+)
+INNER = _set("__dict__ __globals__ __builtins__ __subclasses__ __getattribute__ methodcaller attrgetter interact")
+
+
+def _hidden_calls(nodes: list[ast.AST], names: _Names) -> list[str]:
+    """Return why it cannot be told what is called: only names of modules, and attributes called directly, are read."""
+    called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
+    risks = list[str]()
+    for node in nodes:
+        if isinstance(node, ast.ImportFrom) and node.module in REACHING and any(a.name == "*" for a in node.names):
+            risks.append(f"run Python code that imports everything of {node.module!r}")
+        elif isinstance(node, ast.Attribute) and (node.attr in INNER or _hands_on(node, names, called)):
+            risks.append(f"run Python code that passes {node.attr!r} on")
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Subscript | ast.Call):
+            risks.append("run Python code that calls what it computes")
+        elif isinstance(node, ast.Subscript) and isinstance(node.value, ast.Call) and _name_of(node.value) in COMPUTES:
+            risks.append("run Python code that looks names up")
+    return risks
+
+
+COMPUTES = _set("globals locals vars")
+
+
+def _hands_on(node: ast.Attribute, names: _Names, called: set[int]) -> bool:
+    """Tell whether a function that starts or deletes is named and not called there, or `sys.modules` is used."""
+    owner = _owner(node)
+    module = names.modules.get(owner, owner)
+    if (module, node.attr) == ("sys", "modules"):
+        return True
+    return module in REACHING and node.attr in HARMFUL and id(node) not in called
 
 
 def _is_plain(arguments: list[ast.expr]) -> bool:
@@ -279,6 +315,9 @@ def _owner(func: ast.Attribute) -> str:
 
 
 def _file_use(node: ast.Call, name: str, texts: list[str]) -> list[tuple[str, str]]:
+    owner = _owner(node.func) if isinstance(node.func, ast.Attribute) else ""
+    if name == "open" and owner in ("os", "posix"):
+        return [("write", text) for text in texts[:1] or [""]]
     if name != "open":
         texts = _texts_of_owner(node)
         kind = {"write": "write", "unlin": "delete", "rmdir": "delete", "chmod": "write"}.get(name[:5], "read")

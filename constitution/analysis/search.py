@@ -26,45 +26,14 @@ __all__ = [
 ]
 
 FIND_TAKES = frozenset(
-    [
-        "-name",
-        "-iname",
-        "-path",
-        "-ipath",
-        "-regex",
-        "-iregex",
-        "-type",
-        "-size",
-        "-mtime",
-        "-atime",
-        "-ctime",
-        "-mmin",
-        "-amin",
-        "-cmin",
-        "-newer",
-        "-user",
-        "-group",
-        "-perm",
-        "-maxdepth",
-        "-mindepth",
-        "-fstype",
-        "-links",
-        "-inum",
-        "-lname",
-        "-printf",
-        "-fprintf",
-        "-fprint",
-        "-fprint0",
-        "-fls",
-        "-uid",
-        "-gid",
-        "-samefile",
-        "-wholename",
-        "-xtype",
-        "-used",
-    ]
+    """
+    -name -iname -path -ipath -regex -iregex -type -size -mtime -atime -ctime -mmin -amin -cmin -newer -user
+    -group -perm -maxdepth -mindepth -fstype -links -inum -lname -printf -fprintf -fprint -fprint0 -fls -uid
+    -gid -samefile -wholename -xtype -used
+    """.split()  # noqa: SIM905
 )
 FIND_FILTERS = FIND_TAKES - {
+    "-type",
     "-maxdepth",
     "-mindepth",
     "-fprint",
@@ -83,6 +52,8 @@ def find(command: Command) -> Steps:
     yield from hunts_by_name(roots, command)
     for root in roots:
         yield Found(Effect.LIST, path=root)
+    if UNKNOWN in command.argv[2:]:
+        yield Found(Effect.UNKNOWN_COMMAND, says="do something with the files it finds that is not known in advance")
     for index, word in enumerate(command.argv):
         names = (
             [found_below(root, command.argv[:index]) for root in roots]
@@ -125,7 +96,8 @@ def find_roots(argv: list[str]) -> list[str]:
 
 def found_below(root: str, argv: list[str]) -> str:
     """Return a stand-in for what is found: something below the root if the search is narrowed, else the root."""
-    narrowed = any(word in FIND_FILTERS for word in argv)
+    pairs = list(pairwise(["", *argv]))
+    narrowed = any(word in FIND_FILTERS and before not in ("!", "-not") for before, word in pairs)
     kept = (".git", ".hg", ".svn", ".jj")
     private = [
         name for test, name in pairwise(argv) if test in ("-name", "-iname") and (is_private(name) or name in kept)
@@ -135,7 +107,9 @@ def found_below(root: str, argv: list[str]) -> str:
     everything = any(
         a in ("-name", "-iname", "-path", "-wholename") and b in ("*", "**", ".*", "*.*") for a, b in pairwise(argv)
     )
-    return f"{root}/{FOUND}" if narrowed and not everything else root
+    if narrowed and not everything:
+        return f"{root}/{FOUND}"
+    return f"{root}/*" if "-type" in argv else root
 
 
 def _each_found(words: list[str], names: list[str]) -> Steps:
@@ -199,6 +173,8 @@ PARALLEL_TAKES = frozenset(
 
 def tar(command: Command) -> Steps:
     """`tar czf x y`: the old spelling without a dash."""
+    if command.argv[1:2] == [UNKNOWN]:
+        yield Found(Effect.UNKNOWN_COMMAND, says="do something that is not known in advance")
     if len(command.argv) > 1 and command.argv[1].isalpha() and set(command.argv[1]) & set("cxtru"):
         yield Started([command.name, "-" + command.argv[1].replace("f", "") + "f", *command.argv[2:]], command.stdin)
     line = read_line(command.argv[1:], frozenset(["-f", "--file", "-C", "--directory", "-T", "-X", "--exclude", "-I"]))

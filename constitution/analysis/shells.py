@@ -1,6 +1,7 @@
 """Shells and builtins: what they run at once, later, or when the shell's state has changed."""
 
 import re
+from collections.abc import Iterable
 from itertools import pairwise
 
 from constitution.analysis.file_flow import scripts_of
@@ -19,6 +20,7 @@ from constitution.analysis.steps import (
     Set,
     Started,
     Steps,
+    Stops,
     as_script,
 )
 from constitution.effects import Effect
@@ -58,6 +60,9 @@ def shell(command: Command) -> Steps:
     if command.name in ("pwsh", "powershell"):
         yield from power_shell(command)
         return
+    for file in line.value_of("--rcfile", "--init-file"):
+        yield Found(Effect.CONFIGURE_TOOL, says="make the shell run a file first")
+        yield from run_file(file, as_script)
     if "-c" in line.flags:
         if line.operands:
             yield from start_themselves(line.operands[0])
@@ -65,8 +70,6 @@ def shell(command: Command) -> Steps:
         return
     if line.flags & {"--version", "--help", "-n"}:
         return
-    for file in line.value_of("--rcfile", "--init-file"):
-        yield Found(Effect.EXECUTE, path=file)
     if line.operands and "-s" not in line.flags and line.operands[0] not in INPUTS:
         yield from run_file(line.operands[0], as_script)
     else:
@@ -138,6 +141,7 @@ def source(command: Command) -> Steps:
 
 
 MAKE_TAKES = frozenset("-f --file --makefile -C --directory -j -I -o -W -l --eval -E".split())  # noqa: SIM905
+MAKE_TOOLS = frozenset("SHELL CC CXX CPP LD AR AS RM CP MV INSTALL PYTHON NODE GO CARGO MAKE LEX YACC TAR".split())  # noqa: SIM905
 MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
 
 
@@ -179,9 +183,7 @@ def make(command: Command) -> Steps:
         for recipe in _recipes(text):
             yield Script(recipe)
 
-    for word in command.argv[1:]:
-        if word.startswith("SHELL="):
-            yield Script(word.removeprefix("SHELL="))
+    yield from _make_settings(command.argv[1:])
     for text in line.value_of("--eval", "-E"):
         yield from read(text.replace("\\n", "\n"))
     for file in line.value_of("-f", "--file", "--makefile"):
@@ -192,6 +194,15 @@ def make(command: Command) -> Steps:
     for file in MAKEFILES:
         for folder in folders:
             yield Runs(f"{folder}/{file}", lambda flow: run_input(flow, read))
+
+
+def _make_settings(words: list[str]) -> Steps:
+    for word in words:
+        name, equals, value = word.partition("=")
+        if equals and name in MAKE_TOOLS:
+            yield Script(value)
+        elif name in ("MAKEFLAGS", "GNUMAKEFLAGS") and re.search(r"eval|-f|-C|-I", value):
+            yield Found(Effect.RISKY_CODE, says="run make with other options")
 
 
 def _recipes(text: str) -> list[str]:
@@ -239,15 +250,56 @@ def read_variables(command: Command) -> Steps:
     value = command.stdin.names if command.stdin.origin is Origin.NAMES else (UNKNOWN,)
     if command.stdin.origin is Origin.TEXT and len(command.stdin.text.splitlines()) <= 8:
         value = tuple(command.stdin.text.splitlines()) or (UNKNOWN,)
-    names = [word for word in command.argv[1:] if word.isidentifier()] or ["REPLY", "MAPFILE"]
+    line = read_line(command.argv[1:], READ_TAKES)
+    for script in line.value_of("-C") if command.name in ("mapfile", "readarray") else ():
+        yield Script(script)
+    operands = (*line.operands, *(line.value_of("-a") if command.name == "read" else ()))
+    yield from _evaluated(word for word in operands if not word.isidentifier())
+    names = [word for word in operands if word.isidentifier()] or ["REPLY", "MAPFILE"]
     for variable in names:
-        yield Set(variable, value if len(names) == 1 else (UNKNOWN,))
+        known = len(names) == 1 and value != (UNKNOWN,)
+        yield Set(variable, value if known else (UNKNOWN,), text=not known and command.name != "getopts")
+
+
+READ_TAKES = frozenset("-a -d -i -n -N -p -t -u -C -c -O -s".split())  # noqa: SIM905
+
+
+def _evaluated(names: Iterable[str]) -> Steps:
+    """Words that a builtin takes for names of variables: what stands in a subscript is run."""
+    for name in names:
+        if UNKNOWN in name:
+            yield Found(Effect.RUN_UNKNOWN_CODE, says="evaluate a name that is not known in advance")
+        elif "[" in name and ("$(" in name or "`" in name):
+            yield Script(': "{}"'.format(name.replace('"', '\\"')))
+
+
+def evaluates(command: Command) -> Steps:
+    """`let`, `test -v NAME`, `declare` behind a wrapper: words that the shell evaluates."""
+    words = command.argv[1:]
+    if command.name in ("test", "["):
+        words = [word for before, word in pairwise(words) if before == "-v"]
+    yield from _evaluated(word.partition("=")[0] for word in words if not word.startswith("-"))
+    if command.name == "let" and command.scope.texts.intersection(re.findall(r"[A-Za-z_]\w*", " ".join(words))):
+        yield Found(Effect.RUN_UNKNOWN_CODE, says="evaluate a text that is not known in advance")
+
+
+def completes(command: Command) -> Steps:
+    """`compgen -W TEXT`, `complete -C COMMAND`: the text is expanded, the command runs; `bind -x` runs one at a key."""
+    line = read_line(command.argv[1:], frozenset(["-A", "-C", "-F", "-G", "-P", "-S", "-W", "-X", "-x", "-f"]))
+    for script in (*line.value_of("-C"), *(text.partition(":")[2] for text in line.value_of("-x"))):
+        yield Script(script)
+    for text in line.value_of("-W"):
+        if UNKNOWN in text:
+            yield Found(Effect.RUN_UNKNOWN_CODE, says="expand a text that is not known in advance")
+        elif "$(" in text or "`" in text:
+            yield Script(': "{}"'.format(text.replace('"', '\\"')))
 
 
 def print_to_variable(command: Command) -> Steps:
     """`printf -v NAME` sets a variable."""
     if "-v" in command.argv[1:-1]:
         position = command.argv.index("-v")
+        yield from _evaluated([command.argv[position + 1]])
         printed = output_of("printf", ["printf", *command.argv[position + 2 :]], command.stdin)
         known = printed.origin is Origin.TEXT
         yield Set(command.argv[position + 1], (printed.text if known else UNKNOWN,))
@@ -274,6 +326,8 @@ def set_arguments(command: Command) -> Steps:
     """`set -- A B` sets the positional arguments; `set +o history` forgets what is typed from here on."""
     if any(pair == ("+o", "history") for pair in pairwise(command.argv)):
         yield Found(Effect.COVER_TRACKS, says="switch off the command history")
+    if any(re.match("-[a-z]*e", word) for word in command.argv[1:]) or ("-o", "errexit") in pairwise(command.argv):
+        yield Stops()
     if "--" in command.argv:
         yield Arguments(tuple(command.argv[command.argv.index("--") + 1 :]))
 

@@ -24,6 +24,7 @@ __all__ = [
     "Copied",
     "Fetched",
     "Found",
+    "Linked",
     "Moved",
     "Placed",
     "Production",
@@ -36,6 +37,7 @@ __all__ = [
     "Started",
     "Step",
     "Steps",
+    "Stops",
     "Wrote",
     "as_script",
 ]
@@ -132,6 +134,13 @@ class Copied(NamedTuple):
     target: str
 
 
+class Linked(NamedTuple):
+    """A link leads to a file or folder."""
+
+    target: str
+    link: str
+
+
 class Fetched(NamedTuple):
     """What is in a folder comes from elsewhere."""
 
@@ -146,11 +155,12 @@ class Remote(NamedTuple):
 
 
 class Set(NamedTuple):
-    """A variable gets one of these values; `exported`: for the command behind it only."""
+    """A variable gets one of these values; `exported`: for the command behind it only; `text`: it may be any text."""
 
     name: str
     values: tuple[str, ...]
     exported: bool = False
+    text: bool = False
 
 
 class Moved(NamedTuple):
@@ -163,6 +173,10 @@ class Arguments(NamedTuple):
     """The script gets other arguments."""
 
     values: tuple[str, ...]
+
+
+class Stops(NamedTuple):
+    """From here on, a command that fails ends the script."""
 
 
 class Alias(NamedTuple):
@@ -195,6 +209,8 @@ Step = (
     | Wrote
     | Copied
     | Fetched
+    | Linked
+    | Stops
     | Remote
     | Set
     | Moved

@@ -1,8 +1,7 @@
 """From the text of a script to its simple commands, wherever they stand.
 
 `syntax` (text to tree), `scanner` (a second reading that has to agree), `scope` (what is known at a point), `words`
-(nodes to words), `flow` (what goes through pipes), `walk` (all of it, in order) with `commands` and `blocks` for the
-kinds of nodes.
+(nodes to words), `flow` (what goes through pipes), `walk` (all of it, in order) with `commands` and `blocks`.
 """
 
 from constitution.shell import blocks, commands
@@ -14,7 +13,7 @@ __all__ = ["begin"]
 VISITORS: dict[str, Visitor] = {
     "": blocks.anything_else,
     "program": blocks.sequence,
-    "compound_statement": blocks.sequence,
+    "compound_statement": blocks.compound,
     "do_group": blocks.sequence,
     "else_clause": blocks.sequence,
     "elif_clause": blocks.branches,
@@ -38,6 +37,7 @@ VISITORS: dict[str, Visitor] = {
     "variable_assignments": commands.assign,
     "declaration_command": commands.assign,
     "unset_command": commands.unset,
+    "test_command": commands.test,
     "ERROR": blocks.sequence,
 }
 

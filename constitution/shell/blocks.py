@@ -18,6 +18,7 @@ __all__ = [
     "branches",
     "case",
     "case_item",
+    "compound",
     "fills_without_end",
     "for_loop",
     "function",
@@ -34,7 +35,18 @@ if TYPE_CHECKING:
 
 def sequence(walk: Walk, node: "Node", stdin: Flow) -> Flow:
     """Walk what stands one after the other."""
-    return one_after_the_other([walk.visit(child, stdin) for child in node.named_children])
+    flows = list[Flow]()
+    for child in node.named_children:
+        flows.append(walk.visit(child, stdin))
+        walk.scope.stay()
+    return one_after_the_other(flows)
+
+
+def compound(walk: Walk, node: "Node", stdin: Flow) -> Flow:
+    """`{ ... }`, and `(( ... ))`, in which names stand for what they hold."""
+    if walk.source.startswith(b"((", node.start_byte):
+        walk.calculate(walk.text_of(node))
+    return sequence(walk, node, stdin)
 
 
 def subshell(walk: Walk, node: "Node", stdin: Flow) -> Flow:
@@ -54,13 +66,18 @@ def and_or_list(walk: Walk, node: "Node", stdin: Flow) -> Flow:
     """`a && b`, `a || b`, in long chains leftmost deepest: unrolled, each right side joined."""
     chain, first = [], node
     while first.type == "list" and first.named_child_count:
-        chain.append(first.named_children[1:])
+        chain.append((first.named_children[1:], any(child.type == "||" for child in first.children)))
         first = first.named_children[0]
     flow = walk.visit(first, stdin)
-    for rights in reversed(chain):
+    for rights, otherwise in reversed(chain):
         for right in rights:
             flow = one_after_the_other([flow, walk.perhaps(right, stdin)])
+            if otherwise and LEAVES.search(walk.text_of(right)):
+                walk.scope.left = ()  # what follows runs only where the `cd` before has not failed
     return flow
+
+
+LEAVES = re.compile(r"\b(exit|return|break|continue|die|exec)\b")
 
 
 def branches(walk: Walk, node: "Node", stdin: Flow) -> Flow:
@@ -145,7 +162,7 @@ def function(walk: Walk, node: "Node", stdin: Flow) -> Flow:
 
 
 def anything_else(walk: Walk, node: "Node", stdin: Flow) -> Flow:
-    """Nodes without a meaning of their own, such as tests and arithmetic: run the substitutions in them."""
+    """Nodes without a meaning of their own, such as arithmetic: run the substitutions in them."""
     for child in node.named_children:
         if walk.knows(child):
             walk.visit(child, stdin)

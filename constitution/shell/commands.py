@@ -1,6 +1,7 @@
 """Simple commands, assignments and redirections: words are expanded, once for each value that a variable may have."""
 
 import re
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from constitution.shell.blocks import pipeline
@@ -72,9 +73,13 @@ def assign(walk: Walk, node: "Node", stdin: Flow) -> Flow:
     """Set the variables of `a=b`, `declare a=b`, `export a=b`; what else is declared stays as it is."""
     if node.type == "declaration_command" and all(child.type == "word" for child in node.named_children):
         return walk.simple(node, [walk.text_of(child) for child in node.children], stdin)
+    words = [walk.text_of(child) for child in node.named_children if child.type == "word"]
+    evaluated = any(word[:1] == "-" and {"i", "n"} & set(word) for word in words)  # numbers, and names of others
     for child in [node] if node.type == "variable_assignment" else node.named_children:
         if child.type == "variable_assignment":
             _set(walk, child)
+            if evaluated and any(UNKNOWN in value for value in assignment_values(walk, child)):
+                walk.evaluate(UNKNOWN)
         elif child.type not in ("variable_name", "word"):
             for word in walk.expander().words(child):
                 _declared(walk, word)
@@ -86,10 +91,13 @@ def _declared(walk: Walk, word: str) -> None:
     name, equals, value = word.partition("=")
     if equals and name.isidentifier():
         walk.set(name, (value,))
+    elif not word.startswith("-"):
+        walk.evaluate(name)
 
 
 def _set(walk: Walk, node: "Node") -> None:
     name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
+    walk.reads_text = False
     values = assignment_values(walk, node)
     _report(walk, node, values)
     if name is None or name.type != "variable_name":
@@ -109,6 +117,8 @@ def _set(walk: Walk, node: "Node") -> None:
         walk.scope.assign(walk.text_of(name), tuple(before + after for before in old for after in values))
     else:
         walk.scope.assign(walk.text_of(name), values)
+        if walk.reads_text:
+            walk.scope.texts |= {walk.text_of(name)}
 
 
 def _report(walk: Walk, node: "Node", values: tuple[str, ...]) -> None:
@@ -138,9 +148,37 @@ def assignment_values(walk: Walk, node: "Node") -> tuple[str, ...]:
     return tuple(dict.fromkeys(values))
 
 
+def test(walk: Walk, node: "Node", stdin: Flow) -> Flow:
+    """`[ ... ]` and `[[ ... ]]`: behind `-v` stands a name, beside `-eq` and its like what is evaluated as a number."""
+    text, words = walk.text_of(node), list[str]()
+    for child in _leaves(node):
+        plain = child.type == "test_operator" or not child.is_named
+        words.extend([walk.text_of(child)] if plain else walk.expander().words(child) or [""])
+    for before, word in pairwise(words):
+        if before == "-v":
+            walk.evaluate(word)
+    if text.startswith("[[") and COMPARED.search(text):
+        walk.calculate(text)
+    return NOTHING
+
+
+def _leaves(node: "Node") -> "list[Node]":
+    """Return the operators and operands of a test, in order."""
+    found: list[Node] = []
+    for child in node.children:
+        inner = child.type.endswith("_expression") and child.type != "brace_expression"
+        found.extend(_leaves(child) if inner else [child])
+    return found
+
+
+COMPARED = re.compile(r"\s-(eq|ne|lt|le|gt|ge)\s")
+
+
 def unset(walk: Walk, node: "Node", stdin: Flow) -> Flow:
     """Forget variables."""
     for child in node.named_children:
+        for word in walk.expander().words(child) if child.type != "variable_name" else ():
+            walk.evaluate(word)
         walk.scope.assign(walk.text_of(child), ("",))
         walk.examiner.assigned(walk.text_of(child), ("",), walk)
     return NOTHING

@@ -30,6 +30,9 @@ class Scope:
     functions: dict[str, "tuple[Node, bytes]"] = field(factory=dict)
     aliases: dict[str, str] = field(factory=dict)
     positional: tuple[str, ...] | None = None
+    left: tuple[str, ...] = ()  # folders in which the shell still is if the last `cd` has failed
+    stops: bool = False  # `set -e`: a command that fails ends the script
+    texts: frozenset[str] = frozenset()  # variables that may hold any text, as `read` and `$(cat FILE)` give it
 
     def copy(self) -> "Scope":
         """Return an independent copy."""
@@ -41,6 +44,9 @@ class Scope:
             dict(self.functions),
             dict(self.aliases),
             self.positional,
+            self.left,
+            self.stops,
+            self.texts,
         )
 
     def with_arguments(self, arguments: tuple[str, ...]) -> "Scope":
@@ -48,6 +54,17 @@ class Scope:
         copy = self.copy()
         copy.positional = arguments
         return copy
+
+    def move(self, folders: tuple[str, ...]) -> None:
+        """Take a `cd`: until the next command that does not depend on it, the shell is in one of these folders."""
+        self.left = _either(self.left, self.cwd)
+        self.cwd = folders
+
+    def stay(self) -> None:
+        """Take what follows whether or not the last `cd` has failed."""
+        if self.left and not self.stops:
+            self.cwd = _either(self.cwd, self.left)
+        self.left = ()
 
     def values(self, name: str) -> tuple[str, ...]:
         """Return the possible values of a variable; of one that was never set here, what the shell starts with."""
@@ -71,6 +88,7 @@ class Scope:
         if name == "HOME":
             self.home = values[0] if len(values) == 1 and values[0].startswith("/") else UNKNOWN
         self.arrays.pop(name, None)
+        self.texts -= {name}
 
     def join(self, other: "Scope") -> None:
         """Make this the state after either this or `other` happened."""
@@ -86,6 +104,8 @@ class Scope:
                 self.arrays[name] = ANYTHING
         self.functions = {**other.functions, **self.functions}
         self.aliases = {**other.aliases, **self.aliases}
+        self.texts |= other.texts
+        self.left = _either(self.left, other.left)
 
 
 def _either(one: tuple[str, ...], two: tuple[str, ...]) -> tuple[str, ...]:

@@ -56,6 +56,7 @@ OPEN_BACKTICK = re.compile(r"(?<!\\)(?:\\\\)*`")
 """A backtick that is not escaped; beside one that is, the parser pairs them wrongly."""
 
 MISREAD = (
+    (re.compile(r"\$\{[^{}'\"]*@P\}"), "a text that is expanded once more"),
     (re.compile(r"\bcoproc\b\s+\w+\s*[{(]"), "a named coprocess"),
     (re.compile(r"<<-?\s*['\"\\]*[^\s'\"\\;|&<>()]{200}"), "a here-document with a very long end word"),
     (re.compile(r"(<<[^<\n]*){16}"), "many here-documents on one line"),
@@ -180,7 +181,7 @@ def _doubt(text: str) -> str:
         return "the text holds characters that are not text"
     if "\\`" in text and OPEN_BACKTICK.search(text):
         return UNCLEAR
-    if "<<" not in text and "coproc" not in text and "time" not in text:
+    if "<<" not in text and "coproc" not in text and "@P}" not in text:
         return ""
     return next((why for pattern, why in MISREAD if pattern.search(text)), "")
 

@@ -4,6 +4,7 @@ The walk follows the shell: sequences in order, pipelines in copies of the scope
 their values, functions where they are called (and, if never, once with unknown arguments).
 """
 
+import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
@@ -55,6 +56,10 @@ class Examiner(Protocol):
         """Take a finding about the script itself."""
 
 
+NAME = re.compile(r"[A-Za-z_]\w*")
+SUBSTITUTION = re.compile(r"\$\(|`")
+
+
 class Budget:
     """Counts commands, depth and characters over all scripts of one judgement."""
 
@@ -85,6 +90,7 @@ class Walk:
         self.evidence = outer or Evidence("")
         self.source = b""
         self.active: tuple[int, ...] = ()  # functions that are being walked
+        self.reads_text = False  # a substitution has given what stands in a file
         self.outputs: list[str] = []  # files that the command at hand prints into
 
     def run(self, text: str, stdin: Flow = NOTHING) -> Flow:
@@ -213,7 +219,7 @@ class Walk:
 
     def expander(self) -> Expander:
         """Return an expander of words in this scope."""
-        return Expander(self.source, self.scope, self.substitute, self.substitute_file)
+        return Expander(self.source, self.scope, self.substitute, self.substitute_file, self.calculate)
 
     def substitute(self, node: "Node") -> str:
         """Walk a substitution in a copy of the scope and return its text where that is known."""
@@ -221,6 +227,7 @@ class Walk:
         flow = self.visit(node)
         if flow.origin is Origin.TEXT:
             return flow.text.rstrip("\n")
+        self.reads_text = self.reads_text or flow.origin is Origin.FILE
         if flow.origin is Origin.ENDLESS:
             says = "fill the memory without end"
             self.examiner.report(Finding(Effect.FILL, "", says, "the command", self.evidence_of(node, ())))
@@ -233,6 +240,19 @@ class Walk:
         self.budget.substituted[node.id] = node
         stdin = ANYTHING if self.source[node.start_byte : node.start_byte + 1] == b">" else NOTHING
         return self.examiner.substitute_file(self.visit(node, stdin))
+
+    def calculate(self, text: str) -> None:
+        """Take a text in which names stand for numbers: the shell evaluates what they hold, and runs what is in it."""
+        if self.scope.texts and not self.scope.texts.isdisjoint(NAME.findall(text)):
+            self.evaluate(UNKNOWN)
+
+    def evaluate(self, name: str) -> None:
+        """Take a word that the shell takes for the name of a variable: it runs what stands in a subscript."""
+        if UNKNOWN in name:
+            says = "evaluate a text that is not known in advance"
+            self.examiner.report(Finding(Effect.RUN_UNKNOWN_CODE, "", says, "the command", self.evidence))
+        elif "[" in name and SUBSTITUTION.search(name):
+            self.nested(': "{}"'.format(name.replace('"', '\\"')))
 
     def text_of(self, node: "Node") -> str:
         """Return the source text of a node."""

@@ -38,8 +38,10 @@ class Expander:
         scope: Scope,
         substitute: "Callable[[Node], str]",
         substitute_file: "Callable[[Node], str]",
+        calculate: Callable[[str], None],
     ) -> None:
         self.source = source
+        self.calculate = calculate
         self.substitute_file = substitute_file
         self.scope = scope
         self.substitute = substitute
@@ -103,7 +105,7 @@ class Expander:
         return reader(self, node) if reader else self._opaque(node)
 
     def _word(self, node: "Node") -> list[Piece]:
-        return unescape_bare(self.text_of(node))
+        return unescape_bare(re.sub(r"\?+\*", "*", self.text_of(node)))  # `?*` stands for a name that is found
 
     def _raw(self, node: "Node") -> list[Piece]:
         return [(self.text_of(node)[1:-1], "quoted")]
@@ -196,6 +198,8 @@ class Expander:
     def _opaque(self, node: "Node") -> list[Piece]:
         """Take what is not modelled as unknown, but run the substitutions in it."""
         self.run_substitutions(node)
+        if node.type in ("arithmetic_expansion", "expansion"):
+            self.calculate(self.text_of(node))
         text = self.text_of(node)
         misread = text == "$" and self.source[node.end_byte : node.end_byte + 1].isalnum()
         return [(UNKNOWN, "split")] if node.is_named or misread else unescape_bare(text)

@@ -57,7 +57,7 @@ def _index() -> tuple[dict[str, dict[str, list[str]]], dict[str, frozenset[str]]
             for name in words((match[2] or match[3]).replace("|", "\n"), separator="\n"):
                 of_this_kind.setdefault(name, []).append(block)
                 if match[1] == "kind":
-                    kinds[name] = frozenset((match[4] or "").split())
+                    kinds[name] = kinds.get(name, frozenset()) | frozenset((match[4] or "").split())
                     if form := FORM.search(block):
                         forms[name] = form[1]
     return texts, kinds, forms

@@ -25,6 +25,7 @@ such a value), `of=` (a word that starts so), or "" for an effect without a path
 import re
 from collections.abc import Callable, Iterator
 from enum import Enum, auto
+from fnmatch import fnmatchcase
 from functools import cache
 
 from attrs import field, frozen
@@ -47,6 +48,7 @@ __all__ = [
     "code_options",
     "commands_of_ssh",
     "has_any",
+    "has_subcommands",
     "is_bare_shell",
     "is_known",
     "is_prompt",
@@ -271,6 +273,11 @@ def _heads() -> frozenset[str]:
     return frozenset(name.split()[0] for name in table_names("program") if " " in name)
 
 
+def has_subcommands(name: str) -> bool:
+    """Tell whether a program has rows for subcommands."""
+    return name in _heads()
+
+
 @cache
 def own_takes(head: str) -> frozenset[str]:
     """Return the options of a program itself, before its subcommand, that take a value."""
@@ -480,8 +487,11 @@ def _by_name() -> dict[str, Variable]:
 
 
 def variable_of(name: str) -> Variable | None:
-    """Return the row of a variable, or None."""
-    return _by_name().get(name)
+    """Return the row of a variable, or None; a name in the table may hold a `*`."""
+    row = _by_name().get(name)
+    if row is None and "_" in name:
+        return next((row for known, row in _by_name().items() if "*" in known and fnmatchcase(name, known)), None)
+    return row
 
 
 @cache

@@ -1,47 +1,69 @@
-"""What verification costs: dining philosophers, the states a second, the bytes for each state, and what reducing saves.
+"""What verification costs: dining philosophers, the shipped loop, and a program of three states."""
 
-python tests/bench/bench_verify.py 7 8 9 10
-"""
-
-import sys
-import time
 import tracemalloc
+from collections.abc import Callable, Iterator
 
-from bp import verify
+from agent.presets import preset_named
+from agent.verification.loop import loop_rules, verify_loop
+from bp import event, verify
 from bp.verification.counterexamples import Violations
 from bp.verification.search import Search
 from bp.verification.state_space import StateSpace
+from tests.bench.hot_cold import add
+from tests.bench.rows import Aim, Row
+from tests.bench.timing import fastest, scaled
 from tests.bp.philosophers import philosophers
 
+__all__ = ["measure"]
 
-def search(n: int) -> Search:
-    """Explore the table of n philosophers."""
+STATES = {6: 1297, 8: 14_158, 10: 154_450}  # of so many philosophers
+
+
+def measure(size: float = 1.0) -> Iterator[Row]:
+    """States and whole verifications per second of CPU time, and traced bytes for each state."""
+    large, small = (10, 8) if size >= 1 else (6, 6)
+    yield from table(large)
+    yield Row(f"verify {small} philosophers: memory", bytes_a_state(small), "bytes/state")
+    yield shipped_loop(None if size >= 1 else scaled(40_000, size))
+    times = scaled(200, size)
+    (seconds,) = fastest(lambda: lambda: [verify(add(event("once"), 2)) for _ in range(times)])
+    yield Row("verify a program of three states", times / seconds, "verifications/s", aim=Aim(at_least=1300))
+
+
+def table(n: int) -> Iterator[Row]:
+    """Measure `n` dining philosophers, also with one of several orders that come to the same."""
+    assert verify(*philosophers(n)).states == STATES[n]
+    whole, reduced = fastest(
+        lambda: lambda: verify(*philosophers(n)), lambda: lambda: verify(*philosophers(n), reduce=True), rounds=2
+    )
+    yield Row(f"verify {n} philosophers, {STATES[n]:,} states", STATES[n] / whole, "states/s", aim=Aim(at_least=30_000))
+    yield Row(f"verify {n} philosophers, reduce=True", reduced, "s", whole, "reduce=False")
+
+
+def bytes_a_state(n: int) -> float:
+    """Return how many bytes the search of `n` philosophers holds at its end, by state."""
     space = StateSpace(philosophers(n), (), (), in_order=False)
-    found = Search(space, Violations(space, []))
-    found.run()
-    space.automaton.close()
-    return found
-
-
-def measure(n: int) -> None:
-    """Print what n philosophers cost."""
-    began = time.process_time()
-    found = search(n)
-    seconds = time.process_time() - began
-    states, edges = len(found.states), len(found.targets)
     tracemalloc.start()
-    kept = search(min(n, 8))
-    size = tracemalloc.get_traced_memory()[0] / len(kept.states)
+    search = Search(space, Violations(space, []))
+    search.run()
+    held = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
-    print(f"{n:>3} philosophers: {states:>8,} states, {edges:>9,} steps, {seconds:6.2f} s of processor time, "
-          f"{states / seconds:>8,.0f} states/s, {size:4.0f} bytes a state")  # fmt: skip
-
-    began = time.process_time()
-    reduced = verify(*philosophers(n), reduce=True)
-    print(f"{'':>3} reduced:      {reduced.states:>8,} states, {reduced.transitions:>9,} steps, "
-          f"{time.process_time() - began:6.2f} s of processor time")  # fmt: skip
+    space.automaton.close()
+    return held / len(search.states)
 
 
-if __name__ == "__main__":
-    for argument in sys.argv[1:] or ("6", "8"):
-        measure(int(argument))
+def shipped_loop(max_states: int | None) -> Row:
+    """Measure the loop of the preset "default" with its rules and invariants."""
+    rules = loop_rules(preset_named("default"))
+    states = 0
+
+    def prepare() -> Callable[[], object]:
+        def run() -> None:
+            nonlocal states
+            states = verify_loop(rules, max_states=max_states).states
+
+        return run
+
+    (seconds,) = fastest(prepare, rounds=1)
+    aim = Aim(at_least=16_800)  # three times what it was
+    return Row(f"verify the shipped loop, {states:,} states", states / seconds, "states/s", aim=aim)

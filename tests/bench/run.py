@@ -9,11 +9,13 @@ from time import perf_counter
 
 from tests.bench import (
     agent_peers,
+    bench_verify,
     cells,
     experiments,
     hot_cold,
     imports,
     memory,
+    messages,
     peer,
     streaming,
     tools,
@@ -26,8 +28,10 @@ __all__ = ["QUESTIONS", "main"]
 
 QUESTIONS: dict[str, Callable[[float], Iterator[Row]]] = {
     "hot_cold": hot_cold.measure,
+    "messages": messages.measure,
     "waiting": waiting.measure,
     "peer": peer.measure,
+    "verify": bench_verify.measure,
     "turns": turns.measure,
     "agent_peers": agent_peers.measure,
     "streaming": streaming.measure,

@@ -215,7 +215,7 @@ class Author:
         )
 
 
-class Habitual(Author):
+class Circular(Author):
     """Writes scripts that go round in circles, mostly of plain words, and now and then leave them.
 
     A line that is said several times before the script goes on is what one cannot see from outside: where a known

@@ -30,7 +30,7 @@ from bp import (
     where,
 )
 from tests.bp.reference import Endless, Failed, Offer, Post, Reference, Unknown
-from tests.bp.scripts import HAPPENINGS, Author, Diary, Events, Habitual, Happening, Instead, Say, Script, perform
+from tests.bp.scripts import HAPPENINGS, Author, Circular, Diary, Events, Happening, Instead, Say, Script, perform
 
 MAX_STEPS = 25
 FINE = ("fine",)
@@ -341,9 +341,9 @@ def compare(random: Random, faulty: bool = False) -> str:
     return make_moves(pair, author, faulty)
 
 
-def compare_habits(random: Random) -> str:
+def compare_circles(random: Random) -> str:
     """The same for a program that goes round in circles, so that most of its steps are known to it from before."""
-    author = Habitual(random)
+    author = Circular(random)
     pair = Pair(author.program(), max_steps=random.choice((MAX_STEPS, 60, 1000)))
     return make_moves(pair, author)
 
@@ -368,8 +368,8 @@ def test_the_engine_does_what_the_reference_does(random: Random) -> None:
 
 @settings(max_examples=500, deadline=None)
 @given(st.randoms(use_true_random=False))
-def test_a_known_step_does_what_the_reference_does(random: Random) -> None:
-    compare_habits(random)
+def test_a_program_that_goes_round_in_circles_does_what_the_reference_does(random: Random) -> None:
+    compare_circles(random)
 
 
 @settings(max_examples=300, deadline=None)

@@ -216,3 +216,17 @@ def test_combinations_are_what_logic_says(one: Any, other: Any) -> None:
 def test_a_set_never_contains_what_only_looks_alike() -> None:
     assert not contains(STOP, event("stop", data=1))
     assert not contains(where(Ping, value=1), Pong(1))
+
+
+def test_membership_is_asked_with_in_and_of_lists_too() -> None:
+    assert HOT in (HOT | Ping)
+    assert Ping(1) in Ping
+    assert Ping(1) not in ~Ping
+    assert contains([HOT, [Ping]], Ping(1))
+    assert not contains((HOT, COLD), Ping(1))
+
+
+@pytest.mark.parametrize("wrong", [3, "hot", lambda happened: True, Ping])
+def test_what_is_no_event_is_no_member_and_what_is_no_set_has_none(wrong: Any) -> None:
+    with pytest.raises(TypeError, match="no event"):
+        contains(HOT if wrong is Ping else wrong, Ping if wrong is Ping else HOT)

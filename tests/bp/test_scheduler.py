@@ -347,3 +347,18 @@ def test_errors_of_finally_blocks_after_a_failure_are_its_notes() -> None:
 
     assert caught.value.bthread in ("first", "second")
     assert len(caught.value.__notes__) == 1
+
+
+def test_a_b_thread_that_fails_while_it_is_closed_is_told_so() -> None:
+    @bthread
+    def clings() -> BThreadBody:
+        try:
+            yield sync(wait_for=STOP)
+        finally:
+            raise ValueError("not yet")
+
+    program = BProgram(clings(), says(sync(request=HOT)))
+    trace(program)
+
+    with pytest.raises(BThreadError, match="b-thread 'clings' failed when it was closed: ValueError: not yet"):
+        program.close()

@@ -41,8 +41,11 @@ class Example:
             named = Effect[self.said.lstrip("-")]
             return (named in effects_of(self.command)) is not self.said.startswith("-")
         verdict = judge_command(self.command, "/ws", home="/home/me")
-        if self.said in ("gated", "allowed"):
-            return (verdict.level is Level.allow) is (self.said == "allowed")
+        if self.said in ("gated", "allowed"):  # that something beyond the workspace is read is not in question
+            passes = verdict.level is Level.allow or (
+                verdict.reasons == () and verdict.rule == "read_outside_workspace"
+            )
+            return passes is (self.said == "allowed")
         return f"{verdict.rule} {verdict.level}" == self.said
 
 

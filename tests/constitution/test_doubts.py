@@ -9,7 +9,16 @@ import pytest
 
 from constitution import Level, judge_command
 
-TABLES = ("hidden",)
+TABLES = (
+    "hidden",
+    "evaluated_later",
+    "unknown_words",
+    "carried_programs",
+    "accidents",
+    "addresses",
+    "outputs",
+    "inline_code",
+)
 
 
 def rows(table: str) -> list[tuple[str, str]]:

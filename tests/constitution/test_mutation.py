@@ -2,7 +2,11 @@
 
 from functools import cache
 
+import pytest
+
 from tests.constitution.mutation import Mutant, all_mutants, is_noticed
+
+pytestmark = pytest.mark.timeout(300)  # it judges every example several times
 
 MANY = frozenset(["row", "effect taken away", "effect changed", "level changed"])
 HARDLY_ANY = 0.01

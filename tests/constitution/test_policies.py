@@ -13,6 +13,7 @@ from constitution import (
     judge,
     judge_command,
 )
+from tests.constitution.policy_page import PAGE, written
 
 
 def level(command: str, policy: str) -> str:
@@ -122,3 +123,9 @@ def test_a_program_started_without_a_shell_is_judged_alike() -> None:
 )
 def test_a_workspace_is_one_wherever_it_lies(workspace: str, command: str, level: Level) -> None:
     assert judge_command(command, workspace, home="/home/me").level is level
+
+
+def test_the_page_of_the_policies_says_what_the_rules_say() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+
+    assert written(page) == page, "run: python -m tests.constitution.policy_page"

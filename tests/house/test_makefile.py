@@ -37,6 +37,7 @@ def test_make_alone_lists_the_targets(make: Callable[..., subprocess.CompletedPr
         "lint",
         "verify",
         "protocols",
+        "presets",
         "laws",
         "mutation",
         "settings",

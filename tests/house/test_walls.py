@@ -33,7 +33,6 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "statements strategies",
         "index",
         "board",
-        "scheduler",
         "program",
         "replay runner testing",
         "verification",

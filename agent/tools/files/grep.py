@@ -1,10 +1,7 @@
 """The tool `grep`: lines that match a pattern, with their files and numbers (S2)."""
 
 import os
-import pathlib
 import resource
-import shutil
-import sys
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -17,87 +14,11 @@ from agent.tools.blocking import run_in_background
 from agent.tools.definition import Tool, tool
 from agent.tools.files.find import walk
 from agent.tools.files.operations import Files
-from agent.tools.files.patterns import Engine, Pattern, make_pattern
 from agent.tools.output import cut_head, cut_line, tell_cut
-from agent.tools.process import Finished, run_process, tool_environment
+from agent.tools.patterns import LinePattern
 from agent.tools.schemas import Limits, Path
 from agent.vocabulary.calls import ToolResult
 from agent.vocabulary.errors import ToolError
-
-_OUTPUT_LIMIT = 16 << 20  # bytes; a line of output has about twelve
-_FINDER = str(pathlib.Path(__file__).with_name("line_finder.py"))
-
-
-@frozen
-class LineSearch:
-    """What is looked for, by which engine, for how many seconds at most."""
-
-    pattern: Pattern
-    engine: Engine
-    ignore_case: bool = False
-    timeout: float = 60.0
-
-    async def run(self, descriptors: Sequence[int], most: int) -> dict[int, list[int]]:
-        """Return the numbers of matching lines (the first is 1) for each descriptor, at most `most` in each.
-
-        Raises ToolError for a pattern that the engine does not take, or one that takes too long.
-        """
-        argv = self._rg(descriptors, most) if self.engine == "rg" else self._python(descriptors, most)
-        finished = await run_process(
-            argv,
-            cwd="/",
-            env={**tool_environment(), "PYTHONUTF8": "1"},
-            timeout=self.timeout,
-            output_limit=_OUTPUT_LIMIT,
-            pass_fds=descriptors,
-        )
-        self._check(finished)
-        return _numbers(finished.output.splitlines())
-
-    def _rg(self, descriptors: Iterable[int], most: int) -> list[str]:
-        case = "--ignore-case" if self.ignore_case else "--case-sensitive"
-        options = "--no-config --color=never --no-ignore --no-messages --text --encoding=none"
-        output = (
-            "--line-number --with-filename --null --no-heading --max-columns=1"  # the lines themselves are left out
-        )
-        paths = [f"/dev/fd/{descriptor}" for descriptor in descriptors]
-        rg = shutil.which("rg") or "rg"
-        return [rg, *options.split(), *output.split(), case, f"--max-count={most}", "-e", self.pattern.rg, "--", *paths]
-
-    def _python(self, descriptors: Iterable[int], most: int) -> list[str]:
-        flags = "i" if self.ignore_case else "-"
-        numbers = [str(descriptor) for descriptor in descriptors]
-        return [sys.executable, "-I", "-S", _FINDER, self.pattern.python, flags, str(most), *numbers]
-
-    def _check(self, finished: Finished) -> None:
-        if finished.timed_out:
-            raise ToolError(
-                f"the search took longer than {self.timeout:g} seconds; use a simpler pattern or fewer files"
-            )
-        failed = finished.exit_code not in (0, 1) if self.engine == "rg" else finished.exit_code != 0
-        if failed:
-            raise ToolError(f"the search failed: {finished.output[-500:].strip() or finished}")
-
-
-def best_engine() -> Engine:
-    """Return "rg" where that program is on PATH, else "python"."""
-    return "rg" if shutil.which("rg") and os.path.isdir("/dev/fd") else "python"
-
-
-def _numbers(lines: Iterable[str]) -> dict[int, list[int]]:
-    found: dict[int, dict[int, None]] = {}
-    for descriptor, number in _pairs(lines):
-        found.setdefault(descriptor, {})[number] = None
-    return {descriptor: list(numbers) for descriptor, numbers in found.items()}
-
-
-def _pairs(lines: Iterable[str]) -> Iterator[tuple[int, int]]:
-    for line in lines:
-        name, _, rest = line.removeprefix("/dev/fd/").partition("\0")
-        number = rest.partition(":")[0]
-        if name.isdigit() and number.isdigit():
-            yield int(name), int(number)
-
 
 _MOST_OPEN = 400
 _LOOKED_AT = 8192  # first bytes; with a NUL among them a file is no text
@@ -219,8 +140,8 @@ def _numbered(file: BinaryIO, last: int) -> Iterator[tuple[int, bytes]]:
 MOST_MATCHES = 100
 
 
-def make_grep(files: Files, *, engine: Engine | None = None, timeout: float = 60.0) -> Tool:
-    """Return the tool `grep`. `engine` is "rg" or "python", by default "rg" where it is; `timeout` in seconds."""
+def make_grep(files: Files) -> Tool:
+    """Return the tool `grep`."""
 
     @tool(category="read", parallel=True)
     async def grep(
@@ -237,19 +158,18 @@ def make_grep(files: Files, *, engine: Engine | None = None, timeout: float = 60
         and 50 KB, whichever comes first; lines are cut at 500 characters.
 
         Args:
-            pattern: a regular expression, or a text with `literal`
+            pattern: a regular expression as RE2 has them, or a text with `literal`
             path: a directory or a file, relative or absolute
             ignoreCase: take upper and lower case as equal
             literal: take the pattern as a text
             context: lines to show before and after each match
             limit: how many matches, at most
         """
-        search = LineSearch(make_pattern(pattern, literal=literal), engine or best_engine(), ignoreCase, timeout)
-        batches, answer = Batches(search_among(files, path)), _Answer(limit, context)
+        sought = _sought(pattern, literal=literal, ignore_case=ignoreCase)
+        batches, answer = Batches(search_among(files, path)), _Answer(sought, limit, context)
         try:
             while not answer.is_full and (batch := await run_in_background(batches.take)):
-                lines = await search.run([opened.file.fileno() for opened in batch], answer.room + 1)
-                await run_in_background(partial(answer.take, batch, lines))
+                await run_in_background(partial(answer.take, batch))
         finally:
             batches.close()
         return answer.result()
@@ -257,10 +177,19 @@ def make_grep(files: Files, *, engine: Engine | None = None, timeout: float = 60
     return grep
 
 
+def _sought(pattern: str, *, literal: bool, ignore_case: bool) -> LinePattern:
+    try:
+        return LinePattern(pattern, literal=literal, ignore_case=ignore_case)
+    except ValueError as error:
+        cure = "" if literal else "; literal=true takes a text as it is"
+        raise ToolError(f"{error}{cure}") from error
+
+
 @frozen(eq=False)
 class _Answer:
     """What has been found so far: at most `limit` matches, and whether there are more."""
 
+    sought: LinePattern
     limit: int
     context: int
     shown: list[Shown] = field(init=False, factory=list)
@@ -274,10 +203,12 @@ class _Answer:
     def is_full(self) -> bool:
         return sum(self.counts) > self.limit
 
-    def take(self, batch: Sequence[Opened], lines: dict[int, list[int]]) -> None:
-        """Take what was found in a batch. Blocks."""
+    def take(self, batch: Sequence[Opened]) -> None:
+        """Search a batch. Blocks."""
         for opened in batch:
-            numbers = lines.get(opened.file.fileno(), [])
+            if self.is_full:
+                return
+            numbers = self.sought.lines(opened.file, self.room + 1)
             if numbers and self.room:
                 self.shown.extend(show_lines(opened.file, opened.name, numbers[: self.room], self.context))
             self.counts.append(len(numbers))

@@ -89,6 +89,8 @@ def test_on_a_terminal_the_person_is_asked_and_a_no_is_a_no(on_terminal: Callabl
     terminal = on_terminal("demo", NO_COLOR="1")
     terminal.wait_for("Approve command: cat .env? (yes/no)")
     terminal.type("no\n")
+    terminal.wait_for("Approve command: git push? (yes/no)")
+    terminal.type("no\n")
 
     assert terminal.end() == 0
     assert "DEPLOY_TOKEN" not in terminal.screen

@@ -1,6 +1,7 @@
 """`bpagent replay`: equal, torn, broken, changed, of another program, of a newer format."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -133,3 +134,36 @@ def test_a_protocol_that_was_not_there_is_a_difference(command: Command, log: Pa
 
     assert said.code == 2
     assert "was made without the b-thread 'nothing_today'" in said.err
+
+
+WITH_ARGUMENTS = """
+from agent.events import ProposedAction, InferenceRequested
+from bp import BThreadBody, bthread, sync
+
+
+@bthread
+def calls_at_most(most: int = 1) -> BThreadBody:
+    for _ in range(most):
+        yield sync(wait_for=ProposedAction)
+    yield sync(refuse=ProposedAction, because="enough")
+
+
+chosen = calls_at_most(2)
+"""
+
+
+def test_a_protocol_comes_back_with_its_arguments_and_the_advice_works(
+    command: Command, script: Script, workspace: Path, tmp_path: Path
+) -> None:
+    log, rules = tmp_path / "log.jsonl", tmp_path / "rules.py"
+    rules.write_text(WITH_ARGUMENTS)
+    model = script(bash("ls"), bash("ls -a"), bash("ls -l"), "Done.")
+    command("run", "go", "--model", model, "--workspace", workspace, "--log", log, "--protocol", f"{rules}:chosen")
+
+    without = command("replay", log)
+    advice = re.findall(r"--protocol (\S+)", without.err)
+
+    assert advice == [f"{rules}:chosen"]
+    assert command("replay", log, "--protocol", advice[0]).code == 0
+    assert command("replay", log, "--protocol", f"{rules}:calls_at_most").code == 0
+    assert command("why", log, "--protocol", f"{rules}:calls_at_most").code == 0

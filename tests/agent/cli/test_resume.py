@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.cli.archive import runs_folder
+from agent.cli.runs import runs_folder
 from tests.agent.cli.sessions import Command, SlowTool, answers_in, bash, records
 
 Start = Callable[..., "subprocess.Popen[str]"]

@@ -277,3 +277,25 @@ def test_a_disk_that_gets_full_ends_the_run_in_one_sentence_and_keeps_what_was_w
     ]
     assert command("replay", log).code == 0
     assert command("resume", log).out == "Never said.\n"  # when there is room again
+
+
+def test_a_driving_program_sees_pieces_as_they_come(
+    command: Command, script: Script, workspace: Path, tmp_path: Path
+) -> None:
+    log = tmp_path / "log.jsonl"
+    model = script(bash("echo seen"), "Done.")
+
+    said = command("run", "go", "--json", "--partials", "--model", model, "--workspace", workspace, "--log", log)
+
+    told = [json.loads(line) for line in said.out.splitlines()]
+    assert [each for each in told if "partial" not in each] == records(log)
+    pieces = [each for each in told if "partial" in each]
+    assert "".join(piece["text"] for piece in pieces if piece["partial"] == "text") == "Done."
+    assert "".join(piece["text"] for piece in pieces if piece["partial"] == "output") == "seen\n"
+
+
+def test_pieces_are_not_told_where_a_secret_has_to_be_masked(command: Command, script: Script) -> None:
+    said = command("run", "go", "--json", "--partials", "--secret", "HOME", "--model", script("Done."))
+
+    assert said.code == 2
+    assert "a secret in two pieces could not be masked" in said.err

@@ -9,7 +9,7 @@ import pytest
 
 from agent import Agent, ScriptedModel
 from agent.cli.demo import nothing_leaves_after_a_secret
-from agent.history.rebuilding import RebuildError, rebuild
+from agent.history.rebuilding import RebuildError, rebuild, recorded_bthreads
 from agent.lab.settings.infrastructure.tasks_of_infrastructure import touches_power
 from agent.log.reading import RecordedRun
 from agent.presets.shipped import PRESETS
@@ -99,9 +99,23 @@ def test_another_has_to_be_given() -> None:
     assert rebuild(run, [onlooker()])._definitions[-1] == onlooker()
 
 
-def test_with_other_arguments_it_is_another_one() -> None:
+def test_a_b_thread_that_is_given_takes_the_arguments_of_the_log() -> None:
+    run = recorded(onlooker(("a", "b")))
+
+    _, beside = recorded_bthreads(run, [onlooker(("c",))])
+
+    assert beside == (onlooker(("a", "b")),)
+
+
+class Watched:
+    """A value that no text gives back."""
+
+
+def test_arguments_that_cannot_be_read_have_to_be_given_again() -> None:
+    run = recorded(onlooker((Watched(),)))  # type: ignore[arg-type]
+
     with pytest.raises(RebuildError, match="onlooker"):
-        rebuild(recorded(onlooker(("a",))), [onlooker(("b",))])
+        rebuild(run, [onlooker(("c",))])
 
 
 def test_a_log_is_no_reason_to_import_anything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from agent import Agent, answer, call
-from agent.history import what_if
 from agent.history.rebuilding import RebuildError, changed_bthreads
-from agent.history.what_if import WhatIf
+from agent.history.what_if import WhatIf, what_if
 from agent.log.reading import RecordedRun, read_log
 from agent.presets.policy_files import PolicyError, load_policy
 from agent.vocabulary.events import GateApproved, ToolFinished

@@ -10,8 +10,8 @@ from agent.lab.spending import ASKS_MODELS, budget_of_experiment, nobody_is_aske
 from agent.protocols.audits import upfront_audit
 from agent.protocols.monitoring import blocking_monitor
 from agent.protocols.substitution import defer_to_trusted
+from agent.verification.environment import FEW_EXAMPLES
 from agent.verification.loop import verify_loop
-from agent.verification.protocols import FEW_EXAMPLES
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import InferenceFinished, InferenceRequested, PromptGiven, RunEnded
 from agent.vocabulary.messages import AssistantMessage

@@ -13,7 +13,7 @@ from agent.effects.hooks import Hooks
 from agent.history.playback import watch
 from agent.log.reading import read_log
 from agent.models.scripted import ScriptedModel, Step, answer, call
-from agent.page.document import render_page
+from agent.page import render_page
 from agent.presets.shipped import PRESETS
 from agent.session.agent import Agent
 from agent.tools.collections import workspace_tools

@@ -9,8 +9,8 @@ from agent.protocols.flows import ask_on_critical
 from agent.protocols.policies import only_after
 from agent.threads.stopping import abort_on_request, stop_on_request
 from agent.verification.counterexample import tell
+from agent.verification.environment import FEW_EXAMPLES
 from agent.verification.loop import verify_loop
-from agent.verification.protocols import FEW_EXAMPLES
 from agent.vocabulary.events import ApprovalAsked, CallAnswered, ToolStarted
 from bp import BThread
 from tests.agent.conftest import MakeAgent

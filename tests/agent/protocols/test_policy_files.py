@@ -9,8 +9,8 @@ from agent import call
 from agent.protocols.policy_files import read_policies
 from agent.tools.definition import Tool, tool
 from agent.verification.counterexample import tell
+from agent.verification.environment import FEW_EXAMPLES
 from agent.verification.loop import verify_loop
-from agent.verification.protocols import FEW_EXAMPLES
 from agent.vocabulary.events import CallAnswered
 from tests.agent.conftest import MakeAgent
 from tests.agent.protocols.protocol_programs import rules_named

@@ -215,7 +215,7 @@ def notes(count: int) -> list[Any]:
 
 @pytest.mark.anyio
 async def test_trimming_shortens_what_the_model_is_shown_and_nothing_else(make_agent: MakeAgent) -> None:
-    preset = evolve(DEFAULT, context_tokens=600, system_prompt="")
+    preset = evolve(DEFAULT, context_tokens=600, compaction="trim", system_prompt="")
     agent = make_agent(*notes(5), "Done.", tools=[note], preset=preset)
     run = await agent.run("Take notes")
 

@@ -94,3 +94,10 @@ def test_s3_schemas_are_in_the_form_of_chat_completions() -> None:
     assert tuple(schema["function"]["name"] for schema in schemas) == BUILT_IN_TOOLS
     assert schemas[0]["type"] == "function"
     assert schemas[0]["function"]["parameters"]["required"] == ["path"]
+
+
+async def test_the_executor_runs_no_dangerous_command(root: Path) -> None:
+    result = await create_tool_executor(root)("bash", {"command": "rm -rf /nonexistent-folder"})
+
+    assert result.is_error
+    assert result.text == "rejected: dangerous command: rm -rf /nonexistent-folder"

@@ -7,9 +7,9 @@ import pytest
 
 from agent.tools.files.editing import Span, find_span
 from agent.tools.files.find import make_glob, read_rules
-from agent.tools.files.patterns import make_pattern
+from agent.tools.patterns import LinePattern
 from agent.tools.shell import is_interactive
-from agent.tools.webfetch import to_format
+from agent.tools.web import to_format
 from agent.vocabulary.errors import ToolError
 
 MANY = 200_000
@@ -41,10 +41,8 @@ def test_line_ends_are_tolerated_at_the_right_place(text: str, wanted: str, star
 def test_patterns_have_a_length_that_can_be_read() -> None:
     with pytest.raises(ToolError, match="4096 are the most"):
         make_glob("a" * 3_000_000)
-    with pytest.raises(ToolError, match="10000 are the most"):
-        make_pattern("a" * 3_000_000, literal=False)
-    with pytest.raises(ToolError, match="100000 are the most"):
-        make_pattern("a" * 3_000_000, literal=True)
+    with pytest.raises(ValueError, match="100000 are the most"):
+        LinePattern("a" * 3_000_000)
 
 
 def test_stars_do_not_multiply() -> None:

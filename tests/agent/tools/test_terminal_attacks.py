@@ -64,9 +64,7 @@ async def test_a_command_runs_where_it_was_judged_or_not_at_all(
     assert last in ([f"{root}/sub\n"] if sequential else [f"{root}\n", moved])
 
 
-async def test_a_run_that_goes_on_in_another_process_knows_where_a_command_was_judged(
-    root: Path, tmp_path: Path
-) -> None:
+async def test_an_approved_command_runs_in_another_process_where_it_was_judged(root: Path, tmp_path: Path) -> None:
     (root / "sub").mkdir()
     log, tools = tmp_path / "log.jsonl", [make_terminal(str(root))]
     there = call("terminal", command="cd sub", persistent=True)
@@ -79,7 +77,7 @@ async def test_a_run_that_goes_on_in_another_process_knows_where_a_command_was_j
         run = await agent.run()
 
     last = [step.event.result for step in run.steps if isinstance(step.event, CallAnswered)][-1]
-    assert last == f"judged where the session was, in {root}/sub; it is in {root} now; give the command again"
+    assert last.endswith(f"{root}/sub\n")
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -18,8 +18,7 @@ from attrs import define, field
 
 from agent.effects.execution import describe
 from agent.tools.toolbox import Toolbox
-from agent.tools.webfetch import decode, find_address, is_public, make_webfetch, to_format
-from agent.tools.websearch import make_websearch
+from agent.tools.web import decode, find_address, is_public, make_webfetch, make_websearch, to_format
 from agent.tools.workspace import Workspace
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.errors import ToolError

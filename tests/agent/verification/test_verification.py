@@ -20,7 +20,7 @@ from agent.threads.tool_calls import one_at_a_time
 from agent.verification.counterexample import tell
 from agent.verification.environment import EXAMPLES, FIRST, SECOND, examples_for
 from agent.verification.invariants import ALWAYS, OF_RULES, invariants_of, not_claimed
-from agent.verification.loop import loop_rules, small_combinations, verify_loop, verify_together
+from agent.verification.loop import loop_rules, loops_of, small_combinations, verify_each, verify_loop
 from agent.vocabulary.events import CallAnswered, GateApproved, InferenceFinished, InferenceRequested, ToolStarted
 from agent.vocabulary.messages import AssistantMessage
 from bp import NONE, BThread, BThreadBody, Event, Verification, bthread, sync
@@ -45,7 +45,7 @@ def rules_named(names: tuple[str, ...]) -> tuple[BThread, ...]:
 
 @pytest.mark.timeout(300)
 def test_the_invariants_hold_for_none_all_each_alone_each_left_out_and_every_pair() -> None:
-    result = verify_together(RULES, small_combinations(NAMES))
+    result = verify_each(loops_of(RULES, small_combinations(NAMES)))
 
     assert result.holds, told(result)
 

@@ -5,7 +5,7 @@ from attrs import evolve
 
 from agent.presets.shipped import PRESETS
 from agent.verification.environment import EXAMPLES, FIRST, Examples
-from agent.verification.loop import Combination, loop_rules, verify_loop, verify_together
+from agent.verification.loop import Combination, loop_rules, loops_of, verify_each, verify_loop
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import InferenceFinished, InferenceRequested
 from agent.vocabulary.messages import AssistantMessage
@@ -47,7 +47,7 @@ def test_the_invariants_hold_for_each_alone_and_for_some_with_a_stop_and_an_abor
     people = ("skip_when_steered", "continue_with_follow_ups")
     stopped += [Combination(f"work, {name}", ("complete_to_finish", name)) for name in people]
 
-    result = verify_together([*RULES.values()], [*alone, *stopped])
+    result = verify_each(loops_of([*RULES.values()], [*alone, *stopped]))
 
     assert result.holds, told(result)
 

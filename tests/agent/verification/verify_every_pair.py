@@ -10,8 +10,8 @@ from itertools import combinations
 from random import Random
 
 from agent.verification.counterexample import tell
+from agent.verification.environment import few_examples_for
 from agent.verification.loop import verify_loop
-from agent.verification.protocols import few_examples_for
 from bp import BThread, Verification
 from tests.agent.protocols.protocol_programs import IN_PAIRS, PROGRAMS, rules_named
 

@@ -24,9 +24,10 @@ from agent.verification.loop import (
     Combination,
     every_subset,
     loop_rules,
+    loops_of,
     small_combinations,
+    verify_each,
     verify_loop,
-    verify_together,
 )
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import InferenceFinished, InferenceRequested
@@ -75,7 +76,7 @@ def check(combination: Combination, examples: Examples = EXAMPLES) -> Row:
 
 def check_together(combinations: tuple[Combination, ...]) -> Row:
     """Verify the loop with each of several combinations of equally many rules."""
-    return row_of("together", combinations, verify_together(RULES, combinations))
+    return row_of("together", combinations, verify_each(loops_of(RULES, combinations)))
 
 
 def row_of(label: str, combinations: tuple[Combination, ...], result: Verification) -> Row:

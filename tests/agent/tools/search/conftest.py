@@ -1,4 +1,4 @@
-"""The tools that search, over one workspace, with each engine that is installed."""
+"""The tools that search, over one workspace."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -9,7 +9,6 @@ import pytest
 from agent.tools.files.find import make_find, make_list_files
 from agent.tools.files.grep import make_grep
 from agent.tools.files.operations import Files
-from agent.tools.files.patterns import Engine
 from agent.tools.remote import RemoteFiles
 from agent.tools.workspace import Workspace
 from agent.vocabulary.calls import ToolResult
@@ -24,16 +23,9 @@ def plant(root: Path, files: dict[str, str | bytes]) -> None:
         path.write_bytes(content.encode() if isinstance(content, str) else content)
 
 
-@pytest.fixture(params=["python", "rg"])
-def engine(request: pytest.FixtureRequest, needs: Callable[[str], Path]) -> Engine:
-    if request.param == "rg":
-        needs("rg")
-    return "rg" if request.param == "rg" else "python"
-
-
 @pytest.fixture
-def grep(root: Path, engine: Engine) -> Use:
-    tool = make_grep(Workspace(root), engine=engine, timeout=30)
+def grep(root: Path) -> Use:
+    tool = make_grep(Workspace(root))
 
     async def grep(pattern: str, **arguments: Any) -> ToolResult:
         return await tool.run({"pattern": pattern, **arguments})
@@ -47,9 +39,9 @@ def find(root: Path) -> Use:
 
 
 @pytest.fixture
-def grep_there(root: Path, engine: Engine) -> Use:
+def grep_there(root: Path) -> Use:
     """Search on a machine that is reached over a shell."""
-    tool = make_grep(RemoteFiles(("bash", "-c"), str(root)), engine=engine, timeout=30)
+    tool = make_grep(RemoteFiles(("bash", "-c"), str(root)))
 
     async def grep(pattern: str, **arguments: Any) -> ToolResult:
         return await tool.run({"pattern": pattern, **arguments})

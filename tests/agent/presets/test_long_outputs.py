@@ -1,0 +1,38 @@
+"""What one result may take of the context in the preset `default`: its ends; the rest is in a file."""
+
+import re
+from pathlib import Path
+
+from agent import ScriptedModel, call
+from agent.models.model import ModelRequest
+from agent.models.scripted import ScriptedCall
+from agent.presets.equipment import equip
+from agent.presets.shipped import PRESETS
+from agent.session.agent import Agent
+from agent.vocabulary.events import CallAnswered
+
+MOST = 31 * 1024
+
+
+def test_thirty_kilobytes_of_an_output_reach_the_model_and_it_can_read_the_rest(tmp_path: Path) -> None:
+    def middle(request: ModelRequest) -> ScriptedCall:
+        [path] = re.findall(r"\[all of it is in (\S+)\]", request.messages[-1].text)
+        return call("bash", command=f"sed -n 50000p {path}")
+
+    model = ScriptedModel([call("bash", command="seq 1 100000"), middle, "Done."])
+    run = Agent(model, equip(PRESETS["default"], tmp_path), workspace=tmp_path).run_sync("Count")
+
+    shown, read = [event.result for event in run.events if isinstance(event, CallAnswered)]
+    assert len(shown) < MOST
+    assert shown.startswith("1\n2\n")
+    assert "\n100000\n" in shown
+    assert read.strip() == "50000"
+
+
+def test_a_long_file_is_cut_too(tmp_path: Path) -> None:
+    (tmp_path / "long.txt").write_text("x" * 300_000)
+
+    model = ScriptedModel([call("read_file", path="long.txt"), "Done."])
+    run = Agent(model, equip(PRESETS["default"], tmp_path), workspace=tmp_path).run_sync("Read")
+
+    assert all(len(event.result) < MOST for event in run.events if isinstance(event, CallAnswered))

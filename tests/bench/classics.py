@@ -1,0 +1,322 @@
+"""Five classic behavioral programs, each from its making to its end; `classics_in_bppy` has the same in BPpy."""
+
+from collections.abc import Callable
+from itertools import permutations
+
+from attrs import frozen
+
+from bp import BProgram, BThreadBody, Event, bthread, event, sync, where
+from tests.bench.hot_cold import COLD, HOT, add, alternate
+
+__all__ = ["CENTER_FIRST", "GAME", "LINES", "PHILOSOPHERS", "PRODUCTS", "PROGRAMS", "THIRDS", "TRACKS"]
+
+# Tic-tac-toe: the user plays X along a fixed game, rules play O. Squares are numbered by rows.
+
+GAME = (0, 1, 6, 5, 7)  # the moves of X; O takes the center and answers every threat: a draw
+CENTER_FIRST = (4, 0, 2, 6, 8, 1, 3, 5, 7)
+LINES = ((0, 1, 2), (3, 4, 5), (6, 7, 8), (0, 3, 6), (1, 4, 7), (2, 5, 8), (0, 4, 8), (2, 4, 6))
+THIRDS = tuple(
+    (first, second, third) for line in LINES for first, second, third in permutations(line) if first < second
+)
+
+
+@frozen
+class X(Event):
+    """X takes a square."""
+
+    square: int
+
+
+@frozen
+class O(Event):  # noqa: E742
+    """O takes a square."""
+
+    square: int
+
+
+X_WINS, O_WINS, DRAW = event("X wins"), event("O wins"), event("draw")
+
+
+@bthread
+def take_turns() -> BThreadBody:
+    while True:
+        yield sync(wait_for=X, block=O)
+        yield sync(wait_for=O, block=X)
+
+
+@bthread
+def take_a_square_once(square: int) -> BThreadBody:
+    yield sync(wait_for=[X(square), O(square)])
+    yield sync(block=[X(square), O(square)])
+
+
+@bthread
+def detect_win(player: type[X] | type[O], line: tuple[int, ...], win: Event) -> BThreadBody:
+    for _ in line:
+        yield sync(wait_for=[player(square) for square in line])
+    yield sync(request=win, block=X | O)
+
+
+@bthread
+def detect_draw() -> BThreadBody:
+    for _ in range(9):
+        yield sync(wait_for=X | O)
+    yield sync(request=DRAW)
+
+
+@bthread
+def end_of_game() -> BThreadBody:
+    yield sync(wait_for=[X_WINS, O_WINS, DRAW])
+    yield sync(block=[X, O, X_WINS, O_WINS, DRAW])
+
+
+@bthread
+def user() -> BThreadBody:
+    for square in GAME:
+        yield sync(request=X(square))
+
+
+@bthread
+def prefer(square: int) -> BThreadBody:
+    yield sync(request=O(square))
+
+
+@bthread
+def add_third(player: type[X] | type[O], first: int, second: int, third: int) -> BThreadBody:
+    """Let O take the third square of a line when `player` has the other two: to win, or to defend."""
+    for _ in range(2):
+        yield sync(wait_for=[player(first), player(second)])
+    yield sync(request=O(third))
+
+
+def tic_tac_toe(_: int) -> BProgram:
+    """Make one game."""
+    return BProgram(
+        take_turns(),
+        *[take_a_square_once(square) for square in range(9)],
+        *[
+            detect_win(player, line, win).at_priority(300)
+            for line in LINES
+            for player, win in ((X, X_WINS), (O, O_WINS))
+        ],
+        detect_draw().at_priority(200),
+        end_of_game(),
+        user(),
+        *[add_third(O, *third).at_priority(150 - at) for at, third in enumerate(THIRDS)],
+        *[add_third(X, *third).at_priority(100 - at) for at, third in enumerate(THIRDS)],
+        *[prefer(square).at_priority(50 - at) for at, square in enumerate(CENTER_FIRST)],
+    )
+
+
+# Dining philosophers, with an arbiter that lets all but one of them to the table.
+
+PHILOSOPHERS = 5
+
+
+@frozen
+class Enter(Event):
+    """A philosopher comes to the table."""
+
+    philosopher: int
+
+
+@frozen
+class Leave(Event):
+    """A philosopher leaves the table."""
+
+    philosopher: int
+
+
+@frozen
+class Take(Event):
+    """A philosopher takes a fork."""
+
+    philosopher: int
+    fork: int
+
+
+@frozen
+class Put(Event):
+    """A philosopher puts a fork back."""
+
+    philosopher: int
+    fork: int
+
+
+@bthread
+def philosopher(at: int, meals: int) -> BThreadBody:
+    right, left = at, (at + 1) % PHILOSOPHERS
+    for _ in range(meals):
+        for act in (Enter(at), Take(at, right), Take(at, left), Put(at, left), Put(at, right), Leave(at)):
+            yield sync(request=act)
+
+
+@bthread
+def fork(at: int) -> BThreadBody:
+    while True:
+        taken = yield sync(wait_for=where(Take, fork=at))
+        yield sync(wait_for=Put(taken.philosopher, at), block=where(Take, fork=at))
+
+
+@bthread
+def arbiter() -> BThreadBody:
+    seated = 0
+    while True:
+        moved = yield sync(wait_for=Enter | Leave, block=Enter if seated == PHILOSOPHERS - 1 else None)
+        seated += 1 if isinstance(moved, Enter) else -1
+
+
+def dining_philosophers(meals: int) -> BProgram:
+    """Make a table at which each philosopher has so many meals."""
+    table = range(PHILOSOPHERS)
+    return BProgram(*[philosopher(at, meals) for at in table], *[fork(at) for at in table], arbiter())
+
+
+# A level crossing: trains on several tracks, one at a time, and one barrier.
+
+TRACKS = 4
+LOWER, RAISE = event("lower"), event("raise")
+
+
+@frozen
+class Approaching(Event):
+    """A train comes near."""
+
+    track: int
+
+
+@frozen
+class Entering(Event):
+    """A train enters the crossing."""
+
+    track: int
+
+
+@frozen
+class Leaving(Event):
+    """A train leaves the crossing."""
+
+    track: int
+
+
+@bthread
+def railway(track: int, trains: int) -> BThreadBody:
+    for _ in range(trains):
+        yield sync(request=Approaching(track))
+        yield sync(request=Entering(track))
+        yield sync(request=Leaving(track))
+
+
+@bthread
+def barrier() -> BThreadBody:
+    while True:
+        yield sync(wait_for=Approaching)
+        yield sync(request=LOWER)
+        yield sync(wait_for=Leaving)
+        yield sync(request=RAISE)
+
+
+@bthread
+def enter_behind_a_lowered_barrier() -> BThreadBody:
+    while True:
+        yield sync(wait_for=LOWER, block=Entering)
+        yield sync(wait_for=RAISE)
+
+
+@bthread
+def keep_it_lowered(track: int) -> BThreadBody:
+    while True:
+        yield sync(wait_for=Entering(track))
+        yield sync(wait_for=Leaving(track), block=RAISE)
+
+
+@bthread
+def one_train_at_a_time() -> BThreadBody:
+    while True:
+        yield sync(wait_for=Approaching)
+        yield sync(wait_for=RAISE, block=Approaching)
+
+
+def level_crossing(trains: int) -> BProgram:
+    """Make a crossing with so many trains on each track."""
+    tracks = range(TRACKS)
+    return BProgram(
+        *[railway(track, trains) for track in tracks],
+        barrier(),
+        enter_behind_a_lowered_barrier(),
+        *[keep_it_lowered(track) for track in tracks],
+        one_train_at_a_time(),
+    )
+
+
+# A vending machine: coins and choices come from outside.
+
+PRODUCTS = ("tea", "coffee", "cocoa")
+COIN = event("coin")
+
+
+@frozen
+class Chosen(Event):
+    """The customer chooses."""
+
+    product: str
+
+
+@frozen
+class Dispensed(Event):
+    """The machine gives something."""
+
+    product: str
+
+
+@frozen
+class CreditShown(Event):
+    """The machine shows how many coins are in it."""
+
+    coins: int
+
+
+@bthread
+def show_credit() -> BThreadBody:
+    while True:
+        yield sync(wait_for=COIN)
+        yield sync(request=CreditShown(1))
+
+
+@bthread
+def dispense() -> BThreadBody:
+    while True:
+        yield sync(wait_for=COIN)
+        chosen = yield sync(wait_for=Chosen)
+        yield sync(request=Dispensed(chosen.product))
+
+
+@bthread
+def count_stock(product: str) -> BThreadBody:
+    stock = 0
+    while True:
+        yield sync(wait_for=where(Dispensed, product=product))
+        stock -= 1
+
+
+def vending_machine(sales: int) -> BProgram:
+    """Make a machine with so many customers in front of it."""
+    program = BProgram(show_credit(), dispense(), *[count_stock(product) for product in PRODUCTS])
+    for sale in range(sales):
+        program.post(COIN)
+        program.post(Chosen(PRODUCTS[sale % len(PRODUCTS)]))
+    return program
+
+
+def hot_cold(times: int) -> BProgram:
+    """Make a tap that gives so many hots and as many colds."""
+    return BProgram(alternate(), add(HOT, times), add(COLD, times))
+
+
+PROGRAMS: dict[str, Callable[[int], BProgram]] = {
+    "hot/cold": hot_cold,
+    "tic-tac-toe": tic_tac_toe,
+    "dining philosophers": dining_philosophers,
+    "level crossing": level_crossing,
+    "vending machine": vending_machine,
+}
