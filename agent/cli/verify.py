@@ -18,6 +18,7 @@ from agent.cli.build import chosen_preset, load_protocols
 from agent.cli.mistakes import Mistake
 from agent.verification.counterexample import short, tell
 from agent.verification.environment import examples_for
+from agent.verification.invariants import not_claimed
 from agent.verification.loop import Combination, every_subset, loop_rules, verify_loop
 from bp import BThread, Verification, VerificationError
 
@@ -45,9 +46,9 @@ def _verify_all(rules: tuple[BThread, ...], protocols: tuple[BThread, ...], argu
     for combination in _combinations(rules, arguments.all_subsets):
         present = [rule for rule in rules if rule.name in combination.rules]
         progress = _reporter(combination.label)
-        examples = examples_for((*present, *protocols))
+        examples = examples_for((*present, *protocols)) if protocols else None
         result = verify_loop(present, protocols, examples=examples, max_states=arguments.max_states, progress=progress)
-        _tell(combination, result, as_json=arguments.json)
+        _tell(combination, result, as_json=arguments.json, unclaimed=not_claimed(present, rules))
         results.append(result)
     return _exit_code(results)
 
@@ -80,14 +81,16 @@ def _combinations(rules: Sequence[BThread], all_subsets: bool) -> Iterator[Combi
         yield Combination("as configured", names)
 
 
-def _tell(combination: Combination, result: Verification, *, as_json: bool) -> None:
+def _tell(combination: Combination, result: Verification, *, as_json: bool, unclaimed: Sequence[str] = ()) -> None:
     if as_json:
-        print(json.dumps(_as_data(combination, result)), flush=True)
+        print(json.dumps({**_as_data(combination, result), "not_claimed": list(unclaimed)}), flush=True)
         return
     counted = f"{result.states:,} states, {result.transitions:,} transitions, {result.seconds:.1f} s"
     print(f"{result.verdict:8}  {counted}: {combination.label}", flush=True)
     if missed := (*result.coverage.silent, *result.coverage.unreached):
         print(f"          never reached: {', '.join(missed)}", flush=True)
+    if unclaimed:
+        print(f"          not claimed: {', '.join(unclaimed)}", flush=True)
     for violation in result.violations:
         print(f"\n{tell(violation)}\n", flush=True)
 

@@ -2,7 +2,8 @@
 
 import posixpath
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from attrs import frozen
 
@@ -19,7 +20,8 @@ from agent.threads.judging import objection
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import ActionDescribed, GateApproved, InferenceRequested
 from bp import BThreadBody, bthread, start, sync, where
-from constitution import Action, Deed, Effect, Level, Verdict, Zone, deeds_of
+from constitution import Action, Deed, Effect, Level, PathUse, Verdict, Zone, deeds_of
+from constitution.action import Category
 
 ANYTHING = frozenset(
     {Effect.UNREADABLE, Effect.UNKNOWN_COMMAND, Effect.RUN_UNKNOWN_CODE, Effect.RUN_FETCHED_CODE, Effect.REMOTE_SHELL}
@@ -171,3 +173,25 @@ def ask_on_critical(is_critical: Callable[[ToolCall], bool] = is_admin) -> BThre
         described = yield sync(wait_for=ActionDescribed)
         if is_critical(described.call):
             yield start(objection(described.call, CRITICAL).named("ask_on_critical"))
+
+
+def _example(tool: str, category: Category = "write", **facts: Any) -> GateApproved:
+    """Return the approval of a call in the workspace `/ws`."""
+    return GateApproved(
+        ToolCall("c1", tool, category=category), Action(tool, category, "/ws", "/ws", "/home/me", **facts)
+    )
+
+
+ADMINISTRATION = _example("reset", "admin")
+SECRET, TOOL = PathUse(".env", "/ws/.env", "read"), PathUse("tool.sh", "/ws/tool.sh", "write")
+
+EXAMPLES: Mapping[str, tuple[GateApproved, ...]] = {
+    "taint_flow": (_example("read_file", paths=(SECRET,)), _example("fetch", urls=("http://a.example",))),
+    "download_then_run": (
+        _example("download", urls=("http://a.example/tool.sh",), paths=(TOOL,)),
+        _example("execute", argv=("./tool.sh",)),
+    ),
+    "ask_on_critical": (ADMINISTRATION,),
+    "defer_on_critical": (ADMINISTRATION,),
+}
+"""Actions for which the predicates of these protocols hold; verification offers them beside actions that do nothing."""

@@ -18,6 +18,7 @@ from agent.vocabulary.events import (
     BackoffStarted,
     DeadlineReached,
     FollowUpGiven,
+    GateApproved,
     HistoryGiven,
     InferenceFailed,
     InferenceFinished,
@@ -48,7 +49,7 @@ from bp import BThread, BThreadBody, Event, any_of, bthread, start, sync
 from bp.runner import Broken, Effect
 from constitution import Action, Level, Verdict
 
-FIRST, SECOND = ToolCall("c1", "first"), ToolCall("c2", "second")
+FIRST, SECOND, THIRD = ToolCall("c1", "first"), ToolCall("c2", "second"), ToolCall("c3", "third")
 CUT_OFF = ToolCall("c1", "first", flaw="cut off")
 
 PEOPLE = (
@@ -62,6 +63,9 @@ PEOPLE = (
 """What people may say at any moment, any number of times, or never."""
 
 Examples = Mapping[type[Event], Callable[[Any], tuple[Event, ...]]]
+
+ANNOUNCED, SILENT = AssistantMessage("First this."), AssistantMessage()
+"""The messages of answers with calls: a model may say something beside its calls, and may not."""
 
 
 def environment(effects: Sequence[Effect], examples: Examples) -> tuple[BThread, ...]:
@@ -95,9 +99,14 @@ def under_way(outcomes: tuple[Event, ...], until: Any, cancelled: Event) -> BThr
 
 
 def drafts(requested: InferenceRequested) -> tuple[Event, ...]:
-    """Return what a model may answer: one call or several, whole or cut off, text, nothing, or an error."""
-    answers = ((FIRST,), (FIRST, SECOND), (CUT_OFF,), (CUT_OFF, SECOND))
-    called = tuple(InferenceFinished(requested.draft, AssistantMessage(), calls) for calls in answers)
+    """Return what a model may answer: one call or several, whole or cut off, text or none beside them, or an error.
+
+    The calls of an answer have different ids: the client renames those that are equal, or empty, before the loop
+    hears of them. The invariant `ids_of_an_answer_differ` says so of the environment, and of real runs.
+    """
+    answers = ((SILENT, (FIRST,)), (ANNOUNCED, (FIRST,)), (ANNOUNCED, (FIRST, SECOND)))
+    flawed = ((SILENT, (CUT_OFF,)), (ANNOUNCED, (CUT_OFF, SECOND)))
+    called = tuple(InferenceFinished(requested.draft, message, calls) for message, calls in (*answers, *flawed))
     said = tuple(InferenceFinished(requested.draft, AssistantMessage(text)) for text in ("Done.", ""))
     return (*called, *said, InferenceFailed(requested.draft, "busy", retryable=True))
 
@@ -109,8 +118,8 @@ def descriptions(proposed: ProposedAction) -> tuple[Event, ...]:
 
 
 def any_verdict(action: Action) -> Verdict:
-    """Judge as the described action says: its environment chose."""
-    return Verdict(Level(action.command or "deny"), "any_rule")
+    """Judge as the described action says: its environment chose. An action that says nothing is allowed."""
+    return Verdict(Level(action.command or "allow"), "any_rule")
 
 
 EXAMPLES: Examples = {
@@ -152,13 +161,68 @@ def examples_for(rules: Sequence[BThread]) -> Examples:
         answers = with_safe_calls(answers)
     if names & SPENDERS:
         answers = spending(answers)
-    return {**EXAMPLES, InferenceRequested: answers}
+    return with_actions({**EXAMPLES, InferenceRequested: answers}, declared_actions(rules))
+
+
+def declared_actions(bthreads: Sequence[BThread]) -> tuple[GateApproved, ...]:
+    """Return the examples of actions that b-threads declare, for the predicates that they ask.
+
+    They stand beside the function of the b-thread: its module has a mapping `EXAMPLES` from the name of the function
+    to actions, of which some match, and some do not.
+    """
+    declared = (
+        bthread.function.__globals__.get("EXAMPLES", {}).get(bthread.function.__name__, ()) for bthread in bthreads
+    )
+    return tuple(dict.fromkeys(action for actions in declared for action in actions))
+
+
+def with_actions(examples: Examples, actions: tuple[GateApproved, ...]) -> Examples:
+    """Return the same examples, in which a model may ask for each of these actions, or all at once, too."""
+    if not actions:
+        return examples
+    calls = tuple(numbered(place, action.call) for place, action in enumerate(actions, start=1))
+    answers = tuple(dict.fromkeys((*((numbered(1, call),) for call in calls), calls)))
+    facts = tuple((numbered(0, action.call), action.facts) for action in actions)
+    drafts, described = examples[InferenceRequested], examples[ProposedAction]
+
+    def with_calls(requested: InferenceRequested) -> tuple[Event, ...]:
+        called = (InferenceFinished(requested.draft, ANNOUNCED, answer) for answer in answers)
+        return (*drafts(requested), *called)
+
+    def with_facts(proposed: ProposedAction) -> tuple[Event, ...]:
+        found = [action for call, action in facts if call == numbered(0, proposed.call)]
+        return tuple(ActionDescribed(proposed.call, action) for action in found) or described(proposed)
+
+    return {**examples, InferenceRequested: with_calls, ProposedAction: with_facts}
+
+
+def numbered(number: int, call: ToolCall) -> ToolCall:
+    """Return the call with an id of the environment."""
+    return evolve(call, id=f"c{number}")
+
+
+def in_threes(examples: Examples) -> Examples:
+    """Return the same examples with a third call in each answer that has two whole ones."""
+    answers = examples[InferenceRequested]
+
+    def longer(requested: InferenceRequested) -> tuple[Event, ...]:
+        return tuple(_with_third(draft) for draft in answers(requested))
+
+    return {**examples, InferenceRequested: longer}
+
+
+def _with_third(draft: Event) -> Event:
+    if isinstance(draft, InferenceFinished) and draft.calls == (FIRST, SECOND):
+        return evolve(draft, calls=(FIRST, SECOND, THIRD))
+    return draft
 
 
 def works(requested: InferenceRequested) -> tuple[Event, ...]:
     """Return what a model that works on an objective may answer, in the place of some of what others may."""
-    answers = ((FIRST,), (PURSUING,), (PURSUING, SECOND), (COMPLETING,), (COMPLETING, SECOND), (CUT_OFF,))
-    called = tuple(InferenceFinished(requested.draft, AssistantMessage(), calls) for calls in answers)
+    alone = ((FIRST,), (PURSUING,), (COMPLETING,), (CUT_OFF,))
+    pairs = ((PURSUING, SECOND), (COMPLETING, SECOND))
+    answers = (*((SILENT, calls) for calls in alone), *((ANNOUNCED, calls) for calls in pairs))
+    called = tuple(InferenceFinished(requested.draft, message, calls) for message, calls in answers)
     return (*called, *(draft for draft in drafts(requested) if not getattr(draft, "calls", ())))
 
 
@@ -174,12 +238,12 @@ def with_safe_calls(answers: Answers) -> Answers:
 
 
 def spending(answers: Answers) -> Answers:
-    """Return the same answers, each taking a dollar and a token for each of its calls, a text alone nothing."""
+    """Return the same answers, each taking a dollar and a token for each of its calls, an answer of text nothing."""
     return lambda requested: tuple(map(_spent, answers(requested)))
 
 
 def _spent(draft: Event) -> Event:
-    if isinstance(draft, InferenceFinished) and not draft.message.text:
+    if isinstance(draft, InferenceFinished) and (draft.calls or not draft.message.text):
         return evolve(draft, usage=Usage(0, max(1, len(draft.calls)), cost=1.0))
     return draft
 
@@ -198,14 +262,14 @@ def laboratory_effects() -> tuple[Effect, ...]:
 def drafts_of_models(requested: InferenceRequested) -> tuple[Event, ...]:
     """Return what a model may answer: one call or two, or a text; other drafts have another call, of the same id."""
     answers = ((FIRST,), (FIRST, SECOND)) if requested.draft == "d0" else ((OTHER,),)
-    called = tuple(InferenceFinished(requested.draft, AssistantMessage(), calls) for calls in answers)
+    called = tuple(InferenceFinished(requested.draft, ANNOUNCED if calls[1:] else SILENT, calls) for calls in answers)
     said = InferenceFinished(requested.draft, AssistantMessage("Done."))
     return (*called, said, InferenceFailed(requested.draft, "busy", retryable=True))
 
 
 def descriptions_by_tool(proposed: ProposedAction) -> tuple[Event, ...]:
     """Return what is found on disk; protocols that look at it are told apart by the tool."""
-    return (ActionDescribed(proposed.call, Action(proposed.call.tool, "write", "/", command="allow")),)
+    return (ActionDescribed(proposed.call, Action(proposed.call.tool, "write", "/")),)
 
 
 def scores(requested: ScoreRequested) -> tuple[Event, ...]:
@@ -240,7 +304,7 @@ def few_drafts(requested: InferenceRequested) -> tuple[Event, ...]:
     """Return two calls at once, or a text; of other drafts the other call."""
     calls = (FIRST, SECOND) if requested.draft == "d0" else (OTHER,)
     said = InferenceFinished(requested.draft, AssistantMessage("Done."))
-    return (InferenceFinished(requested.draft, AssistantMessage(), calls), said)
+    return (InferenceFinished(requested.draft, ANNOUNCED, calls), said)
 
 
 FEW_EXAMPLES: Examples = {**EXAMPLES_WITH_PROTOCOLS, InferenceRequested: few_drafts}
@@ -250,11 +314,12 @@ FEW_EXAMPLES: Examples = {**EXAMPLES_WITH_PROTOCOLS, InferenceRequested: few_dra
 def few_examples_for(protocols: Sequence[BThread]) -> Examples:
     """Return the same; where the constitution judges, every verdict, so that several may ask about one call."""
     judged = any(bthread.name == "by_constitution" for bthread in protocols)
-    return {**FEW_EXAMPLES, ProposedAction: EXAMPLES[ProposedAction]} if judged else FEW_EXAMPLES
+    examples: Examples = {**FEW_EXAMPLES, ProposedAction: EXAMPLES[ProposedAction]} if judged else FEW_EXAMPLES
+    return with_actions(examples, declared_actions(protocols))
 
 
 def examples_with(rules: Sequence[BThread], protocols: Sequence[BThread]) -> Examples:
     """Return what each effect may return where there are protocols; where the constitution judges, every verdict."""
     judged = any(bthread.name == "by_constitution" for bthread in (*rules, *protocols))
     described: Examples = {ProposedAction: EXAMPLES[ProposedAction]} if judged else {}
-    return {**EXAMPLES_WITH_PROTOCOLS, **described}
+    return with_actions({**EXAMPLES_WITH_PROTOCOLS, **described}, declared_actions((*rules, *protocols)))

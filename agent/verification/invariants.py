@@ -103,6 +103,15 @@ def one_answer_a_turn() -> BThreadBody:
 
 
 @bthread
+def ids_of_an_answer_differ() -> BThreadBody:
+    """The calls of an answer have different ids: the loop relies on it, and the client renames equal ones."""
+    while True:
+        answer = yield sync(wait_for=InferenceFinished)
+        ids = [call.id for call in answer.calls]
+        assert len(set(ids)) == len(ids), f"an answer has two calls of one id: {', '.join(ids)}"
+
+
+@bthread
 def nothing_is_in_flight_at_the_end() -> BThreadBody:
     """Whatever an effect was started for has come back when the run ends."""
     in_flight = 0
@@ -425,9 +434,10 @@ ASKED = where(InferenceRequested, draft="d0")
 def a_continued_run_asks_again() -> BThreadBody:
     """When a run goes on, the model is asked again before it completes: it hears why the run goes on."""
     while True:
-        yield sync(wait_for=RunContinued)
-        said = yield sync(wait_for=ASKED | RunEnded)
-        assert said.name != "run_ended" or said.status != "completed", "the run goes on, and completes as it is"
+        said = yield sync(wait_for=RunContinued | RunEnded)  # each end is looked at, also where no rule continues runs
+        if isinstance(said, RunContinued):
+            said = yield sync(wait_for=ASKED | RunEnded)
+            assert said.name != "run_ended" or said.status != "completed", "the run goes on, and completes as it is"
 
 
 @bthread
@@ -659,6 +669,7 @@ def wishes_to_stop_are_heard() -> BThreadBody:
 ALWAYS = (
     one_run_after_the_other(),
     one_answer_a_turn(),
+    ids_of_an_answer_differ(),
     a_run_goes_on(),
     a_continued_run_asks_again(),
     nothing_is_in_flight_at_the_end(),
@@ -709,6 +720,12 @@ def invariants_of(rules: Sequence[BThread]) -> tuple[BThread, ...]:
     present = {rule.name: rule for rule in rules}
     kept = [make(arguments_of(present[names[-1]])) for names, make in OF_RULES if present.keys() >= set(names)]
     return (*ALWAYS, *kept)
+
+
+def not_claimed(rules: Sequence[BThread], required: Sequence[BThread]) -> tuple[str, ...]:
+    """Return the invariants that hold where all of `required` are there, and are not looked at with `rules` alone."""
+    claimed = {monitor.name for monitor in invariants_of(rules)}
+    return tuple(dict.fromkeys(each.name for each in invariants_of(required) if each.name not in claimed))
 
 
 def statement_of(name: str) -> str | None:

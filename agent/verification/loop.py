@@ -1,4 +1,4 @@
-"""The loop as a whole: the b-threads of a preset, its invariants and its environment, for subsets of its rules too."""
+"""The loop as a whole: rules, protocols, their invariants and their environment; also for many sets in one search."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
@@ -13,9 +13,11 @@ from agent.verification.environment import (
     EXAMPLES_WITH_PROTOCOLS,
     Examples,
     any_verdict,
+    declared_actions,
     environment,
     examples_for,
     examples_with,
+    in_threes,
     laboratory_effects,
     people_for,
 )
@@ -71,16 +73,21 @@ def verify_loop(
     core: Sequence[BThread] = CORE,
     examples: Examples | None = None,
     invariants: Sequence[BThread] = (),
+    required: Sequence[BThread] | None = None,
     **options: Any,
 ) -> Verification:
     """Model-check a loop of `core`, `rules` and `protocols` with the invariants of all; `options` are `bp.verify`'s.
 
     rules: a preset, which gets small limits, or b-threads. examples: what effects may return, by default what makes a
-    difference. invariants: more of them, for protocols that do not ship.
+    difference. invariants: more of them, for protocols that do not ship. required: the rules whose invariants have to
+    hold, by default those that are there; give more to see what breaks where one is left out.
     """
     chosen = loop_rules(rules) if isinstance(rules, Preset) else tuple(rules)
-    loop = (*core, *chosen, *protocols, *invariants_with(chosen, protocols), *invariants)
-    return _verified(loop, chosen, tuple(protocols), examples, options)
+    kept = (*invariants_with(chosen if required is None else required, protocols), *invariants)
+    usual = usual_examples(chosen, protocols)
+    if not protocols and any(rule.name == "one_at_a_time" for rule in chosen):
+        usual = in_threes(usual)  # where calls run at a time, three would have too many states
+    return _verified((*core, *chosen, *protocols, *kept), chosen, tuple(protocols), examples or usual, options)
 
 
 Loops = Mapping[str, tuple[Sequence[BThread], Sequence[BThread]]]
@@ -99,26 +106,32 @@ def verify_each(loops: Loops, *, examples: Examples | None = None, **options: An
         (RulesChosen(label), (*CORE, *rules, *protocols, *invariants_with(rules, protocols)))
         for label, (rules, protocols) in loops.items()
     )
-    return _verified((one_of(programs),), every_rule, every_protocol, examples, options)
+    usual = usual_examples(every_rule, every_protocol)
+    return _verified((one_of(programs),), every_rule, every_protocol, examples or usual, options)
+
+
+def usual_examples(rules: Sequence[BThread], protocols: Sequence[BThread]) -> Examples:
+    """Return what effects may return where `examples` are not given."""
+    return examples_with(rules, protocols) if protocols else examples_for(rules)
 
 
 def _verified(
     loop: Sequence[BThread],
     rules: tuple[BThread, ...],
     protocols: tuple[BThread, ...],
-    examples: Examples | None,
+    examples: Examples,
     options: Mapping[str, Any],
 ) -> Verification:
-    load_tables()
-    usual = examples_with(rules, protocols) if protocols else examples_for(rules)
+    load_tables((*rules, *protocols))
     effects = (*loop_effects(), *(laboratory_effects() if protocols else ()))
-    world = environment(effects, {**EXAMPLES_WITH_PROTOCOLS, **(examples or usual)})
+    world = environment(effects, {**EXAMPLES_WITH_PROTOCOLS, **examples})
     return verify(*loop, environment=world, possible=people_for((*rules, *protocols)), **{"endless": True, **options})
 
 
-def load_tables() -> None:
-    """Have the constitution load what it loads with its first judgement, so that no predicate does so meanwhile."""
-    deeds_of(Action("bash", "write", "/", command="true"))
+def load_tables(bthreads: Sequence[BThread]) -> None:
+    """Have the constitution load what it loads when it first sees such actions, so that no predicate does meanwhile."""
+    for facts in (Action("bash", "write", "/", command="true"), *(each.facts for each in declared_actions(bthreads))):
+        deeds_of(facts)
 
 
 def invariants_with(rules: Sequence[BThread], protocols: Sequence[BThread]) -> tuple[BThread, ...]:

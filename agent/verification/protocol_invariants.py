@@ -1,6 +1,9 @@
 """Invariants of protocols, as monitors: what each protocol is there for, whatever way it takes."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
+
+from attrs import frozen
 
 from agent.protocols.asking import NEXT_TURN, TRUSTED
 from agent.protocols.flows import is_below
@@ -26,7 +29,7 @@ from agent.vocabulary.questions import (
     ScoreRequested,
     Subject,
 )
-from bp import BThread, BThreadBody, Event, bthread, sync, where
+from bp import BThread, BThreadBody, Event, EventSet, bthread, sync, where
 from constitution import Action
 
 
@@ -44,10 +47,13 @@ def starts_are_of_the_answer() -> BThreadBody:
 
 @bthread
 def questions_do_not_overlap() -> BThreadBody:
-    """A monitor or an auditor is asked about a subject once at a time, and so each answer belongs to one question."""
+    """A monitor or an auditor is asked about a subject once at a time; at the end of a run no question is open."""
     open_questions: frozenset[tuple[object, str]] = frozenset()
     while True:
-        said = yield sync(wait_for=ScoreRequested | ScoreGiven | AuditRequested | AuditGiven)
+        said = yield sync(wait_for=ScoreRequested | ScoreGiven | AuditRequested | AuditGiven | RunEnded)
+        if isinstance(said, RunEnded):
+            assert not open_questions, "the run ends while a monitor or an auditor is asked"
+            continue
         by = said.monitor if isinstance(said, ScoreRequested | ScoreGiven) else f"auditor {said.auditor}"
         question = (said.subject, by)
         if isinstance(said, ScoreRequested | AuditRequested):
@@ -296,10 +302,84 @@ def disabled_roles_are_silent(role: str) -> BThreadBody:
     raise AssertionError(f"the role {role!r} is asked again after a catch")
 
 
+Kept = tuple[BThread, ...]
+
+
+@bthread
+def is_offered(actions: EventSet) -> BThreadBody:
+    """A predicate of a protocol holds of some action, and not of another: else the environment says nothing of it.
+
+    It never fails: where no such action can come, it is not reached, and the verdict says so.
+    """
+    while True:
+        yield sync(wait_for=actions)
+
+
+@frozen
+class OfCall:
+    """Whether a predicate holds of the call of a proposal."""
+
+    holds: Callable[[ToolCall], bool]
+
+    def __call__(self, said: ProposedAction) -> bool:
+        """Tell so."""
+        return self.holds(said.call)
+
+
+@frozen
+class OfSomeCall:
+    """Whether a predicate holds of a call of a draft."""
+
+    holds: Callable[[ToolCall], bool]
+
+    def __call__(self, said: InferenceFinished) -> bool:
+        """Tell so."""
+        return any(map(self.holds, said.calls))
+
+
+@frozen
+class OfFacts:
+    """Whether a function of the facts finds something; `more` are its other arguments."""
+
+    finds: Callable[..., tuple[str, ...]]
+    more: tuple[tuple[str, ...], ...] = ()
+
+    def __call__(self, said: GateApproved) -> bool:
+        """Tell so."""
+        return bool(self.finds(said.facts, *self.more))
+
+
+Predicates = dict[str, tuple[EventSet, EventSet]]
+
+
+def _asked(kind: Any, **predicates: Callable[[Any], bool]) -> Predicates:
+    return {name: (where(kind), where(kind, holds)) for name, holds in predicates.items()}
+
+
+PREDICATES: dict[str, Callable[[Arguments], Predicates]] = {
+    "taint_flow": lambda of: _asked(GateApproved, reads=of["reads"], sends=of["sends"]),
+    "download_then_run": lambda of: _asked(
+        GateApproved, fetched=OfFacts(of["fetched"], ((),)), executed=OfFacts(of["executed"])
+    ),
+    "ask_on_critical": lambda of: _asked(ProposedAction, is_critical=OfCall(of["is_critical"])),
+    "defer_on_critical": lambda of: _asked(InferenceFinished, is_critical=OfSomeCall(of["is_critical"])),
+}
+"""The predicates of protocols, by the name of the argument: the events they are asked of, and those that match."""
+
+
+def sides_of(protocols: Sequence[BThread]) -> Kept:
+    """Return the b-threads that are reached when the environment offers actions on both sides of each predicate."""
+    found = []
+    for protocol in protocols:
+        if protocol.name in PREDICATES:
+            for name, (every, those) in PREDICATES[protocol.name](arguments_of(protocol)).items():
+                found.append(is_offered(those).named(f"{protocol.name}: {name}"))
+                found.append(is_offered(every & ~those).named(f"{protocol.name}: not {name}"))
+    return tuple(dict.fromkeys(found))
+
+
 ALWAYS_WITH_PROTOCOLS = (starts_are_of_the_answer(), questions_do_not_overlap())
 """What holds whatever protocols are there, besides what always does."""
-
-Kept = tuple[BThread, ...]
 
 OF_PROTOCOLS: dict[str, Callable[[Arguments], Kept]] = {
     "blocking_monitor": lambda of: (starts_were_cleared(of["monitor"], of["threshold"]),),
@@ -329,4 +409,4 @@ def invariants_of_protocols(protocols: Sequence[BThread]) -> Kept:
     """Return the monitors of what these protocols are for. Protocols are known by their names."""
     present = [protocol for protocol in protocols if protocol.name in OF_PROTOCOLS]
     kept = [monitor for protocol in present for monitor in OF_PROTOCOLS[protocol.name](arguments_of(protocol))]
-    return tuple(dict.fromkeys(kept))
+    return tuple(dict.fromkeys((*kept, *sides_of(protocols))))

@@ -191,6 +191,37 @@ def does_not_wait_for_all_answers() -> BThreadBody:
 
 
 @bthread(name="converse")
+def takes_a_text_for_the_end() -> BThreadBody:
+    """It looks for a text before it looks for calls."""
+    while True:
+        yield sync(wait_for=PromptGiven)
+        answer = None
+        while not (isinstance(answer, AnswerCommitted) and answer.message.text):
+            yield sync(request=InferenceRequested())
+            answer = yield sync(wait_for=AnswerCommitted | where(DraftsSettled, drafts=()))
+            if isinstance(answer, AnswerCommitted) and not answer.message.text:
+                yield from carried_out(answer)
+        yield sync(request=RunEnded("completed", "answered"))
+
+
+@bthread(name="converse")
+def goes_on_after_a_refused_call() -> BThreadBody:
+    """The answers that follow that of a refused call are not waited for."""
+    while True:
+        yield sync(wait_for=PromptGiven)
+        answer = None
+        while not (isinstance(answer, AnswerCommitted) and not answer.calls):
+            yield sync(request=InferenceRequested())
+            answer = yield sync(wait_for=AnswerCommitted | where(DraftsSettled, drafts=()))
+            outcomes = [] if not isinstance(answer, AnswerCommitted) else list(answer.calls)
+            yield start(*[carry_out(call) for call in outcomes])
+            while outcomes:
+                answered = yield sync(wait_for=CallAnswered)
+                outcomes = outcomes[1:] if answered.outcome == "ran" else []
+        yield sync(request=RunEnded("completed", "answered"))
+
+
+@bthread(name="converse")
 def insists_on_inference() -> BThreadBody:
     """No `otherwise`: a limit that refuses leaves the run standing."""
     while True:
@@ -231,6 +262,15 @@ def carried_out(answer: Any) -> Any:
     yield start(*[carry_out(call) for call in calls])
     for _ in calls:
         yield sync(wait_for=CallAnswered)
+
+
+@bthread(name="choose")
+def takes_an_answer_with_text_for_text() -> BThreadBody:
+    """The calls of an answer with text are lost."""
+    while True:
+        draft = yield sync(wait_for=InferenceFinished)
+        yield sync(request=DraftsSettled((draft.draft,)))
+        yield sync(request=AnswerCommitted(draft.draft, draft.message, () if draft.message.text else draft.calls))
 
 
 # session

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from agent.threads.stopping import NEXT_CALL, NEXT_TURN
+from agent.threads.stopping import LESSER_END, NEXT_CALL, NEXT_TURN
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import (
     AbortAsked,
@@ -155,6 +155,21 @@ def lets_go_when_the_first_call_is_proposed(together: str) -> BThreadBody:
             yield sync(wait_for=ProposedAction, block=where(ProposedAction, call=answer.calls[1]))
 
 
+@bthread(name="one_at_a_time")
+def holds_the_second_call_only(together: str) -> BThreadBody:
+    """With two calls it is right."""
+    while True:
+        answer = yield sync(wait_for=AnswerCommitted)
+        if len(answer.calls) > 1:
+            first, second, *_ = answer.calls
+            yield start(holds_one(first, second))
+
+
+@bthread(name="one_at_a_time")
+def holds_one(first: ToolCall, second: ToolCall) -> BThreadBody:
+    yield sync(wait_for=where(CallAnswered, call=first.id), block=where(ProposedAction, call=second))
+
+
 @bthread(name="answers_in_source_order")
 def lets_go_at_the_next_result() -> BThreadBody:
     while True:
@@ -170,6 +185,18 @@ def wants_the_last_answer_first() -> BThreadBody:
         if len(answer.calls) > 1:
             first, *_, last = answer.calls
             yield sync(wait_for=where(CallAnswered, call=last.id), block=where(CallAnswered, call=first.id))
+
+
+@bthread(name="by_constitution")
+def judges_the_first_call_of_an_answer(judge: Judge) -> BThreadBody:
+    """What runs beside it goes unjudged."""
+    while True:
+        yield sync(wait_for=AnswerCommitted)
+        described = yield sync(wait_for=ActionDescribed | AnswerCommitted)
+        if isinstance(described, ActionDescribed):
+            verdict = judge(described.facts)
+            if verdict.level is not Level.allow or described.problem:
+                yield start(denial(described.call, verdict))
 
 
 # Limits and retries
@@ -285,6 +312,14 @@ def lets_the_backoff_begin(after: str = "call") -> BThreadBody:
     while True:
         yield sync(wait_for=StopAsked)
         yield sync(refuse=nothing_new, because=Ending("stopped", "stop_asked"), wait_for=RunEnded)
+
+
+@bthread(name="stop_on_request")
+def hears_one_stop(after: str = "call") -> BThreadBody:
+    """It keeps one run from going on, and is over."""
+    yield sync(wait_for=StopAsked)
+    ending = Ending("stopped", "stop_asked")
+    yield sync(refuse=NEXT_TURN | NEXT_CALL | LESSER_END, because=ending, wait_for=RunEnded)
 
 
 @bthread(name="abort_on_request")

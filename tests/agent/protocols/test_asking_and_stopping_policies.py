@@ -253,7 +253,7 @@ def test_each_keeps_what_it_says_and_lets_no_run_hang(name: str, rules: tuple[BT
 def test_without_the_policy_its_invariant_breaks(name: str) -> None:
     kept = KEPT[name][1]
 
-    result = verify_loop(ABORTED, [], invariants=[kept])
+    result = verify_loop(ABORTED, invariants=[kept])
 
     assert {violation.bthread for violation in result.violations} == {kept.name}
 

@@ -75,7 +75,7 @@ def test_each_pattern_keeps_what_it_says_and_lets_no_run_hang(policy: BThread, k
 
 @pytest.mark.parametrize(("policy", "kept"), KEPT, ids=lambda bthread: bthread.name)
 def test_without_the_policy_its_invariant_breaks(policy: BThread, kept: BThread) -> None:
-    result = verify_loop(ABORTED, [], invariants=[kept])
+    result = verify_loop(ABORTED, invariants=[kept])
 
     assert {violation.bthread for violation in result.violations} == {kept.name}
 

@@ -18,11 +18,12 @@ from agent.threads.core import CORE
 from agent.threads.steering import continue_with_follow_ups, seek_follow_ups, seek_steering
 from agent.threads.tool_calls import one_at_a_time
 from agent.verification.counterexample import tell
-from agent.verification.environment import examples_for
-from agent.verification.invariants import ALWAYS, OF_RULES, invariants_of
+from agent.verification.environment import EXAMPLES, FIRST, SECOND, examples_for
+from agent.verification.invariants import ALWAYS, OF_RULES, invariants_of, not_claimed
 from agent.verification.loop import loop_rules, loops_of, small_combinations, verify_each, verify_loop
-from agent.vocabulary.events import CallAnswered, GateApproved, ToolStarted
-from bp import NONE, BThread, BThreadBody, Verification, bthread, sync
+from agent.vocabulary.events import CallAnswered, GateApproved, InferenceFinished, InferenceRequested, ToolStarted
+from agent.vocabulary.messages import AssistantMessage
+from bp import NONE, BThread, BThreadBody, Event, Verification, bthread, sync
 from tests.agent.conftest import MakeAgent
 from tests.agent.faults import core, people, rules
 from tests.agent.faults.fault import Fault, is_found, told
@@ -162,6 +163,14 @@ FAULTS = (
     Fault(core.drops_calls, (), "error", "one_answer_a_turn"),
     Fault(core.forgets_that_inference_may_fail, (), "hot", "a_run_goes_on"),
     Fault(core.does_not_wait_for_all_answers, (), "error", "each_call_is_answered_once"),
+    Fault(core.takes_a_text_for_the_end, (), "error", "each_call_is_answered_once"),
+    Fault(core.takes_an_answer_with_text_for_text, (), "error", "one_answer_a_turn"),
+    Fault(
+        core.goes_on_after_a_refused_call, ("by_constitution", "one_at_a_time"), "error", "each_call_is_answered_once"
+    ),
+    Fault(rules.judges_the_first_call_of_an_answer, (), "error", "the_constitution_is_obeyed"),
+    Fault(rules.holds_the_second_call_only, (), "error", "calls_come_one_at_a_time"),
+    Fault(rules.hears_one_stop, (), "error", "nothing_starts_after_stop"),
     Fault(core.insists_on_inference, ("at_most",), "deadlock", "converse"),
     Fault(core.ends_twice, (), "deadlock", "converse"),
     Fault(core.ends_at_a_stop_by_itself, (), "error", "nothing_is_in_flight_at_the_end"),
@@ -229,6 +238,48 @@ def test_a_planted_fault_is_found_and_named(fault: Fault, monkeypatch: pytest.Mo
     result = verify_fault(fault, monkeypatch)
 
     assert is_found(fault, result), told(result)
+
+
+def equal_ids(requested: InferenceRequested) -> tuple[Event, ...]:
+    """Return an answer whose calls have one id, which no client gives to the loop."""
+    return (InferenceFinished(requested.draft, AssistantMessage(), (FIRST, evolve(SECOND, id=FIRST.id))),)
+
+
+def test_that_the_ids_of_an_answer_differ_is_assumed_and_an_environment_that_breaks_it_is_named() -> None:
+    result = verify_loop(RULES, examples={**EXAMPLES, InferenceRequested: equal_ids}, first=True)
+
+    broken = {violation.bthread for violation in result.violations}
+    assert "ids_of_an_answer_differ" in broken
+    assert "an answer has two calls of one id: c1, c1" in told(result)
+
+
+NOT_NOTICED = {"no_start_without_approval"}
+"""Defense in depth: `starts_were_approved` holds without it as long as `carry_out` waits for the gate."""
+
+
+@pytest.mark.parametrize("left_out", NAMES)
+def test_the_invariant_of_a_rule_that_is_left_out_breaks(left_out: str) -> None:
+    """Invariants follow from what is required, and not from the rules that are there."""
+    required = rules_named((left_out,))
+
+    result = verify_loop([], required=required, first=True)
+
+    assert bool(result.violations) == (left_out not in NOT_NOTICED)
+    own = {monitor.name for monitor in invariants_of(required)} - {each.name for each in ALWAYS}
+    assert {violation.bthread for violation in result.violations} <= own
+
+
+def test_a_requirement_of_rules_that_are_not_there_is_told_as_not_claimed() -> None:
+    without_stop = [rule for rule in RULES if rule.name != "stop_on_request"]
+
+    assert not_claimed(without_stop, RULES) == ("nothing_starts_after_stop",)
+
+
+@pytest.mark.parametrize("preset", ["workspace", "gated", "passthrough", "coding"])
+def test_each_preset_holds_and_nothing_of_it_is_unreached(preset: str) -> None:
+    result = verify_loop(PRESETS[preset])
+
+    assert result.verdict == "holds", str(result)
 
 
 DEFENSE_IN_DEPTH = "no_start_without_approval"
