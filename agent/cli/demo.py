@@ -237,17 +237,17 @@ def _session(screen: Screen, workshop: Workshop) -> Session:
     def make(approver: Approver, on_step: Callable[[Step], None], *_: Watcher | tuple[Tool, ...] | None) -> Agent:
         return make_agent(workshop, approve=approver, on_step=on_step, pause=PAUSE if attended else 0.0)
 
-    approver = None if attended else _nobody_is_here(screen)
+    approver = None if attended else _answers_itself(screen)
     return Session(make, PROMPT, screen, present=attended, approver=approver, shows_final_text=True)
 
 
-def _nobody_is_here(screen: Screen) -> Approver:
-    """Return the approver for a demo that nobody watches; it says that it answers."""
+def _answers_itself(screen: Screen) -> Approver:
+    """Return the approver for a demo without a terminal: it answers yes, and says so."""
 
     def answer(asked: ApprovalAsked) -> bool:
         screen.labelled("question", asked.question, "question")
         screen.line(approval_question(command_of(asked.call)), "question")
-        screen.labelled("system", "nobody is at a terminal: the demo itself answers yes", "system")
+        screen.labelled("system", "no terminal: the demo answers yes", "system")
         return True
 
     return answer
@@ -283,7 +283,7 @@ def _decisions(steps: Sequence[Step]) -> list[tuple[str, str]]:
                 refusing = " and ".join(refusal.bthread for refusal in refusals)
                 decisions.append((action_of(call), f"refused by {refusing}"))
             case ApprovalAsked(call=call):
-                decisions.append((action_of(call), f"held by {step.bthread} until somebody had answered"))
+                decisions.append((action_of(call), f"held by {step.bthread} until the question was answered"))
     return decisions
 
 

@@ -53,7 +53,7 @@ def test_it_works_offline_without_terminal_and_input_in_less_than_ten_seconds(
         "all prices are right",
         "action   rm -rf /\nrefused  by b-thread by_constitution",
         "action   read_file ../neighbor/diary.txt\nrefused  by b-thread by_constitution",
-        "Approve command: cat .env? (yes/no)\nsystem   nobody is at a terminal: the demo itself answers yes",
+        "Approve command: cat .env? (yes/no)\nsystem   no terminal: the demo answers yes",
         "action   git push\nrefused  by b-thread nothing_leaves_after_a_secret",
         "Of my 8 calls, 3 were refused.",
     ):
