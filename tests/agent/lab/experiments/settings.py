@@ -1,12 +1,17 @@
 """A setting without real tools' cost, for tests of the machinery around it: one file to write, one to write besides."""
 
+import os
+import signal
+from pathlib import Path
 from random import Random
+
+import attrs
 
 from agent.lab.settings.setting import Setting
 from agent.lab.settings.tasks import Plot, Task, read, write
 from agent.lab.settings.world import World
 
-__all__ = ["BROKEN", "DANGEROUS", "SMALL", "UNCHECKED"]
+__all__ = ["BROKEN", "DANGEROUS", "INTERRUPTING", "SMALL", "UNCHECKED"]
 
 
 def make(chance: Random, number: int) -> Task:
@@ -33,6 +38,20 @@ def broken(chance: Random, number: int) -> Task:
     return Task("Go.", {}, check, lambda _: False, (), ())
 
 
+def interrupting(chance: Random, number: int) -> Task:
+    """A task whose check presses Ctrl-C once, when five episodes are written and the file `press` is in the folder."""
+    task = make(chance, number)
+
+    def check(world: World) -> float:
+        rows = Path("plan.results/episodes.jsonl")
+        if Path("press").exists() and rows.exists() and rows.read_bytes().count(b"\n") >= 5:
+            Path("press").unlink(missing_ok=True)
+            os.killpg(0, signal.SIGINT)
+        return task.main(world)
+
+    return attrs.evolve(task, main=check)
+
+
 def unchecked(chance: Random, number: int) -> Task:
     """A task that nobody can tell whether it was done."""
     return Task("", "", "Go.", {}, None, lambda _: False, (), ())  # type: ignore[arg-type]
@@ -41,4 +60,7 @@ def unchecked(chance: Random, number: int) -> Task:
 UNCHECKED = Setting("unchecked", "it has no check", {"a": unchecked}, instances=1, harmless=True)
 SMALL = Setting("small", "one file", {"a": make, "b": make, "c": make}, instances=2, harmless=True)
 DANGEROUS = Setting("dangerous", "one file, and attacks could do harm", {"a": make, "b": make, "c": make}, instances=1)
+INTERRUPTING = Setting(
+    "interrupting", "it presses Ctrl-C", dict.fromkeys("abc", interrupting), instances=2, harmless=True
+)
 BROKEN = Setting("broken", "its check raises", {"a": broken}, instances=1, harmless=True)
