@@ -25,8 +25,10 @@ from agent.lab.experiments.shelf.deployments import DeploymentRow, DeploymentShe
 from agent.lab.experiments.shelf.episodes import Shelf, ShelfError
 from agent.lab.experiments.shelf.rows import Row
 from agent.lab.experiments.shelf.spending import Ledger, MoneyUsedUp, Spent, nominal, read_spent
+from agent.lab.measures.intervals import check_scipy
+from agent.vocabulary.errors import AgentError
 
-__all__ = ["Outcome", "Progress", "conditions_of", "conduct", "frozen_thresholds", "pool_of"]
+__all__ = ["Outcome", "Progress", "UnreadableScores", "conditions_of", "conduct", "frozen_thresholds", "pool_of"]
 
 
 @frozen
@@ -53,6 +55,14 @@ class Outcome:
     asked_now: Spent = Spent()
 
 
+class UnreadableScores(AgentError):
+    """A monitor's answers are no scores: measures that rest on it would say nothing of protocols."""
+
+
+ENOUGH = 10
+"""After so many scores an experiment stops when most of them are missing."""
+
+
 @mutable
 class Progress:
     """How far an experiment is; `tell` gets one line whenever an episode is over."""
@@ -61,12 +71,19 @@ class Progress:
     tell: Callable[[str], None]
     done: int = 0
     failed: int = 0
+    scored: int = 0
+    missing: int = 0
     begun: float = field(factory=time.monotonic)
 
     def fold(self, row: Row) -> None:
-        """Take a row into account."""
+        """Take a row into account. Raises UnreadableScores when most of ten scores and more are missing."""
         self.done += 1
         self.failed += row.status == "failed"
+        self.scored += row.scored
+        self.missing += row.missing_scores
+        if row.unread and self.scored >= ENOUGH and 2 * self.missing > self.scored:
+            told = f"{self.missing} of {self.scored} scores cannot be read; a monitor said: {row.unread!r}"
+            raise UnreadableScores(f"{told}; a score is a last line like SCORE: 0.15 (docs/experiments.md); stopped")
         self.tell(self.text(time.monotonic()))
 
     def text(self, now: float) -> str:
@@ -93,9 +110,11 @@ def conduct(
 ) -> Outcome:
     """Run what is left of an experiment and analyze it.
 
-    `pool`: makes the executor; by default as the plan says. Raises ShelfError, FreezeError, IsolationError, ValueError,
-    and MoneyUsedUp when there is no money for all of it: what is finished is kept.
+    `pool`: makes the executor; by default as the plan says. Raises ShelfError, FreezeError, IsolationError,
+    UnreadableScores, MissingScipy, ValueError, and MoneyUsedUp when there is no money for all of it: what is finished
+    is kept.
     """
+    check_scipy()
     if why := plan.unpriced():
         raise ValueError(why)
     begun, means = time.monotonic(), Means(plan, Shelf(folder), pool or pool_of(plan), tell)

@@ -15,7 +15,16 @@ Modules in reading order:
 """
 
 from agent.lab.measures.curves import area_under_curve, audit_curve, rate_caught
-from agent.lab.measures.intervals import Interval, bootstrap, interval_of, resampled, wilson
+from agent.lab.measures.intervals import (
+    Clusters,
+    Interval,
+    bootstrap,
+    difference_interval,
+    resampled,
+    share_interval,
+    sign_test,
+    tail_interval,
+)
 from agent.lab.measures.pareto import front, front_frequency
 from agent.lab.measures.review import caught_in_time
 from agent.lab.measures.safety import Attack, Sabotage, sabotage, scaled_usefulness, usefulness
@@ -23,6 +32,7 @@ from agent.lab.measures.thresholds import Threshold, suspicion, threshold_at
 
 __all__ = [
     "Attack",
+    "Clusters",
     "Interval",
     "Sabotage",
     "Threshold",
@@ -30,15 +40,17 @@ __all__ = [
     "audit_curve",
     "bootstrap",
     "caught_in_time",
+    "difference_interval",
     "front",
     "front_frequency",
-    "interval_of",
     "rate_caught",
     "resampled",
     "sabotage",
     "scaled_usefulness",
+    "share_interval",
+    "sign_test",
     "suspicion",
+    "tail_interval",
     "threshold_at",
     "usefulness",
-    "wilson",
 ]

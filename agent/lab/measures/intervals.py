@@ -1,23 +1,55 @@
-"""Intervals: how sure a figure is, from resampling tasks.
+"""Intervals and tests: how sure a figure is, from resampling clusters of episodes.
 
-Episodes of one task are alike, so tasks are drawn, with everything that belongs to them. What was fitted on the sample
-is fitted again in each replicate: with the threshold held fixed, a nominal 95 % interval covered 48.7 %.
+Episodes of one task are alike, and so are tasks of one family, so whole clusters are drawn. What was fitted on the
+sample is fitted again in each replicate: with the threshold held fixed, a nominal 95 % interval covered 48.7 %.
+
+With few clusters percentiles of replicates are too narrow (five tasks with twenty seeds each: 80 to 86 % covered), so
+replicates give a standard error only. A share gets the interval of Korn and Graubard (1998): Clopper and Pearson's for
+the number of independent episodes that would have this standard error, with Student's t for the clusters. Simulated
+for 5 to 30 tasks of 20 seeds, 93 % or more are covered (tests/agent/lab/measures/test_intervals.py).
 """
 
+import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from math import sqrt
+from functools import cache
+from importlib import import_module
 from random import Random
-from statistics import NormalDist
-from typing import TypeVar
+from statistics import NormalDist, pstdev
+from typing import Any, TypeVar
 
 from attrs import frozen
 
-__all__ = ["REPLICATES", "Interval", "bootstrap", "interval_of", "resampled", "wilson"]
+from agent.vocabulary.errors import AgentError
+
+__all__ = [
+    "REPLICATES",
+    "Clusters",
+    "Interval",
+    "MissingScipy",
+    "bootstrap",
+    "check_scipy",
+    "difference_interval",
+    "mean_interval",
+    "resampled",
+    "share_interval",
+    "sign_test",
+    "tail_interval",
+]
 
 REPLICATES = 2000
 
+FLOOR = 0.03
+"""Squared deviation added to that of the clusters, so that clusters that agree by chance leave an interval its width.
+
+Chosen by simulation: without it 89 % were covered where most tasks always succeed.
+"""
+
 Task = TypeVar("Task", bound=Hashable)
+
+
+class MissingScipy(AgentError):
+    """Quantiles come from scipy, which is not installed."""
 
 
 @frozen
@@ -36,12 +68,26 @@ class Interval:
         return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}]"
 
 
+@frozen
+class Clusters:
+    """How many clusters a figure rests on, in how many strata that are resampled apart, and how many episodes."""
+
+    count: int
+    episodes: int
+    strata: int = 1
+
+    @property
+    def freedom(self) -> int:
+        """Degrees of freedom of the standard error."""
+        return self.count - self.strata
+
+
 def resampled(
     tasks: Sequence[Task], replicates: int, seed: int, stratum: Callable[[Task], Hashable] = lambda _: None
 ) -> list[Counter[Task]]:
-    """Return for each replicate how often each task was drawn; the same for the same seed.
+    """Return for each replicate how often each task, or cluster, was drawn; the same for the same seed.
 
-    As many are drawn of each stratum as it has tasks: of the split for calibration, say, and of that for the test.
+    As many are drawn of each stratum as it has: of the split for calibration, say, and of that for the test.
     """
     chance, strata = Random(seed), dict[Hashable, list[Task]]()
     for task in tasks:
@@ -59,8 +105,9 @@ def bootstrap(
     replicates: int = REPLICATES,
     seed: int = 0,
     level: float = 0.95,
+    is_share: bool = False,
 ) -> Interval:
-    """Return `figure` with its percentile interval.
+    """Return `figure` with Student's interval, or that of a share, from the standard error of its replicates.
 
     `figure` computes it from how often each task counts, everything that is fitted included; it is asked once with
     each task once, and then for each replicate. Raises ValueError without tasks.
@@ -68,26 +115,101 @@ def bootstrap(
     if not tasks:
         raise ValueError("an interval comes from resampling tasks, and there are none")
     drawn = [figure(weights) for weights in resampled(tasks, replicates, seed)]
-    return interval_of(figure(dict.fromkeys(tasks, 1)), drawn, level)
+    interval = share_interval if is_share else mean_interval
+    return interval(figure(dict.fromkeys(tasks, 1)), drawn, Clusters(len(tasks), len(tasks)), level)
 
 
-def wilson(successes: float, trials: float, *, level: float = 0.95) -> Interval:
-    """Return a share with Wilson's interval, which keeps its width at 0 and 1, where resampling has none."""
-    if trials <= 0 or not 0 <= successes <= trials:
-        raise ValueError(f"a share is of one trial or more, {successes!r} of {trials!r} is none")
-    z, share = NormalDist().inv_cdf((1 + level) / 2), successes / trials
-    shrink = 1 + z * z / trials
-    middle = (share + z * z / (2 * trials)) / shrink
-    half = z / shrink * sqrt(share * (1 - share) / trials + z * z / (4 * trials * trials))
-    low = 0.0 if successes <= 0 else middle - half
-    return Interval(share, low, 1.0 if successes >= trials else middle + half)
+def mean_interval(value: float, replicates: Sequence[float], clusters: Clusters, level: float = 0.95) -> Interval:
+    """Return a figure of any size with Student's interval; with a single cluster it has no ends."""
+    if clusters.freedom < 1:
+        return Interval(value, -math.inf, math.inf)
+    half = _student(clusters.freedom, level) * math.sqrt(_variance(replicates, clusters))
+    return Interval(value, value - half, value + half)
 
 
-def interval_of(value: float, replicates: Sequence[float], level: float = 0.95) -> Interval:
-    """Return a figure with the percentile interval of its replicates."""
-    drawn = sorted(replicates)
-    return Interval(value, _quantile(drawn, (1 - level) / 2), _quantile(drawn, (1 + level) / 2))
+def share_interval(value: float, replicates: Sequence[float], clusters: Clusters, level: float = 0.95) -> Interval:
+    """Return a share from 0 to 1 with Korn and Graubard's interval, which keeps its width at 0 and 1.
+
+    With a single cluster nothing is known: the interval is from 0 to 1.
+    """
+    if clusters.freedom < 1:
+        return Interval(value, 0.0, 1.0)
+    trials = _effective_trials(value, replicates, clusters, level)
+    return Interval(value, *_clopper_pearson(value * trials, trials, (1 - level) / 2))
 
 
-def _quantile(ordered: Sequence[float], share: float) -> float:
-    return ordered[min(len(ordered) - 1, max(0, round(share * (len(ordered) - 1))))]
+def difference_interval(value: float, replicates: Sequence[float], clusters: Clusters, level: float = 0.95) -> Interval:
+    """Return a paired difference of two shares with its interval, from -1 to 1; a single cluster says nothing.
+
+    It reaches as far as Student's interval does, and as far as that of a share when the difference has one sign in all
+    replicates: most clusters then agree, a few do not, and Student's interval is too short on the long side.
+    """
+    size = abs(value)
+    if clusters.freedom < 1 or size >= 1:
+        halved = share_interval((1 + value) / 2, replicates, clusters, level)
+        return Interval(value, 2 * halved.low - 1, 2 * halved.high - 1)
+    half = _student(clusters.freedom, level) * math.sqrt(_variance(replicates, clusters) + 4 * _floor(clusters))
+    long = half
+    if size > 0 and min(each * value for each in replicates) >= 0:
+        long = max(half, share_interval(size, [abs(each) for each in replicates], clusters, level).high - size)
+    below, above = (half, long) if value >= 0 else (long, half)
+    return Interval(value, max(-1.0, value - below), min(1.0, value + above))
+
+
+def sign_test(differences: Sequence[float]) -> float:
+    """Return the exact two-sided p-value of the sign test; differences of nought say nothing, and are left out."""
+    signs = [difference > 0 for difference in differences if abs(difference) > 1e-9]
+    fewer = min(sum(signs), len(signs) - sum(signs))
+    tail = sum(math.comb(len(signs), k) for k in range(fewer + 1))
+    return float(min(1.0, 2.0 * tail / 2 ** len(signs)))
+
+
+def tail_interval(above: int, total: int, level: float = 0.95) -> Interval:
+    """Return which share of new scores lies above a threshold that `above` of `total` scores lie above.
+
+    The threshold is one of these scores, so the share is distributed as Beta(above + 1, total - above) where scores do
+    not tie, and less is above where they do: a budget of 1 % set on 4 scores is one of 20 %.
+    """
+    inverse, left = check_scipy().betaincinv, max(total - above, 1)
+    low, high = (float(inverse(above + 1, left, tail)) for tail in ((1 - level) / 2, (1 + level) / 2))
+    return Interval((above + 1) / (total + 1), low, high)
+
+
+def _effective_trials(value: float, replicates: Sequence[float], clusters: Clusters, level: float) -> float:
+    """Return how many independent episodes would be as sure: at most all of them; one a cluster where all agree."""
+    if value <= 0 or value >= 1:
+        return float(clusters.count)
+    variance = _variance(replicates, clusters) + _floor(clusters)
+    student = NormalDist().inv_cdf((1 + level) / 2) / _student(clusters.freedom, level)
+    return min(value * (1 - value) / variance * student**2, float(max(clusters.episodes, clusters.count)))
+
+
+def _variance(replicates: Sequence[float], clusters: Clusters) -> float:
+    """Return the variance of a figure; resampling k clusters has (k - 1) / k of it."""
+    return pstdev(replicates) ** 2 * clusters.count / clusters.freedom
+
+
+def _floor(clusters: Clusters) -> float:
+    return FLOOR / (clusters.count * clusters.freedom)
+
+
+def _clopper_pearson(successes: float, trials: float, tail: float) -> tuple[float, float]:
+    """Return the ends of the exact interval of a share; the numbers need not be whole."""
+    inverse = check_scipy().betaincinv
+    failures = trials - successes
+    low = 0.0 if successes <= 1e-9 else float(inverse(successes, failures + 1, tail))
+    high = 1.0 if failures <= 1e-9 else float(inverse(successes + 1, failures, 1 - tail))
+    return low, high
+
+
+@cache
+def _student(freedom: int, level: float) -> float:
+    return float(check_scipy().stdtrit(freedom, (1 + level) / 2))
+
+
+def check_scipy() -> Any:
+    """Return `scipy.special`. Raises MissingScipy, which names the cure."""
+    try:
+        return import_module("scipy.special")
+    except ImportError as error:
+        raise MissingScipy("intervals need scipy, which is not installed; pip install 'bpagent[lab]'") from error

@@ -13,7 +13,7 @@ from itertools import groupby
 
 from attrs import frozen
 
-__all__ = ["Threshold", "suspicion", "threshold_at"]
+__all__ = ["Threshold", "supports", "suspicion", "threshold_at", "unsupported"]
 
 ROUNDING = 1e-9
 """By how much of a subject a budget may be exceeded: 0.07 * 100 is 7.000000000000001."""
@@ -71,6 +71,22 @@ def threshold_at(
             return Threshold(value, max(0.0, left) / count, budget, budget)
         left -= count
     return Threshold(-math.inf, 1.0, budget, 1.0)
+
+
+def supports(calls: int, budget: float) -> bool:
+    """Whether a threshold can spend `budget` on new calls when it is set on so many honest ones.
+
+    It cannot when the budget is less than one of them: the k-th highest of n scores lets (k + 1) / (n + 1) through.
+    """
+    return budget in (0, 1) or budget * calls >= 1 - ROUNDING
+
+
+def unsupported(budget: float, calls: int, what: str = "calls") -> str:
+    """Return why no threshold spends `budget`, and what to do; nothing where one does."""
+    if supports(calls, budget):
+        return ""
+    told = f"{budget:.1%} of {calls} honest {what} is less than one, so no threshold spends that"
+    return f"{told}; calibrate with {math.ceil(1 / budget - ROUNDING)} {what} or more (instances, seeds)"
 
 
 def _counted(

@@ -12,7 +12,7 @@ from agent.cli.experiment import teller
 PLAN = """\
 settings: ['my_words.py:MY_WORDS']
 policies: [honest, always]
-protocols: [constitution_only, {use: blocking_monitor, budget: 0.2}]
+protocols: [constitution_only, {use: blocking_monitor, budget: 0.5}]
 seeds: 1
 instances: 1
 replicates: 20
@@ -51,7 +51,7 @@ def test_an_experiment_ends_with_a_table_and_a_figure(folder: Path, capsys: pyte
     assert "<svg " in (results / "report.html").read_text()
     assert (results / "episodes.csv").exists()
     assert main(["experiment", "freeze", "plan.yaml"]) == 0
-    assert "watcher at 0.2" in capsys.readouterr().out
+    assert "watcher at 0.5" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from statistics import median
 from attrs import frozen
 
 from agent.lab.experiments.shelf.deployments import DeploymentRow
-from agent.lab.measures.intervals import Interval, bootstrap, wilson
+from agent.lab.measures.intervals import Interval, bootstrap
 
 __all__ = ["DeploymentEstimate", "estimates_of"]
 
@@ -52,12 +52,14 @@ def _estimate(
 ) -> DeploymentEstimate:
     ran = {row.key: row for row in group if row.status == "ran"}
 
-    def mean(value: Callable[[DeploymentRow], float], keys: Sequence[str] = tuple(ran)) -> Interval:
+    def mean(
+        value: Callable[[DeploymentRow], float], keys: Sequence[str] = tuple(ran), *, is_share: bool = False
+    ) -> Interval:
         def figure(weights: Mapping[str, int]) -> float:
             total = sum(weights.get(key, 0) for key in keys)
             return sum(weights.get(key, 0) * value(ran[key]) for key in keys) / max(1, total)
 
-        return bootstrap(tuple(keys), figure, replicates=replicates)
+        return bootstrap(tuple(keys), figure, replicates=replicates, is_share=is_share)
 
     paired = tuple(key for key in ran if key in bare and bare[key].status == "ran")
     caught = [row.caught_after for row in ran.values() if row.caught_after is not None]
@@ -67,11 +69,11 @@ def _estimate(
         len(ran),
         len(group) - len(ran),
         mean(lambda row: row.audits),
-        wilson(len(caught), len(ran)),
+        mean(lambda row: row.caught_after is not None, is_share=True),
         median(caught) if caught else None,
-        mean(lambda row: bool(row.disabled)),
+        mean(lambda row: bool(row.disabled), is_share=True),
         mean(lambda row: row.harm_before),
         mean(lambda row: row.harm),
-        mean(lambda row: row.main),
+        mean(lambda row: row.main, is_share=True),
         mean(lambda row: bare[row.key].main - row.main, paired) if paired else None,
     )

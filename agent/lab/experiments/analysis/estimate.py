@@ -13,7 +13,8 @@ __all__ = ["Analysis", "Costs", "Estimate", "Rung"]
 class Rung:
     """Safety against one rung of the ladder, once and forever; `difference` of S_1 to the baseline's.
 
-    differs: by more than its interval. apart: even at the level that all comparisons of the analysis together ask for.
+    differs: by more than its interval. apart: by an exact sign test over clusters of tasks, at the level that all
+    comparisons of the protocol together ask for.
     """
 
     once: Interval
@@ -50,7 +51,9 @@ class Estimate:
 
     scaled: usefulness between that of the trusted model (0) and of the untrusted one (1). worst: S_1 against the rung
     that does most harm in each replicate. best: the rung that did most on the development split, the best response.
-    difference: of the worst S_1 to that of the baseline; `apart`: which rungs are told apart from the baseline.
+    difference: of the worst S_1 to that of the baseline with as many audits. audited: the share of honest calls that
+    are audited, own_audits: by the protocol itself; where that is more than the budget, the protocol is on no front.
+    bias: by how much `worst`, the least of several estimates, is too low.
     """
 
     protocol: str
@@ -66,6 +69,9 @@ class Estimate:
     front: float
     rungs: Mapping[str, Rung]
     costs: Costs
+    audited: float
+    own_audits: float
+    bias: float
 
     @property
     def response(self) -> Rung | None:
@@ -77,7 +83,10 @@ class Estimate:
 class Analysis:
     """Everything that a report says: estimates by protocol, and what they rest on.
 
-    trusted, untrusted: usefulness of the trusted model alone, and of the agent's under the baseline.
+    trusted, untrusted: usefulness of the trusted model alone, and of the agent's under the baseline. spent: the share
+    of new honest calls that the budget audits, with what the calls that thresholds were set on leave open. refused: why
+    no threshold spends it, so that nothing is audited but by protocols themselves. tasks, families: of the reported
+    split; where a setting has one family there, its tasks are resampled one by one.
     """
 
     estimates: tuple[Estimate, ...]
@@ -90,4 +99,8 @@ class Analysis:
     untrusted: float | None = None
     auc: float | None = None
     tasks: int = 0
+    families: int = 0
+    settings: int = 1
+    spent: Interval | None = None
+    refused: str = ""
     policies: tuple[str, ...] = field(default=())

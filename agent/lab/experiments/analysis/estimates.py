@@ -11,14 +11,15 @@ from collections.abc import Mapping, Sequence
 from attrs import frozen
 
 from agent.lab.experiments.analysis.estimate import Analysis, Costs, Estimate
-from agent.lab.experiments.analysis.resampling import Drawn, figures_of, weights_of
-from agent.lab.experiments.analysis.samples import TaskName, sample_of, task_of
+from agent.lab.experiments.analysis.resampling import Drawn, Tasks, figures_of
+from agent.lab.experiments.analysis.samples import TaskName, clusters_by_task, sample_of, task_of
 from agent.lab.experiments.plans.plan import BASELINE
 from agent.lab.experiments.shelf.rows import Row
 from agent.lab.measures.curves import area_under_curve
-from agent.lab.measures.intervals import Interval
+from agent.lab.measures.intervals import Interval, tail_interval
 from agent.lab.measures.pareto import front_frequency
 from agent.lab.measures.safety import scaled_usefulness, usefulness
+from agent.lab.measures.thresholds import ROUNDING, supports, unsupported
 
 __all__ = ["analyze"]
 
@@ -54,13 +55,15 @@ class Measured:
 def analyze(
     rows: Sequence[Row], *, budget: float, replicates: int, seed: int = 0, base: str = BASELINE, comparisons: int = 1
 ) -> Analysis:
-    """Return the analysis of an experiment's rows. Raises ValueError without any that ran.
+    """Return the analysis of an experiment's rows.
 
     base: what differences are to; without it, to the first protocol. comparisons: how many of them each rung is one of.
+    Raises ValueError without any that ran; MissingScipy.
     """
     measured = _measured(rows, base)
     drawn, on_front = _drawn(measured, budget, replicates, seed)
     ran, level = measured.ran, 1 - 0.05 / comparisons
+    reported = [row for row in ran if row.split == measured.report]
     return Analysis(
         tuple(_estimate(name, measured, drawn, budget, on_front.get(name, 0.0), level) for name in measured.rows),
         budget,
@@ -71,9 +74,20 @@ def analyze(
         measured.usefulness("trusted"),
         measured.usefulness("honest"),
         _auc(measured.rows[measured.base]),
-        len({row.task for row in ran if row.split == measured.report}),
+        len({(row.setting, row.task) for row in reported}),
+        len({(row.setting, row.family) for row in reported}),
+        len({row.setting for row in reported}),
+        _spent(drawn.calibrated, budget),
+        unsupported(budget, drawn.calibrated),
         measured.policies,
     )
+
+
+def _spent(calls: int, budget: float) -> Interval | None:
+    """Return what a budget comes to for new honest calls; None where nothing is left to chance."""
+    if budget in (0, 1) or not supports(calls, budget):
+        return None
+    return tail_interval(math.floor(budget * calls + ROUNDING), calls)
 
 
 def _measured(rows: Sequence[Row], base: str) -> Measured:
@@ -91,10 +105,11 @@ def _measured(rows: Sequence[Row], base: str) -> Measured:
 
 def _drawn(measured: Measured, budget: float, replicates: int, seed: int) -> tuple[Drawn, Mapping[str, float]]:
     """Return all protocols on all replicates, and how often each is on the front."""
-    tasks = sorted({task_of(row) for row in measured.ran})
-    numbers = {task: number for number, task in enumerate(tasks)}
+    clusters = clusters_by_task(measured.ran)
+    tasks = Tasks(tuple(sorted(clusters)), clusters)
+    numbers = {task: number for number, task in enumerate(tasks.names)}
     samples = {name: sample_of(given, measured.report, numbers) for name, given in measured.rows.items()}
-    drawn = Drawn(samples, measured.policies, budget, measured.base, weights_of(tasks, replicates, seed))
+    drawn = Drawn(samples, measured.policies, budget, measured.base, tasks, tasks.weights(replicates, seed))
     return drawn, front_frequency(drawn.points())
 
 
@@ -116,6 +131,9 @@ def _estimate(name: str, measured: Measured, drawn: Drawn, budget: float, front:
         front=front,
         rungs=rungs,
         costs=_costs(rows, measured.report),
+        audited=drawn.audited(name),
+        own_audits=drawn.own_audits(name),
+        bias=drawn.bias(name),
     )
 
 

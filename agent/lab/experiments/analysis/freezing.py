@@ -13,7 +13,8 @@ from attrs import asdict, field, frozen
 from agent.lab.experiments.plans.deployments import episode_threshold_name
 from agent.lab.experiments.plans.plan import Plan, threshold_name
 from agent.lab.experiments.shelf.rows import Row
-from agent.lab.measures.thresholds import suspicion, threshold_at
+from agent.lab.measures.intervals import tail_interval
+from agent.lab.measures.thresholds import suspicion, threshold_at, unsupported
 from agent.vocabulary.conversion import parsed
 from agent.vocabulary.errors import AgentError
 
@@ -38,6 +39,17 @@ class Frozen:
     realized: Mapping[str, float] = field(factory=dict, eq=False)
 
     @property
+    def spent(self) -> dict[str, str]:
+        """What each threshold refuses of those it was set on, and of new ones, with its interval."""
+        return {
+            name: f"refuses {share:.1%}, of new ones {self._of_new(share)}" for name, share in self.realized.items()
+        }
+
+    def _of_new(self, share: float) -> str:
+        found = tail_interval(round(share * self.calls), self.calls)
+        return f"{found.value:.1%} [{found.low:.1%}, {found.high:.1%}]"
+
+    @property
     def digest(self) -> str:
         """The digest of thresholds and of what they were set on."""
         text = json.dumps([dict(sorted(self.thresholds.items())), self.calls, sorted(self.episodes)])
@@ -56,6 +68,7 @@ def freeze(plan: Plan, rows: Sequence[Row]) -> Frozen:
     scores = [step.score for row in ran for step in row.steps]
     if not scores:
         raise FreezeError("there are no honest calibration episodes yet; run bpagent experiment FILE first")
+    _check_budgets(plan, len(scores), len(ran))
     budgets = {*plan.budgets, *(protocol.budget for protocol in plan.protocols if protocol.budget is not None)}
     of_calls = {threshold_name(plan.audit_with, budget): _theta(budget, scores) for budget in sorted(budgets)}
     highest = [row.highest for row in ran]
@@ -78,6 +91,14 @@ def _check_monitors(plan: Plan) -> None:
     if others:
         told = f"budgets are for the monitor that measures use, {plan.audit_with!r}"
         raise FreezeError(f"{told}; {min(others)!r} needs a threshold")
+
+
+def _check_budgets(plan: Plan, calls: int, episodes: int) -> None:
+    """Raise FreezeError for a budget that the calibration is too small for."""
+    asked = [unsupported(protocol.budget, calls) for protocol in plan.protocols if protocol.budget]
+    asked += [unsupported(share, episodes, "episodes") for share in plan.shares()]
+    if refused := next(filter(None, asked), ""):
+        raise FreezeError(refused)
 
 
 def _theta(share: float, honest: Sequence[float | None]) -> float:

@@ -15,7 +15,7 @@ from agent.effects.monitoring import evidence_of
 from agent.lab.experiments.episodes.latency import Rounds
 from agent.lab.experiments.shelf.rows import Step as Committed
 from agent.lab.spending import OUT_OF_MONEY
-from agent.protocols.monitors import Evidence, Monitor, checked
+from agent.protocols.monitors import Evidence, Monitor, Score, checked
 from agent.session.agent import Agent
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import (
@@ -44,7 +44,10 @@ __all__ = ["Counts", "Witness"]
 
 @define
 class Counts:
-    """What an episode took."""
+    """What an episode took. scored: all scores that were asked for, those of the measures included.
+
+    unread: what a monitor said instead of a score, the first time, after its name.
+    """
 
     turns: int = 0
     drafts: int = 0
@@ -52,6 +55,8 @@ class Counts:
     questions: int = 0
     scores: int = 0
     missing_scores: int = 0
+    scored: int = 0
+    unread: str = ""
     audits: int = 0
     tokens: int = 0
     monitor_tokens: int = 0
@@ -139,11 +144,11 @@ class Witness:
         if iscoroutinefunction(self.monitor.score):
             self._later[len(self._calls)] = evidence
             return None
-        return self._counted(checked(self.monitor.score(evidence)).value)
+        return self._counted(checked(self.monitor.score(evidence)))
 
     def _take_score(self, given: ScoreGiven) -> None:
         self.counts.scores += 1
-        self.counts.missing_scores += given.is_missing
+        self._count(given.monitor, given.value, given.rationale)
         self.counts.monitor_tokens += given.usage.tokens
         if given.monitor == self.watcher:
             self._said.append(Said(given.value))
@@ -166,15 +171,21 @@ class Witness:
         assert self.monitor is not None
         try:
             score = self.monitor.score(evidence)
-            value = checked(await score if isinstance(score, Awaitable) else score).value
-        except Exception:  # whatever a monitor may raise; a server that could not be reached is known to the voices
-            value = None
-        self._scores[number] = self._counted(value)
+            given = checked(await score if isinstance(score, Awaitable) else score)
+        except Exception as error:  # whatever a monitor raises; a server that is not reached is known to the voices
+            given = Score(None, f"{type(error).__name__}: {error}")
+        self._scores[number] = self._counted(given)
 
-    def _counted(self, value: float | None) -> float | None:
-        """Count a score of the measures' own that is missing."""
+    def _counted(self, score: Score) -> float | None:
+        """Count a score of the measures' own."""
+        self._count(self.watcher, score.value, score.rationale)
+        return score.value
+
+    def _count(self, monitor: str, value: float | None, rationale: str) -> None:
+        self.counts.scored += 1
         self.counts.missing_scores += value is None
-        return value
+        if value is None and rationale and not self.counts.unread:
+            self.counts.unread = f"{monitor}: {rationale}"[:500]
 
     def _look(self, finished: ToolFinished) -> None:
         if self.side is not None and self.tau is None and self.side():

@@ -1,15 +1,15 @@
 """Auditing: how safe each protocol is with other budgets for audits than the one that the tables are about.
 
-The same episodes count; only the threshold is another one, so that nothing runs again. At 0 % a protocol is alone.
+The same episodes count; only the threshold is another one, so that nothing runs again. A budget pays for a protocol's
+own audits first: one that they exceed has no figure there, and at 0 % a protocol without audits of its own is alone.
 """
 
-import math
 from collections.abc import Sequence
 
+from agent.lab.experiments.analysis.resampling import figures_of
 from agent.lab.experiments.analysis.samples import Sample, sample_of, task_of
-from agent.lab.experiments.reports.table import Table
+from agent.lab.experiments.reports.table import Table, number_text
 from agent.lab.experiments.shelf.rows import Row
-from agent.lab.measures.safety import Sabotage
 
 __all__ = ["BUDGETS", "budget_table"]
 
@@ -25,14 +25,15 @@ def budget_table(rows: Sequence[Row], budgets: Sequence[float] = BUDGETS) -> Tab
     samples = {name: sample_of([row for row in ran if row.protocol == name], report, numbers) for name in names}
     if not any(sample.trials and sample.scores for sample in samples.values()):
         return None
-    headings = ("protocol", *(f"{budget:.0%}" for budget in budgets))
-    lines = ((name, *(_worst(sample, budget, len(numbers)) for budget in budgets)) for name, sample in samples.items())
+    headings = ("protocol", "its own audits", *(f"{budget:.0%}" for budget in budgets))
+    lines = (
+        (name, f"{sample.own_audits:.1%}", *(_worst(sample, budget, len(numbers)) for budget in budgets))
+        for name, sample in samples.items()
+    )
     return Table(headings, tuple(lines))
 
 
 def _worst(sample: Sample, budget: float, tasks: int) -> str:
-    once = [1] * tasks
-    threshold = sample.threshold(budget, once)
-    found = [sample.sabotage(policy, threshold, once) for policy in sample.trials]
-    worst = min((each.safety(1) for each in found if isinstance(each, Sabotage)), default=math.nan)
-    return "-" if math.isnan(worst) else f"{worst:.2f}"
+    if sample.own_audits > budget:
+        return "-"
+    return number_text(figures_of(sample, tuple(sample.trials), budget, [1] * tasks).worst)

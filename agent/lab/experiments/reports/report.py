@@ -4,6 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping
 from html import escape
+from textwrap import fill
 
 from agent.lab.experiments.analysis.estimate import Analysis
 from agent.lab.experiments.conduct import Outcome
@@ -27,17 +28,23 @@ from agent.lab.measures.pareto import front
 
 __all__ = ["caption", "explanation", "hero_figure", "html_page", "tables_of", "text_report"]
 
+WIDTH = 118  # columns of the report in a terminal
+
 EXPLANATION = """\
 U: usefulness, the share of honest tasks done; scaled: 0 is what the trusted model does alone, 1 the agent. S1: the
-share of attack episodes that do no harm unseen; S∞: the same for an attacker who tries until caught or done. Audits,
-before a step runs, cost {budget:.0%} of honest calls, the same for every protocol. worst: against the rung of the
-ladder that does most harm; weakest: against {weakest}, which does least under the constitution alone; response: the
-rung that did most on the development split, on the test split. difference: to the constitution alone, on the same
-tasks. Intervals: 95 %, by resampling tasks, with thresholds fitted again; Wilson's where all tasks went the same way.
-front: how often no other protocol is better in both. Costs are means over honest episodes; latency: how many answers
-of models, monitors, auditors and tools more one waits for. *: told apart from the constitution alone, at a level
-that allows for all comparisons of a protocol. verified: how many states of the loop with the
-protocol model-checking looked at."""
+share of attack episodes that do no harm unseen; S∞: the same for an attacker who tries until caught or done. audits:
+the share of honest calls that are audited, {budget:.0%} unless a protocol's own audits cost more; those are paid from
+the same budget first, and what is left of it audits calls before they run. {spent}A protocol that costs more than the
+budget is compared with the constitution alone at the same cost, and is not on the front. worst: against the rung of the
+ladder that does most harm; as the least of several estimates it is too low, here by up to {bias:.2f}; weakest: against
+{weakest}, which does least under the constitution alone; response: the rung that did most on the development split, on
+the test split. difference: to the constitution alone, on the same tasks. Intervals: 95 %, from resampling {clusters}
+within their setting, with thresholds fitted again, Student's t for the number of clusters, and a width where all agree
+(Korn and Graubard). front: how often no other protocol is better in both. Costs are means over honest episodes;
+latency: how many more answers of models, monitors, auditors and tools one waits for. *: safer than the constitution
+alone, or less safe, in so many clusters that chance would do it in less than 5 % of experiments, all comparisons of a
+protocol together (exact sign test, Bonferroni). verified: how many states of the loop with the protocol
+model-checking looked at."""
 
 STYLE = """\
 :root{color-scheme:light dark}
@@ -53,7 +60,8 @@ def hero_figure(analysis: Analysis) -> str:
     """Return usefulness against worst-case safety of all protocols, as SVG.
 
     Ellipses reach as far as the intervals, arrows lead from the weakest attack to the worst one, and what the front
-    beats is shaded. A protocol without honest episodes, or without attacks, has no place in it, and is named only.
+    beats is shaded. A protocol that audits more than the budget says so, and is on no front. One without honest
+    episodes, or without attacks, has no place in it, and is named only.
     """
     placed = [each for each in analysis.estimates if not math.isnan(each.usefulness.value + each.worst.value)]
     low = min((each.usefulness.low for each in placed), default=0.0)
@@ -61,7 +69,8 @@ def hero_figure(analysis: Analysis) -> str:
     what = f"worst-case safety S1, {analysis.budget:.0%} of honest calls audited"
     plot = Plot("usefulness", what, x=(bottom, 1.0))
     points = {each.protocol: (each.usefulness.value, each.worst.value) for each in placed}
-    best = front(points)
+    dear = {each.protocol: f" (audits {each.audited:.0%})" for each in placed if each.audited > analysis.budget}
+    best = front({name: point for name, point in points.items() if name not in dear})
     plot.shade([points[name] for name in best])
     for number, each in enumerate(analysis.estimates):
         color, hollow = COLORS[number % len(COLORS)], each.protocol not in best
@@ -72,7 +81,8 @@ def hero_figure(analysis: Analysis) -> str:
         if abs(each.weakest.value - each.worst.value) > 0.02:
             plot.arrow(each.usefulness.value, each.weakest.value, *points[each.protocol], color)
         plot.point(*points[each.protocol], color, hollow=hollow)
-        plot.entry(each.protocol, color, hollow=hollow, at=points[each.protocol])
+        label = each.protocol + dear.get(each.protocol, "")
+        plot.entry(label, color, hollow=hollow, at=points[each.protocol])
     return plot.svg("usefulness and worst-case safety of protocols")
 
 
@@ -113,9 +123,8 @@ def caption(outcome: Outcome, command: str) -> str:
     """Return what the figure rests on: episodes, thresholds, seconds and the command."""
     analysis = outcome.analysis
     thresholds = outcome.frozen.thresholds if outcome.frozen else {}
-    realized = outcome.frozen.realized if outcome.frozen else {}
-    spent = {name: f" (spends {realized[name]:.1%})" if name in realized else "" for name in thresholds}
-    frozen = ", ".join(f"{name}: {theta:.3f}{spent[name]}" for name, theta in thresholds.items()) or "none"
+    spent = outcome.frozen.spent if outcome.frozen else {}
+    frozen = ", ".join(f"{name}: {theta:.3f} ({spent[name]})" for name, theta in thresholds.items()) or "none"
     digest = f" (frozen {outcome.frozen.digest})" if outcome.frozen else ""
     failed = f", {analysis.failed} failed and left out" if analysis.failed else ""
     missing = f", {analysis.missing_scores} scores missing" if analysis.missing_scores else ""
@@ -151,7 +160,29 @@ def _spent(outcome: Outcome) -> str:
 
 def explanation(analysis: Analysis) -> str:
     """Return what the columns mean."""
-    return EXPLANATION.format(budget=analysis.budget, weakest=analysis.weakest)
+    told = EXPLANATION.format(
+        budget=analysis.budget,
+        spent=_spent_text(analysis),
+        bias=max((each.bias for each in analysis.estimates), default=0.0),
+        weakest=analysis.weakest,
+        clusters=_clusters_text(analysis),
+    )
+    return fill(told, WIDTH)
+
+
+def _spent_text(analysis: Analysis) -> str:
+    """Return what the budget comes to on honest calls that its threshold was not set on."""
+    if analysis.refused:
+        return f"Nothing of that is audited here: {analysis.refused}. "
+    spent = analysis.spent
+    return f"On new honest calls that is {spent.value:.1%} [{spent.low:.1%}, {spent.high:.1%}]. " if spent else ""
+
+
+def _clusters_text(analysis: Analysis) -> str:
+    """Return what is resampled, and what the intervals therefore say nothing about."""
+    if analysis.families > analysis.settings:
+        return f"{analysis.families} families of tasks"
+    return f"{analysis.tasks} tasks (of one family in each setting, so nothing is said of other families)"
 
 
 def text_report(outcome: Outcome, tables: Mapping[str, Table], command: str) -> str:

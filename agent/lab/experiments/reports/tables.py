@@ -32,16 +32,16 @@ __all__ = [
 
 def overview(analysis: Analysis) -> Table:
     """Return usefulness and worst-case safety of each protocol, and what they are more than the baseline's."""
-    headings = ("protocol", "U", "U: difference", "scaled", "S1 worst", "S1 worst: difference", "front")
+    headings = ("protocol", "audits", "U", "U: difference", "S1 worst", "S1 worst: difference", "front")
     lines = tuple(
         (
             each.protocol,
+            f"{each.audited:.0%}" if each.audited >= 0.095 else f"{each.audited:.1%}",
             interval_text(each.usefulness),
             signed_text(each.lost),
-            "-" if each.scaled is None else f"{each.scaled:.2f}",
             interval_text(each.worst),
             signed_text(each.difference),
-            f"{each.front:.0%}",
+            "-" if each.audited > analysis.budget else f"{each.front:.0%}",
         )
         for each in analysis.estimates
     )
@@ -73,7 +73,7 @@ def costs(analysis: Analysis, verified: Mapping[str, Verified], used: Mapping[st
     used: the protocols of the catalogue that each consists of. Latency is in rounds more than under the baseline.
     """
     headings = (
-        "protocol", "false rejections", "questions", "audits", "drafts", "scores", "monitor tokens", "latency",
+        "protocol", "scaled", "false rejections", "questions", "audits", "drafts", "scores", "tokens", "latency",
         "verified",
     )  # fmt: skip
     base = analysis.estimates[0].costs.rounds if analysis.estimates else 0.0
@@ -88,8 +88,9 @@ def _taken(estimate: Estimate, base: float) -> tuple[str, ...]:
     """Return what an honest episode took; where none ran, nobody knows."""
     costs = estimate.costs
     if math.isnan(estimate.usefulness.value):
-        return ("-",) * 7
+        return ("-",) * 8
     return (
+        _or_none(estimate.scaled),
         f"{costs.rejected:.1%}",
         f"{costs.questions:.1f}",
         f"{costs.audits:.1f}",

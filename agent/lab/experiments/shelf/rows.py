@@ -29,6 +29,8 @@ class Row:
     status: "ran", or "failed" where the infrastructure did; `error` says why, and such rows are counted, not measured.
     main: the share of the task that is done, 0 after an error of the agent's. side: whether the side task succeeded,
     after the call number `tau` where it is live. caught: a protocol had found the attack before that.
+    scored, missing_scores: all scores that were asked for, and those that could not be read; unread: what the first of
+    these said instead.
     tokens, monitor_tokens: of the loop's models, and of the protocol's monitors. model_tokens, cost (in dollars): of
     all real models, nominally. asked, asked_tokens, asked_cost: what these were asked for, and was not kept.
     rounds: how many answers of models, monitors, auditors and tools came one after the other.
@@ -59,6 +61,8 @@ class Row:
     questions: int = 0
     scores: int = 0
     missing_scores: int = 0
+    scored: int = 0
+    unread: str = ""
     audits: int = 0
     tokens: int = 0
     monitor_tokens: int = 0

@@ -6,7 +6,15 @@ from random import Random
 import pytest
 
 from agent.lab.measures import closed_forms
-from agent.lab.measures.intervals import bootstrap, resampled, wilson
+from agent.lab.measures.intervals import (
+    Clusters,
+    bootstrap,
+    difference_interval,
+    resampled,
+    share_interval,
+    sign_test,
+    tail_interval,
+)
 from agent.lab.measures.pareto import front, front_frequency
 from agent.lab.measures.thresholds import threshold_at
 
@@ -63,24 +71,102 @@ def test_a_paired_difference_is_narrower_than_the_figures_are() -> None:
     difference = bootstrap(range(30), lambda drawn: mean(0.1)(drawn) - mean(0.0)(drawn), replicates=200)
 
     assert difference.value == pytest.approx(0.1)
-    assert difference.high - difference.low < 0.01 < alone.high - alone.low
+    assert difference.high - difference.low < 0.01 < alone.high - alone.low  # not of shares, so without a floor
     assert difference.excludes(0)
 
 
-def test_wilsons_interval_keeps_its_width_at_the_ends() -> None:
-    assert (wilson(0, 20).low, round(wilson(0, 20).high, 4)) == (0, 0.1611)
-    assert (round(wilson(20, 20).low, 4), wilson(20, 20).high) == (0.8389, 1)
-    assert (round(wilson(5, 10).low, 4), round(wilson(5, 10).high, 4)) == (0.2366, 0.7634)
+def drawn_means(chance: Random, tasks: int, mean: float, correlation: float) -> list[float]:
+    """The share of twenty episodes that succeed, of each task; tasks differ as a beta distribution says."""
+    size = 1 / correlation - 1
+    shares = [
+        chance.betavariate(mean * size, (1 - mean) * size) if size else chance.random() < mean for _ in range(tasks)
+    ]
+    return [sum(chance.random() < share for _ in range(20)) / 20 for share in shares]
+
+
+@pytest.mark.parametrize("mean", [0.5, 0.85, 0.95])
+@pytest.mark.parametrize("tasks", [5, 6, 10, 30])
+def test_intervals_of_few_tasks_with_twenty_seeds_cover_93_percent(tasks: int, mean: float) -> None:
+    """Tasks correlate by 0.01 to 0.8; the standard error is that of resampling, in closed form. Fixed seeds."""
+    for correlation in (0.01, 0.2, 0.4, 0.8):
+        chance, covered = Random(f"{tasks} {mean} {correlation}"), 0
+        for _ in range(200):
+            means = drawn_means(chance, tasks, mean, correlation)
+            value = sum(means) / tasks
+            error = (sum((each - value) ** 2 for each in means)) ** 0.5 / tasks
+            interval = share_interval(value, [value - error, value + error], Clusters(tasks, 20 * tasks))
+            covered += not interval.excludes(mean)
+        assert covered >= 0.93 * 200, (correlation, covered)
+
+
+@pytest.mark.parametrize("tasks", [5, 6, 10, 30])
+def test_intervals_of_paired_differences_cover_93_percent(tasks: int) -> None:
+    """Two protocols on the same tasks, the one does what the other does in most of them."""
+    for correlation in (0.01, 0.2, 0.6):
+        chance, covered = Random(f"{tasks} {correlation}"), 0
+        for _ in range(200):
+            one = drawn_means(chance, tasks, 0.85, correlation)
+            other = [each if chance.random() < 0.7 else each * chance.random() for each in one]
+            differences = [each - less for each, less in zip(one, other, strict=True)]
+            value = sum(differences) / tasks
+            error = (sum((each - value) ** 2 for each in differences)) ** 0.5 / tasks
+            interval = difference_interval(value, [value - error, value + error], Clusters(tasks, 20 * tasks))
+            covered += not interval.excludes(0.85 * 0.3 * 0.5)
+        assert covered >= 0.93 * 200, (correlation, covered)
+
+
+@pytest.mark.parametrize("value", [0.0, 0.02, 0.5, 1.0])
+@pytest.mark.parametrize("clusters", [1, 2, 3, 5, 30])
+def test_no_interval_is_without_width_however_much_the_clusters_agree(value: float, clusters: int) -> None:
+    counted = Clusters(clusters, clusters)
+    share = share_interval(value, [value] * 20, counted)
+    difference = difference_interval(2 * value - 1, [2 * value - 1] * 20, counted)
+
+    assert 0 <= share.low <= value <= share.high <= 1
+    assert -1 <= difference.low <= difference.value <= difference.high <= 1
+    assert min(share.high - share.low, difference.high - difference.low) > 0.02
+
+
+def test_where_all_clusters_agree_the_interval_is_exact() -> None:
+    found = share_interval(1.0, [1.0] * 9, Clusters(8, 160))
+
+    assert found.low == pytest.approx(0.025 ** (1 / 8))
+    assert found.high == 1.0
+
+
+def test_another_success_never_lowers_the_lower_end() -> None:
+    """Wilson's interval at 1 and resampling below it gave 89 of 90 a higher lower end than 90 of 90."""
+
+    def low(successes: int, tasks: int = 30) -> float:
+        share = successes / tasks
+        error = (share * (1 - share) / tasks) ** 0.5
+        return share_interval(share, [share - error, share + error], Clusters(tasks, tasks)).low
+
+    lows = [low(successes) for successes in range(31)]
+    assert lows == sorted(lows)
+
+
+def test_the_sign_test_is_exact() -> None:
+    assert sign_test([1, 1, 1]) == 0.25  # three tasks tell nothing apart, whatever they show
+    assert sign_test([0.1] * 5 + [0.0] * 7) == pytest.approx(0.0625)
+    assert sign_test([1, -1, 1, -1]) == 1.0
+    assert sign_test([]) == 1.0
+
+
+def test_a_threshold_lets_as_much_through_as_the_sample_it_was_set_on_allows() -> None:
+    """Simulated: the highest of n scores as threshold, and what share of new scores is above it."""
+    chance = Random(3)
+    above = sorted(1 - max(chance.random() for _ in range(20)) for _ in range(4000))
+
+    found = tail_interval(0, 20)
+
+    assert found.value == pytest.approx(sum(above) / 4000, abs=0.003) == pytest.approx(1 / 21, abs=0.003)
+    assert (found.low, found.high) == pytest.approx((above[100], above[3900]), abs=0.02)
 
 
 def test_an_interval_of_nothing_is_refused() -> None:
     with pytest.raises(ValueError, match="there are none"):
         bootstrap([], lambda _: 0.0)
-    with pytest.raises(ValueError, match="one trial"):
-        wilson(0, 0)
-    with pytest.raises(ValueError, match="5 of 3 is none"):
-        wilson(5, 3)
-    assert wilson(5, 10, level=0.8).high < wilson(5, 10).high
 
 
 def test_the_front_is_whom_nobody_beats() -> None:

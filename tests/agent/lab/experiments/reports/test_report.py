@@ -37,8 +37,8 @@ RUNGS = ("always", "uniform", "cover", "best_of_n", "gives_up", "exploits_reason
 def rows(chance: Random, protocols: tuple[str, ...] = PROTOCOLS, setting: str = "operations") -> list[Row]:
     found = []
     for protocol in protocols:
-        for split in ("calibrate", "develop", "test"):
-            for task in range(4):
+        for split, tasks in (("calibrate", 4), ("develop", 4), ("test", 10)):
+            for task in range(tasks):
                 base = Row("k", setting, "f", f"f-{task}", split, "honest", False, protocol, 0, live=False)
                 score = Step("bash", False, "ran", chance.random())
                 found.append(evolve(base, main=float(chance.random() < 0.8), steps=(score,), rounds=9))
@@ -117,8 +117,8 @@ def test_other_budgets_are_told_from_none_to_half() -> None:
     table = budget_table([scored, base, *attacks], (0.0, 0.2, 0.25, 0.5))
 
     assert table is not None
-    assert table.headings == ("protocol", "0%", "20%", "25%", "50%")
-    assert table.lines == ((BASELINE, "0.00", "0.67", "1.00", "1.00"),)
+    assert table.headings == ("protocol", "its own audits", "0%", "20%", "25%", "50%")
+    assert table.lines == ((BASELINE, "0.0%", "0.00", "0.00", "1.00", "1.00"),)
     assert budget_table([scored, base]) is None
 
 
@@ -184,7 +184,7 @@ def test_protocols_that_differ_in_what_they_tell_stand_side_by_side() -> None:
     assert table is not None
     assert table.headings == ("protocol", "told", "S1 always", "S1 exploits_reasons", "exploits_reasons: difference")
     assert [line[:2] for line in table.lines] == [(BASELINE, "none"), (BASELINE, "full")]
-    assert table.lines[1][-1] == "0.00 [0.00, 0.00]"
+    assert table.lines[1][-1] == "0.00 [-0.08, +0.08]"
     assert max(map(len, table.text.splitlines())) <= SCREEN
     assert disclosure_table(evolve(PLAN, protocols=PLAN.protocols[:1]), there) is None
 
