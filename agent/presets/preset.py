@@ -30,7 +30,7 @@ from agent.threads.limits import (
 )
 from agent.threads.steering import MOST, continue_with_follow_ups, skip_when_steered
 from agent.threads.stopping import abort_on_request, stop_on_request, stop_when_said
-from agent.threads.summaries import summarize_when_full
+from agent.threads.summaries import recover_from_overflow, summarize_when_full
 from agent.threads.tool_calls import (
     Together,
     answers_in_source_order,
@@ -227,7 +227,8 @@ class Preset:
     called.
 
     Tools: which collection, which file declares more (`tools_file`), and how commands run. Times are in seconds,
-    `output_limit` in bytes, `compact` in characters, of what the model is shown.
+    `output_limit` in bytes, `compact` in characters, of what the model is shown. `background`: commands may stay, until
+    the run ends or as long as the program runs.
     """
 
     name: str
@@ -280,6 +281,7 @@ class Preset:
     output_lines: int | None = field(default=None, validator=_at_least())
     output_keep: Literal["both", "head", "tail"] = "both"
     spill: bool = False
+    background: Literal["none", "run", "program"] = "none"
     compact: int | None = field(default=None, validator=_at_least())
     streams: Literal["merged", "separate"] = "merged"
     nonzero_is_error: bool = False
@@ -404,6 +406,7 @@ RULES: tuple[Choice, ...] = (
     lambda preset, judge: complete_to_finish(preset.objective_tool) if preset.finishes_by_tool else None,
     lambda preset, judge: one_objective() if preset.objective_tool else None,
     lambda preset, judge: summarize_when_full(preset.summary_from) if preset.summary_from else None,
+    lambda preset, judge: recover_from_overflow(preset.compaction == "summary"),
     lambda preset, judge: retry(preset.attempts),
     lambda preset, judge: stop_on_request(preset.stop_after),
     lambda preset, judge: stop_when_said() if preset.stop_text == "letters" else None,
