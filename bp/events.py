@@ -6,6 +6,7 @@ their kind and their data are equal.
 """
 
 import re
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, ClassVar, NoReturn
 from weakref import WeakValueDictionary
@@ -13,7 +14,7 @@ from weakref import WeakValueDictionary
 import attrs
 
 from bp.event_sets import Complement, EventSet, Row, contains, intersection, union
-from bp.payload import ATOMS, freeze
+from bp.payload import FREEZERS, as_it_is, freeze
 
 __all__ = ["Event", "EventKind", "NamedEvent", "check_kind", "event"]
 
@@ -91,7 +92,8 @@ class Event(EventSet, metaclass=EventKind):
         payload = self._payload
         for name in _learn(type(self)) if payload is None else payload:
             value = getattr(self, name)
-            if type(value) not in ATOMS and (frozen := _frozen_field(self, name, value)) is not value:
+            freezer = FREEZERS[type(value)]
+            if freezer is not as_it_is and (frozen := _frozen_field(self, name, value, freezer)) is not value:
                 object.__setattr__(self, name, frozen)
 
     @property
@@ -211,8 +213,8 @@ def _is_set(value: Any) -> bool:
     return isinstance(value, EventSet | EventKind | list | tuple)
 
 
-def _frozen_field(owner: Event, name: str, value: Any) -> Any:
+def _frozen_field(owner: Event, name: str, value: Any, freezer: Callable[[Any], Any]) -> Any:
     try:
-        return freeze(value)
+        return freezer(value)
     except (TypeError, RecursionError) as error:
         raise TypeError(f"event {owner._kind.__name__}: field {name!r}: {error}") from error
