@@ -6,7 +6,6 @@ their kind and their data are equal.
 """
 
 import re
-from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, ClassVar, NoReturn
 from weakref import WeakValueDictionary
@@ -93,7 +92,13 @@ class Event(EventSet, metaclass=EventKind):
         for name in _learn(type(self)) if payload is None else payload:
             value = getattr(self, name)
             freezer = FREEZERS[type(value)]
-            if freezer is not as_it_is and (frozen := _frozen_field(self, name, value, freezer)) is not value:
+            if freezer is as_it_is:
+                continue
+            try:
+                frozen = freezer(value)
+            except (TypeError, RecursionError) as error:
+                raise TypeError(f"event {self._kind.__name__}: field {name!r}: {error}") from error
+            if frozen is not value:
                 object.__setattr__(self, name, frozen)
 
     @property
@@ -211,10 +216,3 @@ def _either(one: EventKind, other: EventKind) -> Any:
 
 def _is_set(value: Any) -> bool:
     return isinstance(value, EventSet | EventKind | list | tuple)
-
-
-def _frozen_field(owner: Event, name: str, value: Any, freezer: Callable[[Any], Any]) -> Any:
-    try:
-        return freezer(value)
-    except (TypeError, RecursionError) as error:
-        raise TypeError(f"event {owner._kind.__name__}: field {name!r}: {error}") from error

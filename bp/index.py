@@ -143,8 +143,8 @@ class Index(Generic[M]):
         found = {**found}
         tested: list[tuple[M, list[Test]]] = []
         for key in keys:
-            if key in by_key:
-                found.update(by_key[key])
+            if (filed := by_key.get(key)) is not None:
+                found.update(filed)
             if by_test and key in by_test:
                 tested.extend(by_test[key].items())
         return _with_accepting(found, tested, event) if tested else found
@@ -186,10 +186,10 @@ class Register(Generic[M]):
         """File `member` under `event`; raises TypeError when its kind is not proper."""
         if event._kind not in self._kinds.met:
             self._kinds.meet(event._kind)
-        if event in self.by_event:
-            self.by_event[event][member] = None
+        members = self.by_event.setdefault(event, {})
+        members[member] = None
+        if len(members) > 1:
             return
-        self.by_event[event] = {member: None}
         for key in self._keys_of(event) if self._fields else ():
             self._by_key.setdefault(key, {})[event] = None
 
@@ -237,7 +237,11 @@ class Register(Generic[M]):
         return self._by_key.get(key, ())
 
     def _keys_of(self, event: Event) -> list[Any]:
-        return [_key(event, kind, fields) for kind in event._kinds for fields in self._fields.get(kind, ())]
+        keys: list[Any] = []
+        for kind in event._kinds:
+            for fields in self._fields.get(kind, ()):
+                keys += (kind if fields is None else (kind, fields, values_of(event, fields)),)
+        return keys
 
 
 def _key(event: Event, kind: Any, fields: tuple[str, ...] | None) -> Any:

@@ -30,7 +30,7 @@ from anyio.lowlevel import checkpoint
 from attrs import NOTHING, define, field, fields, frozen, has
 
 from bp.errors import BProgramError, Deadlock, EffectError
-from bp.event_sets import NONE, as_event_set, is_kind, matches
+from bp.event_sets import NONE, Row, as_event_set, is_kind, matches
 from bp.events import Event
 from bp.program import BProgram, Step, WhenBlocked
 from bp.statements import Sync
@@ -38,6 +38,7 @@ from bp.statements import Sync
 __all__ = ["GRACE", "LATER", "Broken", "Effect", "Journal", "Later", "Runner", "Wakeup", "timer"]
 
 GRACE = 0.9  # seconds that a cancelled effect has to end
+IN_A_ROW = 8  # posts that are taken before other tasks have their turn
 
 
 class Later(Enum):
@@ -229,7 +230,7 @@ class Flight:
 
     effect: Effect
     started: Event
-    scope: anyio.CancelScope = field(factory=anyio.CancelScope)
+    scope: anyio.CancelScope | None = None  # of its task; one that has its outcome at once has none
     cancelled_by: Event | None = None
     landed: bool = False
     is_later: bool = False
@@ -301,6 +302,7 @@ class Runner:
         self._wakeup = Wakeup()
         self._failure: Exception | None = None
         self._is_running = False
+        self._taken = 0  # posts that were there already when the program came to rest
         self.discarded = 0
 
     def post(self, event: Event, when_blocked: WhenBlocked = "keep") -> None:
@@ -345,11 +347,12 @@ class Runner:
 
     async def _run(self, until: Any, *, serving: bool) -> None:
         until = as_event_set(until)
+        ends = until._rows
         if self._is_running:
             raise BProgramError("this runner runs already; await that run before the next one, or post to it")
         self._is_running = True
         try:
-            while not self._super_step(until):
+            while not self._super_step(ends):
                 await self._news(serving and self._program.status != "finished")
                 if not self._inbox:
                     if all(flight.effect.is_clock for flight in self._flights):
@@ -390,8 +393,8 @@ class Runner:
                 return self._effects[kind]
         return None
 
-    def _super_step(self, until: Any) -> bool:
-        """Take a super-step and start its effects; tell whether an event of `until` was among its events."""
+    def _super_step(self, ends: tuple[Row, ...]) -> bool:
+        """Take a super-step and start its effects; tell whether one of the rows `ends` matched one of its events."""
         steps = []
         try:
             for step in self._program.run():
@@ -409,14 +412,16 @@ class Runner:
             effect = self._effect_of(step.event)
             if effect is not None:
                 starting.append(Flight(effect, step.event))
-            is_over = is_over or matches(until._rows, step.event)
+            is_over = is_over or matches(ends, step.event)
         self._take_off(starting)
         return is_over
 
     async def _news(self, serving: bool) -> None:
         """Wait for an external event, as long as one may come; raise what went wrong meanwhile."""
         if self._inbox:
-            await checkpoint()  # the event loop is for others too, however many posts wait
+            self._taken += 1
+            if self._taken % IN_A_ROW == 0:
+                await checkpoint()  # the event loop is for others too, however many posts wait
         while not self._inbox and self._failure is None:
             if not serving and all(flight.is_later or flight.effect.is_clock for flight in self._flights):
                 return
@@ -450,7 +455,7 @@ class Runner:
             try:
                 given = flight.effect.run(flight.started)
                 if not isinstance(given, Event | Later):
-                    flight.given = given
+                    flight.given, flight.scope = given, anyio.CancelScope()
                     return False
                 ending = given if given is LATER else flight.checked(given)
             except Exception as error:
@@ -466,7 +471,7 @@ class Runner:
             _spawn(self._fly, tuple(others))
         ending: Event | Later | Broken | None = None
         try:
-            if flight.cancelled_by is None and not flight.landed:
+            if flight.cancelled_by is None and not flight.landed and flight.scope is not None:
                 with flight.scope:
                     given = await flight.given
                     ending = given if given is LATER else flight.checked(given)
@@ -512,7 +517,7 @@ class Runner:
                 flight.cancelled_by = event
                 if flight.is_later:
                     self._land(flight, Broken("cancelled", by=event))
-                elif flight in self._flights:
+                elif flight.scope is not None:
                     flight.scope.cancel()
                     _spawn(self._abandon_when_late, flight)
 
@@ -527,7 +532,8 @@ class Runner:
         leaving = list(self._flights)
         for flight in leaving:
             flight.landed = True
-            flight.scope.cancel()
+            if flight.scope is not None:
+                flight.scope.cancel()
         self._flights.clear()
         with anyio.move_on_after(GRACE, shield=True):
             for flight in leaving:
