@@ -76,7 +76,7 @@ def description_effect(toolbox: Toolbox) -> Effect:
         run=look_up,
         outcome=(ActionDescribed,),
         broken=undescribed,
-        until=lambda _: AbortAsked | DeadlineReached,
+        until=AbortAsked | DeadlineReached,
     )
 
 
@@ -163,7 +163,7 @@ def execution_effect(toolbox: Toolbox, watcher: Callable[[ToolCall, str], None] 
         run=run,
         outcome=(ToolFinished,),
         broken=broken_off,
-        until=lambda _: AbortAsked | DeadlineReached,
+        until=AbortAsked | DeadlineReached,
         on_resume="unknown",
     )
 

@@ -81,7 +81,7 @@ def inference_effect(
         run=asking.answer,
         outcome=(InferenceFinished, InferenceFailed),
         broken=failed,
-        until=lambda _: AbortAsked | DeadlineReached,
+        until=AbortAsked | DeadlineReached,
     )
 
 
@@ -202,7 +202,7 @@ def summary_effect(model: Model, context: Context, measured: Measure) -> Effect:
         run=sum_up,
         outcome=(SummaryFinished, SummaryFailed),
         broken=summary_failed,
-        until=lambda _: AbortAsked | StopAsked | DeadlineReached,
+        until=AbortAsked | StopAsked | DeadlineReached,
     )
 
 

@@ -145,7 +145,7 @@ class InferenceRequested(Event):
     note: str = ""
 
 
-@frozen
+@frozen(cache_hash=True)
 class InferenceFinished(Event):
     """The model gave a draft: its message as it came, and the calls in it, read and numbered by us."""
 
@@ -189,7 +189,7 @@ class DraftsSettled(Event):
     drafts: tuple[str, ...] = ()
 
 
-@frozen
+@frozen(cache_hash=True)
 class AnswerCommitted(Event):
     """This draft is the answer: it enters the conversation and its calls are carried out."""
 
@@ -238,7 +238,7 @@ class SummaryFailed(Event):
 # One call.
 
 
-@frozen
+@frozen(cache_hash=True)
 class ProposedAction(Event):
     """The model's call is proposed."""
 
@@ -272,7 +272,7 @@ class ApprovalAnswered(Event):
     present: bool = True
 
 
-@frozen
+@frozen(cache_hash=True)
 class GateApproved(Event):
     """The gate lets the call through, on these facts."""
 
@@ -288,7 +288,7 @@ class GateRejected(Event):
     refusals: Refusals
 
 
-@frozen
+@frozen(cache_hash=True)
 class ToolStarted(Event):
     """The tool runs."""
 
@@ -307,7 +307,7 @@ class ToolFinished(Event):
     images: tuple[Image, ...] = field(default=(), metadata=IF_ANY)
 
 
-@frozen
+@frozen(cache_hash=True)
 class CallAnswered(Event):
     """The one result that the model will see for the call with the id `call`, and how it came about.
 
