@@ -184,7 +184,7 @@ class Intersection(EventSet):
     _rows: tuple[Row, ...] = field(init=False, eq=False)
 
     def __attrs_post_init__(self) -> None:
-        sets = [member._rows for member in self.members]
+        sets = tuple([member._rows for member in self.members])
         test = partial(_all_match, sets)
         narrowest = min(sets, key=_breadth)
         rows = [(kind if fields is None else key, kind, fields, test) for key, kind, fields, _ in narrowest]
@@ -328,7 +328,7 @@ def _check_fields(kind: Any, fields: dict[str, Any]) -> None:
             raise TypeError(f"{_shown(kind)} has no field {name!r}; it has {', '.join(known) or 'none'}")
 
 
-def _all_match(sets: list[tuple[Row, ...]], event: Any) -> bool:
+def _all_match(sets: tuple[tuple[Row, ...], ...], event: Any) -> bool:
     for rows in sets:  # noqa: SIM110 - a generator would be resumed for each
         if not matches(rows, event):
             return False
