@@ -40,6 +40,7 @@ __all__ = [
     "MessagesSought",
     "PromptGiven",
     "ProposedAction",
+    "Question",
     "RunContinued",
     "RunEnded",
     "RunStatus",
@@ -320,6 +321,14 @@ class CallAnswered(Event):
     is_error: bool = False
     outcome: CallOutcome = "ran"
     images: tuple[Image, ...] = field(default=(), metadata=IF_ANY)
+
+
+# What protocols ask.
+
+
+@frozen
+class Question(Event):
+    """Something is asked of the world for a protocol; kinds extend it. A run that is to stop asks no more of them."""
 
 
 # The end.
