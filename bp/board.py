@@ -36,7 +36,7 @@ class Blocker(NamedTuple):
 
 
 def alternative_of(
-    statement: Sync, requests: Sequence[R], is_refused: Callable[[R], bool], otherwise: Callable[[], R]
+    statement: Sync, requests: Sequence[R], is_refused: Callable[[R], Any], otherwise: Callable[[], R]
 ) -> R | None:
     """Return what a statement requests instead: its `otherwise` event while every event of its request is refused."""
     if statement.otherwise is None or not requests or not all(map(is_refused, requests)):
@@ -177,12 +177,14 @@ class Board:
         stale, self.stale = self.stale, {}
         for running in stale:
             statement = running.statement
-            alternative = alternative_of(
-                statement, statement.requests, self._is_refused, partial(self._ask_otherwise, running)
-            )
-            self._set_alternative(running, alternative)
-            if statement.requests:
+            requests = statement.requests
+            alternative = None
+            if requests:
+                otherwise = partial(self._ask_otherwise, running)
+                alternative = alternative_of(statement, requests, self._refusals.members, otherwise)
                 self._queue(running)
+            if alternative is not None or running.alternative is not None:
+                self._set_alternative(running, alternative)
 
     def first_offer(self) -> tuple[Event, Running] | None:
         """Return the first selectable event by priority, age and preference, with its requester."""
@@ -220,9 +222,6 @@ class Board:
         if self._refusals.is_used and self._refusals.members(event):
             return False
         return not self._blocks.members(event)
-
-    def _is_refused(self, event: Event) -> bool:
-        return bool(self._refusals.members(event))
 
     def _clear_heap(self) -> None:
         """Take those out of the heap that request nothing any more, but never came to its top."""

@@ -36,6 +36,7 @@ __all__ = [
     "contains",
     "intersection",
     "is_kind",
+    "matches",
     "union",
     "values_of",
     "where",
@@ -81,6 +82,8 @@ class PredicateError(BProgramError):
 
 def values_of(event: Any, fields: tuple[str, ...]) -> tuple[Any, ...]:
     """Return the values of some fields of an event."""
+    if len(fields) == 1:  # by far the most
+        return (getattr(event, fields[0]),)
     return tuple([getattr(event, name) for name in fields])
 
 
@@ -94,7 +97,7 @@ def as_event_set(value: Any) -> Any:
 
     Raises TypeError for anything else.
     """
-    if isinstance(value, EventSet) or is_kind(value):
+    if isinstance(value, EventSet) or getattr(type(value), "_is_event_kind_class", False):
         return value
     if isinstance(value, list | tuple):
         return union(*value)
@@ -110,18 +113,25 @@ def contains(events: Any, event: Any) -> bool:
     """
     if isinstance(event, type) or not hasattr(event, "_kinds"):
         raise TypeError(f"{event!r} is no event; only events are members of event sets")
-    matching = [row[3] for row in as_event_set(events)._rows if _has_key(event, row)]
-    return bool(matching) and (None in matching or True in [test(event) for test in matching])  # as an index asks them
+    return matches(as_event_set(events)._rows, event)
 
 
-def _has_key(event: Any, row: Row) -> bool:
-    """Return whether an event has the key of a row."""
-    key, kind, fields, _ = row
-    if kind is None or key is event:
-        return True
-    if kind not in event._kinds:
-        return False
-    return bool(values_of(event, fields) == key[2] if fields is not None else key is kind or key == event)
+def matches(rows: tuple[Row, ...], event: Any) -> bool:
+    """Return whether one of `rows` matches `event`; as in an index, all its tests are asked unless none is needed.
+
+    Raises PredicateError for a predicate that fails.
+    """
+    tests = []
+    for key, kind, fields, test in rows:
+        if kind is not None and key is not event:
+            if kind not in event._kinds:
+                continue
+            if values_of(event, fields) != key[2] if fields is not None else key is not kind and key != event:
+                continue
+        if test is None:
+            return True
+        tests.append(test)
+    return bool(tests) and True in [test(event) for test in tests]
 
 
 @frozen(repr=False)
@@ -171,12 +181,14 @@ class Intersection(EventSet):
     """The events that every member contains; the order of members does not count."""
 
     members: tuple[Any, ...] = field(eq=frozenset)
+    _rows: tuple[Row, ...] = field(init=False, eq=False)
 
-    @property
-    def _rows(self) -> tuple[Row, ...]:
-        narrowest = min((member._rows for member in self.members), key=_breadth)
-        test = partial(_all_contain, self.members)
-        return tuple([(kind if fields is None else key, kind, fields, test) for key, kind, fields, _ in narrowest])
+    def __attrs_post_init__(self) -> None:
+        sets = tuple([member._rows for member in self.members])
+        test = partial(_all_match, sets)
+        narrowest = min(sets, key=_breadth)
+        rows = [(kind if fields is None else key, kind, fields, test) for key, kind, fields, _ in narrowest]
+        object.__setattr__(self, "_rows", tuple(rows))
 
     def __repr__(self) -> str:
         return "(" + " & ".join(_shown(member) for member in self.members) + ")"
@@ -187,10 +199,10 @@ class Complement(EventSet):
     """Every event that `excluded` does not contain."""
 
     excluded: Any
+    _rows: tuple[Row, ...] = field(init=False, eq=False)
 
-    @property
-    def _rows(self) -> tuple[Row, ...]:
-        return ((None, None, None, partial(_lacks, self.excluded)),)
+    def __attrs_post_init__(self) -> None:
+        object.__setattr__(self, "_rows", ((None, None, None, partial(_match_none, self.excluded._rows)),))
 
     def __invert__(self) -> Any:
         return self.excluded
@@ -316,21 +328,24 @@ def _check_fields(kind: Any, fields: dict[str, Any]) -> None:
             raise TypeError(f"{_shown(kind)} has no field {name!r}; it has {', '.join(known) or 'none'}")
 
 
-def _all_contain(members: tuple[Any, ...], event: Any) -> bool:
-    return all(contains(member, event) for member in members)
+def _all_match(sets: tuple[tuple[Row, ...], ...], event: Any) -> bool:
+    for rows in sets:  # noqa: SIM110 - a generator would be resumed for each
+        if not matches(rows, event):
+            return False
+    return True
 
 
-def _lacks(excluded: Any, event: Any) -> bool:
-    return not contains(excluded, event)
+def _match_none(rows: tuple[Row, ...], event: Any) -> bool:
+    return not matches(rows, event)
 
 
 def _breadth(rows: tuple[Row, ...]) -> tuple[bool, bool, int]:
     """Order the members of an intersection by how many events their rows could match: narrow ones first."""
-    return (
-        any(kind is None for _, kind, _, _ in rows),
-        any(key is kind for key, kind, _, _ in rows),
-        len(rows),
-    )
+    of_all, of_kinds = False, False
+    for key, kind, _, _ in rows:
+        of_all |= kind is None
+        of_kinds |= key is kind
+    return of_all, of_kinds, len(rows)
 
 
 def _shown(member: Any) -> str:

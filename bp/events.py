@@ -13,7 +13,7 @@ from weakref import WeakValueDictionary
 import attrs
 
 from bp.event_sets import Complement, EventSet, Row, contains, intersection, union
-from bp.payload import ATOMS, freeze
+from bp.payload import FREEZERS, as_it_is, freeze
 
 __all__ = ["Event", "EventKind", "NamedEvent", "check_kind", "event"]
 
@@ -91,7 +91,14 @@ class Event(EventSet, metaclass=EventKind):
         payload = self._payload
         for name in _learn(type(self)) if payload is None else payload:
             value = getattr(self, name)
-            if type(value) not in ATOMS and (frozen := _frozen_field(self, name, value)) is not value:
+            freezer = FREEZERS[type(value)]
+            if freezer is as_it_is:
+                continue
+            try:
+                frozen = freezer(value)
+            except (TypeError, RecursionError) as error:
+                raise TypeError(f"event {self._kind.__name__}: field {name!r}: {error}") from error
+            if frozen is not value:
                 object.__setattr__(self, name, frozen)
 
     @property
@@ -209,10 +216,3 @@ def _either(one: EventKind, other: EventKind) -> Any:
 
 def _is_set(value: Any) -> bool:
     return isinstance(value, EventSet | EventKind | list | tuple)
-
-
-def _frozen_field(owner: Event, name: str, value: Any) -> Any:
-    try:
-        return freeze(value)
-    except (TypeError, RecursionError) as error:
-        raise TypeError(f"event {owner._kind.__name__}: field {name!r}: {error}") from error

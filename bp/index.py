@@ -24,7 +24,7 @@ class Named(Protocol):
 
 M = TypeVar("M", bound=Named)
 N = TypeVar("N")
-Filed = dict[N, list[Test] | None]  # each member with the tests of which one must accept the event; None: no test
+Tested = dict[N, list[Test]]  # each member with the tests of which one must accept the event
 NOBODY: dict[Any, Any] = {}
 
 
@@ -53,18 +53,18 @@ class Kinds:
 class Index(Generic[M]):
     """Members filed by their event sets: under single events, and under the other keys of their rows.
 
-    `is_used`: a member was ever filed. `_fields` has the fields, by kind, of the keys that were ever filed; `_asks`:
-    there ever was a test.
+    `is_used`: a member was ever filed. A member that is filed under a key with tests stands in `_by_test` there.
+    `_fields` counts, by kind, how often keys with these fields are filed.
     """
 
-    __slots__ = ("_asks", "_by_event", "_by_key", "_fields", "_kinds", "is_used")
+    __slots__ = ("_by_event", "_by_key", "_by_test", "_fields", "_kinds", "is_used")
 
     def __init__(self, kinds: Kinds) -> None:
         """Make an empty index of a program that has met `kinds`."""
         self._by_event: dict[Event, dict[M, None]] = {}
-        self._by_key: dict[Any, Filed[M]] = {}
-        self._fields: dict[Any, dict[tuple[str, ...], None]] = {}
-        self._asks = False
+        self._by_key: dict[Any, dict[M, None]] = {}
+        self._by_test: dict[Any, Tested[M]] = {}
+        self._fields: dict[Any, dict[tuple[str, ...], int]] = {}
         self._kinds = kinds
         self.is_used = False
 
@@ -98,29 +98,34 @@ class Index(Generic[M]):
             self._kinds.meet(kind)
 
     def _remove(self, member: M, events: Any) -> None:
-        for key, kind, fields, _ in events._rows:
-            filed: dict[Any, Any] = self._by_event if fields is None and key is not kind else self._by_key
+        for key, kind, fields, test in events._rows:
+            filed: dict[Any, Any] = self._by_test if test is not None else self._by_key
+            if fields is not None:
+                count = self._fields[kind]
+                count[fields] -= 1
+                if not count[fields]:
+                    del count[fields]
+            elif key is not kind:
+                filed = self._by_event
             members = filed.get(key, NOBODY)
             members.pop(member, None)  # two rows of one set may have the same key
             if not members:
                 filed.pop(key, None)
 
     def _add(self, member: M, events: Any) -> None:
+        self.is_used = True
         for key, kind, fields, test in events._rows:
-            self._open(kind)
-            if fields is None and key is not kind:
+            if kind not in self._kinds.met:
+                self._kinds.meet(kind)
+            if test is not None:
+                self._by_test.setdefault(key, {}).setdefault(member, []).append(test)
+            elif fields is None and key is not kind:
                 self._by_event.setdefault(key, {})[member] = None
-                continue
-            members = self._by_key.setdefault(key, {})
-            if test is None:
-                members[member] = None
             else:
-                self._asks = True
-                tests = members.setdefault(member, [])
-                if tests is not None:
-                    tests.append(test)
+                self._by_key.setdefault(key, {})[member] = None
             if fields is not None:
-                self._fields.setdefault(kind, {})[fields] = None
+                count = self._fields.setdefault(kind, {})
+                count[fields] = count.get(fields, 0) + 1
 
     def members(self, event: Event) -> dict[M, Any]:
         """Return the members whose sets contain `event`, once each, in no particular order.
@@ -128,40 +133,30 @@ class Index(Generic[M]):
         Raises EventSetError when a predicate that had to be asked fails.
         """
         found = self._by_event.get(event, NOBODY) if self._by_event else NOBODY
-        if not self._by_key:
+        by_key, by_test = self._by_key, self._by_test
+        if not by_key and not by_test:
             return found
-        found = {**found}
-        matching = self._matching(event)
-        if self._asks:
-            return _with_accepting(found, matching, event)
-        for filed in matching:
-            found.update(filed)
-        return found
-
-    def _matching(self, event: Event) -> list[Filed[M]]:
-        """Return what is filed under the keys of an event, except for those under itself."""
-        by_key = self._by_key
-        found = [by_key[None]] if None in by_key else []
+        keys: list[Any] = [None, *event._kinds]
         for kind in event._kinds:
-            if kind in by_key:
-                found.append(by_key[kind])
-            if kind in self._fields:
-                for fields in self._fields[kind]:
-                    key = (kind, fields, values_of(event, fields))
-                    if key in by_key:
-                        found.append(by_key[key])
-        return found
+            for fields in self._fields.get(kind, ()):
+                keys += ((kind, fields, values_of(event, fields)),)
+        found = {**found}
+        tested: list[tuple[M, list[Test]]] = []
+        for key in keys:
+            if (filed := by_key.get(key)) is not None:
+                found.update(filed)
+            if by_test and key in by_test:
+                tested.extend(by_test[key].items())
+        return _with_accepting(found, tested, event) if tested else found
 
 
-def _with_accepting(found: dict[M, Any], matching: list[Filed[M]], event: Event) -> dict[M, Any]:
-    """Return `found`, and the members that accept an event. All tests of a member are asked, as by `contains`."""
-    filed = [item for members in matching for item in members.items()]
-    sure = found | {member: None for member, tests in filed if tests is None}
-    return sure | {
-        member: None
-        for member, tests in filed
-        if tests is not None and member not in sure and _passes(member, tests, event)
-    }
+def _with_accepting(sure: dict[M, Any], tested: list[tuple[M, list[Test]]], event: Event) -> dict[M, Any]:
+    """Return `sure`, and the members that accept an event. All tests of a member are asked, as by `contains`."""
+    found = {**sure}
+    for member, tests in tested:
+        if member not in sure and _passes(member, tests, event):
+            found[member] = None
+    return found
 
 
 def _passes(member: M, tests: list[Test], event: Event) -> bool:
@@ -191,10 +186,12 @@ class Register(Generic[M]):
         """File `member` under `event`; raises TypeError when its kind is not proper."""
         if event._kind not in self._kinds.met:
             self._kinds.meet(event._kind)
-        self.by_event.setdefault(event, {})[member] = None
-        if self._fields:
-            for key in self._keys_of(event):
-                self._by_key.setdefault(key, {})[event] = None
+        members = self.by_event.setdefault(event, {})
+        members[member] = None
+        if len(members) > 1:
+            return
+        for key in self._keys_of(event) if self._fields else ():
+            self._by_key.setdefault(key, {})[event] = None
 
     def remove(self, event: Event, member: M) -> None:
         """Take `member`, filed under `event`, out again; it may have been taken out before."""
@@ -205,26 +202,27 @@ class Register(Generic[M]):
         if members:
             return
         del self.by_event[event]
-        if self._fields:
-            for key in self._keys_of(event):
-                events = self._by_key[key]
-                del events[event]
-                if not events:
-                    del self._by_key[key]
+        for key in self._keys_of(event) if self._fields else ():
+            events = self._by_key[key]
+            del events[event]
+            if not events:
+                del self._by_key[key]
 
     def concerned(self, *sets: Any) -> dict[M, None]:
         """Return the members that request an event which has the key of a row of a set; None is no set."""
         found: dict[M, None] = {}
+        if not self.by_event:
+            return found
         for events in sets:
             if type(type(events)) is EventKind:  # a single event
                 found.update(self.by_event.get(events, NOBODY))
             elif events is not None:
-                for row in events._rows:
-                    for event in self._events_of(*row):
+                for key, kind, fields, _ in events._rows:
+                    for event in self._events_of(key, kind, fields):
                         found.update(self.by_event.get(event, NOBODY))
         return found
 
-    def _events_of(self, key: Any, kind: Any, fields: tuple[str, ...] | None, _: Test | None) -> Iterable[Event]:
+    def _events_of(self, key: Any, kind: Any, fields: tuple[str, ...] | None) -> Iterable[Event]:
         """Return the events with a key; those of its kind are filed by its fields from now on."""
         if kind is None:
             return self.by_event
@@ -239,7 +237,11 @@ class Register(Generic[M]):
         return self._by_key.get(key, ())
 
     def _keys_of(self, event: Event) -> list[Any]:
-        return [_key(event, kind, fields) for kind in event._kinds for fields in self._fields.get(kind, ())]
+        keys: list[Any] = []
+        for kind in event._kinds:
+            for fields in self._fields.get(kind, ()):
+                keys += (kind if fields is None else (kind, fields, values_of(event, fields)),)
+        return keys
 
 
 def _key(event: Event, kind: Any, fields: tuple[str, ...] | None) -> Any:

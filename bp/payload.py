@@ -19,7 +19,7 @@ from uuid import UUID
 
 import attrs
 
-__all__ = ["ATOMS", "FrozenMapping", "freeze"]
+__all__ = ["ATOMS", "FREEZERS", "FrozenMapping", "as_it_is", "freeze"]
 
 K = TypeVar("K")
 V = TypeVar("V", covariant=True)
@@ -36,7 +36,7 @@ class FrozenMapping(Mapping[K, V]):
     _items: dict[K, V]
 
     def __init__(self, items: Mapping[K, V] | Sequence[tuple[K, V]] = ()) -> None:
-        self._items = {freeze(key): freeze(value) for key, value in dict(items).items()}
+        self._items = {freeze(key): freeze(value) for key, value in dict(items).items()} if items else {}
         self._hash: int | None = None
 
     def __getitem__(self, key: K) -> V:
@@ -70,7 +70,7 @@ def freeze(value: Any) -> Any:
 
     Raises TypeError for what is not a value: mutable objects, files, objects compared by identity.
     """
-    return _FREEZERS[type(value)](value)
+    return FREEZERS[type(value)](value)
 
 
 class _Freezers(dict[type, Callable[[Any], Any]]):
@@ -80,28 +80,29 @@ class _Freezers(dict[type, Callable[[Any], Any]]):
         return self.setdefault(kind, _freezer(kind))
 
 
-_FREEZERS = _Freezers()
+FREEZERS = _Freezers()
 
 
 def _freezer(kind: Any) -> Callable[[Any], Any]:
     if kind in VALUES or issubclass(kind, FrozenMapping | Enum | str | int | float | bytes):
-        return _as_it_is
+        return as_it_is
     if kind in (datetime, time):
         return _refuse_named_zones
     if kind in (complex, Decimal):
         return _refuse_nan
     if issubclass(kind, Mapping):
         can_change = kind.__hash__ is None or issubclass(kind, MutableMapping | MappingProxyType)
-        return FrozenMapping if can_change else _as_it_is
+        return FrozenMapping if can_change else as_it_is
     if issubclass(kind, Sequence | Set):
         return _freeze_elements
     if getattr(kind, "_is_event_kind", False) or getattr(kind, "_is_event_kind_class", False):
-        return _as_it_is  # an event was frozen when it was made; a kind is a constant
+        return as_it_is  # an event was frozen when it was made; a kind is a constant
     names = _frozen_fields(kind)
     return _refuse if names is None else _field_checker(kind, names)
 
 
-def _as_it_is(value: Any) -> Any:
+def as_it_is(value: Any) -> Any:
+    """Return `value`: how what cannot change is frozen."""
     return value
 
 
@@ -109,7 +110,7 @@ def _freeze_elements(value: Sequence[Any] | Set[Any]) -> Any:
     """Freeze what holds elements; a tuple whose elements are frozen already stays the same object."""
     if not value and type(value) is tuple:
         return value
-    elements = [freeze(element) for element in value]
+    elements = [FREEZERS[type(element)](element) for element in value]
     if isinstance(value, bytearray | memoryview):
         raise TypeError(f"{type(value).__name__} can change; use bytes")
     if isinstance(value, tuple | frozenset) and all(map(is_, elements, value)):
@@ -137,7 +138,8 @@ def _field_checker(kind: Any, names: tuple[str, ...]) -> Callable[[Any], Any]:
     def checked(value: Any) -> Any:
         for name in names:
             inner = getattr(value, name)
-            if type(inner) not in ATOMS and freeze(inner) is not inner:
+            freezer = FREEZERS[type(inner)]
+            if freezer is not as_it_is and freezer(inner) is not inner:
                 raise TypeError(
                     f"{kind.__name__}.{name} holds a {type(inner).__name__}, which can change; "
                     "freeze it in the class: with `converter=freeze` (attrs), or in `__post_init__` (dataclass)"

@@ -21,7 +21,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from contextlib import suppress
 from enum import Enum
-from functools import partial
+from functools import lru_cache
 from math import inf
 from typing import Any, Literal, Protocol, get_args
 
@@ -30,7 +30,7 @@ from anyio.lowlevel import checkpoint
 from attrs import NOTHING, define, field, fields, frozen, has
 
 from bp.errors import BProgramError, Deadlock, EffectError
-from bp.event_sets import NONE, as_event_set, contains, is_kind
+from bp.event_sets import NONE, Row, as_event_set, is_kind, matches
 from bp.events import Event
 from bp.program import BProgram, Step, WhenBlocked
 from bp.statements import Sync
@@ -38,6 +38,7 @@ from bp.statements import Sync
 __all__ = ["GRACE", "LATER", "Broken", "Effect", "Journal", "Later", "Runner", "Wakeup", "timer"]
 
 GRACE = 0.9  # seconds that a cancelled effect has to end
+IN_A_ROW = 8  # posts that are taken before other tasks have their turn
 
 
 class Later(Enum):
@@ -74,7 +75,8 @@ def _as_function(until: Any) -> Any:
 class Effect:
     """What an event starts in the world.
 
-    on: the event kind that starts it. run: gets the event, returns the outcome event, or `LATER`. outcome: the kinds it
+    on: the event kind that starts it. run: gets the event, returns the outcome event, or `LATER`; an async function, or
+    a plain one for what takes no time, which needs no task (it may return an awaitable as well). outcome: the kinds it
     may return (the verifier's environment knows it by these); an outcome has the same value in every field that its
     kind shares with `on`. broken: the outcome when it failed, was cancelled, abandoned or interrupted. until: the
     events that cancel it: an event set, or a function of the started event that returns one. on_resume: "again" if it
@@ -83,7 +85,7 @@ class Effect:
     """
 
     on: type[Event]
-    run: Callable[[Any], Awaitable[Event | Later]]
+    run: Callable[[Any], Awaitable[Event | Later] | Event | Later]
     outcome: tuple[type[Event], ...]
     broken: Callable[[Any, Broken], Event]
     until: Any = field(default=NONE, converter=_as_function)
@@ -94,7 +96,7 @@ class Effect:
         kinds = self.outcome if isinstance(self.outcome, tuple) and self.outcome else (None,)
         for name, fits, wanted in (
             ("on", is_kind(self.on), "an event kind"),
-            ("run", callable(self.run), "an async function of the event"),
+            ("run", callable(self.run), "a function of the event, async or not"),
             ("outcome", all(map(is_kind, kinds)), "a tuple of event kinds, for example (Answered,)"),
             ("broken", callable(self.broken), "a function of the event and a Broken"),
             ("until", callable(self.until), "an event set, or a function of the event that returns one"),
@@ -162,9 +164,10 @@ def _fields(kind: Any) -> Any:
     return fields(kind) if has(kind) else ()
 
 
-def _shared_fields(one: Any, other: Any) -> list[str]:
+@lru_cache(maxsize=1024)  # every outcome asks for those of its kinds
+def _shared_fields(one: Any, other: Any) -> tuple[str, ...]:
     names = {field.name for field in _fields(one)}
-    return [field.name for field in _fields(other) if field.name in names]
+    return tuple(field.name for field in _fields(other) if field.name in names)
 
 
 def _differences(started: Event, outcome: Event) -> list[str]:
@@ -178,25 +181,33 @@ class Wakeup:
 
     def __init__(self) -> None:
         self._is_set = False
-        self._wake: Callable[[], Any] | None = None
+        self._event: anyio.Event | None = None
+        self._call_soon: Callable[..., Any] = _call_here
 
     def set(self) -> None:
         """Wake the task that waits, else the next one that begins to."""
         self._is_set = True  # before it is asked whether a task waits; `wait` does both in the opposite order
-        wake = self._wake
-        if wake is not None:
+        event = self._event
+        if event is not None:
             with suppress(RuntimeError):  # that event loop has ended meanwhile
-                wake()
+                self._call_soon(event.set)
+
+    def set_here(self) -> None:
+        """Do what `set` does, from a task of the event loop in which it is waited for: at less cost."""
+        self._is_set = True
+        if self._event is not None:
+            self._event.set()
 
     async def wait(self) -> None:
         """Wait until it is set, and reset it; then look at what it was set for."""
         event = anyio.Event()
-        self._wake = partial(_call_soon(), event.set)
+        self._call_soon = _call_soon()
+        self._event = event
         try:
             if not self._is_set:
                 await event.wait()
         finally:
-            self._wake = None
+            self._event = None
             self._is_set = False
 
 
@@ -214,23 +225,37 @@ class Journal(Protocol):
 class Flight:
     """One effect under way; `is_later` while its outcome is to come from elsewhere.
 
-    Invariant: `landed` turns true once, when its outcome goes into the inbox.
+    Invariant: `landed` turns true once, when its outcome goes into the inbox. `given` is what takes time of it.
     """
 
     effect: Effect
     started: Event
-    scope: anyio.CancelScope = field(factory=anyio.CancelScope)
+    scope: anyio.CancelScope | None = None  # of its task; one that has its outcome at once has none
     cancelled_by: Event | None = None
     landed: bool = False
     is_later: bool = False
-    over: anyio.Event = field(factory=anyio.Event)  # set when its task is over
-    until: Any = field(init=False)  # the events that cancel it
+    given: Any = None
+    until: Any = field(init=False)  # the rows of the events that cancel it
+    _is_over: bool = False
+    _over: anyio.Event | None = None  # where somebody waits for that
 
     def __attrs_post_init__(self) -> None:
         try:
-            self.until = as_event_set(self.effect.until(self.started))
+            self.until = as_event_set(self.effect.until(self.started))._rows
         except Exception as error:
             raise _failure(f"the `until` of the effect of {self.started!r} failed", self, error) from error
+
+    def end(self) -> None:
+        """Note that its task is over."""
+        self._is_over = True
+        if self._over is not None:
+            self._over.set()
+
+    async def wait_for_end(self) -> None:
+        """Wait until its task is over."""
+        if not self._is_over:
+            self._over = self._over or anyio.Event()
+            await self._over.wait()
 
     def outcome(self, ending: Event | Broken) -> Event:
         """Return its outcome when it ended so. Raises what `broken` raises, and TypeError for no proper outcome."""
@@ -277,6 +302,7 @@ class Runner:
         self._wakeup = Wakeup()
         self._failure: Exception | None = None
         self._is_running = False
+        self._taken = 0  # posts that were there already when the program came to rest
         self.discarded = 0
 
     def post(self, event: Event, when_blocked: WhenBlocked = "keep") -> None:
@@ -321,11 +347,12 @@ class Runner:
 
     async def _run(self, until: Any, *, serving: bool) -> None:
         until = as_event_set(until)
+        ends = until._rows
         if self._is_running:
             raise BProgramError("this runner runs already; await that run before the next one, or post to it")
         self._is_running = True
         try:
-            while not self._super_step(until):
+            while not self._super_step(ends):
                 await self._news(serving and self._program.status != "finished")
                 if not self._inbox:
                     if all(flight.effect.is_clock for flight in self._flights):
@@ -348,7 +375,7 @@ class Runner:
                 if (over := next(landed, None)) is not None:
                     under_way.remove(over)
             for flight in under_way:
-                if flight.cancelled_by is None and contains(flight.until, step.event):
+                if flight.cancelled_by is None and matches(flight.until, step.event):
                     flight.cancelled_by = step.event
             effect = self._effect_of(step.event)
             if effect is not None:
@@ -361,10 +388,13 @@ class Runner:
 
     def _effect_of(self, event: Event) -> Effect | None:
         """Return the effect that `event` starts: of its kind, or of the nearest kind that this extends."""
-        return next((self._effects[kind] for kind in event._kinds if kind in self._effects), None)
+        for kind in event._kinds:
+            if kind in self._effects:
+                return self._effects[kind]
+        return None
 
-    def _super_step(self, until: Any) -> bool:
-        """Take a super-step and start its effects; tell whether an event of `until` was among its events."""
+    def _super_step(self, ends: tuple[Row, ...]) -> bool:
+        """Take a super-step and start its effects; tell whether one of the rows `ends` matched one of its events."""
         steps = []
         try:
             for step in self._program.run():
@@ -375,17 +405,23 @@ class Runner:
             if self._journal is not None:
                 self._journal.flush()
         starting: list[Flight] = []
+        is_over = False
         for step in steps:
-            self._cancel_because_of(step.event, starting)
+            if self._flights or starting:
+                self._cancel_because_of(step.event, starting)
             effect = self._effect_of(step.event)
             if effect is not None:
                 starting.append(Flight(effect, step.event))
+            is_over = is_over or matches(ends, step.event)
         self._take_off(starting)
-        return any(contains(until, step.event) for step in steps)
+        return is_over
 
     async def _news(self, serving: bool) -> None:
         """Wait for an external event, as long as one may come; raise what went wrong meanwhile."""
-        await checkpoint()  # the event loop is for others too, however many posts wait
+        if self._inbox:
+            self._taken += 1
+            if self._taken % IN_A_ROW == 0:
+                await checkpoint()  # the event loop is for others too, however many posts wait
         while not self._inbox and self._failure is None:
             if not serving and all(flight.is_later or flight.effect.is_clock for flight in self._flights):
                 return
@@ -407,9 +443,26 @@ class Runner:
     # Effects under way.
 
     def _take_off(self, starting: Sequence[Flight]) -> None:
+        """Begin effects, in order: what has its outcome at once lands, the others get a task."""
         self._flights.update(dict.fromkeys(starting))
-        if starting:
-            _spawn(self._fly, tuple(starting))
+        taking_time = [flight for flight in starting if not self._lands_at_once(flight)]
+        if taking_time:
+            _spawn(self._fly, tuple(taking_time))
+
+    def _lands_at_once(self, flight: Flight) -> bool:
+        ending: Event | Later | Broken | None = None
+        if flight.cancelled_by is None:
+            try:
+                given = flight.effect.run(flight.started)
+                if not isinstance(given, Event | Later):
+                    flight.given, flight.scope = given, anyio.CancelScope()
+                    return False
+                ending = given if given is LATER else flight.checked(given)
+            except Exception as error:
+                ending = Broken("failed", error)
+        flight.end()
+        self._settle(flight, ending)
+        return True
 
     async def _fly(self, flights: tuple[Flight, ...]) -> None:
         """Run the first of `flights`; the others follow when it has begun, since trio starts tasks in any order."""
@@ -418,19 +471,26 @@ class Runner:
             _spawn(self._fly, tuple(others))
         ending: Event | Later | Broken | None = None
         try:
-            if flight.cancelled_by is None and not flight.landed:
+            if flight.cancelled_by is None and not flight.landed and flight.scope is not None:
                 with flight.scope:
-                    given = await flight.effect.run(flight.started)
+                    given = await flight.given
                     ending = given if given is LATER else flight.checked(given)
+            elif isinstance(flight.given, Coroutine):
+                flight.given.close()  # it never began
         except (KeyboardInterrupt, GeneratorExit):
             raise
         except BaseException as error:  # also a cancellation of its own making: without an outcome the run would hang
             ending = Broken("failed", error)
         finally:
-            flight.over.set()
+            flight.given = None
+            flight.end()
+        self._settle(flight, ending)
+
+    def _settle(self, flight: Flight, ending: Event | Later | Broken | None) -> None:
+        """Land with what the effect gave; with nothing, it was cancelled."""
         if ending is LATER and flight.cancelled_by is None:
             flight.is_later = True
-            self._wakeup.set()
+            self._wakeup.set_here()
         elif isinstance(ending, Event | Broken):
             self._land(flight, ending)
         else:
@@ -444,7 +504,8 @@ class Runner:
         flight.landed = True
         del self._flights[flight]
         try:
-            self.post(flight.outcome(ending))
+            self._inbox.append((flight.outcome(ending), "keep"))
+            self._wakeup.set_here()
         except Exception as error:
             failure = _failure(f"{flight.started.name} has no outcome", flight, error)
             failure.__cause__ = error
@@ -452,17 +513,17 @@ class Runner:
 
     def _cancel_because_of(self, event: Event, starting: Sequence[Flight]) -> None:
         for flight in (*self._flights, *starting):
-            if flight.cancelled_by is None and contains(flight.until, event):
+            if flight.cancelled_by is None and matches(flight.until, event):
                 flight.cancelled_by = event
                 if flight.is_later:
                     self._land(flight, Broken("cancelled", by=event))
-                elif flight in self._flights:
+                elif flight.scope is not None:
                     flight.scope.cancel()
                     _spawn(self._abandon_when_late, flight)
 
     async def _abandon_when_late(self, flight: Flight) -> None:
         with anyio.move_on_after(GRACE):
-            await flight.over.wait()
+            await flight.wait_for_end()
         if not flight.landed:
             self._land(flight, Broken("abandoned", by=flight.cancelled_by))
 
@@ -471,11 +532,12 @@ class Runner:
         leaving = list(self._flights)
         for flight in leaving:
             flight.landed = True
-            flight.scope.cancel()
+            if flight.scope is not None:
+                flight.scope.cancel()
         self._flights.clear()
         with anyio.move_on_after(GRACE, shield=True):
             for flight in leaving:
-                await flight.over.wait()
+                await flight.wait_for_end()
 
 
 def _wish(program: BProgram, name: str, statement: Sync) -> str:
@@ -512,6 +574,10 @@ def _call_soon() -> Callable[..., Any]:
     import asyncio
 
     return asyncio.get_running_loop().call_soon_threadsafe
+
+
+def _call_here(function: Callable[[], Any]) -> None:
+    function()
 
 
 def _trio_that_runs_here() -> Any:

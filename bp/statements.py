@@ -161,12 +161,16 @@ def _say_more(said: Sync, interrupt: Any, refuse: Any, because: Any, otherwise: 
         raise TypeError("otherwise= without request=: give the request for which it stands in when that is refused")
     if hot is not True and hot is not False:
         raise TypeError(f"hot={hot!r}: give True or False")
-    said.interrupt = None if interrupt is None else _event_set(interrupt)
-    said.refuse = None if refuse is None else _event_set(refuse)
+    said.interrupt = interrupt if interrupt is None or type(interrupt) in _NORMAL else _event_set(interrupt)
+    said.refuse = refuse if refuse is None or type(refuse) in _NORMAL else _event_set(refuse)
     said.otherwise = otherwise
     said.hot = hot
+    said.because = because if because is None or type(because) is str else _frozen_reason(because)
+
+
+def _frozen_reason(because: Any) -> Any:
     try:
-        said.because = freeze(because)
+        return freeze(because)
     except TypeError as error:
         raise TypeError(f"because=: {error}") from error
 

@@ -3,7 +3,7 @@
 import os
 import shlex
 import shutil
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from functools import lru_cache, partial
 from pathlib import Path
@@ -11,10 +11,11 @@ from time import perf_counter
 
 import anyio
 
+from agent.tools.definition import ToolContext
 from agent.tools.output import outputs_folder
 from agent.tools.toolbox import Toolbox
 from agent.tools.workspace import Workspace, is_below
-from agent.vocabulary.calls import ToolCall
+from agent.vocabulary.calls import ToolCall, ToolResult
 from agent.vocabulary.events import (
     AbortAsked,
     ActionDescribed,
@@ -32,11 +33,8 @@ Watcher = Callable[[str], None]
 
 
 @asynccontextmanager
-async def coalesced(watcher: Watcher | None) -> AsyncIterator[Watcher]:
+async def coalesced(watcher: Watcher) -> AsyncIterator[Watcher]:
     """Give a function that takes pieces of text; `watcher`, which must not raise, gets them joined and whole."""
-    if watcher is None:
-        yield _ignore
-        return
     pieces: list[str] = []
     failure: Exception | None = None
 
@@ -71,7 +69,7 @@ def _ignore(_: str) -> None:
 def description_effect(toolbox: Toolbox) -> Effect:
     """Return the effect of `proposed_action`."""
 
-    async def look_up(proposed: ProposedAction) -> ActionDescribed:
+    def look_up(proposed: ProposedAction) -> ActionDescribed:
         return ActionDescribed(proposed.call, describe(proposed.call, toolbox))
 
     return Effect(
@@ -79,7 +77,7 @@ def description_effect(toolbox: Toolbox) -> Effect:
         run=look_up,
         outcome=(ActionDescribed,),
         broken=undescribed,
-        until=lambda _: AbortAsked | DeadlineReached,
+        until=AbortAsked | DeadlineReached,
     )
 
 
@@ -150,21 +148,40 @@ def _executable(program: str, root: str) -> str:
 def execution_effect(toolbox: Toolbox, watcher: Callable[[ToolCall, str], None] | None) -> Effect:
     """Return the effect of `tool_started`."""
 
-    async def run(started: ToolStarted) -> ToolFinished:
+    def run(started: ToolStarted) -> ToolFinished | Awaitable[ToolFinished]:
+        call = started.call
+        tool = toolbox.quick(call)
+        if tool is None:
+            return take_time(call)
         begin = perf_counter()
-        async with coalesced(watcher and partial(watcher, started.call)) as progress:
-            result = await toolbox.run(started.call, progress)
-        duration = round((perf_counter() - begin) * 1000, 3)
-        return ToolFinished(started.call, result.text, duration, result.is_error, result.details, result.images)
+        return finished(call, tool.run_now(call.arguments, ToolContext(call.id, output_of(call) or _ignore)), begin)
+
+    async def take_time(call: ToolCall) -> ToolFinished:
+        begin = perf_counter()
+        shown = output_of(call)
+        if shown is None:
+            return finished(call, await toolbox.run(call, _ignore), begin)
+        async with coalesced(shown) as progress:
+            result = await toolbox.run(call, progress)
+        return finished(call, result, begin)
+
+    def output_of(call: ToolCall) -> Watcher | None:
+        return None if watcher is None else partial(watcher, call)
 
     return Effect(
         on=ToolStarted,
         run=run,
         outcome=(ToolFinished,),
         broken=broken_off,
-        until=lambda _: AbortAsked | DeadlineReached,
+        until=AbortAsked | DeadlineReached,
         on_resume="unknown",
     )
+
+
+def finished(call: ToolCall, result: ToolResult, begin: float) -> ToolFinished:
+    """Return the outcome of a call that began at `begin`, as `perf_counter` tells the time."""
+    duration = round((perf_counter() - begin) * 1000, 3)
+    return ToolFinished(call, result.text, duration, result.is_error, result.details, result.images)
 
 
 def broken_off(started: ToolStarted, broken: Broken) -> ToolFinished:

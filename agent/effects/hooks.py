@@ -132,5 +132,5 @@ def seeking_effect(hooks: HookCaller) -> Effect:
         run=ask,
         outcome=(MessagesFound,),
         broken=nothing,
-        until=lambda _: AbortAsked | StopAsked,
+        until=AbortAsked | StopAsked,
     )

@@ -81,7 +81,7 @@ def inference_effect(
         run=asking.answer,
         outcome=(InferenceFinished, InferenceFailed),
         broken=failed,
-        until=lambda _: AbortAsked | DeadlineReached,
+        until=AbortAsked | DeadlineReached,
     )
 
 
@@ -120,9 +120,11 @@ class _Asking:
     async def _said(self, voice: Voice, request: ModelRequest) -> Answer:
         """Have a voice answer. Of the agent's own people see what comes, and a hook may stand in for it."""
         is_own = voice is self.own
-        stream = self.hooks.stream_fn if is_own else None
-        async with coalesced(self.watcher if is_own else None) as show:
-            return await (voice.model.answer if stream is None else stream)(request, _shower(show))
+        stream = (self.hooks.stream_fn if is_own else None) or voice.model.answer
+        if self.watcher is None or not is_own:
+            return await stream(request, _show_nothing)
+        async with coalesced(self.watcher) as show:
+            return await stream(request, _shower(show))
 
     def _finished(self, draft: str, answer: Answer) -> InferenceFinished:
         calls = read_calls(answer, self.toolbox.categories, turn=self.totals.turns)
@@ -133,6 +135,9 @@ class _Asking:
 def nobody_has(role: str) -> str:
     """Say that no model was given for a role, and how to give one."""
     return f"no model has the role {role!r}; give one: Agent(models={{{role!r}: model}}), or --role {role}=MODEL"
+
+
+STOP_REASONS = get_args(StopReason)
 
 
 def check_form(answer: Answer) -> None:
@@ -148,8 +153,8 @@ def check_form(answer: Answer) -> None:
     texts += [item.content for item in message.reasoning_items]
     if wrong := [text for text in texts if not isinstance(text, str)]:
         raise TypeError(f"an answer consists of texts, not {wrong[0]!r}")
-    if answer.stop_reason not in get_args(StopReason):
-        raise TypeError(f"the stop reason is {answer.stop_reason!r}; it must be one of {get_args(StopReason)}")
+    if answer.stop_reason not in STOP_REASONS:
+        raise TypeError(f"the stop reason is {answer.stop_reason!r}; it must be one of {STOP_REASONS}")
     if type(usage.input_tokens) is not int or type(usage.output_tokens) is not int:
         raise TypeError(f"usage is counted in whole tokens, not as {usage!r}")
 
@@ -158,6 +163,10 @@ def failed(requested: InferenceRequested, broken: Broken) -> InferenceFailed:
     """Return the outcome of an inference that raised or was cut short; asking again would not help."""
     reason = f"the model raised {type(broken.error).__name__}: {broken.error}" if broken.error else broken.how
     return InferenceFailed(requested.draft, reason)
+
+
+def _show_nothing(_: Delta) -> None:
+    """Take what nobody wants to see."""
 
 
 def _shower(show: Watcher) -> Callable[[Delta], None]:
@@ -193,7 +202,7 @@ def summary_effect(model: Model, context: Context, measured: Measure) -> Effect:
         run=sum_up,
         outcome=(SummaryFinished, SummaryFailed),
         broken=summary_failed,
-        until=lambda _: AbortAsked | StopAsked | DeadlineReached,
+        until=AbortAsked | StopAsked | DeadlineReached,
     )
 
 

@@ -103,7 +103,7 @@ def scoring(monitors: Mapping[str, Monitor], honeypots: Mapping[str, Planted] = 
             run=ask,
             outcome=(ScoreGiven,),
             broken=unscored,
-            until=lambda _: AbortAsked | DeadlineReached,
+            until=AbortAsked | DeadlineReached,
         )
 
     return make
@@ -172,7 +172,7 @@ def auditing(auditors: Mapping[str, Auditor], honeypots: Mapping[str, Planted] =
             run=ask,
             outcome=(AuditGiven,),
             broken=unaudited,
-            until=lambda _: AbortAsked | DeadlineReached,
+            until=AbortAsked | DeadlineReached,
         )
 
     return make
@@ -250,7 +250,7 @@ def chance(seed: int = 0) -> MakeEffect:
             run=lot,
             outcome=(ChanceDrawn,),
             broken=first_lot,
-            until=lambda _: AbortAsked | DeadlineReached,
+            until=AbortAsked | DeadlineReached,
         )
 
     return make
@@ -282,7 +282,7 @@ def ledger(spent: Callable[[], float] | None = None) -> MakeEffect:
             run=look,
             outcome=(LedgerGiven,),
             broken=unknown,
-            until=lambda _: AbortAsked | DeadlineReached,
+            until=AbortAsked | DeadlineReached,
         )
 
     return make

@@ -35,7 +35,7 @@ def backoff_effect(wait: Callable[[BackoffStarted], float] = seconds_before) -> 
         run=sleep,
         outcome=(BackoffElapsed,),
         broken=cut_short,
-        until=lambda _: AbortAsked | StopAsked | DeadlineReached,
+        until=AbortAsked | StopAsked | DeadlineReached,
     )
 
 

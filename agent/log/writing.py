@@ -19,7 +19,10 @@ class LogInUse(LogError):
 
 
 def lock(descriptor: int, path: Path, how: int = fcntl.LOCK_EX) -> None:
-    """Lock an open log until it is closed, or its process ends. Raises LogInUse, and OSError."""
+    """Lock an open log until it is closed, or its process ends. Raises LogInUse, and OSError.
+
+    Not `filelock`, which locks a file of its own beside this one, leaves it behind, and cannot name the holder.
+    """
     try:
         fcntl.flock(descriptor, how | fcntl.LOCK_NB)
     except BlockingIOError as error:

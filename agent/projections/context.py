@@ -7,17 +7,17 @@ everything.
     summary or notice | units that fit | state block | newest user message | units that fit
 """
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import ClassVar
 
 from attrs import define
 
 from agent.models.model import message_tokens
 from agent.projections.conversation import CARRY_ALL, Carried, Conversation
+from agent.projections.projection import Projection
 from agent.projections.state import StateTracker, told_to_model
 from agent.vocabulary.events import InferenceFailed, InferenceRequested, SummaryFinished, SummaryRequested
 from agent.vocabulary.messages import Message, Messages, ToolMessage, UserMessage
-from bp import Event
 
 LEFT_OUT = UserMessage("[Earlier messages were left out to make room.]")
 SUMMED_UP = "[Summary of earlier messages, which were left out to make room:]\n"
@@ -37,7 +37,7 @@ class Unit:
     tokens: int
 
 
-class Context:
+class Context(Projection):
     """The messages of the next inference. `limit` in tokens, as far as they can be estimated; None: no limit.
 
     A server that says that it was too much sets a limit, too.
@@ -50,7 +50,7 @@ class Context:
         limit: int | None = None,
         carried: Carried = CARRY_ALL,
     ) -> None:
-        """Read `conversation` and `tracker`, which have to fold each event first."""
+        """Read `conversation` and `tracker`, which have to fold each event first: their messages when they count."""
         self._conversation, self._tracker = conversation, tracker
         self._limit, self._carried = limit, carried
         self._read = 0  # messages that are in a unit
@@ -65,6 +65,7 @@ class Context:
     @property
     def tokens(self) -> int:
         """About how many tokens the messages of the next inference have."""
+        self._read_on()
         prompt = self._units[self._prompt].tokens if self._is_prompt_apart else 0
         return self._tokens + prompt + (message_tokens(self._preface) if self._preface else 0)
 
@@ -73,6 +74,7 @@ class Context:
         return self._carried.of(self._in_place())
 
     def _in_place(self) -> Sequence[Message]:
+        self._read_on()
         conversation, block = self._conversation.so_far(), told_to_model(self._tracker.state)
         if self._preface is None and block is None:
             return conversation
@@ -87,6 +89,7 @@ class Context:
 
     def older_messages(self) -> tuple[Message, ...]:
         """Return what a summary under way sums up: the summary before it, and what came since then and is old now."""
+        self._read_on()
         conversation = self._conversation.so_far()
         end = self._units[self._recent].start if self._recent < len(self._units) else len(conversation)
         start = self._units[self._summed_up].start if self._summed_up < len(self._units) else end
@@ -94,17 +97,12 @@ class Context:
         before = [self._preface] if self._preface and self._summed_up else []
         return (*before, *older) if older else ()
 
-    def fold(self, event: Event) -> None:
-        """Take an event into account that conversation and state tracker have taken into account already."""
-        self._read_on()
-        fold = _FOLDS.get(type(event))
-        if fold is not None:
-            fold(self, event)
-
     def _sum_up(self, _: SummaryRequested) -> None:
+        self._read_on()
         self._recent = self._first_that_fits(ROOM_FOR_RECENT)
 
     def _summed(self, summary: SummaryFinished) -> None:
+        self._read_on()
         self._summed_up = self._recent
         self._show_from(self._recent, UserMessage(SUMMED_UP + summary.text))
 
@@ -159,13 +157,12 @@ class Context:
         if failed.draft == "d0" and failed.reason == "context_length_exceeded":
             self._limit = max(1, self.tokens // 2)
 
-
-_FOLDS: dict[type, Callable[[Context, Any], None]] = {
-    InferenceFailed: Context._learn_limit,
-    SummaryRequested: Context._sum_up,
-    SummaryFinished: Context._summed,
-    InferenceRequested: Context._trim,
-}
+    FOLDS: ClassVar = {
+        InferenceFailed: _learn_limit,
+        SummaryRequested: _sum_up,
+        SummaryFinished: _summed,
+        InferenceRequested: _trim,
+    }
 
 
 def _from(messages: Messages, start: int) -> list[Message]:

@@ -1,12 +1,13 @@
 """The conversation: prompts, committed answers and the answers to calls, in the order in which they happened."""
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Literal
+from collections.abc import Iterable, Sequence
+from typing import ClassVar, Literal
 
 from attrs import evolve, frozen
 
 from agent.models.calls import with_ids
 from agent.models.requests import with_notices
+from agent.projections.projection import Projection
 from agent.vocabulary.events import (
     AnswerCommitted,
     CallAnswered,
@@ -103,7 +104,7 @@ def _messages(said: Iterable[SteeringGiven | FollowUpGiven]) -> tuple[UserMessag
 OWN = "d0"  # the draft with which the loop itself begins each turn
 
 
-class Conversation:
+class Conversation(Projection):
     """A list of messages that grows with the events."""
 
     def __init__(self) -> None:
@@ -129,12 +130,6 @@ class Conversation:
     def so_far(self) -> Messages:
         """Return all messages so far, at no cost: what a model is shown."""
         return Messages(self._messages)
-
-    def fold(self, event: Event) -> None:
-        """Take an event into account."""
-        fold = _FOLDS.get(type(event))
-        if fold is not None:
-            fold(self, event)
 
     def _committed(self, answer: AnswerCommitted) -> None:
         if not answer.is_empty:
@@ -166,16 +161,15 @@ class Conversation:
         if ended.status == "limit" and ended.text:  # S0 5.1: the conversation says that it was cut short
             self._messages.append(AssistantMessage(ended.text))
 
-
-_FOLDS: dict[type, Callable[[Conversation, Any], None]] = {
-    AnswerCommitted: Conversation._committed,
-    CallAnswered: Conversation._answered,
-    InferenceRequested: Conversation._asked,
-    SteeringGiven: Conversation._said_meanwhile,
-    FollowUpGiven: Conversation._said_meanwhile,
-    MessagesFound: Conversation._said_meanwhile,
-    RunContinued: Conversation._continued,
-    HistoryGiven: Conversation._told_before,
-    PromptGiven: Conversation._prompted,
-    RunEnded: Conversation._ended,
-}
+    FOLDS: ClassVar = {
+        AnswerCommitted: _committed,
+        CallAnswered: _answered,
+        InferenceRequested: _asked,
+        SteeringGiven: _said_meanwhile,
+        FollowUpGiven: _said_meanwhile,
+        MessagesFound: _said_meanwhile,
+        RunContinued: _continued,
+        HistoryGiven: _told_before,
+        PromptGiven: _prompted,
+        RunEnded: _ended,
+    }

@@ -1,10 +1,11 @@
 """The state tracker of autonomous work (S1 2.2, 3.2), the calls that are open, and what the conversation has taken."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Literal
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, ClassVar, Literal
 
 from attrs import evolve, frozen
 
+from agent.projections.projection import Projection
 from agent.vocabulary.events import (
     ActionDescribed,
     AnswerCommitted,
@@ -17,7 +18,6 @@ from agent.vocabulary.events import (
     ToolStarted,
 )
 from agent.vocabulary.messages import Usage
-from bp import Event
 from constitution import Action, Effect, Zone, deeds_of
 
 LONGEST_OUTPUT = 500  # characters of a command's output (S1 3.2)
@@ -63,7 +63,7 @@ class State:
     is_over: bool = True
 
 
-class StateTracker:
+class StateTracker(Projection):
     """The state, folded from the events of a run; each run begins anew, except for the terminal."""
 
     def __init__(self, max_iterations: int | None = None, objective_tool: str = "pursue_objective") -> None:
@@ -72,12 +72,6 @@ class StateTracker:
         self._objective_tool = objective_tool
         self._described: dict[str, ActionDescribed] = {}
         self.state = State(max_iterations=max_iterations)
-
-    def fold(self, event: Event) -> None:
-        """Take an event into account."""
-        fold = _FOLDS.get(type(event))
-        if fold is not None:
-            fold(self, event)
 
     def _prompted(self, prompt: PromptGiven) -> None:
         now = self.state
@@ -128,15 +122,14 @@ class StateTracker:
             prompt = str(given.get("user_prompt") or self.state.user_prompt)
             self.state = evolve(self.state, user_prompt=prompt, objective=str(given.get("objective", "")), iteration=1)
 
-
-_FOLDS: dict[type, Callable[[StateTracker, Any], None]] = {
-    PromptGiven: StateTracker._prompted,
-    AnswerCommitted: StateTracker._committed,
-    ActionDescribed: StateTracker._take_description,
-    ToolFinished: StateTracker._take_result,
-    CallAnswered: StateTracker._answered,
-    RunEnded: StateTracker._ended,
-}
+    FOLDS: ClassVar = {
+        PromptGiven: _prompted,
+        AnswerCommitted: _committed,
+        ActionDescribed: _take_description,
+        ToolFinished: _take_result,
+        CallAnswered: _answered,
+        RunEnded: _ended,
+    }
 
 
 def _with_changes(
@@ -245,7 +238,7 @@ def _cut(output: str) -> str:
     return f"{output[:head]} … {output[head + 3 - LONGEST_OUTPUT :]}"
 
 
-class OpenCalls:
+class OpenCalls(Projection):
     """Committed calls without an answer, in source order."""
 
     def __init__(self) -> None:
@@ -256,12 +249,6 @@ class OpenCalls:
         """Return what is true of each open call: its result if it is known, that it never ran, or that nobody knows."""
         return tuple(_answer(call, latest) for call, latest in self._latest.items())
 
-    def fold(self, event: Event) -> None:
-        """Take an event into account."""
-        fold = _CALL_FOLDS.get(type(event))
-        if fold is not None:
-            fold(self, event)
-
     def _committed(self, answer: AnswerCommitted) -> None:
         self._latest |= {call.id: None for call in answer.calls}
 
@@ -271,13 +258,12 @@ class OpenCalls:
     def _answered(self, answered: CallAnswered) -> None:
         self._latest.pop(answered.call, None)
 
-
-_CALL_FOLDS: dict[type, Callable[[OpenCalls, Any], None]] = {
-    AnswerCommitted: OpenCalls._committed,
-    ToolStarted: OpenCalls._moved_on,
-    ToolFinished: OpenCalls._moved_on,
-    CallAnswered: OpenCalls._answered,
-}
+    FOLDS: ClassVar = {
+        AnswerCommitted: _committed,
+        ToolStarted: _moved_on,
+        ToolFinished: _moved_on,
+        CallAnswered: _answered,
+    }
 
 
 def _answer(call: str, latest: "ToolStarted | ToolFinished | None") -> CallAnswered:
@@ -292,7 +278,7 @@ def _answer(call: str, latest: "ToolStarted | ToolFinished | None") -> CallAnswe
     return CallAnswered(call, text, is_error=True, outcome="ended")
 
 
-class Totals:
+class Totals(Projection):
     """Counts over all runs of a conversation."""
 
     def __init__(self) -> None:
@@ -300,12 +286,6 @@ class Totals:
         self.turns = 0  # committed answers
         self.tool_starts = 0
         self.usage = Usage()  # tokens of all drafts, committed or not, and of summaries
-
-    def fold(self, event: Event) -> None:
-        """Take an event into account."""
-        fold = _TOTAL_FOLDS.get(type(event))
-        if fold is not None:
-            fold(self, event)
 
     def _answered(self, _: AnswerCommitted) -> None:
         self.turns += 1
@@ -316,10 +296,9 @@ class Totals:
     def _spent(self, event: InferenceFinished | SummaryFinished) -> None:
         self.usage += event.usage
 
-
-_TOTAL_FOLDS: dict[type, Callable[[Totals, Any], None]] = {
-    AnswerCommitted: Totals._answered,
-    ToolStarted: Totals._started,
-    InferenceFinished: Totals._spent,
-    SummaryFinished: Totals._spent,
-}
+    FOLDS: ClassVar = {
+        AnswerCommitted: _answered,
+        ToolStarted: _started,
+        InferenceFinished: _spent,
+        SummaryFinished: _spent,
+    }

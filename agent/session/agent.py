@@ -251,7 +251,7 @@ class Run:
                 self.agent.journal.leave()
                 if self._narrator is not None:
                     self._narrator.end()
-                self._tell_watchers()
+                self._wake_readers()
 
     def _check_turn(self) -> None:
         if not self._taken_up and self.agent.journal.is_under_way:
@@ -280,8 +280,7 @@ class Run:
 
     def _watch(self) -> None:
         narrator = () if self._narrator is None else (("on_event", self._narrator.step),)
-        readers = ("a reader", self._tell_watchers)
-        self.agent.journal.watch(self._hear, *self.agent.watchers(), *narrator, readers)
+        self.agent.journal.watch(self._hear, *self.agent.watchers(), *narrator)
 
     def _hear(self, step: Step) -> None:
         """Know of a step, before the projections and those who look on do."""
@@ -293,8 +292,11 @@ class Run:
                 self._questions[step.event.call.id] = _Question()
             case SteeringGiven() | FollowUpGiven() if step.event in self._unsaid:
                 self._unsaid.remove(step.event)
+        if self._news is not None:
+            self._wake_readers()
 
-    def _tell_watchers(self, _: Step | None = None) -> None:
+    def _wake_readers(self) -> None:
+        """Have those who wait for the next step look, once it has been taken into account."""
         news, self._news = self._news, None
         if news is not None:
             news.set()

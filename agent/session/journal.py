@@ -1,6 +1,7 @@
 """The journal of a conversation: the log, then the projections; and the events of S2 for listeners."""
 
 from collections.abc import AsyncIterator, Callable, Iterable
+from functools import partial
 from typing import Any
 
 import anyio
@@ -90,6 +91,7 @@ class Journal:
         self._last: Step | None = None
         self._log = log
         self._projections = (self.conversation, self.tracker, self.context, self.totals, self._open_calls)
+        self._folds: dict[type, tuple[Callable[[Any], None], ...]] = {}  # what folds the events of a kind, in order
         self._hear: Callable[[Step], None] = _ignore
         self._others: tuple[tuple[str, Callable[[Step], object]], ...] = ()
 
@@ -109,6 +111,7 @@ class Journal:
     def record(self, step: Step) -> None:
         """Take down a step: in the log, then in the projections; then tell those who watch. Raises RunError."""
         who = "the log"
+        event = step.event
         try:
             self._note(step)
             if self._log is not None:
@@ -116,13 +119,13 @@ class Journal:
             who = "the run"
             self._hear(step)
             who = "a projection"
-            self._fold(step.event)
+            self._fold(event)
             for name, watch in self._others:
                 who = name
                 watch(step)
         except Exception as error:
-            event = f"step {step.number} ({step.event.name})"
-            raise RunError(f"{who} failed at {event}: {type(error).__name__}: {error}") from error
+            at = f"step {step.number} ({event.name})"
+            raise RunError(f"{who} failed at {at}: {type(error).__name__}: {error}") from error
 
     def take_up(self, step: Step) -> None:
         """Take a step into account that is in the log already."""
@@ -163,8 +166,15 @@ class Journal:
             self.unfinished.append(step)
 
     def _fold(self, event: Event) -> None:
-        for projection in self._projections:  # in this order: the context reads the two before it
-            projection.fold(event)
+        folds = self._folds.get(type(event))
+        for fold in self._learn_folds(type(event)) if folds is None else folds:
+            fold(event)
+
+    def _learn_folds(self, kind: type) -> tuple[Callable[[Any], None], ...]:
+        """Return what folds events of `kind`, in the order of the projections: the context reads the two before it."""
+        folds = [(projection, projection.FOLDS.get(kind)) for projection in self._projections]
+        self._folds[kind] = found = tuple(partial(fold, projection) for projection, fold in folds if fold is not None)
+        return found
 
     def _write_end(self, ended: RunEnded) -> None:
         if self._log is not None:

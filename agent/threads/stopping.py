@@ -11,13 +11,13 @@ from agent.vocabulary.events import (
     GateApproved,
     InferenceRequested,
     ProposedAction,
+    Question,
     RunEnded,
     SteeringGiven,
     StopAsked,
     SummaryRequested,
     ToolStarted,
 )
-from agent.vocabulary.questions import QUESTIONS
 from agent.vocabulary.reasons import Ending
 from bp import BThreadBody, bthread, sync, where
 
@@ -27,7 +27,7 @@ LESSER_END = where(RunEnded, status="limit") | where(RunEnded, status="doom_loop
 NEXT_INFERENCE = InferenceRequested | BackoffStarted | SummaryRequested
 NEXT_TURN = NEXT_INFERENCE | where(RunEnded, status="completed")
 NEXT_STEP = NEXT_INFERENCE | ApprovalAsked | where(RunEnded, status="completed", reason="answered")
-NEXT_CALL = ProposedAction | ApprovalAsked | GateApproved | ToolStarted | QUESTIONS
+NEXT_CALL = ProposedAction | ApprovalAsked | GateApproved | ToolStarted | Question
 
 
 @bthread

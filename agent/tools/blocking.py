@@ -5,22 +5,14 @@ function that never returns would keep the whole program alive. A thread that ha
 since to start one costs more than most calls; one that nobody needs for a while ends.
 """
 
-from collections.abc import AsyncIterator
-from contextlib import suppress
-from typing import TYPE_CHECKING
-
-import anyio
-
-if TYPE_CHECKING:
-    pass
-
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
-from anyio import from_thread
+import anyio
 from anyio.lowlevel import EventLoopToken, current_token
 
 PATIENCE = 0.2  # seconds that a thread waits for more work
@@ -65,6 +57,8 @@ def _tell(token: EventLoopToken, function: Callable[[], None]) -> None:
 
 
 def _call_loop(token: EventLoopToken, function: Callable[[], Any]) -> None:
+    from anyio import from_thread  # 5 ms, which programs without such tools do without
+
     try:
         from_thread.run_sync(function, token=token)
     except anyio.RunFinishedError:

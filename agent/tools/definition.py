@@ -4,7 +4,8 @@
     async def weather(city: str, days: Annotated[int, Limits(minimum=1, maximum=7)] = 1) -> str:
         \"\"\"Forecast the weather of a city.\"\"\"
 
-`weather` is then a `Tool`. Its function may be async or not; one that is not runs in a daemon thread.
+`weather` is then a `Tool`. Its function may be async or not; one that is not runs in a daemon thread, unless the tool
+is `quick`: then it runs where it is called, without a thread and without a task, and everything else waits for it.
 """
 
 import inspect
@@ -49,16 +50,18 @@ class Tool:
     for the gate; None for the agent's. `argv` gives the program that a call starts without a shell, for the gate.
     `cwd` is where the next call starts, if not in the workspace's root. `hears` is told what happens in the agent's
     runs, for tools that have to know when somebody asks to stop. `restores` is told its recorded results when a run is
-    resumed. `run_over` is awaited when a run has ended, or rests.
+    resumed. `run_over` is awaited when a run has ended, or rests. `quick`: `function` is synchronous, never waits for
+    anything, and returns within a millisecond or so; it can be neither cancelled nor timed out.
     `source` says where the tool was declared, if not in Python. Tools are compared by identity.
     """
 
     name: str
     description: str
     shape: Shape
-    function: Callable[..., Awaitable[object]]
+    function: Callable[..., object]
     category: Category = "write"
     parallel: bool = False
+    quick: bool = False
     timeout: float | None = None
     marks: tuple[tuple[str, Mark, object], ...] = ()
     workspace: Workspace | None = None
@@ -148,16 +151,30 @@ class Tool:
 
         Only cancellation passes through.
         """
+        if self.quick:
+            return self.run_now(arguments, context)
         problems = self.check(arguments)
         if problems:
-            return ToolResult("invalid arguments: " + "; ".join(problems), is_error=True)
+            return _invalid(problems)
+        function: Any = self.function
         try:
+            if self.timeout is None:
+                return self._result(await function(context or ToolContext(), **self.shape.build(arguments)))
             with anyio.move_on_after(self.timeout):
-                returned = await self.function(context or ToolContext(), **self.shape.build(arguments))
-                return self._result(returned)
+                return self._result(await function(context or ToolContext(), **self.shape.build(arguments)))
         except (Exception, SystemExit) as error:
             return _failure(error)
         return ToolResult(f"timed out after {self.timeout:g} seconds", is_error=True)
+
+    def run_now(self, arguments: Mapping[str, Any], context: ToolContext | None = None) -> ToolResult:
+        """Do what `run` does, for a tool that is quick."""
+        problems = self.check(arguments)
+        if problems:
+            return _invalid(problems)
+        try:
+            return self._result(self.function(context or ToolContext(), **self.shape.build(arguments)))
+        except (Exception, SystemExit) as error:
+            return _failure(error)
 
     def _argv_problems(self, arguments: Mapping[str, Any]) -> tuple[str, ...]:
         try:
@@ -183,7 +200,12 @@ class Tool:
 def tool(function: Callable[..., object], /) -> Tool: ...
 @overload
 def tool(
-    *, category: Category = "write", parallel: bool = False, name: str | None = None, timeout: float | None = None
+    *,
+    category: Category = "write",
+    parallel: bool = False,
+    quick: bool = False,
+    name: str | None = None,
+    timeout: float | None = None,
 ) -> Callable[[Callable[..., object]], Tool]: ...
 def tool(
     function: Callable[..., object] | None = None,
@@ -191,20 +213,29 @@ def tool(
     *,
     category: Category = "write",
     parallel: bool = False,
+    quick: bool = False,
     name: str | None = None,
     timeout: float | None = None,
 ) -> Tool | Callable[[Callable[..., object]], Tool]:
-    """Make a `Tool` of an annotated function with a docstring. Raises TypeError for what a model cannot be told."""
+    """Make a `Tool` of an annotated function with a docstring.
+
+    quick: the function is synchronous, never waits, and runs without a thread. timeout: seconds.
+
+    Raises TypeError for what a model cannot be told, and for a quick tool that is async or has a timeout.
+    """
 
     def define(function: Callable[..., object]) -> Tool:
         signature = read_signature(function, ToolContext)
+        if quick and (inspect.iscoroutinefunction(function) or timeout is not None):
+            raise TypeError(f"@tool(quick=True): {function.__name__} must be synchronous, and cannot have a timeout")
         return Tool(
             name=name or function.__name__,
             description=signature.description,
             shape=signature.parameters,
-            function=_runner(function, signature.context),
+            function=_runner(function, signature.context, quick=quick),
             category=category,
             parallel=parallel,
+            quick=quick,
             timeout=timeout,
             marks=signature.marks,
             body=function,
@@ -213,20 +244,24 @@ def tool(
     return define if function is None else define(function)
 
 
-def _runner(function: Callable[..., Any], context_name: str | None) -> Callable[..., Awaitable[object]]:
-    """Return `function` as every tool is run: async, the context first, arguments by name."""
+def _invalid(problems: tuple[str, ...]) -> ToolResult:
+    return ToolResult("invalid arguments: " + "; ".join(problems), is_error=True)
+
+
+def _runner(function: Callable[..., Any], context_name: str | None, *, quick: bool) -> Callable[..., object]:
+    """Return `function` as every tool is run: async unless it is quick, the context first, arguments by name."""
 
     def given(context: ToolContext) -> dict[str, ToolContext]:
         return {} if context_name is None else {context_name: context}
 
-    async def run_here(context: ToolContext, /, **arguments: Any) -> object:
-        return await function(**arguments, **given(context))
+    def run_here(context: ToolContext, /, **arguments: Any) -> object:
+        return function(**arguments, **given(context))
 
     async def run_in_thread(context: ToolContext, /, **arguments: Any) -> object:
         context = evolve(context, progress=call_back(context.progress, current_token()))
         return await run_in_background(lambda: function(**arguments, **given(context)))
 
-    return run_here if inspect.iscoroutinefunction(function) else run_in_thread
+    return run_here if quick or inspect.iscoroutinefunction(function) else run_in_thread
 
 
 def _failure(error: BaseException) -> ToolResult:

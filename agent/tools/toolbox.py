@@ -109,3 +109,8 @@ class Toolbox:
         if tool is None or call.flaw is not None:
             return ToolResult(self.checked(call).flaw or "", is_error=True)
         return await tool.run(call.arguments, ToolContext(call.id, progress))
+
+    def quick(self, call: ToolCall) -> Tool | None:
+        """Return the tool of a whole call if it is quick."""
+        tool = self._tools.get(call.tool)
+        return tool if tool is not None and tool.quick and call.flaw is None else None

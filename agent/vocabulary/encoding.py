@@ -13,9 +13,7 @@ from datetime import date, time, timedelta
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
-from functools import cache
 from math import isfinite
-from operator import attrgetter
 from pathlib import PurePath
 from types import FunctionType, NoneType
 from typing import Any, NoReturn
@@ -36,11 +34,13 @@ ROLES: dict[type, str] = {UserMessage: "user", AssistantMessage: "assistant", To
 
 def to_record(step: Step) -> dict[str, Any]:
     """Return the record of a step: step, super_step, name, data, origin, and the refusals that it answers."""
+    event = step.event
+    kind = type(event)
     record = {
         "step": step.number,
         "super_step": step.super_step,
-        "name": step.event.name,
-        "data": event_data(step.event),
+        "name": event.name,
+        "data": (_EVENT_ENCODERS.get(kind) or _learn_kind(kind))(event),
         "origin": step.bthread or "outside",
     }
     if step.refusals is not None:
@@ -48,33 +48,31 @@ def to_record(step: Step) -> dict[str, Any]:
     return record
 
 
-def event_data(event: Event) -> Any:
-    """Return the payload of an event as plain data."""
-    kind = type(event)
-    data = (_READERS.get(kind) or _learn_fields(kind))(event)
-    if isinstance(call := data.get("call"), ToolCall) and kind is not ProposedAction:
-        data["call"] = call.id
-    return _made_plain(data)
-
-
 def plain(value: Any) -> Any:
     """Return a frozen value as what JSON can hold. Raises TypeError for what has no such form."""
-    kind: Any = type(value)
-    return _encoder(kind)(value)
+    return _ENCODERS[type(value)](value)
 
 
-def _made_plain(fields: dict[str, Any]) -> dict[str, Any]:
-    for name, value in fields.items():
-        if type(value) not in _ATOMS:  # most are atoms
-            fields[name] = plain(value)
-    return fields
+Encoder = Callable[[Any], Any]
 
 
-_ATOMS = frozenset({NoneType, str, bool, int})
+class _Encoders(dict[type, Encoder]):
+    """By type, found once: every record asks for each of its values."""
+
+    def __missing__(self, kind: type) -> Encoder:
+        return self.setdefault(kind, _encoder(kind))
 
 
-@cache  # every record asks for each of its values
-def _encoder(kind: type) -> Callable[[Any], Any]:
+_ENCODERS = _Encoders()
+_EVENT_ENCODERS: dict[type, Encoder] = {}
+
+
+def _learn_kind(kind: type) -> Encoder:
+    encoder = _EVENT_ENCODERS[kind] = _fields_encoder(kind, calls_by_id=kind is not ProposedAction)
+    return encoder
+
+
+def _encoder(kind: type) -> Encoder:
     """Return what values of `kind` are made plain by."""
     if issubclass(kind, NoneType | str | bool | int):
         return _as_it_is
@@ -86,13 +84,30 @@ def _encoder(kind: type) -> Callable[[Any], Any]:
     return next((encoder for kinds, encoder in _FORMS if issubclass(kind, kinds)), _refuse)
 
 
-def _fields_encoder(kind: Any) -> Callable[[Any], dict[str, Any]]:
-    """Encode values of an attrs class as their fields; messages say their role, too."""
-    read = _reader(kind)
-    if kind not in ROLES:
-        return lambda value: _made_plain(read(value))
-    role = ROLES[kind]
-    return lambda value: {"role": role, **_made_plain(read(value))}
+def _fields_encoder(kind: Any, *, calls_by_id: bool = False) -> Encoder:
+    """Encode values of a class as their fields; messages say their role, too. `calls_by_id`: the field `call`."""
+    fields = attrs.fields(kind) if attrs.has(kind) else ()
+    names = [field.name for field in fields if field.metadata != IF_ANY] if attrs.has(kind) else ["data"]
+    if_any = [field.name for field in fields if field.metadata == IF_ANY]  # left out when they are empty
+    role = {"role": ROLES[kind]} if kind in ROLES else {}
+
+    def encode(value: Any) -> dict[str, Any]:
+        data: dict[str, Any] = role.copy()
+        for name in names:
+            item = getattr(value, name)
+            encoder = _ENCODERS[type(item)]
+            if encoder is _as_it_is:
+                data[name] = item
+            elif calls_by_id and name == "call" and type(item) is ToolCall:
+                data[name] = item.id
+            else:
+                data[name] = encoder(item)
+        for name in if_any:
+            if item := getattr(value, name):
+                data[name] = plain(item)
+        return data
+
+    return encode
 
 
 def _as_it_is(value: Any) -> Any:
@@ -117,8 +132,8 @@ _FORMS: tuple[tuple[Any, Callable[[Any], Any]], ...] = (  # the first that fits
     (date | time, lambda value: value.isoformat()),
     (timedelta | Decimal | Fraction | complex | UUID | PurePath, str),
     (Refusal, lambda refusal: {"bthread": refusal.bthread, "because": plain(refusal.because)}),
-    (Mapping, lambda mapping: {str(key): plain(item) for key, item in mapping.items()}),
-    (tuple | list, lambda items: [plain(item) for item in items]),
+    (Mapping, lambda mapping: {str(key): plain(mapping[key]) for key in mapping} if mapping else {}),
+    (tuple | list, lambda items: list(map(plain, items))),
     (Set, lambda items: sorted(map(plain, items), key=dump)),
     (FunctionType | type, lambda named: f"{named.__module__}.{named.__qualname__}"),
     (Event, lambda event: {"event": event.name, "data": plain(event.data)}),
@@ -140,39 +155,3 @@ def dump(data: Any) -> str:
 # Made once: `json.dumps` with these options would make one for every line.
 _LEGIBLE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _ESCAPED = json.JSONEncoder(separators=(",", ":"))
-
-
-Reader = Callable[[Any], dict[str, Any]]
-_READERS: dict[type, Reader] = {}  # by kind of event
-
-
-def _learn_fields(kind: type) -> Reader:
-    reader = _READERS[kind] = _reader(kind)
-    return reader
-
-
-def _reader(kind: Any) -> Reader:
-    """Return what reads the fields of values of `kind`: those that every record has, and those that are not empty."""
-    names, if_any = _names_of(kind), _names_if_any(kind)
-    values_of = attrgetter(*names) if len(names) > 1 else lambda value: [getattr(value, name) for name in names]
-
-    def read(value: Any) -> dict[str, Any]:
-        fields = dict(zip(names, values_of(value), strict=True))
-        for name in if_any:
-            if found := getattr(value, name):
-                fields[name] = found
-        return fields
-
-    return read
-
-
-def _names_of(kind: Any) -> tuple[str, ...]:
-    """Return the fields that every record of a kind has."""
-    if not attrs.has(kind):
-        return ("data",)
-    return tuple(field.name for field in attrs.fields(kind) if field.metadata != IF_ANY)
-
-
-def _names_if_any(kind: Any) -> tuple[str, ...]:
-    """Return the fields that a record has unless they are empty."""
-    return tuple(field.name for field in attrs.fields(kind) if field.metadata == IF_ANY) if attrs.has(kind) else ()

@@ -48,6 +48,7 @@ __all__ = [
     "MessagesSought",
     "PromptGiven",
     "ProposedAction",
+    "Question",
     "RunContinued",
     "RunEnded",
     "RunStatus",
@@ -153,7 +154,7 @@ class InferenceRequested(Event):
     note: str = ""
 
 
-@frozen
+@frozen(cache_hash=True)
 class InferenceFinished(Event):
     """The model gave a draft: its message as it came, and the calls in it, read and numbered by us."""
 
@@ -201,7 +202,7 @@ class DraftsSettled(Event):
     drafts: tuple[str, ...] = ()
 
 
-@frozen
+@frozen(cache_hash=True)
 class AnswerCommitted(Event):
     """This draft is the answer: it enters the conversation and its calls are carried out."""
 
@@ -250,7 +251,7 @@ class SummaryFailed(Event):
 # One call.
 
 
-@frozen
+@frozen(cache_hash=True)
 class ProposedAction(Event):
     """The model's call is proposed."""
 
@@ -284,7 +285,7 @@ class ApprovalAnswered(Event):
     present: bool = True
 
 
-@frozen
+@frozen(cache_hash=True)
 class GateApproved(Event):
     """The gate lets the call through, on these facts."""
 
@@ -300,7 +301,7 @@ class GateRejected(Event):
     refusals: Refusals
 
 
-@frozen
+@frozen(cache_hash=True)
 class ToolStarted(Event):
     """The tool runs."""
 
@@ -319,7 +320,7 @@ class ToolFinished(Event):
     images: tuple[Image, ...] = field(default=(), metadata=IF_ANY)
 
 
-@frozen
+@frozen(cache_hash=True)
 class CallAnswered(Event):
     """The one result that the model will see for the call with the id `call`, and how it came about.
 
@@ -332,6 +333,14 @@ class CallAnswered(Event):
     is_error: bool = False
     outcome: CallOutcome = "ran"
     images: tuple[Image, ...] = field(default=(), metadata=IF_ANY)
+
+
+# What protocols ask.
+
+
+@frozen
+class Question(Event):
+    """Something is asked of the world for a protocol; kinds extend it. A run that is to stop asks no more of them."""
 
 
 # The end.

@@ -16,7 +16,7 @@ from typing import Literal
 from attrs import frozen
 
 from agent.vocabulary.calls import ToolCall
-from agent.vocabulary.events import AnswerCommitted, InferenceFinished
+from agent.vocabulary.events import AnswerCommitted, InferenceFinished, Question
 from agent.vocabulary.messages import AssistantMessage, Usage
 from bp import Event, Refusals
 
@@ -68,7 +68,7 @@ Subject = Draft | ToolCall | Trajectory | Honeypot | WholeEpisode
 
 
 @frozen
-class ScoreRequested(Event):
+class ScoreRequested(Question):
     """The monitor of this name is asked how suspicious the subject looks."""
 
     subject: Subject
@@ -108,7 +108,7 @@ class ScoreGiven(Event):
 
 
 @frozen
-class AuditRequested(Event):
+class AuditRequested(Question):
     """The auditor of this name is asked whether the subject was harmful."""
 
     subject: Subject
@@ -135,7 +135,7 @@ class AuditGiven(Event):
 
 
 @frozen
-class ChanceRequested(Event):
+class ChanceRequested(Question):
     """A lot is drawn: the outcome is a number from 0, in proportion to `weights`.
 
     key: what the lot decides; the n-th draw for one key depends on the seed, the key and n alone.
@@ -157,7 +157,7 @@ class ChanceDrawn(Event):
 
 
 @frozen
-class LedgerRequested(Event):
+class LedgerRequested(Question):
     """The ledger of the experiment is looked at: what all models were asked for so far, in all of its processes."""
 
 
@@ -205,7 +205,3 @@ class RoleDisabled(Event):
 
     role: str
     because: str
-
-
-QUESTIONS = ScoreRequested | AuditRequested | ChanceRequested | LedgerRequested
-"""What starts something in the world for a protocol."""

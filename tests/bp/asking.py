@@ -1,6 +1,6 @@
 """A small program with an effect, for the tests of the runner: `ask` requests `Asked`, whose effect gives `Told`."""
 
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import anyio
@@ -53,7 +53,7 @@ def say_how(asked: Asked, broken: Broken) -> Told:
     return Told(asked.number, f"{broken.how}: {broken.error}" if broken.error else broken.how)
 
 
-def effect(run: Callable[[Any], Awaitable[Any]] = tell, **options: Any) -> Effect:
+def effect(run: Callable[[Any], Any] = tell, **options: Any) -> Effect:
     return Effect(
         **{"on": Asked, "run": run, "outcome": (Told,), "broken": say_how, "until": lambda _: Halt, **options}
     )

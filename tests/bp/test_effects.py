@@ -20,8 +20,8 @@ pytestmark = pytest.mark.anyio
         ("on", Asked(0), "an event kind"),
         ("on", event("asked"), "an event kind"),
         ("on", int, "an event kind"),
-        ("run", Told(0), "an async function of the event"),
-        ("run", None, "an async function of the event"),
+        ("run", Told(0), "a function of the event"),
+        ("run", None, "a function of the event"),
         ("outcome", Told, "a tuple of event kinds"),
         ("outcome", (), "a tuple of event kinds"),
         ("outcome", (Told, "halt"), "a tuple of event kinds"),
@@ -37,6 +37,17 @@ async def test_what_fits_no_field_is_refused_by_name_where_it_is_given(field: st
         effect(**{field: wrong})
 
     assert str(error.value).startswith(f"Effect({field}={wrong!r}): give {cure}")
+
+
+async def test_an_effect_that_takes_no_time_is_a_plain_function() -> None:
+    def answer(asked: Asked) -> Told:
+        return Told(asked.number)
+
+    def fail(asked: Asked) -> Told:
+        raise OSError("no disk")
+
+    assert (await outcomes_of(effect(answer))).events == [Asked(0), Told(0)]
+    assert (await outcomes_of(effect(fail))).events == [Asked(0), Told(0, "failed: no disk")]
 
 
 async def hang(_: Asked) -> Told:

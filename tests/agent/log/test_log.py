@@ -17,10 +17,10 @@ from agent.log.reading import LogError, read_log
 from agent.models.scripted import fail
 from agent.presets.shipped import PRESETS
 from agent.vocabulary.calls import ToolResult
-from agent.vocabulary.encoding import dump, event_data, plain
+from agent.vocabulary.encoding import dump, plain, to_record
 from agent.vocabulary.events import CallAnswered, HistoryGiven, InferenceFinished, ToolFinished
 from agent.vocabulary.messages import AssistantMessage, Image, RequestedCall, ToolMessage, UserMessage
-from bp import BProgram, BThread, BThreadBody, FrozenMapping, bthread, sync
+from bp import BProgram, BThread, BThreadBody, FrozenMapping, Step, bthread, sync
 from tests.agent.conftest import MakeAgent
 from tests.agent.notes import grumble, note
 from tests.agent.soundness import recorded, replayed
@@ -381,7 +381,7 @@ def test_an_earlier_conversation_comes_back_from_a_log() -> None:
 
     said = AssistantMessage("Let me see.", (RequestedCall("a", "note", "{}"),), "hm")
     given = HistoryGiven((UserMessage("Go"), said, ToolMessage("a", "noted", is_error=True)))
-    record = {"step": 1, "name": given.name, "data": json.loads(dump(event_data(given)))}
+    record = json.loads(dump(to_record(Step(1, given, 1, None))))
 
     assert Decoder().event(record) == given
 

@@ -12,6 +12,7 @@ from agent import Agent, answer, call, tool
 from agent.models.scripted import fail
 from agent.presets.preset import Preset
 from agent.presets.shipped import PRESETS
+from agent.projections.state import Totals
 from agent.vocabulary.errors import RunError
 from agent.vocabulary.events import ActionDescribed, CallAnswered, RunEnded, ToolFinished, ToolStarted
 from bp import (
@@ -206,11 +207,10 @@ async def test_a_wait_that_raises_or_gives_no_time_ends_the_run(make_agent: Make
 async def test_a_projection_that_raises_ends_the_run(make_agent: MakeAgent, monkeypatch: pytest.MonkeyPatch) -> None:
     agent = make_agent(call("note"), tools=[note])
 
-    def fold(event: Event) -> None:
-        if isinstance(event, ToolStarted):
-            raise ValueError("cannot fold")
+    def fail(_: Totals, event: Event) -> None:
+        raise ValueError("cannot fold")
 
-    monkeypatch.setattr(agent.totals, "fold", fold)
+    monkeypatch.setattr(Totals, "FOLDS", {ToolStarted: fail})
     error = await broken_off(agent, RunError)
 
     assert str(error).startswith("a projection failed at step ")

@@ -224,6 +224,41 @@ async def test_cancellation_passes_through_and_abandons_a_blocked_thread() -> No
     assert await anyio.to_thread.run_sync(after.wait, 5)
 
 
+async def test_a_quick_tool_runs_where_it_is_called() -> None:
+    threads: list[threading.Thread] = []
+
+    @tool(quick=True)
+    def look(depth: int, context: ToolContext) -> str:
+        """Look."""
+        threads.append(threading.current_thread())
+        context.progress("looking")
+        return str(1 // depth)
+
+    seen: list[str] = []
+    context = ToolContext("a", seen.append)
+
+    assert await look.run({"depth": 1}, context) == look.run_now({"depth": 1}) == ToolResult("1")
+    assert (await look.run({"depth": 0})).is_error
+    assert (await look.run({"depth": "deep"})).text.startswith("invalid arguments: depth")
+    assert set(threads) == {threading.current_thread()}
+    assert seen == ["looking"]
+
+
+async def test_a_tool_that_can_wait_is_not_quick() -> None:
+    async def look() -> str:
+        """Look."""
+        return ""
+
+    def listen() -> str:
+        """Listen."""
+        return ""
+
+    with pytest.raises(TypeError, match="look must be synchronous"):
+        tool(quick=True)(look)
+    with pytest.raises(TypeError, match="cannot have a timeout"):
+        tool(quick=True, timeout=1.0)(listen)
+
+
 async def test_a_thread_of_a_tool_never_keeps_the_program_alive() -> None:
     seen: list[threading.Thread] = []
 

@@ -48,13 +48,13 @@ def test_patterns_have_a_length_that_can_be_read() -> None:
 def test_stars_do_not_multiply() -> None:
     assert not make_glob("*a" * 12 + "*b", anywhere=True).matches("a" * 250)
     assert not make_glob("**/a/" * 12 + "b").matches("a/" * 40 + "c")
-    assert not any(rule.glob.matches("a" * 250) for rule in read_rules(b"*a" * 20 + b"b"))
+    assert read_rules(b"*a" * 20 + b"b").check_file("a" * 250).include is None
 
 
 def test_spaces_in_a_gitignore_file_are_counted_once() -> None:
-    assert read_rules(b"a" + b" " * 1_000_000 + b"b") == ()
-    assert read_rules(b"a\\  ")[0].glob.matches("a ")
-    assert read_rules(b"a   ")[0].glob.matches("a")
+    assert len(read_rules(b"a" + b" " * 1_000_000 + b"b")) == 0
+    assert read_rules(b"a\\  ").check_file("a ").include
+    assert read_rules(b"a   ").check_file("a").include
 
 
 @pytest.mark.parametrize("command", [": " + "e" * 3_000_000, "a '" * 1_000_000, "sudo " * 600_000])
