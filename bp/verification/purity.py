@@ -123,8 +123,9 @@ class Purity:
         self._cached: set[int] = set()  # the code of functions behind a cache, by id
         self._names: dict[tuple[int, str], tuple[dict[str, Any], str, Any, str]] = {}
         self._seen: dict[int, Any] = {}
-        self._containers: list[Kept] = []  # what changes by methods
-        self._definitions: list[Kept] = []  # classes, functions, frozen objects: what changes by assigned attributes
+        self._outside: list[Kept] = []  # all that can change
+        self._containers: list[Kept] = []  # those of them that change by methods; not by assigned attributes alone
+        self._empty: list[Any] = []  # containers that held nothing when they were met
 
     def begin(self, bthread: BThread) -> None:
         """Look at a b-thread before it begins: its arguments, default values and outer variables must not change."""
@@ -159,7 +160,7 @@ class Purity:
                 gc.enable()
             self._raise_problem()
         self._compare(self._containers)
-        if self._stores:
+        if self._stores or any(self._empty):
             self.check()
         return result
 
@@ -169,7 +170,7 @@ class Purity:
         for namespace, name, value, called in self._names.values():
             if namespace.get(name, MISSING) is not value:
                 raise VerificationError(self._changed(called))
-        self._compare((*self._containers, *self._definitions))
+        self._compare(self._outside)
 
     def _compare(self, remembered: Iterable[Kept]) -> None:
         for kept in remembered:
@@ -338,9 +339,15 @@ class Purity:
                 continue
             header, parts = found
             if _can_change(value):
-                remembered = self._containers if _holds_items(value) else self._definitions
-                remembered.append(Kept(value, called, header, tuple(parts)))
+                self._remember(Kept(value, called, header, tuple(parts)))
             waiting += parts
+
+    def _remember(self, kept: Kept) -> None:
+        self._outside.append(kept)
+        if type(kept.value) in (dict, list, set) and not kept.value:
+            self._empty.append(kept.value)
+        elif _holds_items(kept.value):
+            self._containers.append(kept)
 
     def _cannot_see(self, value: Any, called: str) -> None:
         kind = value if isinstance(value, type) else type(value)
