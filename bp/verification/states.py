@@ -581,10 +581,11 @@ class StateSpace:
 
     def _started(self, state: str, moves: dict[int, Move]) -> list[tuple[tuple[int, ...], ...]]:
         """Return the b-threads that an event starts, in the order of their starters: by priority, then by age."""
-        concerned = [local for local in map(ord, state) if local in moves]
+        starters = {chr(local): move.started for local, move in moves.items() if move.started}
+        concerned = [character for character in state if character in starters]
         if self._in_order:
-            concerned.sort(key=lambda local: -self.automaton.locals[local].priority)
-        return [moves[local].started for local in concerned]
+            concerned.sort(key=lambda starter: -self.automaton.locals[ord(starter)].priority)
+        return [starters[starter] for starter in concerned]
 
     def _joined(self, kept: str, present: int, groups: Sequence[tuple[tuple[int, ...], ...]]) -> str:
         """Add started b-threads to those kept: generation by generation, in the order of their starters.
