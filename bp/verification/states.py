@@ -65,6 +65,7 @@ class Masks:
         self.automaton = automaton
         self.events: list[Event] = []
         self.rows: list[Row] = []
+        self.changes = 0  # how often rows changed, since a new event is blocked or refused
         self.requests: list[tuple[int, ...]] = []
         self.blocks: list[int] = []  # by local state: events
         self.refuses: list[int] = []  # by local state: events
@@ -93,6 +94,7 @@ class Masks:
                 self._events_by_kind[kind].append(number)
             for asked in dict.fromkeys(chain.from_iterable(map(self._sets_by_kind.__getitem__, (None, *event._kinds)))):
                 self._ask(asked, number)
+                self.changes += bool(asked.contained >> number & 1 and asked.users.keys() & {"block", "refuse"})
                 for word, users in asked.users.items():
                     self._say(word, users, 1 << number, asked)
         return number
@@ -149,7 +151,7 @@ class Masks:
         failed = [event for event in asked.failures if events >> event & 1]
         failures = self.failures if word in ("block", "refuse") else self.unsure
         for local in bits(users):
-            if word in ("block", "refuse"):
+            if word in ("block", "refuse") and events & asked.contained:
                 stops = self.blocks if word == "block" else self.refuses
                 stops[local] |= events & asked.contained
                 self.rows[local] = self.rows[local]._replace(stops=self.blocks[local] | self.refuses[local])
@@ -248,7 +250,7 @@ class Selection:
         self._labels: dict[tuple[int, Origin, int], int] = {}
         self._known: dict[Origin, dict[tuple[int, int], tuple[Choice, ...]]] = {origin: {} for origin in ORIGINS}
         self._parts: dict[str, Row] = {}
-        self._events_met = 0  # the number of events for which `_parts` and `_choosy` hold
+        self._changes_met = 0  # the number of changes of rows for which `_parts` and `_choosy` hold
         self._alternatives: dict[tuple[int, tuple[int, ...]], int] = {}
         self._choosy: dict[tuple[int, int, str], tuple[int, int, dict[int, int]]] = {}
 
@@ -260,8 +262,8 @@ class Selection:
         masks = self.masks
         if len(masks.rows) < len(masks.automaton.locals):
             masks.learn()
-        if self._events_met != len(masks.events) or len(self._parts) > MOST_PARTS:
-            self._events_met = len(masks.events)
+        if self._changes_met != masks.changes or len(self._parts) > MOST_PARTS:
+            self._changes_met = masks.changes
             self._parts.clear()
             self._choosy.clear()
         stopped = wanted = promised = present = 0
@@ -308,7 +310,7 @@ class Selection:
         return self._choosy[key]
 
     def _row(self, part: str) -> Row:
-        """Return what a part of a state adds, which is remembered as long as no new event is met."""
+        """Return what a part of a state adds, which is remembered as long as no row changes."""
         rows = [self.masks.rows[ord(character)] for character in part]
         self._parts[part] = found = Row(*(reduce(or_, column) for column in zip(*rows, strict=True)))
         return found
