@@ -111,7 +111,7 @@ class Kept(NamedTuple):
 
 
 class Contents:
-    """Items of lists, or keys or values of dicts. There may be thousands, which are compared at once after each step."""
+    """Items of lists, or keys or values of dicts: thousands of them are compared at once after each step."""
 
     def __init__(self, contents: Callable[[Any], Iterable[Any]]) -> None:
         """Begin with none; `contents` takes one apart."""
