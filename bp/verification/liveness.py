@@ -4,24 +4,38 @@ An infinite run stays in one component in the end. It is fair when every b-threa
 all along it also advances in it. If going around a whole component is not fair, then no smaller cycle in it is: the
 b-thread that never advances offers there all along, too. So whole components are enough (Emerson and Lei 1987).
 Possible events owe nothing and promise nothing: they are no edges here.
+
+Most states lie on no cycle at all. So the cyclic states are found first, and everything else is asked of them alone.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Set
+from itertools import chain
 from typing import Any
 
 from bp.events import Event
 from bp.verification.search import Search
 
-__all__ = ["components", "endless_components", "hot_components"]
+__all__ = ["components", "cyclic_states", "endless_components", "hot_components"]
 
 Node = Any
 Edge = tuple[Any, int]  # target node, and the label of what was selected
 
 
-def hot_components(search: Search) -> Iterator[tuple[int, int, tuple[Event, ...]]]:
+def cyclic_states(search: Search) -> Set[int]:
+    """Return the states that lie on a cycle of events that are not merely possible."""
+    certain = [choice.origin != "possible" for choice in search.choices]
+
+    def edges(number: int) -> list[Edge]:
+        return [step for step in search.steps(number) if certain[step[1]]]
+
+    return set(chain.from_iterable(components(range(len(search.states)), edges)))
+
+
+def hot_components(search: Search, cyclic: Set[int]) -> Iterator[tuple[int, int, tuple[Event, ...]]]:
     """Yield (local state, state, events of a cycle) for each fair component in which a b-thread stays hot.
 
-    A node is a state and a hot local state in it; an edge goes on only while that b-thread is hot.
+    cyclic: the `cyclic_states` of the search. A node is a state and a hot local state in it; an edge goes on only
+    while that b-thread is hot.
     """
     space = search.space
     hot = {chr(local) for local, found in enumerate(space.automaton.locals) if found.statement.hot}
@@ -41,26 +55,25 @@ def hot_components(search: Search) -> Iterator[tuple[int, int, tuple[Event, ...]
             if (local, label) not in places:
                 places[local, label] = place_after(local, label)
             place = places[local, label]
-            if place is not None:
+            if place is not None and target in cyclic:
                 found.append(((target, place), label))
         return found
 
-    nodes = ((number, ord(at)) for number, state in enumerate(search.states) for at in sorted(hot.intersection(state)))
+    nodes = ((number, ord(at)) for number in sorted(cyclic) for at in sorted(hot.intersection(search.states[number])))
     for component in components(nodes, edges):
         if _is_fair(search, component, edges):
             number, local = component[0]
             yield local, number, _around(search, component, edges)
 
 
-def endless_components(search: Search) -> Iterator[tuple[int, tuple[Event, ...]]]:
+def endless_components(search: Search, cyclic: Set[int]) -> Iterator[tuple[int, tuple[Event, ...]]]:
     """Yield (state, events of a cycle) for each component of internal events alone."""
     internal = [choice.origin == "internal" for choice in search.choices]
 
     def edges(number: int) -> list[Edge]:
-        steps = search.steps(number)
-        return steps if steps and internal[steps[0][1]] else []  # of one state, all are internal or none
+        return [step for step in search.steps(number) if step[0] in cyclic and internal[step[1]]]
 
-    for component in components(range(len(search.states)), edges):
+    for component in components(sorted(cyclic), edges):
         yield component[0], _around(search, component, edges)
 
 

@@ -162,7 +162,7 @@ class Automaton:
     def _first(self, bthread: BThread, priority: int, environment: bool) -> tuple[int | None, tuple[BThread, ...]]:
         self.purity.begin(bthread)
         path = Path(bthread, ())
-        outcome, again = self._advanced(path, None), self._advanced(path, None)
+        outcome, again = self._advanced(path, None), self._advanced(path, None, watched=False)
         _let_go(again.body)
         if (outcome.looks, outcome.started_looks) != (again.looks, again.started_looks):
             raise VerificationError(_hidden(bthread.name, "its first statement is not always the same"))
@@ -209,9 +209,9 @@ class Automaton:
         except Exception as error:
             raise LocalFailure(local.name, error) from error
 
-    def _advanced(self, path: Path, event: Event | None) -> Outcome:
+    def _advanced(self, path: Path, event: Event | None, *, watched: bool = True) -> Outcome:
         """Replay a b-thread along `path`, then advance it on `event` (None: to its first synchronization point)."""
-        bthread, watch = path.bthread, partial(self.purity.watch, path.bthread.name)
+        bthread, watch = path.bthread, partial(self.purity.watch, path.bthread.name) if watched else _unwatched
         body = _begun(bthread, watch) if event is None else _replayed(path)
         statement, started = _next(bthread, body, event, watch)
         try:
@@ -221,8 +221,11 @@ class Automaton:
             raise VerificationError(f"b-thread {path.bthread.name!r}: {error}") from None
 
     def _check_agreement(self, local: Local, looks: Any, started_looks: Any, path: Path, event: Event) -> None:
-        """Raise VerificationError unless `event` leads from the end of `path` to where it led the first time."""
-        second = self._advanced(path, event)
+        """Raise VerificationError unless `event` leads from the end of `path` to where it led the first time.
+
+        Where that was the same path, every function on it has been watched.
+        """
+        second = self._advanced(path, event, watched=path is not local.paths[0])
         _let_go(second.body)
         if (looks, started_looks) != (second.looks, second.started_looks):
             raise VerificationError(

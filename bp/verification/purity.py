@@ -16,7 +16,8 @@ from enum import Enum
 from functools import _lru_cache_wrapper, cache, cached_property
 from importlib import import_module
 from importlib.util import resolve_name
-from itertools import pairwise, takewhile
+from itertools import chain, pairwise, takewhile
+from operator import is_
 from re import Match
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any, NamedTuple, TypeVar
@@ -109,6 +110,28 @@ class Kept(NamedTuple):
     parts: tuple[Any, ...]
 
 
+class Contents:
+    """Items of lists, or keys or values of dicts: thousands of them are compared at once after each step."""
+
+    def __init__(self, contents: Callable[[Any], Iterable[Any]]) -> None:
+        """Begin with none; `contents` takes one apart."""
+        self._contents = contents
+        self._containers: list[Any] = []
+        self._lengths: list[int] = []
+        self._held: list[Any] = []
+
+    def add(self, container: Any, held: Iterable[Any]) -> None:
+        """Remember one more."""
+        self._containers.append(container)
+        self._lengths.append(len(container))
+        self._held += held
+
+    def are_the_same(self) -> bool:
+        """Return whether each holds the very objects that it held, in the same order."""
+        held = chain.from_iterable(map(self._contents, self._containers))
+        return list(map(len, self._containers)) == self._lengths and all(map(is_, held, self._held))
+
+
 class Purity:
     """Watches b-threads advance; remembers what they reach outside, and finds out when it changes."""
 
@@ -123,7 +146,9 @@ class Purity:
         self._cached: set[int] = set()  # the code of functions behind a cache, by id
         self._names: dict[tuple[int, str], tuple[dict[str, Any], str, Any, str]] = {}
         self._seen: dict[int, Any] = {}
-        self._containers: list[Kept] = []  # what changes by methods
+        self._items, self._keys, self._values = Contents(iter), Contents(iter), Contents(dict.values)
+        self._containers: list[Kept] = []  # all that changes by methods
+        self._rare: list[Kept] = []  # those of them that are neither lists nor dicts
         self._definitions: list[Kept] = []  # classes, functions, frozen objects: what changes by assigned attributes
 
     def begin(self, bthread: BThread) -> None:
@@ -158,7 +183,7 @@ class Purity:
             if collecting:
                 gc.enable()
             self._raise_problem()
-        self._compare(self._containers)
+        self._compare_containers()
         if self._stores:
             self.check()
         return result
@@ -169,7 +194,14 @@ class Purity:
         for namespace, name, value, called in self._names.values():
             if namespace.get(name, MISSING) is not value:
                 raise VerificationError(self._changed(called))
-        self._compare((*self._containers, *self._definitions))
+        self._compare_containers()
+        self._compare(self._definitions)
+
+    def _compare_containers(self) -> None:
+        if self._items.are_the_same() and self._keys.are_the_same() and self._values.are_the_same():
+            self._compare(self._rare)
+        else:
+            self._compare(self._containers)
 
     def _compare(self, remembered: Iterable[Kept]) -> None:
         for kept in remembered:
@@ -338,9 +370,21 @@ class Purity:
                 continue
             header, parts = found
             if _can_change(value):
-                remembered = self._containers if _holds_items(value) else self._definitions
-                remembered.append(Kept(value, called, header, tuple(parts)))
+                self._remember(Kept(value, called, header, tuple(parts)))
             waiting += parts
+
+    def _remember(self, kept: Kept) -> None:
+        if not _holds_items(kept.value):
+            self._definitions.append(kept)
+            return
+        self._containers.append(kept)
+        if type(kept.value) is list:
+            self._items.add(kept.value, kept.parts)
+        elif type(kept.value) is dict:
+            self._keys.add(kept.value, kept.parts[::2])
+            self._values.add(kept.value, kept.parts[1::2])
+        else:
+            self._rare.append(kept)
 
     def _cannot_see(self, value: Any, called: str) -> None:
         kind = value if isinstance(value, type) else type(value)
@@ -481,10 +525,10 @@ def _reading(code: CodeType) -> Reading:
     for position, instruction in enumerate(instructions):
         action, _, what = instruction.opname.partition("_")
         if action == "LOAD" and what in OUTER:
-            chain = [instruction, *takewhile(lambda one: one.opname in OF_ATTRIBUTES, instructions[position + 1 :])]
-            follower = instructions[position + len(chain)].opname if sys.version_info >= (3, 13) else chain[-1].opname
-            is_called = any("NULL" in one.argrepr for one in chain) or follower in ("LOAD_METHOD", "PUSH_NULL")
-            found[OUTER[what]].add((tuple(one.argval for one in chain), is_called))
+            names = [instruction, *takewhile(lambda one: one.opname in OF_ATTRIBUTES, instructions[position + 1 :])]
+            follower = instructions[position + len(names)].opname if sys.version_info >= (3, 13) else names[-1].opname
+            is_called = any("NULL" in one.argrepr for one in names) or follower in ("LOAD_METHOD", "PUSH_NULL")
+            found[OUTER[what]].add((tuple(one.argval for one in names), is_called))
         elif instruction.opname == "IMPORT_NAME":
             imports.add((instruction.argval, instructions[position - 2].argval))
         elif instruction.opname in ("STORE_GLOBAL", "DELETE_GLOBAL"):

@@ -121,11 +121,10 @@ class Violations:
     def ended(self, state: str, trace: Callable[[], Trace], *, is_over: bool) -> None:
         """Judge a state where nothing internal and nothing promised comes: a deadlock, a hot end, or all is well.
 
-        is_over: nothing that is possible comes either.
+        So every request is held back. is_over: nothing that is possible comes either.
         """
         automaton, masks = self.space.automaton, self.space.masks
-        offers = self.space.selection.offers(state).selectable
-        held = [local for local in dict.fromkeys(map(ord, state)) if masks.requests[local] and local not in offers]
+        held = [local for local in dict.fromkeys(map(ord, state)) if masks.requests[local]]
         blocked = [local for local in held if not automaton.locals[local].environment]
         if is_over and len(held) > len(blocked):
             self._note_withheld(state, [local for local in held if local not in blocked])

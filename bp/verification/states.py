@@ -6,14 +6,17 @@ states block, refuse, request or hear an event in a global state is then a matte
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from functools import reduce
+from functools import partial, reduce
+from itertools import chain
 from operator import or_
 from typing import Any, Literal, NamedTuple
+
+from attrs import define, field
 
 from bp.board import alternative_of, offers_of
 from bp.event_sets import PredicateError, contains
 from bp.events import Event
-from bp.statements import BThread, Refusal, Refusals, Sync
+from bp.statements import BThread, Refusal, Refusals
 from bp.verification.fingerprint import VerificationError, fingerprint_of_value
 from bp.verification.local_states import MOST_LOCALS, Automaton, LocalFailure, Move
 from bp.verification.purity import check_event
@@ -34,6 +37,26 @@ class Row(NamedTuple):
     bit: int
 
 
+@define(eq=False)
+class AskedSet:
+    """An event set that local states of one b-thread say: the events that it contains, and those that it fails on."""
+
+    name: str  # of the b-thread
+    events: Any
+    runs_code: bool
+    users: dict[str, int] = field(factory=dict)  # by word: local states (a mask)
+    contained: int = 0
+    failures: dict[int, LocalFailure] = field(factory=dict)
+
+
+@define(eq=False)
+class Equals:
+    """The events that are equal to one, and the local states that request one of them; both masks."""
+
+    events: int = 0
+    requesting: int = 0
+
+
 class Masks:
     """The events that a program has met, and what its local states say about them."""
 
@@ -42,6 +65,7 @@ class Masks:
         self.automaton = automaton
         self.events: list[Event] = []
         self.rows: list[Row] = []
+        self.changes = 0  # how often rows changed, since a new event is blocked or refused
         self.requests: list[tuple[int, ...]] = []
         self.blocks: list[int] = []  # by local state: events
         self.refuses: list[int] = []  # by local state: events
@@ -50,7 +74,10 @@ class Masks:
         self.failures: dict[tuple[int, int], LocalFailure] = {}  # predicates that failed, by local state and event
         self.unsure: dict[tuple[int, int], LocalFailure] = {}  # the same, of wait_for and interrupt
         self._numbers: dict[Any, int] = {}
-        self._sets: list[list[tuple[str, Any, bool]]] = []  # by local state: word, event set, does it call a predicate
+        self._sets: dict[tuple[str, Any], AskedSet] = {}  # by b-thread and fingerprint
+        self._sets_by_kind: defaultdict[Any, list[AskedSet]] = defaultdict(list)  # None: of all kinds
+        self._events_by_kind: defaultdict[Any, list[int]] = defaultdict(list)
+        self._equal: dict[Event, Equals] = {}
 
     def number(self, event: Event) -> int:
         """Return the number of an event. Raises VerificationError for one that carries what can change."""
@@ -60,25 +87,36 @@ class Masks:
             check_event(event)
             number = self._numbers[look] = len(self.events)
             self.events.append(event)
-            self.concerned.append(0)
-            for local in range(len(self.rows)):
-                self._mark(local, number)
+            equals = self._equal.setdefault(event, Equals())
+            equals.events |= 1 << number
+            self.concerned.append(equals.requesting)
+            for kind in (None, *event._kinds):
+                self._events_by_kind[kind].append(number)
+            for asked in dict.fromkeys(chain.from_iterable(map(self._sets_by_kind.__getitem__, (None, *event._kinds)))):
+                self._ask(asked, number)
+                self.changes += bool(asked.contained >> number & 1 and asked.users.keys() & {"block", "refuse"})
+                for word, users in asked.users.items():
+                    self._say(word, users, 1 << number, asked)
         return number
 
     def learn(self) -> None:
         """Ask the local states that are new."""
         for local in range(len(self.rows), len(self.automaton.locals)):
+            found = self.automaton.locals[local]
             self.blocks.append(0)
             self.refuses.append(0)
             self.requests.append(())
             self.rows.append(Row(0, 0, 0, 1 << local))
-            statement = self._statement(local)
-            sets = [(word, getattr(statement, word)) for word in ("block", "refuse", "wait_for", "interrupt")]
-            self._sets.append([(*said, any(row[3] for row in said[1]._rows)) for said in sets if said[1] is not None])
-            self.requests[local] = tuple(map(self.number, statement.requests))
+            self.requests[local] = tuple(map(self.number, found.statement.requests))
             self.rows[local] = self._row(local)
-            for event in range(len(self.events)):
-                self._mark(local, event)
+            for event in found.statement.requests:
+                self._request(local, self._equal[event])
+            for word in ("block", "refuse", "wait_for", "interrupt"):
+                events = getattr(found.statement, word)
+                if events is not None:
+                    asked = self._asked(found.name, events)
+                    asked.users[word] = asked.users.get(word, 0) | 1 << local
+                    self._say(word, 1 << local, -1, asked)
 
     def advancing(self, event: int, among: int) -> int:
         """Return which of the local states `among` (a mask) an event advances or interrupts. Raises LocalFailure."""
@@ -100,35 +138,50 @@ class Masks:
                 if (local, event) in failures:
                     raise failures[local, event]
 
-    def _mark(self, local: int, event: int) -> None:
-        """Ask a local state about an event; about `wait_for` and `interrupt` in any case, as `run` does."""
-        said = {word for word, events, runs_code in self._sets[local]
-                if self._asked(word, local, event, events, runs_code)}  # fmt: skip
-        bit = 1 << event
-        if "block" in said:
-            self.blocks[local] |= bit
-        if "refuse" in said:
-            self.refuses[local] |= bit
-        requested = event in self.requests[local] or self.events[event] in self._statement(local).requests
-        if requested or "wait_for" in said or "interrupt" in said:
+    def _request(self, local: int, equals: Equals) -> None:
+        equals.requesting |= 1 << local
+        for event in bits(equals.events):
             self.concerned[event] |= 1 << local
-        stops = self.blocks[local] | self.refuses[local]
-        if stops != self.rows[local].stops:
-            self.rows[local] = self.rows[local]._replace(stops=stops)
 
-    def _asked(self, word: str, local: int, event: int, events: Any, runs_code: bool) -> bool:
-        if not runs_code:  # nothing to watch, and nothing that could fail
-            return contains(events, self.events[event])
-        name = self.automaton.locals[local].name
+    def _say(self, word: str, users: int, events: int, asked: AskedSet) -> None:
+        """Note that local states (a mask) say a word of some events."""
+        if word in ("wait_for", "interrupt"):
+            for event in bits(events & asked.contained):
+                self.concerned[event] |= users
+        failed = [event for event in asked.failures if events >> event & 1]
+        failures = self.failures if word in ("block", "refuse") else self.unsure
+        for local in bits(users):
+            if word in ("block", "refuse") and events & asked.contained:
+                stops = self.blocks if word == "block" else self.refuses
+                stops[local] |= events & asked.contained
+                self.rows[local] = self.rows[local]._replace(stops=self.blocks[local] | self.refuses[local])
+            for event in failed:
+                failures[local, event] = asked.failures[event]
+
+    def _asked(self, name: str, events: Any) -> AskedSet:
+        """Return an event set with all that it says about the events that are known."""
+        key = (name, fingerprint_of_value(events))
+        asked = self._sets.get(key)
+        if asked is None:
+            rows = events._rows
+            asked = self._sets[key] = AskedSet(name, events, any(test is not None for _, _, _, test in rows))
+            for kind in dict.fromkeys(kind for _, kind, _, _ in rows):
+                self._sets_by_kind[kind].append(asked)
+                for event in self._events_by_kind[kind]:
+                    self._ask(asked, event)
+        return asked
+
+    def _ask(self, asked: AskedSet, number: int) -> None:
+        """Ask an event set about an event; about `wait_for` and `interrupt` in any case, as `run` does."""
+        event = self.events[number]
+        if not asked.runs_code:  # nothing to watch, and nothing that could fail
+            asked.contained |= contains(asked.events, event) << number
+            return
         try:
-            return self.automaton.purity.watch(name, contains, events, self.events[event])
+            is_inside = self.automaton.purity.watch(asked.name, contains, asked.events, event)
+            asked.contained |= is_inside << number
         except PredicateError as error:
-            failures = self.failures if word in ("block", "refuse") else self.unsure
-            failures[local, event] = LocalFailure(name, error)
-            return False
-
-    def _statement(self, local: int) -> Sync:
-        return self.automaton.locals[local].statement
+            asked.failures[number] = LocalFailure(asked.name, error)
 
     def _row(self, local: int) -> Row:
         """Return what a new local state adds, which was not asked about any event yet."""
@@ -197,7 +250,7 @@ class Selection:
         self._labels: dict[tuple[int, Origin, int], int] = {}
         self._known: dict[Origin, dict[tuple[int, int], tuple[Choice, ...]]] = {origin: {} for origin in ORIGINS}
         self._parts: dict[str, Row] = {}
-        self._events_met = 0  # the number of events for which `_parts` and `_choosy` hold
+        self._changes_met = 0  # the number of changes of rows for which `_parts` and `_choosy` hold
         self._alternatives: dict[tuple[int, tuple[int, ...]], int] = {}
         self._choosy: dict[tuple[int, int, str], tuple[int, int, dict[int, int]]] = {}
 
@@ -209,8 +262,8 @@ class Selection:
         masks = self.masks
         if len(masks.rows) < len(masks.automaton.locals):
             masks.learn()
-        if self._events_met != len(masks.events) or len(self._parts) > MOST_PARTS:
-            self._events_met = len(masks.events)
+        if self._changes_met != masks.changes or len(self._parts) > MOST_PARTS:
+            self._changes_met = masks.changes
             self._parts.clear()
             self._choosy.clear()
         stopped = wanted = promised = present = 0
@@ -257,7 +310,7 @@ class Selection:
         return self._choosy[key]
 
     def _row(self, part: str) -> Row:
-        """Return what a part of a state adds, which is remembered as long as no new event is met."""
+        """Return what a part of a state adds, which is remembered as long as no row changes."""
         rows = [self.masks.rows[ord(character)] for character in part]
         self._parts[part] = found = Row(*(reduce(or_, column) for column in zip(*rows, strict=True)))
         return found
@@ -311,9 +364,10 @@ class Selection:
         masks = self.masks
         offers = Offers({}, {})
         refused = reduce(or_, [masks.refuses[local] for local in members], 0)
+        stopped = self._stopped(members)
         for local in dict.fromkeys(members):
             if masks.requests[local] and among >> local & 1:
-                events = self._offered(local, members, refused, offers.alternatives)
+                events = self._offered(local, members, refused, stopped, offers.alternatives)
                 if events:
                     offers.selectable[local] = events
         return offers
@@ -321,25 +375,27 @@ class Selection:
     # What one local state offers.
 
     def _offered(
-        self, local: int, members: tuple[int, ...], refused: int, alternatives: dict[int, int]
+        self, local: int, members: tuple[int, ...], refused: int, stopped: int, alternatives: dict[int, int]
     ) -> Sequence[int]:
         """Return the selectable events that a local state offers; note its `otherwise` while all is refused."""
         statement = self.masks.automaton.locals[local].statement
         requests = self.masks.requests[local]
 
-        def is_refused(event: int) -> bool:
+        def is_in(events: int, event: int) -> bool:
             self.masks.check((event,), members)
-            return bool(refused >> event & 1)
+            return bool(events >> event & 1)
 
-        alternative = alternative_of(statement, requests, is_refused, lambda: self._alternative(local, members))
+        alternative = alternative_of(
+            statement, requests, partial(is_in, refused), lambda: self._alternative(local, members)
+        )
         if alternative is not None:
             alternatives[alternative] = alternatives.get(alternative, 0) | 1 << local
-        return offers_of(statement, requests, alternative, lambda event: self._is_free(members, event))
+            stopped = self._stopped(members)  # the alternative may be an event that was not met before
+        return offers_of(statement, requests, alternative, lambda event: not is_in(stopped, event))
 
-    def _is_free(self, members: tuple[int, ...], event: int) -> bool:
-        self.masks.check((event,), members)
-        rows, bit = self.masks.rows, 1 << event
-        return not any(rows[local].stops & bit for local in members)
+    def _stopped(self, members: tuple[int, ...]) -> int:
+        """Return the events that are blocked or refused."""
+        return reduce(or_, [self.masks.rows[local].stops for local in members], 0)
 
     def _is_environment(self, local: int) -> bool:
         return self.masks.automaton.locals[local].environment
@@ -408,29 +464,42 @@ class Selection:
 class Replacement(NamedTuple):
     """What an event does to some local states: `pairs` of characters to replace, one after the other.
 
-    `pairs` is None where one would replace what another has put there; then `table` does it all at once. `starts`:
-    whether b-threads are started. `moves` has the details.
+    `pairs` is None where one would replace what another has put there; then `table` does it all at once. `roles`: those
+    of the local states that move (a mask). `starts`: whether b-threads are started. `moves` has the details.
     """
 
     pairs: tuple[tuple[str, str], ...] | None
     table: dict[int, str]
+    roles: int
     starts: bool
     moves: dict[int, Move]
 
 
 class Places(dict[str, int]):
-    """Where the characters of local states stand in a sorted state: with those of their name and priority."""
+    """Where the characters of local states stand in a sorted state: with those of their role (name and priority)."""
 
     def __init__(self, automaton: Automaton) -> None:
         super().__init__()
         self._automaton = automaton
-        self._sorts: dict[tuple[str, int, bool], int] = {}
+        self._roles: dict[tuple[str, int, bool], int] = {}
+        self._members: list[int] = []  # by role: local states (a mask)
 
     def __missing__(self, character: str) -> int:
         local = self._automaton.locals[ord(character)]
-        sort = self._sorts.setdefault((local.name, local.priority, local.environment), len(self._sorts))
-        place = self[character] = sort * MOST_LOCALS + ord(character)
+        role = self._roles.setdefault((local.name, local.priority, local.environment), len(self._roles))
+        self._members += [0] * (role == len(self._members))
+        self._members[role] |= 1 << ord(character)
+        place = self[character] = role * MOST_LOCALS + ord(character)
         return place
+
+    def roles(self, characters: str) -> list[int]:
+        """Return the role of each character."""
+        return [self[character] // MOST_LOCALS for character in characters]
+
+    def crowded(self, present: int, new: str) -> int:
+        """Return the roles (a mask) of which `new` b-threads are not the only ones beside those that are present."""
+        roles = self.roles(new)
+        return mask_of(role for role in roles if present & self._members[role] or roles.count(role) > 1)
 
 
 class Begun(NamedTuple):
@@ -457,7 +526,7 @@ class StateSpace:
         self._in_order = in_order
         self._places = Places(self.automaton)
         self._replacements: defaultdict[int, dict[int, Replacement]] = defaultdict(dict)  # by event, by concerned
-        self._twins = True  # whether two b-threads of one name and priority can be there at once
+        self._crowded = 0  # roles (a mask) of which two b-threads can be there at once, so that states are sorted
         try:
             self.initial = self._begin(bthreads, environment)
         except VerificationError:
@@ -468,9 +537,7 @@ class StateSpace:
         """Return the state in which every b-thread is at its first synchronization point."""
         started = [self._begun(bthread, False) for bthread in bthreads]
         promised = [self._begun(bthread, True) for bthread in environment]
-        initial = self._joined("", (*started, *promised))
-        self._twins = len({self._places[character] // MOST_LOCALS for character in initial}) < len(initial)
-        return initial
+        return self._joined("", 0, (*started, *promised))
 
     def _begun(self, bthread: BThread, environment: bool) -> tuple[tuple[int, ...], ...]:
         try:
@@ -491,7 +558,7 @@ class StateSpace:
         """Return the state after an event. Raises LocalFailure when a b-thread fails on it."""
         concerned = self.masks.advancing(choice.event, present) | choice.advancing
         known = self._replacements[choice.event]
-        pairs, table, starts, moves = known.get(concerned) or self._replacement(known, choice.event, concerned)
+        pairs, table, roles, starts, moves = known.get(concerned) or self._replacement(known, choice.event, concerned)
         if pairs is None:
             after = state.translate(table)
         else:
@@ -499,9 +566,8 @@ class StateSpace:
             for old, new in pairs:
                 after = after.replace(old, new)
         if starts:
-            self._twins = True
-            return self._joined(after, self._started(state, moves))
-        return after if self._in_order or not self._twins else self._sorted(after)
+            return self._joined(after, present, self._started(state, moves))
+        return self._sorted(after) if roles & self._crowded else after
 
     def _replacement(self, known: dict[int, Replacement], event: int, concerned: int) -> Replacement:
         self.advanced[event] = self.advanced.get(event, 0) | concerned
@@ -510,19 +576,24 @@ class StateSpace:
         table = {local: new for local, new in table.items() if new != chr(local)}
         collide = any(new and ord(new) in table for new in table.values())
         pairs = None if collide else tuple((chr(old), new) for old, new in table.items())
-        found = Replacement(pairs, table, any(move.started for move in moves.values()), moves)
-        known[concerned] = found
+        roles = mask_of(self._places.roles("".join([*map(chr, moves), *table.values()])))
+        starts = any(move.started for move in moves.values())
+        known[concerned] = found = Replacement(pairs, table, roles, starts, moves)
         return found
 
     def _started(self, state: str, moves: dict[int, Move]) -> list[tuple[tuple[int, ...], ...]]:
         """Return the b-threads that an event starts, in the order of their starters: by priority, then by age."""
-        concerned = [local for local in map(ord, state) if local in moves]
+        starters = {chr(local): move.started for local, move in moves.items() if move.started}
+        concerned = [character for character in state if character in starters]
         if self._in_order:
-            concerned.sort(key=lambda local: -self.automaton.locals[local].priority)
-        return [moves[local].started for local in concerned]
+            concerned.sort(key=lambda starter: -self.automaton.locals[ord(starter)].priority)
+        return [starters[starter] for starter in concerned]
 
-    def _joined(self, kept: str, groups: Sequence[tuple[tuple[int, ...], ...]]) -> str:
-        """Add started b-threads to those kept: generation by generation, in the order of their starters."""
+    def _joined(self, kept: str, present: int, groups: Sequence[tuple[tuple[int, ...], ...]]) -> str:
+        """Add started b-threads to those kept: generation by generation, in the order of their starters.
+
+        present: the local states (a mask) before.
+        """
         deepest = max((len(generations) for generations in groups), default=0)
         new = "".join(
             chr(local)
@@ -531,7 +602,10 @@ class StateSpace:
             if depth < len(generations)
             for local in generations[depth]
         )
-        return kept + new if self._in_order else self._sorted(kept + new)
+        if self._in_order:
+            return kept + new
+        self._crowded |= self._places.crowded(present, new)
+        return self._sorted(kept + new)
 
     def _sorted(self, state: str) -> str:
         return "".join(sorted(state, key=self._places.__getitem__))

@@ -17,7 +17,7 @@ from attrs import field, frozen
 from bp.events import Event
 from bp.statements import BThread
 from bp.verification.fingerprint import VerificationError
-from bp.verification.liveness import endless_components, hot_components
+from bp.verification.liveness import cyclic_states, endless_components, hot_components
 from bp.verification.reduction import Irreducible, Reduction
 from bp.verification.report import Coverage, FirstFound, Violation, Violations, coverage_of, local_states
 from bp.verification.search import RandomWalks, Search
@@ -186,9 +186,10 @@ def _run(space: StateSpace, found: Violations, explore: Callable[[], None]) -> b
 
 def _search(search: Search, found: Violations, endless: bool) -> None:
     search.run()
-    for local, number, cycle in hot_components(search):
+    cyclic = cyclic_states(search)
+    for local, number, cycle in hot_components(search, cyclic):
         found.hot(local, search.path(number), cycle)
-    for number, cycle in endless_components(search) if endless else ():
+    for number, cycle in endless_components(search, cyclic) if endless else ():
         found.endless(number, search.path(number), cycle)
 
 

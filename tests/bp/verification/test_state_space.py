@@ -56,6 +56,25 @@ def test_two_closures_of_one_function_do_not_multiply_states() -> None:
     assert (one.states, other.states, same.states) == (1, 1, 1)
 
 
+def test_two_that_change_places_are_the_same_state_though_the_second_was_started_later() -> None:
+    @bthread
+    def child() -> BThreadBody:
+        while True:
+            yield sync(wait_for=A)
+            yield sync(wait_for=A)
+
+    @bthread
+    def parent() -> BThreadBody:
+        yield start(child())
+        yield sync(request=A)
+        yield sync(request=B)
+        yield start(child())
+        while True:
+            yield sync(request=A)
+
+    assert verify(parent()).states == 3
+
+
 def test_a_bthread_that_starts_closures_again_and_again_has_finitely_many_states() -> None:
     @bthread
     def starter() -> BThreadBody:

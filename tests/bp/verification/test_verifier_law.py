@@ -135,6 +135,7 @@ class Naive:
         except BThreadError as error:
             culprits = {error.bthread, *(note.split("'")[1] for note in getattr(error, "__notes__", ()))}
             self.failures.append((trace, culprits))
+            over(program)
             return None
         self.transitions += bool(trace)
         return program
