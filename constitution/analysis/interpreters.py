@@ -194,6 +194,18 @@ DEEDS = {
 }
 
 
+USES = {
+    "delete_tree": Effect.DELETE_TREE,
+    "delete": Effect.DELETE,
+    "write": Effect.WRITE,
+    "read": Effect.READ,
+    "run": Effect.EXECUTE,
+    "search": Effect.SEARCH_PATH,
+    "name": Effect.UNKNOWN_PROGRAM,
+}
+"""The kinds of use of a path in a reading."""
+
+
 def touched(reading: Reading, code: str) -> Steps:
     """Report what inline code does."""
     if UNKNOWN in code:
@@ -203,9 +215,8 @@ def touched(reading: Reading, code: str) -> Steps:
         if is_bare_shell(script):
             yield Found(Effect.ESCAPE_SHELL, says=BARE_SHELL)
         yield Script(script)
-    effects = {"delete_tree": Effect.DELETE_TREE, "delete": Effect.DELETE, "write": Effect.WRITE, "read": Effect.READ}
     for kind, path in reading.paths:
-        yield Found(effects[kind], path=path or UNKNOWN)
+        yield Found(USES[kind], path=path or UNKNOWN, says="name {path} to other code" if kind == "name" else "")
     for deed in (*reading.deeds, *deeds_in(code)):
         if deed == "sends":
             yield Sent()
