@@ -6,6 +6,7 @@ from constitution.analysis.clients import database
 from constitution.analysis.other_code import (
     Reading,
     deeds_in,
+    language_of,
     read_any,
     read_awk,
     read_code,
@@ -75,11 +76,6 @@ def python(command: Command) -> Steps:
         yield from run_input(command.stdin, read)
 
 
-TCL = ("expect", "tclsh", "wish")
-JAVASCRIPT = ("node", "nodejs", "deno", "bun", "tsx", "ts-node")
-RARE = ("julia", "R", "Rscript", "elixir", "groovy", "scala", "ghc", "swipl", "raku")
-
-
 def interpreter(command: Command) -> Steps:
     """Perl, Ruby, Node and others with code in an option, in a file, or in their input."""
     options = code_options(command.name)
@@ -92,9 +88,10 @@ def interpreter(command: Command) -> Steps:
         codes = line.operands[1:2]
 
     def read(code: str) -> Steps:
-        reading = read_tcl(code) if command.name in TCL else read_code(code, backticks=command.name not in JAVASCRIPT)
+        language = language_of(command.name)
+        reading = read_tcl(code) if language == "tcl" else read_code(code, language)
         yield from touched(reading, code)
-        if command.name in RARE:
+        if language in ("r", "rare"):
             yield from touched(read_any(code), code)
 
     for code in codes:
@@ -188,6 +185,7 @@ USES = {
     "read": Effect.READ,
     "run": Effect.EXECUTE,
     "search": Effect.SEARCH_PATH,
+    "load": Effect.PRELOAD,
     "name": Effect.UNKNOWN_PROGRAM,
 }
 """The kinds of use of a path in a reading."""

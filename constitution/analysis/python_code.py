@@ -6,7 +6,7 @@ import re
 import warnings
 from functools import cache, lru_cache
 
-from constitution.analysis.other_code import Reading
+from constitution.analysis.other_code import ELSEWHERE, Reading
 from constitution.analysis.program_rows import METADATA
 from constitution.tables import table
 from constitution.tables.rows import changes_commands
@@ -472,11 +472,6 @@ def _texts(node: ast.Call) -> list[str]:
             texts.append(" ".join("'" + part.replace("'", "'\\''") + "'" for part in parts))
     return texts
 
-
-ELSEWHERE = re.compile(
-    r"(?:~|/(?:home|root|etc|usr|opt|var|bin|sbin|lib|boot|dev|sys|proc|srv|mnt|media|Users|run))(?:/|$)"
-)
-"""A text that names a place outside the workspace."""
 
 HUGE = 10**9
 """Elements, or bytes: nobody makes as many by the way."""
