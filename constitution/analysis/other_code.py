@@ -133,12 +133,15 @@ def read_code(code: str, language: str = "") -> Reading:
     if len(code) > MAX_CODE:
         reading.risks.append("run inline code that is too long to read")
         return reading
+    if language == "php":
+        code = re.sub(r"\b\w+(?=\s*\()", lambda match: match[0].lower(), code)
     code = JOINED.sub(lambda match: "'" + "".join(part or "" for part in match.groups()) + "'", HOME.sub("'~'", code))
     rest = _call_pattern().sub(lambda match: _call(match, reading), code)
     rest = OPENED.sub(lambda match: _opened(match, reading), rest)
     rest = MODED.sub(lambda match: _opened_by_mode(match, reading), rest)
     reading.paths += [("write", match[2].strip()) for match in OPENED_AT_ONCE.finditer(code)]
     if language == "javascript":
+        rest = re.sub(r"\bdelete\s+(?=[\w.]+\s*(?:[;\n]|$))", "", rest)
         rest = rest.replace("`", "'")
         rest = rest if "child_process" in code else rest.replace(".exec(", "(")  # of a regular expression
     else:
@@ -172,6 +175,8 @@ def _deeds(code: str) -> list[str]:
 def _call(match: re.Match[str], reading: Reading) -> str:
     """Note a call on literal texts; return what is left of it to look at: nothing when all of it is understood."""
     name, texts, after = match[1], re.findall(LITERAL, match[2]), match[3]
+    if name.endswith(("popen", "proc_open")) and "[" not in match[2]:
+        texts = texts[:1]  # the second is a mode
     words = [_content(text) for text in texts]
     computed = any(_is_computed(text) for text in texts)
     if re.fullmatch(_names("starts"), name):
@@ -184,10 +189,10 @@ def _call(match: re.Match[str], reading: Reading) -> str:
         kind = "delete_tree" if "recursive" in after.lower() else "delete"
     if name == "unlink" and "recursive" in after.lower():
         kind = "delete_tree"
-    if kind == "read" and words[0].lstrip().startswith("|"):
-        return match[0]  # Ruby starts that
+    if kind == "read" and (words[0].lstrip().startswith("|") or REMOTE_FILE.match(words[0])):
+        return match[0]  # Ruby starts the one, PHP fetches the other
     if kind == "load":
-        return match[0] if not words[0].startswith(("/", "~", "..", "http")) else _loaded(words[0], reading)
+        return _loaded(words[0], reading) if OTHER_FILE.match(words[0]) else match[0]
     touched = texts if kind.startswith("delete") else texts[:1]
     reading.paths.extend((kind, "" if _is_computed(text) else _content(text)) for text in touched)
     return f" {after}"
@@ -200,8 +205,12 @@ def _opened_by_mode(match: re.Match[str], reading: Reading) -> str:
     return " "
 
 
+OTHER_FILE = re.compile(r"/|~|\.\.|[a-z0-9]{3,}:")
+REMOTE_FILE = re.compile(r"\w+://(?!localhost|127\.|\[::1\])")
+
+
 def _loaded(file: str, reading: Reading) -> str:
-    if file.startswith("http"):
+    if ":" in file:
         reading.deeds.append("fetched")
     reading.paths.append(("load", file))
     return " "

@@ -77,7 +77,7 @@ def read_python(code: str) -> Reading:
         if isinstance(node, ast.Call):
             _call(node, names, reading)
         elif isinstance(node, ast.Import | ast.ImportFrom):
-            reading.risks.extend(_risky_imports(node, names))
+            reading.risks.extend(_risky_imports(node, names, nodes))
         elif isinstance(node, ast.Attribute) and node.attr == "environ" and node not in names.harmless:
             reading.risks.append("run Python code that reads the environment")
         reading.deeds.extend(_deeds(node))
@@ -217,7 +217,7 @@ def _only_shows(module: str, nodes: list[ast.AST]) -> bool:
     return bool(used) and shown.issuperset(used)
 
 
-SHOWN = frozenset(["__version__", "__file__", "__doc__", "__name__", "__path__"])
+SHOWN = frozenset(["gethostname", "getfqdn", "__version__", "__file__", "__doc__", "__name__", "__path__"])
 
 
 def _hidden_imports(node: ast.ImportFrom) -> list[str]:
@@ -295,16 +295,18 @@ def _forks(loop: ast.AST) -> bool:
     return any(isinstance(node, ast.Call) and _name_of(node) == "fork" for node in ast.walk(loop))
 
 
-def _risky_imports(node: ast.Import | ast.ImportFrom, names: _Names) -> list[str]:
+def _risky_imports(node: ast.Import | ast.ImportFrom, names: _Names, nodes: list[ast.AST]) -> list[str]:
     """Modules that reach the network, and harmful functions that get another name."""
     module = _network_module(node)
-    if module and not (module.partition(".")[0] in _known("by_address") and names.stay_here()):
+    if (
+        module
+        and not _only_shows(module, nodes)
+        and not (module.partition(".")[0] in _known("by_address") and names.stay_here())
+    ):
         return [f"run Python code that uses {module!r}"]
-    if isinstance(node, ast.Import) or node.module not in ("os", "subprocess", "shutil"):
+    if isinstance(node, ast.Import) or node.module not in _known("reaching"):
         return []
-    renamed = {alias.name for alias in node.names if alias.asname} & (
-        _starts() | _known("deletes") | _known("deletes_tree")
-    )
+    renamed = {alias.name for alias in node.names if alias.asname} & _harmful()
     return [f"run Python code that renames {name!r}" for name in sorted(renamed)]
 
 
@@ -325,7 +327,7 @@ def _call(node: ast.Call, names: _Names, reading: Reading) -> None:
             reading.risks.append(f"run Python code that starts programs ({name})")
     elif name in _known("deletes_tree") | _known("deletes") and _is_file_call(node):
         kind = "delete_tree" if name in _known("deletes_tree") else "delete"
-        found = texts or _texts_of_owner(node) or names.text_for(node)
+        found = [*texts, *_texts_of_owner(node)] or names.text_for(node)
         reading.paths.extend((kind, text) for text in found or [""])
     elif name == "open" or name in _known("file_methods"):
         reading.paths.extend(_file_use(node, name, texts or names.text_for(node)))
@@ -388,9 +390,7 @@ def _is_obscure(node: ast.Call, name: str, names: _Names) -> bool:
     if name == "load" and names.modules.get(owner, owner) == "yaml":
         return not any("Safe" in ast.unparse(part) for part in [*node.args[1:], *node.keywords])
     if name in ("loads", "load"):
-        return names.modules.get(owner, owner) in ("pickle", "marshal", "dill", "cloudpickle") or (
-            name == "loads" and not attribute
-        )
+        return names.modules.get(owner, owner) in _known("pickles") or (name == "loads" and not attribute)
     if name in ("getattr", "import_module"):
         named = node.args[-1 if name == "import_module" else 1 :][:1]
         return not (
@@ -434,7 +434,7 @@ def _file_use(node: ast.Call, name: str, texts: list[str]) -> list[tuple[str, st
     if name == "open" and not owned:
         return [(_mode(node, 1), text) for text in texts[:1]]
     owned = owned or (texts[:1] if owner in ("os", "posix") else [])
-    kind = {"write": "write", "unlin": "delete", "rmdir": "delete", "chmod": "write"}.get(name[:5], "read")
+    kind = {"unlin": "delete", "rmdir": "delete", "read_": "read"}.get(name[:5], "write")
     return [(_mode(node, 0) if name == "open" else kind, text) for text in owned]
 
 
