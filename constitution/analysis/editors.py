@@ -19,6 +19,7 @@ from constitution.analysis.steps import (
 from constitution.effects import Effect
 from constitution.shell.flow import NOTHING, Flow, Origin
 from constitution.tables.rows import is_bare_shell, read_line
+from constitution.zones import UNKNOWN
 
 __all__ = ["editor", "emacs", "pager", "screen", "sed", "tmux"]
 
@@ -233,9 +234,9 @@ def _behind_plain(letter: str, script: str, at: int) -> int:
         return _matched(SED_LABEL, script, at).end()
     if letter and letter in "lqQL":
         return _matched(SED_NUMBER, script, at).end()
-    if letter not in SED_PLAIN and letter not in ("{", "}"):
-        raise ValueError(letter)
-    return at
+    if letter == UNKNOWN:
+        raise ValueError("a command that is not known in advance")
+    return at if letter in SED_PLAIN or letter in ("{", "}") else len(script)  # sed refuses the whole script
 
 
 def _behind_addresses(script: str, at: int) -> int:

@@ -6,6 +6,7 @@ from constitution.analysis.clients import database
 from constitution.analysis.other_code import (
     Reading,
     deeds_in,
+    language_of,
     read_any,
     read_awk,
     read_code,
@@ -19,6 +20,7 @@ from constitution.analysis.steps import (
     BARE_SHELL,
     Command,
     Found,
+    Read,
     Script,
     Sent,
     Started,
@@ -26,7 +28,8 @@ from constitution.analysis.steps import (
     as_script,
 )
 from constitution.effects import Effect
-from constitution.shell.flow import Origin
+from constitution.shell.flow import ANYTHING, Origin
+from constitution.tables import table
 from constitution.tables.rows import code_options, is_bare_shell, read_line
 from constitution.zones import FETCHED, UNKNOWN
 
@@ -57,16 +60,9 @@ def python(command: Command) -> Steps:
 
     for code in line.value_of("-c"):
         yield from read(code)
-    modules = line.value_of("-m")
-    if modules and modules[0] in ("timeit", "cProfile", "pdb"):
-        for code in (word for word in line.operands if not word.startswith("-") and re.search(r"\W", word)):
-            yield from read(code)
-    if modules and modules[0] in ("http.server", "SimpleHTTPServer"):
-        yield from serve(command.with_argv(["http.server", *line.operands]))
-    if modules and modules[0] in ("venv", "virtualenv"):
-        yield Started(["virtualenv", *line.operands], command.stdin)
-    if modules and modules[0] in ("pip", "pipx", "twine", "pytest", "mypy", "black"):
-        yield Started([modules[0], *line.operands], command.stdin)
+    for module in line.value_of("-m")[:1]:
+        behind = command.argv.index(module) + 1 if module in command.argv else len(command.argv)
+        yield from _python_module(module, command.argv[behind:], command, read)
     if line.value_of("-c", "-m") or line.flags & {"-V", "--version", "-h", "--help"}:
         return
     if line.operands and line.operands[0] not in INPUTS:
@@ -75,29 +71,46 @@ def python(command: Command) -> Steps:
         yield from run_input(command.stdin, read)
 
 
-TCL = ("expect", "tclsh", "wish")
-JAVASCRIPT = ("node", "nodejs", "deno", "bun", "tsx", "ts-node")
-RARE = ("julia", "R", "Rscript", "elixir", "groovy", "scala", "ghc", "swipl", "raku")
+def _python_module(module: str, words: list[str], command: Command, read: Read) -> Steps:
+    """`python -m MODULE`: most are programs of the same name, a few take code, unpack files, or are asked about."""
+    modules: dict[str, str] = table("languages")["python"]["modules"]
+    if module in modules["programs"].split():
+        yield Started([module, *words], command.stdin)
+    elif module in modules["virtualenv"].split():
+        yield Started(["virtualenv", *words], command.stdin)
+    elif module in modules["servers"].split():
+        yield from serve(command.with_argv(["http.server", *words]))
+    elif module in modules["take_code"].split():
+        for code in (word for word in words if not word.startswith("-") and re.search(r"\W", word)):
+            yield from read(code)
+    elif module in modules["archives"].split() and {"-e", "--extract"}.intersection(words):
+        yield Found(Effect.WRITE, path=words[-1])
+    elif module in modules["consoles"].split():
+        yield from run_input(command.stdin, read)
+    elif module == "django":
+        yield from console(command.with_argv(["manage.py", *words]))
+    elif module in modules["asked"].split():
+        yield Found(Effect.RISKY_CODE, says=f"run the Python module {module}")
 
 
 def interpreter(command: Command) -> Steps:
     """Perl, Ruby, Node and others with code in an option, in a file, or in their input."""
-    options = code_options(command.name)
-    line = read_line(
-        command.argv[1:], options | {"-I", "-M", "-r"} - ({"-r"} if command.name == "ruby" else set()), to_operand=True
-    )
-    codes = line.value_of(*options)
+    options, language = code_options(command.name), language_of(command.name)
+    row = table("languages").get(language, {})
+    words = [row.get("same", {}).get(word, word) for word in command.argv[1:]]
+    loads: dict[str, str] = row.get("loads", {})
+    line = read_line(words, options | {"-I", *loads, *row.get("takes", "").split()}, to_operand=True)
+    codes = line.operands[1:2] if "eval" in options and line.operands[:1] == ("eval",) else line.value_of(*options)
+    loaded = "".join(loads[name].format(*value.split("=", 1), "") for name, value in line.values if name in loads)
     yield from own_server(command)
-    if "eval" in options and line.operands[:1] == ("eval",):
-        codes = line.operands[1:2]
 
     def read(code: str) -> Steps:
-        reading = read_tcl(code) if command.name in TCL else read_code(code, backticks=command.name not in JAVASCRIPT)
+        reading = read_tcl(code) if language == "tcl" else read_code(loaded + code, language)
         yield from touched(reading, code)
-        if command.name in RARE:
+        if language in ("r", "rare"):
             yield from touched(read_any(code), code)
 
-    for code in codes:
+    for code in codes or ([""] if loaded else []):
         yield from read(code)
     if codes and "-i" in line.flags:
         for file in line.operands:
@@ -113,8 +126,12 @@ def interpreter(command: Command) -> Steps:
 def any_language(command: Command) -> Steps:
     """Interpreters of languages that nobody here knows, with code in an option or in their input."""
     options = code_options(command.name, "any_code")
-    line = read_line(command.argv[1:], options, long_style=True)
-    codes = [*line.value_of(*options), *([command.stdin.text] if command.stdin.text else [])]
+    line = read_line([word.replace(":", "=", 1) for word in command.argv[1:]], options, long_style=True)
+    codes = [
+        *line.value_of(*options),
+        *(line.operands[1:2] if line.operands[:1] == ("eval",) else ()),
+        *([command.stdin.text] if command.stdin.text else []),
+    ]
     codes += [word for word in command.argv[1:] if "write18" in word]
     for code in codes:
         yield from touched(read_any(code), code)
@@ -181,6 +198,19 @@ DEEDS = {
 }
 
 
+USES = {
+    "delete_tree": Effect.DELETE_TREE,
+    "delete": Effect.DELETE,
+    "write": Effect.WRITE,
+    "read": Effect.READ,
+    "run": Effect.EXECUTE,
+    "search": Effect.SEARCH_PATH,
+    "load": Effect.PRELOAD,
+    "name": Effect.UNKNOWN_PROGRAM,
+}
+"""The kinds of use of a path in a reading."""
+
+
 def touched(reading: Reading, code: str) -> Steps:
     """Report what inline code does."""
     if UNKNOWN in code:
@@ -190,9 +220,10 @@ def touched(reading: Reading, code: str) -> Steps:
         if is_bare_shell(script):
             yield Found(Effect.ESCAPE_SHELL, says=BARE_SHELL)
         yield Script(script)
-    effects = {"delete_tree": Effect.DELETE_TREE, "delete": Effect.DELETE, "write": Effect.WRITE, "read": Effect.READ}
+    for script in reading.fed:
+        yield Script(script, ANYTHING)
     for kind, path in reading.paths:
-        yield Found(effects[kind], path=path or UNKNOWN)
+        yield Found(USES[kind], path=path or UNKNOWN, says="name {path} to other code" if kind == "name" else "")
     for deed in (*reading.deeds, *deeds_in(code)):
         if deed == "sends":
             yield Sent()
@@ -286,6 +317,8 @@ def _behind(files: tuple[str, ...], command: Command) -> Steps:
 def client(command: Command) -> Steps:
     """A client of a database, with statements in its words or in its input."""
     yield from database(command)
+    for code in (word for word in (*command.argv[1:], command.stdin.text) if "require(" in word):
+        yield from touched(read_code(code, "javascript"), code)
     if command.stdin.origin not in (Origin.NOTHING, Origin.TEXT) and (
         any(map(ELSEWHERE.search, command.argv[1:]))
         or any(map(REMOTE.match, read_line(command.argv[1:], HOSTS).value_of("-h", "--host")))

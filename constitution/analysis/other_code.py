@@ -1,13 +1,17 @@
 """Inline code of other languages by its words: calls on literal texts are understood, others are risks."""
 
 import re
+from functools import cache
 
 from constitution.analysis.program_rows import METADATA
-from constitution.tables import is_a
+from constitution.shell.words import unescape_ansi
+from constitution.tables import is_a, one_line, table
 
 __all__ = [
+    "ELSEWHERE",
     "Reading",
     "deeds_in",
+    "language_of",
     "read_any",
     "read_awk",
     "read_code",
@@ -32,42 +36,54 @@ class Reading:
 
 MAX_CODE = 20_000
 
+ELSEWHERE = re.compile(
+    r"(?:~|/(?:home|root|etc|usr|opt|var|bin|sbin|lib|boot|dev|sys|proc|srv|mnt|media|Users|run))(?:/|$)"
+)
+"""A text that names a place outside the workspace."""
+
 LITERAL = r"(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`)"
-KINDS = {
-    "delete_tree": "rmtree|remove_tree|rm_rf|rm_r|rimraf|rimraf\\.sync|remove_dir|remove_entry_secure|emptyDirSync",
-    "rm": "rmSync|fs\\.rm|fsp\\.rm|promises\\.rm|removeSync|rm",
-    "delete": "unlinkSync|unlink|rmdirSync|rmdir|File\\.delete|os\\.remove|Deno\\.remove|FileUtils\\.rm",
-    "write": "writeFileSync|writeFile|appendFileSync|appendFile|file_put_contents|File\\.write|IO\\.write|truncateSync"
-    "|createWriteStream|Deno\\.writeTextFile",
-    "read": "readFileSync|readFile|file_get_contents|File\\.read|IO\\.read|File\\.readlines|createReadStream|readlink",
-}
-STARTS = (
-    "system|execSync|execFileSync|execFile|exec|spawnSync|spawn|popen|shell_exec|passthru|proc_open|os\\.execute|qx"
-    "|do shell script"
-)
-CALL = re.compile(
-    rf"(?<![\w.])(?:[\w.]+(?:\(\s*+{LITERAL}\s*+\))?\s*+(?:\.|::))?"
-    rf"({'|'.join((*KINDS.values(), STARTS))})\b\s*+\(?\s*+(?:(?:Dir\.)?glob\s*+\(?\s*+)?"
-    rf"(\[?\s*+{LITERAL}(?:[\s,\[\]]+{LITERAL})*\s*+\]?)([^()]{{0,80}})"
-)
-COMPUTED_DELETE = re.compile(
-    r"\b(rm_rf|rm_r|rmtree|remove_tree|rimraf|rmSync|unlink|removeSync|remove_dir|emptyDirSync|File\.delete|os\.remove)\b"
+KINDS = ("delete_tree", "rm", "delete", "write", "read", "load")
+"""Uses of files that calls on literal texts have, in this order."""
+
+
+@cache
+def _names(row: str) -> str:
+    """Return the pattern of the names in a row of the table about calls."""
+    return one_line(table("languages")["calls"][row])
+
+
+@cache
+def _call_pattern() -> re.Pattern[str]:
+    return re.compile(
+        rf"(?<![\w.'\"])(?:[\w.]+(?:\(\s*+{LITERAL}\s*+\))?\s*+(?:\.|::))?"
+        rf"({'|'.join(map(_names, (*KINDS, 'starts')))})\b\s*+\(?\s*+(?:(?:Dir\.)?glob\s*+\(?\s*+)?"
+        rf"(\[?\s*+{LITERAL}(?:[\s,\[\]]+{LITERAL})*\s*+\]?)([^()]{{0,80}})"
+    )
+
+
+@cache
+def _asked(language: str) -> re.Pattern[str]:
+    """Return the words that are asked about in a language, and in every one."""
+    rows = table("languages")
+    patterns = (one_line(rows.get(row, {}).get("asks", "")) for row in ("every", language))
+    return re.compile("|".join(filter(None, patterns)))
+
+
+@cache
+def language_of(program: str) -> str:
+    """Return the language of an interpreter by its row in the table, or "" for others."""
+    rows = table("languages").items()
+    return next((name for name, row in rows if program in row.get("names", "").split()), "")
+
+
+MODED = re.compile(
+    rf"(?<![\w.])(?:io\.open|File\.open|File\.new|f?open|file|gzopen)\s*+\(?\s*+({LITERAL})\s*+,\s*+['\"]([rwaxcbt+]{{1,3}})['\"]"
 )
 ROOTS = re.compile(r"['\"]([/~][^'\"\n]{0,80})['\"]")
 QX = re.compile(r"\b(?:qx|%x|exec|system)\s*+([{(/|!])(.*?)[})/|!]", re.S)
 BACKTICKS = re.compile(r"`([^`]*)`")
 OPENED = re.compile(rf"\bopen\s*+\(?\s*+[^,;)]*+,\s*+['\"]\s*+(\+?[<>]{{1,2}})[^'\"]*['\"]\s*+,\s*+({LITERAL})")
 OPENED_AT_ONCE = re.compile(r"\bopen\s*+\(?\s*+[\w$]+\s*+,\s*+['\"]\s*+(>{1,2}|\+<)\s*+([^'\"$]+)['\"]")
-OTHERS = re.compile(
-    r"\b(system|exec|execSync|execFile|execFileSync|spawn|spawnSync|popen|qx|unlink|unlinkSync|rmtree|rmdir"
-    r"|rmdirSync|rmSync"
-    r"|remove_tree|rm_rf|rm_r|FileUtils|remove|delete|child_process|shell_exec|passthru|proc_open|eval"
-    r"|IO\.popen|os\.execute|fork"
-    r"|socket|Socket|TCPSocket|http|https|fetch|LWP|writeFileSync|writeFile|appendFileSync|File\.write"
-    r"|file_put_contents|syscall"
-    r"|kill|truncate|mainModule|_load|public_send|__send__|const_get)\b|new\s+Function\b|\.send\b|&\{|&\$\w|\$\w+\("
-    r"|(?:require\([^)]*\)|\b(?:fs|fsp|cp|process))\s*\[|`|open\s*+\(?[^)]{0,200}['\"]\s*+\+?>|\|\s*getline|print[^;}]*\|\s*\""
-)
 EVALUATES = re.compile(
     r"\b(eval|exec|Function|instance_eval|assert|loadstring|load|runInThisContext|include|require)\b\s*[({ ]"
 )
@@ -111,27 +127,34 @@ IMPORTED = re.compile(r"(?:const|let|var)\s*+\{[^{}]*+\}\s*+=\s*+require\([^()]*
 LOCAL_URL = re.compile(r"(?:\b(?:fetch|https?\.get|get)\b[\s(]*)?['\"]https?://(localhost|127\.0\.0\.1|\[::1\])[:/'\"]")
 
 
-def read_code(code: str, *, backticks: bool = True) -> Reading:
-    """Read Perl, Ruby, JavaScript, PHP or Lua by its words. `backticks`: they start programs, as they do in Perl."""
+def read_code(code: str, language: str = "") -> Reading:
+    """Read Perl, Ruby, JavaScript, PHP, Lua or R by its words; of an unknown language, by those of all."""
     reading = Reading()
     if len(code) > MAX_CODE:
         reading.risks.append("run inline code that is too long to read")
         return reading
+    if language == "php":
+        code = re.sub(r"\b\w+(?=\s*\()", lambda match: match[0].lower(), code)
     code = JOINED.sub(lambda match: "'" + "".join(part or "" for part in match.groups()) + "'", HOME.sub("'~'", code))
-    rest = CALL.sub(lambda match: _call(match, reading), code)
+    rest = _call_pattern().sub(lambda match: _call(match, reading), code)
     rest = OPENED.sub(lambda match: _opened(match, reading), rest)
+    rest = MODED.sub(lambda match: _opened_by_mode(match, reading), rest)
     reading.paths += [("write", match[2].strip()) for match in OPENED_AT_ONCE.finditer(code)]
-    if backticks:
-        reading.scripts += [match[2] for match in QX.finditer(code)] + BACKTICKS.findall(code)
-    else:
+    if language == "javascript":
+        rest = re.sub(r"\bdelete\s+(?=[\w.]+\s*(?:[;\n]|$))", "", rest)
         rest = rest.replace("`", "'")
+        rest = rest if "child_process" in code else rest.replace(".exec(", "(")  # of a regular expression
+    else:
+        reading.scripts += [match[2] for match in QX.finditer(code)] + BACKTICKS.findall(code)
+        rest = BACKTICKS.sub(lambda match: match[0] if _is_computed(f'"{match[1]}"') else "", rest)
     reading.deeds += _deeds(code)
     rest = LOCAL_URL.sub("", rest)
     if reading.scripts:
         rest = IMPORTED.sub("", rest).replace("child_process", "")
-    if COMPUTED_DELETE.search(rest):
+    if re.search(_names("computed_delete"), rest):
         reading.paths.extend(("delete_tree", path) for path in ROOTS.findall(code))
-    if match := OTHERS.search(rest):
+    reading.paths += [("name", path) for path in ROOTS.findall(rest) if path != "~" and ELSEWHERE.match(path)]
+    if match := _asked(language).search(rest):
         reading.risks.append(f"run inline code that uses {match[0][:20]!r}")
     return reading
 
@@ -152,20 +175,45 @@ def _deeds(code: str) -> list[str]:
 def _call(match: re.Match[str], reading: Reading) -> str:
     """Note a call on literal texts; return what is left of it to look at: nothing when all of it is understood."""
     name, texts, after = match[1], re.findall(LITERAL, match[2]), match[3]
+    if name.endswith(("popen", "proc_open")) and "[" not in match[2]:
+        texts = texts[:1]  # the second is a mode
     words = [_content(text) for text in texts]
     computed = any(_is_computed(text) for text in texts)
-    if re.fullmatch(STARTS, name):
+    if re.fullmatch(_names("starts"), name):
         reading.scripts.append(words[0] if len(words) == 1 else " ".join(map(_quoted, words)))
+        reading.scripts += [words[0]] if len(words) > 1 and " " in words[0] else []  # `popen("ls -l", "r")`
         whole = not computed and re.match(r"\s*[,\]]*\s*(\{|$|;|,\s*\{|['\"])|\s*$", after) is not None
         return f" {after}" if whole else match[0]
-    kind = next(kind for kind, names in KINDS.items() if re.fullmatch(names, name))
+    kind = next(kind for kind in KINDS if re.fullmatch(_names(kind), name))
     if kind == "rm":
         kind = "delete_tree" if "recursive" in after.lower() else "delete"
     if name == "unlink" and "recursive" in after.lower():
         kind = "delete_tree"
+    if kind == "read" and (words[0].lstrip().startswith("|") or REMOTE_FILE.match(words[0])):
+        return match[0]  # Ruby starts the one, PHP fetches the other
+    if kind == "load":
+        return _loaded(words[0], reading) if OTHER_FILE.match(words[0]) else match[0]
     touched = texts if kind.startswith("delete") else texts[:1]
     reading.paths.extend((kind, "" if _is_computed(text) else _content(text)) for text in touched)
     return f" {after}"
+
+
+def _opened_by_mode(match: re.Match[str], reading: Reading) -> str:
+    """`File.open("path", "w")`."""
+    kind = "write" if set(match[2]) & set("waxc+") else "read"
+    reading.paths.append((kind, "" if _is_computed(match[1]) else _content(match[1])))
+    return " "
+
+
+OTHER_FILE = re.compile(r"/|~|\.\.|[a-z0-9]{3,}:")
+REMOTE_FILE = re.compile(r"\w+://(?!localhost|127\.|\[::1\])")
+
+
+def _loaded(file: str, reading: Reading) -> str:
+    if ":" in file:
+        reading.deeds.append("fetched")
+    reading.paths.append(("load", file))
+    return " "
 
 
 def _opened(match: re.Match[str], reading: Reading) -> str:
@@ -176,7 +224,7 @@ def _opened(match: re.Match[str], reading: Reading) -> str:
 
 
 def _content(literal: str) -> str:
-    return re.sub(r"\\(.)", r"\1", literal[1:-1])
+    return unescape_ansi(literal[1:-1]) if "\\" in literal else literal[1:-1]
 
 
 def _is_computed(literal: str) -> bool:
@@ -332,11 +380,11 @@ def _awk_token(tokens: list[str], index: int, reading: Reading) -> None:
     token, after = tokens[index], tokens[index + 1]
     if token in ("|", "|&") and after == "getline":
         whole = tokens[index - 2] in AWK_BEFORE_EXPRESSION and tokens[index - 1][:1] == '"'
-        _awk_starts(_content(tokens[index - 1]) if whole else "", reading)
+        _awk_starts(_content(tokens[index - 1]) if whole else "", reading.scripts, reading)
     elif token in ("|", "|&"):
-        _awk_starts(_alone(tokens, index), reading)
+        _awk_starts(_alone(tokens, index), reading.fed, reading)
     elif token == "system":
-        _awk_starts(_alone(tokens, index + 1) if tokens[index + 3] == ")" else "", reading)
+        _awk_starts(_alone(tokens, index + 1) if tokens[index + 3] == ")" else "", reading.scripts, reading)
     elif token == "<" and "getline" in tokens[index - 2 : index]:
         reading.paths.append(("read", _alone(tokens, index)))
     elif token == "@include":
@@ -352,9 +400,9 @@ def _alone(tokens: list[str], index: int) -> str:
     return _content(tokens[index + 1]) if tokens[index + 1][:1] == '"' and tokens[index + 2] in AWK_ENDS else ""
 
 
-def _awk_starts(script: str, reading: Reading) -> None:
+def _awk_starts(script: str, scripts: list[str], reading: Reading) -> None:
     if script:
-        reading.fed.append(script)
+        scripts.append(script)
     else:
         reading.risks.append("run an awk program that starts others")
 

@@ -4,10 +4,12 @@ import ast
 import copy
 import re
 import warnings
-from functools import lru_cache
+from functools import cache, lru_cache
 
-from constitution.analysis.other_code import Reading
+from constitution.analysis.other_code import ELSEWHERE, Reading
 from constitution.analysis.program_rows import METADATA
+from constitution.tables import table
+from constitution.tables.rows import changes_commands
 from constitution.zones import FOUND, UNKNOWN
 
 __all__ = ["exhausts", "multiplies", "named", "read_python", "text_of", "text_of_number", "walked"]
@@ -15,34 +17,27 @@ __all__ = ["exhausts", "multiplies", "named", "read_python", "text_of", "text_of
 MAX_CODE = 20_000
 
 
-def _set(text: str) -> frozenset[str]:
-    return frozenset(text.split())
+@cache
+def _known(key: str) -> frozenset[str]:
+    """Return the words of a row of the table about Python."""
+    return frozenset(table("languages")["python"][key].split())
 
 
-SHELLS_OUT = _set("system popen call run Popen check_output check_call getoutput getstatusoutput")
-STARTS = SHELLS_OUT | _set(
-    """
-    spawn spawnl spawnv execv execl execvp execlp execve posix_spawn create_subprocess_shell create_subprocess_exec
-    startfile
-    """
-)
-COMMON_NAMES = _set("run call spawn system")  # what other things are called, too
-STARTERS = _set("os subprocess pty asyncio commands __import__ posix nt popen2")
-DELETES_TREE = _set("rmtree removedirs move")
-DELETES = _set("remove unlink rmdir truncate rename replace symlink link")
-NETWORK = _set(
-    """
-    urllib requests httpx socket aiohttp ftplib smtplib paramiko telnetlib http urllib3 websocket websockets boto3
-    webbrowser
-    """
-)
-BY_ADDRESS = _set("urllib requests httpx aiohttp http urllib3 webbrowser")
-FILE_METHODS = _set("read_text read_bytes write_text write_bytes open unlink rmdir chmod")
-DECODES = _set("b64decode fromhex decodebytes urlopen decompress unhexlify b32decode a85decode")
-FETCHED = DECODES | _set("get read loads decode text content")
-PASSWORDS = _set("get_password get_credential getspnam getspall")
-SEARCHES = _set("glob iglob rglob")
-ENVIRONMENT_METHODS = _set("get setdefault pop update copy")
+@cache
+def _starts() -> frozenset[str]:
+    """Return the names of functions that start programs."""
+    return _known("shells_out") | _known("starts")
+
+
+@cache
+def _attributes(module: str) -> frozenset[str] | None:
+    """Return what may be used of a module besides what is understood; None where anything may."""
+    listed = table("languages")["python"]["attributes"].get(module)
+    if listed is None:
+        return None
+    return frozenset(listed.split()) | _starts() | _known("deletes") | _known("deletes_tree") | _known("harmful")
+
+
 SECRET_NAME = re.compile(r"(?i)key|token|secret|passw|credential")
 LOCAL_URL = re.compile(r"^\w+://([^/@]*@)?(localhost|127\.0\.0\.1|\[::1\]|0\.0\.0\.0)([:/]|$)")
 
@@ -82,16 +77,16 @@ def read_python(code: str) -> Reading:
         if isinstance(node, ast.Call):
             _call(node, names, reading)
         elif isinstance(node, ast.Import | ast.ImportFrom):
-            reading.risks.extend(_risky_imports(node, names))
+            reading.risks.extend(_risky_imports(node, names, nodes))
         elif isinstance(node, ast.Attribute) and node.attr == "environ" and node not in names.harmless:
             reading.risks.append("run Python code that reads the environment")
         reading.deeds.extend(_deeds(node))
-    reading.risks.extend(_hidden_calls(nodes, names))
+    reading.risks.extend(_hidden_uses(nodes, names))
     if any("environment" in risk for risk in reading.risks) and any(" uses " in risk for risk in reading.risks):
         reading.deeds.append("leak")
     if any(" uses " in risk for risk in reading.risks) and not names.stay_here():
         reading.deeds.append("sends")
-    if "socket" in names.modules and (names.called & (STARTS | {"dup2"})):
+    if "socket" in names.modules and (names.called & (_starts() | {"dup2"})):
         reading.deeds.append("shell")
     return reading
 
@@ -125,7 +120,11 @@ class _Names:
             self.imported.update((alias.asname or alias.name, node.module or "") for alias in node.names)
         elif isinstance(node, ast.Call):
             self.called.add(_name_of(node))
-            if isinstance(node.func, ast.Attribute) and node.func.attr in ENVIRONMENT_METHODS and _is_plain(node.args):
+            if (
+                isinstance(node.func, ast.Attribute)
+                and node.func.attr in _known("environment_methods")
+                and _is_plain(node.args)
+            ):
                 self.harmless.add(node.func.value)
         elif isinstance(node, ast.For | ast.comprehension):
             self._take_loop(node)
@@ -140,7 +139,9 @@ class _Names:
         if (walk := walked(node)) is not None:
             self.found.update(walk)
             return
-        if not (isinstance(call, ast.Call) and isinstance(node.target, ast.Name) and _name_of(call) in SEARCHES):
+        if not (
+            isinstance(call, ast.Call) and isinstance(node.target, ast.Name) and _name_of(call) in _known("searches")
+        ):
             return
         patterns, owners = _texts(call), _texts_of_owner(call)
         below = (patterns or [""])[0]
@@ -156,54 +157,128 @@ class _Names:
     def starts_programs(self, node: ast.Call) -> bool:
         """Tell whether a call starts a program, as `subprocess.run` does and `app.run` does not."""
         name = _name_of(node)
-        if name not in STARTS:
+        if name not in _starts():
             return False
         if not isinstance(node.func, ast.Attribute):
-            return self.imported.get(name, "") in STARTERS or name not in COMMON_NAMES | {"spawn"}
+            return self.imported.get(name, "") in _known("starters") or name not in _known("common_names") | {"spawn"}
         owner = _owner(node.func)
         module = self.modules.get(owner, owner)
         if module in ("CDLL", "PyDLL", "WinDLL", "LoadLibrary"):
             return True
-        return (module in STARTERS and (module, name) != ("asyncio", "run")) or name not in COMMON_NAMES
+        return (module in _known("starters") and (module, name) != ("asyncio", "run")) or name not in _known(
+            "common_names"
+        )
 
     def stay_here(self) -> bool:
         """Tell whether every address in the program is this machine's."""
         return bool(self.addresses) and all(map(LOCAL_URL.match, self.addresses))
 
 
-REACHING = STARTERS | _set("os shutil pathlib sys builtins importlib ctypes socket runpy code")
-HARMFUL = (
-    STARTS | DELETES | DELETES_TREE | _set("open symlink link chmod chown mkfifo exec eval compile interact run_path")
-)
-INNER = _set("__dict__ __globals__ __builtins__ __subclasses__ __getattribute__ methodcaller attrgetter interact")
+@cache
+def _harmful() -> frozenset[str]:
+    """Return the functions that reach files and processes, which are understood where they are called at once."""
+    return _starts() | _known("deletes") | _known("deletes_tree") | _known("harmful")
 
 
-def _hidden_calls(nodes: list[ast.AST], names: _Names) -> list[str]:
+def _hidden_uses(nodes: list[ast.AST], names: _Names) -> list[str]:
     """Return why it cannot be told what is called: only names of modules, and attributes called directly, are read."""
     called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
     risks = list[str]()
     for node in nodes:
-        if isinstance(node, ast.ImportFrom) and node.module in REACHING and any(a.name == "*" for a in node.names):
-            risks.append(f"run Python code that imports everything of {node.module!r}")
-        elif isinstance(node, ast.Attribute) and (node.attr in INNER or _hands_on(node, names, called)):
-            risks.append(f"run Python code that passes {node.attr!r} on")
+        if isinstance(node, ast.Import):
+            used = [alias for alias in node.names if not _only_shows(alias.asname or alias.name, nodes)]
+            risks.extend(filter(None, (_library(alias.name) for alias in used)))
+        elif isinstance(node, ast.ImportFrom):
+            risks.extend(_hidden_imports(node))
+        elif isinstance(node, ast.Attribute):
+            risks.extend(_hidden_attribute(node, names, called))
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Subscript | ast.Call):
             risks.append("run Python code that calls what it computes")
-        elif isinstance(node, ast.Subscript) and isinstance(node.value, ast.Call) and _name_of(node.value) in COMPUTES:
-            risks.append("run Python code that looks names up")
+        elif isinstance(node, ast.Name) and id(node) not in called and _is_passed_on(node, names):
+            risks.append(f"run Python code that passes {node.id!r} on")
+        elif isinstance(node, ast.Subscript) and isinstance(node.value, ast.Call):
+            looks_up = _name_of(node.value) in _known("looks_up")
+            risks.extend(["run Python code that looks names up"] if looks_up else [])
+        elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del):
+            risks.extend(_sets_variable(node))
     return risks
 
 
-COMPUTES = _set("globals locals vars")
+def _library(module: str) -> str:
+    """Return why a module is asked about, or "": it starts programs or loads code, and no reader here follows that."""
+    root = module.partition(".")[0]
+    return f"run Python code that uses {root!r}" if root in _known("asked") else ""
 
 
-def _hands_on(node: ast.Attribute, names: _Names, called: set[int]) -> bool:
-    """Tell whether a function that starts or deletes is named and not called there, or `sys.modules` is used."""
+def _only_shows(module: str, nodes: list[ast.AST]) -> bool:
+    """Tell whether of a module only its version or its place is used."""
+    shown = {id(node.value) for node in nodes if isinstance(node, ast.Attribute) and node.attr in SHOWN}
+    used = [id(node) for node in nodes if isinstance(node, ast.Name) and node.id == module]
+    return bool(used) and shown.issuperset(used)
+
+
+SHOWN = frozenset(["gethostname", "getfqdn", "__version__", "__file__", "__doc__", "__name__", "__path__"])
+
+
+def _hidden_imports(node: ast.ImportFrom) -> list[str]:
+    module, imported = node.module or "", [alias.name for alias in node.names]
+    risks = [why] if (why := _library(module)) and not node.level else []
+    if module in _known("reaching") and "*" in imported:
+        return [*risks, f"run Python code that imports everything of {module!r}"]
+    allowed = _attributes(module)
+    hidden = (name for name in imported if allowed is not None and name not in allowed)
+    through = (name for name in imported if module and name in _known("reaching") - {"code", "io"})
+    return [*risks, *(f"run Python code that uses '{module}.{name}'" for name in (*hidden, *through))]
+
+
+def _hidden_attribute(node: ast.Attribute, names: _Names, called: set[int]) -> list[str]:
+    """Return why an attribute is asked about: it leads into the interpreter, to another module, or is passed on."""
     owner = _owner(node)
     module = names.modules.get(owner, owner)
-    if (module, node.attr) == ("sys", "modules"):
+    named = isinstance(node.value, ast.Name) and owner in names.modules
+    allowed = _attributes(module) if named else None
+    from_module = named or owner in names.imported
+    if node.attr in _known("inner") or (module, node.attr) == ("sys", "modules"):
+        return [f"run Python code that uses {node.attr!r}"]
+    if id(node) not in called and from_module and node.attr in _harmful() and _is_reaching(module, owner, names):
+        return [f"run Python code that passes {node.attr!r} on"]
+    if allowed is not None and node.attr not in allowed:
+        return [f"run Python code that uses '{module}.{node.attr}'"]
+    through = node.attr.lstrip("_") in _known("reaching") - {"code", "io"} and module != "asyncio"
+    if through and _root(node) in names.modules.keys() | names.imported.keys() and not _is_module(node, names):
+        return [f"run Python code that reaches {node.attr!r} through another module"]
+    return []
+
+
+def _is_reaching(module: str, owner: str, names: _Names) -> bool:
+    return module in _known("reaching") or names.imported.get(owner, "") in _known("reaching")
+
+
+def _root(node: ast.expr) -> str:
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _is_module(node: ast.Attribute, names: _Names) -> bool:
+    return ast.unparse(node) in names.modules.values()
+
+
+def _is_passed_on(node: ast.Name, names: _Names) -> bool:
+    """Tell whether `open`, or a function imported from a module that reaches files, is named and not called there."""
+    if not isinstance(node.ctx, ast.Load):
+        return False
+    if node.id in ("open", "exec", "eval", "compile", "__import__"):
         return True
-    return module in REACHING and node.attr in HARMFUL and id(node) not in called
+    return names.imported.get(node.id, "") in _known("reaching") and node.id in _harmful()
+
+
+def _sets_variable(node: ast.Subscript) -> list[str]:
+    """`os.environ["PATH"] = ...`: what is started behind it is something else."""
+    if getattr(node.value, "attr", getattr(node.value, "id", "")) != "environ":
+        return []
+    name = str(node.slice.value) if isinstance(node.slice, ast.Constant) else ""
+    return [f"run Python code that sets {name or 'a variable'}"] if not name or changes_commands(name) else []
 
 
 def _is_plain(arguments: list[ast.expr]) -> bool:
@@ -220,21 +295,25 @@ def _forks(loop: ast.AST) -> bool:
     return any(isinstance(node, ast.Call) and _name_of(node) == "fork" for node in ast.walk(loop))
 
 
-def _risky_imports(node: ast.Import | ast.ImportFrom, names: _Names) -> list[str]:
+def _risky_imports(node: ast.Import | ast.ImportFrom, names: _Names, nodes: list[ast.AST]) -> list[str]:
     """Modules that reach the network, and harmful functions that get another name."""
     module = _network_module(node)
-    if module and not (module.partition(".")[0] in BY_ADDRESS and names.stay_here()):
+    if (
+        module
+        and not _only_shows(module, nodes)
+        and not (module.partition(".")[0] in _known("by_address") and names.stay_here())
+    ):
         return [f"run Python code that uses {module!r}"]
-    if isinstance(node, ast.Import) or node.module not in ("os", "subprocess", "shutil"):
+    if isinstance(node, ast.Import) or node.module not in _known("reaching"):
         return []
-    renamed = {alias.name for alias in node.names if alias.asname} & (STARTS | DELETES | DELETES_TREE)
+    renamed = {alias.name for alias in node.names if alias.asname} & _harmful()
     return [f"run Python code that renames {name!r}" for name in sorted(renamed)]
 
 
 def _network_module(node: ast.Import | ast.ImportFrom) -> str:
     names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
-    harmless = ("urllib.parse", "http.server", "http.HTTPStatus", "urllib.robotparser")
-    named = [name for name in names if name.split(".")[0] in NETWORK and not name.startswith(harmless)]
+    local = tuple(_known("local"))
+    named = [name for name in names if name.split(".")[0] in _known("network") and not name.startswith(local)]
     if isinstance(node, ast.ImportFrom) and node.module == "http":
         named = [name for name in named if any(alias.name != "HTTPStatus" for alias in node.names)]
     return named[0] if named else ""
@@ -244,23 +323,36 @@ def _call(node: ast.Call, names: _Names, reading: Reading) -> None:
     name, texts = _name_of(node), _texts(node)
     if names.starts_programs(node):
         reading.scripts.extend(texts)
-        if _gets_code(node):
-            reading.deeds.append("fetched")
         if not _is_written_out(node, name):
             reading.risks.append(f"run Python code that starts programs ({name})")
-    elif name in DELETES_TREE | DELETES and _is_file_call(node):
-        texts = texts or _texts_of_owner(node) or names.text_for(node)
-        reading.paths.extend(("delete_tree" if name in DELETES_TREE else "delete", text) for text in texts or [""])
-    elif name == "open" or name in FILE_METHODS:
+    elif name in _known("deletes_tree") | _known("deletes") and _is_file_call(node):
+        kind = "delete_tree" if name in _known("deletes_tree") else "delete"
+        found = [*texts, *_texts_of_owner(node)] or names.text_for(node)
+        reading.paths.extend((kind, text) for text in found or [""])
+    elif name == "open" or name in _known("file_methods"):
         reading.paths.extend(_file_use(node, name, texts or names.text_for(node)))
-    elif name in ("exec", "eval") and _gets_code(node):
-        reading.deeds.append("fetched")
-    elif name in ("kill", "killpg") and node.args and text_of_number(node.args[0]) == -1:
-        reading.deeds.append("kills")
-    elif name in PASSWORDS:
-        reading.deeds.append("passwords")
-    elif _is_obscure(node, name, names):
+    elif name in _known("network_calls") or (not _deed_of(node, name, names) and _is_obscure(node, name, names)):
         reading.risks.append(f"run Python code that uses {name!r}")
+    else:
+        reading.paths.extend(_named_places(node, name, texts))
+    reading.deeds.extend(_deed_of(node, name, names))
+
+
+def _deed_of(node: ast.Call, name: str, names: _Names) -> list[str]:
+    """Return what a call does besides touching files: it runs what it gets, ends every process, shows a password."""
+    if (names.starts_programs(node) or name in ("exec", "eval")) and _gets_code(node):
+        return ["fetched"]
+    if name in ("kill", "killpg") and node.args and text_of_number(node.args[0]) == -1:
+        return ["kills"]
+    return ["passwords"] if name in _known("passwords") else []
+
+
+def _named_places(node: ast.Call, name: str, texts: list[str]) -> list[tuple[str, str]]:
+    """Return the places outside the workspace that a call names which is not understood, and does more than look."""
+    if name in ("insert", "append", "extend") and isinstance(node.func, ast.Attribute) and _owner(node.func) == "path":
+        return [("search", text) for text in texts]
+    looks = name in _known("looks") | SAME | HOME
+    return [("name", text) for text in texts if not looks and ELSEWHERE.match(text)]
 
 
 def _gets_code(node: ast.Call) -> bool:
@@ -268,12 +360,16 @@ def _gets_code(node: ast.Call) -> bool:
     inner = [part for argument in node.args for part in ast.walk(argument)]
     called = {_name_of(part) for part in inner if isinstance(part, ast.Call)}
     named = {part.attr for part in inner if isinstance(part, ast.Attribute)}
-    return bool(called & DECODES) or bool((called | named) & FETCHED and called & _set("urlopen get read"))
+    return bool(called & _known("decodes")) or bool(
+        (called | named) & (_known("decodes") | _known("fetched")) and called & {"urlopen", "get", "read"}
+    )
 
 
 def _is_written_out(node: ast.Call, name: str) -> bool:
     """Tell whether all that is started is literal, so that the command can be judged instead of the call."""
-    if name not in SHELLS_OUT or any(keyword.arg in ("cwd", "executable", "env", None) for keyword in node.keywords):
+    if name not in _known("shells_out") or any(
+        keyword.arg in ("cwd", "executable", "env", None) for keyword in node.keywords
+    ):
         return False
     first = node.args[0] if node.args else None
     if isinstance(first, ast.List | ast.Tuple):
@@ -287,14 +383,28 @@ def _is_obscure(node: ast.Call, name: str, names: _Names) -> bool:
     owner = _owner(node.func) if isinstance(node.func, ast.Attribute) else ""
     if name in ("eval", "exec", "__import__", "compile"):
         return not attribute or owner in ("builtins", "__builtins__")
+    if name in _known("unpickles") or any(map(_allows_code, node.keywords)):
+        return True
+    if name in _known("runs_text") and names.modules.get(owner, names.imported.get(name)) in _known("text_runners"):
+        return True
+    if name == "load" and names.modules.get(owner, owner) == "yaml":
+        return not any("Safe" in ast.unparse(part) for part in [*node.args[1:], *node.keywords])
     if name in ("loads", "load"):
-        return names.modules.get(owner, owner) in ("pickle", "marshal", "dill", "cloudpickle") or (
-            name == "loads" and not attribute
-        )
+        return names.modules.get(owner, owner) in _known("pickles") or (name == "loads" and not attribute)
     if name in ("getattr", "import_module"):
         named = node.args[-1 if name == "import_module" else 1 :][:1]
-        return not (named and isinstance(named[0], ast.Constant) and named[0].value not in STARTS | STARTERS)
+        return not (
+            named and isinstance(named[0], ast.Constant) and named[0].value not in _starts() | _known("starters")
+        )
     return name in ("run_path", "urlopen") and not names.stay_here()
+
+
+def _allows_code(keyword: ast.keyword) -> bool:
+    """`allow_pickle=True`, `weights_only=False`, `trust_remote_code=True`: what is loaded may run."""
+    value = keyword.value.value if isinstance(keyword.value, ast.Constant) else True
+    return (
+        keyword.arg in ("allow_pickle", "trust_remote_code", "shell_escape") if value else keyword.arg == "weights_only"
+    )
 
 
 def _is_file_call(node: ast.Call) -> bool:
@@ -316,14 +426,24 @@ def _owner(func: ast.Attribute) -> str:
 
 def _file_use(node: ast.Call, name: str, texts: list[str]) -> list[tuple[str, str]]:
     owner = _owner(node.func) if isinstance(node.func, ast.Attribute) else ""
+    if any(isinstance(argument, ast.Starred) for argument in node.args) or any(not k.arg for k in node.keywords):
+        return [("write", "")]
     if name == "open" and owner in ("os", "posix"):
         return [("write", text) for text in texts[:1] or [""]]
-    if name != "open":
-        texts = _texts_of_owner(node)
-        kind = {"write": "write", "unlin": "delete", "rmdir": "delete", "chmod": "write"}.get(name[:5], "read")
-        return [(kind, text) for text in texts]
-    mode = texts[1] if len(texts) > 1 else "r"
-    return [("write" if set(mode) & set("wax+") else "read", text) for text in texts[:1]]
+    owned = _texts_of_owner(node)
+    if name == "open" and not owned:
+        return [(_mode(node, 1), text) for text in texts[:1]]
+    owned = owned or (texts[:1] if owner in ("os", "posix") else [])
+    kind = {"unlin": "delete", "rmdir": "delete", "read_": "read"}.get(name[:5], "write")
+    return [(_mode(node, 0) if name == "open" else kind, text) for text in owned]
+
+
+def _mode(node: ast.Call, position: int) -> str:
+    """Return what `open` does, by the mode at a position of its arguments, or by its name."""
+    named = [keyword.value for keyword in node.keywords if keyword.arg == "mode"]
+    modes = named or node.args[position : position + 1]
+    text = text_of(modes[0]) if modes else "r"
+    return "read" if text is not None and not set(text) & set("wax+") else "write"
 
 
 def _texts_of_owner(node: ast.Call) -> list[str]:

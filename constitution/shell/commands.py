@@ -132,6 +132,7 @@ def assignment_values(walk: Walk, node: "Node") -> tuple[str, ...]:
     value, name = node.child_by_field_name("value"), node.child_by_field_name("name")
     if name is not None and name.type == "subscript":
         walk.expander().run_substitutions(name)
+        _evaluate_subscript(walk, name)
     if value is None:
         return ("",)
     if value.type == "array":
@@ -146,6 +147,14 @@ def assignment_values(walk: Walk, node: "Node") -> tuple[str, ...]:
         expander.choice = choice
         values.append(expander.text(value))
     return tuple(dict.fromkeys(values))
+
+
+def _evaluate_subscript(walk: Walk, node: "Node") -> None:
+    """`a['$(x)']=1`: the subscript is evaluated as a number once its quotes are gone."""
+    for child in node.named_children[1:]:
+        text = walk.expander().text(child)
+        if child.type != "word" and UNKNOWN not in text:
+            walk.evaluate(f"a[{text}]")
 
 
 def test(walk: Walk, node: "Node", stdin: Flow) -> Flow:
@@ -202,6 +211,8 @@ def redirected(walk: Walk, node: "Node", stdin: Flow) -> Flow:
     flow = NOTHING
     if body is not None:
         flow = command(walk, body, stdin, extra) if body.type == "command" else walk.visit(body, stdin)
+    elif extra:
+        flow = walk.simple(node, extra, stdin)
     _printed(walk, flow, before)
     for child in redirects:
         flow = _after_heredoc(walk, child, flow)
@@ -255,6 +266,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 
+CLOSES = frozenset({"<&-", ">&-"})  # operators without a target
 PRINTS = frozenset({">", ">>", ">|", "&>", "&>>"})
 
 
@@ -264,7 +276,8 @@ def late_words(walk: Walk, redirect: "Node") -> list[str]:
         return [word for node in redirect.children_by_field_name("argument") for word in walk.expander().words(node)]
     if redirect.type == "file_redirect":  # the tree takes words behind the target for more targets
         targets = redirect.children_by_field_name("destination")
-        return [word for node in targets[1:] for word in walk.expander().words(node)]
+        words = targets if any(child.type in CLOSES for child in redirect.children) else targets[1:]
+        return [word for node in words for word in walk.expander().words(node)]
     return []
 
 
@@ -277,8 +290,8 @@ def redirect(walk: Walk, node: "Node", stdin: Flow) -> Flow:
         return Flow(Origin.FETCHED) if FETCHED in text else Flow(Origin.ANYTHING, text)
     if node.type == "heredoc_redirect":
         return _heredoc(walk, node, stdin)
-    targets = node.children_by_field_name("destination")[:1]
     operator = next((child.type for child in node.children if not child.is_named), ">")
+    targets = [] if operator in CLOSES else node.children_by_field_name("destination")[:1]
     for target in targets:
         stdin = _open(walk, operator, walk.expander().words(target), stdin)
     return stdin

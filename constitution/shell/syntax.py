@@ -195,6 +195,8 @@ PLAIN = frozenset({"raw_string", "ansi_c_string", "comment", "heredoc_content", 
 ESCAPED = re.compile(rb"\\[ \t]")
 WHOLE = frozenset({"string", "heredoc_body", "heredoc_redirect"})
 DOLLAR = re.compile(rb"(?<!\\)(?:\\\\)*(?:\$\(|`)")
+IN_DOCUMENT = re.compile(rb"(?<!\\)(?:\\\\)*\$\(")
+"""Backticks in here-documents are read from the text, not from the tree."""
 
 
 def overlooked(root: "Node", source: bytes) -> list[str]:
@@ -226,8 +228,18 @@ def _are_covered(root: "Node", source: bytes) -> bool:
     return not places
 
 
+def _is_quoted(body: "Node", source: bytes) -> bool:
+    """Tell whether the end word of a here-document is quoted, so that nothing in its body is expanded."""
+    while body.type != "heredoc_redirect" and body.parent is not None:
+        body = body.parent
+    starts = [child for child in body.named_children if child.type == "heredoc_start"]
+    return any(re.search(rb"['\"\\]", source[start.start_byte : start.end_byte]) for start in starts)
+
+
 def _hides(node: "Node", source: bytes) -> bool:
     text = source[node.start_byte : node.end_byte]
-    if node.type in ("string_content", "regex"):
+    if node.type == "string_content":
         return DOLLAR.search(text) is not None
+    if node.type in ("heredoc_body", "heredoc_content"):
+        return IN_DOCUMENT.search(text) is not None and not _is_quoted(node, source)
     return node.type not in PLAIN and OPENING.search(text) is not None
