@@ -117,6 +117,8 @@ class Board:
             self._file_more(running, old, new)
 
     def _file_more(self, running: Running, old: Sync, new: Sync) -> None:
+        if old.otherwise is not None or new.otherwise is not None:
+            self.stale[running] = None
         if old.refuse is not None or new.refuse is not None:
             self._file_refusal(running, old.refuse, new.refuse)
         if old.interrupt is not new.interrupt:
@@ -128,9 +130,7 @@ class Board:
 
     def _file_requests(self, running: Running, old: Sync, new: Sync) -> None:
         before, after = old.requests, new.requests
-        if old.otherwise is not None or new.otherwise is not None:
-            self.stale[running] = None
-        elif running.queued and len(before) == len(after) and all(map(is_, before, after)):
+        if running.queued and len(before) == len(after) and all(map(is_, before, after)):
             return
         for event in before:
             self._requests.remove(event, running)

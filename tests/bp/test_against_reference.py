@@ -156,15 +156,21 @@ def performer(diary: Diary) -> Callable[[Any], Any]:
     return as_bthread
 
 
+@cache
+def as_request(happenings: tuple[Happening, ...], is_any_of: bool) -> Any:
+    """Return the same object for the same request: b-threads that keep theirs in a constant do so, too."""
+    events = tuple(as_event(happening) for happening in happenings)
+    return any_of(*events) if is_any_of else events
+
+
 def as_sync(said: Say) -> bp.Sync:
-    request = [as_event(happening) for happening in said.request]
     words: dict[str, Any] = {
         name: as_event_set(events)
         for name in ("wait_for", "block", "interrupt", "refuse")
         if (events := getattr(said, name)) is not None
     }
     return sync(
-        request=any_of(*request) if said.any_of else request,
+        request=as_request(said.request, said.any_of),
         because=said.because,
         otherwise=as_otherwise(said.otherwise) if said.otherwise else None,
         hot=said.hot,

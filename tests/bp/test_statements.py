@@ -279,6 +279,20 @@ def test_otherwise_is_asked_again_when_the_refusals_change() -> None:
     assert trace(program) == [COLD, Pong(2)]
 
 
+@pytest.mark.parametrize("request_value", [HOT, (HOT, STOP), any_of(HOT, STOP)])
+def test_another_otherwise_of_the_same_request_takes_its_place(request_value: Any) -> None:
+    first = sync(request=request_value, otherwise=lambda _: Pong(1), wait_for=COLD)
+    second = sync(request=request_value, otherwise=lambda _: Pong(2))
+    program = BProgram(
+        says(first, second),
+        says(sync(refuse=[HOT, STOP], because="no", block=Pong(1))),
+    )
+    assert trace(program) == []
+    program.post(COLD)
+
+    assert trace(program) == [COLD, Pong(2)]
+
+
 def test_a_changed_because_changes_what_otherwise_hears() -> None:
     program = BProgram(
         keeps_saying(sync(request=HOT, otherwise=lambda refusals: event("no", data=refusals[0].because))),
