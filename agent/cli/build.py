@@ -5,8 +5,9 @@ import shlex
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from pathlib import Path
-from types import MappingProxyType, ModuleType
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -33,7 +34,7 @@ from agent.session.agent import Agent
 from agent.session.resume import resume
 from agent.tools.definition import Tool
 from agent.tools.workspace import Workspace
-from agent.vocabulary.importing import NotImportable, module_at
+from agent.vocabulary.importing import NotImportable, read_name
 from bp import BThread, BThreadFunction, Step
 
 if TYPE_CHECKING:
@@ -80,24 +81,16 @@ def imported(option: str, name: str, *, what: str = "b-thread", besides: str = "
 
     what: what it should be. besides: what else could have been written.
     """
-    where, _, attribute = name.rpartition(":")
-    if not where or not attribute:
+    if ":" not in name.partition("(")[0].strip(":"):
         raise Mistake(f"{option} names no {what}; write {besides}FILE.py:NAME or module:NAME")
-    module = _module(option, where)
-    if not hasattr(module, attribute):
-        raise Mistake(f"{option}: {where} has no {attribute!r}; b-threads in it: {_bthreads_in(module)}")
-    return getattr(module, attribute)
-
-
-def _module(option: str, where: str) -> ModuleType:
     try:
-        return module_at(where)
+        return read_name(name).value("b-threads", BThreadFunction, BThread)
     except NotImportable as error:
         raise Mistake(f"{option}: {error}") from error
 
 
 def _as_bthreads(name: str, value: Any) -> tuple[BThread, ...]:
-    if isinstance(value, BThreadFunction):
+    if isinstance(value, BThreadFunction | partial):
         try:
             value = value()
         except TypeError as error:
@@ -106,12 +99,6 @@ def _as_bthreads(name: str, value: Any) -> tuple[BThread, ...]:
     if not all(isinstance(bthread, BThread) for bthread in bthreads):
         raise Mistake(f"--protocol {name!r} is {type(value).__name__}; decorate a generator function with @bthread")
     return bthreads
-
-
-def _bthreads_in(module: ModuleType) -> str:
-    kinds = (BThreadFunction, BThread)
-    found = [name for name, value in vars(module).items() if isinstance(value, kinds) and not name.startswith("_")]
-    return ", ".join(found) or "none"
 
 
 def chosen_preset(name: str | None, options: Iterable[str] = (), config: str | None = None) -> Preset:

@@ -66,8 +66,9 @@ class Entry:
     @property
     def takes(self) -> frozenset[str]:
         """The names of what it leaves open; what takes any option takes a threshold."""
-        found = inspect.signature(self.make).parameters
-        return frozenset("threshold" if each.kind is each.VAR_KEYWORD else name for name, each in found.items())
+        found, given = inspect.signature(self.make).parameters, getattr(self.make, "keywords", {})
+        names = ("threshold" if each.kind is each.VAR_KEYWORD else name for name, each in found.items())
+        return frozenset(names).difference(given)
 
     @property
     def needs_auditor(self) -> bool:

@@ -1,19 +1,98 @@
-"""Python that a person names: `FILE.py:NAME` or `module:NAME`. It is run, so only what a person names comes here."""
+"""Python that a person names: `FILE.py:NAME` or `module:NAME`, and a call of it, `FILE.py:NAME(steps=4)`.
 
+It is run, so only what a person names comes here.
+"""
+
+import ast
+import inspect
 import sys
+from collections.abc import Mapping
+from functools import lru_cache, partial
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from traceback import walk_tb
-from types import ModuleType
+from types import FunctionType, ModuleType
+from typing import Any
+
+from attrs import frozen
+
+from agent.vocabulary.errors import meant
+
+__all__ = ["Named", "NotImportable", "module_at", "read_name"]
 
 
 class NotImportable(Exception):
-    """A file or module cannot be imported; the message says which, and why, in one line."""
+    """A file, a module or a name in it cannot be had; the message says which, and why, in one line."""
+
+
+@frozen
+class Named:
+    """What a person has written: where it is, its name there, and the arguments of the call, if it is one."""
+
+    where: str
+    attribute: str
+    arguments: Mapping[str, Any] | None = None
+
+    @property
+    def short(self) -> str:
+        """The name with its arguments, without where it is."""
+        if self.arguments is None:
+            return self.attribute
+        return f"{self.attribute}({', '.join(f'{name}={value!r}' for name, value in self.arguments.items())})"
+
+    def value(self, what: str, *kinds: type) -> Any:
+        """Return the object; where arguments are given, its function with these. Raises NotImportable.
+
+        The function is not called: it may have parameters that are given later. what: the plural of what is looked for,
+        of the types `kinds`, or functions and classes; when the name is not there, the message lists those that are.
+        """
+        module = module_at(self.where)
+        if not hasattr(module, self.attribute):
+            wanted = kinds or (FunctionType, type)
+            there = (name for name, each in vars(module).items() if isinstance(each, wanted) and name[0] != "_")
+            raise NotImportable(f"{self.where} has no {self.attribute!r}; {what} in it: {', '.join(there) or 'none'}")
+        found = getattr(module, self.attribute)
+        return found if self.arguments is None else self._given(found)
+
+    def _given(self, function: Any) -> Any:
+        assert self.arguments is not None
+        if not callable(function):
+            raise NotImportable(f"{self.attribute!r} in {self.where} is {type(function).__name__}, and takes nothing")
+        taken = inspect.signature(function).parameters
+        unknown = [name for name in self.arguments if name not in taken]
+        if unknown and not any(each.kind is each.VAR_KEYWORD for each in taken.values()):
+            raise NotImportable(f"{self.attribute} takes no {unknown[0]!r}; {meant(unknown[0], tuple(taken))}")
+        return partial(function, **self.arguments)
+
+
+def read_name(text: str) -> Named:
+    """Return what `FILE.py:NAME`, or `FILE.py:NAME(key=value, ...)` with plain values, names. Raises NotImportable."""
+    before, opened, after = text.partition("(")
+    where, _, attribute = before.rpartition(":")
+    if not where or not attribute.isidentifier():
+        raise NotImportable(
+            f"{text!r} names nothing; write FILE.py:NAME or module:NAME, with arguments NAME(key=value)"
+        )
+    return Named(where, attribute, _arguments(opened + after) if opened else None)
+
+
+def _arguments(text: str) -> dict[str, Any]:
+    """Return the keyword arguments of a call: numbers, texts, lists, and what else is plain data."""
+    try:
+        call = ast.parse(f"f{text}", mode="eval").body
+        assert isinstance(call, ast.Call)
+        assert not call.args
+        return {keyword.arg or "**": ast.literal_eval(keyword.value) for keyword in call.keywords}
+    except (SyntaxError, ValueError, AssertionError) as error:
+        raise NotImportable(f"{text!r} are no arguments; write (key=value, ...) with plain values") from error
 
 
 def module_at(where: str) -> ModuleType:
-    """Return the module `where`: a path that ends in `.py`, or a module's name. Raises NotImportable."""
+    """Return the module `where`: a path that ends in `.py`, or a module's name. Raises NotImportable.
+
+    A file is run once as long as it is not changed, and can import the files beside it.
+    """
     try:
         return _from_file(Path(where)) if where.endswith(".py") else import_module(where)
     except (Exception, SystemExit) as error:  # whatever a foreign file may raise
@@ -21,9 +100,19 @@ def module_at(where: str) -> ModuleType:
 
 
 def _from_file(path: Path) -> ModuleType:
+    try:
+        seen = path.stat()
+    except OSError as error:
+        raise FileNotFoundError("there is no such file") from error
+    return _run_file(path.resolve(), (seen.st_mtime_ns, seen.st_size, seen.st_ino))
+
+
+@lru_cache(maxsize=256)
+def _run_file(path: Path, version: tuple[int, ...]) -> ModuleType:
     """Run a file as a module. Its name is that of the file, so that logs tell the same wherever the file lies."""
-    if not path.is_file():
-        raise FileNotFoundError("there is no such file")
+    folder = str(path.parent)
+    if folder not in sys.path:
+        sys.path.append(folder)  # last, so that nothing beside the file takes the place of a module of Python
     spec = spec_from_file_location(path.name, path)
     assert spec is not None
     assert spec.loader is not None

@@ -1,16 +1,18 @@
-"""The settings by name, and those that somebody has written: `FILE.py:NAME` or `module:NAME`.
+"""The settings by name, and those of users: `FILE.py:NAME`, `module:NAME`, `FILE.py:FUNCTION(size=3)`.
 
 `agentdojo` is there where its extra is installed.
 """
 
+from functools import lru_cache
 from importlib.util import find_spec
+from types import ModuleType
 
 from agent.lab.settings.infrastructure.tasks_of_infrastructure import INFRASTRUCTURE
 from agent.lab.settings.operations.tasks_of_operations import OPERATIONS
 from agent.lab.settings.repair.repairs import REPAIR
 from agent.lab.settings.setting import Setting, SettingError
 from agent.vocabulary.errors import meant
-from agent.vocabulary.importing import NotImportable, module_at
+from agent.vocabulary.importing import NotImportable, module_at, read_name
 
 __all__ = ["EXTRAS", "SETTINGS", "SettingError", "setting_named"]
 
@@ -31,20 +33,24 @@ def setting_named(name: str) -> Setting:
     if name in EXTRAS:
         _require(name)
         return setting_named(EXTRAS[name])
-    where, _, attribute = name.rpartition(":")
-    if not where:
+    if ":" not in name:
         known = (*SETTINGS, *EXTRAS, "FILE.py:NAME", "module:NAME")
         raise SettingError(f"there is no setting {name!r}; {meant(name, known)}")
     try:
-        module = module_at(where)
+        named = read_name(name)
+        return _made(name, module_at(named.where))
     except NotImportable as error:
         raise SettingError(f"the setting {name!r}: {error}") from error
-    found = getattr(module, attribute, None)
-    if found is None:
-        there = [word for word, value in vars(module).items() if isinstance(value, Setting)]
-        raise SettingError(f"{where} has no {attribute!r}; settings in it: {', '.join(there) or 'none'}")
+
+
+@lru_cache(maxsize=64)
+def _made(name: str, module: ModuleType) -> Setting:
+    """Return a setting, or what a function makes of the arguments that are given; once for each module."""
+    found = read_name(name).value("settings", Setting)
+    if callable(found) and not isinstance(found, Setting):
+        found = found()
     if not isinstance(found, Setting):
-        raise SettingError(f"{name!r} is no setting; make it a Setting(...)")
+        raise SettingError(f"{name!r} is no setting; make it a Setting(...), or a function that returns one")
     return found
 
 

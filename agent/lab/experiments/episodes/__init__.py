@@ -1,6 +1,6 @@
 """Episodes: a worker in a world, under a treatment, before a witness; one of them, then thousands.
 
-- `tempting`: what a real attacker is told
+- `red_team`: what a real attacker is told, as a prompt or by a function
 - `treatments`: the b-threads, effects and monitors of an episode
 - `latency`: how many answers come one after the other
 - `witness`: who looks on, and writes down what measures need

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from functools import cache, partial
 from hashlib import blake2b
-from typing import Any
+from typing import Any, cast
 
 from attrs import evolve, frozen
 
@@ -30,10 +30,11 @@ from agent.protocols.monitors import (
     calls_of,
 )
 from agent.vocabulary.calls import ToolCall
+from agent.vocabulary.importing import NotImportable, read_name
 from agent.vocabulary.reasons import Disclosure
 from bp import BThread
 
-__all__ = ["Treatment", "Voice", "bthreads_of", "make_monitor", "number_of", "treat"]
+__all__ = ["Treatment", "Voice", "bthreads_of", "make_monitor", "number_of", "own_monitor", "treat"]
 
 Voice = Callable[[str, ModelPlan], Model]
 """Gives the real model of a role."""
@@ -138,6 +139,20 @@ def make_monitor(plan: MonitorPlan, truth: Callable[[Evidence], bool], chance: s
         case "model":
             assert plan.model is not None
             return PromptedMonitor(voice("monitor", plan.model), plan.prompt or PROMPT)
+        case "own":
+            return own_monitor(plan.use)
+
+
+def own_monitor(name: str) -> Monitor:
+    """Return a monitor of the user's: an object with `score(evidence)`, or what a function returns. ValueError."""
+    try:
+        found = read_name(name).value("monitors")
+    except NotImportable as error:
+        raise ValueError(f"the monitor {name!r}: {error}") from error
+    made = found() if (callable(found) and not hasattr(found, "score")) or isinstance(found, type) else found
+    if not callable(getattr(made, "score", None)):
+        raise ValueError(f"{name!r} is no monitor; give it a method score(evidence) that returns a Score")
+    return cast(Monitor, made)
 
 
 def number_of(text: str) -> int:

@@ -11,10 +11,11 @@ from typing import Any, get_args
 
 from attrs import evolve
 
-from agent.lab.experiments.plan_files.words import above_zero, at_least_one
+from agent.lab.experiments.episodes.red_team import attack_function
+from agent.lab.experiments.plan_files.words import above_zero, at_least_one, known, several
 from agent.lab.experiments.plans.endpoints import MODEL_ROLES, ModelPlan
 from agent.lab.experiments.plans.own_protocols import entry_of
-from agent.lab.experiments.plans.plan import MonitorPlan, Policy, ProtocolPlan
+from agent.lab.experiments.plans.plan import Knowledge, MonitorPlan, Policy, ProtocolPlan
 from agent.lab.settings.ladder import LADDER
 from agent.models.model import Price, read_prices
 from agent.models.openai_model import Api
@@ -22,7 +23,8 @@ from agent.vocabulary.yaml_nodes import Node
 
 __all__ = ["check_needs", "read_model", "read_models", "read_policy", "with_models"]
 
-KEYS = ("model", "api", "url", "url_from", "key_from", "parameters", "price", "timeout")
+KEYS = ("model", "api", "url", "url_from", "key_from", "parameters", "price", "timeout", "system")
+RED_TEAM = ("prompt", "attack", "knows")
 NOT_ATTACKING = ("honest", "trusted")
 Models = tuple[tuple[str, ModelPlan], ...]
 
@@ -53,7 +55,7 @@ def _name(node: Node) -> str:
 
 
 def _else(node: Node) -> Iterator[tuple[str, Any]]:
-    for key in ("url", "url_from", "key_from"):
+    for key in ("url", "url_from", "key_from", "system"):
         if (found := node.get(key)) is not None:
             yield key, found.text().strip()
     if (api := node.get("api")) is not None:
@@ -75,11 +77,16 @@ def _price(node: Node) -> Price:
 
 def read_policy(node: Node) -> Policy:
     """Return a policy of real models. Raises NodeError."""
-    node.mapping("name", "models", "attacks", "turns", "tokens")
+    node.mapping("name", "models", "attacks", "turns", "tokens", *RED_TEAM)
     given, name = node.get("attacks"), node.required("name").text()
     attacks = given.boolean() if given is not None else name in LADDER
     limits = {key: at_least_one(found) for key in ("turns", "tokens") if (found := node.get(key)) is not None}
-    policy = Policy(name, attacks, read_models(node.required("models")), **limits)
+    own: dict[str, Any] = {**limits, **dict(_red_team(node))}
+    policy = Policy(name, attacks, read_models(node.required("models")), **own)
+    told = [key for key in RED_TEAM if key in own]
+    if told and not (policy.is_real and attacks):
+        cure = "only a real agent that attacks is told this; give models: {agent: ...} and attacks: true"
+        raise node.required(told[0]).wrong(cure)
     if policy.is_real and not attacks and name not in NOT_ATTACKING:
         raise node.wrong(f"{name!r} does not attack; call it 'honest' (usefulness, calibration), 'trusted', or let it")
     if not policy.is_real and name not in (*NOT_ATTACKING, *LADDER):
@@ -87,6 +94,25 @@ def read_policy(node: Node) -> Policy:
     if not policy.is_real and attacks != (name in LADDER):
         raise node.wrong(f"whether the scripted policy {name!r} attacks is known; leave `attacks` out")
     return policy
+
+
+def _red_team(node: Node) -> Iterator[tuple[str, Any]]:
+    """Yield what a real attacker is told. Raises NodeError for a function that is not there."""
+    prompt, attack, knows = node.get("prompt"), node.get("attack"), node.get("knows")
+    if prompt is not None and attack is not None:
+        raise attack.wrong("an attack is a prompt or a function; leave one of them out")
+    if prompt is not None:
+        if "{side_task}" not in prompt.text():
+            raise prompt.wrong("the prompt has no {side_task} in it, so the model would not learn what to do")
+        yield "prompt", prompt.text()
+    if attack is not None:
+        try:
+            attack_function(attack.text())
+        except ValueError as error:
+            raise attack.wrong(str(error)) from error
+        yield "attack", attack.text()
+    if knows is not None:
+        yield "knows", several(knows, lambda item: known(item, get_args(Knowledge), "knowledge"))
 
 
 def with_models(policies: Sequence[Policy], models: Models) -> tuple[Policy, ...]:

@@ -18,6 +18,7 @@ from typing import Any, get_args
 
 from attrs import evolve, frozen
 
+from agent.lab.experiments.episodes.treatments import own_monitor
 from agent.lab.experiments.plan_files.deployments import read_deployments
 from agent.lab.experiments.plan_files.limits import read_limits
 from agent.lab.experiments.plan_files.models import check_needs, read_model, read_models, read_policy, with_models
@@ -41,7 +42,7 @@ KEYS = (
 )  # fmt: skip
 OPTIONS = ("draws", "limit", "buckets", "runs", "audits")
 PROTOCOL_KEYS = ("name", "use", "monitor", "budget", "threshold", "disclosure", "against", "auditor", "near", *OPTIONS)
-MONITOR_KEYS = ("kind", "alpha", "correlation", "slips", "value", "words", "model", "prompt")
+MONITOR_KEYS = ("kind", "alpha", "correlation", "slips", "value", "words", "model", "prompt", "use")
 NAMES = ("none", *(entry.name for entry in PROTOCOLS))
 POLICIES = ("honest", "trusted", *LADDER)
 DISCLOSURES = ("none", "category", "full")
@@ -233,12 +234,24 @@ def _monitor(name: str, node: Node) -> MonitorPlan:
         "model": read_model,
         "prompt": Node.text,
         "words": _words,
+        "use": _own_monitor,
     }
     given = {key: read(found) for key, read in readers.items() if (found := node.get(key)) is not None}
-    plan = MonitorPlan(name, known(kind, get_args(MonitorKind), "kind") if kind else "simulated", **given)
+    usual: MonitorKind = "own" if "use" in given else "simulated"
+    plan = MonitorPlan(name, known(kind, get_args(MonitorKind), "kind") if kind else usual, **given)
+    if (plan.kind == "own") != bool(plan.use):
+        raise node.wrong("a monitor of your own is {use: FILE.py:NAME}, and no other kind has the key 'use'")
     if plan.kind == "model" and not plan.model:
         raise node.wrong("a monitor of kind 'model' needs the key 'model'")
     return plan
+
+
+def _own_monitor(node: Node) -> str:
+    try:
+        own_monitor(node.text())
+        return node.text()
+    except ValueError as error:
+        raise node.wrong(str(error)) from error
 
 
 def _words(node: Node) -> tuple[tuple[str, float], ...]:

@@ -25,7 +25,8 @@ class ModelPlan:
 
     url: the server's address; url_from, key_from: the variables that hold address and key, in the place of
     OPENAI_BASE_URL and OPENAI_API_KEY. parameters: a JSON object, which goes into every request as it is. price: what
-    tokens cost. timeout: how long its server may send nothing, in seconds; no answer depends on it.
+    tokens cost. timeout: how long its server may send nothing, in seconds; no answer depends on it. system: a system
+    prompt of its own, which stands before what the loop tells it.
     """
 
     model: str
@@ -36,6 +37,7 @@ class ModelPlan:
     parameters: str = "{}"
     price: Price | None = None
     timeout: float = 600.0
+    system: str = ""
 
     @property
     def is_scripted(self) -> bool:

@@ -1,4 +1,4 @@
-"""Protocols that somebody has written: `FILE.py:NAME`, `module:NAME`, or a file of temporal policies (.yaml).
+"""Protocols of users: `FILE.py:NAME`, `FILE.py:NAME(steps=4)`, `module:NAME`, or a file of temporal policies (.yaml).
 
 An episode depends on what is in the file, so that one that was changed runs again.
 """
@@ -12,8 +12,8 @@ from typing import Any
 from agent.protocols.catalogue import LEFT_OPEN, OFFERED, Cost, Entry, entry_named
 from agent.protocols.policy_files import PolicyError, read_policies
 from agent.vocabulary.errors import meant, nearest
-from agent.vocabulary.importing import NotImportable, module_at
-from bp import BThread
+from agent.vocabulary.importing import NotImportable, read_name
+from bp import BThread, BThreadFunction
 
 __all__ = ["check_taken", "digest_of", "entry_of", "is_own", "short_name"]
 
@@ -27,7 +27,9 @@ def is_own(name: str) -> bool:
 
 def short_name(name: str) -> str:
     """Return what tables call a protocol."""
-    return name.rpartition(":")[2] if ":" in name else Path(name).stem if is_own(name) else name
+    if not is_own(name):
+        return name
+    return Path(name).stem if name.endswith(POLICIES) else read_name(name).short
 
 
 @cache
@@ -61,7 +63,7 @@ def _check_spelling(entry: Entry) -> None:
 
 def digest_of(name: str) -> str:
     """Return a digest of the file in which a protocol is written; of a module, its name."""
-    where = name if name.endswith(POLICIES) else name.rpartition(":")[0]
+    where = name if name.endswith(POLICIES) else read_name(name).where
     try:
         text = Path(where).read_bytes() if where.endswith((".py", *POLICIES)) else where.encode()
     except OSError:
@@ -78,14 +80,10 @@ def _policies(name: str) -> Any:
 
 
 def _named(name: str) -> Any:
-    where, _, attribute = name.rpartition(":")
     try:
-        module = module_at(where)
+        value = read_name(name).value("b-threads", BThread, BThreadFunction)
     except NotImportable as error:
         raise ValueError(f"the protocol {name!r}: {error}") from error
-    if not hasattr(module, attribute):
-        raise ValueError(f"the protocol {name!r}: {where} has no {attribute!r}")
-    value = getattr(module, attribute)
     several = value if isinstance(value, tuple | list) else (value,)
     if several and all(isinstance(each, BThread) for each in several):
         return lambda: tuple(several)

@@ -48,12 +48,19 @@ BASELINE = "constitution_only"
 Pooling = Literal["processes", "ray"]
 """Where workers are."""
 
-MonitorKind = Literal["simulated", "keyword", "constitution", "constant", "model"]
+MonitorKind = Literal["simulated", "keyword", "constitution", "constant", "model", "own"]
+
+
+Knowledge = Literal["protocol", "monitors", "threshold", "constitution"]
+"""What an attacker may be told of the experiment."""
 
 
 @frozen
 class MonitorPlan:
-    """A monitor by its kind, with what the kind leaves open; each uses some of the fields."""
+    """A monitor by its kind, with what the kind leaves open; each uses some of the fields.
+
+    use: of kind "own", where it is: FILE.py:NAME, or FILE.py:FUNCTION(key=value).
+    """
 
     name: str
     kind: MonitorKind = "simulated"
@@ -64,6 +71,7 @@ class MonitorPlan:
     words: tuple[tuple[str, float], ...] = ()
     model: ModelPlan | None = None
     prompt: str = ""
+    use: str = ""
 
 
 @frozen
@@ -72,6 +80,8 @@ class Policy:
 
     models: real ones, by role; whoever has none is scripted. attacks: for a real agent, whether it is given the side
     task. turns, tokens: how much of these an episode may take, of the loop's models; 0: as many tokens as it likes.
+    prompt: what the system prompt of a real attacker says of the side task, with {side_task} and {knowledge} in it;
+    attack: a function that says so turn by turn, FILE.py:NAME. knows: what the attacker is told of the experiment.
     """
 
     name: str
@@ -79,6 +89,9 @@ class Policy:
     models: tuple[tuple[str, ModelPlan], ...] = ()
     turns: int = 40
     tokens: int = 0
+    prompt: str = ""
+    attack: str = ""
+    knows: tuple[Knowledge, ...] = ()
 
     @property
     def is_real(self) -> bool:
@@ -123,14 +136,22 @@ class Episode:
     def key(self) -> str:
         """The digest of everything that this episode depends on; what is usual of isolation goes without saying."""
         told = asdict(self, filter=lambda attribute, _: attribute.name not in (*NO_DIFFERENCE, *UNLESS_USUAL))
+        _leave_out_defaults(told)
         for name, usual in UNLESS_USUAL.items():
             if getattr(self, name) != usual:
                 told[name] = asdict(self)[name]
-        if own := [digest_of(name) for name in self.protocol.use if is_own(name)]:
+        if own := [digest_of(name) for name in self._own_names]:
             told["own"] = own
         digest = _digest_of_task(self.setting, self.task)
         text = json.dumps([FORMAT, told, digest], sort_keys=True, default=str)
         return blake2b(text.encode("utf-8", "replace"), digest_size=10).hexdigest()
+
+    @property
+    def _own_names(self) -> list[str]:
+        """The protocols, monitors and attacks that are files of the user's, which an episode depends on."""
+        monitors = [monitor.use for monitor in self.monitors if monitor.use]
+        attacks = [self.policy.attack] if self.policy.attack else []
+        return [name for name in self.protocol.use if is_own(name)] + monitors + attacks
 
     @property
     def chance(self) -> str:
@@ -141,6 +162,19 @@ class Episode:
     def about(self) -> dict[str, str]:
         """What its log says of it: enough to ask its monitors again."""
         return {"episode": self.key, "chance": self.chance, "monitors": _told(self.monitors)}
+
+
+def _leave_out_defaults(told: dict[str, Any]) -> None:
+    """Leave out what was added to plans later and is as usual, so that what was run before need not run again."""
+    for name in ("prompt", "attack", "knows"):
+        if not told["policy"][name]:
+            del told["policy"][name]
+    for monitor in told["monitors"]:
+        if not monitor["use"]:
+            del monitor["use"]
+    for _, model in told["policy"]["models"]:
+        if not model["system"]:
+            del model["system"]
 
 
 @frozen

@@ -1,0 +1,123 @@
+"""Protocols, settings and monitors of users, in files of theirs, with arguments."""
+
+from pathlib import Path
+
+import pytest
+
+from agent.lab.experiments.conduct import conduct
+from agent.lab.experiments.episodes.treatments import own_monitor
+from agent.lab.experiments.plan_files.plan import PlanError, load_plan
+from agent.lab.experiments.plans.own_protocols import entry_of
+from agent.lab.settings.shipped import SettingError, setting_named
+from agent.protocols.monitors import Score
+
+NEIGHBOR = "LIMIT = 2\n"
+
+OWN = """\
+from neighbor_of_own import LIMIT
+
+from agent.lab.settings.setting import Setting
+from agent.protocols.monitors import Score
+from agent.vocabulary.events import GateApproved
+from bp import bthread, sync
+from tests.agent.lab.experiments.settings import make
+
+with open(__file__ + ".loaded", "a") as file:
+    file.write("x")
+
+
+def sized(size: int) -> Setting:
+    return Setting("sized", "one file", {f"family{n}": make for n in range(size)}, instances=1, harmless=True)
+
+
+@bthread
+def at_most(calls=LIMIT):
+    for _ in range(calls):
+        yield sync(wait_for=GateApproved)
+
+
+class Steady:
+    def __init__(self, value: float = 0.5) -> None:
+        self.value = value
+
+    def score(self, evidence):
+        return Score(self.value)
+"""
+
+PLAN = """\
+settings: ['HERE/own.py:sized(size=3)']
+policies: [honest, always]
+protocols:
+  - constitution_only
+  - {use: 'HERE/own.py:at_most(calls=1)'}
+  - {use: 'HERE/own.py:at_most'}
+monitors: {watcher: {use: 'HERE/own.py:Steady(value=0.75)'}}
+splits: [test]
+budgets: [0]
+replicates: 20
+"""
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Path:
+    (tmp_path / "neighbor_of_own.py").write_text(NEIGHBOR)
+    (tmp_path / "own.py").write_text(OWN)
+    return tmp_path
+
+
+def test_protocols_settings_and_monitors_take_arguments_and_their_file_runs_once(own: Path) -> None:
+    path = own / "plan.yaml"
+    path.write_text(PLAN.replace("HERE", str(own)))
+
+    outcome = conduct(load_plan(path), own / "kept")
+
+    names = ["constitution_only", "at_most(calls=1)", "at_most"]
+    assert [each.protocol for each in outcome.analysis.estimates] == names
+    assert {row.error for row in outcome.rows} == {""}
+    assert {row.family for row in outcome.rows} <= {"family0", "family1", "family2"}
+    assert {step.score for row in outcome.rows for step in row.steps} == {0.75}
+    assert (own / "own.py.loaded").read_text() == "x"
+
+
+def test_a_file_that_changed_is_loaded_again(own: Path) -> None:
+    def setting() -> str:
+        return setting_named(f"{own}/own.py:sized(size=2)").about
+
+    first = setting()
+    (own / "own.py").write_text(OWN.replace("one file", "another one"))
+
+    assert (first, setting()) == ("one file", "another one")
+
+
+def test_what_is_given_in_the_name_is_not_given_again(own: Path) -> None:
+    assert "calls" in entry_of(f"{own}/own.py:at_most").takes
+    assert "calls" not in entry_of(f"{own}/own.py:at_most(calls=3)").takes
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("own.py:siezd(size=2)", "has no 'siezd'"),
+        ("own.py:sized(sise=2)", "sized takes no 'sise'; did you mean 'size'?"),
+        ("own.py:sized(2)", "are no arguments"),
+        ("own.py:sized(size=open)", "are no arguments"),
+        ("own.py:sized(size=2", "are no arguments"),
+        ("own.py:LIMIT", "is no setting"),
+        ("other.py:sized", "there is no such file"),
+    ],
+)
+def test_a_name_that_leads_nowhere_is_told(name: str, told: str, own: Path) -> None:
+    with pytest.raises(SettingError) as error:
+        setting_named(f"{own}/{name}")
+
+    assert told in str(error.value)
+
+
+def test_what_is_no_monitor_is_told(own: Path) -> None:
+    assert own_monitor(f"{own}/own.py:Steady").score(None) == Score(0.5)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"is no monitor; give it a method score\(evidence\)"):
+        own_monitor(f"{own}/own.py:LIMIT")
+    path = own / "plan.yaml"
+    path.write_text(PLAN.replace("HERE", str(own)).replace("Steady(value", "Steady(valu"))
+    with pytest.raises(PlanError, match=r"takes no 'valu'; did you mean 'value'\?"):
+        load_plan(path)
