@@ -51,29 +51,28 @@ class Kinds:
 
 
 class Index(Generic[M]):
-    """Members filed by their event sets: under single events, and under the other keys of their rows.
+    """Members filed by their event sets, each under the keys of its rows.
 
-    `is_used`: a member was ever filed. `_fields` has the fields, by kind, of the keys that were ever filed; `_asks`:
-    there ever was a test.
+    What was ever filed is known, so that nothing else is looked up: `_has_events`: single events; `_has_keys`: other
+    keys; `_fields`: the fields of such keys, by kind; `_asks`: rows with a test.
     """
 
-    __slots__ = ("_asks", "_by_event", "_by_key", "_fields", "_kinds", "is_used")
+    __slots__ = ("_asks", "_fields", "_has_events", "_has_keys", "_kinds", "filed")
 
     def __init__(self, kinds: Kinds) -> None:
         """Make an empty index of a program that has met `kinds`."""
-        self._by_event: dict[Event, dict[M, None]] = {}
-        self._by_key: dict[Any, Filed[M]] = {}
+        self.filed: dict[Any, Filed[M]] = {}
+        self._has_events = False
+        self._has_keys = False
         self._fields: dict[Any, dict[tuple[str, ...], None]] = {}
         self._asks = False
         self._kinds = kinds
-        self.is_used = False
 
     def move(self, member: M, old: Any, new: Any) -> None:
         """File `member` under the set `new` instead of `old`; None is no set. Raises TypeError for improper kinds."""
-        filed: dict[Any, Any] | None
+        filed = self.filed
         if old is not None:
-            filed = self._by_event if type(type(old)) is EventKind else self._by_key if type(old) is EventKind else None
-            if filed is not None:  # for a single event or a kind
+            if type(type(old)) is EventKind or type(old) is EventKind:  # an event or a kind is its own key
                 members = filed[old]
                 del members[member]
                 if not members:
@@ -83,35 +82,38 @@ class Index(Generic[M]):
             else:
                 self._remove(member, old)
         if new is not None:
-            filed = self._by_event if type(type(new)) is EventKind else self._by_key if type(new) is EventKind else None
-            if filed is None:
+            if type(type(new)) is EventKind:
+                self._has_events = True
+            elif type(new) is EventKind:
+                self._has_keys = True
+            else:
                 self._add(member, new)
-            elif new in filed:
+                return
+            if new in filed:
                 filed[new][member] = None
             else:
-                self._open(new._kind)
+                if new._kind not in self._kinds.met:
+                    self._kinds.meet(new._kind)
                 filed[new] = {member: None}
 
-    def _open(self, kind: Any) -> None:
-        self.is_used = True
-        if kind not in self._kinds.met:
-            self._kinds.meet(kind)
-
     def _remove(self, member: M, events: Any) -> None:
-        for key, kind, fields, _ in events._rows:
-            filed: dict[Any, Any] = self._by_event if fields is None and key is not kind else self._by_key
-            members = filed.get(key, NOBODY)
+        for key, _, _, _ in events._rows:
+            members = self.filed.get(key, NOBODY)
             members.pop(member, None)  # two rows of one set may have the same key
             if not members:
-                filed.pop(key, None)
+                self.filed.pop(key, None)
 
     def _add(self, member: M, events: Any) -> None:
         for key, kind, fields, test in events._rows:
-            self._open(kind)
-            if fields is None and key is not kind:
-                self._by_event.setdefault(key, {})[member] = None
-                continue
-            members = self._by_key.setdefault(key, {})
+            self._kinds.meet(kind)
+            if fields is not None:
+                self._has_keys = True
+                self._fields.setdefault(kind, {})[fields] = None
+            elif key is kind:
+                self._has_keys = True
+            else:
+                self._has_events = True
+            members = self.filed.setdefault(key, {})
             if test is None:
                 members[member] = None
             else:
@@ -119,49 +121,52 @@ class Index(Generic[M]):
                 tests = members.setdefault(member, [])
                 if tests is not None:
                     tests.append(test)
-            if fields is not None:
-                self._fields.setdefault(kind, {})[fields] = None
 
-    def members(self, event: Event) -> dict[M, Any]:
+    def members(self, event: Event) -> Filed[M]:
         """Return the members whose sets contain `event`, once each, in no particular order.
 
         Raises EventSetError when a predicate that had to be asked fails.
         """
-        found = self._by_event.get(event, NOBODY) if self._by_event else NOBODY
-        if not self._by_key:
+        found = self.filed.get(event, NOBODY) if self._has_events else NOBODY
+        if not self._has_keys:
             return found
-        found = {**found}
         matching = self._matching(event)
+        if not matching:
+            return found
         if self._asks:
             return _with_accepting(found, matching, event)
-        for filed in matching:
-            found.update(filed)
+        found = {**found}
+        for members in matching:
+            found.update(members)
         return found
 
     def _matching(self, event: Event) -> list[Filed[M]]:
         """Return what is filed under the keys of an event, except for those under itself."""
-        by_key = self._by_key
-        found = [by_key[None]] if None in by_key else []
+        filed = self.filed
+        found = [filed[None]] if None in filed else []
         for kind in event._kinds:
-            if kind in by_key:
-                found.append(by_key[kind])
+            if kind in filed:
+                found.append(filed[kind])
             if kind in self._fields:
                 for fields in self._fields[kind]:
                     key = (kind, fields, values_of(event, fields))
-                    if key in by_key:
-                        found.append(by_key[key])
+                    if key in filed:
+                        found.append(filed[key])
         return found
 
 
-def _with_accepting(found: dict[M, Any], matching: list[Filed[M]], event: Event) -> dict[M, Any]:
+def _with_accepting(found: Filed[M], matching: list[Filed[M]], event: Event) -> Filed[M]:
     """Return `found`, and the members that accept an event. All tests of a member are asked, as by `contains`."""
-    filed = [item for members in matching for item in members.items()]
-    sure = found | {member: None for member, tests in filed if tests is None}
-    return sure | {
-        member: None
-        for member, tests in filed
-        if tests is not None and member not in sure and _passes(member, tests, event)
-    }
+    found, asked = {**found}, []
+    for filed in matching:
+        for member, tests in filed.items():
+            if tests is None:
+                found[member] = None
+            else:
+                asked.append((member, tests))
+    accepting = [member for member, tests in asked if member not in found and _passes(member, tests, event)]
+    found.update(dict.fromkeys(accepting))
+    return found
 
 
 def _passes(member: M, tests: list[Test], event: Event) -> bool:
@@ -212,16 +217,14 @@ class Register(Generic[M]):
                 if not events:
                     del self._by_key[key]
 
-    def concerned(self, *sets: Any) -> dict[M, None]:
-        """Return the members that request an event which has the key of a row of a set; None is no set."""
+    def concerned(self, events: Any) -> dict[M, None]:
+        """Return the members that request an event which has the key of a row of the set `events`."""
+        if type(type(events)) is EventKind:  # a single event
+            return self.by_event.get(events, NOBODY)
         found: dict[M, None] = {}
-        for events in sets:
-            if type(type(events)) is EventKind:  # a single event
-                found.update(self.by_event.get(events, NOBODY))
-            elif events is not None:
-                for row in events._rows:
-                    for event in self._events_of(*row):
-                        found.update(self.by_event.get(event, NOBODY))
+        for row in events._rows:
+            for event in self._events_of(*row):
+                found.update(self.by_event.get(event, NOBODY))
         return found
 
     def _events_of(self, key: Any, kind: Any, fields: tuple[str, ...] | None, _: Test | None) -> Iterable[Event]:
