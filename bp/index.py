@@ -1,6 +1,6 @@
 """The b-threads that an event concerns, found without asking the others.
 
-An `Index` files b-threads under the keys of their event sets (`bp/event_sets.py`); a `Register` files those that
+An `Index` files b-threads under the keys of their event sets (`bp/events.py`); a `Register` files those that
 request single events. An event is looked up under its own few keys: itself, its kind, None, and its values in each
 combination of fields that is in use. So a thousand parked `where(Score, subject=...)` cost nothing until their score
 comes.
@@ -10,8 +10,7 @@ from collections.abc import Iterable
 from typing import Any, Generic, Protocol, TypeVar
 
 from bp.errors import EventSetError
-from bp.event_sets import PredicateError, Test, values_of
-from bp.events import Event, EventKind, check_kind
+from bp.events import Event, EventKind, PredicateError, Test, check_kind, values_of
 
 __all__ = ["NOBODY", "Index", "Kinds", "Register"]
 

@@ -30,8 +30,7 @@ from anyio.lowlevel import checkpoint
 from attrs import NOTHING, define, field, fields, frozen, has
 
 from bp.errors import BProgramError, Deadlock, EffectError
-from bp.event_sets import NONE, as_event_set, contains, is_kind
-from bp.events import Event
+from bp.events import NONE, Event, as_event_set, contains, is_kind
 from bp.program import BProgram, Step, WhenBlocked
 from bp.statements import Sync
 

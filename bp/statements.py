@@ -16,17 +16,19 @@ from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar, overload
 import attrs
 from attrs import define, frozen
 
-from bp.event_sets import (
+from bp.events import (
     NONE,
     Complement,
+    Event,
+    EventKind,
     EventSet,
     FieldsEqual,
     Intersection,
+    NamedEvent,
     PredicateHolds,
     Union,
     as_event_set,
 )
-from bp.events import Event, EventKind, NamedEvent
 from bp.payload import freeze
 
 __all__ = [

@@ -30,8 +30,7 @@ import attrs
 from attrs import frozen
 
 from bp.errors import BProgramError
-from bp.event_sets import Union
-from bp.events import NamedEvent
+from bp.events import NamedEvent, Union
 from bp.payload import FrozenMapping
 from bp.statements import BThread, BThreadFunction, Refusals
 
