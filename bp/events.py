@@ -48,7 +48,6 @@ __all__ = [
     "contains",
     "event",
     "intersection",
-    "is_kind",
     "union",
     "values_of",
     "where",
@@ -97,10 +96,10 @@ def snake_case(class_name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", class_name).lower()
 
 
-class EventKind(type):
-    """The class of event kinds: gives each its name, and lets kinds be combined like any event set."""
+class EventKind(EventSet, type):
+    """The class of event kinds, each of which is the set of its events; gives each its name."""
 
-    _is_event_kind_class = True
+    _is_value = True  # to `freeze`: an event was frozen when it was made, and a kind is a constant
 
     def __new__(
         mcls, class_name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any
@@ -125,9 +124,6 @@ class EventKind(type):
     def _rows(cls) -> tuple[Row, ...]:
         return ((cls, cls, None, None),)
 
-    def __contains__(cls, event: object) -> bool:
-        return contains(cls, event)
-
     def __or__(cls, other: Any) -> Any:
         if isinstance(other, EventKind):
             return _either(cls, other)
@@ -136,21 +132,11 @@ class EventKind(type):
     def __ror__(cls, other: Any) -> Any:
         return union(other, cls) if _is_set(other) else type.__ror__(cls, other)
 
-    def __and__(cls, other: Any) -> Any:
-        return intersection(cls, other)
-
-    def __rand__(cls, other: Any) -> Any:
-        return intersection(other, cls)
-
-    def __invert__(cls) -> Any:
-        return Complement(cls)
-
 
 class Event(EventSet, metaclass=EventKind):
     """The base of all events. Make kinds of it with `@frozen class Ping(Event): value: int` (attrs)."""
 
     __slots__ = ()
-    _is_event_kind: ClassVar[bool] = True
     _kind: ClassVar[Any]
     _kinds: ClassVar[tuple[Any, ...]]  # the event's own kind, and the kinds that this extends
     _payload: ClassVar[tuple[str, ...] | None] = None
@@ -282,7 +268,7 @@ def _either(one: EventKind, other: EventKind) -> Any:
 
 
 def _is_set(value: Any) -> bool:
-    return isinstance(value, EventSet | EventKind | list | tuple)
+    return isinstance(value, EventSet | list | tuple)
 
 
 def _frozen_field(owner: Event, name: str, value: Any) -> Any:
@@ -300,17 +286,12 @@ def values_of(event: Any, fields: tuple[str, ...]) -> tuple[Any, ...]:
     return tuple([getattr(event, name) for name in fields])
 
 
-def is_kind(value: object) -> bool:
-    """Return whether `value` is an event kind: a class of events."""
-    return isinstance(value, type) and getattr(type(value), "_is_event_kind_class", False)
-
-
 def as_event_set(value: Any) -> Any:
     """Return `value` as an event, an event kind or an `EventSet`; a list or tuple is the union of its members.
 
     Raises TypeError for anything else.
     """
-    if isinstance(value, EventSet) or is_kind(value):
+    if isinstance(value, EventSet):
         return value
     if isinstance(value, list | tuple):
         return union(*value)
@@ -324,7 +305,7 @@ def contains(events: Any, event: Any) -> bool:
 
     Raises TypeError for what is no event set or no event, and PredicateError for a predicate that fails.
     """
-    if isinstance(event, type) or not hasattr(event, "_kinds"):
+    if not isinstance(event, Event):
         raise TypeError(f"{event!r} is no event; only events are members of event sets")
     matching = [row[3] for row in as_event_set(events)._rows if _has_key(event, row)]
     return bool(matching) and (None in matching or True in [test(event) for test in matching])  # as an index asks them
@@ -376,7 +357,7 @@ class Union(EventSet):
 
     def __instancecheck__(self, value: object) -> bool:
         """Let `isinstance(said, Ping | Pong)` mean what it says: `|` of kinds gives a set, not a union of types."""
-        return getattr(type(value), "_is_event_kind", False) and contains(self, value)
+        return isinstance(value, Event) and contains(self, value)
 
     def __repr__(self) -> str:
         return "(" + " | ".join(_shown(member) for member in self.members) + ")"
@@ -387,12 +368,13 @@ class Intersection(EventSet):
     """The events that every member contains; the order of members does not count."""
 
     members: tuple[Any, ...] = field(eq=frozenset)
+    _rows: tuple[Row, ...] = field(init=False, eq=False)
 
-    @property
-    def _rows(self) -> tuple[Row, ...]:
+    def __attrs_post_init__(self) -> None:
         narrowest = min((member._rows for member in self.members), key=_breadth)
         test = partial(_all_contain, self.members)
-        return tuple([(kind if fields is None else key, kind, fields, test) for key, kind, fields, _ in narrowest])
+        rows = [(kind if fields is None else key, kind, fields, test) for key, kind, fields, _ in narrowest]
+        object.__setattr__(self, "_rows", tuple(rows))
 
     def __repr__(self) -> str:
         return "(" + " & ".join(_shown(member) for member in self.members) + ")"
@@ -521,7 +503,7 @@ _FIELDS: dict[Any, set[str]] = {}  # of the event kinds that `where` was given
 
 def _check_fields(kind: Any, fields: dict[str, Any]) -> None:
     """Learn the fields of a kind. Raises TypeError for what is no event kind, and for a field that it does not have."""
-    if not isinstance(kind, str) and not is_kind(kind):
+    if not isinstance(kind, str | EventKind):
         raise TypeError(f"where({kind!r}, ...): this is no event kind; use a class of events, or a tuple of them")
     known = ["data"]
     if not isinstance(kind, str):

@@ -221,7 +221,7 @@ def _requested(request: Any) -> tuple[Event, ...]:
 
 
 def _no_request(found: Any) -> TypeError:
-    if isinstance(found, EventKind | EventSet):
+    if isinstance(found, EventSet):
         return TypeError(f"request={found!r}: a set cannot be requested; request an event of it")
     return TypeError(f"request={found!r}: request an event, a list of events, or any_of(...); they do not nest")
 
