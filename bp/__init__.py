@@ -19,16 +19,14 @@
         print(step.event.name)            # hot, cold, hot, cold, hot, cold
 
 `verify(...)` explores every state of such a program. `bp.runner` runs programs with effects on asyncio and trio,
-`bp.testing` drives single b-threads in tests. To read the engine, begin with `program`, then `board`,
-`index`, `statements`, `event_sets`.
+`bp.testing` drives single b-threads in tests. To read the engine: `events`, `statements`, `index`, `board`, `program`.
 """
 
 from typing import TYPE_CHECKING, Any
 
 from bp.board import Blocker
 from bp.errors import BProgramError, BThreadError, Deadlock, EffectError, EndlessLoop, EventSetError, ProgramEnded
-from bp.event_sets import ALL, NONE, EventSet, contains, where
-from bp.events import Event, NamedEvent, event
+from bp.events import ALL, NONE, Event, EventSet, NamedEvent, contains, event, where
 from bp.payload import FrozenMapping, freeze
 from bp.program import BProgram, Receipt, Record, Status, Step
 from bp.replay import Divergence, Replay, replay, state_at

@@ -12,13 +12,13 @@ Requests wait in a heap, by priority and age, and are judged when they come to i
 from collections.abc import Callable, Sequence
 from functools import partial
 from heapq import heapify, heappop, heappush
-from operator import attrgetter, is_
+from operator import attrgetter
 from typing import Any, NamedTuple, TypeVar
 
 from bp.errors import EventSetError
 from bp.events import Event
 from bp.index import NOBODY, Index, Kinds, Register
-from bp.statements import BThreadBody, Refusal, Refusals, Sync, sync
+from bp.statements import BThreadBody, RareWords, Refusal, Refusals, Sync, sync
 
 __all__ = ["SILENT", "Blocker", "Board", "Running", "alternative_of", "offers_of"]
 
@@ -36,7 +36,7 @@ class Blocker(NamedTuple):
 
 
 def alternative_of(
-    statement: Sync, requests: Sequence[R], is_refused: Callable[[R], Any], otherwise: Callable[[], R]
+    statement: Sync, requests: Sequence[R], is_refused: Callable[[R], bool], otherwise: Callable[[], R]
 ) -> R | None:
     """Return what a statement requests instead: its `otherwise` event while every event of its request is refused."""
     if statement.otherwise is None or not requests or not all(map(is_refused, requests)):
@@ -72,7 +72,7 @@ class Running:
         self.age = age
         self.body = body
         self.send = body.send
-        self.rank = (-priority, age)  # who goes first: higher priority, then older
+        self.rank = age - priority * 2**64  # who goes first: higher priority, then older
         self.statement = SILENT
         self.alternative: Event | None = None  # its current `otherwise` event, while all it requests is refused
         self.queued = False  # whether it stands in the board's heap
@@ -82,7 +82,7 @@ class Board:
     """The current statements of all b-threads, indexed.
 
     Invariants between steps: every living b-thread is filed under each word of its statement; each requester that
-    offers something is in the heap; the alternative of each one is right, or it is in `stale`.
+    offers something is in the heap; the alternative of each one is right, or it is in `_stale`.
     """
 
     def __init__(self) -> None:
@@ -92,11 +92,10 @@ class Board:
         self._refusals: Index[Running] = Index(kinds)
         self._interrupts: Index[Running] = Index(kinds)
         self._requests: Register[Running] = Register(kinds)
-        self._alternatives: Register[Running] = Register(kinds)
         self.requesters: dict[Running, None] = {}
         self.hot: dict[Running, None] = {}
-        self.stale: dict[Running, None] = {}  # may need another alternative: see `judge`
-        self._heap: list[tuple[tuple[int, int], Running]] = []
+        self._stale: dict[Running, None] = {}  # may need another alternative: see `_judge`
+        self._heap: list[tuple[int, Running]] = []
         self._parked: dict[Running, None] = {}
 
     # Statements are filed by differences.
@@ -105,20 +104,34 @@ class Board:
         """Put `new` in the place of the statement of `running`. Raises TypeError for an improper event kind."""
         old = running.statement
         running.statement = new
-        if old.requests is not new.requests:
-            self._file_requests(running, old, new)
+        if old.requests != new.requests:
+            self._file_requests(running, old.requests, new.requests)
         if old.wait_for is not new.wait_for:
             self._waits.move(running, old.wait_for, new.wait_for)
         if old.block is not new.block:
             self._blocks.move(running, old.block, new.block)
-            if old.block is not None and self._parked:
+            if self._parked and old.block is not None:
                 self._queue_again(old.block)
-        if not (old.is_plain and new.is_plain):
-            self._file_more(running, old, new)
+        if old.rare is not new.rare:
+            self._file_rare_words(running, old.rare, new.rare)
 
-    def _file_more(self, running: Running, old: Sync, new: Sync) -> None:
+    def _file_requests(self, running: Running, old: Sequence[Event], new: Sequence[Event]) -> None:
+        for event in old:
+            self._requests.remove(event, running)
+        for event in new:
+            self._requests.add(event, running)
+        if new:
+            self.requesters[running] = None
+            self._queue(running)
+        else:
+            del self.requesters[running]
+            self._parked.pop(running, None)
+            if len(self._heap) > 2 * len(self.requesters) + 8:
+                self._clear_heap()
+
+    def _file_rare_words(self, running: Running, old: RareWords, new: RareWords) -> None:
         if old.otherwise is not None or new.otherwise is not None:
-            self.stale[running] = None
+            self._stale[running] = None
         if old.refuse is not None or new.refuse is not None:
             self._file_refusal(running, old.refuse, new.refuse)
         if old.interrupt is not new.interrupt:
@@ -128,28 +141,15 @@ class Board:
         elif old.hot:
             del self.hot[running]
 
-    def _file_requests(self, running: Running, old: Sync, new: Sync) -> None:
-        before, after = old.requests, new.requests
-        if running.queued and len(before) == len(after) and all(map(is_, before, after)):
-            return
-        for event in before:
-            self._requests.remove(event, running)
-        for event in after:
-            self._requests.add(event, running)
-        if after:
-            self.requesters[running] = None
-            self._queue(running)
-        else:
-            del self.requesters[running]
-            self._parked.pop(running, None)
-
     def _file_refusal(self, running: Running, old: Any, new: Any) -> None:
         """File a refusal anew; the requests that its coming or going may concern may get another alternative."""
         self._refusals.move(running, old, new)
-        for requester in self._requests.concerned(old, new):
-            if requester.statement.otherwise is not None:
-                self.stale[requester] = None
-        if old is not None and self._parked:
+        for events in (old, new):
+            if events is not None:
+                for requester in self._requests.concerned(events):
+                    if requester.statement.otherwise is not None:
+                        self._stale[requester] = None
+        if self._parked and old is not None:
             self._queue_again(old)
 
     # Which event can be selected.
@@ -160,44 +160,27 @@ class Board:
         if not running.queued:
             running.queued = True
             heappush(self._heap, (running.rank, running))
-            if len(self._heap) > 2 * len(self.requesters) + 8:
-                self._clear_heap()
 
     def _queue_again(self, gone: Any) -> None:
         """Queue the parked requesters of events that the set `gone` held back until now."""
-        held = self._requests.concerned(gone)
-        if self._alternatives.by_event:
-            held |= self._alternatives.concerned(gone)
-        for running in held:
+        for running in self._requests.concerned(gone):
             if running in self._parked:
                 self._queue(running)
 
-    def judge(self) -> None:
-        """Find the alternatives of stale requesters. Raises EventSetError for what fails on the way."""
-        stale, self.stale = self.stale, {}
-        for running in stale:
-            statement = running.statement
-            requests = statement.requests
-            alternative = None
-            if requests:
-                otherwise = partial(self._ask_otherwise, running)
-                alternative = alternative_of(statement, requests, self._refusals.members, otherwise)
-                self._queue(running)
-            if alternative is not None or running.alternative is not None:
-                self._set_alternative(running, alternative)
-
     def first_offer(self) -> tuple[Event, Running] | None:
-        """Return the first selectable event by priority, age and preference, with its requester."""
+        """Return the first selectable event by priority, age and preference, with its requester.
+
+        Raises EventSetError for a predicate or an `otherwise` that fails.
+        """
+        if self._stale:
+            self._judge()
         heap = self._heap
         while heap:
             running = heap[0][1]
-            requests: Sequence[Event] = running.statement.requests
-            if len(requests) != 1 or running.alternative is not None:
-                requests = self.offered_by(running)
-                if requests:
-                    return requests[0], running
-            elif self.is_free(requests[0]):  # by far the most
-                return requests[0], running
+            alternative = running.alternative
+            for event in running.statement.requests if alternative is None else (alternative,):
+                if self.is_free(event):
+                    return event, running
             heappop(heap)
             running.queued = False
             if running.statement.requests:
@@ -205,7 +188,12 @@ class Board:
         return None
 
     def offers(self) -> dict[Event, Running]:
-        """Return the distinct selectable events, each with its first requester, by priority and age."""
+        """Return the distinct selectable events, each with its first requester, by priority and age.
+
+        Raises EventSetError.
+        """
+        if self._stale:
+            self._judge()
         found: dict[Event, Running] = {}
         for running in sorted(self.requesters, key=_rank):
             for event in self.offered_by(running):
@@ -219,9 +207,12 @@ class Board:
 
     def is_free(self, event: Event) -> bool:
         """Return whether no b-thread blocks or refuses `event`. Raises EventSetError for a predicate that fails."""
-        if self._refusals.is_used and self._refusals.members(event):
+        if self._refusals.filed and self._refusals.members(event):
             return False
         return not self._blocks.members(event)
+
+    def _is_refused(self, event: Event) -> bool:
+        return bool(self._refusals.members(event))
 
     def _clear_heap(self) -> None:
         """Take those out of the heap that request nothing any more, but never came to its top."""
@@ -231,6 +222,18 @@ class Board:
         heapify(self._heap)
 
     # `otherwise`, refusals and blockers.
+
+    def _judge(self) -> None:
+        """Find the alternatives of stale requesters. Raises EventSetError for what fails on the way."""
+        stale, self._stale = self._stale, {}
+        for running in stale:
+            statement = running.statement
+            alternative = alternative_of(
+                statement, statement.requests, self._is_refused, partial(self._ask_otherwise, running)
+            )
+            self._set_alternative(running, alternative)
+            if statement.requests:
+                self._queue(running)
 
     def _ask_otherwise(self, running: Running) -> Event:
         statement = running.statement
@@ -249,11 +252,12 @@ class Board:
         return alternative
 
     def _set_alternative(self, running: Running, alternative: Event | None) -> None:
-        if running.alternative is not None:
-            self._alternatives.remove(running.alternative, running)
-        running.alternative = alternative
+        """Note what a requester asks for instead, filed like its requests."""
+        before, running.alternative = running.alternative, alternative
+        if before is not None and before not in running.statement.requests:
+            self._requests.remove(before, running)
         if alternative is not None:
-            self._alternatives.add(alternative, running)
+            self._requests.add(alternative, running)
 
     def refusals_of(self, *events: Event) -> Refusals:
         """Return one refusal for each b-thread that refuses any of `events`, by priority and age."""
@@ -277,16 +281,12 @@ class Board:
 
         They are those that request it, wait for it, are interrupted by it, or have it as their `otherwise` event.
         """
-        interrupted = dict(self._interrupts.members(event)) if self._interrupts.is_used else NOBODY
         found = self._waits.members(event) | self._requests.by_event.get(event, NOBODY)
-        if interrupted:
+        interrupted = NOBODY
+        if self._interrupts.filed:
+            interrupted = {**self._interrupts.members(event)}
             found |= interrupted
-        if self._alternatives.by_event:
-            found |= self._alternatives.by_event.get(event, NOBODY)
-        in_turn = list(found)
-        if len(in_turn) > 1:
-            in_turn.sort(key=_rank)
-        return in_turn, interrupted
+        return sorted(found, key=_rank), interrupted
 
 
 def _otherwise_error(running: Running, finding: str) -> EventSetError:

@@ -1,6 +1,6 @@
 """The b-threads that an event concerns, found without asking the others.
 
-An `Index` files b-threads under the keys of their event sets (`bp/event_sets.py`); a `Register` files those that
+An `Index` files b-threads under the keys of their event sets (`bp/events.py`); a `Register` files those that
 request single events. An event is looked up under its own few keys: itself, its kind, None, and its values in each
 combination of fields that is in use. So a thousand parked `where(Score, subject=...)` cost nothing until their score
 comes.
@@ -10,8 +10,7 @@ from collections.abc import Iterable
 from typing import Any, Generic, Protocol, TypeVar
 
 from bp.errors import EventSetError
-from bp.event_sets import PredicateError, Test, values_of
-from bp.events import Event, EventKind, check_kind
+from bp.events import Event, EventKind, PredicateError, Test, check_kind, values_of
 
 __all__ = ["NOBODY", "Index", "Kinds", "Register"]
 
@@ -24,7 +23,7 @@ class Named(Protocol):
 
 M = TypeVar("M", bound=Named)
 N = TypeVar("N")
-Tested = dict[N, list[Test]]  # each member with the tests of which one must accept the event
+Filed = dict[N, list[Test] | None]  # each member with the tests of which one must accept the event; None: no test
 NOBODY: dict[Any, Any] = {}
 
 
@@ -51,29 +50,28 @@ class Kinds:
 
 
 class Index(Generic[M]):
-    """Members filed by their event sets: under single events, and under the other keys of their rows.
+    """Members filed by their event sets, each under the keys of its rows.
 
-    `is_used`: a member was ever filed. A member that is filed under a key with tests stands in `_by_test` there.
-    `_fields` counts, by kind, how often keys with these fields are filed.
+    What was ever filed is known, so that nothing else is looked up: `_has_events`: single events; `_has_keys`: other
+    keys; `_fields`: the fields of such keys, by kind; `_asks`: rows with a test.
     """
 
-    __slots__ = ("_by_event", "_by_key", "_by_test", "_fields", "_kinds", "is_used")
+    __slots__ = ("_asks", "_fields", "_has_events", "_has_keys", "_kinds", "filed")
 
     def __init__(self, kinds: Kinds) -> None:
         """Make an empty index of a program that has met `kinds`."""
-        self._by_event: dict[Event, dict[M, None]] = {}
-        self._by_key: dict[Any, dict[M, None]] = {}
-        self._by_test: dict[Any, Tested[M]] = {}
-        self._fields: dict[Any, dict[tuple[str, ...], int]] = {}
+        self.filed: dict[Any, Filed[M]] = {}
+        self._has_events = False
+        self._has_keys = False
+        self._fields: dict[Any, dict[tuple[str, ...], None]] = {}
+        self._asks = False
         self._kinds = kinds
-        self.is_used = False
 
     def move(self, member: M, old: Any, new: Any) -> None:
         """File `member` under the set `new` instead of `old`; None is no set. Raises TypeError for improper kinds."""
-        filed: dict[Any, Any] | None
+        filed = self.filed
         if old is not None:
-            filed = self._by_event if type(type(old)) is EventKind else self._by_key if type(old) is EventKind else None
-            if filed is not None:  # for a single event or a kind
+            if type(type(old)) is EventKind or type(old) is EventKind:  # an event or a kind is its own key
                 members = filed[old]
                 del members[member]
                 if not members:
@@ -83,79 +81,90 @@ class Index(Generic[M]):
             else:
                 self._remove(member, old)
         if new is not None:
-            filed = self._by_event if type(type(new)) is EventKind else self._by_key if type(new) is EventKind else None
-            if filed is None:
+            if type(type(new)) is EventKind:
+                self._has_events = True
+            elif type(new) is EventKind:
+                self._has_keys = True
+            else:
                 self._add(member, new)
-            elif new in filed:
+                return
+            if new in filed:
                 filed[new][member] = None
             else:
-                self._open(new._kind)
+                if new._kind not in self._kinds.met:
+                    self._kinds.meet(new._kind)
                 filed[new] = {member: None}
 
-    def _open(self, kind: Any) -> None:
-        self.is_used = True
-        if kind not in self._kinds.met:
-            self._kinds.meet(kind)
-
     def _remove(self, member: M, events: Any) -> None:
-        for key, kind, fields, test in events._rows:
-            filed: dict[Any, Any] = self._by_test if test is not None else self._by_key
-            if fields is not None:
-                count = self._fields[kind]
-                count[fields] -= 1
-                if not count[fields]:
-                    del count[fields]
-            elif key is not kind:
-                filed = self._by_event
-            members = filed.get(key, NOBODY)
+        for key, _, _, _ in events._rows:
+            members = self.filed.get(key, NOBODY)
             members.pop(member, None)  # two rows of one set may have the same key
             if not members:
-                filed.pop(key, None)
+                self.filed.pop(key, None)
 
     def _add(self, member: M, events: Any) -> None:
-        self.is_used = True
         for key, kind, fields, test in events._rows:
-            if kind not in self._kinds.met:
-                self._kinds.meet(kind)
-            if test is not None:
-                self._by_test.setdefault(key, {}).setdefault(member, []).append(test)
-            elif fields is None and key is not kind:
-                self._by_event.setdefault(key, {})[member] = None
-            else:
-                self._by_key.setdefault(key, {})[member] = None
+            self._kinds.meet(kind)
             if fields is not None:
-                count = self._fields.setdefault(kind, {})
-                count[fields] = count.get(fields, 0) + 1
+                self._has_keys = True
+                self._fields.setdefault(kind, {})[fields] = None
+            elif key is kind:
+                self._has_keys = True
+            else:
+                self._has_events = True
+            members = self.filed.setdefault(key, {})
+            if test is None:
+                members[member] = None
+            else:
+                self._asks = True
+                tests = members.setdefault(member, [])
+                if tests is not None:
+                    tests.append(test)
 
-    def members(self, event: Event) -> dict[M, Any]:
+    def members(self, event: Event) -> Filed[M]:
         """Return the members whose sets contain `event`, once each, in no particular order.
 
         Raises EventSetError when a predicate that had to be asked fails.
         """
-        found = self._by_event.get(event, NOBODY) if self._by_event else NOBODY
-        by_key, by_test = self._by_key, self._by_test
-        if not by_key and not by_test:
+        found = self.filed.get(event, NOBODY) if self._has_events else NOBODY
+        if not self._has_keys:
             return found
-        keys: list[Any] = [None, *event._kinds]
-        for kind in event._kinds:
-            for fields in self._fields.get(kind, ()):
-                keys += ((kind, fields, values_of(event, fields)),)
+        matching = self._matching(event)
+        if not matching:
+            return found
+        if self._asks:
+            return _with_accepting(found, matching, event)
         found = {**found}
-        tested: list[tuple[M, list[Test]]] = []
-        for key in keys:
-            if (filed := by_key.get(key)) is not None:
-                found.update(filed)
-            if by_test and key in by_test:
-                tested.extend(by_test[key].items())
-        return _with_accepting(found, tested, event) if tested else found
+        for members in matching:
+            found.update(members)
+        return found
+
+    def _matching(self, event: Event) -> list[Filed[M]]:
+        """Return what is filed under the keys of an event, except for those under itself."""
+        filed = self.filed
+        found = [filed[None]] if None in filed else []
+        for kind in event._kinds:
+            if kind in filed:
+                found.append(filed[kind])
+            if kind in self._fields:
+                for fields in self._fields[kind]:
+                    key = (kind, fields, values_of(event, fields))
+                    if key in filed:
+                        found.append(filed[key])
+        return found
 
 
-def _with_accepting(sure: dict[M, Any], tested: list[tuple[M, list[Test]]], event: Event) -> dict[M, Any]:
-    """Return `sure`, and the members that accept an event. All tests of a member are asked, as by `contains`."""
-    found = {**sure}
-    for member, tests in tested:
-        if member not in sure and _passes(member, tests, event):
-            found[member] = None
+def _with_accepting(found: Filed[M], matching: list[Filed[M]], event: Event) -> Filed[M]:
+    """Return `found`, and the members that accept an event. All tests of a member are asked, as by `contains`."""
+    found, asked = {**found}, []
+    for filed in matching:
+        for member, tests in filed.items():
+            if tests is None:
+                found[member] = None
+            else:
+                asked.append((member, tests))
+    accepting = [member for member, tests in asked if member not in found and _passes(member, tests, event)]
+    found.update(dict.fromkeys(accepting))
     return found
 
 
@@ -186,12 +195,10 @@ class Register(Generic[M]):
         """File `member` under `event`; raises TypeError when its kind is not proper."""
         if event._kind not in self._kinds.met:
             self._kinds.meet(event._kind)
-        members = self.by_event.setdefault(event, {})
-        members[member] = None
-        if len(members) > 1:
-            return
-        for key in self._keys_of(event) if self._fields else ():
-            self._by_key.setdefault(key, {})[event] = None
+        self.by_event.setdefault(event, {})[member] = None
+        if self._fields:
+            for key in self._keys_of(event):
+                self._by_key.setdefault(key, {})[event] = None
 
     def remove(self, event: Event, member: M) -> None:
         """Take `member`, filed under `event`, out again; it may have been taken out before."""
@@ -202,27 +209,24 @@ class Register(Generic[M]):
         if members:
             return
         del self.by_event[event]
-        for key in self._keys_of(event) if self._fields else ():
-            events = self._by_key[key]
-            del events[event]
-            if not events:
-                del self._by_key[key]
+        if self._fields:
+            for key in self._keys_of(event):
+                events = self._by_key[key]
+                del events[event]
+                if not events:
+                    del self._by_key[key]
 
-    def concerned(self, *sets: Any) -> dict[M, None]:
-        """Return the members that request an event which has the key of a row of a set; None is no set."""
+    def concerned(self, events: Any) -> dict[M, None]:
+        """Return the members that request an event which has the key of a row of the set `events`."""
+        if type(type(events)) is EventKind:  # a single event
+            return self.by_event.get(events, NOBODY)
         found: dict[M, None] = {}
-        if not self.by_event:
-            return found
-        for events in sets:
-            if type(type(events)) is EventKind:  # a single event
-                found.update(self.by_event.get(events, NOBODY))
-            elif events is not None:
-                for key, kind, fields, _ in events._rows:
-                    for event in self._events_of(key, kind, fields):
-                        found.update(self.by_event.get(event, NOBODY))
+        for row in events._rows:
+            for event in self._events_of(*row):
+                found.update(self.by_event.get(event, NOBODY))
         return found
 
-    def _events_of(self, key: Any, kind: Any, fields: tuple[str, ...] | None) -> Iterable[Event]:
+    def _events_of(self, key: Any, kind: Any, fields: tuple[str, ...] | None, _: Test | None) -> Iterable[Event]:
         """Return the events with a key; those of its kind are filed by its fields from now on."""
         if kind is None:
             return self.by_event
@@ -237,11 +241,7 @@ class Register(Generic[M]):
         return self._by_key.get(key, ())
 
     def _keys_of(self, event: Event) -> list[Any]:
-        keys: list[Any] = []
-        for kind in event._kinds:
-            for fields in self._fields.get(kind, ()):
-                keys += (kind if fields is None else (kind, fields, values_of(event, fields)),)
-        return keys
+        return [_key(event, kind, fields) for kind in event._kinds for fields in self._fields.get(kind, ())]
 
 
 def _key(event: Event, kind: Any, fields: tuple[str, ...] | None) -> Any:

@@ -95,7 +95,7 @@ def _freezer(kind: Any) -> Callable[[Any], Any]:
         return FrozenMapping if can_change else as_it_is
     if issubclass(kind, Sequence | Set):
         return _freeze_elements
-    if getattr(kind, "_is_event_kind", False) or getattr(kind, "_is_event_kind_class", False):
+    if getattr(kind, "_is_value", False):
         return as_it_is  # an event was frozen when it was made; a kind is a constant
     names = _frozen_fields(kind)
     return _refuse if names is None else _field_checker(kind, names)

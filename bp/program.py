@@ -75,14 +75,15 @@ class Receipt:
     blockers: tuple[Blocker, ...] = ()
 
 
-TAIL = 10  # how many of its last events an endless loop shows
+TAIL = 10  # how many events and starts an endless loop shows
 
 
 class Scheduler:
     """The living b-threads of one program, by age, and those that the current round started.
 
-    `super_step` counts the external events so far, `left` what may yet happen in this super-step; `busy`: a b-thread is
-    running right now.
+    `step` is the number of the current step and `event` its event; `super_step` counts the external events so far;
+    `busy`: a b-thread is running right now. `tail`: the number of the step from which on events are remembered, because
+    the super-step comes near its bound; each start makes it smaller.
     """
 
     def __init__(self, board: Board, max_steps: int) -> None:
@@ -93,14 +94,15 @@ class Scheduler:
         self._ages = 0
         self._started: deque[tuple[BThread, int]] = deque()
         self._errors: list[BThreadError] = []
-        self.event: Event | None = None  # the current one, and its step, for errors
+        self.event: Event | None = None
         self.step = 0
+        self.super_step = 0
         self.living: dict[Running, None] = {}
         self.busy = False
-        self.left = self._limit = max_steps
-        self._tail: deque[tuple[Event | None, str]] = deque(maxlen=TAIL)
+        self._max_steps = max_steps
+        self.tail = max_steps - TAIL
+        self._last: deque[tuple[Event | None, str]] = deque(maxlen=TAIL)
         self._endless: EndlessLoop | None = None
-        self.super_step = 0
 
     def begin(self, bthreads: Iterable[BThread]) -> None:
         """Start the first b-threads, in order. Raises like `advance`."""
@@ -151,8 +153,8 @@ class Scheduler:
 
     def _take_on(self, starter: Running, statement: Start) -> None:
         for _ in range(len(statement.bthreads) or 1):  # an empty start counts too: it could go on for ever
-            self.left -= 1
-            if self.left < TAIL:
+            self.tail -= 1
+            if self.step > self.tail:
                 self.note(None, starter.name)
         self._started.extend((bthread, starter.priority) for bthread in statement.bthreads)
 
@@ -202,23 +204,23 @@ class Scheduler:
     def next_super_step(self) -> None:
         """Note an external event: a new super-step begins."""
         self.super_step += 1
-        self.left = self._limit
-        self._tail.clear()
+        self.tail = self.step + self._max_steps - TAIL
+        self._last.clear()
 
     def note(self, event: Event | None, bthread: str) -> None:
         """Remember one of the last events before the bound. Raises EndlessLoop behind it."""
-        if self.left < 0:
+        if self.step > self.tail + TAIL:
             self._endless = self._past_the_bound()
             raise self._endless
-        self._tail.append((event, bthread))
+        self._last.append((event, bthread))
 
     def _past_the_bound(self) -> EndlessLoop:
-        shown = ", ".join(f"{bthread!r} {'started' if event is None else event!r}" for event, bthread in self._tail)
+        shown = ", ".join(f"{bthread!r} {'started' if event is None else event!r}" for event, bthread in self._last)
         return EndlessLoop(
-            f"a super-step went past {self._limit} events and starts; the last were: {shown}; "
+            f"a super-step went past {self._max_steps} events and starts; the last were: {shown}; "
             "make its b-threads wait for something, or raise max_steps",
-            events=tuple(event for event, _ in self._tail if event is not None),
-            bthreads=tuple(bthread for _, bthread in self._tail),
+            events=tuple(event for event, _ in self._last if event is not None),
+            bthreads=tuple(bthread for _, bthread in self._last),
         )
 
 
@@ -251,13 +253,12 @@ class BProgram:
         self._scheduler = Scheduler(self._board, max_steps)
         self._posts: deque[Receipt] = deque()
         self._free_post: Receipt | None = None  # the first post that can be taken, while that is known
-        self._steps = 0
         self._phase: Literal["new", "alive", "failed", "closed"] = "new"
         self._stepping = False
 
     def __repr__(self) -> str:
         living = len(self._definitions) if self._phase == "new" else len(self._scheduler.living)
-        how = self._phase if self._phase in ("new", "failed", "closed") else f"step {self._steps}"
+        how = self._phase if self._phase in ("new", "failed", "closed") else f"step {self._scheduler.step}"
         return f"<BProgram: {living} b-thread{'' if living == 1 else 's'}, {how}>"
 
     def run(self) -> Iterator[Step]:
@@ -278,8 +279,6 @@ class BProgram:
             self._enter()
         self._stepping = True
         try:
-            if self._board.stale:
-                self._board.judge()
             chosen = self._board.first_offer() if self._chooser is None else self._choose()
             if chosen is not None:
                 return self._take(chosen[0], chosen[1])
@@ -296,19 +295,18 @@ class BProgram:
         board, scheduler = self._board, self._scheduler
         concerned, interrupted = board.concerned(event)
         candidates = self._candidates() if self._listeners else ()
-        name, refusals = None, None
+        name = refusals = None
         if requester is not None:
             name = requester.name
             if requester.alternative is not None:
                 refusals = board.refusals_of(*requester.statement.requests)
         elif post is not None:
             self._take_post(post)
-        scheduler.left -= 1
-        if scheduler.left < TAIL:
+        scheduler.event = event
+        scheduler.step = number = scheduler.step + 1
+        if number > scheduler.tail:
             scheduler.note(event, name or "outside")
-        self._steps += 1
-        scheduler.event, scheduler.step = event, self._steps
-        step = _new(Step, (self._steps, event, scheduler.super_step, name, refusals))
+        step = _new(Step, (number, event, scheduler.super_step, name, refusals))
         try:
             scheduler.advance(concerned, interrupted, event)
         except (BThreadError, EndlessLoop) as error:
@@ -336,9 +334,8 @@ class BProgram:
         """
         if not isinstance(event, Event):
             raise TypeError(f"select({event!r}): only events can be selected")
-        self._inside(self._board.judge)
+        requester, post = self._inside(self._board.offers).get(event), None
         self._board.kinds.meet(event._kind)
-        requester, post = self._board.offers().get(event), None
         if requester is None:
             blockers = self._asking(lambda: self._board.blockers_of(event))
             if blockers:
@@ -400,8 +397,7 @@ class BProgram:
         Begins a program that is new. Raises BThreadError, EventSetError, ProgramEnded, BProgramError from inside a
         b-thread.
         """
-        self._inside(self._board.judge)
-        return self._candidates()
+        return self._inside(self._candidates)
 
     @property
     def hot(self) -> tuple[str, ...]:
@@ -468,7 +464,6 @@ class BProgram:
 
     def _can_step(self) -> bool:
         """Return whether an internal event, or a post, can be selected."""
-        self._board.judge()
         return self._board.first_offer() is not None or any(self._board.is_free(post.event) for post in self._posts)
 
     def _next_post(self) -> Receipt | None:

@@ -30,8 +30,7 @@ from anyio.lowlevel import checkpoint
 from attrs import NOTHING, define, field, fields, frozen, has
 
 from bp.errors import BProgramError, Deadlock, EffectError
-from bp.event_sets import NONE, Row, as_event_set, is_kind, matches
-from bp.events import Event
+from bp.events import NONE, Event, EventKind, Row, as_event_set, matches
 from bp.program import BProgram, Step, WhenBlocked
 from bp.statements import Sync
 
@@ -93,11 +92,12 @@ class Effect:
     is_clock: bool = False
 
     def __attrs_post_init__(self) -> None:
-        kinds = self.outcome if isinstance(self.outcome, tuple) and self.outcome else (None,)
+        kinds: tuple[Any, ...] = self.outcome if isinstance(self.outcome, tuple) and self.outcome else (None,)
+        are_kinds = all(isinstance(kind, EventKind) for kind in kinds)
         for name, fits, wanted in (
-            ("on", is_kind(self.on), "an event kind"),
+            ("on", isinstance(self.on, EventKind), "an event kind"),
             ("run", callable(self.run), "a function of the event, async or not"),
-            ("outcome", all(map(is_kind, kinds)), "a tuple of event kinds, for example (Answered,)"),
+            ("outcome", are_kinds, "a tuple of event kinds, for example (Answered,)"),
             ("broken", callable(self.broken), "a function of the event and a Broken"),
             ("until", callable(self.until), "an event set, or a function of the event that returns one"),
             ("on_resume", self.on_resume in ("again", "unknown"), "'again' or 'unknown'"),

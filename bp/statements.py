@@ -14,19 +14,21 @@ from types import MethodType
 from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar, overload
 
 import attrs
-from attrs import define, field, frozen
+from attrs import define, frozen
 
-from bp.event_sets import (
+from bp.events import (
     NONE,
     Complement,
+    Event,
+    EventKind,
     EventSet,
     FieldsEqual,
     Intersection,
+    NamedEvent,
     PredicateHolds,
     Union,
     as_event_set,
 )
-from bp.events import Event, EventKind, NamedEvent
 from bp.payload import freeze
 
 __all__ = [
@@ -76,6 +78,19 @@ class Refusals(tuple[Refusal, ...]):
         return hash(frozenset(self))
 
 
+class RareWords(NamedTuple):
+    """The words that few statements say."""
+
+    interrupt: Any = None
+    refuse: Any = None
+    because: Any = None
+    otherwise: Otherwise | None = None
+    hot: bool = False
+
+
+NO_RARE_WORDS = RareWords()
+
+
 @define(init=False, unsafe_hash=True)  # not frozen, and made without a call: one is made at every step
 class Sync:
     """One synchronization statement, checked and normal; `sync` makes it. Absent event sets are None."""
@@ -84,12 +99,32 @@ class Sync:
     any_of: bool
     wait_for: Any
     block: Any
-    interrupt: Any
-    refuse: Any
-    because: Any
-    otherwise: Otherwise | None
-    hot: bool
-    is_plain: bool = field(eq=False, repr=False)  # says nothing but `request`, `wait_for` and `block`
+    rare: RareWords
+
+    @property
+    def interrupt(self) -> Any:
+        """The events that close this b-thread."""
+        return self.rare.interrupt
+
+    @property
+    def refuse(self) -> Any:
+        """The events that are blocked with an answer."""
+        return self.rare.refuse
+
+    @property
+    def because(self) -> Any:
+        """The answer to the requesters of what is refused."""
+        return self.rare.because
+
+    @property
+    def otherwise(self) -> Otherwise | None:
+        """The function from refusals to the event that is requested instead."""
+        return self.rare.otherwise
+
+    @property
+    def hot(self) -> bool:
+        """Whether this b-thread must not stay here for ever."""
+        return self.rare.hot
 
 
 @frozen
@@ -142,35 +177,28 @@ def sync(
     said.wait_for = wait_for if wait_for is None or type(wait_for) in _NORMAL else _event_set(wait_for)
     said.block = block if block is None or type(block) in _NORMAL else _event_set(block)
     if interrupt is None and refuse is None and because is None and otherwise is None and hot is False:
-        said.interrupt = said.refuse = said.because = said.otherwise = None
-        said.hot = False
-        said.is_plain = True
+        said.rare = NO_RARE_WORDS
     else:
-        said.is_plain = False
-        _say_more(said, interrupt, refuse, because, otherwise, hot)
+        said.rare = _rare_words(said.requests, interrupt, refuse, because, otherwise, hot)
     return said
 
 
-def _say_more(said: Sync, interrupt: Any, refuse: Any, because: Any, otherwise: Any, hot: Any) -> None:
-    """Complete a statement with its rarer words. Raises TypeError for words that cannot be said."""
+def _rare_words(
+    requests: tuple[Event, ...], interrupt: Any, refuse: Any, because: Any, otherwise: Any, hot: Any
+) -> RareWords:
+    """Return the words, checked. Raises TypeError for words that cannot be said."""
     if (refuse is None) is not (because is None):
         raise TypeError("refuse= and because= go together: give both, since a requester is told why it is refused")
     if otherwise is not None and not callable(otherwise):
         raise TypeError(f"otherwise={otherwise!r}: give a function from the refusals to an event")
-    if otherwise is not None and not said.requests:
+    if otherwise is not None and not requests:
         raise TypeError("otherwise= without request=: give the request for which it stands in when that is refused")
     if hot is not True and hot is not False:
         raise TypeError(f"hot={hot!r}: give True or False")
-    said.interrupt = interrupt if interrupt is None or type(interrupt) in _NORMAL else _event_set(interrupt)
-    said.refuse = refuse if refuse is None or type(refuse) in _NORMAL else _event_set(refuse)
-    said.otherwise = otherwise
-    said.hot = hot
-    said.because = because if because is None or type(because) is str else _frozen_reason(because)
-
-
-def _frozen_reason(because: Any) -> Any:
+    interrupt = None if interrupt is None else _event_set(interrupt)
+    refuse = None if refuse is None else _event_set(refuse)
     try:
-        return freeze(because)
+        return RareWords(interrupt, refuse, freeze(because), otherwise, hot)
     except TypeError as error:
         raise TypeError(f"because=: {error}") from error
 
@@ -193,7 +221,7 @@ def _requested(request: Any) -> tuple[Event, ...]:
 
 
 def _no_request(found: Any) -> TypeError:
-    if isinstance(found, EventKind | EventSet):
+    if isinstance(found, EventSet):
         return TypeError(f"request={found!r}: a set cannot be requested; request an event of it")
     return TypeError(f"request={found!r}: request an event, a list of events, or any_of(...); they do not nest")
 

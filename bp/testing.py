@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import Any
 
-from bp.event_sets import contains
-from bp.events import Event
+from bp.events import Event, contains
 from bp.program import BProgram, Step
 from bp.statements import BThread, Start, Sync, advance
 

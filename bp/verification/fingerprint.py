@@ -30,8 +30,7 @@ import attrs
 from attrs import frozen
 
 from bp.errors import BProgramError
-from bp.event_sets import Union
-from bp.events import NamedEvent
+from bp.events import Intersection, NamedEvent, Union
 from bp.payload import FrozenMapping
 from bp.statements import BThread, BThreadFunction, Refusals
 
@@ -439,7 +438,7 @@ def _is_cached_hash(value: Any, name: str, item: Any) -> bool:
 def _slots(kind: Any) -> tuple[tuple[str, Any], ...]:
     spaces = [vars(base).items() for base in reversed(kind.__mro__)]
     slots = tuple((name, slot) for space in spaces for name, slot in space if type(slot) is MemberDescriptorType)
-    if kind is Union:
+    if kind in (Union, Intersection):
         return tuple((name, slot) for name, slot in slots if name != "_rows")  # they follow from its members
     if not _is_frozen(kind):
         return slots

@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 from attrs import define, field
 
 from bp.errors import BProgramError
-from bp.event_sets import PredicateError, contains
-from bp.events import Event
+from bp.events import Event, PredicateError, contains
 from bp.statements import BThread, Start, Sync, advance
 from bp.verification.fingerprint import (
     Description,

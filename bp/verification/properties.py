@@ -16,8 +16,7 @@ from typing import Any
 from attrs import field, frozen
 from attrs.converters import optional
 
-from bp.event_sets import NONE, as_event_set, contains, union
-from bp.events import NamedEvent
+from bp.events import NONE, NamedEvent, as_event_set, contains, union
 from bp.statements import BThread, BThreadBody, bthread, sync
 
 __all__ = ["absence", "bounded_existence", "existence", "precedence", "response"]

@@ -14,8 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 from attrs import evolve, field, frozen
 
-from bp.event_sets import PredicateError, as_event_set, contains
-from bp.events import Event
+from bp.events import Event, PredicateError, as_event_set, contains
 from bp.statements import BThread
 from bp.verification.fingerprint import VerificationError
 from bp.verification.local_states import LocalFailure, Move

@@ -14,8 +14,7 @@ from typing import Any, Literal, NamedTuple
 from attrs import define, field
 
 from bp.board import alternative_of, offers_of
-from bp.event_sets import PredicateError, contains
-from bp.events import Event
+from bp.events import Event, PredicateError, contains
 from bp.statements import BThread, Refusal, Refusals
 from bp.verification.fingerprint import VerificationError, fingerprint_of_value
 from bp.verification.local_states import MOST_LOCALS, Automaton, LocalFailure, Move

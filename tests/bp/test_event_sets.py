@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bp import ALL, NONE, BProgram, BThreadError, Event, EventSet, EventSetError, contains, event, sync, where
-from bp.event_sets import as_event_set
+from bp.events import as_event_set
 from tests.bp.programs import COLD, HOT, STOP, Ping, Pong, after, says, trace
 
 

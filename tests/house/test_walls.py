@@ -28,7 +28,6 @@ MEET_THE_OUTSIDE = {"bp/runner.py": "anyio", "bp/testing.py": "hypothesis"}
 LAYERS: dict[str, tuple[str, ...]] = {
     "bp": (
         "errors payload",
-        "event_sets",
         "events",
         "statements strategies",
         "index",
