@@ -136,8 +136,8 @@ class Description:
         if kind is GeneratorType:
             header, parts = self._generator(value)
             return header, (*parts, Place(named))
-        if kind is Unordered:
-            return self._unordered(value, named), ()
+        if kind is Elements:
+            return self._elements(value, named), ()
         if kind is FunctionType:
             self.assignable |= {id(cell): name for name, cell in cells_of(value) if assigns(value.__code__, name)}
         try:
@@ -145,8 +145,8 @@ class Description:
         except (TypeError, RuntimeError) as error:
             raise VerificationError(f"{_no_value(value, named)} ({error})") from error
 
-    def _unordered(self, elements: "Unordered", named: str) -> Any:
-        """Describe the elements of a set, which come in no order; so it cannot be said which object is which."""
+    def _elements(self, elements: "Elements", named: str) -> Any:
+        """Describe the elements of a set, each by itself: none of them may be able to change."""
         looks = []
         for element in elements.elements:
             inner = Description()
@@ -156,7 +156,7 @@ class Description:
                 raise VerificationError(f"{named} holds sets in sets, too deep: maximum recursion depth") from error
             if inner._seen:
                 raise VerificationError(f"{named} holds a set of objects that can change; use a tuple or a dict")
-        return frozenset(Counter(looks).items())
+        return tuple(looks) if elements.ordered else frozenset(Counter(looks).items())
 
     def _generator(self, body: Any) -> tuple[Any, list[Any]]:
         """Take a suspended generator apart.
@@ -182,10 +182,11 @@ class Description:
 
 
 @frozen(eq=False)
-class Unordered:
-    """The elements of a set, as a part of it."""
+class Elements:
+    """The elements of a set, as a part of it: in the order in which it is iterated, unless that says nothing."""
 
     elements: tuple[Any, ...]
+    ordered: bool = True
 
 
 class Place(str):
@@ -226,8 +227,10 @@ def _itself(value: Any) -> tuple[Any, Any]:
 
 def _items(base: Any) -> Callable[[Any], tuple[Any, Any]]:
     """Return how the items of a sequence or a mapping are told: by its own methods, not those that override them."""
-    if issubclass(base, set | frozenset):
-        return lambda value: (None, (Unordered(tuple(base.__iter__(value))),))
+    if issubclass(base, set):  # the size of its table, too: it decides on the order when items are added
+        return lambda value: (base.__sizeof__(value), (Elements(tuple(base.__iter__(value))),))
+    if issubclass(base, frozenset):
+        return lambda value: (None, (Elements(tuple(base.__iter__(value))),))
     if issubclass(base, Mapping):
         return lambda value: (base.__len__(value), tuple(chain.from_iterable(base.items(value))))
     return lambda value: (base.__len__(value), tuple(base.__iter__(value)))
@@ -316,8 +319,8 @@ SHAPES: dict[Any, Shape] = {
     defaultdict: Shape(_defaultdict, mutable=True),
     bytearray: Shape(lambda value: (bytes(value), ()), mutable=True),
     types.SimpleNamespace: Shape(_namespace, mutable=True),
-    Refusals: Shape(lambda value: (None, (Unordered(tuple(map(tuple, value))),))),
-    Unordered: Shape(lambda value: (None, value.elements)),
+    Refusals: Shape(lambda value: (None, (Elements(tuple(map(tuple, value)), ordered=False),))),
+    Elements: Shape(lambda value: (None, value.elements)),
     float: Shape(lambda value: (value.hex(), ())),
     complex: Shape(lambda value: ((value.real.hex(), value.imag.hex()), ())),
     range: Shape(lambda value: (None, (value.start, value.stop, value.step))),

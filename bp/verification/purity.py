@@ -47,19 +47,20 @@ BUILTINS = _words("""
     iter len max min next oct ord pow print repr round setattr sorted sum
 """)
 MODULES = _words("""
-    _abc _bisect _codecs _collections _collections_abc _datetime _decimal _functools _hashlib _heapq _json _md5
-    _operator _pydatetime _pydecimal _sha1 _sha2 _sha256 _sha512 _sre _string _struct _typing _weakrefset abc array
-    base64 binascii bisect cmath collections contextlib copy copyreg dataclasses datetime decimal difflib enum fnmatch
-    fractions functools genericpath hashlib heapq html ipaddress itertools json keyword math ntpath numbers operator
-    posixpath re reprlib shlex sre_compile sre_parse string struct textwrap types typing unicodedata
-    urllib.parse weakref zlib
+    _abc _bisect _codecs _collections _collections_abc _datetime _decimal _functools _hashlib _heapq _json _locale
+    _md5 _operator _pydatetime _pydecimal _sha1 _sha2 _sha256 _sha512 _sre _string _strptime _struct _typing
+    _weakrefset abc array base64 binascii bisect calendar cmath collections contextlib copy copyreg dataclasses
+    datetime decimal difflib enum fnmatch fractions functools genericpath hashlib heapq html ipaddress itertools
+    json keyword locale math ntpath numbers operator posixpath re reprlib shlex sre_compile sre_parse string struct
+    textwrap types typing unicodedata urllib.parse weakref zlib
 """)
 ENGINE = _words("attr attrs bp")  # read by people
 PYTEST = _words("_pytest pluggy")
 IMPURE = _words("""
     __subclasses__ abspath astimezone cache_clear cache_info cache_parameters exists expanduser expandvars
     fromtimestamp getatime getcontext getctime getmtime getsize isdir isfile islink ismount lexists localcontext now
-    realpath register relpath samefile setcontext timestamp today utcfromtimestamp utcnow
+    realpath register relpath resetlocale samefile setcontext setfirstweekday setlocale timestamp today
+    utcfromtimestamp utcnow
 """)
 OF_TEXTS = _words("_path_normpath fspath intern")  # of `posix` and `sys`, called for paths
 OF_CACHES = _words("_lru_list_elem object type")
@@ -75,6 +76,8 @@ OUTER |= {"FROM_DICT_OR_GLOBALS": "GLOBAL", "FROM_DICT_OR_DEREF": "DEREF"}
 OF_ATTRIBUTES = frozenset({"LOAD_ATTR", "LOAD_METHOD", "STORE_ATTR", "DELETE_ATTR"})
 MISSING = object()
 T = TypeVar("T")
+
+import_module("_strptime")  # else `datetime.strptime` imports it in the middle of a b-thread
 
 
 class Reading(NamedTuple):
