@@ -178,7 +178,8 @@ class Description:
         parts = [part for name in plain for part in (Place(name), found[name])]
         parts += [part for name, cell in kept for part in (Place(name or "a variable of a function"), cell)]
         parts += [Place("an expression under way"), *stack]
-        return (_identity(code), at, plain, tuple([name for name, _ in kept]), len(stack)), parts
+        names = tuple([name for name, _ in kept])
+        return (_identity(code), body.__name__, body.__qualname__, at, plain, names, len(stack)), parts
 
 
 @frozen(eq=False)
@@ -259,7 +260,8 @@ def _function(function: Any) -> tuple[Any, Any]:
     keywords, attributes = function.__kwdefaults__ or {}, vars(function)
     cells = function.__closure__ or ()
     header = (_identity(function.__code__), tuple(keywords), tuple(attributes), len(cells))
-    return header, (function.__defaults__, *keywords.values(), *attributes.values(), *cells)
+    told = (function.__name__, function.__qualname__, function.__module__, function.__doc__)
+    return header, (*told, function.__defaults__, *keywords.values(), *attributes.values(), *cells)
 
 
 def cells_of(function: Any) -> tuple[tuple[str, CellType], ...]:
@@ -314,7 +316,7 @@ SHAPES: dict[Any, Shape] = {
     **{kind: Shape(_items(kind)) for kind in (tuple, frozenset, FrozenMapping)},
     **{kind: Shape(_items(kind), mutable=True) for kind in (list, set, dict)},
     OrderedDict: Shape(_ordered, mutable=True),
-    types.MappingProxyType: Shape(lambda value: SHAPES[dict].expand(dict(value)), mutable=True),
+    types.MappingProxyType: Shape(lambda value: (None, tuple(gc.get_referents(value))), mutable=True),
     deque: Shape(_deque, mutable=True),
     defaultdict: Shape(_defaultdict, mutable=True),
     bytearray: Shape(lambda value: (bytes(value), ()), mutable=True),
@@ -331,7 +333,7 @@ SHAPES: dict[Any, Shape] = {
     BThreadFunction: Shape(_namespace, mutable=True, hashable=True),
     FunctionType: Shape(_function, mutable=True, hashable=True),
     types.MethodType: Shape(lambda value: (None, (value.__func__, value.__self__))),
-    partial: Shape(_partial),
+    partial: Shape(_partial, mutable=True, hashable=True),
     BuiltinFunctionType: Shape(_builtin),
     CellType: Shape(_cell, mutable=True, hashable=True),
     CodeType: Shape(lambda value: (_identity(value), ())),
