@@ -135,8 +135,8 @@ class Description:
         if kind is GeneratorType:
             header, parts = self._generator(value)
             return header, (*parts, Place(named))
-        if kind is Unordered:
-            return self._unordered(value, named), ()
+        if kind is Elements:
+            return self._elements(value, named), ()
         if kind is FunctionType:
             self.assignable |= {id(cell): name for name, cell in cells_of(value) if assigns(value.__code__, name)}
         try:
@@ -144,8 +144,8 @@ class Description:
         except (TypeError, RuntimeError) as error:
             raise VerificationError(f"{_no_value(value, named)} ({error})") from error
 
-    def _unordered(self, elements: "Unordered", named: str) -> Any:
-        """Describe the elements of a set, which come in no order; so it cannot be said which object is which."""
+    def _elements(self, elements: "Elements", named: str) -> Any:
+        """Describe the elements of a set, each by itself: none of them may be able to change."""
         looks = []
         for element in elements.elements:
             inner = Description()
@@ -155,7 +155,7 @@ class Description:
                 raise VerificationError(f"{named} holds sets in sets, too deep: maximum recursion depth") from error
             if inner._seen:
                 raise VerificationError(f"{named} holds a set of objects that can change; use a tuple or a dict")
-        return frozenset(Counter(looks).items())
+        return tuple(looks) if elements.ordered else frozenset(Counter(looks).items())
 
     def _generator(self, body: Any) -> tuple[Any, list[Any]]:
         """Take a suspended generator apart.
@@ -177,14 +177,16 @@ class Description:
         parts = [part for name in plain for part in (Place(name), found[name])]
         parts += [part for name, cell in kept for part in (Place(name or "a variable of a function"), cell)]
         parts += [Place("an expression under way"), *stack]
-        return (_identity(code), at, plain, tuple([name for name, _ in kept]), len(stack)), parts
+        names = tuple([name for name, _ in kept])
+        return (_identity(code), body.__name__, body.__qualname__, at, plain, names, len(stack)), parts
 
 
 @frozen(eq=False)
-class Unordered:
-    """The elements of a set, as a part of it."""
+class Elements:
+    """The elements of a set, as a part of it: in the order in which it is iterated, unless that says nothing."""
 
     elements: tuple[Any, ...]
+    ordered: bool = True
 
 
 class Place(str):
@@ -225,8 +227,10 @@ def _itself(value: Any) -> tuple[Any, Any]:
 
 def _items(base: Any) -> Callable[[Any], tuple[Any, Any]]:
     """Return how the items of a sequence or a mapping are told: by its own methods, not those that override them."""
-    if issubclass(base, set | frozenset):
-        return lambda value: (None, (Unordered(tuple(base.__iter__(value))),))
+    if issubclass(base, set):  # the size of its table, too: it decides on the order when items are added
+        return lambda value: (base.__sizeof__(value), (Elements(tuple(base.__iter__(value))),))
+    if issubclass(base, frozenset):
+        return lambda value: (None, (Elements(tuple(base.__iter__(value))),))
     if issubclass(base, Mapping):
         return lambda value: (base.__len__(value), tuple(chain.from_iterable(base.items(value))))
     return lambda value: (base.__len__(value), tuple(base.__iter__(value)))
@@ -255,7 +259,8 @@ def _function(function: Any) -> tuple[Any, Any]:
     keywords, attributes = function.__kwdefaults__ or {}, vars(function)
     cells = function.__closure__ or ()
     header = (_identity(function.__code__), tuple(keywords), tuple(attributes), len(cells))
-    return header, (function.__defaults__, *keywords.values(), *attributes.values(), *cells)
+    told = (function.__name__, function.__qualname__, function.__module__, function.__doc__)
+    return header, (*told, function.__defaults__, *keywords.values(), *attributes.values(), *cells)
 
 
 def cells_of(function: Any) -> tuple[tuple[str, CellType], ...]:
@@ -310,13 +315,13 @@ SHAPES: dict[Any, Shape] = {
     **{kind: Shape(_items(kind)) for kind in (tuple, frozenset, FrozenMapping)},
     **{kind: Shape(_items(kind), mutable=True) for kind in (list, set, dict)},
     OrderedDict: Shape(_ordered, mutable=True),
-    types.MappingProxyType: Shape(lambda value: SHAPES[dict].expand(dict(value)), mutable=True),
+    types.MappingProxyType: Shape(lambda value: (None, tuple(gc.get_referents(value))), mutable=True),
     deque: Shape(_deque, mutable=True),
     defaultdict: Shape(_defaultdict, mutable=True),
     bytearray: Shape(lambda value: (bytes(value), ()), mutable=True),
     types.SimpleNamespace: Shape(_namespace, mutable=True),
-    Refusals: Shape(lambda value: (None, (Unordered(tuple(map(tuple, value))),))),
-    Unordered: Shape(lambda value: (None, value.elements)),
+    Refusals: Shape(lambda value: (None, (Elements(tuple(map(tuple, value)), ordered=False),))),
+    Elements: Shape(lambda value: (None, value.elements)),
     float: Shape(lambda value: (value.hex(), ())),
     complex: Shape(lambda value: ((value.real.hex(), value.imag.hex()), ())),
     range: Shape(lambda value: (None, (value.start, value.stop, value.step))),
@@ -327,7 +332,7 @@ SHAPES: dict[Any, Shape] = {
     BThreadFunction: Shape(_namespace, mutable=True, hashable=True),
     FunctionType: Shape(_function, mutable=True, hashable=True),
     types.MethodType: Shape(lambda value: (None, (value.__func__, value.__self__))),
-    partial: Shape(_partial),
+    partial: Shape(_partial, mutable=True, hashable=True),
     BuiltinFunctionType: Shape(_builtin),
     CellType: Shape(_cell, mutable=True, hashable=True),
     CodeType: Shape(lambda value: (_identity(value), ())),

@@ -47,26 +47,27 @@ BUILTINS = _words("""
     iter len max min next oct ord pow print repr round setattr sorted sum
 """)
 MODULES = _words("""
-    _abc _bisect _codecs _collections _collections_abc _datetime _decimal _functools _hashlib _heapq _json _md5
-    _operator _pydatetime _pydecimal _sha1 _sha2 _sha256 _sha512 _sre _string _struct _typing _weakrefset abc array
-    base64 binascii bisect cmath collections contextlib copy copyreg dataclasses datetime decimal difflib enum fnmatch
-    fractions functools genericpath hashlib heapq html ipaddress itertools json keyword math ntpath numbers operator
-    posixpath re reprlib shlex sre_compile sre_parse string struct textwrap types typing unicodedata
-    urllib.parse weakref zlib
+    _abc _bisect _codecs _collections _collections_abc _datetime _decimal _functools _hashlib _heapq _json _locale
+    _md5 _operator _pydatetime _pydecimal _sha1 _sha2 _sha256 _sha512 _sre _string _strptime _struct _typing
+    _weakrefset abc array base64 binascii bisect calendar cmath collections contextlib copy copyreg dataclasses
+    datetime decimal difflib enum fnmatch fractions functools genericpath hashlib heapq html ipaddress itertools
+    json keyword locale math ntpath numbers operator posixpath re reprlib shlex sre_compile sre_parse string struct
+    textwrap types typing unicodedata urllib.parse weakref zlib
 """)
 ENGINE = _words("attr attrs bp")  # read by people
 PYTEST = _words("_pytest pluggy")
 IMPURE = _words("""
     __subclasses__ abspath astimezone cache_clear cache_info cache_parameters exists expanduser expandvars
-    fromtimestamp getatime getcontext getctime getmtime getsize isdir isfile islink ismount lexists localcontext now
-    realpath register relpath samefile setcontext timestamp today utcfromtimestamp utcnow
+    fromtimestamp getatime getcontext getctime getmtime getsize import_module isdir isfile islink ismount lexists
+    localcontext now realpath register reload relpath resetlocale samefile setcontext setfirstweekday setlocale
+    timestamp today utcfromtimestamp utcnow
 """)
 OF_TEXTS = _words("_path_normpath fspath intern")  # of `posix` and `sys`, called for paths
 OF_CACHES = _words("_lru_list_elem object type")
 BY_IDENTITY = _words("__eq__ __hash__ __repr__")  # may call `hash` and `id`: what they say is not kept
 REFLECTION = _words("""
-    __annotations__ __builtins__ __closure__ __code__ __globals__ __subclasses__ ag_frame cell_contents cr_frame
-    f_back f_builtins f_globals f_locals gi_frame tb_frame
+    __annotations__ __builtins__ __closure__ __code__ __globals__ __subclasses__ __traceback__ ag_frame
+    cell_contents cr_frame f_back f_builtins f_globals f_locals gi_frame tb_frame tb_lasti tb_lineno tb_next
 """)
 LEARNED = _words("__abstractmethods__ __annotations__ __slotnames__ _abc_impl _payload _value2member_map_")  # later
 STORING = _words("__delattr__ __dict__ __setattr__ delattr setattr")
@@ -75,6 +76,8 @@ OUTER |= {"FROM_DICT_OR_GLOBALS": "GLOBAL", "FROM_DICT_OR_DEREF": "DEREF"}
 OF_ATTRIBUTES = frozenset({"LOAD_ATTR", "LOAD_METHOD", "STORE_ATTR", "DELETE_ATTR"})
 MISSING = object()
 T = TypeVar("T")
+
+import_module("_strptime")  # else `datetime.strptime` imports it in the middle of a b-thread
 
 
 class Reading(NamedTuple):
@@ -255,9 +258,9 @@ class Purity:
         is_of_attrs = code.co_filename.startswith("<attrs generated")  # it assigns to the object that it makes
         stores = is_foreign and not is_of_attrs and _reading(code).stores
         entry = self._read[id(code)] = Entry(code, is_foreign, stores, explains)
+        if code.co_name in IMPURE and _is_standard(module) | _is_known(module):
+            self._refuse(code.co_qualname)
         if not is_foreign:
-            if code.co_name in IMPURE:
-                self._refuse(code.co_qualname)
             return entry
         try:
             self._follow(code, frame.f_globals, frame.f_locals if code.co_freevars else {})
@@ -321,6 +324,7 @@ class Purity:
             self._names.setdefault(
                 (id(vars(module)), name), (vars(module), name, vars(module).get(name, MISSING), called)
             )
+            self._keep_itself(value, called, is_of_engine=_top(module.__name__) in ENGINE)
             return value
         return self._name(vars(module), name, called)
 
@@ -372,6 +376,19 @@ class Purity:
             if _can_change(value):
                 self._remember(Kept(value, called, header, tuple(parts)))
             waiting += parts
+            if base_in_c(type(value)) is not type(value):
+                waiting.append(type(value))
+
+    def _keep_itself(self, value: Any, called: str, *, is_of_engine: bool) -> None:
+        """Remember an object of a module that is known, without what it holds."""
+        if isinstance(value, ModuleType) or type(value) in ATOMS or id(value) in self._seen:
+            return
+        found = _outside_parts(value)
+        if found is None and not isinstance(value, type) and not is_of_engine:
+            self._cannot_see(value, called)
+        elif found is not None and _can_change(value):
+            self._seen[id(value)] = value
+            self._remember(Kept(value, called, found[0], tuple(found[1])))
 
     def _remember(self, kept: Kept) -> None:
         if not _holds_items(kept.value):
@@ -484,11 +501,10 @@ def _outside_parts(value: Any) -> tuple[Any, Any] | None:
         return None, (value.__wrapped__,)
     if isinstance(value, set | frozenset):
         return len(value), tuple(value)
-    if kind is object or kind.__module__ == "typing" or (kind is FunctionType and _is_known(value.__module__ or "")):
+    if kind is object or kind.__module__ == "typing":
         return None, ()
-    if kind is FunctionType:
-        header, parts = SHAPES[kind].expand(value)
-        return header, (value.__doc__, value.__name__, value.__qualname__, value.__module__, *parts)
+    if kind is FunctionType and _is_known(value.__module__ or ""):
+        return (value.__code__, *vars(value)), ()
     is_foreign = kind not in SHAPES and _is_standard(kind.__module__) and not _is_known(kind.__module__)
     shape = None if isinstance(value, Iterator | Match) or is_foreign else shape_of(kind)
     return None if shape is None else shape.expand(value)

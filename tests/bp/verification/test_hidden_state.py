@@ -8,6 +8,7 @@ import decimal
 import enum
 import functools
 import gc
+import importlib
 import inspect
 import io
 import itertools
@@ -17,6 +18,7 @@ import operator
 import os
 import random
 import re
+import reprlib
 import sys
 import threading
 import time
@@ -59,6 +61,64 @@ variable: contextvars.ContextVar[int] = contextvars.ContextVar("variable", defau
 
 class Color(enum.Enum):
     RED = 1
+
+
+class Told:
+    """It keeps nothing itself, and its class does."""
+
+    times: list[int] = []  # noqa: RUF012 - that is the fault
+
+    def __str__(self) -> str:
+        return str(noted(self.times))
+
+    def __len__(self) -> int:
+        return noted(self.times)
+
+    def __bool__(self) -> bool:
+        return noted(self.times) > 0
+
+    def __getitem__(self, at: int) -> int:
+        return noted(self.times)
+
+    @property
+    def count(self) -> int:
+        return noted(self.times)
+
+
+def noted(times: list[int]) -> int:
+    times.append(1)
+    return len(times)
+
+
+def counted(on: Any) -> int:
+    """Count on anything that takes attributes."""
+    on.counted = getattr(on, "counted", 0) + 1
+    return int(on.counted)
+
+
+teller = Told()
+printing: Any = partial(print)
+
+
+def set_anew() -> int:
+    printing.__setstate__((print, (*printing.args, 1), {}, {}))
+    return len(printing.args)
+
+
+def frames_of(error: BaseException) -> int:
+    try:
+        raise error
+    except ValueError:
+        return len([*iterate_traceback(error.__traceback__)])
+
+
+def iterate_traceback(found: Any) -> Any:
+    while found:
+        yield found
+        found = found.tb_next
+
+
+COUNTED: tuple[Any, ...] = (sync, json.JSONEncoder, reprlib.aRepr, type(A), re.escape)
 
 
 class Stack(list[int]):
@@ -285,6 +345,21 @@ HIDDEN: dict[str, Callable[[], Any]] = {
     "the context of decimals": lambda: decimal.getcontext().prec == 3,
     "where a set is popped": lambda: {"a", "b"}.pop() == "c",
     "subclasses": lambda: len(Counter.__subclasses__()) > 3,
+    "a class behind an object, told as text": lambda: f"{teller}" == "x",
+    "a class behind an object, by its length": lambda: len(teller) == -1,
+    "a class behind an object, by its truth": lambda: not teller,
+    "a class behind an object, by its items": lambda: teller[0] == -1,
+    "a class behind an object, by a property": lambda: teller.count == -1,
+    "an attribute of a function of the engine": lambda: counted(sync),
+    "an attribute of a class of a pure module": lambda: counted(json.JSONEncoder),
+    "an attribute of an object of a pure module": lambda: counted(reprlib.aRepr),
+    "an attribute of a function of a pure module": lambda: counted(re.escape),
+    "an attribute of the class of an event": lambda: counted(A.__class__),
+    "a list of a pure module": lambda: urllib.parse.uses_netloc.extend("x"),
+    "the context that decimals begin with": lambda: decimal.DefaultContext.prec == 3,
+    "a partial that is set anew": set_anew,
+    "a module by its name": lambda: vars(importlib.import_module("reprlib")) == {},
+    "where an error came by": lambda: frames_of(ValueError()),
 }
 
 
@@ -323,6 +398,9 @@ def test_hidden_state_is_refused_or_named_wherever_it_is() -> None:
         assert {name for name, question in HIDDEN.items() if not verdict(asks(question))} == set()
     finally:
         delattr(builtins, "hidden")
+        urllib.parse.uses_netloc[:] = [name for name in urllib.parse.uses_netloc if name != "x"]
+        for on in COUNTED:
+            del on.counted
 
 
 def double(number: int) -> int:
@@ -445,6 +523,7 @@ PURE: dict[str, Callable[[], Any]] = {
     "decimals": lambda: Decimal("1.10") + 2 > Decimal(3),
     "fractions": lambda: Fraction(1, 3) * 3 == 1,
     "dates": lambda: datetime.date(2020, 1, 1) + datetime.timedelta(days=1) > datetime.date.fromisoformat("2020-01-01"),
+    "a date that is parsed": lambda: datetime.datetime.strptime("2020-01-02 +01:00", "%Y-%m-%d %z").year,
     "regular expressions": lambda: PATTERN.match("a=1") and re.sub("a", "b", "aa"),
     "f-strings": lambda: f"{1.5:.2f} {'x'!r} {PRICES['milk']:>5}",
     "comprehensions": lambda: ({n: list(range(n)) for n in range(3)}, {n for n, _ in ROWS}),

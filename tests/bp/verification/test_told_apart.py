@@ -186,6 +186,22 @@ def made_by(n: int) -> Any:
     return lambda: n
 
 
+def named(function: Any, **names: str) -> Any:
+    for name, value in names.items():
+        setattr(function, f"__{name}__", value)
+    return function
+
+
+def plain() -> Any:
+    def function() -> None: ...
+
+    return function
+
+
+def numbers() -> Generator[int, None, None]:
+    yield 1
+
+
 TOLD_APART: dict[str, tuple[Any, Any]] = {
     "iterators over a dictionary and over a copy, halfway": over_itself_and_over_a_copy(halfway),
     "iterators over values": over_itself_and_over_a_copy(lambda held: halfway(held, "values")),
@@ -221,6 +237,12 @@ TOLD_APART: dict[str, tuple[Any, Any]] = {
     "slots and a dictionary": (Slotted(), changed(Slotted)),
     "slots of a subclass": (Inherits(), changed(Inherits, "more")),
     "function attributes": (function_with(1), function_with(2)),
+    "names of functions": (plain(), named(plain(), name="other")),
+    "qualified names of functions": (plain(), named(plain(), qualname="other")),
+    "modules of functions": (plain(), named(plain(), module="other")),
+    "docstrings of functions": (plain(), named(plain(), doc="other")),
+    "names of generators": (numbers(), named(numbers(), name="other")),
+    "aliases of partial objects": shared_and_not(lambda: partial(max)),
     "partial objects with attributes": (partial(max), changed(lambda: partial(max))),
     "flags without a name": (Permission(4), Permission(8)),
     "flags with a part without a name": (Permission(5), Permission(9)),
@@ -236,8 +258,14 @@ TOLD_APART: dict[str, tuple[Any, Any]] = {
     "views of a dictionary": (types.MappingProxyType({1: 2}), types.MappingProxyType({1: 3})),
     "variables of functions": (made_by(1), made_by(2)),
     "bound methods": ([1].append, [2].append),
+    "views of a dictionary and of a copy": (
+        ((own := {1: 2}), types.MappingProxyType(own)),
+        (own, types.MappingProxyType({1: 2})),
+    ),
     "types of keys": ({1: 0}, {True: 0}),
     "types of elements": ({1}, {True}),
+    "sets by order": ({0, 8}, {8, 0}),
+    "frozen sets by order": (frozenset((0, 8)), frozenset((8, 0))),
     "the same NaN and another": ((nan := float("nan"), nan), (nan, float("nan"))),
     "code with constants that can change": (code_with([1]), code_with([2])),
     "iterators with a sentinel": (iter([1].pop, 9), iter([2].pop, 9)),
@@ -316,6 +344,31 @@ def test_what_is_deep_is_verified(program: BThread) -> None:
 def test_a_set_in_sets_too_deep_is_refused_by_name() -> None:
     with pytest.raises(VerificationError, match=r"'holds': kept .*recursion"):
         verify(holds(lambda value: frozenset({value}), 400))
+
+
+@bthread
+def orders() -> BThreadBody:
+    yield sync(request=any_of(*(event(name) for name in ORDERS)))
+
+
+@bthread
+def keeps_a_set() -> BThreadBody:
+    said = yield sync(wait_for=[event(name) for name in ORDERS])
+    found = set()
+    for number in ORDERS[said.name]:
+        found.add(number)
+    del said
+    yield sync(request=A)
+    if next(iter(found)) == 16:
+        yield sync(request=B)
+
+
+ORDERS = {"one": (0, 8, 16), "two": (0, 16, 8), "the same": (0, 8, 16), "last": (16, 8, 0)}
+
+
+def test_the_order_in_which_a_set_was_filled_is_told_apart_since_iteration_shows_it() -> None:
+    """Eight, sixteen and nought are equal modulo eight, which is how large the table of a small set is."""
+    assert [violation.kind for violation in verify(orders(), keeps_a_set(), never=B).violations] == ["never"]
 
 
 def test_a_dictionary_that_grows_while_it_is_looked_through_is_refused_by_name() -> None:
