@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from functools import lru_cache, partial
 from pathlib import Path
 from time import perf_counter
+from typing import TypeVar
 
 import anyio
 
@@ -32,17 +33,29 @@ INTERVAL = 0.05  # seconds between two pieces that a watcher sees
 Watcher = Callable[[str], None]
 
 
+Part = TypeVar("Part")
+Joined = TypeVar("Joined")
+
+
+def join_texts(pieces: Iterable[str]) -> tuple[str]:
+    """Join pieces of text."""
+    return ("".join(pieces),)
+
+
 @asynccontextmanager
-async def coalesced(watcher: Watcher) -> AsyncIterator[Watcher]:
-    """Give a function that takes pieces of text; `watcher`, which must not raise, gets them joined and whole."""
-    pieces: list[str] = []
+async def coalesced(
+    watcher: Callable[[Joined], None], join: Callable[[Iterable[Part]], Iterable[Joined]]
+) -> AsyncIterator[Callable[[Part], None]]:
+    """Give a function that takes pieces; `watcher`, which must not raise, gets them as `join` joins them."""
+    pieces: list[Part] = []
     failure: Exception | None = None
 
     def show() -> None:
         if pieces:
-            text = "".join(pieces)
+            parts = tuple(pieces)
             pieces.clear()
-            watcher(text)
+            for joined in join(parts):
+                watcher(joined)
 
     async def show_now_and_then() -> None:
         while True:
@@ -62,7 +75,7 @@ async def coalesced(watcher: Watcher) -> AsyncIterator[Watcher]:
         raise failure
 
 
-def _ignore(_: str) -> None:
+def _ignore(_: object) -> None:
     """Nobody looks on."""
 
 
@@ -161,7 +174,7 @@ def execution_effect(toolbox: Toolbox, watcher: Callable[[ToolCall, str], None] 
         shown = output_of(call)
         if shown is None:
             return finished(call, await toolbox.run(call, _ignore), begin)
-        async with coalesced(shown) as progress:
+        async with coalesced(shown, join_texts) as progress:
             result = await toolbox.run(call, progress)
         return finished(call, result, begin)
 
@@ -188,7 +201,7 @@ def broken_off(started: ToolStarted, broken: Broken) -> ToolFinished:
     """Return the result of a tool that raised, was cut short, did not even end then, or died with our process."""
     cut = "cut off: the time of the run is over" if isinstance(broken.by, DeadlineReached) else "aborted"
     texts = {
-        "failed": f"{type(broken.error).__name__}: {broken.error}",
+        "failed": str(broken),
         "cancelled": cut,
         "abandoned": f"{cut}: the tool did not end when it was asked to, and was left behind; its outcome is unknown",
         "interrupted": "interrupted, outcome unknown: it was running when the process that ran it ended",

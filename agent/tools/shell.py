@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, Protocol, TypedDict, Unpack
 
 from attrs import evolve, field, frozen, mutable, validators
 
-from agent.tools.background import Processes, details_of_processes
+from agent.tools.background import Processes, ended_since
 from agent.tools.definition import Tool, ToolContext, tool
 from agent.tools.output import Collector, Retained, Retention
 from agent.tools.process import Finished, run_process, signal_name, tool_environment
@@ -451,7 +451,8 @@ def make_shell_tool(
     return with_background(described, processes)
 
 
-BACKGROUND_WORDS = "start the command and return; it goes on until it is stopped (a server, a long build)"
+BACKGROUND_WORDS = "start the command and return; it goes on until it is stopped, whatever the timeout (a server)"
+TO_STAY = "[give background=true for a process that is to stay]"
 
 
 def with_background(shell: Tool, processes: Processes | None) -> Tool:
@@ -511,10 +512,10 @@ class _Runner:
             if self.answers.in_envelopes and isinstance(error, ToolError):
                 return self.answers.of_problem(asked, str(error))
             raise
-        ended = () if self.processes is None else await self.processes.news()
-        notes = [*([note] if note else []), *(f"[background process {process.told}]" for process in ended)]
-        result = self.answers.of(asked, finished, output, notes)
-        return evolve(result, details={**result.details, **details_of_processes(ended)}) if ended else result
+        ended, more = await ended_since(self.processes)
+        hint = [TO_STAY] if finished.survivors and self.processes is not None else []
+        result = self.answers.of(asked, finished, output, [*([note] if note else []), *hint, *ended])
+        return evolve(result, details={**result.details, **more}) if more else result
 
     async def _finish(self, asked: Asked, output: Retained, context: ToolContext) -> Finished:
         if not asked.command.strip():
