@@ -20,7 +20,7 @@ from constitution.analysis.steps import (
 )
 from constitution.effects import Effect
 from constitution.shell.flow import Flow, Origin
-from constitution.tables import is_a
+from constitution.tables import byte_pattern, is_a, pattern
 from constitution.tables.rows import SSH_TAKES, commands_of_ssh, is_bare_shell, own_takes, read_line
 from constitution.zones import UNKNOWN, is_private
 
@@ -47,14 +47,14 @@ __all__ = [
     "wget",
 ]
 
-RUNS = re.compile(
+RUNS = pattern(
     r"(?i)^(core\.(pager|editor|sshcommand|fsmonitor|askpass)|alias\.\S+|credential\.(\S+\.)?helper"
     r"|filter\.\S+|diff\.\S+"
     r"|sequence\.editor|merge\.\S+\.driver|pager\.\S+|difftool\.\S+|mergetool\.\S+)$"
 )
 GIT_TAKES = frozenset("-C -c --git-dir --work-tree --namespace --exec-path --config-env".split())  # noqa: SIM905
-PROGRAMS = re.compile(r"(?i)\b(?:from|to)\s+program\s+'((?:[^']|'')*)'")
-ESCAPES = re.compile(r"(?:\\!|^\.(?:shell|system)|(?<![\w.])system)\s+(.*)")
+PROGRAMS = pattern(r"(?i)\b(?:from|to)\s+program\s+'((?:[^']|'')*)'")
+ESCAPES = pattern(r"(?:\\!|^\.(?:shell|system)|(?<![\w.])system)\s+(.*)")
 
 
 def git(command: Command) -> Steps:
@@ -119,7 +119,7 @@ def _configure(words: list[str]) -> Steps:
             yield Found(Effect.WRITE, path=file, says="change the settings of every repository")
 
 
-FOLDER_SETTINGS = re.compile(r"(?i)^(core\.hookspath|init\.templatedir|include(if\..*)?\.path)$")
+FOLDER_SETTINGS = pattern(r"(?i)^(core\.hookspath|init\.templatedir|include(if\..*)?\.path)$")
 NO_REMOTES = ("origin", "upstream", "fork", "heroku", "gitlab", "github", "bitbucket", "dokku")
 
 
@@ -131,10 +131,10 @@ def _push(words: list[str], command: Command) -> Steps:
         yield Found(Effect.UPLOAD, says="push the repository to another address")
 
 
-ADDRESS = re.compile(r"^(\w+://|[\w.-]+@[\w.-]+:)")
+ADDRESS = pattern(r"^(\w+://|[\w.-]+@[\w.-]+:)")
 
 
-HARMLESS_KEYS = re.compile(
+HARMLESS_KEYS = pattern(
     r"(?i)^(user|author|committer|color|advice|push|pull|fetch|rebase|log|status|branch|column|help|index|pack|gc|rerere"
     r"|blame|checkout|clean|stash|format|grep|i18n|notes|sendemail|feature|maintenance|apply|am|lfs|versionsort)\.[\w.-]+$"
     r"|^(merge\.(conflictstyle|ff|renamelimit|renames|stat|log|verbosity|tool)|init\.defaultbranch|protocol\.version"
@@ -188,9 +188,9 @@ def database(command: Command) -> Steps:
         )
 
 
-LOADED = re.compile(r"(?i)(?:^\s*\.load\s+|\bload_extension\s*\(\s*['\"])([^\s'\"]+)")
-READ_BY_CONSOLE = re.compile(r"^\s*\.read\s+(\S+)")
-WRITTEN_BY_CONSOLE = re.compile(r"^\s*\.(?:output|once|save|backup|clone|dump\s*>|log)\s+(?:\S+\s+)?(\S+)")
+LOADED = pattern(r"(?i)(?:^\s*\.load\s+|\bload_extension\s*\(\s*['\"])([^\s'\"]+)")
+READ_BY_CONSOLE = pattern(r"^\s*\.read\s+(\S+)")
+WRITTEN_BY_CONSOLE = pattern(r"^\s*\.(?:output|once|save|backup|clone|dump\s*>|log)\s+(?:\S+\s+)?(\S+)")
 
 
 def _files_of_console(text: str) -> Steps:
@@ -232,7 +232,7 @@ def ssh(command: Command) -> Steps:
         yield Found(Effect.REVERSE_TUNNEL, says="give another machine access to this one")
 
 
-ENCODES = re.compile(rb"\b(base64|base32|xxd|hexdump|od)\b")
+ENCODES = byte_pattern(rb"\b(base64|base32|xxd|hexdump|od)\b")
 
 
 def look_up(command: Command) -> Steps:
@@ -247,13 +247,13 @@ def look_up(command: Command) -> Steps:
 
 
 KEY = r"\w*(?:SECRET|PASSWORD|PASSWD|PRIVATE_KEY|ACCESS_KEY|SESSION_TOKEN|DATABASE_URL|AWS_\w+)\w*"
-KEY_SENT = re.compile(
+KEY_SENT = pattern(
     rf"(?:https?://|[?&]\w+=)[^\s\"']*\$\{{?{KEY}"
     rf"|(?:-d|--data[\w-]*|-F|--form|--json|--post-data)[= ]*[\"']?[^\s\"']*\$\{{?\w*(?:KEY|TOKEN|SECRET|PASS)"
 )
 """A variable whose name says that it is a key stands in an address, or in what is sent; a header may hold one."""
 
-DELETES = re.compile(
+DELETES = pattern(
     r"/_all\b|/_delete_by_query|:92\d\d/|:(?:5984|2375|2376|8086|8500|8200|6443|10250)/|/v1/kv/|/v2/_catalog"
     r"|/api/v1/namespaces"
     r"|https://[\w.-]+\.\w+[^\s]*/(?:repos|orgs|droplets|zones|apps|projects|volumes|containers|images|indices"
@@ -283,8 +283,8 @@ def request(command: Command) -> Steps:
         yield Found(Effect.LEAK, says="send a key to another machine")
 
 
-STARTS = re.compile(r"^\s*!(.+)$", re.M)
-SENDS = re.compile(r"^\s*(?:put|mput|send|reput|append)\s+(.+)$", re.I | re.M)
+STARTS = pattern(r"^\s*!(.+)$", re.M)
+SENDS = pattern(r"^\s*(?:put|mput|send|reput|append)\s+(.+)$", re.I | re.M)
 
 
 def file_client(command: Command) -> Steps:
@@ -379,9 +379,9 @@ def _last_part(url: str) -> str:
 
 
 CLONE_TAKES = frozenset("-b --branch --depth -o --origin -c --config --reference -j --filter -u".split())  # noqa: SIM905
-REMOTE = re.compile(r"^(?:(?:https?|git|ssh|ftp)://(?!localhost|127\.)|[\w.-]+@[\w.-]+:|gh:|[\w.-]+\.[a-z]+:)")
+REMOTE = pattern(r"^(?:(?:https?|git|ssh|ftp)://(?!localhost|127\.)|[\w.-]+@[\w.-]+:|gh:|[\w.-]+\.[a-z]+:)")
 
-BUILDS = re.compile(
+BUILDS = pattern(
     r"^(make|gmake|cmake|ninja|meson|scons|rake|just|task|tox|nox|ant|mvn|gradle|bazel|configure|install|build|setup"
     r"|(npm|pnpm|yarn|bun)( (i|ci|install|run|test|start|build|exec|x|add))?|(pip|pip3|pipx|uv pip|poetry|pdm)"
     r" (install|run)"

@@ -18,26 +18,27 @@ from constitution.analysis.steps import (
 )
 from constitution.effects import Effect
 from constitution.shell.flow import NOTHING, Flow, Origin
+from constitution.tables import pattern
 from constitution.tables.rows import is_bare_shell, read_line
 from constitution.zones import UNKNOWN
 
 __all__ = ["editor", "emacs", "pager", "screen", "sed", "tmux"]
 
-ESCAPES = re.compile(r"(?:!|\bshell\b|\bsystem\(|\bterminal\b|\bterm\b)(.*)", re.S)
-CODE = re.compile(r"^\s*:?(lua|luado|py3?|python3?|py3do|pydo|rubydo|ruby|perl|perldo)\b\s*(?:<<\s*\w+)?(.*)", re.S)
+ESCAPES = pattern(r"(?:!|\bshell\b|\bsystem\(|\bterminal\b|\bterm\b)(.*)", re.S)
+CODE = pattern(r"^\s*:?(lua|luado|py3?|python3?|py3do|pydo|rubydo|ruby|perl|perldo)\b\s*(?:<<\s*\w+)?(.*)", re.S)
 EDITOR_TAKES = frozenset(("-c", "-ex", "-iex", "--cmd", "-S", "--eval-command", "-o", "-O", "-sc", "-Esc", "-esc"))
 EDITOR_RUNS = ("-c", "-ex", "-iex", "--cmd", "--eval-command", "-o", "-O", "-sc", "-Esc", "-esc")
 
-DUMPS = re.compile(r"\b(generate-core-file|gcore|dump\s+(binary\s+)?memory|process\s+save-core)\b")
+DUMPS = pattern(r"\b(generate-core-file|gcore|dump\s+(binary\s+)?memory|process\s+save-core)\b")
 
-LISP_SHELL = re.compile(
+LISP_SHELL = pattern(
     r"\((?:shell-command(?:-to-string)?|async-shell-command|compile|eshell-command|call-process-shell-command"
     r"|start-process-shell-command\s+\"[^\"]*\"\s+\S+)\s+\"((?:[^\"\\]|\\.)*)\""
 )
-LISP_TERMINAL = re.compile(r"\((?:ansi-term|term|vterm|shell|eshell)\b\s*\"?[^)]*\)")
-LISP_PROCESS = re.compile(r"\((?:call-process|start-process\s+\"[^\"]*\"\s+\S+|make-process)\s+([^)]*)\)")
-LISP_DELETES = re.compile(r"\(delete-(directory|file)\s+(?:\(expand-file-name\s+)?\"([^\"]*)\"")
-LISP_WRITES = re.compile(r"\((?:write-region|append-to-file|write-file)[^\"()]*(?:\"[^\"]*\"[^\"()]*)?\"([^\"]*)\"")
+LISP_TERMINAL = pattern(r"\((?:ansi-term|term|vterm|shell|eshell)\b\s*\"?[^)]*\)")
+LISP_PROCESS = pattern(r"\((?:call-process|start-process\s+\"[^\"]*\"\s+\S+|make-process)\s+([^)]*)\)")
+LISP_DELETES = pattern(r"\(delete-(directory|file)\s+(?:\(expand-file-name\s+)?\"([^\"]*)\"")
+LISP_WRITES = pattern(r"\((?:write-region|append-to-file|write-file)[^\"()]*(?:\"[^\"]*\"[^\"()]*)?\"([^\"]*)\"")
 
 
 def editor(command: Command) -> Steps:
@@ -62,8 +63,8 @@ def _ex_command(text: str) -> Steps:
         yield from _started(match[1].strip(" )'\""))
 
 
-VIM_DELETES = re.compile(r"\bdelete\(\s*(?:expand\(\s*)?['\"]([^'\"]+)['\"]\s*\)?(\s*,\s*['\"]rf?['\"])?")
-VIM_WRITES = re.compile(r"^\s*:?\s*(?:w|wr|write|sav|saveas|up|update)!?\s+(?:>>\s*)?([^\s!|][^|]*)")
+VIM_DELETES = pattern(r"\bdelete\(\s*(?:expand\(\s*)?['\"]([^'\"]+)['\"]\s*\)?(\s*,\s*['\"]rf?['\"])?")
+VIM_WRITES = pattern(r"^\s*:?\s*(?:w|wr|write|sav|saveas|up|update)!?\s+(?:>>\s*)?([^\s!|][^|]*)")
 
 
 def _files_of_vim(text: str) -> Steps:
@@ -112,7 +113,7 @@ TMUX_RUNS = frozenset(
     respawnw respawn-window popup display-popup pipep pipe-pane confirm-before
     """.split()  # noqa: SIM905
 )
-KEYS = re.compile(r"^(Enter|C-m|C-j|KPEnter|Space|Escape|C-c|C-d|C-u|C-l|Tab|BSpace)$")
+KEYS = pattern(r"^(Enter|C-m|C-j|KPEnter|Space|Escape|C-c|C-d|C-u|C-l|Tab|BSpace)$")
 
 
 def tmux(command: Command) -> Steps:
@@ -151,14 +152,14 @@ def _typed(text: str) -> str:
 # The stream editor
 
 SED_TAKES = frozenset(("-e", "--expression", "-f", "--file", "-l", "--line-length"))
-SED_IN_PLACE = re.compile(r"^(-[nErsuz]*[iI]).*|^--in-place=.*")
-SED_ADDRESS = re.compile(r"\d+(?:~\d+)?|\$|[+~]\d+")
-SED_LINE = re.compile(r"(?:[^\\\n]|\\.|\\$)*", re.S)
-SED_BRACKET = re.compile(r"\[\^?\]?(?:\[([:.=]).*?\1\]|[^\]\n])*\]")
-SED_FLAGS = re.compile(r"[gpiImMe\d \t]*")
-SED_NUMBER = re.compile(r"[ \t]*\d*")
-SED_LABEL = re.compile(r"[^;}\n]*")
-SED_MODES = re.compile("[IM]*")
+SED_IN_PLACE = pattern(r"^(-[nErsuz]*[iI]).*|^--in-place=.*")
+SED_ADDRESS = pattern(r"\d+(?:~\d+)?|\$|[+~]\d+")
+SED_LINE = pattern(r"(?:[^\\\n]|\\.|\\$)*", re.S)
+SED_BRACKET = pattern(r"\[\^?\]?(?:\[([:.=]).*?\1\]|[^\]\n])*\]")
+SED_FLAGS = pattern(r"[gpiImMe\d \t]*")
+SED_NUMBER = pattern(r"[ \t]*\d*")
+SED_LABEL = pattern(r"[^;}\n]*")
+SED_MODES = pattern("[IM]*")
 SED_INSERTS = frozenset("aic")
 SED_FILES = frozenset("rRwW")
 SED_PLAIN = frozenset("=dDFgGhHnNpPxz")

@@ -29,7 +29,7 @@ from constitution.analysis.steps import (
 )
 from constitution.effects import Effect
 from constitution.shell.flow import ANYTHING, Origin
-from constitution.tables import table
+from constitution.tables import pattern, table
 from constitution.tables.rows import code_options, is_bare_shell, read_line
 from constitution.zones import FETCHED, UNKNOWN
 
@@ -152,7 +152,7 @@ AWK_TAKES = frozenset(
     -F --field-separator -v --assign -f --file -E --exec -i --include -l --load -e --source
     """.split()  # noqa: SIM905
 )
-AWK_DUMPS = re.compile(r"-[dop](.+)|--(?:dump-variables|profile|pretty-print)=(.+)")
+AWK_DUMPS = pattern(r"-[dop](.+)|--(?:dump-variables|profile|pretty-print)=(.+)")
 
 
 def awk(command: Command) -> Steps:
@@ -179,7 +179,7 @@ def awk(command: Command) -> Steps:
         yield Found(Effect.WRITE if "inplace" in libraries else Effect.READ, path=file)
 
 
-AWK_SETTING = re.compile(r"[A-Za-z_]\w*=")
+AWK_SETTING = pattern(r"[A-Za-z_]\w*=")
 
 DEEDS = {
     "fetched": (Effect.RUN_FETCHED_CODE, "run code that was downloaded or decoded"),
@@ -235,7 +235,7 @@ def touched(reading: Reading, code: str) -> Steps:
         yield Found(Effect.RISKY_CODE, says=risk)
 
 
-LOSES = re.compile(
+LOSES = pattern(
     r"\.(destroy_all|delete_all|deleteDir|deleteTree)\b|\.objects\.(all\(\)|filter\([^)]*\))?\.?(_raw_)?delete\(|::truncate\(|::query\(\)->delete\("
     r"|->truncate\(|\.(all|where)\([^)]*\)->delete\(|DB::(statement|delete)\(|Repo\.delete_all\b|\bdrop_all\(|\.drop_table\b"
     r"|::all\(\)->each->delete|\.all\(\)\.delete\(|\.each\(&:(destroy|delete)\)|deleteMany\(\s*\)|\bdrop_database\b"
@@ -244,7 +244,7 @@ LOSES = re.compile(
 )
 """What loses a whole table in the languages of frameworks."""
 
-CHANGES = re.compile(
+CHANGES = pattern(
     r"\.(update_all|update_columns?|update!?|save!?|create!?|destroy!?|delete|\w+!|insert_all|bulk_create|bulk_update|upsert"
     r"|increment!|touch_all|enqueue|perform_(later|now|async)|deliver_(now|later)|delay|apply_async|send_mail|send\w*"
     r"|invalidate|set_password|clear)\b\s*\(?|->(save|update|create|delete|forceDelete|notify|dispatch)\(|::(create|update"
@@ -252,7 +252,7 @@ CHANGES = re.compile(
 )
 """What changes what an application holds, or makes it act."""
 
-MAGIC = re.compile(
+MAGIC = pattern(
     r"(?m)(?:^|[;\n]\s*)!+\s*(.+)|%%?(?:sh|bash|system|sx)\s+(.+)|get_ipython\(\)\.(?:system|getoutput)\(['\"](.+)['\"]\)"
 )
 TAKES = frozenset(["-e", "--environment", "-c", "--command", "--eval", "--execute", "-S", "-x", "--settings", "-r"])
@@ -343,14 +343,14 @@ def batch(command: Command) -> Steps:
         yield from run_input(command.stdin, as_script)
 
 
-ELSEWHERE = re.compile(
+ELSEWHERE = pattern(
     r"^\0|(?<![A-Za-z])(?:prod|production|staging|PROD|PRODUCTION|STAGING)(?![A-Za-z])"
     r"|^\w+://(?:[^/@]*@)?(?!localhost|127\.|db[:/])[\w-]+\."
 )
 
 
 HOSTS = frozenset(["-h", "--host", "-u", "-p", "-P", "-U", "-d"])
-REMOTE = re.compile(r"(?!localhost$|127\.|::1$|db$|/)[\w-]+(\.[\w-]+)+$")
+REMOTE = pattern(r"(?!localhost$|127\.|::1$|db$|/)[\w-]+(\.[\w-]+)+$")
 
 
 def gradle(command: Command) -> Steps:
@@ -370,9 +370,9 @@ BATCH_TAKES = frozenset(
     """.split()  # noqa: SIM905
 )
 
-READS = re.compile(r"(?i)\b(?:read_\w+|glob|from|file|infile|sniff_csv|parquet_scan|csv_scan)\s*\(?\s*'([/~][^']*)'")
-SENDS = re.compile(r"(?i)\b(?:to|into\s+outfile|unload\b.*\bto)\s+'?((?:s3|gs|gcs|az|r2|hf|https?|abfss?)://[^' ]+)")
-WRITES = re.compile(r"(?i)\b(?:to|into\s+(?:out|dump)file|attach|export\s+database)\s+'([/~][^']*)'")
+READS = pattern(r"(?i)\b(?:read_\w+|glob|from|file|infile|sniff_csv|parquet_scan|csv_scan)\s*\(?\s*'([/~][^']*)'")
+SENDS = pattern(r"(?i)\b(?:to|into\s+outfile|unload\b.*\bto)\s+'?((?:s3|gs|gcs|az|r2|hf|https?|abfss?)://[^' ]+)")
+WRITES = pattern(r"(?i)\b(?:to|into\s+(?:out|dump)file|attach|export\s+database)\s+'([/~][^']*)'")
 
 
 def files_in(command: Command) -> Steps:

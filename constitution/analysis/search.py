@@ -7,6 +7,7 @@ from constitution.analysis.clients import unpack
 from constitution.analysis.steps import BARE_SHELL, Command, Found, Script, Started, Steps
 from constitution.effects import Effect
 from constitution.shell.flow import NOTHING, Flow, Origin
+from constitution.tables import pattern
 from constitution.tables.rows import is_bare_shell, read_line
 from constitution.zones import FOUND, UNKNOWN, is_private
 
@@ -187,16 +188,16 @@ def tar(command: Command) -> Steps:
         yield from unpack(command)
 
 
-SECRET_PATTERN = re.compile(
+SECRET_PATTERN = pattern(
     r"(?i)passw|secret|api[_-]?key|token|credential|AKIA|private[ _]key|aws_|BEGIN.*KEY"
     r"|BEGIN (?:OPENSSH|RSA|PGP|EC)|wallet|mnemonic|\bssn\b"
 )
-SECRET_NAME = re.compile(
+SECRET_NAME = pattern(
     r"(?i)id_(rsa|dsa|ecdsa|ed25519)|\.(pem|p12|pfx|key|kdbx?|jks|keystore|ovpn|ppk|asc|gpg|wallet)$|^\*?\.env"
     r"|credentials?"
     r"|passw|secret|wallet|\.netrc|\.pgpass|htpasswd|shadow|authorized_keys|known_hosts|token|logins\.json|cookies"
 )
-EVERYWHERE = re.compile(r"^(/|/(etc|home|root|var|Users|opt|srv|mnt|tmp|data)(/\*?)?|~/?|/(home|Users)/[^/]+/?)$")
+EVERYWHERE = pattern(r"^(/|/(etc|home|root|var|Users|opt|srv|mnt|tmp|data)(/\*?)?|~/?|/(home|Users)/[^/]+/?)$")
 NAME_TESTS = ("-name", "-iname", "-path", "-regex", "-iregex", "-wholename")
 HUNTS = "search for secrets everywhere"
 

@@ -8,6 +8,7 @@ from constitution.shell.blocks import pipeline
 from constitution.shell.flow import ANYTHING, NOTHING, Flow, Origin
 from constitution.shell.walk import Walk
 from constitution.shell.words import Expander
+from constitution.tables import pattern
 from constitution.zones import FETCHED, UNKNOWN
 
 __all__ = [
@@ -180,7 +181,7 @@ def _leaves(node: "Node") -> "list[Node]":
     return found
 
 
-COMPARED = re.compile(r"\s-(eq|ne|lt|le|gt|ge)\s")
+COMPARED = pattern(r"\s-(eq|ne|lt|le|gt|ge)\s")
 
 
 def unset(walk: Walk, node: "Node", stdin: Flow) -> Flow:

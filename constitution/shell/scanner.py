@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 from attrs import define, field
 
+from constitution.tables import pattern
+
 if TYPE_CHECKING:
     from tree_sitter import Node
 
@@ -19,8 +21,8 @@ Span = tuple[int, int]
 
 BEFORE_WORD = frozenset(" \t\n;|&()<>")
 BLANKS = frozenset(" \t")
-WORD_END = re.compile(r"[\s;|&()<>]")
-NAME = re.compile(r"[A-Za-z_]+")
+WORD_END = pattern(r"[\s;|&()<>]")
+NAME = pattern(r"[A-Za-z_]+")
 MAX_NESTING = 60
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from attrs import frozen
 
 from constitution.shell.scanner import differs, scan
+from constitution.tables import byte_pattern, pattern
 
 __all__ = ["MAX_BYTES", "Script", "overlooked", "parse", "substitutions"]
 
@@ -23,11 +24,11 @@ if TYPE_CHECKING:
 MAX_BYTES = 16_384
 """Longer text is not parsed: the parser needs seconds for hostile text of four times that length."""
 
-SCANNED = re.compile(rb"[#'`\n]|<<|\(\(")
+SCANNED = byte_pattern(rb"[#'`\n]|<<|\(\(")
 """What has to stand in a text so that there are two ways to read it."""
 
-CONTINUED_WORD = re.compile(r"[^\s\\]\\\n[^\s]")
-CONTROL = re.compile(
+CONTINUED_WORD = pattern(r"[^\s\\]\\\n[^\s]")
+CONTROL = pattern(
     r"[\x00\x01-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f\u0085\u00a0\u1680\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff]"
 )
 
@@ -36,23 +37,23 @@ ASCII = bytes(range(128)) + b"x" * 128
 Every byte that is not ASCII belongs to a word; a letter stands for it, and all offsets stay right.
 """
 
-LINE_START = re.compile(r"\n\\(?:\n|(?=[\w./-]))")
+LINE_START = pattern(r"\n\\(?:\n|(?=[\w./-]))")
 """A backslash at the start of a line, which the parser takes for one more word of the line before."""
 
-TIMED = re.compile(r"(?m)((?:^|[;&|(])[ \t]*+)time(?:[ \t]+-p)?(?=[ \t]+(?:\{|\(|if\b|while\b|for\b|until\b|case\b|!))")
+TIMED = pattern(r"(?m)((?:^|[;&|(])[ \t]*+)time(?:[ \t]+-p)?(?=[ \t]+(?:\{|\(|if\b|while\b|for\b|until\b|case\b|!))")
 """`time` in front of a block, which the parser takes for a program; it changes nothing about the block."""
 
-BLANK = re.compile(r"\$IFS(?![A-Za-z0-9_])")
-BRACED = re.compile(r"(^|[;&|(]|[;&|(\n]\s*)(\{[^\s{},;&|()<>'\"$`\\]+(?:,[^\s{},;&|()<>'\"$`\\]*)+\})(?=$|[\s;&|)])")
+BLANK = pattern(r"\$IFS(?![A-Za-z0-9_])")
+BRACED = pattern(r"(^|[;&|(]|[;&|(\n]\s*)(\{[^\s{},;&|()<>'\"$`\\]+(?:,[^\s{},;&|()<>'\"$`\\]*)+\})(?=$|[\s;&|)])")
 """`{rm,-rf,x}` as a command, which is the command `rm -rf x`."""
 
 WORD = r"(?:'[^']*'|\"(?:[^\"\\]|\\.)*+\"|[^\s<>|;&()'\"`\\]++)++"
-LATE_STRING = re.compile(rf"((?:\d?>>?|&>>?)[ \t]*+{WORD}(?:[ \t]*+\d?>&\d)?)([ \t]*+)(<<<[ \t]*+{WORD})")
+LATE_STRING = pattern(rf"((?:\d?>>?|&>>?)[ \t]*+{WORD}(?:[ \t]*+\d?>&\d)?)([ \t]*+)(<<<[ \t]*+{WORD})")
 """`> FILE <<< TEXT`, which the parser knows in the other order only; both mean the same."""
 
-TOKEN = re.compile(r"\\.|\$'(?:[^'\\]|\\.)*'|'[^']*'|[^\\'\"`$]+|.", re.S)
+TOKEN = pattern(r"\\.|\$'(?:[^'\\]|\\.)*'|'[^']*'|[^\\'\"`$]+|.", re.S)
 UNCLEAR = "the parser does not see where backticks end"
-OPEN_BACKTICK = re.compile(r"(?<!\\)(?:\\\\)*`")
+OPEN_BACKTICK = pattern(r"(?<!\\)(?:\\\\)*`")
 """A backtick that is not escaped; beside one that is, the parser pairs them wrongly."""
 
 MISREAD = (
@@ -153,10 +154,25 @@ def _with_dollars(text: str, doubt: str) -> Script:
 @cache
 def _parser() -> "Callable[[], Parser]":
     import tree_sitter
-    import tree_sitter_bash
 
-    language, parser = tree_sitter.Language(tree_sitter_bash.language()), tree_sitter.Parser
+    language, parser = tree_sitter.Language(_grammar()), tree_sitter.Parser
     return lambda: parser(language)
+
+
+def _grammar() -> object:
+    """Return the grammar of bash. Its package would import what it needs to read files of its own: half the time."""
+    from importlib.machinery import PathFinder
+    from importlib.util import module_from_spec
+
+    package = PathFinder.find_spec("tree_sitter_bash")
+    folders = package.submodule_search_locations if package else None
+    spec = PathFinder.find_spec("tree_sitter_bash._binding", folders)
+    if spec is None or spec.loader is None:
+        raise ImportError("tree_sitter_bash is not installed as tree_sitter_bash._binding; install it again")
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    grammar: object = module.language()
+    return grammar
 
 
 def _root(source: bytes) -> "Node":
@@ -190,12 +206,12 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 
-OPENING = re.compile(rb"(?<!\\)(?:\\\\)*(?:\$\(|`|[<>]\()")
+OPENING = byte_pattern(rb"(?<!\\)(?:\\\\)*(?:\$\(|`|[<>]\()")
 PLAIN = frozenset({"raw_string", "ansi_c_string", "comment", "heredoc_content", "heredoc_body", "string_content"})
-ESCAPED = re.compile(rb"\\[ \t]")
+ESCAPED = byte_pattern(rb"\\[ \t]")
 WHOLE = frozenset({"string", "heredoc_body", "heredoc_redirect"})
-DOLLAR = re.compile(rb"(?<!\\)(?:\\\\)*(?:\$\(|`)")
-IN_DOCUMENT = re.compile(rb"(?<!\\)(?:\\\\)*\$\(")
+DOLLAR = byte_pattern(rb"(?<!\\)(?:\\\\)*(?:\$\(|`)")
+IN_DOCUMENT = byte_pattern(rb"(?<!\\)(?:\\\\)*\$\(")
 """Backticks in here-documents are read from the text, not from the tree."""
 
 

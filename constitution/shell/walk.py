@@ -4,7 +4,6 @@ The walk follows the shell: sequences in order, pipelines in copies of the scope
 their values, functions where they are called (and, if never, once with unknown arguments).
 """
 
-import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
@@ -13,6 +12,7 @@ from constitution.shell.flow import ANYTHING, NOTHING, Flow, Origin
 from constitution.shell.scope import Scope
 from constitution.shell.syntax import overlooked, parse, substitutions
 from constitution.shell.words import Expander
+from constitution.tables import pattern
 from constitution.verdict import Evidence
 from constitution.zones import FETCHED, UNKNOWN
 
@@ -56,8 +56,8 @@ class Examiner(Protocol):
         """Take a finding about the script itself."""
 
 
-NAME = re.compile(r"[A-Za-z_]\w*")
-SUBSTITUTION = re.compile(r"\$\(|`")
+NAME = pattern(r"[A-Za-z_]\w*")
+SUBSTITUTION = pattern(r"\$\(|`")
 
 
 class Budget:

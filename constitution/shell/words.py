@@ -10,6 +10,7 @@ from itertools import islice, pairwise, product
 from typing import TYPE_CHECKING, Literal
 
 from constitution.shell.scope import Scope
+from constitution.tables import pattern
 from constitution.zones import UNKNOWN
 
 __all__ = ["DEFAULTS", "Expander", "applied", "unescape_ansi", "unescape_bare", "unescape_double"]
@@ -23,10 +24,10 @@ Piece = tuple[str, Kind]
 
 MAX_WORDS = 256
 SUBSTITUTIONS = ("command_substitution", "process_substitution")
-NAME = re.compile(r"[A-Za-z_]\w*|\d")
+NAME = pattern(r"[A-Za-z_]\w*|\d")
 PATTERNS = frozenset({"%", "%%", "#", "##", "/", "//"})
-SPELLED = re.compile(r"[$`'\"\\]")
-SPECIAL = re.compile(r"[\\~{*?\[$`]")
+SPELLED = pattern(r"[$`'\"\\]")
+SPECIAL = pattern(r"[\\~{*?\[$`]")
 
 
 class Expander:
@@ -348,7 +349,7 @@ def _shown(text: str) -> str:
 
 
 NAMED = {"n": "\n", "t": "\t", "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "r": "\r", "v": "\v"}
-ANSI = re.compile(r"\\(?:x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})|([0-7]{1,3})|c(.)|(.))", re.S)
+ANSI = pattern(r"\\(?:x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})|([0-7]{1,3})|c(.)|(.))", re.S)
 
 
 def unescape_bare(text: str) -> list[tuple[str, Literal["bare", "quoted", "split"]]]:
