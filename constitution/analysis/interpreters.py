@@ -11,6 +11,7 @@ from constitution.analysis.other_code import (
     read_awk,
     read_code,
     read_tcl,
+    sign,
 )
 from constitution.analysis.program_rows import secrets_in_code
 from constitution.analysis.python_code import read_python
@@ -181,23 +182,6 @@ def awk(command: Command) -> Steps:
 
 AWK_SETTING = pattern(r"[A-Za-z_]\w*=")
 
-DEEDS = {
-    "fetched": (Effect.RUN_FETCHED_CODE, "run code that was downloaded or decoded"),
-    "shell": (Effect.GIVE_SHELL, "give another machine a shell"),
-    "network": (Effect.NETWORK, "reach another machine"),
-    "leak": (Effect.LEAK, "send the environment to another machine"),
-    "grows": (Effect.FILL, "fill the memory without end"),
-    "kills": (Effect.KILL_ALL, "end every process"),
-    "passwords": (Effect.TAKE_KEYS, "show a secret in clear"),
-    "keys": (Effect.TAKE_KEYS, "read the cloud credentials of this machine"),
-    "database": (Effect.DATABASE_LOSS, "delete from a database"),
-    "cloud": (Effect.CLOUD_LOSS, "delete in the cloud"),
-    "publish": (Effect.PUBLISH, "upload files"),
-    "power": (Effect.POWER, "stop or restart the machine"),
-    "forks": (Effect.FORK_BOMB, "start itself again and again"),
-}
-
-
 USES = {
     "delete_tree": Effect.DELETE_TREE,
     "delete": Effect.DELETE,
@@ -228,29 +212,12 @@ def touched(reading: Reading, code: str) -> Steps:
         if deed == "sends":
             yield Sent()
             continue
-        effect, says = DEEDS[deed]
-        yield Found(effect, says=says)
+        row = table("languages")["deeds"][deed]
+        yield Found(Effect[row["effect"].upper()], says=row["says"])
     yield from secrets_in_code(code)
     for risk in reading.risks:
         yield Found(Effect.RISKY_CODE, says=risk)
 
-
-LOSES = pattern(
-    r"\.(destroy_all|delete_all|deleteDir|deleteTree)\b|\.objects\.(all\(\)|filter\([^)]*\))?\.?(_raw_)?delete\(|::truncate\(|::query\(\)->delete\("
-    r"|->truncate\(|\.(all|where)\([^)]*\)->delete\(|DB::(statement|delete)\(|Repo\.delete_all\b|\bdrop_all\(|\.drop_table\b"
-    r"|::all\(\)->each->delete|\.all\(\)\.delete\(|\.each\(&:(destroy|delete)\)|deleteMany\(\s*\)|\bdrop_database\b"
-    r"|connection\.execute\([\"'](?i:drop|truncate|delete)|\.flush_all\(|\.flushdb\(|\bSchema::drop|\.query\.delete\(\)"
-    r"|Ecto\.Adapters\.SQL\.query!?\([^)]*(?i:drop|truncate|delete)"
-)
-"""What loses a whole table in the languages of frameworks."""
-
-CHANGES = pattern(
-    r"\.(update_all|update_columns?|update!?|save!?|create!?|destroy!?|delete|\w+!|insert_all|bulk_create|bulk_update|upsert"
-    r"|increment!|touch_all|enqueue|perform_(later|now|async)|deliver_(now|later)|delay|apply_async|send_mail|send\w*"
-    r"|invalidate|set_password|clear)\b\s*\(?|->(save|update|create|delete|forceDelete|notify|dispatch)\(|::(create|update"
-    r"|insert|dispatch|send|destroy)\(|Repo\.(update|insert|delete)\w*|&:\w+!|\bsend_mail\(|\bcall_command\("
-)
-"""What changes what an application holds, or makes it act."""
 
 MAGIC = pattern(
     r"(?m)(?:^|[;\n]\s*)!+\s*(.+)|%%?(?:sh|bash|system|sx)\s+(.+)|get_ipython\(\)\.(?:system|getoutput)\(['\"](.+)['\"]\)"
@@ -268,9 +235,9 @@ def in_framework(name: str, code: str) -> Steps:
     if name in ("ipython", "flask", "jupyter") and MAGIC.search(code):
         reading = read_python(MAGIC.sub("", code))
     yield from touched(reading, code)
-    if LOSES.search(code):
+    if sign("loses_records").search(code):
         yield Found(Effect.DATABASE_LOSS, says="delete from a database")
-    elif CHANGES.search(code):
+    elif sign("changes_records").search(code):
         yield Found(Effect.RISKY_CODE, says="change the data of an application")
 
 
@@ -370,19 +337,15 @@ BATCH_TAKES = frozenset(
     """.split()  # noqa: SIM905
 )
 
-READS = pattern(r"(?i)\b(?:read_\w+|glob|from|file|infile|sniff_csv|parquet_scan|csv_scan)\s*\(?\s*'([/~][^']*)'")
-SENDS = pattern(r"(?i)\b(?:to|into\s+outfile|unload\b.*\bto)\s+'?((?:s3|gs|gcs|az|r2|hf|https?|abfss?)://[^' ]+)")
-WRITES = pattern(r"(?i)\b(?:to|into\s+(?:out|dump)file|attach|export\s+database)\s+'([/~][^']*)'")
-
 
 def files_in(command: Command) -> Steps:
     """Files and addresses that statements of a database name: `COPY x TO 's3://b/y'`, `read_text('/home/me/x')`."""
     for text in [*command.argv[1:], command.stdin.text]:
         if "'" not in text:
             continue
-        for path in READS.findall(text):
+        for path in sign("statement_reads").findall(text):
             yield Found(Effect.READ, path=path)
-        for path in WRITES.findall(text):
+        for path in sign("statement_writes").findall(text):
             yield Found(Effect.WRITE, path=path)
-        if SENDS.search(text):
+        if sign("statement_sends").search(text):
             yield Found(Effect.UPLOAD, says="send data to another machine")
