@@ -124,7 +124,7 @@ NO_REMOTES = ("origin", "upstream", "fork", "heroku", "gitlab", "github", "bitbu
 
 
 def _push(words: list[str], command: Command) -> Steps:
-    """`git push URL`, and `git push NAME` to a remote that was added a moment ago: the code goes to somebody else."""
+    """`git push URL`, and `git push NAME` to a remote that was added a moment ago: the code goes to another owner."""
     operands = read_line(words, frozenset(["-o", "--push-option", "--repo", "--receive-pack"])).operands
     target = operands[0] if operands else ""
     if ADDRESS.match(target) or (target in command.files.remotes and target not in NO_REMOTES):
@@ -225,7 +225,7 @@ def npm(command: Command) -> Steps:
 
 
 def ssh(command: Command) -> Steps:
-    """`ssh -R 2222:localhost:22 HOST`: whoever is there gets a way in here."""
+    """`ssh -R 2222:localhost:22 HOST`: the other machine gets a way in here."""
     takes = [*SSH_TAKES.split(), "-M"] if command.name == "autossh" else SSH_TAKES.split()
     line = read_line(command.argv[1:], frozenset(takes), to_operand=True)
     if "-R" in line.flags or any("RemoteForward" in value for value in line.value_of("-o")):
@@ -236,7 +236,7 @@ ENCODES = byte_pattern(rb"\b(base64|base32|xxd|hexdump|od)\b")
 
 
 def look_up(command: Command) -> Steps:
-    """`dig NAME`, `ping NAME`: what is put into a name goes to whoever answers for it."""
+    """`dig NAME`, `ping NAME`: what is put into a name reaches the server that answers for it."""
     for word in command.argv[1:]:
         if UNKNOWN in word and command.name == "ping" and "-p" in command.argv:
             yield Found(Effect.LEAK, says="send data to another machine, in packets")
@@ -395,7 +395,7 @@ BUILDS = pattern(
 
 
 def clone(words: list[str]) -> Steps:
-    """`git clone URL [FOLDER]`: what is in the folder is somebody else's."""
+    """`git clone URL [FOLDER]`: what is in the folder comes from another owner."""
     operands = read_line(words, CLONE_TAKES).operands
     if operands and REMOTE.match(operands[0]):
         name = operands[0].rstrip("/").removesuffix(".git").replace(":", "/").rpartition("/")[2]

@@ -125,7 +125,7 @@ def interpreter(command: Command) -> Steps:
 
 
 def any_language(command: Command) -> Steps:
-    """Interpreters of languages that nobody here knows, with code in an option or in their input."""
+    """Interpreters of languages without a reader of their own, with code in an option or in their input."""
     options = code_options(command.name, "any_code")
     line = read_line([word.replace(":", "=", 1) for word in command.argv[1:]], options, long_style=True)
     codes = [

@@ -21,7 +21,7 @@ __all__ = [
 
 
 class Reading:
-    """What inline code does: shell text that it starts, (kind, path) pairs that it touches, and whether it is risky.
+    """The deeds of inline code: shell text that it starts, (kind, path) pairs that it touches, and whether it is risky.
 
     `deeds`: "network" (it reaches another machine), "leak" (it sends what is private there), "fetched" (it runs code
     from elsewhere), "shell" (it gives another machine a shell), "forks" (it starts itself without end).

@@ -101,7 +101,7 @@ def _deeds(node: ast.AST) -> list[str]:
 
 
 class _Names:
-    """What the names of a program stand for: modules by alias, functions by where they are from."""
+    """The meaning of the names in a program: modules by alias, functions by where they are from."""
 
     def __init__(self, nodes: list[ast.AST]) -> None:
         self.modules: dict[str, str] = {}
@@ -474,7 +474,7 @@ def _texts(node: ast.Call) -> list[str]:
 
 
 HUGE = 10**9
-"""Elements, or bytes: nobody makes as many by the way."""
+"""Elements, or bytes: more than any program makes by accident."""
 
 SAME = frozenset(
     ["expanduser", "expandvars", "abspath", "realpath", "Path", "PurePath", "PosixPath", "normpath", "resolve", "str"]

@@ -251,7 +251,7 @@ def _printed(walk: Walk, flow: Flow, before: list[str]) -> None:
 
 
 def _after_heredoc(walk: Walk, redirect: "Node", flow: Flow) -> Flow:
-    """What follows `<<END` on its line: the rest of a pipeline, or of an and-or list."""
+    """Walk the rest of the line behind `<<END`: the rest of a pipeline, or of an and-or list."""
     if redirect.type != "heredoc_redirect":
         return flow
     for child in redirect.named_children:

@@ -32,7 +32,7 @@ class Unclear(Exception):
 
 @define
 class Scan:
-    """What bash sees in a text, as offsets. `unclear` says why the rest could not be scanned."""
+    """The parts that bash sees in a text, as offsets. `unclear` says why the rest could not be scanned."""
 
     comments: list[Span] = field(factory=list)
     quoted: list[Span] = field(factory=list)  # '...' and $'...', with their quotes

@@ -1,4 +1,4 @@
-"""How text becomes a syntax tree, and when the tree cannot be trusted.
+"""The syntax tree of a text, and the doubts about it.
 
 The parser is imported on first use. It is known to misread some forms; each has a row in `MISREAD`, and text that
 shows one is doubtful: it is judged all the same, but never allowed. Where a leaf of the tree still holds `$(`, a
@@ -25,7 +25,7 @@ MAX_BYTES = 16_384
 """Longer text is not parsed: the parser needs seconds for hostile text of four times that length."""
 
 SCANNED = byte_pattern(rb"[#'`\n]|<<|\(\(")
-"""What has to stand in a text so that there are two ways to read it."""
+"""A text without any of these can be read in one way only."""
 
 CONTINUED_WORD = pattern(r"[^\s\\]\\\n[^\s]")
 CONTROL = pattern(
@@ -33,7 +33,7 @@ CONTROL = pattern(
 )
 
 ASCII = bytes(range(128)) + b"x" * 128
-"""What the parser gets to see: its scanner reads memory that is not its own when it meets wide characters, and dies.
+"""The bytes that the parser gets to see: its scanner reads memory that is not its own when it meets wide characters, and dies.
 Every byte that is not ASCII belongs to a word; a letter stands for it, and all offsets stay right.
 """
 

@@ -1,4 +1,4 @@
-"""How a script is walked: every simple command anywhere in it reaches `Examiner.examine`, with what is known there.
+"""The walk over a script: every simple command anywhere in it reaches `Examiner.examine`, with what is known there.
 
 The walk follows the shell: sequences in order, pipelines in copies of the scope, branches joined afterwards, loops over
 their values, functions where they are called (and, if never, once with unknown arguments).
@@ -181,7 +181,7 @@ class Walk:
         return flow
 
     def _uncalled(self) -> None:
-        """Walk functions that nobody called, their arguments unknown."""
+        """Walk the functions that are never called, their arguments unknown."""
         for name, (body, source) in list(self.scope.functions.items()):
             if body.id not in self.budget.called:
                 self.call(name, body, source, None, NOTHING)

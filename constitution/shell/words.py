@@ -1,4 +1,4 @@
-"""How a node of the tree becomes words: quotes removed, known variables put in, braces and fields split.
+"""Nodes of the tree as words: quotes removed, known variables put in, braces and fields split.
 
 A word is a `str`; `UNKNOWN` in it stands for a part that cannot be known. Pieces of a word are (text, kind): `bare`
 text may hold braces, `~` and patterns, `quoted` text is itself, `split` text comes from an unquoted expansion.
@@ -236,7 +236,7 @@ READERS: dict[str, "Callable[[Expander, Node], list[Piece]]"] = {
 
 
 MARKS = {"bare": "{}", "quoted": "{}", "split": "\ue006{}\ue007"}
-"""How pieces of a word are told apart while braces are expanded."""
+"""Marks around the pieces of a word while braces are expanded."""
 
 
 def _fields(pieces: list[Piece], scope: Scope) -> list[str]:

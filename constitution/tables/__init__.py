@@ -1,4 +1,4 @@
-"""What is known about programs, variables, verbs, places and rules: TOML files beside this module.
+"""Knowledge about programs, variables, verbs, places, rules and languages: TOML files beside this module.
 
 This is the one module of the constitution that reads files. They are its own, packaged with it, and never change while
 a program runs, so that they are constants. Files of programs are read block by block: the first look-up finds where the

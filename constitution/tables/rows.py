@@ -449,7 +449,7 @@ def unwrap(wrapper: Wrapper, words: list[str], is_program: Callable[[str], bool]
 
 
 class Holds(Enum):
-    """What a value is, besides text."""
+    """The meaning of a value, besides text."""
 
     COMMAND = auto()
     LOADED = auto()  # a file that every program loads
