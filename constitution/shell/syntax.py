@@ -33,7 +33,7 @@ CONTROL = pattern(
 )
 
 ASCII = bytes(range(128)) + b"x" * 128
-"""The bytes that the parser gets to see: its scanner reads memory that is not its own when it meets wide characters, and dies.
+"""The bytes that the parser gets to see: its scanner dies of wide characters, as it reads memory that is not its own.
 Every byte that is not ASCII belongs to a word; a letter stands for it, and all offsets stay right.
 """
 
@@ -91,7 +91,7 @@ def parse(text: str) -> Script:
         root = _root(source)
     if root.has_error:
         doubt = doubt or "the text does not parse as shell"
-    elif text.count("`") > 2 and any(node.type == "``" for node in _nodes(root)):
+    elif text.count("`") > 2 and _pairs_backticks_wrongly(root, source):
         return _with_dollars(text, doubt)
     elif "\n\\" in text and any(source[node.start_byte : node.start_byte + 1] == b"\n" for node in _words(root)):
         doubt = doubt or "a line begins with a backslash"
@@ -123,6 +123,18 @@ def _nodes(root: "Node") -> Iterator["Node"]:
         pending.extend(node.children)
 
 
+def _pairs_backticks_wrongly(root: "Node", source: bytes) -> bool:
+    """Tell whether backticks stand within backticks, where the first unescaped one ends them."""
+    pending = [(root, False)]
+    while pending:
+        node, within = pending.pop()
+        backticks = node.type == "command_substitution" and source[node.start_byte] == ord("`")
+        if node.type == "``" or (within and backticks):
+            return True
+        pending.extend((child, within or backticks) for child in node.children)
+    return False
+
+
 def substitutions(root: "Node", source: bytes) -> "list[Node]":
     """Return the nodes of all command and process substitutions."""
     if not OPENING.search(source):
@@ -145,9 +157,9 @@ def _with_dollars(text: str, doubt: str) -> Script:
         elif quoted and part[0] in "'$" and len(part) > 1:
             return Script(_root(text.encode("utf-8", "surrogatepass")), text.encode("utf-8", "surrogatepass"), UNCLEAR)
     root = _root("".join(parts).encode("utf-8", "surrogatepass"))
-    if opened or "<<" in text or root.has_error or any(node.type == "``" for node in _nodes(root)):
-        doubt = doubt or UNCLEAR
     source = "".join(parts).encode("utf-8", "surrogatepass")
+    if opened or "<<" in text or root.has_error or _pairs_backticks_wrongly(root, source):
+        doubt = doubt or UNCLEAR
     return Script(root, source, doubt or _read_in_two_ways(root, source))
 
 
