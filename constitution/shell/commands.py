@@ -57,7 +57,7 @@ def _argv(walk: Walk, node: "Node", expander: Expander, stdin: Flow) -> tuple[li
             walk.visit(child)
         else:
             if child.start_byte != end:  # else it belongs to the word before: the parser makes two of `$a/$b/c`
-                argv.extend(expander.joined(group))
+                argv.extend(expander.joined(group) if group else ())
                 group = []
             group.append(child.children[0] if kind == "command_name" and child.child_count == 1 else child)
             end = child.end_byte
