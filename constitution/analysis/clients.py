@@ -20,12 +20,11 @@ from constitution.analysis.steps import (
 )
 from constitution.effects import Effect
 from constitution.shell.flow import Flow, Origin
-from constitution.tables import byte_pattern, is_a, pattern
+from constitution.tables import byte_pattern, is_a, pattern, sign
 from constitution.tables.rows import SSH_TAKES, commands_of_ssh, is_bare_shell, own_takes, read_line
 from constitution.zones import UNKNOWN, is_private
 
 __all__ = [
-    "BUILDS",
     "CLONE_TAKES",
     "aws",
     "builds",
@@ -47,11 +46,6 @@ __all__ = [
     "wget",
 ]
 
-RUNS = pattern(
-    r"(?i)^(core\.(pager|editor|sshcommand|fsmonitor|askpass)|alias\.\S+|credential\.(\S+\.)?helper"
-    r"|filter\.\S+|diff\.\S+"
-    r"|sequence\.editor|merge\.\S+\.driver|pager\.\S+|difftool\.\S+|mergetool\.\S+)$"
-)
 GIT_TAKES = frozenset("-C -c --git-dir --work-tree --namespace --exec-path --config-env".split())  # noqa: SIM905
 PROGRAMS = pattern(r"(?i)\b(?:from|to)\s+program\s+'((?:[^']|'')*)'")
 ESCAPES = pattern(r"(?:\\!|^\.(?:shell|system)|(?<![\w.])system)\s+(.*)")
@@ -134,26 +128,18 @@ def _push(words: list[str], command: Command) -> Steps:
 ADDRESS = pattern(r"^(\w+://|[\w.-]+@[\w.-]+:)")
 
 
-HARMLESS_KEYS = pattern(
-    r"(?i)^(user|author|committer|color|advice|push|pull|fetch|rebase|log|status|branch|column|help|index|pack|gc|rerere"
-    r"|blame|checkout|clean|stash|format|grep|i18n|notes|sendemail|feature|maintenance|apply|am|lfs|versionsort)\.[\w.-]+$"
-    r"|^(merge\.(conflictstyle|ff|renamelimit|renames|stat|log|verbosity|tool)|init\.defaultbranch|protocol\.version"
-    r"|diff\.(algorithm|renames|renamelimit|noprefix|mnemonicprefix|colormoved\w*|submodule|context|tool|wserrorhighlight)"
-    r"|commit\.(gpgsign|verbose|cleanup|status|template)|tag\.(sort|gpgsign|forcesignannotated)|submodule\.(recurse|fetchjobs)"
-    r"|core\.(autocrlf|abbrev|bare|bigfilethreshold|checkstat|commentchar|compression|eol|excludesfile|filemode|ignorecase"
-    r"|ignorestat|logallrefupdates|longpaths|multipackindex|precomposeunicode|preloadindex|quotepath|safecrlf|sharedrepository"
-    r"|sparsecheckout\w*|symlinks|trustctime|untrackedcache|whitespace)|http\.(postbuffer|lowspeed\w+|version|timeout|maxrequests)"
-    r"|remote\.[^.]+\.(fetch|prune|tagopt)|user\.\w+|safe\.directory|gpg\.format|core\.repositoryformatversion)$"
-)
-"""Settings that carry no program, file or address; every other one is asked about."""
-
 HARMLESS_VALUES = frozenset(
     ["", "true", "false", "cat", "less", "vim", "vi", "nano", "store", "cache", "osxkeychain", "auto"]
 )
 
 
 def _setting(key: str, value: str) -> Steps:
-    if "." in key and not HARMLESS_KEYS.match(key) and value.lower() not in HARMLESS_VALUES and not value.isdigit():
+    if (
+        "." in key
+        and not sign("git_harmless_keys").match(key)
+        and value.lower() not in HARMLESS_VALUES
+        and not value.isdigit()
+    ):
         yield Found(
             Effect.CONFIGURE_TOOL, says=f"set {key.replace(UNKNOWN, '…')[:60]}, which may make git run another program"
         )
@@ -162,7 +148,7 @@ def _setting(key: str, value: str) -> Steps:
         yield Found(Effect.PERSIST, path=value, says=says)
     if key.lower().startswith("credential.") and value.startswith("!"):
         yield Found(Effect.SHOW_SECRETS, says="give passwords to another program")
-    if not RUNS.match(key) or value in ("true", "false", "store", "cache", "osxkeychain", ""):
+    if not sign("git_runs").match(key) or value in ("true", "false", "store", "cache", "osxkeychain", ""):
         return
     if not key.lower().startswith("alias."):
         yield Script(value.removeprefix("!"))
@@ -247,19 +233,7 @@ def look_up(command: Command) -> Steps:
 
 
 KEY = r"\w*(?:SECRET|PASSWORD|PASSWD|PRIVATE_KEY|ACCESS_KEY|SESSION_TOKEN|DATABASE_URL|AWS_\w+)\w*"
-KEY_SENT = pattern(
-    rf"(?:https?://|[?&]\w+=)[^\s\"']*\$\{{?{KEY}"
-    rf"|(?:-d|--data[\w-]*|-F|--form|--json|--post-data)[= ]*[\"']?[^\s\"']*\$\{{?\w*(?:KEY|TOKEN|SECRET|PASS)"
-)
-"""A variable whose name says that it is a key stands in an address, or in what is sent; a header may hold one."""
 
-DELETES = pattern(
-    r"/_all\b|/_delete_by_query|:92\d\d/|:(?:5984|2375|2376|8086|8500|8200|6443|10250)/|/v1/kv/|/v2/_catalog"
-    r"|/api/v1/namespaces"
-    r"|https://[\w.-]+\.\w+[^\s]*/(?:repos|orgs|droplets|zones|apps|projects|volumes|containers|images|indices"
-    r"|buckets|servers|instances|databases)/"
-)
-"""Addresses at which a request to delete loses more than a record."""
 
 LOSES = "delete what a service holds"
 
@@ -270,7 +244,7 @@ def request(command: Command) -> Steps:
     method = "".join(line.value_of("-X", "--request", "--method")).upper()
     deletes = method == "DELETE" or (command.name in ("http", "https", "xh") and "DELETE" in command.argv)
     if any("_delete_by_query" in word for word in command.argv) or (
-        deletes and any(map(DELETES.search, command.argv[1:]))
+        deletes and any(map(sign("deletes_by_address").search, command.argv[1:]))
     ):
         yield Found(Effect.CLOUD_LOSS, says=LOSES)
     if command.stdin.names == ("tar",) and not any("localhost" in word or "127.0.0.1" in word for word in command.argv):
@@ -279,7 +253,7 @@ def request(command: Command) -> Steps:
         "localhost" in word or "127.0.0.1" in word for word in command.argv
     ):
         yield Sent()
-    if KEY_SENT.search(command.text):
+    if sign("key_sent").search(command.text):
         yield Found(Effect.LEAK, says="send a key to another machine")
 
 
@@ -381,18 +355,6 @@ def _last_part(url: str) -> str:
 CLONE_TAKES = frozenset("-b --branch --depth -o --origin -c --config --reference -j --filter -u".split())  # noqa: SIM905
 REMOTE = pattern(r"^(?:(?:https?|git|ssh|ftp)://(?!localhost|127\.)|[\w.-]+@[\w.-]+:|gh:|[\w.-]+\.[a-z]+:)")
 
-BUILDS = pattern(
-    r"^(make|gmake|cmake|ninja|meson|scons|rake|just|task|tox|nox|ant|mvn|gradle|bazel|configure|install|build|setup"
-    r"|(npm|pnpm|yarn|bun)( (i|ci|install|run|test|start|build|exec|x|add))?|(pip|pip3|pipx|uv pip|poetry|pdm)"
-    r" (install|run)"
-    r"|(cargo|go|dotnet|swift|stack|cabal|zig|dub|nimble|mix|sbt) (build|run|test|install|generate)|bundle"
-    r" (install|exec)"
-    r"|composer install|gem (build|install)|docker (build|compose)|docker-compose|vagrant up|terraform apply"
-    r"|ansible-playbook"
-    r"|easy_install|python setup\.py)\b"
-)
-"""Commands that run what stands in the files of a folder."""
-
 
 def clone(words: list[str]) -> Steps:
     """`git clone URL [FOLDER]`: what is in the folder comes from another owner."""
@@ -414,7 +376,7 @@ def unpack(command: Command) -> Steps:
 
 def builds(command: Command) -> Steps:
     """A tool that runs what the files of a folder say, in a folder, or on one, that was fetched a moment ago."""
-    if not command.files.fetched or not BUILDS.match(" ".join([command.name, *command.argv[1:3]])):
+    if not command.files.fetched or not sign("builds").match(" ".join([command.name, *command.argv[1:3]])):
         return
     words = [".", *command.argv[1:]]
     if command.files.is_fetched(path for word in words for path in command.targets(word.removeprefix("-C"))):

@@ -18,7 +18,7 @@ from constitution.analysis.steps import (
 )
 from constitution.effects import Effect
 from constitution.shell.flow import NOTHING, Flow, Origin
-from constitution.tables import pattern
+from constitution.tables import pattern, sign, word_list
 from constitution.tables.rows import is_bare_shell, read_line
 from constitution.zones import UNKNOWN
 
@@ -30,15 +30,6 @@ EDITOR_TAKES = frozenset(("-c", "-ex", "-iex", "--cmd", "-S", "--eval-command", 
 EDITOR_RUNS = ("-c", "-ex", "-iex", "--cmd", "--eval-command", "-o", "-O", "-sc", "-Esc", "-esc")
 
 DUMPS = pattern(r"\b(generate-core-file|gcore|dump\s+(binary\s+)?memory|process\s+save-core)\b")
-
-LISP_SHELL = pattern(
-    r"\((?:shell-command(?:-to-string)?|async-shell-command|compile|eshell-command|call-process-shell-command"
-    r"|start-process-shell-command\s+\"[^\"]*\"\s+\S+)\s+\"((?:[^\"\\]|\\.)*)\""
-)
-LISP_TERMINAL = pattern(r"\((?:ansi-term|term|vterm|shell|eshell)\b\s*\"?[^)]*\)")
-LISP_PROCESS = pattern(r"\((?:call-process|start-process\s+\"[^\"]*\"\s+\S+|make-process)\s+([^)]*)\)")
-LISP_DELETES = pattern(r"\(delete-(directory|file)\s+(?:\(expand-file-name\s+)?\"([^\"]*)\"")
-LISP_WRITES = pattern(r"\((?:write-region|append-to-file|write-file)[^\"()]*(?:\"[^\"]*\"[^\"()]*)?\"([^\"]*)\"")
 
 
 def editor(command: Command) -> Steps:
@@ -86,16 +77,16 @@ def _started(command: str) -> Steps:
 def emacs(command: Command) -> Steps:
     """`emacs --batch --eval '(shell-command "...")'`."""
     for text in command.argv[1:]:
-        if LISP_TERMINAL.search(text):
+        if sign("lisp_terminal").search(text):
             yield Found(Effect.ESCAPE_SHELL, says=BARE_SHELL)
-        for script in LISP_SHELL.findall(text):
+        for script in sign("lisp_shell").findall(text):
             yield Script(script.replace('\\"', '"'))
-        for words in LISP_PROCESS.findall(text):
+        for words in sign("lisp_process").findall(text):
             yield Started(re.findall(r"\"([^\"]*)\"", words) or [":"], NOTHING)
-        for kind, path in LISP_DELETES.findall(text):
+        for kind, path in sign("lisp_deletes").findall(text):
             effect = Effect.DELETE_TREE if kind == "directory" else Effect.DELETE
             yield Found(effect, path=path)
-        for path in LISP_WRITES.findall(text):
+        for path in sign("lisp_writes").findall(text):
             yield Found(Effect.WRITE, path=path)
 
 
@@ -107,12 +98,6 @@ def pager(command: Command) -> Steps:
 
 
 TMUX_TAKES = frozenset("-S -L -t -c -s -n -x -y -e -F -f -p -l -h -b -d".split())  # noqa: SIM905
-TMUX_RUNS = frozenset(
-    """
-    new new-session neww new-window splitw split-window send send-keys run run-shell if if-shell respawnp respawn-pane
-    respawnw respawn-window popup display-popup pipep pipe-pane confirm-before
-    """.split()  # noqa: SIM905
-)
 KEYS = pattern(r"^(Enter|C-m|C-j|KPEnter|Space|Escape|C-c|C-d|C-u|C-l|Tab|BSpace)$")
 
 
@@ -120,7 +105,7 @@ def tmux(command: Command) -> Steps:
     """`tmux new -d COMMAND`, `tmux send-keys TEXT Enter`, `tmux run-shell COMMAND`."""
     line = read_line(command.argv[1:], TMUX_TAKES - {"-d"})
     words = [word for word in line.operands[1:] if not KEYS.match(word)]
-    if not line.operands or line.operands[0] not in TMUX_RUNS or not words:
+    if not line.operands or line.operands[0] not in word_list("tmux_runs") or not words:
         return
     if any(" " in word for word in words):
         for word in words:

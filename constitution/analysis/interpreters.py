@@ -11,7 +11,6 @@ from constitution.analysis.other_code import (
     read_awk,
     read_code,
     read_tcl,
-    sign,
 )
 from constitution.analysis.program_rows import secrets_in_code
 from constitution.analysis.python_code import read_python
@@ -30,7 +29,7 @@ from constitution.analysis.steps import (
 )
 from constitution.effects import Effect
 from constitution.shell.flow import ANYTHING, Origin
-from constitution.tables import pattern, table
+from constitution.tables import pattern, sign, table, word_list
 from constitution.tables.rows import code_options, is_bare_shell, read_line
 from constitution.zones import FETCHED, UNKNOWN
 
@@ -148,17 +147,12 @@ def calculator(command: Command) -> Steps:
             yield Script(script)
 
 
-AWK_TAKES = frozenset(
-    """
-    -F --field-separator -v --assign -f --file -E --exec -i --include -l --load -e --source
-    """.split()  # noqa: SIM905
-)
 AWK_DUMPS = pattern(r"-[dop](.+)|--(?:dump-variables|profile|pretty-print)=(.+)")
 
 
 def awk(command: Command) -> Steps:
     """awk: the first operand is code, or `-e` holds it, or a file behind `-f`."""
-    line = read_line(command.argv[1:], AWK_TAKES, to_operand=True)
+    line = read_line(command.argv[1:], word_list("awk_takes"), to_operand=True)
     operands, codes = list(line.operands), list(line.value_of("-e", "--source"))
     files = line.value_of("-f", "--file", "-E", "--exec")
     libraries = line.value_of("-i", "--include")
@@ -219,9 +213,6 @@ def touched(reading: Reading, code: str) -> Steps:
         yield Found(Effect.RISKY_CODE, says=risk)
 
 
-MAGIC = pattern(
-    r"(?m)(?:^|[;\n]\s*)!+\s*(.+)|%%?(?:sh|bash|system|sx)\s+(.+)|get_ipython\(\)\.(?:system|getoutput)\(['\"](.+)['\"]\)"
-)
 TAKES = frozenset(["-e", "--environment", "-c", "--command", "--eval", "--execute", "-S", "-x", "--settings", "-r"])
 
 
@@ -230,10 +221,10 @@ def in_framework(name: str, code: str) -> Steps:
     if not code:
         return
     reading = read_python(code) if name in ("ipython", "flask", "python", "jupyter") else read_code(code)
-    for text in (text for found in MAGIC.findall(code) for text in found if text):
+    for text in (text for found in sign("notebook_commands").findall(code) for text in found if text):
         yield Script(text)
-    if name in ("ipython", "flask", "jupyter") and MAGIC.search(code):
-        reading = read_python(MAGIC.sub("", code))
+    if name in ("ipython", "flask", "jupyter") and sign("notebook_commands").search(code):
+        reading = read_python(sign("notebook_commands").sub("", code))
     yield from touched(reading, code)
     if sign("loses_records").search(code):
         yield Found(Effect.DATABASE_LOSS, says="delete from a database")
@@ -297,7 +288,7 @@ def client(command: Command) -> Steps:
 
 def batch(command: Command) -> Steps:
     """`sbatch --wrap SCRIPT`, `sbatch FILE`, `sbatch <<EOF`: shell text that runs on a cluster."""
-    line = read_line(command.argv[1:], BATCH_TAKES, to_operand=True)
+    line = read_line(command.argv[1:], word_list("batch_takes"), to_operand=True)
     for script in line.value_of("--wrap"):
         yield Script(script)
     if line.value_of("--wrap") or line.flags & {"--help", "-h", "--version", "--test-only"}:
@@ -330,12 +321,6 @@ def gradle(command: Command) -> Steps:
 
 
 INPUTS_SET = frozenset(INPUTS)
-BATCH_TAKES = frozenset(
-    """
-    --wrap -p --partition -n -N -J --job-name -o --output -e --error -t --time -A --account -q -l -R -M -W -c --mem
-    --array -a -d --dependency -G --gres --mail-user --mail-type -D -w -x -C --export --chdir
-    """.split()  # noqa: SIM905
-)
 
 
 def files_in(command: Command) -> Steps:

@@ -5,7 +5,7 @@ from functools import cache
 
 from constitution.analysis.program_rows import METADATA
 from constitution.shell.words import unescape_ansi
-from constitution.tables import is_a, one_line, pattern, table
+from constitution.tables import is_a, one_line, pattern, sign, table
 
 __all__ = [
     "ELSEWHERE",
@@ -16,7 +16,6 @@ __all__ = [
     "read_awk",
     "read_code",
     "read_tcl",
-    "sign",
 ]
 
 
@@ -75,12 +74,6 @@ def language_of(program: str) -> str:
     """Return the language of an interpreter by its row in the table, or "" for others."""
     rows = table("languages").items()
     return next((name for name, row in rows if program in row.get("names", "").split()), "")
-
-
-@cache
-def sign(name: str) -> re.Pattern[str]:
-    """Return a pattern of the table of signs."""
-    return re.compile(one_line(table("languages")["signs"][name]))
 
 
 MODED = pattern(

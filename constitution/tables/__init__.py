@@ -20,8 +20,10 @@ __all__ = [
     "names_of_kind",
     "one_line",
     "pattern",
+    "sign",
     "table",
     "table_names",
+    "word_list",
     "words",
 ]
 
@@ -105,6 +107,18 @@ def byte_pattern(text: bytes, flags: int = 0) -> re.Pattern[bytes]:
 def one_line(text: str) -> str:
     """Return a pattern that a table breaks into several lines as one."""
     return text.replace("\n", "")
+
+
+@cache
+def sign(name: str) -> re.Pattern[str]:
+    """Return a pattern of `signs.toml`."""
+    return re.compile(one_line(table("signs")["patterns"][name]))
+
+
+@cache
+def word_list(name: str) -> frozenset[str]:
+    """Return a list of words of `signs.toml`."""
+    return frozenset(table("signs")["lists"][name].split())
 
 
 def table_names(kind: str) -> frozenset[str]:
