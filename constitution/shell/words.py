@@ -152,6 +152,8 @@ class Expander:
         value = self._value(name)
         if value == UNKNOWN and operator in DEFAULTS and words and UNKNOWN not in word:
             return [(self._either_of(self.text_of(node), word), "split")]
+        if operator == ":=" and not value:
+            self.scope.assign(name, (word,))
         changed = applied(operator, value, word, second) if UNKNOWN not in value + word + second else None
         return [(UNKNOWN if changed is None else changed, "split")]
 
