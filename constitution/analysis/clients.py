@@ -20,12 +20,11 @@ from constitution.analysis.steps import (
 )
 from constitution.effects import Effect
 from constitution.shell.flow import Flow, Origin
-from constitution.tables import is_a
+from constitution.tables import byte_pattern, is_a, pattern, sign
 from constitution.tables.rows import SSH_TAKES, commands_of_ssh, is_bare_shell, own_takes, read_line
 from constitution.zones import UNKNOWN, is_private
 
 __all__ = [
-    "BUILDS",
     "CLONE_TAKES",
     "aws",
     "builds",
@@ -47,14 +46,9 @@ __all__ = [
     "wget",
 ]
 
-RUNS = re.compile(
-    r"(?i)^(core\.(pager|editor|sshcommand|fsmonitor|askpass)|alias\.\S+|credential\.(\S+\.)?helper"
-    r"|filter\.\S+|diff\.\S+"
-    r"|sequence\.editor|merge\.\S+\.driver|pager\.\S+|difftool\.\S+|mergetool\.\S+)$"
-)
 GIT_TAKES = frozenset("-C -c --git-dir --work-tree --namespace --exec-path --config-env".split())  # noqa: SIM905
-PROGRAMS = re.compile(r"(?i)\b(?:from|to)\s+program\s+'((?:[^']|'')*)'")
-ESCAPES = re.compile(r"(?:\\!|^\.(?:shell|system)|(?<![\w.])system)\s+(.*)")
+PROGRAMS = pattern(r"(?i)\b(?:from|to)\s+program\s+'((?:[^']|'')*)'")
+ESCAPES = pattern(r"(?:\\!|^\.(?:shell|system)|(?<![\w.])system)\s+(.*)")
 
 
 def git(command: Command) -> Steps:
@@ -119,33 +113,20 @@ def _configure(words: list[str]) -> Steps:
             yield Found(Effect.WRITE, path=file, says="change the settings of every repository")
 
 
-FOLDER_SETTINGS = re.compile(r"(?i)^(core\.hookspath|init\.templatedir|include(if\..*)?\.path)$")
+FOLDER_SETTINGS = pattern(r"(?i)^(core\.hookspath|init\.templatedir|include(if\..*)?\.path)$")
 NO_REMOTES = ("origin", "upstream", "fork", "heroku", "gitlab", "github", "bitbucket", "dokku")
 
 
 def _push(words: list[str], command: Command) -> Steps:
-    """`git push URL`, and `git push NAME` to a remote that was added a moment ago: the code goes to somebody else."""
+    """`git push URL`, and `git push NAME` to a remote that was added a moment ago: the code goes to another owner."""
     operands = read_line(words, frozenset(["-o", "--push-option", "--repo", "--receive-pack"])).operands
     target = operands[0] if operands else ""
     if ADDRESS.match(target) or (target in command.files.remotes and target not in NO_REMOTES):
         yield Found(Effect.UPLOAD, says="push the repository to another address")
 
 
-ADDRESS = re.compile(r"^(\w+://|[\w.-]+@[\w.-]+:)")
+ADDRESS = pattern(r"^(\w+://|[\w.-]+@[\w.-]+:)")
 
-
-HARMLESS_KEYS = re.compile(
-    r"(?i)^(user|author|committer|color|advice|push|pull|fetch|rebase|log|status|branch|column|help|index|pack|gc|rerere"
-    r"|blame|checkout|clean|stash|format|grep|i18n|notes|sendemail|feature|maintenance|apply|am|lfs|versionsort)\.[\w.-]+$"
-    r"|^(merge\.(conflictstyle|ff|renamelimit|renames|stat|log|verbosity|tool)|init\.defaultbranch|protocol\.version"
-    r"|diff\.(algorithm|renames|renamelimit|noprefix|mnemonicprefix|colormoved\w*|submodule|context|tool|wserrorhighlight)"
-    r"|commit\.(gpgsign|verbose|cleanup|status|template)|tag\.(sort|gpgsign|forcesignannotated)|submodule\.(recurse|fetchjobs)"
-    r"|core\.(autocrlf|abbrev|bare|bigfilethreshold|checkstat|commentchar|compression|eol|excludesfile|filemode|ignorecase"
-    r"|ignorestat|logallrefupdates|longpaths|multipackindex|precomposeunicode|preloadindex|quotepath|safecrlf|sharedrepository"
-    r"|sparsecheckout\w*|symlinks|trustctime|untrackedcache|whitespace)|http\.(postbuffer|lowspeed\w+|version|timeout|maxrequests)"
-    r"|remote\.[^.]+\.(fetch|prune|tagopt)|user\.\w+|safe\.directory|gpg\.format|core\.repositoryformatversion)$"
-)
-"""Settings that carry no program, file or address; every other one is asked about."""
 
 HARMLESS_VALUES = frozenset(
     ["", "true", "false", "cat", "less", "vim", "vi", "nano", "store", "cache", "osxkeychain", "auto"]
@@ -153,7 +134,12 @@ HARMLESS_VALUES = frozenset(
 
 
 def _setting(key: str, value: str) -> Steps:
-    if "." in key and not HARMLESS_KEYS.match(key) and value.lower() not in HARMLESS_VALUES and not value.isdigit():
+    if (
+        "." in key
+        and not sign("git_harmless_keys").match(key)
+        and value.lower() not in HARMLESS_VALUES
+        and not value.isdigit()
+    ):
         yield Found(
             Effect.CONFIGURE_TOOL, says=f"set {key.replace(UNKNOWN, '…')[:60]}, which may make git run another program"
         )
@@ -162,7 +148,7 @@ def _setting(key: str, value: str) -> Steps:
         yield Found(Effect.PERSIST, path=value, says=says)
     if key.lower().startswith("credential.") and value.startswith("!"):
         yield Found(Effect.SHOW_SECRETS, says="give passwords to another program")
-    if not RUNS.match(key) or value in ("true", "false", "store", "cache", "osxkeychain", ""):
+    if not sign("git_runs").match(key) or value in ("true", "false", "store", "cache", "osxkeychain", ""):
         return
     if not key.lower().startswith("alias."):
         yield Script(value.removeprefix("!"))
@@ -188,9 +174,9 @@ def database(command: Command) -> Steps:
         )
 
 
-LOADED = re.compile(r"(?i)(?:^\s*\.load\s+|\bload_extension\s*\(\s*['\"])([^\s'\"]+)")
-READ_BY_CONSOLE = re.compile(r"^\s*\.read\s+(\S+)")
-WRITTEN_BY_CONSOLE = re.compile(r"^\s*\.(?:output|once|save|backup|clone|dump\s*>|log)\s+(?:\S+\s+)?(\S+)")
+LOADED = pattern(r"(?i)(?:^\s*\.load\s+|\bload_extension\s*\(\s*['\"])([^\s'\"]+)")
+READ_BY_CONSOLE = pattern(r"^\s*\.read\s+(\S+)")
+WRITTEN_BY_CONSOLE = pattern(r"^\s*\.(?:output|once|save|backup|clone|dump\s*>|log)\s+(?:\S+\s+)?(\S+)")
 
 
 def _files_of_console(text: str) -> Steps:
@@ -225,18 +211,18 @@ def npm(command: Command) -> Steps:
 
 
 def ssh(command: Command) -> Steps:
-    """`ssh -R 2222:localhost:22 HOST`: whoever is there gets a way in here."""
+    """`ssh -R 2222:localhost:22 HOST`: the other machine gets a way in here."""
     takes = [*SSH_TAKES.split(), "-M"] if command.name == "autossh" else SSH_TAKES.split()
     line = read_line(command.argv[1:], frozenset(takes), to_operand=True)
     if "-R" in line.flags or any("RemoteForward" in value for value in line.value_of("-o")):
         yield Found(Effect.REVERSE_TUNNEL, says="give another machine access to this one")
 
 
-ENCODES = re.compile(rb"\b(base64|base32|xxd|hexdump|od)\b")
+ENCODES = byte_pattern(rb"\b(base64|base32|xxd|hexdump|od)\b")
 
 
 def look_up(command: Command) -> Steps:
-    """`dig NAME`, `ping NAME`: what is put into a name goes to whoever answers for it."""
+    """`dig NAME`, `ping NAME`: what is put into a name reaches the server that answers for it."""
     for word in command.argv[1:]:
         if UNKNOWN in word and command.name == "ping" and "-p" in command.argv:
             yield Found(Effect.LEAK, says="send data to another machine, in packets")
@@ -247,19 +233,7 @@ def look_up(command: Command) -> Steps:
 
 
 KEY = r"\w*(?:SECRET|PASSWORD|PASSWD|PRIVATE_KEY|ACCESS_KEY|SESSION_TOKEN|DATABASE_URL|AWS_\w+)\w*"
-KEY_SENT = re.compile(
-    rf"(?:https?://|[?&]\w+=)[^\s\"']*\$\{{?{KEY}"
-    rf"|(?:-d|--data[\w-]*|-F|--form|--json|--post-data)[= ]*[\"']?[^\s\"']*\$\{{?\w*(?:KEY|TOKEN|SECRET|PASS)"
-)
-"""A variable whose name says that it is a key stands in an address, or in what is sent; a header may hold one."""
 
-DELETES = re.compile(
-    r"/_all\b|/_delete_by_query|:92\d\d/|:(?:5984|2375|2376|8086|8500|8200|6443|10250)/|/v1/kv/|/v2/_catalog"
-    r"|/api/v1/namespaces"
-    r"|https://[\w.-]+\.\w+[^\s]*/(?:repos|orgs|droplets|zones|apps|projects|volumes|containers|images|indices"
-    r"|buckets|servers|instances|databases)/"
-)
-"""Addresses at which a request to delete loses more than a record."""
 
 LOSES = "delete what a service holds"
 
@@ -270,7 +244,7 @@ def request(command: Command) -> Steps:
     method = "".join(line.value_of("-X", "--request", "--method")).upper()
     deletes = method == "DELETE" or (command.name in ("http", "https", "xh") and "DELETE" in command.argv)
     if any("_delete_by_query" in word for word in command.argv) or (
-        deletes and any(map(DELETES.search, command.argv[1:]))
+        deletes and any(map(sign("deletes_by_address").search, command.argv[1:]))
     ):
         yield Found(Effect.CLOUD_LOSS, says=LOSES)
     if command.stdin.names == ("tar",) and not any("localhost" in word or "127.0.0.1" in word for word in command.argv):
@@ -279,12 +253,12 @@ def request(command: Command) -> Steps:
         "localhost" in word or "127.0.0.1" in word for word in command.argv
     ):
         yield Sent()
-    if KEY_SENT.search(command.text):
+    if sign("key_sent").search(command.text):
         yield Found(Effect.LEAK, says="send a key to another machine")
 
 
-STARTS = re.compile(r"^\s*!(.+)$", re.M)
-SENDS = re.compile(r"^\s*(?:put|mput|send|reput|append)\s+(.+)$", re.I | re.M)
+STARTS = pattern(r"^\s*!(.+)$", re.M)
+SENDS = pattern(r"^\s*(?:put|mput|send|reput|append)\s+(.+)$", re.I | re.M)
 
 
 def file_client(command: Command) -> Steps:
@@ -379,23 +353,11 @@ def _last_part(url: str) -> str:
 
 
 CLONE_TAKES = frozenset("-b --branch --depth -o --origin -c --config --reference -j --filter -u".split())  # noqa: SIM905
-REMOTE = re.compile(r"^(?:(?:https?|git|ssh|ftp)://(?!localhost|127\.)|[\w.-]+@[\w.-]+:|gh:|[\w.-]+\.[a-z]+:)")
-
-BUILDS = re.compile(
-    r"^(make|gmake|cmake|ninja|meson|scons|rake|just|task|tox|nox|ant|mvn|gradle|bazel|configure|install|build|setup"
-    r"|(npm|pnpm|yarn|bun)( (i|ci|install|run|test|start|build|exec|x|add))?|(pip|pip3|pipx|uv pip|poetry|pdm)"
-    r" (install|run)"
-    r"|(cargo|go|dotnet|swift|stack|cabal|zig|dub|nimble|mix|sbt) (build|run|test|install|generate)|bundle"
-    r" (install|exec)"
-    r"|composer install|gem (build|install)|docker (build|compose)|docker-compose|vagrant up|terraform apply"
-    r"|ansible-playbook"
-    r"|easy_install|python setup\.py)\b"
-)
-"""Commands that run what stands in the files of a folder."""
+REMOTE = pattern(r"^(?:(?:https?|git|ssh|ftp)://(?!localhost|127\.)|[\w.-]+@[\w.-]+:|gh:|[\w.-]+\.[a-z]+:)")
 
 
 def clone(words: list[str]) -> Steps:
-    """`git clone URL [FOLDER]`: what is in the folder is somebody else's."""
+    """`git clone URL [FOLDER]`: what is in the folder comes from another owner."""
     operands = read_line(words, CLONE_TAKES).operands
     if operands and REMOTE.match(operands[0]):
         name = operands[0].rstrip("/").removesuffix(".git").replace(":", "/").rpartition("/")[2]
@@ -414,7 +376,7 @@ def unpack(command: Command) -> Steps:
 
 def builds(command: Command) -> Steps:
     """A tool that runs what the files of a folder say, in a folder, or on one, that was fetched a moment ago."""
-    if not command.files.fetched or not BUILDS.match(" ".join([command.name, *command.argv[1:3]])):
+    if not command.files.fetched or not sign("builds").match(" ".join([command.name, *command.argv[1:3]])):
         return
     words = [".", *command.argv[1:]]
     if command.files.is_fetched(path for word in words for path in command.targets(word.removeprefix("-C"))):

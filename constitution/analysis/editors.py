@@ -18,26 +18,18 @@ from constitution.analysis.steps import (
 )
 from constitution.effects import Effect
 from constitution.shell.flow import NOTHING, Flow, Origin
+from constitution.tables import pattern, sign, word_list
 from constitution.tables.rows import is_bare_shell, read_line
 from constitution.zones import UNKNOWN
 
 __all__ = ["editor", "emacs", "pager", "screen", "sed", "tmux"]
 
-ESCAPES = re.compile(r"(?:!|\bshell\b|\bsystem\(|\bterminal\b|\bterm\b)(.*)", re.S)
-CODE = re.compile(r"^\s*:?(lua|luado|py3?|python3?|py3do|pydo|rubydo|ruby|perl|perldo)\b\s*(?:<<\s*\w+)?(.*)", re.S)
+ESCAPES = pattern(r"(?:!|\bshell\b|\bsystem\(|\bterminal\b|\bterm\b)(.*)", re.S)
+CODE = pattern(r"^\s*:?(lua|luado|py3?|python3?|py3do|pydo|rubydo|ruby|perl|perldo)\b\s*(?:<<\s*\w+)?(.*)", re.S)
 EDITOR_TAKES = frozenset(("-c", "-ex", "-iex", "--cmd", "-S", "--eval-command", "-o", "-O", "-sc", "-Esc", "-esc"))
 EDITOR_RUNS = ("-c", "-ex", "-iex", "--cmd", "--eval-command", "-o", "-O", "-sc", "-Esc", "-esc")
 
-DUMPS = re.compile(r"\b(generate-core-file|gcore|dump\s+(binary\s+)?memory|process\s+save-core)\b")
-
-LISP_SHELL = re.compile(
-    r"\((?:shell-command(?:-to-string)?|async-shell-command|compile|eshell-command|call-process-shell-command"
-    r"|start-process-shell-command\s+\"[^\"]*\"\s+\S+)\s+\"((?:[^\"\\]|\\.)*)\""
-)
-LISP_TERMINAL = re.compile(r"\((?:ansi-term|term|vterm|shell|eshell)\b\s*\"?[^)]*\)")
-LISP_PROCESS = re.compile(r"\((?:call-process|start-process\s+\"[^\"]*\"\s+\S+|make-process)\s+([^)]*)\)")
-LISP_DELETES = re.compile(r"\(delete-(directory|file)\s+(?:\(expand-file-name\s+)?\"([^\"]*)\"")
-LISP_WRITES = re.compile(r"\((?:write-region|append-to-file|write-file)[^\"()]*(?:\"[^\"]*\"[^\"()]*)?\"([^\"]*)\"")
+DUMPS = pattern(r"\b(generate-core-file|gcore|dump\s+(binary\s+)?memory|process\s+save-core)\b")
 
 
 def editor(command: Command) -> Steps:
@@ -62,8 +54,8 @@ def _ex_command(text: str) -> Steps:
         yield from _started(match[1].strip(" )'\""))
 
 
-VIM_DELETES = re.compile(r"\bdelete\(\s*(?:expand\(\s*)?['\"]([^'\"]+)['\"]\s*\)?(\s*,\s*['\"]rf?['\"])?")
-VIM_WRITES = re.compile(r"^\s*:?\s*(?:w|wr|write|sav|saveas|up|update)!?\s+(?:>>\s*)?([^\s!|][^|]*)")
+VIM_DELETES = pattern(r"\bdelete\(\s*(?:expand\(\s*)?['\"]([^'\"]+)['\"]\s*\)?(\s*,\s*['\"]rf?['\"])?")
+VIM_WRITES = pattern(r"^\s*:?\s*(?:w|wr|write|sav|saveas|up|update)!?\s+(?:>>\s*)?([^\s!|][^|]*)")
 
 
 def _files_of_vim(text: str) -> Steps:
@@ -85,16 +77,16 @@ def _started(command: str) -> Steps:
 def emacs(command: Command) -> Steps:
     """`emacs --batch --eval '(shell-command "...")'`."""
     for text in command.argv[1:]:
-        if LISP_TERMINAL.search(text):
+        if sign("lisp_terminal").search(text):
             yield Found(Effect.ESCAPE_SHELL, says=BARE_SHELL)
-        for script in LISP_SHELL.findall(text):
+        for script in sign("lisp_shell").findall(text):
             yield Script(script.replace('\\"', '"'))
-        for words in LISP_PROCESS.findall(text):
+        for words in sign("lisp_process").findall(text):
             yield Started(re.findall(r"\"([^\"]*)\"", words) or [":"], NOTHING)
-        for kind, path in LISP_DELETES.findall(text):
+        for kind, path in sign("lisp_deletes").findall(text):
             effect = Effect.DELETE_TREE if kind == "directory" else Effect.DELETE
             yield Found(effect, path=path)
-        for path in LISP_WRITES.findall(text):
+        for path in sign("lisp_writes").findall(text):
             yield Found(Effect.WRITE, path=path)
 
 
@@ -106,20 +98,14 @@ def pager(command: Command) -> Steps:
 
 
 TMUX_TAKES = frozenset("-S -L -t -c -s -n -x -y -e -F -f -p -l -h -b -d".split())  # noqa: SIM905
-TMUX_RUNS = frozenset(
-    """
-    new new-session neww new-window splitw split-window send send-keys run run-shell if if-shell respawnp respawn-pane
-    respawnw respawn-window popup display-popup pipep pipe-pane confirm-before
-    """.split()  # noqa: SIM905
-)
-KEYS = re.compile(r"^(Enter|C-m|C-j|KPEnter|Space|Escape|C-c|C-d|C-u|C-l|Tab|BSpace)$")
+KEYS = pattern(r"^(Enter|C-m|C-j|KPEnter|Space|Escape|C-c|C-d|C-u|C-l|Tab|BSpace)$")
 
 
 def tmux(command: Command) -> Steps:
     """`tmux new -d COMMAND`, `tmux send-keys TEXT Enter`, `tmux run-shell COMMAND`."""
     line = read_line(command.argv[1:], TMUX_TAKES - {"-d"})
     words = [word for word in line.operands[1:] if not KEYS.match(word)]
-    if not line.operands or line.operands[0] not in TMUX_RUNS or not words:
+    if not line.operands or line.operands[0] not in word_list("tmux_runs") or not words:
         return
     if any(" " in word for word in words):
         for word in words:
@@ -151,14 +137,14 @@ def _typed(text: str) -> str:
 # The stream editor
 
 SED_TAKES = frozenset(("-e", "--expression", "-f", "--file", "-l", "--line-length"))
-SED_IN_PLACE = re.compile(r"^(-[nErsuz]*[iI]).*|^--in-place=.*")
-SED_ADDRESS = re.compile(r"\d+(?:~\d+)?|\$|[+~]\d+")
-SED_LINE = re.compile(r"(?:[^\\\n]|\\.|\\$)*", re.S)
-SED_BRACKET = re.compile(r"\[\^?\]?(?:\[([:.=]).*?\1\]|[^\]\n])*\]")
-SED_FLAGS = re.compile(r"[gpiImMe\d \t]*")
-SED_NUMBER = re.compile(r"[ \t]*\d*")
-SED_LABEL = re.compile(r"[^;}\n]*")
-SED_MODES = re.compile("[IM]*")
+SED_IN_PLACE = pattern(r"^(-[nErsuz]*[iI]).*|^--in-place=.*")
+SED_ADDRESS = pattern(r"\d+(?:~\d+)?|\$|[+~]\d+")
+SED_LINE = pattern(r"(?:[^\\\n]|\\.|\\$)*", re.S)
+SED_BRACKET = pattern(r"\[\^?\]?(?:\[([:.=]).*?\1\]|[^\]\n])*\]")
+SED_FLAGS = pattern(r"[gpiImMe\d \t]*")
+SED_NUMBER = pattern(r"[ \t]*\d*")
+SED_LABEL = pattern(r"[^;}\n]*")
+SED_MODES = pattern("[IM]*")
 SED_INSERTS = frozenset("aic")
 SED_FILES = frozenset("rRwW")
 SED_PLAIN = frozenset("=dDFgGhHnNpPxz")

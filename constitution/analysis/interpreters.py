@@ -29,7 +29,7 @@ from constitution.analysis.steps import (
 )
 from constitution.effects import Effect
 from constitution.shell.flow import ANYTHING, Origin
-from constitution.tables import table
+from constitution.tables import pattern, sign, table, word_list
 from constitution.tables.rows import code_options, is_bare_shell, read_line
 from constitution.zones import FETCHED, UNKNOWN
 
@@ -124,7 +124,7 @@ def interpreter(command: Command) -> Steps:
 
 
 def any_language(command: Command) -> Steps:
-    """Interpreters of languages that nobody here knows, with code in an option or in their input."""
+    """Interpreters of languages without a reader of their own, with code in an option or in their input."""
     options = code_options(command.name, "any_code")
     line = read_line([word.replace(":", "=", 1) for word in command.argv[1:]], options, long_style=True)
     codes = [
@@ -147,17 +147,12 @@ def calculator(command: Command) -> Steps:
             yield Script(script)
 
 
-AWK_TAKES = frozenset(
-    """
-    -F --field-separator -v --assign -f --file -E --exec -i --include -l --load -e --source
-    """.split()  # noqa: SIM905
-)
-AWK_DUMPS = re.compile(r"-[dop](.+)|--(?:dump-variables|profile|pretty-print)=(.+)")
+AWK_DUMPS = pattern(r"-[dop](.+)|--(?:dump-variables|profile|pretty-print)=(.+)")
 
 
 def awk(command: Command) -> Steps:
     """awk: the first operand is code, or `-e` holds it, or a file behind `-f`."""
-    line = read_line(command.argv[1:], AWK_TAKES, to_operand=True)
+    line = read_line(command.argv[1:], word_list("awk_takes"), to_operand=True)
     operands, codes = list(line.operands), list(line.value_of("-e", "--source"))
     files = line.value_of("-f", "--file", "-E", "--exec")
     libraries = line.value_of("-i", "--include")
@@ -179,24 +174,7 @@ def awk(command: Command) -> Steps:
         yield Found(Effect.WRITE if "inplace" in libraries else Effect.READ, path=file)
 
 
-AWK_SETTING = re.compile(r"[A-Za-z_]\w*=")
-
-DEEDS = {
-    "fetched": (Effect.RUN_FETCHED_CODE, "run code that was downloaded or decoded"),
-    "shell": (Effect.GIVE_SHELL, "give another machine a shell"),
-    "network": (Effect.NETWORK, "reach another machine"),
-    "leak": (Effect.LEAK, "send the environment to another machine"),
-    "grows": (Effect.FILL, "fill the memory without end"),
-    "kills": (Effect.KILL_ALL, "end every process"),
-    "passwords": (Effect.TAKE_KEYS, "show a secret in clear"),
-    "keys": (Effect.TAKE_KEYS, "read the cloud credentials of this machine"),
-    "database": (Effect.DATABASE_LOSS, "delete from a database"),
-    "cloud": (Effect.CLOUD_LOSS, "delete in the cloud"),
-    "publish": (Effect.PUBLISH, "upload files"),
-    "power": (Effect.POWER, "stop or restart the machine"),
-    "forks": (Effect.FORK_BOMB, "start itself again and again"),
-}
-
+AWK_SETTING = pattern(r"[A-Za-z_]\w*=")
 
 USES = {
     "delete_tree": Effect.DELETE_TREE,
@@ -228,33 +206,13 @@ def touched(reading: Reading, code: str) -> Steps:
         if deed == "sends":
             yield Sent()
             continue
-        effect, says = DEEDS[deed]
-        yield Found(effect, says=says)
+        row = table("languages")["deeds"][deed]
+        yield Found(Effect[row["effect"].upper()], says=row["says"])
     yield from secrets_in_code(code)
     for risk in reading.risks:
         yield Found(Effect.RISKY_CODE, says=risk)
 
 
-LOSES = re.compile(
-    r"\.(destroy_all|delete_all|deleteDir|deleteTree)\b|\.objects\.(all\(\)|filter\([^)]*\))?\.?(_raw_)?delete\(|::truncate\(|::query\(\)->delete\("
-    r"|->truncate\(|\.(all|where)\([^)]*\)->delete\(|DB::(statement|delete)\(|Repo\.delete_all\b|\bdrop_all\(|\.drop_table\b"
-    r"|::all\(\)->each->delete|\.all\(\)\.delete\(|\.each\(&:(destroy|delete)\)|deleteMany\(\s*\)|\bdrop_database\b"
-    r"|connection\.execute\([\"'](?i:drop|truncate|delete)|\.flush_all\(|\.flushdb\(|\bSchema::drop|\.query\.delete\(\)"
-    r"|Ecto\.Adapters\.SQL\.query!?\([^)]*(?i:drop|truncate|delete)"
-)
-"""What loses a whole table in the languages of frameworks."""
-
-CHANGES = re.compile(
-    r"\.(update_all|update_columns?|update!?|save!?|create!?|destroy!?|delete|\w+!|insert_all|bulk_create|bulk_update|upsert"
-    r"|increment!|touch_all|enqueue|perform_(later|now|async)|deliver_(now|later)|delay|apply_async|send_mail|send\w*"
-    r"|invalidate|set_password|clear)\b\s*\(?|->(save|update|create|delete|forceDelete|notify|dispatch)\(|::(create|update"
-    r"|insert|dispatch|send|destroy)\(|Repo\.(update|insert|delete)\w*|&:\w+!|\bsend_mail\(|\bcall_command\("
-)
-"""What changes what an application holds, or makes it act."""
-
-MAGIC = re.compile(
-    r"(?m)(?:^|[;\n]\s*)!+\s*(.+)|%%?(?:sh|bash|system|sx)\s+(.+)|get_ipython\(\)\.(?:system|getoutput)\(['\"](.+)['\"]\)"
-)
 TAKES = frozenset(["-e", "--environment", "-c", "--command", "--eval", "--execute", "-S", "-x", "--settings", "-r"])
 
 
@@ -263,14 +221,14 @@ def in_framework(name: str, code: str) -> Steps:
     if not code:
         return
     reading = read_python(code) if name in ("ipython", "flask", "python", "jupyter") else read_code(code)
-    for text in (text for found in MAGIC.findall(code) for text in found if text):
+    for text in (text for found in sign("notebook_commands").findall(code) for text in found if text):
         yield Script(text)
-    if name in ("ipython", "flask", "jupyter") and MAGIC.search(code):
-        reading = read_python(MAGIC.sub("", code))
+    if name in ("ipython", "flask", "jupyter") and sign("notebook_commands").search(code):
+        reading = read_python(sign("notebook_commands").sub("", code))
     yield from touched(reading, code)
-    if LOSES.search(code):
+    if sign("loses_records").search(code):
         yield Found(Effect.DATABASE_LOSS, says="delete from a database")
-    elif CHANGES.search(code):
+    elif sign("changes_records").search(code):
         yield Found(Effect.RISKY_CODE, says="change the data of an application")
 
 
@@ -330,7 +288,7 @@ def client(command: Command) -> Steps:
 
 def batch(command: Command) -> Steps:
     """`sbatch --wrap SCRIPT`, `sbatch FILE`, `sbatch <<EOF`: shell text that runs on a cluster."""
-    line = read_line(command.argv[1:], BATCH_TAKES, to_operand=True)
+    line = read_line(command.argv[1:], word_list("batch_takes"), to_operand=True)
     for script in line.value_of("--wrap"):
         yield Script(script)
     if line.value_of("--wrap") or line.flags & {"--help", "-h", "--version", "--test-only"}:
@@ -343,14 +301,14 @@ def batch(command: Command) -> Steps:
         yield from run_input(command.stdin, as_script)
 
 
-ELSEWHERE = re.compile(
+ELSEWHERE = pattern(
     r"^\0|(?<![A-Za-z])(?:prod|production|staging|PROD|PRODUCTION|STAGING)(?![A-Za-z])"
     r"|^\w+://(?:[^/@]*@)?(?!localhost|127\.|db[:/])[\w-]+\."
 )
 
 
 HOSTS = frozenset(["-h", "--host", "-u", "-p", "-P", "-U", "-d"])
-REMOTE = re.compile(r"(?!localhost$|127\.|::1$|db$|/)[\w-]+(\.[\w-]+)+$")
+REMOTE = pattern(r"(?!localhost$|127\.|::1$|db$|/)[\w-]+(\.[\w-]+)+$")
 
 
 def gradle(command: Command) -> Steps:
@@ -363,16 +321,6 @@ def gradle(command: Command) -> Steps:
 
 
 INPUTS_SET = frozenset(INPUTS)
-BATCH_TAKES = frozenset(
-    """
-    --wrap -p --partition -n -N -J --job-name -o --output -e --error -t --time -A --account -q -l -R -M -W -c --mem
-    --array -a -d --dependency -G --gres --mail-user --mail-type -D -w -x -C --export --chdir
-    """.split()  # noqa: SIM905
-)
-
-READS = re.compile(r"(?i)\b(?:read_\w+|glob|from|file|infile|sniff_csv|parquet_scan|csv_scan)\s*\(?\s*'([/~][^']*)'")
-SENDS = re.compile(r"(?i)\b(?:to|into\s+outfile|unload\b.*\bto)\s+'?((?:s3|gs|gcs|az|r2|hf|https?|abfss?)://[^' ]+)")
-WRITES = re.compile(r"(?i)\b(?:to|into\s+(?:out|dump)file|attach|export\s+database)\s+'([/~][^']*)'")
 
 
 def files_in(command: Command) -> Steps:
@@ -380,9 +328,9 @@ def files_in(command: Command) -> Steps:
     for text in [*command.argv[1:], command.stdin.text]:
         if "'" not in text:
             continue
-        for path in READS.findall(text):
+        for path in sign("statement_reads").findall(text):
             yield Found(Effect.READ, path=path)
-        for path in WRITES.findall(text):
+        for path in sign("statement_writes").findall(text):
             yield Found(Effect.WRITE, path=path)
-        if SENDS.search(text):
+        if sign("statement_sends").search(text):
             yield Found(Effect.UPLOAD, says="send data to another machine")

@@ -5,7 +5,7 @@ from functools import cache
 
 from constitution.analysis.program_rows import METADATA
 from constitution.shell.words import unescape_ansi
-from constitution.tables import is_a, one_line, table
+from constitution.tables import is_a, one_line, pattern, sign, table
 
 __all__ = [
     "ELSEWHERE",
@@ -20,7 +20,7 @@ __all__ = [
 
 
 class Reading:
-    """What inline code does: shell text that it starts, (kind, path) pairs that it touches, and whether it is risky.
+    """The deeds of inline code: shell text that it starts, (kind, path) pairs that it touches, and whether it is risky.
 
     `deeds`: "network" (it reaches another machine), "leak" (it sends what is private there), "fetched" (it runs code
     from elsewhere), "shell" (it gives another machine a shell), "forks" (it starts itself without end).
@@ -36,7 +36,7 @@ class Reading:
 
 MAX_CODE = 20_000
 
-ELSEWHERE = re.compile(
+ELSEWHERE = pattern(
     r"(?:~|/(?:home|root|etc|usr|opt|var|bin|sbin|lib|boot|dev|sys|proc|srv|mnt|media|Users|run))(?:/|$)"
 )
 """A text that names a place outside the workspace."""
@@ -76,55 +76,17 @@ def language_of(program: str) -> str:
     return next((name for name, row in rows if program in row.get("names", "").split()), "")
 
 
-MODED = re.compile(
+MODED = pattern(
     rf"(?<![\w.])(?:io\.open|File\.open|File\.new|f?open|file|gzopen)\s*+\(?\s*+({LITERAL})\s*+,\s*+['\"]([rwaxcbt+]{{1,3}})['\"]"
 )
-ROOTS = re.compile(r"['\"]([/~][^'\"\n]{0,80})['\"]")
-QX = re.compile(r"\b(?:qx|%x|exec|system)\s*+([{(/|!])(.*?)[})/|!]", re.S)
-BACKTICKS = re.compile(r"`([^`]*)`")
-OPENED = re.compile(rf"\bopen\s*+\(?\s*+[^,;)]*+,\s*+['\"]\s*+(\+?[<>]{{1,2}})[^'\"]*['\"]\s*+,\s*+({LITERAL})")
-OPENED_AT_ONCE = re.compile(r"\bopen\s*+\(?\s*+[\w$]+\s*+,\s*+['\"]\s*+(>{1,2}|\+<)\s*+([^'\"$]+)['\"]")
-EVALUATES = re.compile(
-    r"\b(eval|exec|Function|instance_eval|assert|loadstring|load|runInThisContext|include|require)\b\s*[({ ]"
-)
-FETCHES = re.compile(
-    r"\b(https?\.get|fetch\(|LWP|HTTP::Tiny|open-uri|URI\.open|Net::HTTP|socket\.http)|\b(get"
-    r"|file_get_contents|open|include|require)\b[\s(]*['\"]https?:"
-)
-SOCKETS = re.compile(
-    r"\b(Socket|TCPSocket|fsockopen|IO::Socket\w*|createConnection|net\.connect|new net\.Socket|socket\.tcp|connect\()"
-)
-SHELLS = re.compile(r"/bin/(ba|z|da|k)?sh|\b(exec|spawn|system|proc_open|shell_exec|popen|execute)\b|STDIN|cmd\.exe")
-HOME = re.compile(
-    r"\bhomedir\(\)|process\.env\.HOME|process\.env\[['\"]HOME['\"]\]|(?:os|require\(['\"]os['\"]\))\.homedir\(\)|Dir\.home"
-    r"|ENV\[['\"]HOME['\"]\]|\$ENV\{['\"]?HOME['\"]?\}|getenv\(['\"]HOME['\"]\)|os\.getenv\(['\"]HOME['\"]\)"
-)
-FORKS = re.compile(
-    r"\b(pcntl_)?fork\b[\s()]*(while|until|for)\b|\b(while|loop|until|for)\b[^;]{0,40}\b(pcntl_)?fork\b"
-    r"|\bfork\(\s*__filename|\b(spawn|fork|execFile)\(\s*process\.(argv\[[01]\]|execPath)"
-    r"|\bwhile\s*\(\s*(?:true|1)\s*\)(?:(?!await|break|return).){0,60}\b(?:spawn|fork|exec|execFile)\("
-    r"|\b(while|loop|for)\b[^;]{0,30}(os\.execute|system|spawn|exec)\b[^;\n]{0,60}&\s*['\"]"
-)
-GROWS = re.compile(
-    r"(?:while\s*\(?\s*(?:1|true)\b|for\s*\(\s*;\s*;|\bloop\b|while\s+true\s+do)(?:(?!break|return|exit|last).){0,80}?"
-    r"(?:\.push\b|\bpush\b|<<|\.concat\b|\+=|\.\.=|table\.insert|Buffer\.alloc|append)|[xX*]\s*\(?1e1[0-9]"
-    r"|\*\s*1_?0{9,}"
-    r"|\.repeat\(\s*(?:1e(?:9|1\d)|2\*\*3)",
-    re.S,
-)
-KILLS = re.compile(r"\bkill\b\W{0,3}['\"]?\w+['\"]?\s*(?:,|=>)\s*-1\b|\bkill\(\s*-1\b|posix_kill\(\s*-1\b")
-SENDS = re.compile(
-    r"\bfetch\(|https?\.(request|get)\(|axios|\bcurl_|Net::HTTP|HTTParty|LWP|HTTP::Tiny|open-uri|URI\.open"
-    r"|\$http|WebClient"
-    r"|(file_get_contents|fopen|get)\s*\(?\s*['\"]https?:|socket\.http|Socket|fsockopen|createConnection|net\.connect"
-)
-ENVIRONMENT = re.compile(
-    r"process\.env(?!\s*[.\[])|\bENV(?:\.to_|\.inspect|\.map|\.each|\))|%ENV|getenv\(\s*\)|\$_(?:ENV"
-    r"|SERVER)\b(?!\[)|os\.environ"
-)
-JOINED = re.compile(r"'([^'\\]*)'\s*[+.]\s*(?:'([^'\\]*)'|\"([^\"\\$#]*)\")")
-IMPORTED = re.compile(r"(?:const|let|var)\s*+\{[^{}]*+\}\s*+=\s*+require\([^()]*+\)")
-LOCAL_URL = re.compile(r"(?:\b(?:fetch|https?\.get|get)\b[\s(]*)?['\"]https?://(localhost|127\.0\.0\.1|\[::1\])[:/'\"]")
+ROOTS = pattern(r"['\"]([/~][^'\"\n]{0,80})['\"]")
+QX = pattern(r"\b(?:qx|%x|exec|system)\s*+([{(/|!])(.*?)[})/|!]", re.S)
+BACKTICKS = pattern(r"`([^`]*)`")
+OPENED = pattern(rf"\bopen\s*+\(?\s*+[^,;)]*+,\s*+['\"]\s*+(\+?[<>]{{1,2}})[^'\"]*['\"]\s*+,\s*+({LITERAL})")
+OPENED_AT_ONCE = pattern(r"\bopen\s*+\(?\s*+[\w$]+\s*+,\s*+['\"]\s*+(>{1,2}|\+<)\s*+([^'\"$]+)['\"]")
+JOINED = pattern(r"'([^'\\]*)'\s*[+.]\s*(?:'([^'\\]*)'|\"([^\"\\$#]*)\")")
+IMPORTED = pattern(r"(?:const|let|var)\s*+\{[^{}]*+\}\s*+=\s*+require\([^()]*+\)")
+LOCAL_URL = pattern(r"(?:\b(?:fetch|https?\.get|get)\b[\s(]*)?['\"]https?://(localhost|127\.0\.0\.1|\[::1\])[:/'\"]")
 
 
 def read_code(code: str, language: str = "") -> Reading:
@@ -135,7 +97,9 @@ def read_code(code: str, language: str = "") -> Reading:
         return reading
     if language == "php":
         code = re.sub(r"\b\w+(?=\s*\()", lambda match: match[0].lower(), code)
-    code = JOINED.sub(lambda match: "'" + "".join(part or "" for part in match.groups()) + "'", HOME.sub("'~'", code))
+    code = JOINED.sub(
+        lambda match: "'" + "".join(part or "" for part in match.groups()) + "'", sign("home_folder").sub("'~'", code)
+    )
     rest = _call_pattern().sub(lambda match: _call(match, reading), code)
     rest = OPENED.sub(lambda match: _opened(match, reading), rest)
     rest = MODED.sub(lambda match: _opened_by_mode(match, reading), rest)
@@ -161,15 +125,15 @@ def read_code(code: str, language: str = "") -> Reading:
 
 def _deeds(code: str) -> list[str]:
     deeds = []
-    if EVALUATES.search(code) and FETCHES.search(code):
+    if sign("evaluates").search(code) and sign("fetches").search(code):
         deeds.append("fetched")
-    if SOCKETS.search(code) and SHELLS.search(code):
+    if sign("sockets").search(code) and sign("starts_a_shell").search(code):
         deeds.append("shell")
-    deeds += [deed for deed, words in (("grows", GROWS), ("keys", METADATA)) if words.search(code)]
-    if SENDS.search(LOCAL_URL.sub("", code)):
-        deeds += ["sends"] if ENVIRONMENT.search(code) is None else ["leak"]
-    deeds += ["kills"] if KILLS.search(code) else []
-    return [*deeds, "forks"] if FORKS.search(code) else deeds
+    deeds += [deed for deed, words in (("grows", sign("grows")), ("keys", METADATA)) if words.search(code)]
+    if sign("sends").search(LOCAL_URL.sub("", code)):
+        deeds += ["sends"] if sign("whole_environment").search(code) is None else ["leak"]
+    deeds += ["kills"] if sign("kills").search(code) else []
+    return [*deeds, "forks"] if sign("forks").search(code) else deeds
 
 
 def _call(match: re.Match[str], reading: Reading) -> str:
@@ -205,8 +169,8 @@ def _opened_by_mode(match: re.Match[str], reading: Reading) -> str:
     return " "
 
 
-OTHER_FILE = re.compile(r"/|~|\.\.|[a-z0-9]{3,}:")
-REMOTE_FILE = re.compile(r"\w+://(?!localhost|127\.|\[::1\])")
+OTHER_FILE = pattern(r"/|~|\.\.|[a-z0-9]{3,}:")
+REMOTE_FILE = pattern(r"\w+://(?!localhost|127\.|\[::1\])")
 
 
 def _loaded(file: str, reading: Reading) -> str:
@@ -236,12 +200,8 @@ def _quoted(word: str) -> str:
 
 
 TEXT = r"\"((?:[^\"\\\n]|\\.){1,400})\"|'((?:[^'\\\n]|\\.){1,400})'"
-GROUP = re.compile(r"[\s,()\[\]:]*")
-MACROS = re.compile(r"\b(?:(?:syscmd|esyscmd)\(`?([^')]*)|write18\s*\{([^}]*)\})")
-PRINTS = re.compile(
-    r"(?:print\w*|echo|puts|disp|display|write\w*|format|message|log|inspect|printf|cat)[\s(\"'.]{0,4}$", re.I
-)
-DELETES = re.compile(r"(?i)\b(?:delete|remove|unlink|rmdir|rm|trash|destroy|erase)\w*|delete-tree")
+GROUP = pattern(r"[\s,()\[\]:]*")
+DELETES = pattern(r"(?i)\b(?:delete|remove|unlink|rmdir|rm|trash|destroy|erase)\w*|delete-tree")
 
 
 def read_any(code: str) -> Reading:
@@ -250,11 +210,11 @@ def read_any(code: str) -> Reading:
     if len(code) > 20_000:
         reading.risks.append("run inline code that is too long to read")
         return reading
-    reading.scripts += [text for found in MACROS.findall(code) for text in found if text]
+    reading.scripts += [text for found in sign("macro_commands").findall(code) for text in found if text]
     deletes = DELETES.search(code) is not None
     for words, before in _groups(code):
         if words[0].split()[:1] and is_a(words[0].split()[0].rpartition("/")[2], "quoted_command"):
-            if not PRINTS.search(before):
+            if not sign("prints_text").search(before):
                 reading.scripts.append(words[0] if len(words) == 1 else " ".join(map(_any_code_quoted, words)))
         elif deletes:
             reading.paths += [("delete_tree", word) for word in words if re.match(r"[/~]\S*$", word)]
@@ -278,49 +238,14 @@ def _any_code_quoted(word: str) -> str:
     return "'" + word.replace("'", "'\\''") + "'"
 
 
-STATEMENTS = re.compile(
-    r"(?i)\b(drop\s+(table|database|schema|owned)|truncate\s+(table\s+)?[\w\"`{]|delete\s+from\s+\S+\s*($|[;'\")]))"
-    r"|\.drop_all\(|\bdropDatabase\(|\.flushall\(|\.flushdb\(|\bdeleteMany\(\s*\{\s*\}|\.drop_database\("
-    r"|\.drop_collection\("
-)
-"""What loses a whole table, or a whole database, in inline code."""
-
-CLOUD_CALLS = re.compile(
-    r"\b(terminate_instances|delete_bucket|delete_db_instance|delete_stack|delete_table|delete_cluster"
-    r"|delete_objects|delete_volume"
-    r"|delete_snapshot|delete_user|delete_secret|schedule_key_deletion)\(|object_versions\.(all\(\)\.)?delete"
-    r"|objects\.all\(\)\.delete"
-)
-POWER_CALLS = re.compile(r"\bCDLL\([^)]*\)\.(reboot|kill|syscall)\b|\blibc\.reboot\b|0x01234567|0xfee1dead", re.I)
-DECODED_CODE = re.compile(
-    r"(?i)\b(eval|exec|Function|instance_eval|assert|loadstring|load|create_function"
-    r"|system)\b.{0,40}?\b(pack\s*\(?\s*['\"]H|decode_base64"
-    r"|atob|base64_decode|gzinflate|hex2bin|str_rot13|fromCharCode|Base64\.(strict_|urlsafe_)?decode64"
-    r"|Buffer\.from\([^)]*['\"](base64|hex)"
-    r"|unpack\(?['\"]|unescape|b64decode|fromhex|decompress)",
-    re.S,
-)
-
-
-HUBS = re.compile(
-    r"\.?(?:upload_folder|upload_file|upload_large_folder|push_to_hub|create_repo|upload_fileobj|put_object|log_artifact)\("
-)
-"""Calls that hand files to others, by the names that libraries give them."""
-
-DOWNLOADS = re.compile(r"\b(?:nltk\.download|snapshot_download|hf_hub_download|spacy\.cli\.download|gdown\.download)\(")
-
-
 def deeds_in(code: str) -> list[str]:
-    """Return what calls and statements within inline code lose, whatever its language."""
-    kinds = (
-        *(("database", STATEMENTS), ("cloud", CLOUD_CALLS), ("power", POWER_CALLS), ("fetched", DECODED_CODE)),
-        *(("publish", HUBS), ("network", DOWNLOADS)),
-    )
-    return [deed for deed, words in kinds if words.search(code)]
+    """Return what calls and statements within inline code do, whatever its language."""
+    rows: dict[str, dict[str, str]] = table("languages")["deeds"]
+    return [deed for deed, row in rows.items() if "anywhere" in row and sign(row["anywhere"]).search(code)]
 
 
-TCL_STARTS = re.compile(r"\b(?:spawn|exec|system)\s+(?:-\w+\s+)*([^;\n\]}]+)")
-TCL_DELETES = re.compile(r"\bfile\s+delete\s+(?:-force\s+)?(?:--\s+)?([^;\n\]}]+)")
+TCL_STARTS = pattern(r"\b(?:spawn|exec|system)\s+(?:-\w+\s+)*([^;\n\]}]+)")
+TCL_DELETES = pattern(r"\bfile\s+delete\s+(?:-force\s+)?(?:--\s+)?([^;\n\]}]+)")
 
 
 def read_tcl(code: str) -> Reading:
@@ -337,17 +262,17 @@ def read_tcl(code: str) -> Reading:
 
 # awk
 
-AWK_TOKEN = re.compile(
+AWK_TOKEN = pattern(
     r"(?P<blank>[ \t\r]+|\\\r?\n|#[^\n]*)|(?P<string>\"(?:[^\"\\\n]|\\.)*\")|(?P<name>@?[A-Za-z_]\w*(?:::\w+)?)"
     r"|(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)|(?P<mark>\|&|\|\||&&|>>"
     r"|[-+*/%^<>=!]=|\*\*=?|\+\+|--|[^\w\s\"])|(?P<end>\n)",
     re.S,
 )
-AWK_REGEX = re.compile(r"/(?:[^/\\\n\[]|\\.|\[\^?\]?(?:[^\]\\\n]|\\.)*\])*/")
+AWK_REGEX = pattern(r"/(?:[^/\\\n\[]|\\.|\[\^?\]?(?:[^\]\\\n]|\\.)*\])*/")
 AWK_WORDS = frozenset(["print", "printf", "return", "in", "else", "do", "case", "and", "getline"])
 AWK_ENDS = frozenset([";", "}", "\n", ")", ""])
 AWK_BEFORE_EXPRESSION = frozenset(["", "\n", "(", ",", "{", "}", ";", "!", "&&", "||", "?", ":", "="])
-SECRET = re.compile(r"(?i)key|token|secret|passw|credential")
+SECRET = pattern(r"(?i)key|token|secret|passw|credential")
 
 
 def read_awk(code: str) -> Reading:

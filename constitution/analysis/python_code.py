@@ -8,7 +8,7 @@ from functools import cache, lru_cache
 
 from constitution.analysis.other_code import ELSEWHERE, Reading
 from constitution.analysis.program_rows import METADATA
-from constitution.tables import table
+from constitution.tables import pattern, table
 from constitution.tables.rows import changes_commands
 from constitution.zones import FOUND, UNKNOWN
 
@@ -38,8 +38,8 @@ def _attributes(module: str) -> frozenset[str] | None:
     return frozenset(listed.split()) | _starts() | _known("deletes") | _known("deletes_tree") | _known("harmful")
 
 
-SECRET_NAME = re.compile(r"(?i)key|token|secret|passw|credential")
-LOCAL_URL = re.compile(r"^\w+://([^/@]*@)?(localhost|127\.0\.0\.1|\[::1\]|0\.0\.0\.0)([:/]|$)")
+SECRET_NAME = pattern(r"(?i)key|token|secret|passw|credential")
+LOCAL_URL = pattern(r"^\w+://([^/@]*@)?(localhost|127\.0\.0\.1|\[::1\]|0\.0\.0\.0)([:/]|$)")
 
 
 @lru_cache(maxsize=256)
@@ -101,7 +101,7 @@ def _deeds(node: ast.AST) -> list[str]:
 
 
 class _Names:
-    """What the names of a program stand for: modules by alias, functions by where they are from."""
+    """The meaning of the names in a program: modules by alias, functions by where they are from."""
 
     def __init__(self, nodes: list[ast.AST]) -> None:
         self.modules: dict[str, str] = {}
@@ -474,7 +474,7 @@ def _texts(node: ast.Call) -> list[str]:
 
 
 HUGE = 10**9
-"""Elements, or bytes: nobody makes as many by the way."""
+"""Elements, or bytes: more than any program makes by accident."""
 
 SAME = frozenset(
     ["expanduser", "expandvars", "abspath", "realpath", "Path", "PurePath", "PosixPath", "normpath", "resolve", "str"]

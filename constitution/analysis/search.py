@@ -7,6 +7,7 @@ from constitution.analysis.clients import unpack
 from constitution.analysis.steps import BARE_SHELL, Command, Found, Script, Started, Steps
 from constitution.effects import Effect
 from constitution.shell.flow import NOTHING, Flow, Origin
+from constitution.tables import pattern, sign, word_list
 from constitution.tables.rows import is_bare_shell, read_line
 from constitution.zones import FOUND, UNKNOWN, is_private
 
@@ -25,24 +26,6 @@ __all__ = [
     "xargs",
 ]
 
-FIND_TAKES = frozenset(
-    """
-    -name -iname -path -ipath -regex -iregex -type -size -mtime -atime -ctime -mmin -amin -cmin -newer -user
-    -group -perm -maxdepth -mindepth -fstype -links -inum -lname -printf -fprintf -fprint -fprint0 -fls -uid
-    -gid -samefile -wholename -xtype -used
-    """.split()  # noqa: SIM905
-)
-FIND_FILTERS = FIND_TAKES - {
-    "-type",
-    "-maxdepth",
-    "-mindepth",
-    "-fprint",
-    "-printf",
-    "-fprintf",
-    "-fls",
-    "-fprint0",
-    "-xtype",
-} | {"-empty", "-newermt"}
 FIND_RUNS = ("-exec", "-execdir", "-ok", "-okdir")
 
 
@@ -97,7 +80,7 @@ def find_roots(argv: list[str]) -> list[str]:
 def found_below(root: str, argv: list[str]) -> str:
     """Return a stand-in for what is found: something below the root if the search is narrowed, else the root."""
     pairs = list(pairwise(["", *argv]))
-    narrowed = any(word in FIND_FILTERS and before not in ("!", "-not") for before, word in pairs)
+    narrowed = any(word in word_list("find_filters") and before not in ("!", "-not") for before, word in pairs)
     kept = (".git", ".hg", ".svn", ".jj")
     private = [
         name for test, name in pairwise(argv) if test in ("-name", "-iname") and (is_private(name) or name in kept)
@@ -121,16 +104,9 @@ def _each_found(words: list[str], names: list[str]) -> Steps:
         yield Started([word.replace("{}", path) for word in command], NOTHING, by_shell=True)
 
 
-XARGS_TAKES = frozenset(
-    """
-    -a --arg-file -d --delimiter -E -I -L --max-lines -n --max-args -P --max-procs -s --max-chars -R -S -J --replace
-    """.split()  # noqa: SIM905
-)
-
-
 def xargs(command: Command) -> Steps:
     """`xargs COMMAND`: the input's words are put behind the command, or where `-I` says."""
-    line = read_line(command.argv[1:], XARGS_TAKES, to_operand=True)
+    line = read_line(command.argv[1:], word_list("xargs_takes"), to_operand=True)
     marks = line.value_of("-I", "-J", "--replace") or (("{}",) if line.flags & {"-i", "--replace"} else ())
     inner = list(line.operands)
     if not inner:
@@ -154,7 +130,7 @@ def _items(stdin: Flow) -> list[str]:
 
 def parallel(command: Command) -> Steps:
     """`parallel COMMAND ::: A B`, `... | parallel COMMAND`: once for each, put where `{}` stands, or at the end."""
-    words = list(read_line(command.argv[1:], PARALLEL_TAKES, to_operand=True).operands)
+    words = list(read_line(command.argv[1:], word_list("parallel_takes"), to_operand=True).operands)
     mark = next((index for index, word in enumerate(words) if word.startswith(":::")), len(words))
     inner, items = " ".join(words[:mark]) or "{}", words[mark + 1 :] or _items(command.stdin)
     for item in items[:8]:
@@ -162,13 +138,6 @@ def parallel(command: Command) -> Steps:
             yield Script(inner.replace("{}", item) if "{}" in inner else f"{inner} {item}")
     if any(UNKNOWN in item for item in items) or not items:
         yield Script(re.sub(r"\{[./#%]*\}", "$_UNKNOWN_", inner) if "{" in inner else inner)
-
-
-PARALLEL_TAKES = frozenset(
-    """
-    -j --jobs -a --arg-file -I -S --sshlogin --colsep -N -n -L --delay --timeout -P --max-procs --joblog --results -d
-    """.split()  # noqa: SIM905
-)
 
 
 def tar(command: Command) -> Steps:
@@ -187,16 +156,7 @@ def tar(command: Command) -> Steps:
         yield from unpack(command)
 
 
-SECRET_PATTERN = re.compile(
-    r"(?i)passw|secret|api[_-]?key|token|credential|AKIA|private[ _]key|aws_|BEGIN.*KEY"
-    r"|BEGIN (?:OPENSSH|RSA|PGP|EC)|wallet|mnemonic|\bssn\b"
-)
-SECRET_NAME = re.compile(
-    r"(?i)id_(rsa|dsa|ecdsa|ed25519)|\.(pem|p12|pfx|key|kdbx?|jks|keystore|ovpn|ppk|asc|gpg|wallet)$|^\*?\.env"
-    r"|credentials?"
-    r"|passw|secret|wallet|\.netrc|\.pgpass|htpasswd|shadow|authorized_keys|known_hosts|token|logins\.json|cookies"
-)
-EVERYWHERE = re.compile(r"^(/|/(etc|home|root|var|Users|opt|srv|mnt|tmp|data)(/\*?)?|~/?|/(home|Users)/[^/]+/?)$")
+EVERYWHERE = pattern(r"^(/|/(etc|home|root|var|Users|opt|srv|mnt|tmp|data)(/\*?)?|~/?|/(home|Users)/[^/]+/?)$")
 NAME_TESTS = ("-name", "-iname", "-path", "-regex", "-iregex", "-wholename")
 HUNTS = "search for secrets everywhere"
 
@@ -213,7 +173,7 @@ def hunts(command: Command) -> Steps:
     recursive = command.name in ("rg", "ag", "ack") or line.flags & {"-r", "-R", "--recursive"}
     patterns = line.value_of("-e", "--regexp") or line.operands[:1]
     folders = line.operands[0 if line.value_of("-e", "--regexp") else 1 :]
-    if not any(map(SECRET_PATTERN.search, patterns)):
+    if not any(map(sign("searches_secrets").search, patterns)):
         return
     if command.stdin.names == ("env",):
         yield Found(Effect.SHOW_SECRETS, says="show the keys in the environment")
@@ -233,7 +193,7 @@ def hunts_by_name(roots: list[str], command: Command) -> Steps:
 
 
 def _names_secrets(word: str) -> bool:
-    return is_private(word.replace("*", "x")) or SECRET_NAME.search(word) is not None
+    return is_private(word.replace("*", "x")) or sign("names_secrets").search(word) is not None
 
 
 def locate(command: Command) -> Steps:

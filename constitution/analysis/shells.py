@@ -25,7 +25,7 @@ from constitution.analysis.steps import (
 )
 from constitution.effects import Effect
 from constitution.shell.flow import Flow, Origin
-from constitution.tables import is_a
+from constitution.tables import is_a, pattern
 from constitution.tables.rows import read_line
 from constitution.zones import UNKNOWN, resolve
 
@@ -76,10 +76,10 @@ def shell(command: Command) -> Steps:
         yield from run_input(command.stdin, as_script)
 
 
-PS_FETCHES = re.compile(r"(?i)DownloadString|DownloadFile|Invoke-WebRequest|Invoke-RestMethod|\b(iwr|irm|curl|wget)\b")
-PS_RUNS = re.compile(r"(?i)\b(iex|Invoke-Expression|Start-Process|Invoke-Command|ScriptBlock)\b")
-PS_DELETES = re.compile(r"(?i)\b(?:Remove-Item|rm|del|rd|rmdir)\b[^;|]*?(-Recurse|-r\b)")
-PS_PATH = re.compile(r"(?<!\S)['\"]?(/[^\s'\";|]*|~[^\s'\";|]*|\$HOME[^\s'\";|]*|\$env:HOME[^\s'\";|]*)")
+PS_FETCHES = pattern(r"(?i)DownloadString|DownloadFile|Invoke-WebRequest|Invoke-RestMethod|\b(iwr|irm|curl|wget)\b")
+PS_RUNS = pattern(r"(?i)\b(iex|Invoke-Expression|Start-Process|Invoke-Command|ScriptBlock)\b")
+PS_DELETES = pattern(r"(?i)\b(?:Remove-Item|rm|del|rd|rmdir)\b[^;|]*?(-Recurse|-r\b)")
+PS_PATH = pattern(r"(?<!\S)['\"]?(/[^\s'\";|]*|~[^\s'\";|]*|\$HOME[^\s'\";|]*|\$env:HOME[^\s'\";|]*)")
 
 
 def power_shell(command: Command) -> Steps:
@@ -94,7 +94,7 @@ def power_shell(command: Command) -> Steps:
         yield Found(Effect.DELETE_TREE, path=re.sub(r"^\$(env:)?HOME", "~", path))
 
 
-ITSELF = re.compile(r"(?:^|[;&|\n]\s*)[\"']?\$(?:0|\{0\}|BASH_SOURCE)[\"']?[^;\n&|]*[&|](?![&|])")
+ITSELF = pattern(r"(?:^|[;&|\n]\s*)[\"']?\$(?:0|\{0\}|BASH_SOURCE)[\"']?[^;\n&|]*[&|](?![&|])")
 
 
 def start_themselves(text: str) -> Steps:

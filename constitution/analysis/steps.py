@@ -1,4 +1,4 @@
-"""What an analysis takes and what it returns: a command, and the steps that follow from it.
+"""The input and the output of an analysis: a command, and the steps that follow from it.
 
 An analysis is a function from a `Command` to steps. `Found` is a finding; all others say what else happens, or what has
 to be examined because of it: a script, another command, a file that is run. `examine` carries steps out, in order.
@@ -142,7 +142,7 @@ class Linked(NamedTuple):
 
 
 class Fetched(NamedTuple):
-    """What is in a folder comes from elsewhere."""
+    """The content of a folder comes from elsewhere."""
 
     folder: str
 
@@ -195,7 +195,7 @@ class Production(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """What these steps run, runs at every start."""
+    """These steps are done at every start."""
 
     steps: "tuple[Step, ...]"
 
@@ -222,7 +222,7 @@ Step = (
 )
 Steps = Iterator[Step]
 Read = Callable[[str], Steps]
-"""What follows from a text that is run, in the language that it is written in."""
+"""A reader of code: it takes a text that is run and returns the steps that follow."""
 
 
 def as_script(text: str) -> Steps:

@@ -3,13 +3,13 @@
 Each function walks one kind of node and returns what the block prints, as far as it is known.
 """
 
-import re
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from constitution.effects import Effect, Finding
 from constitution.shell.flow import ANYTHING, NOTHING, Flow, one_after_the_other
 from constitution.shell.walk import Walk
+from constitution.tables import byte_pattern, pattern
 from constitution.zones import UNKNOWN
 
 __all__ = [
@@ -77,7 +77,7 @@ def and_or_list(walk: Walk, node: "Node", stdin: Flow) -> Flow:
     return flow
 
 
-LEAVES = re.compile(r"\b(exit|return|break|continue|die|exec)\b")
+LEAVES = pattern(r"\b(exit|return|break|continue|die|exec)\b")
 
 
 def branches(walk: Walk, node: "Node", stdin: Flow) -> Flow:
@@ -200,17 +200,17 @@ TRUE = (
 )
 FALSE = rb"(?:false|/(?:usr/)?bin/false|!\s*(?:true|:)|\[\s*\]|\(\(\s*0\s*\)\)|test|\[\s*0\s*-eq\s*1\s*\])"
 MANY = rb"(?:\{\d+\.\.\d{6,}(?:\.\.\d+)?\}|(?:\$\(|`)\s*seq\s+(?:\d+\s+)*\d{6,}\s*(?:\)|`))"
-ENDLESS = re.compile(
+ENDLESS = byte_pattern(
     rb"while\s+" + TRUE + rb"\s*[;\n]|until\s+" + FALSE + rb"\s*[;\n]"
     rb"|for\s*\(\([^;()]*;\s*(?:" + ONE + rb"|true)?\s*;[^()]*\)\)|for\s+\w+\s+in\s+" + MANY
 )
 """Loops whose condition always holds, and those over a million numbers."""
 
-GROWS = re.compile(
+GROWS = byte_pattern(
     rb">>\s*(?!/dev/)[^\s&]|\btee\s+-a|\b(mkdir|touch|fallocate|truncate|cp|dd)\b[^;\n]*(\$|\bx\b|;\s*cd\b)"
 )
-HIDDEN_BACKGROUND = re.compile(rb"[^&>|\\]&\s*[)}]|[^&>|\\]&\s*;?\s*\}")
-PAUSES = re.compile(rb"\b(sleep|wait|read|break|exit|inotifywait|select|timeout)\b")
+HIDDEN_BACKGROUND = byte_pattern(rb"[^&>|\\]&\s*[)}]|[^&>|\\]&\s*;?\s*\}")
+PAUSES = byte_pattern(rb"\b(sleep|wait|read|break|exit|inotifywait|select|timeout)\b")
 
 
 def starts_without_end(node: "Node", source: bytes) -> bool:

@@ -8,6 +8,7 @@ from constitution.shell.blocks import pipeline
 from constitution.shell.flow import ANYTHING, NOTHING, Flow, Origin
 from constitution.shell.walk import Walk
 from constitution.shell.words import Expander
+from constitution.tables import pattern
 from constitution.zones import FETCHED, UNKNOWN
 
 __all__ = [
@@ -56,7 +57,7 @@ def _argv(walk: Walk, node: "Node", expander: Expander, stdin: Flow) -> tuple[li
             walk.visit(child)
         else:
             if child.start_byte != end:  # else it belongs to the word before: the parser makes two of `$a/$b/c`
-                argv.extend(expander.joined(group))
+                argv.extend(expander.joined(group) if group else ())
                 group = []
             group.append(child.children[0] if kind == "command_name" and child.child_count == 1 else child)
             end = child.end_byte
@@ -180,7 +181,7 @@ def _leaves(node: "Node") -> "list[Node]":
     return found
 
 
-COMPARED = re.compile(r"\s-(eq|ne|lt|le|gt|ge)\s")
+COMPARED = pattern(r"\s-(eq|ne|lt|le|gt|ge)\s")
 
 
 def unset(walk: Walk, node: "Node", stdin: Flow) -> Flow:
@@ -250,7 +251,7 @@ def _printed(walk: Walk, flow: Flow, before: list[str]) -> None:
 
 
 def _after_heredoc(walk: Walk, redirect: "Node", flow: Flow) -> Flow:
-    """What follows `<<END` on its line: the rest of a pipeline, or of an and-or list."""
+    """Walk the rest of the line behind `<<END`: the rest of a pipeline, or of an and-or list."""
     if redirect.type != "heredoc_redirect":
         return flow
     for child in redirect.named_children:

@@ -1,4 +1,4 @@
-"""What goes through a pipe: known text, names of files, something fetched, something decoded, or anything."""
+"""The contents of a pipe: known text, names of files, something fetched, something decoded, or anything."""
 
 from enum import Enum, auto
 
@@ -8,7 +8,7 @@ __all__ = ["ANYTHING", "EVERY_PROCESS", "NOTHING", "Flow", "Origin", "one_after_
 
 
 class Origin(Enum):
-    """Where the bytes of a pipe come from."""
+    """The source of the bytes in a pipe."""
 
     NOTHING = auto()
     TEXT = auto()  # exactly known

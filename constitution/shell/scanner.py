@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 from attrs import define, field
 
+from constitution.tables import pattern
+
 if TYPE_CHECKING:
     from tree_sitter import Node
 
@@ -19,8 +21,8 @@ Span = tuple[int, int]
 
 BEFORE_WORD = frozenset(" \t\n;|&()<>")
 BLANKS = frozenset(" \t")
-WORD_END = re.compile(r"[\s;|&()<>]")
-NAME = re.compile(r"[A-Za-z_]+")
+WORD_END = pattern(r"[\s;|&()<>]")
+NAME = pattern(r"[A-Za-z_]+")
 MAX_NESTING = 60
 
 
@@ -30,7 +32,7 @@ class Unclear(Exception):
 
 @define
 class Scan:
-    """What bash sees in a text, as offsets. `unclear` says why the rest could not be scanned."""
+    """The parts that bash sees in a text, as offsets. `unclear` says why the rest could not be scanned."""
 
     comments: list[Span] = field(factory=list)
     quoted: list[Span] = field(factory=list)  # '...' and $'...', with their quotes
@@ -134,13 +136,18 @@ class _Scanner:
             return self.double(at + 1, depth + 1)
         if letter == "`":
             return self.backticks(at, depth)
+        return self.expansion(at, depth, quoted=quoted) if letter == "$" else at + 1
+
+    def expansion(self, at: int, depth: int, *, quoted: bool) -> int:
+        """Read what begins with a `$`."""
+        text, two = self.text, self.text[at : at + 2]
         if text[at : at + 3] == "$((":
             return self.arithmetic(at + 3, depth)
+        if two == "$[":
+            return self.old_arithmetic(at + 2, depth + 1)
         if two == "$(":
             return self.code(at + 2, ")", at + 1, depth + 1)
-        if two == "${":
-            return self.braces(at + 2, depth + 1, quoted=quoted)
-        return at + 1
+        return self.braces(at + 2, depth + 1, quoted=quoted) if two == "${" else at + 1
 
     def single(self, start: int, at: int) -> int:
         end = self.text.find("'", at)
@@ -201,6 +208,19 @@ class _Scanner:
             at = self.character(at, depth, quoted=True)
         inner = self.code(start, ")", start - 1, depth + 1)
         return self.code(inner, ")", start - 2, depth + 1)
+
+    def old_arithmetic(self, at: int, depth: int) -> int:
+        """Read `$[...]`, in which quotes are taken off before it is expanded."""
+        open_brackets = 0
+        while at < len(self.text):
+            letter = self.text[at]
+            if letter in "'\"":
+                raise Unclear("quotes within arithmetic")
+            if letter == "]" and not open_brackets:
+                return at + 1
+            open_brackets += (letter == "[") - (letter == "]")
+            at = self.character(at, depth, quoted=True)
+        raise Unclear("the text ends within arithmetic")
 
     def end_word(self, at: int) -> int:
         """Read the end word of a here-document, whose quotes are taken off."""

@@ -1,4 +1,4 @@
-"""What is known about the shell's state at one point of a script: folder, variables, functions.
+"""The shell's state as far as it is known at one point of a script: folder, variables, functions.
 
 Everything has a *tuple of possible values*; a branch that may or may not be taken joins them. `UNKNOWN` is a value.
 """

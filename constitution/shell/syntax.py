@@ -1,4 +1,4 @@
-"""How text becomes a syntax tree, and when the tree cannot be trusted.
+"""The syntax tree of a text, and the doubts about it.
 
 The parser is imported on first use. It is known to misread some forms; each has a row in `MISREAD`, and text that
 shows one is doubtful: it is judged all the same, but never allowed. Where a leaf of the tree still holds `$(`, a
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from attrs import frozen
 
 from constitution.shell.scanner import differs, scan
+from constitution.tables import byte_pattern, pattern
 
 __all__ = ["MAX_BYTES", "Script", "overlooked", "parse", "substitutions"]
 
@@ -23,36 +24,36 @@ if TYPE_CHECKING:
 MAX_BYTES = 16_384
 """Longer text is not parsed: the parser needs seconds for hostile text of four times that length."""
 
-SCANNED = re.compile(rb"[#'`\n]|<<|\(\(")
-"""What has to stand in a text so that there are two ways to read it."""
+SCANNED = byte_pattern(rb"[#'`\n]|<<|\(\(")
+"""A text without any of these can be read in one way only."""
 
-CONTINUED_WORD = re.compile(r"[^\s\\]\\\n[^\s]")
-CONTROL = re.compile(
+CONTINUED_WORD = pattern(r"[^\s\\]\\\n[^\s]")
+CONTROL = pattern(
     r"[\x00\x01-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f\u0085\u00a0\u1680\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff]"
 )
 
 ASCII = bytes(range(128)) + b"x" * 128
-"""What the parser gets to see: its scanner reads memory that is not its own when it meets wide characters, and dies.
+"""The bytes that the parser gets to see: its scanner dies of wide characters, as it reads memory that is not its own.
 Every byte that is not ASCII belongs to a word; a letter stands for it, and all offsets stay right.
 """
 
-LINE_START = re.compile(r"\n\\(?:\n|(?=[\w./-]))")
+LINE_START = pattern(r"\n\\(?:\n|(?=[\w./-]))")
 """A backslash at the start of a line, which the parser takes for one more word of the line before."""
 
-TIMED = re.compile(r"(?m)((?:^|[;&|(])[ \t]*+)time(?:[ \t]+-p)?(?=[ \t]+(?:\{|\(|if\b|while\b|for\b|until\b|case\b|!))")
+TIMED = pattern(r"(?m)((?:^|[;&|(])[ \t]*+)time(?:[ \t]+-p)?(?=[ \t]+(?:\{|\(|if\b|while\b|for\b|until\b|case\b|!))")
 """`time` in front of a block, which the parser takes for a program; it changes nothing about the block."""
 
-BLANK = re.compile(r"\$IFS(?![A-Za-z0-9_])")
-BRACED = re.compile(r"(^|[;&|(]|[;&|(\n]\s*)(\{[^\s{},;&|()<>'\"$`\\]+(?:,[^\s{},;&|()<>'\"$`\\]*)+\})(?=$|[\s;&|)])")
+BLANK = pattern(r"\$IFS(?![A-Za-z0-9_])")
+BRACED = pattern(r"(^|[;&|(]|[;&|(\n]\s*)(\{[^\s{},;&|()<>'\"$`\\]+(?:,[^\s{},;&|()<>'\"$`\\]*)+\})(?=$|[\s;&|)])")
 """`{rm,-rf,x}` as a command, which is the command `rm -rf x`."""
 
 WORD = r"(?:'[^']*'|\"(?:[^\"\\]|\\.)*+\"|[^\s<>|;&()'\"`\\]++)++"
-LATE_STRING = re.compile(rf"((?:\d?>>?|&>>?)[ \t]*+{WORD}(?:[ \t]*+\d?>&\d)?)([ \t]*+)(<<<[ \t]*+{WORD})")
+LATE_STRING = pattern(rf"((?:\d?>>?|&>>?)[ \t]*+{WORD}(?:[ \t]*+\d?>&\d)?)([ \t]*+)(<<<[ \t]*+{WORD})")
 """`> FILE <<< TEXT`, which the parser knows in the other order only; both mean the same."""
 
-TOKEN = re.compile(r"\\.|\$'(?:[^'\\]|\\.)*'|'[^']*'|[^\\'\"`$]+|.", re.S)
+TOKEN = pattern(r"\\.|\$'(?:[^'\\]|\\.)*'|'[^']*'|[^\\'\"`$]+|.", re.S)
 UNCLEAR = "the parser does not see where backticks end"
-OPEN_BACKTICK = re.compile(r"(?<!\\)(?:\\\\)*`")
+OPEN_BACKTICK = pattern(r"(?<!\\)(?:\\\\)*`")
 """A backtick that is not escaped; beside one that is, the parser pairs them wrongly."""
 
 MISREAD = (
@@ -90,7 +91,7 @@ def parse(text: str) -> Script:
         root = _root(source)
     if root.has_error:
         doubt = doubt or "the text does not parse as shell"
-    elif text.count("`") > 2 and any(node.type == "``" for node in _nodes(root)):
+    elif text.count("`") > 2 and _pairs_backticks_wrongly(root, source):
         return _with_dollars(text, doubt)
     elif "\n\\" in text and any(source[node.start_byte : node.start_byte + 1] == b"\n" for node in _words(root)):
         doubt = doubt or "a line begins with a backslash"
@@ -122,6 +123,18 @@ def _nodes(root: "Node") -> Iterator["Node"]:
         pending.extend(node.children)
 
 
+def _pairs_backticks_wrongly(root: "Node", source: bytes) -> bool:
+    """Tell whether backticks stand within backticks, where the first unescaped one ends them."""
+    pending = [(root, False)]
+    while pending:
+        node, within = pending.pop()
+        backticks = node.type == "command_substitution" and source[node.start_byte] == ord("`")
+        if node.type == "``" or (within and backticks):
+            return True
+        pending.extend((child, within or backticks) for child in node.children)
+    return False
+
+
 def substitutions(root: "Node", source: bytes) -> "list[Node]":
     """Return the nodes of all command and process substitutions."""
     if not OPENING.search(source):
@@ -144,19 +157,34 @@ def _with_dollars(text: str, doubt: str) -> Script:
         elif quoted and part[0] in "'$" and len(part) > 1:
             return Script(_root(text.encode("utf-8", "surrogatepass")), text.encode("utf-8", "surrogatepass"), UNCLEAR)
     root = _root("".join(parts).encode("utf-8", "surrogatepass"))
-    if opened or "<<" in text or root.has_error or any(node.type == "``" for node in _nodes(root)):
-        doubt = doubt or UNCLEAR
     source = "".join(parts).encode("utf-8", "surrogatepass")
+    if opened or "<<" in text or root.has_error or _pairs_backticks_wrongly(root, source):
+        doubt = doubt or UNCLEAR
     return Script(root, source, doubt or _read_in_two_ways(root, source))
 
 
 @cache
 def _parser() -> "Callable[[], Parser]":
     import tree_sitter
-    import tree_sitter_bash
 
-    language, parser = tree_sitter.Language(tree_sitter_bash.language()), tree_sitter.Parser
+    language, parser = tree_sitter.Language(_grammar()), tree_sitter.Parser
     return lambda: parser(language)
+
+
+def _grammar() -> object:
+    """Return the grammar of bash. Its package would import what it needs to read files of its own: half the time."""
+    from importlib.machinery import PathFinder
+    from importlib.util import module_from_spec
+
+    package = PathFinder.find_spec("tree_sitter_bash")
+    folders = package.submodule_search_locations if package else None
+    spec = PathFinder.find_spec("tree_sitter_bash._binding", folders)
+    if spec is None or spec.loader is None:
+        raise ImportError("tree_sitter_bash is not installed as tree_sitter_bash._binding; install it again")
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    grammar: object = module.language()
+    return grammar
 
 
 def _root(source: bytes) -> "Node":
@@ -190,12 +218,12 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 
-OPENING = re.compile(rb"(?<!\\)(?:\\\\)*(?:\$\(|`|[<>]\()")
+OPENING = byte_pattern(rb"(?<!\\)(?:\\\\)*(?:\$\(|`|[<>]\()")
 PLAIN = frozenset({"raw_string", "ansi_c_string", "comment", "heredoc_content", "heredoc_body", "string_content"})
-ESCAPED = re.compile(rb"\\[ \t]")
+ESCAPED = byte_pattern(rb"\\[ \t]")
 WHOLE = frozenset({"string", "heredoc_body", "heredoc_redirect"})
-DOLLAR = re.compile(rb"(?<!\\)(?:\\\\)*(?:\$\(|`)")
-IN_DOCUMENT = re.compile(rb"(?<!\\)(?:\\\\)*\$\(")
+DOLLAR = byte_pattern(rb"(?<!\\)(?:\\\\)*(?:\$\(|`)")
+IN_DOCUMENT = byte_pattern(rb"(?<!\\)(?:\\\\)*\$\(")
 """Backticks in here-documents are read from the text, not from the tree."""
 
 

@@ -1,10 +1,9 @@
-"""How a script is walked: every simple command anywhere in it reaches `Examiner.examine`, with what is known there.
+"""The walk over a script: every simple command anywhere in it reaches `Examiner.examine`, with what is known there.
 
 The walk follows the shell: sequences in order, pipelines in copies of the scope, branches joined afterwards, loops over
 their values, functions where they are called (and, if never, once with unknown arguments).
 """
 
-import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
@@ -13,6 +12,7 @@ from constitution.shell.flow import ANYTHING, NOTHING, Flow, Origin
 from constitution.shell.scope import Scope
 from constitution.shell.syntax import overlooked, parse, substitutions
 from constitution.shell.words import Expander
+from constitution.tables import pattern
 from constitution.verdict import Evidence
 from constitution.zones import FETCHED, UNKNOWN
 
@@ -56,8 +56,8 @@ class Examiner(Protocol):
         """Take a finding about the script itself."""
 
 
-NAME = re.compile(r"[A-Za-z_]\w*")
-SUBSTITUTION = re.compile(r"\$\(|`")
+NAME = pattern(r"[A-Za-z_]\w*")
+SUBSTITUTION = pattern(r"\$\(|`")
 
 
 class Budget:
@@ -181,7 +181,7 @@ class Walk:
         return flow
 
     def _uncalled(self) -> None:
-        """Walk functions that nobody called, their arguments unknown."""
+        """Walk the functions that are never called, their arguments unknown."""
         for name, (body, source) in list(self.scope.functions.items()):
             if body.id not in self.budget.called:
                 self.call(name, body, source, None, NOTHING)

@@ -1,4 +1,4 @@
-"""How a node of the tree becomes words: quotes removed, known variables put in, braces and fields split.
+"""Nodes of the tree as words: quotes removed, known variables put in, braces and fields split.
 
 A word is a `str`; `UNKNOWN` in it stands for a part that cannot be known. Pieces of a word are (text, kind): `bare`
 text may hold braces, `~` and patterns, `quoted` text is itself, `split` text comes from an unquoted expansion.
@@ -10,6 +10,7 @@ from itertools import islice, pairwise, product
 from typing import TYPE_CHECKING, Literal
 
 from constitution.shell.scope import Scope
+from constitution.tables import pattern
 from constitution.zones import UNKNOWN
 
 __all__ = ["DEFAULTS", "Expander", "applied", "unescape_ansi", "unescape_bare", "unescape_double"]
@@ -23,10 +24,10 @@ Piece = tuple[str, Kind]
 
 MAX_WORDS = 256
 SUBSTITUTIONS = ("command_substitution", "process_substitution")
-NAME = re.compile(r"[A-Za-z_]\w*|\d")
+NAME = pattern(r"[A-Za-z_]\w*|\d")
 PATTERNS = frozenset({"%", "%%", "#", "##", "/", "//"})
-SPELLED = re.compile(r"[$`'\"\\]")
-SPECIAL = re.compile(r"[\\~{*?\[$`]")
+SPELLED = pattern(r"[$`'\"\\]")
+SPECIAL = pattern(r"[\\~{*?\[$`]")
 
 
 class Expander:
@@ -151,6 +152,8 @@ class Expander:
         value = self._value(name)
         if value == UNKNOWN and operator in DEFAULTS and words and UNKNOWN not in word:
             return [(self._either_of(self.text_of(node), word), "split")]
+        if operator == ":=" and not value:
+            self.scope.assign(name, (word,))
         changed = applied(operator, value, word, second) if UNKNOWN not in value + word + second else None
         return [(UNKNOWN if changed is None else changed, "split")]
 
@@ -235,7 +238,7 @@ READERS: dict[str, "Callable[[Expander, Node], list[Piece]]"] = {
 
 
 MARKS = {"bare": "{}", "quoted": "{}", "split": "\ue006{}\ue007"}
-"""How pieces of a word are told apart while braces are expanded."""
+"""Marks around the pieces of a word while braces are expanded."""
 
 
 def _fields(pieces: list[Piece], scope: Scope) -> list[str]:
@@ -348,7 +351,7 @@ def _shown(text: str) -> str:
 
 
 NAMED = {"n": "\n", "t": "\t", "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "r": "\r", "v": "\v"}
-ANSI = re.compile(r"\\(?:x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})|([0-7]{1,3})|c(.)|(.))", re.S)
+ANSI = pattern(r"\\(?:x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})|([0-7]{1,3})|c(.)|(.))", re.S)
 
 
 def unescape_bare(text: str) -> list[tuple[str, Literal["bare", "quoted", "split"]]]:

@@ -1,4 +1,4 @@
-"""What is known about programs, variables, verbs, places and rules: TOML files beside this module.
+"""Knowledge about programs, variables, verbs, places, rules and languages: TOML files beside this module.
 
 This is the one module of the constitution that reads files. They are its own, packaged with it, and never change while
 a program runs, so that they are constants. Files of programs are read block by block: the first look-up finds where the
@@ -9,9 +9,23 @@ import re
 import tomllib
 from collections.abc import Iterator
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
-__all__ = ["Block", "blocks_of", "forms", "is_a", "names_of_kind", "one_line", "table", "table_names", "words"]
+__all__ = [
+    "Block",
+    "blocks_of",
+    "byte_pattern",
+    "forms",
+    "is_a",
+    "names_of_kind",
+    "one_line",
+    "pattern",
+    "sign",
+    "table",
+    "table_names",
+    "word_list",
+    "words",
+]
 
 PROGRAM_FILES = (
     *("files", "system", "processes", "security_tools", "surveillance", "network", "clouds", "clusters", "schedulers"),
@@ -45,21 +59,21 @@ def _text(name: str) -> str:
 @cache
 def _index() -> tuple[dict[str, dict[str, list[str]]], dict[str, frozenset[str]], dict[str, str]]:
     """Return the texts of blocks by their kind and each name, the kinds of program, and the forms, of each name."""
-    forms: dict[str, str] = {}
     texts: dict[str, dict[str, list[str]]] = {"program": {}, "wrapper": {}, "kind": {}}
     kinds: dict[str, frozenset[str]] = {}
-    for file in PROGRAM_FILES:
-        text = _text(file)
+    forms: dict[str, str] = {}
+    for text in map(_text, PROGRAM_FILES):
         found = list(HEADER.finditer(text))
-        ends = [*(match.start() for match in found[1:]), len(text)]
-        for match, end in zip(found, ends, strict=True):
-            block, of_this_kind = text[match.start() : end], texts[match[1]]
-            for name in words((match[2] or match[3]).replace("|", "\n"), separator="\n"):
-                of_this_kind.setdefault(name, []).append(block)
-                if match[1] == "kind":
-                    kinds[name] = kinds.get(name, frozenset()) | frozenset((match[4] or "").split())
-                    if form := FORM.search(block):
-                        forms[name] = form[1]
+        for match, behind in zip(found, [*found[1:], None], strict=True):
+            block = text[match.start() : behind.start() if behind else len(text)]
+            kind, many, one, said = match.groups()
+            names = words((many or one).replace("\n", "|"), separator="|")
+            for name in names:
+                texts[kind].setdefault(name, []).append(block)
+            if kind == "kind":
+                of_it, form = frozenset((said or "").split()), FORM.search(block)
+                kinds.update((name, of_it | kinds[name] if name in kinds else of_it) for name in names)
+                forms.update((name, form[1]) for name in names if form)
     return texts, kinds, forms
 
 
@@ -68,9 +82,43 @@ def words(text: str, *, separator: str | None = None) -> list[str]:
     return [part for part in text.split(separator) if part]
 
 
+class _Pattern:
+    """A regular expression that is compiled when it is used for the first time: a command needs few of them."""
+
+    def __init__(self, text: Any, flags: int) -> None:
+        self._given = text, flags
+
+    def __getattr__(self, name: str) -> object:
+        method: object = getattr(re.compile(*self._given), name)
+        setattr(self, name, method)
+        return method
+
+
+def pattern(text: str, flags: int = 0) -> re.Pattern[str]:
+    """Return a regular expression that is compiled with its first use."""
+    return cast("re.Pattern[str]", _Pattern(text, flags))
+
+
+def byte_pattern(text: bytes, flags: int = 0) -> re.Pattern[bytes]:
+    """Return a regular expression for bytes that is compiled with its first use."""
+    return cast("re.Pattern[bytes]", _Pattern(text, flags))
+
+
 def one_line(text: str) -> str:
     """Return a pattern that a table breaks into several lines as one."""
     return text.replace("\n", "")
+
+
+@cache
+def sign(name: str) -> re.Pattern[str]:
+    """Return a pattern of `signs.toml`."""
+    return re.compile(one_line(table("signs")["patterns"][name]))
+
+
+@cache
+def word_list(name: str) -> frozenset[str]:
+    """Return a list of words of `signs.toml`."""
+    return frozenset(table("signs")["lists"][name].split())
 
 
 def table_names(kind: str) -> frozenset[str]:

@@ -243,9 +243,13 @@ def paths_of(to: str, line: Line) -> tuple[str, ...]:
         return operands[-1:] if len(operands) > 1 else ()
     if to.endswith("="):
         return tuple(word[len(to) :] for word in operands if word.startswith(to))
-    if to.startswith("@"):
-        return tuple(word.rpartition("@")[2] for word in line.value_of(*to.split()) if "@" in word)
-    return line.value_of(*to.split())
+    values = [value for name, value in line.values if name in _options(to)] if line.values else []
+    return tuple(value.rpartition("@")[2] for value in values if "@" in value) if to[:1] == "@" else tuple(values)
+
+
+@cache
+def _options(to: str) -> frozenset[str]:
+    return frozenset(to.split())
 
 
 METHOD = re.compile("[A-Z]+")
@@ -449,7 +453,7 @@ def unwrap(wrapper: Wrapper, words: list[str], is_program: Callable[[str], bool]
 
 
 class Holds(Enum):
-    """What a value is, besides text."""
+    """The meaning of a value, besides text."""
 
     COMMAND = auto()
     LOADED = auto()  # a file that every program loads

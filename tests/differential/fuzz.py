@@ -26,8 +26,7 @@ PLACE = re.compile("[§¶]")
 def grammar(section: str) -> tuple[str, ...]:
     """Return the pieces of a section of `grammar.txt`: "parts", "forms" or "words"."""
     text = (Path(__file__).parent / "grammar.txt").read_text(encoding="utf-8")
-    lines = re.split(r"(?m)^\[", text)
-    wanted = next(part for part in lines if part.startswith(f"{section}]"))
+    wanted = next(part for part in text.split("\n== ") if part.startswith(section))
     return tuple(piece.translate(SPELLED) for line in wanted.splitlines()[1:] if line for piece in line.split("¦"))
 
 

@@ -86,6 +86,9 @@ def _parsed(recorded: bytes) -> Ran:
     fields = recorded.decode("utf-8", "surrogateescape").split("\0")[:-1]
     ran, index = Ran(), 0
     while index < len(fields):
+        if not fields[index].isdigit():  # two processes wrote at once
+            index += 1
+            continue
         count = int(fields[index])
         ran.append(tuple(fields[index + 1 : index + 1 + count]))
         index += 1 + count

@@ -301,7 +301,7 @@ def test_the_wall_around_the_predicates_stops_an_impure_part_of_a_pure_package()
 
 @pytest.mark.parametrize(
     "source",
-    ["import re", "from collections.abc import Set", "import tree_sitter_bash", "from .rules import x", "import attrs"],
+    ["import re", "from collections.abc import Set", "import tree_sitter", "from .rules import x", "import attrs"],
 )
 def test_the_wall_around_the_predicates_lets_through(source: str) -> None:
     assert walls.breaches(source, walls.predicates_may_import, package="constitution.shell") == []
