@@ -17,7 +17,7 @@ from agent.history.playback import Held, Moment, retrace
 from agent.session.agent import Run
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import ToolStarted
-from agent.vocabulary.messages import AssistantMessage, Message, ToolMessage, Usage
+from agent.vocabulary.messages import AssistantMessage, Message, ToolMessage, Usage, shortened
 from bp import Event, EventSet, FrozenMapping, Refusals, contains, where
 from constitution import Action
 
@@ -182,7 +182,7 @@ def told(event: Event) -> str:
         return event.name
     texts = (_told_value(getattr(event, field.name)) for field in fields(cast(Any, type(event))))
     line = " ".join([event.name, *filter(None, texts)])
-    return line if len(line) <= WIDTH else line[: WIDTH - 1] + "…"
+    return shortened(line, WIDTH)
 
 
 def _told_value(value: Any) -> str:
