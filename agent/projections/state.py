@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Literal
 
 from attrs import evolve, frozen
 
-from agent.projections.projection import Projection
+from agent.projections import Projection
 from agent.vocabulary.events import (
     ActionDescribed,
     AnswerCommitted,

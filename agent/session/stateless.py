@@ -9,7 +9,8 @@ from attrs import evolve, frozen
 from agent.models.model import Model
 from agent.presets.preset import Preset
 from agent.presets.shipped import preset_named
-from agent.session.agent import Agent, Run
+from agent.session.agent import Agent
+from agent.session.run import Run
 from agent.tools.definition import Tool
 from agent.vocabulary.errors import RunError
 from agent.vocabulary.events import AnswerCommitted, CallAnswered, RunContinued, RunEnded
