@@ -57,6 +57,9 @@ class Observed(Protocol):
         """What came from outside so far, in order."""
 
 
+OVER = AbortAsked | DeadlineReached
+"""What ends a question that is under way."""
+
 MakeEffect = Callable[[Observed], Effect]
 Planted = Draft | ToolCall
 """What a honeypot is: something that a monitor cannot tell from what an agent does."""
@@ -98,13 +101,7 @@ def scoring(monitors: Mapping[str, Monitor], honeypots: Mapping[str, Planted] = 
             known[requested] = ScoreGiven(given.subject, given.monitor, given.value, given.rationale, Usage())
             return given
 
-        return Effect(
-            on=ScoreRequested,
-            run=ask,
-            outcome=(ScoreGiven,),
-            broken=unscored,
-            until=AbortAsked | DeadlineReached,
-        )
+        return Effect(ScoreRequested, ask, (ScoreGiven,), unscored, OVER)
 
     return make
 
@@ -114,19 +111,22 @@ async def _score(
 ) -> Score:
     monitor = monitors.get(requested.monitor)
     if monitor is None:
-        return Score(None, _no_monitor(requested.monitor, monitors))
+        return Score(None, _nobody("monitor", requested.monitor, monitors))
     score = monitor.score(evidence_of(requested.subject, agent, honeypots))
     return checked(await score if isinstance(score, Awaitable) else score)
 
 
 def unscored(requested: ScoreRequested, broken: Broken) -> ScoreGiven:
     """Return the outcome when a monitor raised or was cut short: no score."""
-    reason = f"{type(broken.error).__name__}: {broken.error}" if broken.error else broken.how
-    return ScoreGiven(requested.subject, requested.monitor, None, reason)
+    return ScoreGiven(requested.subject, requested.monitor, None, _reason(broken))
 
 
-def _no_monitor(name: str, monitors: Mapping[str, Monitor]) -> str:
-    return f"there is no monitor {name!r}; {meant(name, monitors)}"
+def _reason(broken: Broken) -> str:
+    return f"{type(broken.error).__name__}: {broken.error}" if broken.error else broken.how
+
+
+def _nobody(what: str, name: str, known: Mapping[str, object]) -> str:
+    return f"there is no {what} {name!r}; {meant(name, known)}"
 
 
 @frozen
@@ -163,17 +163,11 @@ def auditing(auditors: Mapping[str, Auditor], honeypots: Mapping[str, Planted] =
         async def ask(requested: AuditRequested) -> AuditGiven:
             auditor = auditors.get(requested.auditor)
             if auditor is None:
-                return _given(requested, Audit("missing", _no_auditor(requested.auditor, auditors)))
+                return _given(requested, Audit("missing", _nobody("auditor", requested.auditor, auditors)))
             audit = auditor.audit(evidence_of(requested.subject, agent, honeypots))
             return _given(requested, _checked(await audit if isinstance(audit, Awaitable) else audit))
 
-        return Effect(
-            on=AuditRequested,
-            run=ask,
-            outcome=(AuditGiven,),
-            broken=unaudited,
-            until=AbortAsked | DeadlineReached,
-        )
+        return Effect(AuditRequested, ask, (AuditGiven,), unaudited, OVER)
 
     return make
 
@@ -184,18 +178,13 @@ def _checked(audit: object) -> Audit:
     return Audit("missing", f"the auditor gave {audit!r}, which is no verdict")
 
 
-def _no_auditor(name: str, auditors: Mapping[str, Auditor]) -> str:
-    return f"there is no auditor {name!r}; there are: {', '.join(auditors) or 'none'}"
-
-
 def _given(requested: AuditRequested, audit: Audit) -> AuditGiven:
     return AuditGiven(requested.subject, requested.auditor, audit.verdict, audit.rationale, audit.usage)
 
 
 def unaudited(requested: AuditRequested, broken: Broken) -> AuditGiven:
     """Return the outcome when an auditor raised or was cut short: no verdict."""
-    reason = f"{type(broken.error).__name__}: {broken.error}" if broken.error else broken.how
-    return _given(requested, Audit("missing", reason))
+    return _given(requested, Audit("missing", _reason(broken)))
 
 
 PROMPT = """\
@@ -241,17 +230,11 @@ def chance(seed: int = 0) -> MakeEffect:
     """Return what makes the effect of `chance_requested`."""
 
     def make(agent: Observed) -> Effect:
-        async def lot(requested: ChanceRequested) -> ChanceDrawn:
+        def lot(requested: ChanceRequested) -> ChanceDrawn:
             drawn = sum(isinstance(heard, ChanceDrawn) and heard.key == requested.key for heard in agent.heard)
             return ChanceDrawn(requested.key, draw(seed, requested.key, drawn + 1, requested.weights))
 
-        return Effect(
-            on=ChanceRequested,
-            run=lot,
-            outcome=(ChanceDrawn,),
-            broken=first_lot,
-            until=AbortAsked | DeadlineReached,
-        )
+        return Effect(ChanceRequested, lot, (ChanceDrawn,), first_lot, OVER)
 
     return make
 
@@ -274,16 +257,10 @@ def ledger(spent: Callable[[], float] | None = None) -> MakeEffect:
     """Return what makes the effect of `ledger_requested`. `spent` gives US dollars; without it nobody knows."""
 
     def make(agent: Observed) -> Effect:
-        async def look(requested: LedgerRequested) -> LedgerGiven:
+        def look(requested: LedgerRequested) -> LedgerGiven:
             return LedgerGiven(None if spent is None else spent())
 
-        return Effect(
-            on=LedgerRequested,
-            run=look,
-            outcome=(LedgerGiven,),
-            broken=unknown,
-            until=AbortAsked | DeadlineReached,
-        )
+        return Effect(LedgerRequested, look, (LedgerGiven,), unknown, OVER)
 
     return make
 
