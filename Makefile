@@ -34,7 +34,7 @@ verify: $(READY) ## look at every state of the loop with subsets of its rules (m
 protocols: $(READY) ## look at every state of the loop with every protocol, every pair, and larger sets (an hour)
 	$(BIN)/python -m tests.agent.verification.verify_every_pair $(STATES)
 
-presets: $(READY) ## look at the states of every preset with every protocol and temporal policy (hours; STATES=20000: minutes)
+presets: $(READY) ## verify every preset with every protocol and policy, and pairs; writes docs/verification.md (hours; STATES=300: minutes)
 	@$(BIN)/python -m tests.agent.verification.verify_every_preset $(STATES)
 
 laws: $(READY) ## play ten thousand random runs and check each (minutes)

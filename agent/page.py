@@ -13,6 +13,7 @@ from agent.history.playback import Watched, WatchedStep, watch, watch_program
 from agent.log.reading import RecordedRun
 from agent.protocols.reasons import AddedUp, Distrusted, Suspicious
 from agent.vocabulary.calls import background_mark
+from agent.vocabulary.messages import one_line
 from bp import BThread, Event
 
 Element = ElementTree.Element
@@ -140,9 +141,9 @@ def call_line(call: Mapping[str, Any]) -> str:
     arguments = call.get("arguments") or {}
     command = arguments.get("command") if isinstance(arguments, Mapping) else None
     if isinstance(command, str):
-        return _cut(command) + background_mark(arguments)
+        return one_line(command, LONGEST_ARGUMENT) + background_mark(arguments)
     shown = " ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in dict(arguments).items())
-    return _cut(f"{call.get('tool')} {shown}")
+    return one_line(f"{call.get('tool')} {shown}", LONGEST_ARGUMENT)
 
 
 def reason_of(because: Any) -> str:
@@ -184,7 +185,7 @@ def summary_of(record: Mapping[str, Any]) -> str:
     """
     refusers = dict.fromkeys(refusal["bthread"] for refusal in record.get("refusals") or ())
     by = f"✕ {', '.join(refusers)}" if refusers else ""
-    return _cut(f"{_own_summary(record)} {by}".strip())
+    return one_line(f"{_own_summary(record)} {by}", LONGEST_ARGUMENT)
 
 
 def _own_summary(record: Mapping[str, Any]) -> str:
@@ -196,13 +197,8 @@ def _own_summary(record: Mapping[str, Any]) -> str:
         return f"{data.get('seconds')} seconds"
     for name in ("call", "status", "draft", "what", "text", "error"):
         if isinstance(data.get(name), str) and data[name]:
-            return _cut(data[name])
+            return one_line(data[name], LONGEST_ARGUMENT)
     return ""
-
-
-def _cut(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= LONGEST_ARGUMENT else line[: LONGEST_ARGUMENT - 1] + "…"
 
 
 LONGEST = 20_000  # characters of one text: a page is for looking at, the log has everything

@@ -14,10 +14,10 @@ from typing import Any, cast
 from attrs import fields, frozen, has
 
 from agent.history.playback import Held, Moment, retrace
-from agent.session.agent import Run
+from agent.session.run import Run
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import ToolStarted
-from agent.vocabulary.messages import AssistantMessage, Message, ToolMessage, Usage
+from agent.vocabulary.messages import AssistantMessage, Message, ToolMessage, Usage, shortened
 from bp import Event, EventSet, FrozenMapping, Refusals, contains, where
 from constitution import Action
 
@@ -100,7 +100,7 @@ def trace(run: Run, *, until: int | None = None, tail: int = TAIL) -> str:
     """Return the last steps of `run`, or the last up to step `until`: with who refused, and what was held by whom."""
     moments = [
         moment
-        for moment in retrace(run.agent.bthreads, run.agent.heard, run.steps)
+        for moment in retrace(run.agent.bthreads, run.agent.journal.heard, run.steps)
         if until is None or (moment.step and moment.step.number <= until)
     ]
     title = "the last steps (who requested them), with what was refused or held back then, by whom, and why:"
@@ -184,7 +184,7 @@ def told(event: Event) -> str:
         return event.name
     texts = (_told_value(getattr(event, field.name)) for field in fields(cast(Any, type(event))))
     line = " ".join([event.name, *filter(None, texts)])
-    return line if len(line) <= WIDTH else line[: WIDTH - 1] + "…"
+    return shortened(line, WIDTH)
 
 
 def _told_value(value: Any) -> str:

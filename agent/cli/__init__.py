@@ -1,19 +1,11 @@
 """The command `bpagent`: arguments in, an exit code out. Nothing heavy is imported before a command is known.
 
-- `exit_codes`: what the numbers mean. `mistakes`: wrong input, in one sentence
-- `arguments`: the command line. `calling`: what to type to call it again
-- `flowing`: text in pieces. `screen`: text that cannot fake the screen, and colors
-- `telling`: events in words. `display`: a run as it happens
-- `progress`: what goes on just now, in one line
-- `loading`, `lacking`, `equipping`: b-threads that are named, and what they need. `setup`, `serving`: presets, servers
-- `archive`: the folder in which runs live
-- `standing_answers`: what was answered with `always`
-- `keyboard`, `person`: who sits there, and what they answer. `signals`: Ctrl-C and its like
-- `session`: one run with all of these. `reviving`: what a log needs to go on, and how an outcome is told
-- `making`: the agents of the command line
-- the commands, one module (or package) each: `run`, `demo`, `check`, `replay`, `resume`, `chat`, `runs`, `why`,
-  `what_if`, `what_if_experiment`, `view`, `verify`, `experiment`, `score`, `tools`, `presets`, `protocols`,
-  `setting_template`, `new`
+- `arguments`: the command line. `exit_codes`: what the numbers mean. `mistakes`: wrong input, in one sentence
+- `build`: options, files or a log to an agent. `mcp_servers`: tools from elsewhere. `protocol_requirements`: warnings
+- `screen`: text that cannot fake the screen, and colors. `display`: events in words, and a run as it happens
+- `prompt`: lines that a person types, and approvals. `session`: one run with all of these
+- the commands, one module each: `run`, `demo`, `check`, `replay`, `resume`, `chat`, `runs`, `why`, `what_if`, `view`,
+  `verify`, `experiment`, `score`, `tools`, `presets`, `protocols`, `new`
 """
 
 from collections.abc import Sequence

@@ -38,7 +38,8 @@ from agent.cli.session import (
 from agent.log.reading import read_log
 from agent.log.writing import check_free
 from agent.presets.preset import Preset
-from agent.session.agent import Agent, Run
+from agent.session.agent import Agent
+from agent.session.run import Run
 from agent.vocabulary.errors import AgentError
 from agent.vocabulary.messages import AssistantMessage, UserMessage
 from bp import BProgramError

@@ -24,7 +24,8 @@ from agent.models.model import ModelRequest
 from agent.models.scripted import ScriptedModel, answer, call, delay
 from agent.models.scripted import Step as ModelStep
 from agent.presets.shipped import PRESETS
-from agent.session.agent import Agent, Run
+from agent.session.agent import Agent
+from agent.session.run import Run
 from agent.tools.collections import workspace_tools
 from agent.tools.definition import Tool
 from agent.vocabulary.events import ApprovalAsked, GateApproved, GateRejected

@@ -31,7 +31,7 @@ from agent.vocabulary.events import (
     ToolFinished,
     ToolStarted,
 )
-from agent.vocabulary.messages import Usage
+from agent.vocabulary.messages import Usage, shortened
 from agent.vocabulary.reasons import Declined
 from bp import Event, Refusal, Refusals, Step
 from constitution import Verdict
@@ -98,7 +98,7 @@ def refused_by(refusals: Refusals) -> list[str]:
 
 def excerpt(text: str, width: int) -> list[str]:
     """Return the first and last lines of a result, each at most `width` characters long."""
-    lines = [line if len(line) <= width else f"{line[: width - 1]}…" for line in visible_lines(text.rstrip("\n"))]
+    lines = [shortened(line, width) for line in visible_lines(text.rstrip("\n"))]
     if len(lines) <= HEAD + TAIL + 1:
         return lines
     return [*lines[:HEAD], f"… {len(lines) - HEAD - TAIL} more lines", *lines[-TAIL:]]

@@ -17,6 +17,7 @@ from agent.cli.mistakes import Mistake, say
 from agent.cli.screen import Screen, Tone, screen_on, visible
 from agent.log.reading import LogError
 from agent.log.writing import is_in_use
+from agent.vocabulary.messages import shortened
 
 ASKED, ANSWERED = "approval_asked", "approval_answered"
 ENDINGS = frozenset({"prompt_given", "run_ended", "answer_committed", ASKED, ANSWERED})
@@ -196,7 +197,7 @@ def _show(summary: Summary, longest: int, screen: Screen) -> None:
     rest = f"  {summary.turns:5}  "
     room = max(screen.width - len(first) - 11 - len(rest), 20)
     prompt = visible(" ".join(summary.prompt.split()))
-    screen.line(f"{first}{status}{rest}{prompt if len(prompt) <= room else f'{prompt[: room - 1]}…'}")
+    screen.line(f"{first}{status}{rest}{shortened(prompt, room)}")
 
 
 def _say_how_to_go_on(found: list[Summary], screen: Screen) -> None:

@@ -27,8 +27,9 @@ from agent.log.writing import Redaction
 from agent.models.model import Piece
 from agent.projections.narration import StreamEvent
 from agent.projections.state import told_to_user
-from agent.session.agent import Agent, Run
+from agent.session.agent import Agent
 from agent.session.journal import failure_record
+from agent.session.run import Run
 from agent.tools.definition import Tool
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.encoding import dump, to_record

@@ -57,6 +57,9 @@ class Observed(Protocol):
         """What came from outside so far, in order."""
 
 
+OVER = AbortAsked | DeadlineReached
+"""What ends a question that is under way."""
+
 MakeEffect = Callable[[Observed], Effect]
 Planted = Draft | ToolCall
 """What a honeypot is: something that a monitor cannot tell from what an agent does."""
@@ -79,7 +82,10 @@ def evidence_of(subject: Subject, agent: Observed, honeypots: Mapping[str, Plant
 
 
 def _question(
-    on: type[Event], answer: Callable[[Any], Awaitable[Event]], outcome: type[Event], broken: Callable[..., Event]
+    on: type[Event],
+    answer: Callable[[Any], Event | Awaitable[Event]],
+    outcome: type[Event],
+    broken: Callable[..., Event],
 ) -> Effect:
     """Return the effect of a question of a protocol; an abort and the end of the time cut it short."""
     return Effect(on=on, run=answer, outcome=(outcome,), broken=broken, until=lambda _: AbortAsked | DeadlineReached)
@@ -227,7 +233,7 @@ def chance(seed: int = 0) -> MakeEffect:
     """Return what makes the effect of `chance_requested`."""
 
     def make(agent: Observed) -> Effect:
-        async def lot(requested: ChanceRequested) -> ChanceDrawn:
+        def lot(requested: ChanceRequested) -> ChanceDrawn:
             drawn = sum(isinstance(heard, ChanceDrawn) and heard.key == requested.key for heard in agent.heard)
             return ChanceDrawn(requested.key, draw(seed, requested.key, drawn + 1, requested.weights))
 
@@ -254,7 +260,7 @@ def ledger(spent: Callable[[], float] | None = None) -> MakeEffect:
     """Return what makes the effect of `ledger_requested`. `spent` gives US dollars; without it nobody knows."""
 
     def make(agent: Observed) -> Effect:
-        async def look(requested: LedgerRequested) -> LedgerGiven:
+        def look(requested: LedgerRequested) -> LedgerGiven:
             return LedgerGiven(None if spent is None else spent())
 
         return _question(LedgerRequested, look, LedgerGiven, unknown)

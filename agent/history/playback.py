@@ -1,12 +1,11 @@
 """Playback: the external events of a log, fed to the same program, must give the same records.
 
-No model, tool or disk is asked. `replay` reports the first record that differs; `retrace` tells what was held at each
-step, and by which b-thread; `watch` does so for a log.
+No model, tool or disk is asked. `played` is the one way in which a program takes recorded events: `replay` reports the
+first record that differs; `retrace` tells what was held at each step, and by which b-thread; `watch` does so for a log.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import chain
 from typing import Any
 
 from attrs import frozen
@@ -59,9 +58,26 @@ def replay(run: RecordedRun, program: BProgram) -> ReplayResult:
             return ReplayResult(equal, differs.difference)
         if broke_off(run):  # why, the program cannot know: a listener, or the disk
             return ReplayResult(equal + 1)
-        if not run.torn and (step := _next_step(program)) is not None:
+        if not run.torn and (step := next(_until_it_fails(program), None)) is not None:
             return ReplayResult(equal, Difference(equal + 1, None, to_record(step)))
     return ReplayResult(equal)
+
+
+def played(program: BProgram, heard: Iterable[Event]) -> Iterator[Step]:
+    """Yield the steps that `program` takes until it rests, then on each of the external events `heard`.
+
+    An event is looked for when the program rests, and not before. Raises what the program raises.
+    """
+    yield from program.run()
+    for event in heard:
+        program.post(event)
+        yield from program.run()
+
+
+def _until_it_fails(program: BProgram, heard: Iterable[Event] = ()) -> Iterator[Step]:
+    """Yield what `played` does; a program that fails ends it. If it did so then too, its log says so last."""
+    with suppress(BProgramError):
+        yield from played(program, heard)
 
 
 def broke_off(run: RecordedRun) -> bool:
@@ -75,29 +91,14 @@ def retaken(run: RecordedRun, program: BProgram) -> Iterator[Step]:
     What the engine wrote at the end is no step. Raises LogDiffers at the first record that the program does not make,
     LogError for one that cannot be an event.
     """
-    decoder = Decoder()
-    for number, record in enumerate(_taken(run), start=1):
-        decoder.learn(record)
-        step = _next_step(program)
-        if step is None and record["origin"] == "outside":
-            step = _next_step(program, decoder.event(record))
+    taken = run.records[:-1] if broke_off(run) else run.records
+    steps = _until_it_fails(program, heard_in(taken))
+    for number, record in enumerate(taken, start=1):
+        step = next(steps, None)
         made = None if step is None else to_record(step)
         if step is None or made != record:
             raise LogDiffers(run, Difference(number, record, made))
         yield step
-
-
-def _taken(run: RecordedRun) -> Sequence[Mapping[str, Any]]:
-    return run.records[:-1] if broke_off(run) else run.records
-
-
-def _next_step(program: BProgram, event: Event | None = None) -> Step | None:
-    """Take a step, with the external `event` if there is one; None when the program rests, or has failed."""
-    with suppress(BProgramError):  # here the program ends; if it did so then too, the log says so in its last record
-        if event is not None:
-            program.post(event)
-        return program.step()
-    return None
 
 
 def _shown(record: Mapping[str, Any] | None) -> str:
@@ -139,13 +140,10 @@ def retrace(bthreads: Sequence[BThread], heard: Sequence[Event], steps: Sequence
 def _played(program: BProgram, heard: Iterable[Event]) -> Iterator[Moment]:
     """Yield each step that a program takes on these external events, with what was held, and how it stands last."""
     try:
-        for event in chain((None,), heard):
+        held = held_back(program)
+        for step in played(program, heard):
+            yield Moment(step, held)
             held = held_back(program)
-            if event is not None:
-                program.post(event)
-            while (step := program.step()) is not None:
-                yield Moment(step, held)
-                held = held_back(program)
         yield Moment(None, held)
     except BProgramError:
         return  # here the run broke off
@@ -208,7 +206,7 @@ def watch_program(bthreads: Sequence[BThread], posts: Sequence[Event] = ()) -> I
 def _moments(run: RecordedRun, program: BProgram, seen: list[Record]) -> Iterator[WatchedStep]:
     """Yield what the program does on the external events of the log."""
     with suppress(LogError):  # here it broke off, then or now
-        yield from _watched(program, seen, _heard(run))
+        yield from _watched(program, seen, heard_in(run.records))
 
 
 def _watched(program: BProgram, seen: list[Record], heard: Iterable[Event]) -> Iterator[WatchedStep]:
@@ -217,10 +215,10 @@ def _watched(program: BProgram, seen: list[Record], heard: Iterable[Event]) -> I
             yield WatchedStep(to_record(moment.step), seen[-1].resumed, seen[-1].interrupted, moment.held)
 
 
-def _heard(run: RecordedRun) -> Iterator[Event]:
+def heard_in(records: Iterable[Mapping[str, Any]]) -> Iterator[Event]:
     """Yield the external events of a log. Raises LogError for a record that cannot be one."""
     decoder = Decoder()
-    for record in run.records:
+    for record in records:
         decoder.learn(record)
         if record["origin"] == "outside":
             yield decoder.event(record)

@@ -7,6 +7,7 @@ from typing import Any, Literal
 from attrs import define, field, frozen
 
 from agent.effects.declared import loop_effects
+from agent.history.playback import played
 from agent.log.decoding import Decoder
 from agent.log.reading import RecordedRun
 from agent.projections.conversation import Conversation
@@ -244,31 +245,34 @@ class _Rerun:
     under_way: list[Event] = field(factory=list)
     conversation: Conversation = field(factory=Conversation)
     ended: RunEnded | None = None
+    divergence: Divergence | None = None
 
     def play(self) -> Divergence | None:
         """Play the recording; return where it stopped being valid, if it did."""
         try:
-            self._rest()
-            for line, event in self.then.outside:
-                problem = self._objection(line, event)
-                if problem:
-                    return Divergence(line, problem)
-                if self._takes(event):
-                    self.program.post(event)
-                    self._rest()
+            for step in played(self.program, self._still_valid()):
+                self._take(step.event)
         except BProgramError as error:
             return Divergence(self.then.last_line, f"the program fails: {error}")
-        return None
+        return self.divergence
 
-    def _rest(self) -> None:
-        for step in self.program.run():
-            event = step.event
-            self.ledger.fold(event)
-            self.conversation.fold(event)
-            if isinstance(event, RunEnded | PromptGiven):
-                self.ended = event if isinstance(event, RunEnded) else None
-            if type(event) in self.effects:
-                self.under_way.append(event)
+    def _still_valid(self) -> Iterator[Event]:
+        """Yield the external events of the recording, up to the first that does not fit what has happened now."""
+        for line, event in self.then.outside:
+            problem = self._objection(line, event)
+            if problem:
+                self.divergence = Divergence(line, problem)
+                return
+            if self._takes(event):
+                yield event
+
+    def _take(self, event: Event) -> None:
+        self.ledger.fold(event)
+        self.conversation.fold(event)
+        if isinstance(event, RunEnded | PromptGiven):
+            self.ended = event if isinstance(event, RunEnded) else None
+        if type(event) in self.effects:
+            self.under_way.append(event)
 
     def _objection(self, line: int, event: Event) -> str:
         """Say why the recording cannot go on with the model's `event`; nothing when it can."""

@@ -1,1 +1,18 @@
-"""What is remembered: folds over the events of a run, which b-threads never read."""
+"""What is remembered: folds over the events of a run, by their kinds, which b-threads never read."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+from bp import Event
+
+
+class Projection:
+    """Remembers what some kinds of events tell: `FOLDS` has a method for each of them."""
+
+    FOLDS: ClassVar[Mapping[type, Callable[[Any, Any], None]]]
+
+    def fold(self, event: Event) -> None:
+        """Take an event into account."""
+        fold = self.FOLDS.get(type(event))
+        if fold is not None:
+            fold(self, event)

@@ -13,8 +13,8 @@ from typing import ClassVar
 from attrs import define
 
 from agent.models.model import message_tokens
+from agent.projections import Projection
 from agent.projections.conversation import CARRY_ALL, Carried, Conversation
-from agent.projections.projection import Projection
 from agent.projections.state import StateTracker, told_to_model
 from agent.vocabulary.events import InferenceFailed, InferenceRequested, SummaryFinished, SummaryRequested
 from agent.vocabulary.messages import Message, Messages, ToolMessage, UserMessage

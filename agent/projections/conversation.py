@@ -7,7 +7,7 @@ from attrs import evolve, frozen
 
 from agent.models.calls import with_ids
 from agent.models.requests import with_notices
-from agent.projections.projection import Projection
+from agent.projections import Projection
 from agent.vocabulary.events import (
     AnswerCommitted,
     CallAnswered,

@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Literal
 
 from attrs import evolve, frozen
 
-from agent.projections.projection import Projection
+from agent.projections import Projection
 from agent.vocabulary.events import (
     ActionDescribed,
     AnswerCommitted,
@@ -17,7 +17,7 @@ from agent.vocabulary.events import (
     ToolFinished,
     ToolStarted,
 )
-from agent.vocabulary.messages import Usage
+from agent.vocabulary.messages import Usage, one_line
 from constitution import Action, Effect, Zone, deeds_of
 
 LONGEST_OUTPUT = 500  # characters of a command's output (S1 3.2)
@@ -226,8 +226,7 @@ def _files(state: State) -> list[str]:
 
 
 def _line(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= LONGEST_TEXT else f"{line[: LONGEST_TEXT - 1]}…"
+    return one_line(text, LONGEST_TEXT)
 
 
 def _cut(output: str) -> str:

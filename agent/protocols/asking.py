@@ -10,6 +10,7 @@ from typing import Any
 from agent.protocols.reasons import Suspicious
 from agent.threads.core import OWN
 from agent.vocabulary.events import (
+    ActionDescribed,
     AnswerCommitted,
     ApprovalAsked,
     DraftsRefused,
@@ -36,7 +37,7 @@ from agent.vocabulary.questions import (
     Subject,
 )
 from agent.vocabulary.reasons import Ending, worst_of
-from bp import NONE, BThreadBody, Event, Refusals, contains, sync, where
+from bp import NONE, BThread, BThreadBody, Event, Refusals, contains, start, sync, where
 
 TRUSTED = ("trusted", "editor")
 """The roles whose drafts protocols take as they are: models that are weak, and meant well."""
@@ -86,6 +87,21 @@ def unasked(question: Event) -> Any:
         return QuestionForgone(question, refusals)
 
     return forgo
+
+
+def of_each_untrusted_draft(child: Callable[..., BThread], *arguments: Any) -> BThreadBody:
+    """Start `child` with the name of each draft that a model without trust is asked for."""
+    while True:
+        asked = yield sync(wait_for=InferenceRequested)
+        if asked.role not in TRUSTED:
+            yield start(child(asked.draft, *arguments))
+
+
+def of_each_action(child: Callable[..., BThread], *arguments: Any) -> BThreadBody:
+    """Start `child` with each call that is described."""
+    while True:
+        described = yield sync(wait_for=ActionDescribed)
+        yield start(child(described.call, *arguments))
 
 
 def draft_given(draft: str) -> BThreadBody:

@@ -3,14 +3,21 @@
 from collections.abc import Callable, Mapping
 from statistics import fmean
 
-from agent.protocols.asking import NEXT_TURN, TRUSTED, contain, draft_given, drawn, scored
+from agent.protocols.asking import (
+    NEXT_TURN,
+    contain,
+    draft_given,
+    drawn,
+    of_each_action,
+    of_each_untrusted_draft,
+    scored,
+)
 from agent.protocols.reasons import AddedUp, Distrusted, Suspicious
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import (
     ActionDescribed,
     GateApproved,
     GateRejected,
-    InferenceRequested,
     RunEnded,
     ToolStarted,
 )
@@ -21,10 +28,7 @@ from bp import NONE, BThread, BThreadBody, bthread, start, sync, where
 @bthread
 def trusted_monitoring(monitor: str = "monitor") -> BThreadBody:
     """Have a monitor score every draft that a model without trust gives."""
-    while True:
-        asked = yield sync(wait_for=InferenceRequested)
-        if asked.role not in TRUSTED:
-            yield start(score_draft(asked.draft, monitor))
+    yield from of_each_untrusted_draft(score_draft, monitor)
 
 
 @bthread(name="trusted_monitoring")
@@ -38,9 +42,7 @@ def score_draft(name: str, monitor: str) -> BThreadBody:
 @bthread
 def blocking_monitor(monitor: str = "monitor", threshold: float = 0.5) -> BThreadBody:
     """Have every action scored before it may be approved."""
-    while True:
-        described = yield sync(wait_for=ActionDescribed)
-        yield start(score_call(described.call, monitor, threshold))
+    yield from of_each_action(score_call, monitor, threshold)
 
 
 @bthread(name="blocking_monitor")
@@ -123,9 +125,7 @@ def ensemble(monitors: tuple[str, ...], threshold: float = 0.5, combine: Combine
 
     `combine` must not be lower for higher scores: who is left is not asked any more when it can make no difference.
     """
-    while True:
-        described = yield sync(wait_for=ActionDescribed)
-        yield start(score_together(described.call, monitors, threshold, combine))
+    yield from of_each_action(score_together, monitors, threshold, combine)
 
 
 @bthread(name="ensemble")
@@ -172,9 +172,7 @@ def untrusted_monitoring(
 def plant_honeypots(monitor: str, honeypots: tuple[str, ...], rate: float = 0.1) -> BThreadBody:
     """Draw a lot for every action: whether the monitor is shown a honeypot now, and which."""
     weights = (*(rate / len(honeypots) for _ in honeypots), 1 - rate)
-    while True:
-        described = yield sync(wait_for=ActionDescribed)
-        yield start(plant(described.call, monitor, honeypots, weights))
+    yield from of_each_action(plant, monitor, honeypots, weights)
 
 
 @bthread(name="plant_honeypots")

@@ -1,4 +1,4 @@
-"""Agents and runs: a conversation with a model that uses tools, one run after the other, each from a prompt to its end.
+"""Agents: a conversation with a model that uses tools, one run after the other, each from a prompt to its end.
 
 agent = Agent(model=ScriptedModel(["Hello."]), tools=workspace_tools(folder))
 run = await agent.run("Say hello")
@@ -10,7 +10,6 @@ from contextlib import asynccontextmanager
 from functools import partial
 from math import isfinite
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 import anyio
@@ -28,350 +27,47 @@ from agent.presets.preset import Preset
 from agent.presets.shipped import preset_named
 from agent.projections.context import Context
 from agent.projections.conversation import Conversation
-from agent.projections.narration import Narration, StreamEvent
+from agent.projections.narration import StreamEvent
 from agent.projections.state import BackgroundProcess, State, StateTracker, Totals
-from agent.session.approvals import Approval, Decisions, open_questions
-from agent.session.journal import Journal, Narrator, note_failure
+from agent.session.approvals import Approval, Decisions
+from agent.session.journal import Journal, Narrator
+from agent.session.run import Run
 from agent.tools.definition import Tool
 from agent.tools.toolbox import Toolbox
 from agent.tools.workspace import Workspace
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.errors import RunError
 from agent.vocabulary.events import (
-    AbortAsked,
-    ApprovalAsked,
     BackoffStarted,
-    FollowUpGiven,
     HistoryGiven,
     PromptGiven,
-    RunEnded,
-    SteeringGiven,
-    StopAsked,
 )
-from agent.vocabulary.messages import Message, Usage, UserMessage
+from agent.vocabulary.messages import Message, UserMessage
 from bp import BProgram, BThread, Event, Step
-from bp.runner import GRACE, Effect, Runner, Wakeup
+from bp.runner import Effect
 
 Guarded = Callable[[Watcher], Watcher]
 """Makes a watcher fit to be called: one that raises ends the run."""
-
-
-class Run:
-    """One run of an agent.
-
-    `status`, `reason`, `text` and `result` say how it ended, `steps` what happened, `messages` the conversation so
-    far. `async for step in run` gives the steps as they happen. `stop`, `abort`, `steer`, `follow_up` and `answer`
-    are what people do meanwhile, from any thread: the run hears them at once. `agent` is whose run it is.
-    """
-
-    def __init__(
-        self, agent: "Agent", prompt: str | UserMessage | None, *, attended: bool = False, narrated: bool = False
-    ) -> None:
-        """Prepare a run; `Agent.run` and `Agent.start` make and drive it. attended: somebody may `answer`.
-
-        Without a prompt it goes on with the run that rests. Raises RunError when none does.
-        """
-        openings = agent.openings(prompt)
-        self.agent = agent
-        self._taken_up: Sequence[Step] = () if openings else tuple(agent.journal.unfinished)
-        self._narrator = Narrator(agent.on_event) if narrated or agent.on_event else None
-        effects = agent.effects(self.ask if attended else None, self._guarded, self._fail, self._narrator)
-        self._runner = Runner(agent.program, effects, journal=agent.journal)
-        self._news: anyio.Event | None = None  # what readers wait for: the next step, or the end
-        self._over = False
-        self._speaking = Lock()  # held by threads that step in, and by the end of the run
-        self._attended = attended
-        self._questions: dict[str, _Question] = {}  # from the moment that whoever looks on may hear of them
-        self._unsaid: list[SteeringGiven | FollowUpGiven] = []  # what people said, and its turn has not come yet
-        self.steps: list[Step] = list(self._taken_up)
-        self.ended: RunEnded | None = None
-        if attended:
-            self._questions = {call: _Question() for call in open_questions(self._taken_up)}
-        for opening in openings:  # now, so that nothing that people do can come before it
-            self._runner.post(opening)
-
-    def __repr__(self) -> str:
-        how = f"{self.status}, {self.reason}" if self.reason else self.status
-        return f"<Run: {how}, {len(self.steps)} steps>"
-
-    # How it went.
-
-    @property
-    def status(self) -> str:
-        """How the run ended: completed, limit, doom_loop, failed, stopped or aborted; "running" until then.
-
-        "waiting" when it rests because a person has to decide later: see `waiting_for` and `Agent.decide`.
-        """
-        if self.ended is not None:
-            return self.ended.status
-        return "waiting" if self._over else "running"
-
-    @property
-    def waiting_for(self) -> tuple[ApprovalAsked, ...]:
-        """The questions that nobody has answered yet."""
-        return tuple(open_questions(self.steps).values())
-
-    @property
-    def reason(self) -> str:
-        """Why it ended, as one word."""
-        return "" if self.ended is None else self.ended.reason
-
-    @property
-    def text(self) -> str:
-        """The last words: the final answer, or why there is none."""
-        return "" if self.ended is None else self.ended.text
-
-    @property
-    def result(self) -> Any:
-        """What the `run_ended` that ended it carries as its result; None from the b-threads that ship."""
-        return None if self.ended is None else self.ended.result
-
-    @property
-    def events(self) -> tuple[Event, ...]:
-        """What happened, in order."""
-        return tuple(step.event for step in self.steps)
-
-    @property
-    def messages(self) -> tuple[Message, ...]:
-        """The whole conversation, this run's part included."""
-        return self.agent.conversation.messages
-
-    @property
-    def new_messages(self) -> tuple[Message, ...]:
-        """What this run added to the conversation so far, its prompt first."""
-        narration = Narration()
-        for event in self.events:
-            for _ in narration.tell(event):
-                pass
-        return narration.new_messages
-
-    @property
-    def story(self) -> Narrator:
-        """The events of S2, to be read with `async for`, of a run that was started as `narrated`. Raises RunError."""
-        if self._narrator is None:
-            raise RunError("nobody narrates this run; start it with narrated=True")
-        return self._narrator
-
-    @property
-    def state(self) -> State:
-        """Where the run stands, or stood when it ended: objective, iteration, terminal, files that were modified."""
-        return self.agent.state
-
-    @property
-    def unheard(self) -> tuple[str, ...]:
-        """What people said and the model was not shown: in this run, and after its end until the next one begins."""
-        unsaid = (*self._unsaid, *self.agent.left_unsaid)
-        return (*self.agent.conversation.unheard, *(words.text for words in unsaid))
-
-    @property
-    def usage(self) -> Usage:
-        """Tokens of the whole conversation."""
-        return self.agent.totals.usage
-
-    @property
-    def log(self) -> Path | None:
-        """Where the log lies, if there is one."""
-        return self.agent.log_path
-
-    # What people do meanwhile.
-
-    def stop(self, text: str = "") -> None:
-        """Let what runs finish, then end."""
-        self._runner.post(StopAsked(text), "drop")
-
-    def abort(self, text: str = "") -> None:
-        """End everything now; every call is still answered."""
-        self._runner.post(AbortAsked(text), "drop")
-
-    def steer(self, text: str | UserMessage) -> None:
-        """Change the course of the run: calls that have not started are skipped, and the model hears this next.
-
-        With images it is a `UserMessage`. What comes too late for that stays in `unheard`, and is what the agent's next
-        run begins with.
-        """
-        message = _as_message(text)
-        self._say(SteeringGiven(message.text, message.images))
-
-    def follow_up(self, text: str | UserMessage) -> None:
-        """Ask for more: when the run would complete it goes on with this instead.
-
-        With images it is a `UserMessage`. What comes too late for that stays in `unheard`, and is what the agent's next
-        run begins with.
-        """
-        message = _as_message(text)
-        self._say(FollowUpGiven(message.text, message.images))
-
-    def _say(self, words: SteeringGiven | FollowUpGiven) -> None:
-        with self._speaking:
-            if self._over:
-                self.agent.left_unsaid.append(UserMessage(words.text, words.images))
-                return
-            self._unsaid.append(words)
-            self._runner.post(words, "drop")
-
-    def answer(self, call: str, yes: bool, text: str = "") -> None:
-        """Answer the question about the call with this id. Raises KeyError when none is open."""
-        with self._speaking:
-            question = self._questions[call]
-            if question.is_answered:
-                raise KeyError(call)
-            question.answer(yes, text)
-
-    async def ask(self, asked: ApprovalAsked) -> bool | str:
-        """Wait for `answer`: the approver of a run that was started with `Agent.start`."""
-        try:
-            return await self._questions[asked.call.id].wait()
-        finally:
-            self._questions.pop(asked.call.id, None)
-
-    def __aiter__(self) -> AsyncIterator[Step]:
-        """Give every step, those that happened already first, until the run is over."""
-        return _Steps(self)
-
-    async def step_at(self, position: int) -> Step | None:
-        """Return the step at a position in `steps`, as soon as it is there; None if the run is over before."""
-        while position >= len(self.steps) and not self._over:
-            self._news = self._news or anyio.Event()
-            await self._news.wait()
-        return self.steps[position] if position < len(self.steps) else None
-
-    # Driving it.
-
-    async def drive(self) -> None:
-        """Run to the end, after the run before it. A cancelled run is aborted first, and its log says so.
-
-        Raises what the engine raises, and RunError when the log or whoever looks on failed; the log says so as far
-        as it can, and the agent takes no further run.
-        """
-        async with self.agent.under_way:
-            try:
-                self._check_turn()
-                await self._recorded_to_its_end()
-            finally:
-                await self._runner.close()
-                await self.agent.run_over()
-                with self._speaking:
-                    self._runner = Runner(self.agent.program)  # it hears nothing more; the other one holds this run
-                    self._over = True
-                    self.agent.left_unsaid.extend(UserMessage(words.text, words.images) for words in self._unsaid)
-                    self._unsaid.clear()
-                self.agent.journal.leave()
-                if self._narrator is not None:
-                    self._narrator.end()
-                self._wake_readers()
-
-    def _check_turn(self) -> None:
-        if not self._taken_up and self.agent.journal.is_under_way:
-            raise RunError("a run rests already; go on with it, run() without a prompt, before you ask for more")
-
-    async def _recorded_to_its_end(self) -> None:
-        try:
-            await self._to_its_end()
-        except Exception as error:
-            self.agent.record_failure(self, error)
-            raise
-
-    async def _to_its_end(self) -> None:
-        self.agent.check_usable()
-        self._watch()
-        self._runner.resume(self._taken_up)
-        try:
-            await self._runner.run(until=RunEnded)
-        except anyio.get_cancelled_exc_class():
-            with anyio.move_on_after(2 * GRACE, shield=True) as patience:
-                self.abort("the run was cancelled")
-                await self._runner.run(until=RunEnded)
-            if patience.cancelled_caught:  # no b-thread heard the abort
-                self.agent.record_failure(self, RunError("the run was cancelled, and did not end when aborted"))
-            raise
-
-    def _watch(self) -> None:
-        narrator = () if self._narrator is None else (("on_event", self._narrator.step),)
-        self.agent.journal.watch(self._hear, *self.agent.watchers(), *narrator)
-
-    def _hear(self, step: Step) -> None:
-        """Know of a step, before the projections and those who look on do."""
-        self.steps.append(step)
-        match step.event:
-            case RunEnded():
-                self.ended = step.event
-            case ApprovalAsked() if self._attended:
-                self._questions[step.event.call.id] = _Question()
-            case SteeringGiven() | FollowUpGiven() if step.event in self._unsaid:
-                self._unsaid.remove(step.event)
-        if self._news is not None:
-            self._wake_readers()
-
-    def _wake_readers(self) -> None:
-        """Have those who wait for the next step look, once it has been taken into account."""
-        news, self._news = self._news, None
-        if news is not None:
-            news.set()
-
-    def _fail(self, error: Exception) -> None:
-        self._runner.fail(error)
-
-    def _guarded(self, watcher: Callable[[str], None]) -> Callable[[str], None]:
-        """Return `watcher` as effects call it: one that raises ends the run, and is no fault of a model or a tool."""
-
-        def watch(text: str) -> None:
-            try:
-                watcher(text)
-            except Exception as error:
-                failure = RunError(f"a listener raised {type(error).__name__}: {error}")
-                failure.__cause__ = error
-                self._runner.fail(failure)
-
-        return watch
-
-
-class _Steps:
-    """The steps of a run as they happen; no generator, so that whoever leaves early has nothing to clean up."""
-
-    def __init__(self, run: Run) -> None:
-        self._run = run
-        self._position = 0
-
-    def __aiter__(self) -> "_Steps":
-        return self
-
-    async def __anext__(self) -> Step:
-        step = await self._run.step_at(self._position)
-        if step is None:
-            raise StopAsyncIteration
-        self._position += 1
-        return step
-
-
-def _as_message(said: str | UserMessage) -> UserMessage:
-    return UserMessage(said) if isinstance(said, str) else said
-
-
-class _Question:
-    """An open question: the first answer counts, from any thread."""
-
-    def __init__(self) -> None:
-        self._answer: bool | str | None = None
-        self._answered = Wakeup()
-
-    @property
-    def is_answered(self) -> bool:
-        return self._answer is not None
-
-    def answer(self, yes: bool, text: str) -> None:
-        self._answer = yes or text
-        self._answered.set()
-
-    async def wait(self) -> bool | str:
-        while self._answer is None:
-            await self._answered.wait()
-        return self._answer
 
 
 class Agent:
     """A conversation with a model that may use tools: one run after the other, each from a prompt to its end.
 
     `run` waits for the end, `run_sync` does so without an event loop, `start` lets people step in meanwhile.
+
+    model: a model, or the name of one as the command takes it, such as "gpt-5" or "script:FILE".
+    preset: a name or a `Preset`. threads: more b-threads beside the preset's: protocols, monitors, limits.
+    history: an earlier conversation to continue.
+    workspace: the folder for calls of tools without one; by default that of the tools, else the current one.
+    approve: asked when a person has to decide; without it nobody is present, and the answer is no. "later": the
+    run rests instead, `run.status` is "waiting", and `decide` and another `run` go on.
+    log: a file that must not exist yet. log_late: it is written when the agent is closed, for runs that are made
+    again from their beginning when they break off. secrets: texts by name that are masked in it. about: what else
+    its header says, for whoever goes on with it. on_step, on_text, on_output: called with every step, and with
+    pieces of the model's text and of the tools' output. wait: seconds before the next attempt of an inference.
+    on_event: called with every event of S2 (`agent.projections.narration`). hooks: what changes the model's
+    context, and speaks up for people. models: those of other roles than "agent", by role, for protocols that ask
+    for drafts of theirs. effects: what makes more effects, for events of `threads`; each is called once.
     """
 
     def __init__(
@@ -400,20 +96,6 @@ class Agent:
     ) -> None:
         """Make an agent; nothing happens before its first run.
 
-        model: a model, or the name of one as the command takes it, such as "gpt-5" or "script:FILE".
-        preset: a name or a `Preset`. threads: more b-threads beside the preset's: protocols, monitors, limits.
-        history: an earlier conversation to continue.
-        workspace: the folder for calls of tools without one; by default that of the tools, else the current one.
-        approve: asked when a person has to decide; without it nobody is present, and the answer is no. "later": the
-        run rests instead, `run.status` is "waiting", and `decide` and another `run` go on.
-        log: a file that must not exist yet. log_late: it is written when the agent is closed, for runs that are made
-        again from their beginning when they break off. secrets: texts by name that are masked in it. about: what else
-        its header says, for whoever goes on with it. on_step, on_text, on_output: called with every step, and with
-        pieces of the model's text and of the tools' output. wait: seconds before the next attempt of an inference.
-        on_event: called with every event of S2 (`agent.projections.narration`). hooks: what changes the model's
-        context, and speaks up for people. models: those of other roles than "agent", by role, for protocols that ask
-        for drafts of theirs. effects: what makes more effects, for events of `threads`; each is called once.
-
         Raises OptionError for an unknown preset, a limited cost without a price and a context without room, LogError
         when the log cannot be written.
         """
@@ -421,21 +103,18 @@ class Agent:
         self.model = _model_named(model) if isinstance(model, str) else model
         self.threads, self._hooks = tuple(threads), hooks or Hooks()
         self.toolbox = _make_toolbox(self.preset, tools, workspace)
-        self._voice, self._others = (
-            self._voiced(self.model),
-            {role: self._voiced(other) for role, other in models.items()},
-        )
+        self._voice = self._voiced(self.model)
+        self._others = {role: self._voiced(other) for role, other in models.items()}
         self.bthreads = (*self.preset.bthreads(), *self._hooks.bthreads(), *self.threads)
         self.program = BProgram(*self.bthreads)
         self.system_prompt = self._shipped_prompt() if system_prompt is None else system_prompt
         self._on_step, self._on_text, self._on_output, self.on_event = on_step, on_text, on_output, on_event
         self._approve, self._wait = approve, wait
         self._history, self.about = tuple(history), dict(about)
-        self.left_unsaid: list[UserMessage] = []  # what people said too late for a run; the next one begins with it
-        self.under_way = anyio.Lock()  # held by the one run that is; a prompt waits for the end of the run before it
+        self.left_unsaid: list[UserMessage] = []  # the next run begins with it
+        self.under_way = anyio.Lock()  # a prompt waits for the end of the run before it
         self.decisions, self.redaction = Decisions(), Redaction(secrets)
-        self._log = self._open_log(log, late=log_late)
-        self.journal = self._make_journal()
+        self.journal = self._make_journal(self._open_log(log, late=log_late))
         self.lost_processes: tuple[BackgroundProcess, ...] = ()  # those that ended with an earlier program
         self.more_effects = tuple(make(self) for make in effects)
 
@@ -481,7 +160,7 @@ class Agent:
     @property
     def log_path(self) -> Path | None:
         """Where the log lies, if there is one."""
-        return None if self._log is None else self._log.path
+        return self.journal.log_path
 
     @property
     def approves_later(self) -> bool:
@@ -605,16 +284,12 @@ class Agent:
     def _shipped_prompt(self) -> str:
         return self.preset.prompt(workspace=self.toolbox.workspace.root, tools=self.toolbox.names)
 
-    def _make_journal(self) -> Journal:
+    def _make_journal(self, log: LogWriter | None) -> Journal:
         room = self.preset.room_beside(frame_tokens(self.system_prompt, self.toolbox.schemas()))
-        return Journal(self._log, self.preset.max_iterations, room, self.preset.carried)
+        return Journal(log, self.preset.max_iterations, room, self.preset.carried)
 
     def _voiced(self, model: Model) -> Voice:
         return Voice(model, Measure(self.preset.price_of(model.name), self.preset.counts_tokens))
-
-    def check_usable(self) -> None:
-        """Raise ProgramEnded when an earlier run failed, or the agent was closed: its program takes no events then."""
-        self.program.run()
 
     def take_up(self, steps: Iterable[Step]) -> None:
         """Take steps into account that the program has taken again, and that are in the log already."""
@@ -635,16 +310,6 @@ class Agent:
             yield "a tool", lambda step: self.toolbox.hear(step.event)
         if self._on_step is not None:
             yield "on_step", self._on_step
-
-    def record_failure(self, run: Run, error: Exception) -> None:
-        """Write down that the run broke off, answer the calls that are open, and close the program.
-
-        A run that had ended keeps its end; what goes wrong here becomes a note of `error`.
-        """
-        if run.ended is None:
-            run.ended = RunEnded("failed", "engine_error", str(error))
-            self.journal.break_off(run.ended, error)
-        note_failure(error, self.program.close)
 
     def header(self) -> dict[str, Any]:
         """Return the header of the agent's log."""

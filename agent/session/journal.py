@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable, Iterable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -95,6 +96,11 @@ class Journal:
         self._folds: dict[type, tuple[Callable[[Any], None], ...]] = {}  # what folds the events of a kind, in order
         self._hear: Callable[[Step], None] = _ignore
         self._others: tuple[tuple[str, Callable[[Step], object]], ...] = ()
+
+    @property
+    def log_path(self) -> Path | None:
+        """Where the log lies, if there is one."""
+        return None if self._log is None else self._log.path
 
     @property
     def is_under_way(self) -> bool:

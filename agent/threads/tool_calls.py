@@ -50,7 +50,7 @@ def no_start_without_approval() -> BThreadBody:
     approved: tuple[ToolCall, ...] = ()
     while True:
         said = yield sync(
-            wait_for=APPROVAL_NEWS,
+            wait_for=APPROVAL_NEWS if approved else GateApproved,
             refuse=other_starts(approved),
             because="the gate did not approve it",
         )

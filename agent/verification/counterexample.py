@@ -18,6 +18,7 @@ from agent.vocabulary.events import (
     InferenceFinished,
     RunEnded,
 )
+from agent.vocabulary.messages import shortened
 from bp import Event, Violation
 
 LINES = 15  # of a counterexample, at most
@@ -41,7 +42,7 @@ def short(event: Event) -> str:
     call = getattr(event, "call", None)
     words = [event.name, call.id if isinstance(call, ToolCall) else call, *_details(event)]
     if len(words) == 2 and call is None and not type(event).__module__.startswith("agent."):
-        return _shortened(repr(event))
+        return shortened(repr(event), WIDTH)
     return " ".join(str(word) for word in words if word)
 
 
@@ -72,10 +73,6 @@ def _details(event: Event) -> tuple[str, ...]:
 def _answer(event: Any) -> str:
     calls = ", ".join(call.id + (f" ({call.flaw})" if call.flaw else "") for call in event.calls)
     return f"with {calls}" if calls else "with text" if event.message.text else "(empty)"
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= WIDTH else f"{text[: WIDTH - 3]}..."
 
 
 def _line(happened: Any) -> str:

@@ -125,7 +125,12 @@ def _verified(
     load_tables((*rules, *protocols))
     effects = (*loop_effects(), *(laboratory_effects() if protocols else ()))
     world = environment(effects, {**EXAMPLES_WITH_PROTOCOLS, **examples})
-    return verify(*loop, environment=world, possible=people_for((*rules, *protocols)), **{"endless": True, **options})
+    return verify_program(loop, world, **{"possible": people_for((*rules, *protocols)), **options})
+
+
+def verify_program(program: Sequence[BThread], environment: Sequence[BThread], **options: Any) -> Verification:
+    """Model-check b-threads that are to go on for ever; whatever is verified of agents is verified here."""
+    return verify(*program, environment=environment, **{"endless": True, **options})
 
 
 def load_tables(bthreads: Sequence[BThread]) -> None:

@@ -13,6 +13,7 @@ from datetime import date, time, timedelta
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
+from functools import cache
 from math import isfinite
 from pathlib import PurePath
 from types import FunctionType, NoneType
@@ -35,12 +36,11 @@ ROLES: dict[type, str] = {UserMessage: "user", AssistantMessage: "assistant", To
 def to_record(step: Step) -> dict[str, Any]:
     """Return the record of a step: step, super_step, name, data, origin, and the refusals that it answers."""
     event = step.event
-    kind = type(event)
     record = {
         "step": step.number,
         "super_step": step.super_step,
         "name": event.name,
-        "data": (_EVENT_ENCODERS.get(kind) or _learn_kind(kind))(event),
+        "data": _event_encoder(type(event))(event),
         "origin": step.bthread or "outside",
     }
     if step.refusals is not None:
@@ -50,28 +50,20 @@ def to_record(step: Step) -> dict[str, Any]:
 
 def plain(value: Any) -> Any:
     """Return a frozen value as what JSON can hold. Raises TypeError for what has no such form."""
-    return _ENCODERS[type(value)](value)
+    kind: Any = type(value)
+    return _encoder(kind)(value)
 
 
 Encoder = Callable[[Any], Any]
 
 
-class _Encoders(dict[type, Encoder]):
-    """By type, found once: every record asks for each of its values."""
-
-    def __missing__(self, kind: type) -> Encoder:
-        return self.setdefault(kind, _encoder(kind))
-
-
-_ENCODERS = _Encoders()
-_EVENT_ENCODERS: dict[type, Encoder] = {}
+@cache
+def _event_encoder(kind: type) -> Encoder:
+    """Return what the payloads of events of `kind` are made plain by."""
+    return _fields_encoder(kind, calls_by_id=kind is not ProposedAction)
 
 
-def _learn_kind(kind: type) -> Encoder:
-    encoder = _EVENT_ENCODERS[kind] = _fields_encoder(kind, calls_by_id=kind is not ProposedAction)
-    return encoder
-
-
+@cache  # every record asks for each of its values
 def _encoder(kind: type) -> Encoder:
     """Return what values of `kind` are made plain by."""
     if issubclass(kind, NoneType | str | bool | int):
@@ -95,7 +87,8 @@ def _fields_encoder(kind: Any, *, calls_by_id: bool = False) -> Encoder:
         data: dict[str, Any] = role.copy()
         for name in names:
             item = getattr(value, name)
-            encoder = _ENCODERS[type(item)]
+            kind_of_item: Any = type(item)
+            encoder = _encoder(kind_of_item)
             if encoder is _as_it_is:
                 data[name] = item
             elif calls_by_id and name == "call" and type(item) is ToolCall:

@@ -140,6 +140,16 @@ class Messages(Sequence[Message]):
         return repr(tuple(self))
 
 
+def shortened(text: str, most: int) -> str:
+    """Return a text with at most `most` characters: its beginning, and a mark where more was."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def one_line(text: str, most: int) -> str:
+    """Return a text as one line of at most `most` characters."""
+    return shortened(" ".join(text.split()), most)
+
+
 LONGEST_PART = 4000  # characters of one message that the summarizer is given
 
 

@@ -13,8 +13,9 @@ from attrs import frozen
 from agent.lab.deployment.course import Instead, deploy
 from agent.lab.deployment.events import AGENT, EpisodeEnded, EpisodeStarted
 from agent.lab.deployment.invariants import invariants_of_deployment
+from agent.verification.loop import verify_program
 from agent.vocabulary.questions import AuditGiven, AuditRequested, WholeEpisode
-from bp import BThread, BThreadBody, Event, Verification, any_of, bthread, start, sync, verify
+from bp import BThread, BThreadBody, Event, Verification, any_of, bthread, start, sync
 
 __all__ = ["EpisodeWent", "Outcome", "verify_deployment"]
 
@@ -39,14 +40,14 @@ def verify_deployment(
     monitors: Sequence[str] = ("watcher",),
     **options: Any,
 ) -> Verification:
-    """Model-check a deployment of so many episodes with `rules` and the invariants of all; `options` are `bp.verify`'s.
+    """Model-check a deployment of so many episodes with `rules` and all invariants; `options` are `bp.verify`'s.
 
     course: in the place of `deploy`. monitors: those that may pass a honeypot.
     """
-    running = (deploy(episodes, instead) if course is None else course, *rules)
-    kept = invariants_of_deployment((deploy(episodes, instead), *rules))
+    running = deploy(episodes, instead)
+    kept = invariants_of_deployment((running, *rules))
     world = (any_episodes(tuple(monitors)), any_audits())
-    return verify(*running, *kept, environment=world, **{"endless": True, **options})
+    return verify_program((running if course is None else course, *rules, *kept), world, **options)
 
 
 @bthread(name="world")

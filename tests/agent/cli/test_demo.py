@@ -20,7 +20,8 @@ from agent.cli.demo import (
     make_workshop,
     nothing_leaves_after_a_secret,
 )
-from agent.session.agent import Agent, Run
+from agent.session.agent import Agent
+from agent.session.run import Run
 from agent.tools.definition import tool
 from agent.tools.schemas import ShellCommand
 from agent.tools.toolbox import Toolbox

@@ -80,8 +80,8 @@ def test_a_late_log_is_written_when_the_agent_is_closed_and_is_the_same(tmp_path
 def test_a_late_log_that_cannot_be_written_is_told_when_the_agent_is_closed(tmp_path: Path) -> None:
     agent = Agent(ScriptedModel(["Done."]), log=tmp_path / "full.jsonl", log_late=True)
     agent.run_sync("Go")
-    assert agent._log is not None
-    os.dup2(os.open("/dev/full", os.O_WRONLY), agent._log._descriptor)
+    assert agent.journal._log is not None
+    os.dup2(os.open("/dev/full", os.O_WRONLY), agent.journal._log._descriptor)
 
     with pytest.raises(LogError, match=r"cannot write the log .*No space left"):
         agent.close()

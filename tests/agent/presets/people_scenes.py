@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from agent import Preset, Tool, call, tool
-from agent.session.agent import Run
+from agent.session.run import Run
 from agent.vocabulary.events import CallAnswered, FollowUpGiven, InferenceRequested, ProposedAction, RunContinued
 from tests.agent.conftest import MakeAgent
 from tests.agent.presets.scenes import change, results

@@ -11,7 +11,7 @@ from agent.effects.approval import Approver
 from agent.presets.shipped import PRESETS
 from agent.protocols.policies import action, eventually, never, no_more_than, only_after, since
 from agent.protocols.policy_files import PolicyError, read_policies
-from agent.session.agent import Run
+from agent.session.run import Run
 from agent.threads.judging import by_constitution
 from agent.verification.counterexample import tell
 from agent.verification.environment import any_verdict

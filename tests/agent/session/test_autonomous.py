@@ -10,7 +10,7 @@ from attrs import evolve
 from agent import Agent, answer, call, tool
 from agent.models.scripted import ScriptedModel
 from agent.presets.shipped import PRESETS
-from agent.session.agent import Run
+from agent.session.run import Run
 from agent.threads.completion import GO_ON
 from agent.tools.terminal import make_terminal
 from agent.vocabulary.calls import ToolResult

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agent import Agent, ScriptedModel, call, resume
-from agent.session.agent import Run
+from agent.session.run import Run
 from agent.tools.definition import Tool
 from agent.tools.shell import ShellOptions, make_shell_tool
 from agent.tools.terminal import make_terminal

@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from agent import call, tool
-from agent.session.agent import Run
+from agent.session.run import Run
 from agent.vocabulary.events import ApprovalAsked, FollowUpGiven, GateApproved, GateRejected, SteeringGiven, ToolStarted
 from tests.agent.conftest import MakeAgent
 

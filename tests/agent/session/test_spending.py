@@ -14,7 +14,7 @@ from agent.models.scripted import ScriptedModel, fail
 from agent.presets.preset import OptionError
 from agent.presets.shipped import PRESETS
 from agent.projections.context import SUMMED_UP
-from agent.session.agent import Run
+from agent.session.run import Run
 from agent.vocabulary.events import (
     CallAnswered,
     DeadlineReached,

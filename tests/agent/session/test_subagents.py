@@ -10,7 +10,7 @@ import pytest
 
 from agent import Agent, Preset, ScriptedModel, Tool, answer, call, tool
 from agent.presets.shipped import PRESETS
-from agent.session.agent import Run
+from agent.session.run import Run
 from agent.session.subagents import GENERAL, SubagentStore, SubagentType, make_task, share_of
 from agent.tools.collections import workspace_tools
 from agent.vocabulary.messages import ToolMessage

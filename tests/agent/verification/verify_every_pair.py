@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from itertools import combinations
 from random import Random
+from typing import Literal
 
 from agent.verification.counterexample import tell
 from agent.verification.environment import few_examples_for
@@ -33,7 +34,7 @@ def random_sets() -> list[tuple[str, ...]]:
     return [tuple(sorted(random.sample(sorted(IN_PAIRS), size))) for size in sizes]
 
 
-def verdict(result: Verification) -> str:
+def verdict(result: Verification) -> Literal["violated", "bounded", "holds"]:
     return "violated" if result.violations else "bounded" if result.bounded else "holds"
 
 

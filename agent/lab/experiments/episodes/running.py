@@ -17,7 +17,8 @@ from agent.lab.isolation.probing import limits_at
 from agent.lab.settings.shipped import setting_named
 from agent.lab.settings.tasks import Task, approved_by_person
 from agent.lab.spending import OUT_OF_MONEY
-from agent.session.agent import Agent, Run
+from agent.session.agent import Agent
+from agent.session.run import Run
 from agent.tools.blocking import run_in_background
 from agent.vocabulary.events import ApprovalAsked
 
