@@ -175,6 +175,12 @@ def _folder() -> str:
     return folder
 
 
+def kept_folder() -> str | None:
+    """Return the folder with the outputs that were kept so far; None before the first."""
+    folder = _folders.get(os.getpid())
+    return folder if folder is not None and os.path.isdir(folder) else None
+
+
 def _remove(folder: str, owner: int) -> None:
     if os.getpid() == owner:
         shutil.rmtree(folder, ignore_errors=True)
