@@ -12,6 +12,10 @@ Access = Literal["read", "write", "delete", "list", "execute"]
 Category = Literal["read", "write", "admin"]
 
 
+MOSTLY_ABSENT = {"in the log": "if any"}
+"""Metadata of a field that a log leaves out when it is empty."""
+
+
 class Facts(Mapping[str, str]):
     """A mapping from text to text that cannot change, and is hashable."""
 
@@ -60,6 +64,7 @@ class Action:
     `urls` what a tool reaches over the network.
     `resolved` maps words as `mentions` gave them to absolute paths with links followed; a word that is missing is
     taken lexically. `executables` maps program words to files, "" when there is none.
+    `background`: what is started stays after the call.
     """
 
     tool: str
@@ -73,6 +78,7 @@ class Action:
     paths: tuple[PathUse, ...] = ()
     resolved: Facts = field(factory=Facts, converter=_facts)
     executables: Facts = field(factory=Facts, converter=_facts)
+    background: bool = field(default=False, metadata=MOSTLY_ABSENT)
 
     @property
     def start(self) -> str:

@@ -2,12 +2,12 @@
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import anyio
 
 from agent.cli.screen import Screen, Tone, visible, visible_lines
-from agent.projections.state import StateTracker, Totals
+from agent.projections.state import BackgroundProcess, StateTracker, Totals
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.encoding import plain
 from agent.vocabulary.events import (
@@ -50,7 +50,14 @@ def command_of(call: ToolCall) -> str:
 
 def action_of(call: ToolCall) -> str:
     """Return what a call would do, for looking on: a shell command as proposed, long arguments by their length."""
-    return _as_command(call, _abbreviated)
+    stays = call.tool in SHELLS and call.arguments.get("background") is True
+    return _as_command(call, _abbreviated) + ("  (in the background)" if stays else "")
+
+
+def question_of(asked: ApprovalAsked) -> str:
+    """Return why a person is asked, one reason per line, and whether the command would stay."""
+    stays = asked.call.arguments.get("background") is True
+    return asked.question + ("\nit would stay in the background" if stays else "")
 
 
 def _as_command(call: ToolCall, shown: Callable[[object], str]) -> str:
@@ -192,10 +199,13 @@ class Display:
     def show(self, step: Step) -> None:
         """Show what a person wants to know of a step; most steps are not shown."""
         self._totals.fold(step.event)
+        running = self._tracker.state.background
         self._tracker.fold(step.event)
         self._show_model(step.event)
         self._show_call(step.event)
         self._show_course(step.event)
+        if isinstance(step.event, RunEnded):
+            self._show_end(step.event, [process for process in running if process.until == "run"])
 
     def stream(self, text: str) -> None:
         """Show a piece of the model's text as it comes, where there is a screen for that."""
@@ -281,13 +291,14 @@ class Display:
             case RunEnded():
                 if event.text != self._text:
                     self._show_last_text()
-                self._show_end(event)
 
-    def _show_end(self, ended: RunEnded) -> None:
+    def _show_end(self, ended: RunEnded, running: Sequence[BackgroundProcess]) -> None:
         used = self._totals.usage
         took = spent(self._totals.turns, self._totals.tool_starts, used)
         self._title("end")
         self.system(f"{ended.status} ({ended.reason}) after {took}")
+        for process in running:
+            self.system(f"{process.id} ends with the run: {process.command}")
         if ended.text and is_error(ended.status):
             self._screen.labelled("error", ended.text, "refused")
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import anyio
 from anyio.streams.memory import MemoryObjectSendStream
 
-from agent.cli.display import command_of
+from agent.cli.display import command_of, question_of
 from agent.cli.screen import Screen, visible
 from agent.presets.policy_files import RULES_FILE, add_user_rule
 from agent.presets.preset import OptionError
@@ -221,7 +221,7 @@ class Person:
         if self._gone:
             return "end of input"
         self._question, lines = anyio.create_memory_object_stream[str](math.inf)
-        self._screen.labelled("question", asked.question, "question")
+        self._screen.labelled("question", question_of(asked), "question")
         try:
             with lines, self._question:
                 return await self._dialog(asked.call, lines.receive)

@@ -14,7 +14,7 @@ import anyio
 from attrs import field, frozen
 
 from agent.cli import exit_codes
-from agent.cli.display import Display, Progress, command_of, is_error
+from agent.cli.display import Display, Progress, command_of, is_error, question_of
 from agent.cli.exit_codes import of_signal
 from agent.cli.mcp_servers import McpServer, serving
 from agent.cli.mistakes import say
@@ -298,7 +298,7 @@ def _is_interrupted_work(run: Run) -> bool:
 def _say_what_it_waits_for(run: Run, screen: Screen) -> None:
     """Say which calls wait, why, and how to decide; such a run has a log, or nobody could go on with it."""
     for asked in run.waiting_for:
-        screen.labelled("question", f"{asked.call.id}: {command_of(asked.call)}\n{asked.question}", "question")
+        screen.labelled("question", f"{asked.call.id}: {command_of(asked.call)}\n{question_of(asked)}", "question")
     log, call = shlex.quote(str(run.log)), shlex.quote(run.waiting_for[0].call.id)
     screen.labelled("system", "the run rests until somebody decides:", "system")
     screen.line(f"    bpagent resume {visible(log)} --approve {visible(call)}", "action")

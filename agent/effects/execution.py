@@ -109,6 +109,7 @@ def describe(call: ToolCall, toolbox: Toolbox) -> Action:
         paths=tuple(PathUse(touch.path, workspace.resolve(touch.path), touch.access) for touch in touches),
         resolved=_resolved(named.paths, workspace, cwd),
         urls=() if tool is None else tool.urls(call.arguments),
+        background=tool is not None and tool.is_background(call.arguments),
         executables={program: _executable(program, cwd) for program in named.programs},
     )
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from agent.presets.preset import OptionError, Preset
 from agent.presets.shipped import PRESETS
+from agent.tools.background import Processes
 from agent.tools.collections import CodingOptions, create_all_tools, make_collection
 from agent.tools.definition import Tool
 from agent.tools.output import Retention
@@ -34,12 +35,19 @@ def shell_options(preset: Preset) -> ShellOptions:
     )
 
 
+def processes_of(preset: Preset) -> Processes | None:
+    """Return where commands may stay in the background under a preset; None: nowhere."""
+    if preset.background == "none":
+        return None
+    return Processes(preset.background, retention=shell_options(preset).retention)
+
+
 def _collection(preset: Preset, workspace: Workspace) -> tuple[Tool, ...]:
     shell = shell_options(preset)
     if preset.tools != "coding":
-        return make_collection(preset.tools, workspace, shell)
+        return make_collection(preset.tools, workspace, shell, processes_of(preset))
     allowed = preset.allowed_paths if preset.bounded else ("/",)
-    options = CodingOptions(allowed=allowed, denied=preset.denied_paths, shell=shell)
+    options = CodingOptions(allowed=allowed, denied=preset.denied_paths, shell=shell, processes=processes_of(preset))
     return tuple(create_all_tools(workspace.root, options).values())
 
 

@@ -227,7 +227,8 @@ class Preset:
     called.
 
     Tools: which collection, which file declares more (`tools_file`), and how commands run. Times are in seconds,
-    `output_limit` in bytes, `compact` in characters, of what the model is shown.
+    `output_limit` in bytes, `compact` in characters, of what the model is shown. `background`: commands may stay, until
+    the run ends or as long as the program runs.
     """
 
     name: str
@@ -280,6 +281,7 @@ class Preset:
     output_lines: int | None = field(default=None, validator=_at_least())
     output_keep: Literal["both", "head", "tail"] = "both"
     spill: bool = False
+    background: Literal["none", "run", "program"] = "none"
     compact: int | None = field(default=None, validator=_at_least())
     streams: Literal["merged", "separate"] = "merged"
     nonzero_is_error: bool = False

@@ -4,7 +4,14 @@ from agent.presets import prompts
 from agent.presets.preset import OptionError, Preset
 from agent.vocabulary.errors import meant
 
-DEFAULT = Preset("default", together="neighbours", compaction="summary", output_limit=30 * 1024, spill=True)
+DEFAULT = Preset(
+    "default",
+    together="neighbours",
+    compaction="summary",
+    output_limit=30 * 1024,
+    spill=True,
+    background="run",
+)
 
 WORKSPACE = Preset(
     "workspace",  # S0

@@ -1,6 +1,6 @@
 """The state tracker of autonomous work (S1 2.2, 3.2), the calls that are open, and what the conversation has taken."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Literal
 
 from attrs import evolve, frozen
@@ -35,6 +35,15 @@ class Command:
 
 
 @frozen
+class BackgroundProcess:
+    """A process that runs in the background: what the model calls it, its command, and what it ends with."""
+
+    id: str
+    command: str
+    until: str = "run"
+
+
+@frozen
 class State:
     """Where a run stands. `objective` is None before one is taken; then `iteration` counts the answers of the run.
 
@@ -49,6 +58,7 @@ class State:
     cwd: str | None = None
     last_command: Command | None = None
     files_modified: tuple[str, ...] = ()
+    background: tuple[BackgroundProcess, ...] = ()
     response: str = ""
     is_over: bool = True
 
@@ -71,7 +81,9 @@ class StateTracker:
 
     def _prompted(self, prompt: PromptGiven) -> None:
         now = self.state
-        self.state = State(prompt.text, None, 1, self._limit, now.terminal, now.cwd, is_over=False)
+        self.state = State(
+            prompt.text, None, 1, self._limit, now.terminal, now.cwd, background=now.background, is_over=False
+        )
 
     def _committed(self, answer: AnswerCommitted) -> None:
         said = answer.message.text.strip() or self.state.response
@@ -85,6 +97,12 @@ class StateTracker:
 
     def _ended(self, _: RunEnded) -> None:
         self.state = evolve(self.state, is_over=True)
+        self.end_background("run")
+
+    def end_background(self, *untils: str) -> None:
+        """Know that the processes are gone that end with a run, or with the program."""
+        left = tuple(process for process in self.state.background if process.until not in untils)
+        self.state = evolve(self.state, background=left)
 
     def _take_result(self, finished: ToolFinished) -> None:
         if finished.call.tool == self._objective_tool:
@@ -98,6 +116,8 @@ class StateTracker:
             state = evolve(state, terminal="open", cwd=details.get("cwd"))
         elif details.get("terminal") == "closed" and state.terminal == "open":
             state = evolve(state, terminal="closed", cwd=None)
+        if "background" in details:
+            state = evolve(state, background=_with_changes(state.background, details["background"]))
         modified = () if finished.is_error and "modified" not in details else _modified(details, described)
         files = tuple(dict.fromkeys((*state.files_modified, *modified)))
         self.state = state if files == state.files_modified else evolve(state, files_modified=files)
@@ -117,6 +137,18 @@ _FOLDS: dict[type, Callable[[StateTracker, Any], None]] = {
     CallAnswered: StateTracker._answered,
     RunEnded: StateTracker._ended,
 }
+
+
+def _with_changes(
+    running: tuple[BackgroundProcess, ...], rows: Iterable[Mapping[str, str]]
+) -> tuple[BackgroundProcess, ...]:
+    """Return the processes that run now; `rows` say how some of them are."""
+    known = {process.id: process for process in running}
+    for row in rows:
+        known.pop(row["id"], None)
+        if row["status"] == "running":
+            known[row["id"]] = BackgroundProcess(row["id"], row["command"], row["until"])
+    return tuple(known.values())
 
 
 def _command(finished: ToolFinished, described: ActionDescribed | None) -> Command | None:
@@ -161,6 +193,7 @@ def told_to_model(state: State) -> str | None:
         f"User prompt: {_line(state.user_prompt)}",
         f"Objective: {_line(state.objective)}",
         *_terminal(state),
+        *_background(state),
         *_files(state),
     ]
     return "\n".join(lines) + "]"
@@ -179,6 +212,10 @@ def _terminal(state: State) -> list[str]:
         return ["Terminal: closed"] if state.terminal == "closed" else []
     command = [] if state.last_command is None else _last_command(state.last_command)
     return [f"Terminal: open, in {state.cwd or 'an unknown directory'}", *command]
+
+
+def _background(state: State) -> list[str]:
+    return [f"In the background: {each.id}, {_line(each.command)}" for each in state.background]
 
 
 def _last_command(command: Command) -> list[str]:

@@ -242,6 +242,7 @@ class Run:
                 await self._recorded_to_its_end()
             finally:
                 await self._runner.close()
+                await self.agent.run_over()
                 with self._speaking:
                     self._runner = Runner(self.agent.program)  # it hears nothing more; the other one holds this run
                     self._over = True
@@ -606,6 +607,12 @@ class Agent:
         for step in steps:
             self.journal.take_up(step)
             self.toolbox.take_up(step.event)
+        self.tracker.end_background("run", "program")
+
+    async def run_over(self) -> None:
+        """End what does not outlive a run, also one that only rests."""
+        await self.toolbox.run_over()
+        self.tracker.end_background("run")
 
     def watchers(self) -> Iterator[tuple[str, Callable[[Step], object]]]:
         """Yield those who hear of every step, and what they are called in errors."""

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from attrs import evolve, field, frozen
 
+from agent.tools.background import Processes, make_process_tools
 from agent.tools.definition import Tool, tool
 from agent.tools.files.editing import make_edit, make_write
 from agent.tools.files.find import make_find, make_list_files
@@ -69,6 +70,7 @@ def make_list_directory(workspace: Workspace, *, output_limit: int) -> Tool:
     return list_directory
 
 
+PROCESS_TOOLS = ("process_output", "process_stop")
 CODING_TOOLS = ("read", "bash", "edit", "write", "task", "todoread", "todowrite", "websearch", "webfetch")
 READ_ONLY_TOOLS = ("read", "grep", "find", "ls", "todoread", "todowrite", "websearch", "webfetch")
 
@@ -88,7 +90,8 @@ class CodingOptions:
     where file tools may work besides the current directory, "/" by default; denied wins. resize_pictures: for `read`.
     shell: for `bash`. todos: a list that tools share. search_base_url, search_api_key: for `websearch`, the key by
     default that of the environment. max_response_size (bytes), fetch_timeout (milliseconds): for `webfetch`.
-    task: what `agent.session.subagents.make_task` gives; without it there is no such tool.
+    task: what `agent.session.subagents.make_task` gives; without it there is no such tool. processes: where commands of
+    this machine may stay in the background.
     """
 
     files: Files | None = None
@@ -101,6 +104,7 @@ class CodingOptions:
     search_base_url: str = BASE_URL
     search_api_key: str | None = field(default=None, repr=False)
     task: Tool | None = None
+    processes: Processes | None = None
     max_response_size: int = 5 * 1024 * 1024
     fetch_timeout: int = 30_000
 
@@ -111,9 +115,10 @@ def create_all_tools(cwd: str | os.PathLike[str] = ".", options: CodingOptions |
     workspace = Workspace(os.path.abspath(cwd), chosen.allowed, chosen.denied)
     files = chosen.files or workspace
     start = workspace.root if chosen.files is None else chosen.files.root
+    processes = chosen.processes if chosen.commands is None else None  # those elsewhere would not be ours to end
     tools = (
         make_read(files, resize_pictures=chosen.resize_pictures),
-        make_shell_tool(start, chosen.shell, commands=chosen.commands),
+        make_shell_tool(start, chosen.shell, commands=chosen.commands, processes=processes),
         make_edit(files),
         make_write(files),
         make_grep(files),
@@ -123,6 +128,7 @@ def create_all_tools(cwd: str | os.PathLike[str] = ".", options: CodingOptions |
         make_websearch(base_url=chosen.search_base_url, api_key=chosen.search_api_key),
         *(() if chosen.task is None else (chosen.task,)),
         make_webfetch(max_response_size=chosen.max_response_size, default_timeout=chosen.fetch_timeout),
+        *(() if processes is None else make_process_tools(processes)),
     )
     own = workspace if chosen.files is None else None
     return {tool.name: evolve(tool, workspace=own) for tool in tools}
@@ -130,7 +136,7 @@ def create_all_tools(cwd: str | os.PathLike[str] = ".", options: CodingOptions |
 
 def create_coding_tools(cwd: str | os.PathLike[str] = ".", options: CodingOptions | None = None) -> tuple[Tool, ...]:
     """Return the tools with full access: CODING_TOOLS."""
-    return _those(CODING_TOOLS, create_all_tools(cwd, options))
+    return _those((*CODING_TOOLS, *PROCESS_TOOLS), create_all_tools(cwd, options))
 
 
 def create_read_only_tools(cwd: str | os.PathLike[str] = ".", options: CodingOptions | None = None) -> tuple[Tool, ...]:
@@ -151,40 +157,52 @@ def workspace_tools(
     output_limit: int = 200 * 1024,
     env: Mapping[str, str] | None = None,
     shell: ShellOptions | None = None,
+    processes: Processes | None = None,
 ) -> tuple[Tool, ...]:
     """Return `bash`, `read_file`, `write_file` and `list_directory`, which work in `root` (S0 6.2).
 
     `timeout` is in seconds, for commands that name none; `output_limit` in bytes; `env` is added to the allowed
-    variables; `shell` stands for all of these where commands are concerned.
+    variables; `shell` stands for all of these where commands are concerned. With `processes` commands may stay in the
+    background, and there are `process_output` and `process_stop`.
 
     The file tools keep to `root` and `allowed` without `denied`; `bash` is bounded by the gate only.
     """
     shell = shell or ShellOptions(timeout=timeout, retention=Retention(output_limit), env=env or {})
-    return make_collection("workspace", Workspace(root, allowed, denied), shell)
+    return make_collection("workspace", Workspace(root, allowed, denied), shell, processes)
 
 
-def make_collection(name: str, workspace: Workspace, shell: ShellOptions) -> tuple[Tool, ...]:
-    """Return a collection by its name, one of COLLECTIONS. What tools show is cut where commands' output is."""
-    return tuple(evolve(tool, workspace=workspace) for tool in COLLECTIONS[name](workspace, shell))
+def make_collection(
+    name: str, workspace: Workspace, shell: ShellOptions, processes: Processes | None = None
+) -> tuple[Tool, ...]:
+    """Return a collection by its name, one of COLLECTIONS. What tools show is cut where commands' output is.
+
+    With `processes` commands may stay in the background, and the tools for that come last.
+    """
+    more = () if processes is None else make_process_tools(processes)
+    return tuple(evolve(tool, workspace=workspace) for tool in (*COLLECTIONS[name](workspace, shell, processes), *more))
 
 
-def _of_workspace(workspace: Workspace, shell: ShellOptions) -> tuple[Tool, ...]:
-    return make_shell_tool(workspace.root, shell), *_files(workspace, shell)
+def _of_workspace(workspace: Workspace, shell: ShellOptions, processes: Processes | None) -> tuple[Tool, ...]:
+    return make_shell_tool(workspace.root, shell, processes=processes), *_files(workspace, shell)
 
 
-def _with_terminal(workspace: Workspace, shell: ShellOptions) -> tuple[Tool, ...]:
-    return make_terminal(workspace.root, shell), *_files(workspace, shell)
+def _with_terminal(workspace: Workspace, shell: ShellOptions, processes: Processes | None) -> tuple[Tool, ...]:
+    return make_terminal(workspace.root, shell, processes), *_files(workspace, shell)
 
 
-def _gated(workspace: Workspace, shell: ShellOptions) -> tuple[Tool, ...]:
+def _gated(workspace: Workspace, shell: ShellOptions, processes: Processes | None) -> tuple[Tool, ...]:
     read_file, write_file, _ = _files(workspace, shell)
-    return read_file, write_file, make_list_files(workspace), make_shell_tool(workspace.root, shell)
+    bash = make_shell_tool(workspace.root, shell, processes=processes)
+    return read_file, write_file, make_list_files(workspace), bash
 
 
-def _command(workspace: Workspace, shell: ShellOptions) -> tuple[Tool, ...]:
+def _command(workspace: Workspace, shell: ShellOptions, processes: Processes | None) -> tuple[Tool, ...]:
     """One tool under two names (S4), which count together."""
     session = Session()
-    return tuple(make_shell_tool(workspace.root, shell, name=name, session=session) for name in ("bash", "run_command"))
+    return tuple(
+        make_shell_tool(workspace.root, shell, name=name, session=session, processes=processes)
+        for name in ("bash", "run_command")
+    )
 
 
 def _files(workspace: Workspace, shell: ShellOptions) -> tuple[Tool, Tool, Tool]:
@@ -196,7 +214,7 @@ def _files(workspace: Workspace, shell: ShellOptions) -> tuple[Tool, Tool, Tool]
     )
 
 
-COLLECTIONS: Mapping[str, Callable[[Workspace, ShellOptions], tuple[Tool, ...]]] = {
+COLLECTIONS: Mapping[str, Callable[[Workspace, ShellOptions, Processes | None], tuple[Tool, ...]]] = {
     "workspace": _of_workspace,
     "terminal": _with_terminal,
     "gated": _gated,

@@ -17,8 +17,8 @@ from anyio.lowlevel import current_token
 from attrs import evolve, frozen
 
 from agent.tools.blocking import call_back, run_in_background
-from agent.tools.schemas import Path, Shape, ShellCommand, ToolSchema, Touch, Url
-from agent.tools.signature import read_signature
+from agent.tools.schemas import Background, Path, Record, Shape, ShellCommand, ToolSchema, Touch, Url
+from agent.tools.signature import Mark, read_signature
 from agent.tools.workspace import Workspace
 from agent.vocabulary.calls import Category, ToolResult
 from agent.vocabulary.events import ToolFinished
@@ -48,7 +48,8 @@ class Tool:
     seconds, None for no limit but the tool's own. `workspace` is where its relative paths start and its bounds lie,
     for the gate; None for the agent's. `argv` gives the program that a call starts without a shell, for the gate.
     `cwd` is where the next call starts, if not in the workspace's root. `hears` is told what happens in the agent's
-    runs, for tools that have to know when somebody asks to stop.
+    runs, for tools that have to know when somebody asks to stop. `restores` is told its recorded results when a run is
+    resumed. `run_over` is awaited when a run has ended, or rests.
     `source` says where the tool was declared, if not in Python. Tools are compared by identity.
     """
 
@@ -59,12 +60,13 @@ class Tool:
     category: Category = "write"
     parallel: bool = False
     timeout: float | None = None
-    marks: tuple[tuple[str, Path | ShellCommand | Url, object], ...] = ()
+    marks: tuple[tuple[str, Mark, object], ...] = ()
     workspace: Workspace | None = None
     argv: Callable[[Mapping[str, Any]], tuple[str, ...]] | None = None
     cwd: Callable[[], str] | None = None
     hears: Callable[[Event], None] | None = None
     restores: Callable[[ToolFinished], None] | None = None
+    run_over: Callable[[], Awaitable[None]] | None = None
     source: str = ""
     body: Callable[..., Any] | None = None
 
@@ -120,6 +122,17 @@ class Tool:
         """The parameter that holds the shell command; empty without one, or with several."""
         names = [name for name, mark, _ in self.marks if isinstance(mark, ShellCommand)]
         return names[0] if len(names) == 1 else ""
+
+    def is_background(self, arguments: Mapping[str, Any]) -> bool:
+        """Return whether what a call with `arguments` starts would stay after the call."""
+        return any(isinstance(mark, Background) and bool(arguments.get(name)) for name, mark, _ in self.marks)
+
+    def without(self, parameter: str) -> "Tool":
+        """Return the tool without a parameter that has a default."""
+        assert isinstance(self.shape, Record)
+        left = tuple(each for each in self.shape.fields if each.name != parameter)
+        marks = tuple(mark for mark in self.marks if mark[0] != parameter)
+        return evolve(self, shape=evolve(self.shape, fields=left), marks=marks)
 
     def urls(self, arguments: Mapping[str, Any]) -> tuple[str, ...]:
         """Return the addresses that a call with `arguments` would reach."""

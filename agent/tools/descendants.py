@@ -155,6 +155,7 @@ _PR_SET_CHILD_SUBREAPER = 36
 _ROUNDS = 20  # each ends one generation of orphans at least
 _adopting: list[bool] = []  # not empty: this process adopts orphans
 _own_children: set[int] = set()  # children that we started ourselves and have not reaped
+_helpers: set[int] = set()  # children that are no commands: watchdogs
 
 
 def adopt_orphans() -> bool:
@@ -185,6 +186,16 @@ def note_end(number: int) -> None:
     _own_children.discard(number)
 
 
+def note_helper(number: int) -> None:
+    """Remember a child that is no command, and whose orphans need not be looked for."""
+    _helpers.add(number)
+
+
+def forget_helper(number: int) -> None:
+    """Forget one that was reaped."""
+    _helpers.discard(number)
+
+
 def end_orphans(known: Iterable[int]) -> int:
     """End what was adopted since the children were those `known`; return how many still ran.
 
@@ -192,7 +203,7 @@ def end_orphans(known: Iterable[int]) -> int:
     """
     if not _adopting or len(_own_children) > 1:
         return 0
-    spared, found = {*known, *_own_children}, 0
+    spared, found = {*known, *_own_children, *_helpers}, 0
     for _ in range(_ROUNDS):
         orphans = set(_children()) - spared
         if not orphans:

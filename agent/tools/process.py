@@ -251,7 +251,7 @@ async def run_process(
     try:
         timed_out, survivors = await _attended(child, collectors, timeout, _Shown(progress))
     except BaseException:
-        await _end_at_once(child)
+        await end_at_once(child)
         raise
     finally:
         child.close()
@@ -277,7 +277,7 @@ async def _attended(
     return timed_out, survivors + child.end_orphans()
 
 
-async def _end_at_once(child: Child) -> None:
+async def end_at_once(child: Child) -> None:
     """End a command whose call is over, and all that it started."""
     with anyio.CancelScope(shield=True):
         await child.end(CANCELLED_GRACE)
@@ -369,6 +369,14 @@ async def _settle(child: Child, listeners: Sequence[_Listener]) -> int:
 async def _ends_of(listeners: Sequence[_Listener]) -> None:
     for listener in listeners:
         await listener.at_end.wait()
+
+
+def signal_name(number: int) -> str:
+    """Return the name of a signal."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return "unnamed"
 
 
 def _finished(child: Child, collectors: Sequence[Collector], timed_out: bool, survivors: int) -> Finished:

@@ -47,6 +47,11 @@ class ShellCommand:
 
 
 @frozen
+class Background:
+    """Marks the parameter that says whether what is started stays after the call."""
+
+
+@frozen
 class Url:
     """Marks a parameter that holds the address of something that is fetched."""
 

@@ -6,17 +6,17 @@ import math
 import os
 import re
 import shlex
-import signal
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal, Protocol, TypedDict, Unpack
 
 from attrs import evolve, field, frozen, mutable, validators
 
+from agent.tools.background import Processes, details_of_processes
 from agent.tools.definition import Tool, ToolContext, tool
 from agent.tools.output import Collector, Retained, Retention
-from agent.tools.process import Finished, run_process, tool_environment
-from agent.tools.schemas import Limits, ShellCommand
+from agent.tools.process import Finished, run_process, signal_name, tool_environment
+from agent.tools.schemas import Background, Limits, ShellCommand
 from agent.vocabulary.calls import ToolResult
 from agent.vocabulary.errors import CannotStart, ToolError
 from agent.vocabulary.events import AnswerCommitted, ToolFinished
@@ -119,7 +119,7 @@ class LocalCommands:
 
     async def run(self, command: str, *, shell: tuple[str, ...], **how: Unpack[How]) -> Finished:
         """Run `command` as `Commands` says. One that is longer than an argument may be is read from a file."""
-        argument, script = _as_script(command)
+        argument, script = as_script(command)
         return await run_process((*shell, argument), stdin=script, **how)
 
 
@@ -134,11 +134,13 @@ def encoded(command: str) -> bytes:
     return content
 
 
-def _as_script(command: str) -> tuple[str, bytes | None]:
+def as_script(command: str) -> tuple[str, bytes | None]:
     """Return the argument for the shell, and its standard input: a command too long for an argument goes in there."""
     content = encoded(command)
     return (command, None) if len(content) < LONGEST_ARGUMENT else (SCRIPT_FROM_STDIN, content)
 
+
+EMPTY = "the command is empty; give one"
 
 SCHEMA = "z2e.tool_observation.v1"
 OUTPUT_CHARACTERS, RAW_CHARACTERS = 6000, 2000
@@ -343,7 +345,7 @@ def beside_the_exit_code(finished: Finished) -> list[str]:
         return []
     said = []
     if finished.signal is not None:
-        said.append(f"[killed by signal {finished.signal} ({_signal_name(finished.signal)})]")
+        said.append(f"[killed by signal {finished.signal} ({signal_name(finished.signal)})]")
     if finished.survivors:
         processes = "1 process" if finished.survivors == 1 else f"{finished.survivors} processes"
         said.append(f"[{processes} still running after the command had ended; killed]")
@@ -357,13 +359,6 @@ def _output(finished: Finished, *, separate: bool) -> str:
         return finished.output if finished.output.strip() else "(no output)"
     parts = [("stdout", finished.output), ("stderr", finished.errors)]
     return "".join(f"{name}:\n{text.rstrip(chr(10))}\n" for name, text in parts if text.strip())
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return "unnamed"
 
 
 @frozen
@@ -424,16 +419,21 @@ def make_shell_tool(
     name: str = "bash",
     commands: Commands | None = None,
     session: Session | None = None,
+    processes: Processes | None = None,
 ) -> Tool:
-    """Return the tool `name`, which runs commands in `cwd`; `session` counts for the envelope of S4."""
+    """Return the tool `name`, which runs commands in `cwd`; `session` counts for the envelope of S4.
+
+    With `processes` a command may stay in the background; see `with_background` for the other tools that this takes.
+    """
     chosen, shared = options or ShellOptions(), session or Session()
-    runner = _Runner(cwd, chosen, commands or LocalCommands(), Answers(name, chosen, shared))
+    runner = _Runner(cwd, chosen, commands or LocalCommands(), Answers(name, chosen, shared), processes)
 
     @tool(category="write", name=name)
     async def bash(
         command: Annotated[str, ShellCommand(runner.options.prefix)],
         context: ToolContext,
         timeout: Annotated[Annotated[float, Limits(above=0)] | None, runner.options.timeout_words] = None,
+        background: Annotated[bool, Background(), BACKGROUND_WORDS] = False,
     ) -> ToolResult:
         """Run a shell command in the workspace and return its output, standard output and error together.
 
@@ -442,10 +442,30 @@ def make_shell_tool(
         Args:
             command: the command, as bash understands it
         """
+        if background and processes is not None:
+            return await runner.start(command, processes)
         return await runner.run(command, timeout, context)
 
     heard = evolve(bash, hears=shared.hear, restores=shared.restore) if runner.answers.in_envelopes else bash
-    return evolve(heard, description=_description(runner.options)) if options else heard
+    described = evolve(heard, description=_description(runner.options)) if options else heard
+    return with_background(described, processes)
+
+
+BACKGROUND_WORDS = "start the command and return; it goes on until it is stopped (a server, a long build)"
+
+
+def with_background(shell: Tool, processes: Processes | None) -> Tool:
+    """Return a tool whose commands may stay among `processes`; without these it has no such parameter."""
+    if processes is None:
+        return shell.without("background")
+    earlier, known = shell.restores, processes
+
+    def restore(finished: ToolFinished) -> None:
+        known.restore(finished)
+        if earlier is not None:
+            earlier(finished)
+
+    return evolve(shell, restores=restore, run_over=known.end_run)
 
 
 def _description(options: ShellOptions) -> str:
@@ -471,6 +491,14 @@ class _Runner:
     options: ShellOptions
     commands: Commands
     answers: Answers
+    processes: Processes | None = None
+
+    async def start(self, command: str, processes: Processes) -> ToolResult:
+        argument, script = as_script(self.options.prefix + command)
+        if not command.strip():
+            raise ToolError(EMPTY)
+        env = await self.options.environment(self.cwd)
+        return await processes.start(command, (*self.options.shell, argument), cwd=self.cwd, env=env, stdin=script)
 
     async def run(self, command: str, wanted: float | None, context: ToolContext) -> ToolResult:
         seconds, note = self.options.seconds(wanted)
@@ -483,11 +511,14 @@ class _Runner:
             if self.answers.in_envelopes and isinstance(error, ToolError):
                 return self.answers.of_problem(asked, str(error))
             raise
-        return self.answers.of(asked, finished, output, [note] if note else [])
+        ended = () if self.processes is None else await self.processes.news()
+        notes = [*([note] if note else []), *(f"[background process {process.told}]" for process in ended)]
+        result = self.answers.of(asked, finished, output, notes)
+        return evolve(result, details={**result.details, **details_of_processes(ended)}) if ended else result
 
     async def _finish(self, asked: Asked, output: Retained, context: ToolContext) -> Finished:
         if not asked.command.strip():
-            raise ToolError("the command is empty; give one")
+            raise ToolError(EMPTY)
         return await self.commands.run(
             self.options.prefix + asked.command,
             shell=self.options.shell,

@@ -15,6 +15,7 @@ from attrs import frozen
 from agent.tools.schemas import (
     AnyOf,
     ArrayOf,
+    Background,
     Choice,
     Field,
     Limits,
@@ -37,6 +38,7 @@ _SCALARS: dict[Any, ScalarKind] = {
     None: "null",
     type(None): "null",
 }
+Mark = Path | ShellCommand | Url | Background
 _UNIONS = (Union, types.UnionType)
 _NO_LIMITS = Limits()
 _CURE = (
@@ -50,9 +52,9 @@ def find_shape(annotation: Any, *, inside: tuple[type, ...] = ()) -> Shape:
     return _shape(annotation, _NO_LIMITS, inside)
 
 
-def find_marks(annotation: Any) -> tuple[Path | ShellCommand | Url, ...]:
+def find_marks(annotation: Any) -> tuple[Mark, ...]:
     """Return the marks in `annotation`: on the whole, on members of a union, on elements of an array or mapping."""
-    own = tuple(mark for mark in _metadata(annotation) if isinstance(mark, Path | ShellCommand | Url))
+    own = tuple(mark for mark in _metadata(annotation) if isinstance(mark, Mark))
     if typing.get_origin(annotation) is Literal:
         return own
     inner = typing.get_args(annotation)[:1] if _metadata(annotation) else typing.get_args(annotation)
@@ -187,7 +189,7 @@ class Signature:
 
     description: str
     parameters: Record
-    marks: tuple[tuple[str, Path | ShellCommand | Url, object], ...]
+    marks: tuple[tuple[str, Mark, object], ...]
     context: str | None
 
 
@@ -234,7 +236,7 @@ def _read(function: Callable[..., Any], context_type: type) -> Signature:
     parameters = _named_parameters(function, name)
     context = next((key for key in parameters if hints.get(key) is context_type), None)
     fields: list[Field] = []
-    marks: list[tuple[str, Path | ShellCommand | Url, object]] = []
+    marks: list[tuple[str, Mark, object]] = []
     for key, parameter in parameters.items():
         if key != context:
             fields.append(_field(name, parameter, hints, texts.pop(key, None)))

@@ -11,11 +11,23 @@ from typing import Annotated, Any, Unpack
 import anyio
 from attrs import define, evolve, field, frozen
 
+from agent.tools.background import Processes, details_of_processes
 from agent.tools.definition import Tool, ToolContext, tool
 from agent.tools.output import Retained
 from agent.tools.process import Finished, run_process
-from agent.tools.schemas import Limits, ShellCommand
-from agent.tools.shell import Answers, Asked, How, LocalCommands, ShellOptions, encoded
+from agent.tools.schemas import Background, Limits, ShellCommand
+from agent.tools.shell import (
+    BACKGROUND_WORDS,
+    EMPTY,
+    Answers,
+    Asked,
+    How,
+    LocalCommands,
+    ShellOptions,
+    as_script,
+    encoded,
+    with_background,
+)
 from agent.tools.shell import Session as Observations
 from agent.vocabulary.calls import ToolResult
 from agent.vocabulary.errors import ToolError
@@ -282,10 +294,13 @@ SESSION_IS_OPEN = (
 )
 
 
-def make_terminal(cwd: str, options: ShellOptions | None = None) -> Tool:
-    """Return the tool `terminal`, which starts in `cwd`. Its details: exit_code, cwd, terminal (open or closed)."""
+def make_terminal(cwd: str, options: ShellOptions | None = None, processes: Processes | None = None) -> Tool:
+    """Return the tool `terminal`, which starts in `cwd`. Its details: exit_code, cwd, terminal (open or closed).
+
+    With `processes` a command may stay in the background.
+    """
     chosen, observed = options or ShellOptions(), Observations()
-    terminal_of = _Terminal(cwd, chosen, Answers("terminal", chosen, observed))
+    terminal_of = _Terminal(cwd, chosen, Answers("terminal", chosen, observed), processes)
 
     @tool(category="write")
     async def terminal(
@@ -294,6 +309,7 @@ def make_terminal(cwd: str, options: ShellOptions | None = None) -> Tool:
         persistent: bool = False,
         close: bool = False,
         timeout: Annotated[Annotated[float, Limits(above=0)] | None, terminal_of.options.timeout_words] = None,
+        background: Annotated[bool, Background(), BACKGROUND_WORDS] = False,
     ) -> ToolResult:
         """Run a command in a terminal: alone, or in a session that keeps the directory and plain variables.
 
@@ -308,6 +324,8 @@ def make_terminal(cwd: str, options: ShellOptions | None = None) -> Tool:
             close: close the session, after the command if there is one
         """
         async with terminal_of.lock:
+            if background and processes is not None:
+                return await terminal_of.start(command or "", processes, context)
             return await terminal_of.use(command, persistent, close, timeout, context)
 
     def hear(event: Event) -> None:
@@ -320,7 +338,8 @@ def make_terminal(cwd: str, options: ShellOptions | None = None) -> Tool:
         if terminal_of.answers.in_envelopes:
             observed.restore(finished)
 
-    return evolve(terminal, hears=hear, restores=restore, cwd=lambda: terminal_of.where)
+    made = evolve(terminal, hears=hear, restores=restore, cwd=lambda: terminal_of.where)
+    return with_background(made, processes)
 
 
 @define(eq=False)
@@ -333,6 +352,7 @@ class _Terminal:
     root: str
     options: ShellOptions
     answers: Answers
+    processes: Processes | None = None
     session: Session | None = None
     lock: anyio.Lock = field(factory=anyio.Lock)
     judged: dict[str, str] = field(factory=dict)
@@ -350,20 +370,29 @@ class _Terminal:
         elif isinstance(event, CallAnswered):
             self.judged.pop(event.call, None)
 
+    async def start(self, command: str, processes: Processes, context: ToolContext) -> ToolResult:
+        """Start a command in the background, where the session stands if one is open."""
+        if not command.strip():
+            raise ToolError(EMPTY)
+        self._check_place(context)
+        env, text = await self.options.environment(self.where), self.options.prefix + command
+        if self.session is not None:
+            now = self.session.snapshot
+            env = now.environment(env)
+            text = f"declare +x {' '.join(sorted(now.inner))}\n{text}" if now.inner else text
+        argument, script = as_script(text)
+        return await processes.start(command, (*self.options.shell, argument), cwd=self.where, env=env, stdin=script)
+
     async def use(
         self, command: str | None, persistent: bool, close: bool, asked: float | None, context: ToolContext
     ) -> ToolResult:
         if command is not None and not command.strip():
-            raise ToolError("the command is empty; give one")
+            raise ToolError(EMPTY)
         if command is not None and self.session is not None and not (persistent or close):
             raise ToolError(SESSION_IS_OPEN)
-        if command is not None and self.judged.get(context.call_id, self.where) != self.where:
-            was = self.judged[context.call_id]
-            raise ToolError(
-                f"judged where the session was, in {was}; it is in {self.where} now; give the command again"
-            )
         if command is None:
             return self._opened_or_closed(persistent, close)
+        self._check_place(context)
         if persistent and self.session is None:
             self.session = Session(Snapshot(self.root))
         closing = close and self.session is not None
@@ -371,6 +400,14 @@ class _Terminal:
         if closing:
             self.session = None
         return evolve(told, details={**told.details, **self._state()})
+
+    def _check_place(self, context: ToolContext) -> None:
+        """Raise ToolError for a command that was judged in another directory than it would start in."""
+        was = self.judged.get(context.call_id, self.where)
+        if was != self.where:
+            raise ToolError(
+                f"judged where the session was, in {was}; it is in {self.where} now; give the command again"
+            )
 
     def _opened_or_closed(self, persistent: bool, close: bool) -> ToolResult:
         if close:
@@ -409,8 +446,10 @@ class _Terminal:
             if self.answers.in_envelopes and isinstance(error, ToolError):
                 return self.answers.of_problem(asked, str(error))
             raise
-        notes = [*([note] if note else []), *(more or lost)]
-        return self.answers.of(asked, finished, output, notes)
+        ended = () if self.processes is None else await self.processes.news()
+        notes = [*([note] if note else []), *(more or lost), *(f"[background process {each.told}]" for each in ended)]
+        result = self.answers.of(asked, finished, output, notes)
+        return evolve(result, details={**result.details, **details_of_processes(ended)}) if ended else result
 
     async def _finish(self, asked: Asked, output: Retained, context: ToolContext) -> tuple[Finished, Sequence[str]]:
         text, env = self.options.prefix + asked.command, await self.options.environment(self.where)

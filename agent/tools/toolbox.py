@@ -97,6 +97,12 @@ class Toolbox:
             if tool is not None and tool.restores is not None:
                 tool.restores(event)
 
+    async def run_over(self) -> None:
+        """Tell the tools that a run has ended, or rests."""
+        for tool in self._tools.values():
+            if tool.run_over is not None:
+                await tool.run_over()
+
     async def run(self, call: ToolCall, progress: Callable[[str], None]) -> ToolResult:
         """Run a call and return its one result; whatever goes wrong is an error result."""
         tool = self._tools.get(call.tool)

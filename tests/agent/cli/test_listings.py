@@ -58,7 +58,8 @@ def test_tools_have_category_parameters_and_origin(command: Command) -> None:
 def test_tools_as_json_are_their_schemas(command: Command) -> None:
     tools = [json.loads(line) for line in command("tools", "--json").out.splitlines()]
 
-    assert [tool["name"] for tool in tools] == ["bash", "read_file", "write_file", "list_directory"]
+    files = ["read_file", "write_file", "list_directory"]
+    assert [tool["name"] for tool in tools] == ["bash", *files, "process_output", "process_stop"]
     assert tools[1]["category"] == "read"
     assert tools[1]["parameters"]["required"] == ["path"]
     assert tools[1]["source"] == "agent.tools.collections"

@@ -134,3 +134,17 @@ async def exit_code_three(make_agent: MakeAgent, preset: Preset) -> tuple[str, b
     answered = await _told("exit 3", make_agent, preset)
 
     return answered.text.splitlines()[-1], answered.is_error
+
+
+async def a_server_and_the_next_call(make_agent: MakeAgent, preset: Preset) -> str:
+    """What becomes of a process that a call leaves running."""
+    preset = evolve(preset, policy=None, result_form="text")
+    tools = within(preset, Path.home() / "workspace")
+    shell = next(tool.name for tool in tools if tool.command_in)
+    stays = {"background": True} if "background" in str(tools[0].parameters) else {}
+    command = "sleep 300" if stays else "sleep 300 &"
+    agent = make_agent(call(shell, {"command": command, **stays}), "Done.", tools=tools, preset=preset)
+
+    run = await agent.run("Serve")
+
+    return "runs" if "runs in the background" in results(run)[0] else "killed"

@@ -63,11 +63,12 @@ ONE_BY_ONE, BOTH = ONE * 2, ["proposed_action", "proposed_action", "call_answere
 
 FILES = ["list_directory", "read_file", "write_file"]
 ALL_OF_S2 = ["bash", "edit", "find", "grep", "ls", "read", "todoread", "todowrite", "webfetch", "websearch", "write"]
+FOR_PROCESSES = ("process_output", "process_stop")
 
 ROWS = (
     Row("tools", tool_scenes.names_of_tools,
-        cells(["bash", *FILES], ["bash", *FILES], [*FILES[:2], "terminal", FILES[2]], ALL_OF_S2,
-              ["bash", "list_files", "read_file", "write_file"], ["bash", "run_command"]),
+        cells(["bash", FILES[0], *FOR_PROCESSES, *FILES[1:]], ["bash", *FILES], [*FILES[:2], "terminal", FILES[2]],
+              ALL_OF_S2, ["bash", "list_files", "read_file", "write_file"], ["bash", "run_command"]),
         lambda preset: "gated" if preset.tools != "gated" else "command"),
     Row("tools_file", tool_scenes.a_declared_tool, all_alike("unknown"), always("~/mine.yaml")),
     Row("max_iterations", scenes.thirty_turns,
@@ -147,7 +148,7 @@ ROWS = (
         cells("outside_allowed_paths", "outside_allowed_paths", "ran", "ran", "outside_allowed_paths", "ran"),
         either("bounded", True, False)),
     Row("denied_paths", scenes.reading_a_key,
-        cells("outside_allowed_paths", "outside_allowed_paths", "ran", "ran", "read_secret", "ran"),
+        cells("denied_path", "denied_path", "ran", "ran", "read_secret", "ran"),
         lambda preset: () if preset.denied_paths else ("~/.ssh",)),
     Row("allowed_paths", scenes.reading_the_agents_folder,
         all_alike("outside_allowed_paths") | {"workspace": "ran", "coding": "permission denied"},
@@ -182,6 +183,9 @@ ROWS = (
     Row("spill", command_scenes.a_whole_output_in_a_file,
         all_alike(False) | {"default": True, "coding": True},
         either("spill", True, False)),
+    Row("background", command_scenes.a_server_and_the_next_call,
+        all_alike("killed") | {"default": "runs"},
+        either("background", "none", "run")),
     Row("compact", command_scenes.characters_of_a_long_line,
         all_alike(60_000) | {"passthrough": 6000},
         always(100)),

@@ -1,0 +1,273 @@
+"""Background processes: a call starts one that stays, others read and stop it; none outlives the run or the program.
+
+A daemon thread reads what a process prints into a window of bounded size. A watchdog ends the process when our program
+dies before it could do so itself.
+"""
+
+import os
+import subprocess
+from collections.abc import Iterable, Mapping, Sequence
+from threading import Lock, Thread
+from typing import Annotated, Any, Literal
+
+import anyio
+from attrs import define, evolve, field
+
+from agent.tools.definition import Tool, tool
+from agent.tools.output import Retention
+from agent.tools.process import GRACE, Child, end_at_once, signal_name, start_child
+from agent.tools.watchdog import dismiss, start_watchdog
+from agent.vocabulary.calls import ToolResult
+from agent.vocabulary.errors import CannotStart, ToolError
+from agent.vocabulary.events import ToolFinished
+
+MOST_PROCESSES = 16  # that run at once
+MOST_ENDED = 16  # whose last output can still be read
+WINDOW = 256 * 1024  # bytes of the latest output of each
+SETTLE = 1.0  # seconds in which a process that fails at its start does so
+
+_PIECE = 65536
+_PATIENCE = 1.0  # seconds for the reader to see the end of the output
+
+Until = Literal["run", "program"]
+
+
+class Window:
+    """The latest output of a process, at most `WINDOW` bytes; each is given once. Used by two threads."""
+
+    def __init__(self) -> None:
+        self._kept = bytearray()
+        self._lost = 0
+        self._lock = Lock()
+
+    def add(self, piece: bytes) -> None:
+        """Take the next bytes."""
+        with self._lock:
+            self._kept += piece
+            excess = max(0, len(self._kept) - WINDOW)
+            self._lost += excess
+            del self._kept[:excess]
+
+    def take(self) -> tuple[bytes, int]:
+        """Return what came since the last time, and how many bytes before it were not kept."""
+        with self._lock:
+            taken = bytes(self._kept), self._lost
+            self._kept.clear()
+            self._lost = 0
+            return taken
+
+
+@define(eq=False)
+class Process:
+    """A background process. `how` says how it ended, None while it runs; `child` is None for one of an earlier program.
+
+    Several processes may belong to it: it has ended when the last of them has.
+    """
+
+    id: str
+    command: str
+    until: Until = "run"
+    how: str | None = None
+    child: Child | None = None
+    reader: Thread | None = None
+    watchdog: "subprocess.Popen[bytes] | None" = None
+    window: Window = field(factory=Window)
+
+    @property
+    def status(self) -> Literal["running", "ended"]:
+        """Whether it runs."""
+        return "running" if self.how is None else "ended"
+
+    @property
+    def told(self) -> str:
+        """How it is, for the model."""
+        return f"{self.id} is running" if self.how is None else f"{self.id} ended: {self.how}"
+
+    def row(self) -> dict[str, str]:
+        """Return what the details of a result say of it."""
+        row = {"id": self.id, "command": self.command, "status": self.status}
+        return {**row, "until": self.until} if self.how is None else {**row, "how": self.how}
+
+    def has_exited(self) -> bool:
+        """Whether all of it ended by itself."""
+        child = self.child
+        return child is not None and child.has_exited() and not child.family.living(child.age)
+
+    async def finish(self, how: str | None = None, *, grace: float = 0.0) -> None:
+        """End what is left of it, and take its last output. `how` it ended, by default its exit code or signal."""
+        child, self.child = self.child, None
+        if child is None:
+            return
+        if grace:
+            await child.end(grace)
+        await end_at_once(child)
+        if self.reader is not None:
+            self.reader.join(_PATIENCE)
+        child.close()
+        if self.watchdog is not None:
+            dismiss(self.watchdog)
+        code = child.popen.returncode
+        self.how = how or (f"exit code {code}" if code >= 0 else f"killed by signal {-code} ({signal_name(-code)})")
+
+
+def _read(pipe: int, window: Window) -> None:
+    """Read the output of a process to its end."""
+    try:
+        while piece := os.read(pipe, _PIECE):
+            window.add(piece)
+    except OSError:
+        return
+
+
+@define(eq=False)
+class Processes:
+    """The background processes of one agent.
+
+    until: they are ended with the run that started them, or with our program. settle: seconds for which a start waits
+    for an early end. retention: what is kept of an output that is read.
+    """
+
+    until: Until = "run"
+    settle: float = SETTLE
+    retention: Retention = Retention()
+    _all: dict[str, Process] = field(init=False, factory=dict)
+    _untold: list[Process] = field(init=False, factory=list)
+    _number: int = field(init=False, default=0)
+
+    def running(self) -> tuple[Process, ...]:
+        """Return those that run, as far as is known."""
+        return tuple(process for process in self._all.values() if process.how is None)
+
+    async def start(
+        self, command: str, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], stdin: bytes | None
+    ) -> ToolResult:
+        """Start a process and return the answer to the call. Raises CannotStart, and ToolError for one too many."""
+        if len(self.running()) >= MOST_PROCESSES:
+            raise ToolError(f"{MOST_PROCESSES} background processes are running already; stop one with process_stop")
+        child = start_child(argv, cwd=cwd, env=env, stdin=stdin)
+        try:
+            watchdog = start_watchdog(child.family)
+        except OSError as error:
+            await end_at_once(child)
+            child.close()
+            raise CannotStart(f"no watchdog can be started for a background process: {error}") from error
+        process = self._add(command, child, watchdog)
+        with anyio.move_on_after(self.settle):
+            await child.exit()
+        if process.has_exited():
+            await process.finish()
+            return self._answer(process)
+        whole = "until the run ends" if self.until == "run" else "until bpagent ends"
+        cures = "read its output with process_output, stop it with process_stop"
+        return self._answer(process, f"[{process.id} runs in the background {whole}; {cures}]", "(no output yet)")
+
+    async def read(self, id: str) -> ToolResult:
+        """Return what a process has printed since the last time."""
+        process = self._named(id)
+        await self._look(process)
+        return self._answer(process)
+
+    async def stop(self, id: str) -> ToolResult:
+        """End a process: TERM, and KILL two seconds later; return what it has printed since the last time."""
+        process = self._named(id)
+        await self._look(process)
+        await process.finish("stopped", grace=GRACE)
+        return self._answer(process)
+
+    async def listed(self) -> ToolResult:
+        """Return a line for each process."""
+        await self.news()
+        lines = [f"{each.told}: {each.command}" for each in self._all.values()]
+        return ToolResult(
+            "\n".join(lines) or "(no background processes)", details=details_of_processes(self._all.values())
+        )
+
+    async def news(self) -> tuple[Process, ...]:
+        """Return the processes that ended since the model was told of them, once."""
+        for process in self.running():
+            if process.has_exited():
+                await process.finish()
+                self._untold.append(process)
+        ended = tuple(self._untold)
+        self._untold.clear()
+        return ended
+
+    async def end_run(self) -> None:
+        """End what does not outlive a run."""
+        if self.until == "run" and (ending := self.running()):
+            with anyio.CancelScope(shield=True):
+                async with anyio.create_task_group() as group:
+                    for process in ending:
+                        group.start_soon(process.finish, "with the run")
+            self._untold.extend(ending)
+
+    def restore(self, finished: ToolFinished) -> None:
+        """Know the processes that a recorded call tells of: none of them runs any more."""
+        for row in finished.details.get("background", ()):
+            was_running = row["status"] == "running"
+            how = "with the program that had started it" if was_running else str(row["how"])
+            process = self._all[row["id"]] = Process(str(row["id"]), str(row["command"]), how=how)
+            self._untold = [each for each in self._untold if each.id != process.id]
+            if was_running:
+                self._untold.append(process)
+            self._number = max(self._number, int(process.id.removeprefix("bg_")))
+
+    def _add(self, command: str, child: Child, watchdog: "subprocess.Popen[bytes]") -> Process:
+        """Take a started process in, have its output read, and forget old ones."""
+        self._number += 1
+        process = Process(f"bg_{self._number}", command, self.until, child=child, watchdog=watchdog)
+        self._all[process.id] = process
+        os.set_blocking(child.pipe, True)
+        process.reader = Thread(target=_read, args=(child.pipe, process.window), daemon=True, name=process.id)
+        process.reader.start()
+        self._forget_old()
+        return process
+
+    def _forget_old(self) -> None:
+        for old in [each for each in self._all.values() if each.how is not None][:-MOST_ENDED]:
+            del self._all[old.id]
+
+    def _named(self, id: str) -> Process:
+        if id not in self._all:
+            raise ToolError(f"there is no background process {id!r}; there are: {', '.join(self._all) or 'none'}")
+        return self._all[id]
+
+    async def _look(self, process: Process) -> None:
+        """Take notice of the end of a process."""
+        if process.has_exited():
+            await process.finish()
+
+    def _answer(self, process: Process, said: str = "", nothing: str = "(no new output)") -> ToolResult:
+        """Return the new output of a process, and how it is."""
+        self._untold = [each for each in self._untold if each is not process]
+        content, lost = process.window.take()
+        output = self.retention.collector()
+        output.add(content)
+        before = [f"[{lost} bytes before these were not kept]"] if lost else []
+        text = output.text().rstrip("\n") or nothing
+        return ToolResult(
+            "\n".join([*before, text, said or f"[{process.told}]"]), details=details_of_processes([process])
+        )
+
+
+def details_of_processes(processes: Iterable[Process]) -> dict[str, Any]:
+    """Return what the details of a result say of processes."""
+    return {"background": [process.row() for process in processes]}
+
+
+def make_process_tools(processes: Processes) -> tuple[Tool, Tool]:
+    """Return `process_output` and `process_stop`."""
+
+    @tool(category="read")
+    async def process_output(
+        id: Annotated[str, "of the process, such as bg_1; leave it out for a list of all"] | None = None,
+    ) -> ToolResult:
+        """Read what a background process has printed since you last read it, and whether it runs."""
+        return await (processes.listed() if id is None else processes.read(id))
+
+    @tool(category="write")
+    async def process_stop(id: Annotated[str, "of the process, such as bg_1"]) -> ToolResult:
+        """Stop a background process and everything that it started."""
+        return await processes.stop(id)
+
+    return evolve(process_output, restores=processes.restore), evolve(process_stop, restores=processes.restore)

@@ -1,0 +1,289 @@
+"""Background processes: started by a call, listed, read, stopped, and gone with the run or the program."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from agent import Agent, ScriptedModel, call
+from agent.effects.execution import describe
+from agent.session.resume import resume
+from agent.tools.background import MOST_PROCESSES, WINDOW, Processes
+from agent.tools.collections import workspace_tools
+from agent.tools.definition import Tool
+from agent.tools.terminal import make_terminal
+from agent.tools.toolbox import Toolbox
+from agent.tools.workspace import Workspace
+from agent.vocabulary.calls import ToolCall
+
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("leaves_nothing")]
+
+FOREVER = "echo begun; exec sleep 300"
+
+
+@pytest.fixture
+def processes() -> Processes:
+    return Processes(settle=0.05)
+
+
+@pytest.fixture
+def tools(root: Path, processes: Processes) -> Mapping[str, Tool]:
+    return {tool.name: tool for tool in workspace_tools(root, timeout=20, processes=processes)}
+
+
+def is_running(number: int) -> bool:
+    try:
+        state = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state not in "ZX"
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    with anyio.fail_after(20):
+        while not condition():
+            await anyio.sleep(0.01)
+
+
+async def test_a_process_stays_after_its_call_and_is_listed_read_and_stopped(
+    tools: Mapping[str, Tool], root: Path
+) -> None:
+    started = await tools["bash"].run({"command": f"echo $$ > number; {FOREVER}", "background": True})
+    await until(lambda: (root / "number").exists() and (root / "number").read_text() != "")
+    number = int((root / "number").read_text())
+    listed = await tools["process_output"].run({})
+    running = is_running(number)
+    stopped = await tools["process_stop"].run({"id": "bg_1"})
+    after = await tools["process_output"].run({"id": "bg_1"})
+
+    assert "[bg_1 runs in the background until the run ends" in started.text
+    assert not started.is_error
+    assert listed.text.startswith("bg_1 is running: echo $$ > number; echo begun")
+    assert running
+    assert stopped.text.endswith("[bg_1 ended: stopped]")
+    assert not is_running(number)
+    assert after.text == "(no new output)\n[bg_1 ended: stopped]"
+
+
+async def test_output_is_given_once_and_as_it_comes(tools: Mapping[str, Tool], root: Path) -> None:
+    os.mkfifo(root / "gate")
+    command = "echo one; read line < gate; echo two; read line < gate"
+    started = await tools["bash"].run({"command": command, "background": True})
+    (root / "gate").write_text("go on\n")
+    texts = [started.text]
+    with anyio.fail_after(20):
+        while "two" not in texts[-1]:
+            texts.append((await tools["process_output"].run({"id": "bg_1"})).text)
+    last = await tools["process_output"].run({"id": "bg_1"})
+    await tools["process_stop"].run({"id": "bg_1"})
+
+    assert "".join(texts).count("one\n") == 1
+    assert last.text == "(no new output)\n[bg_1 is running]"
+
+
+async def test_one_that_ends_at_once_says_so_in_the_same_answer(root: Path) -> None:
+    tools = {tool.name: tool for tool in workspace_tools(root, processes=Processes(settle=20))}
+
+    failed = await tools["bash"].run({"command": "echo address in use; exit 3", "background": True})
+
+    assert failed.text == "address in use\n[bg_1 ended: exit code 3]"
+    [row] = failed.details["background"]
+    assert dict(row) == {
+        "id": "bg_1", "command": "echo address in use; exit 3", "status": "ended", "how": "exit code 3"
+    }  # fmt: skip
+
+
+async def test_the_next_answer_tells_of_one_that_has_ended_meanwhile(tools: Mapping[str, Tool], root: Path) -> None:
+    os.mkfifo(root / "gate")
+    await tools["bash"].run({"command": "read line < gate; exit 4", "background": True})
+    (root / "gate").write_text("now\n")
+    with anyio.fail_after(20):
+        while "bg_1" not in (told := await tools["bash"].run({"command": "echo hello"})).text:
+            await anyio.sleep(0.01)
+    again = await tools["bash"].run({"command": "echo hello"})
+
+    assert told.text == "hello\n[background process bg_1 ended: exit code 4]"
+    assert again.text == "hello\n"
+
+
+async def test_a_flood_is_bounded(tools: Mapping[str, Tool], root: Path) -> None:
+    started = await tools["bash"].run(
+        {"command": f"head -c {8 * WINDOW} /dev/zero | tr '\\0' x; touch over; sleep 300", "background": True}
+    )
+    await until((root / "over").exists)
+    read = await tools["process_output"].run({"id": "bg_1"})
+    await tools["process_stop"].run({"id": "bg_1"})
+
+    assert "bytes before these were not kept]" in started.text + read.text
+    assert len(started.text) < 2 * WINDOW
+    assert len(read.text) < 2 * WINDOW
+
+
+async def test_there_are_at_most_so_many(tools: Mapping[str, Tool], processes: Processes) -> None:
+    for _ in range(MOST_PROCESSES):
+        await tools["bash"].run({"command": "exec sleep 300", "background": True})
+    refused = await tools["bash"].run({"command": "exec sleep 300", "background": True})
+    await processes.end_run()
+
+    assert refused.is_error
+    assert refused.text == f"{MOST_PROCESSES} background processes are running already; stop one with process_stop"
+
+
+async def test_an_unknown_one_is_an_error_that_names_those_there_are(tools: Mapping[str, Tool]) -> None:
+    await tools["bash"].run({"command": "exec sleep 300", "background": True})
+    unknown = await tools["process_output"].run({"id": "bg_7"})
+    await tools["process_stop"].run({"id": "bg_1"})
+
+    assert unknown.is_error
+    assert unknown.text == "there is no background process 'bg_7'; there are: bg_1"
+
+
+async def test_without_processes_the_parameter_is_not_offered(root: Path) -> None:
+    tools = {tool.name: tool for tool in workspace_tools(root)}
+
+    assert "background" not in tools["bash"].parameters["properties"]  # type: ignore[operator]
+    assert "process_output" not in tools
+
+
+async def test_the_gate_is_told(tools: Mapping[str, Tool], root: Path) -> None:
+    toolbox = Toolbox(tools.values(), Workspace(root))
+
+    stays = describe(ToolCall("1", "bash", {"command": "sleep 1", "background": True}), toolbox)
+    alone = describe(ToolCall("2", "bash", {"command": "sleep 1"}), toolbox)
+
+    assert (stays.background, alone.background) == (True, False)
+    assert stays.command == "sleep 1"
+
+
+async def test_in_a_terminal_it_starts_where_the_session_stands(root: Path, processes: Processes) -> None:
+    terminal = make_terminal(str(root), processes=processes)
+    await terminal.run({"command": "mkdir sub; cd sub; export NAME=world", "persistent": True})
+    await terminal.run({"command": "echo hello $NAME from $PWD > said; exec sleep 300", "background": True})
+    await until(lambda: (root / "sub/said").exists() and (root / "sub/said").read_text() != "")
+    await processes.end_run()
+
+    assert (root / "sub/said").read_text() == f"hello world from {root}/sub\n"
+
+
+# In a run.
+
+
+def agent_with(root: Path, tools: Mapping[str, Tool], *steps: Any, **options: Any) -> Agent:
+    return Agent(ScriptedModel(steps), tools.values(), workspace=root, **options)
+
+
+async def test_a_server_is_reachable_by_the_next_call_and_dead_after_the_run(root: Path) -> None:
+    (root / "page.txt").write_text("served")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    tools = {tool.name: tool for tool in workspace_tools(root, timeout=60, processes=Processes())}
+    serve = f"{sys.executable} -m http.server {port} --bind 127.0.0.1"
+    fetch = f"curl -s --retry 20 --retry-connrefused http://127.0.0.1:{port}/page.txt"
+    script = [call("bash", command=serve, background=True), call("bash", command=fetch), "It works."]
+
+    with agent_with(root, tools, *script, preset="passthrough") as agent:
+        run = await agent.run("Serve")
+
+        assert run.messages[4].text == "served"
+        with pytest.raises(OSError, match="refused"):
+            socket.create_connection(("127.0.0.1", port), 5)
+
+
+async def test_an_aborted_run_leaves_nothing(root: Path, tools: Mapping[str, Tool]) -> None:
+    script = [call("bash", command=f"echo $$ > number; {FOREVER}", background=True), call("bash", command="sleep 60")]
+
+    with agent_with(root, tools, *script) as agent:
+        async with agent.start("Go") as run:
+            await until(lambda: "tool_finished" in [step.event.name for step in run.steps])
+            run.abort()
+        number = int((root / "number").read_text())
+
+    assert not is_running(number)
+
+
+async def test_the_next_run_is_told_that_it_is_gone(root: Path, tools: Mapping[str, Tool]) -> None:
+    script = [call("bash", command="exec sleep 300", background=True), "Up.", call("bash", command="echo on"), "Done."]
+
+    with agent_with(root, tools, *script) as agent:
+        run = await agent.run("Serve")
+        state = run.state
+        again = await agent.run("Use it")
+
+    assert state.background == ()
+    assert again.new_messages[2].text == "on\n[background process bg_1 ended: with the run]"
+
+
+async def test_one_that_may_stay_for_the_program_is_there_in_the_next_run(root: Path) -> None:
+    processes = Processes(settle=0.05, until="program")
+    tools = {tool.name: tool for tool in workspace_tools(root, processes=processes)}
+    script = [call("bash", command="exec sleep 300", background=True), "Up.", call("process_output"), "Done."]
+
+    with agent_with(root, tools, *script) as agent:
+        state = (await agent.run("Serve")).state
+        again = await agent.run("Use it")
+    await tools["process_stop"].run({"id": "bg_1"})
+
+    assert [process.id for process in state.background] == ["bg_1"]
+    assert again.new_messages[2].text == "bg_1 is running: exec sleep 300"
+
+
+async def test_after_resume_it_is_gone_and_said_so(root: Path, tmp_path: Path, tools: Mapping[str, Tool]) -> None:
+    log = tmp_path / "log.jsonl"
+    script: list[Any] = [
+        call("bash", command="exec sleep 300", background=True),
+        call("bash", command="git reset --hard").with_id("x"),
+    ]
+    with agent_with(root, tools, *script, log=log, approve="later") as agent:
+        run = await agent.run("Serve")
+        assert run.status == "waiting"
+    fresh = workspace_tools(root, processes=Processes(settle=0.05))
+    more: list[Any] = [call("process_output"), call("bash", command="exec sleep 300", background=True), "Done."]
+
+    with resume(log, ScriptedModel(more), fresh) as agent:
+        before = agent.state.background
+        agent.decide("x", False)
+        run = await agent.run()
+
+    assert before == ()
+    listed, second = [message.text for message in run.messages if type(message).__name__ == "ToolMessage"][2:]
+    assert listed == "bg_1 ended: with the program that had started it: exec sleep 300"
+    assert "[bg_2 runs in the background" in second
+
+
+STARTER = """
+import anyio, sys
+from agent.tools.background import Processes
+from agent.tools.collections import workspace_tools
+async def main():
+    tools = workspace_tools(sys.argv[1], processes=Processes(settle=0))
+    await tools[0].run({"command": "echo $$ > number; setsid -f sh -c 'echo $$ > other; exec sleep 300'; sleep 300",
+                        "background": True})
+    print("started", flush=True)
+    await anyio.sleep_forever()
+anyio.run(main, backend=sys.argv[2])
+"""
+
+
+async def test_it_ends_with_a_program_that_is_killed(root: Path, anyio_backend: str) -> None:
+    program = subprocess.Popen([sys.executable, "-c", STARTER, root, anyio_backend], stdout=subprocess.PIPE)
+    assert program.stdout is not None
+    assert program.stdout.readline() == b"started\n"
+    numbers = [root / "number", root / "other"]
+    await until(lambda: all(file.exists() and file.read_text() for file in numbers))
+
+    program.send_signal(signal.SIGKILL)
+    program.wait(10)
+    program.stdout.close()
+    deadline = time.monotonic() + 20
+    while any(is_running(int(file.read_text())) for file in numbers) and time.monotonic() < deadline:
+        await anyio.sleep(0.02)
+
+    assert [is_running(int(file.read_text())) for file in numbers] == [False, False]
