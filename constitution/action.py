@@ -64,7 +64,8 @@ class Action:
     `urls` what a tool reaches over the network.
     `resolved` maps words as `mentions` gave them to absolute paths with links followed; a word that is missing is
     taken lexically. `executables` maps program words to files, "" when there is none.
-    `background`: what is started stays after the call.
+    `background`: what is started stays after the call. `sandbox`: the level at which it is confined, "none" where the
+    machine has no sandbox, empty where none is wanted. `rights`: what the call asks for beyond the sandbox.
     """
 
     tool: str
@@ -79,6 +80,13 @@ class Action:
     resolved: Facts = field(factory=Facts, converter=_facts)
     executables: Facts = field(factory=Facts, converter=_facts)
     background: bool = field(default=False, metadata=MOSTLY_ABSENT)
+    sandbox: str = field(default="", metadata=MOSTLY_ABSENT)
+    rights: tuple[str, ...] = field(default=(), metadata=MOSTLY_ABSENT)
+
+    @property
+    def is_confined(self) -> bool:
+        """Whether what the call starts is confined."""
+        return self.sandbox not in ("", "none")
 
     @property
     def start(self) -> str:

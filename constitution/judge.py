@@ -13,7 +13,7 @@ from constitution.effects import Deed, Effect, Finding, Zone
 from constitution.policy import DEFAULT, Policy
 from constitution.rules import DOUBTS, CommandRule, Rule
 from constitution.tables.rows import subcommands, wrapper_of
-from constitution.verdict import Evidence, Level, Verdict
+from constitution.verdict import GRANTED, Evidence, Level, Verdict
 from constitution.zones import Places, zone_of
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def judge(action: Action, policy: Policy = DEFAULT) -> Verdict:
 
 
 def _judged(action: Action, policy: Policy) -> Verdict:
-    verdicts = [_category(action, policy)]
+    verdicts = [_category(action, policy), _beyond_sandbox(action)]
     if action.command is not None and not action.command.strip():
         finding = Finding(Effect.EMPTY, says="do nothing", program="the command")
         return Verdict.strictest([*verdicts, _verdict(finding, Zone.NOWHERE, policy)])
@@ -54,6 +54,8 @@ def _judged(action: Action, policy: Policy) -> Verdict:
         verdicts += [_found(finding, action, policy, places) for finding in examination.findings]
         verdicts += [_blocked(examination, policy)] if policy.blocklist and action.command is not None else []
         verdicts += [_said(rule, examination) for rule in policy.commands if rule.level is not Level.allow]
+        if len(examination.invocations) > 1:  # what was granted to one command is not granted to those beside it
+            verdicts = [Verdict.allow() if verdict.granted else verdict for verdict in verdicts]
     return Verdict.strictest(verdicts)
 
 
@@ -65,7 +67,7 @@ def verdict_on(finding: Finding, action: Action, policy: Policy) -> Verdict:
 def _found(finding: Finding, action: Action, policy: Policy, places: Places) -> Verdict:
     verdict = _verdict(finding, zone_of(finding.path, places) if finding.path else Zone.NOWHERE, policy)
     granted = policy.commands and _is_granted(finding, verdict, action, policy)
-    return Verdict.allow() if granted else verdict
+    return GRANTED if granted else verdict
 
 
 @lru_cache(maxsize=64)
@@ -199,6 +201,14 @@ def _bounds(use: PathUse, action: Action, policy: Policy) -> Verdict:
         rule, where = "denied_path", "a denied path"
     explanation = f"{action.tool} would {use.access} {use.given!r}, which is {where}"
     return Verdict(Level.deny, rule, "paths", (Evidence(use.given, argv=(use.resolved,)),), explanation)
+
+
+def _beyond_sandbox(action: Action) -> Verdict:
+    """A call that asks for rights beyond the sandbox needs the user, whatever it would do."""
+    if not action.rights:
+        return Verdict.allow()
+    explanation = f"{action.tool} asks to run beyond the sandbox: {', '.join(action.rights)}"
+    return Verdict(Level.ask, "beyond_sandbox", "sandbox", (), explanation)
 
 
 def _blocked(examination: "Examination", policy: Policy) -> Verdict:

@@ -181,7 +181,8 @@ def tools_of(
     The subagents of `task` have the other tools, ask `model`, and keep their logs beside `log`. Raises OptionError for
     a file of tools that is not valid.
     """
-    tools = equip(preset, workspace)
+    own = () if log is None else (str(log.absolute()),)
+    tools = equip(preset, workspace, own)
     if preset.tools != "coding":
         return tools
     from agent.session.subagents import SubagentStore, make_task
@@ -189,7 +190,7 @@ def tools_of(
     store = SubagentStore(
         model,
         preset,
-        lambda: equip(preset, workspace),
+        lambda: equip(preset, workspace, own),
         logs=None if log is None else log.with_name(f"{log.stem}-tasks"),
         parent="" if log is None else str(log),
         approve=approve,
@@ -340,7 +341,8 @@ def new_agent(arguments: Namespace, *, later: bool = False) -> tuple[Preset, Mak
 
     `later`: the run rests when a person has to decide.
     """
-    preset = chosen_preset(arguments.preset, arguments.option, arguments.config)
+    options = [*arguments.option, *([f"sandbox={arguments.sandbox}"] if arguments.sandbox else [])]
+    preset = chosen_preset(arguments.preset, options, arguments.config)
     workspace = existing_folder(arguments.workspace)
     threads = load_protocols(arguments.protocol)
     model = model_from_name(arguments.model, os.environ, api=arguments.api)

@@ -110,6 +110,8 @@ def describe(call: ToolCall, toolbox: Toolbox) -> Action:
         resolved=_resolved(named.paths, workspace, cwd),
         urls=() if tool is None else tool.urls(call.arguments),
         background=tool is not None and tool.is_background(call.arguments),
+        sandbox="" if tool is None else tool.sandbox,
+        rights=() if tool is None else tool.rights(call.arguments),
         executables={program: _executable(program, cwd) for program in named.programs},
     )
 
@@ -144,7 +146,7 @@ def execution_effect(toolbox: Toolbox, watcher: Callable[[ToolCall, str], None] 
     async def run(started: ToolStarted) -> ToolFinished:
         begin = perf_counter()
         async with coalesced(watcher and partial(watcher, started.call)) as progress:
-            result = await toolbox.run(started.call, progress)
+            result = await toolbox.run(started.call, progress, started.rights)
         duration = round((perf_counter() - begin) * 1000, 3)
         return ToolFinished(started.call, result.text, duration, result.is_error, result.details, result.images)
 

@@ -43,6 +43,7 @@ __all__ = [
     "RunContinued",
     "RunEnded",
     "RunStatus",
+    "SandboxLifted",
     "SteeringGiven",
     "StopAsked",
     "SummaryFailed",
@@ -273,6 +274,17 @@ class ApprovalAnswered(Event):
 
 
 @frozen
+class SandboxLifted(Event):
+    """This one call may do more than its sandbox allows: what the user was asked for, or had granted before.
+
+    rights: "network", "write PATH", or "unconfined".
+    """
+
+    call: ToolCall
+    rights: tuple[str, ...]
+
+
+@frozen
 class GateApproved(Event):
     """The gate lets the call through, on these facts."""
 
@@ -290,9 +302,10 @@ class GateRejected(Event):
 
 @frozen
 class ToolStarted(Event):
-    """The tool runs."""
+    """The tool runs, beyond its sandbox with these rights alone."""
 
     call: ToolCall
+    rights: tuple[str, ...] = field(default=(), metadata=IF_ANY)
 
 
 @frozen

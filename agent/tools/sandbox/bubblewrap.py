@@ -27,8 +27,9 @@ FROM_RUN = ("/run/current-system", "/run/wrappers", "/run/opengl-driver", "/run/
 
 def arguments(inside: Confinement) -> Iterator[str]:
     """Yield the arguments of `bwrap` that a command follows."""
-    yield from ("--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try")
-    yield from () if inside.network else ("--unshare-net",)
+    yield from ("--unshare-user", "--unshare-pid", "--unshare-cgroup-try")
+    yield from () if inside.joined else ("--unshare-ipc", "--unshare-uts")
+    yield from () if inside.joined or inside.network else ("--unshare-net",)
     yield from ("--cap-drop", "ALL", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--remount-ro", "/proc")
     yield from ("--tmpfs", "/run")
     yield from read_only(FROM_RUN)
@@ -37,12 +38,11 @@ def arguments(inside: Confinement) -> Iterator[str]:
     yield from read_only([*own_places(), *inside.readable])  # which may lie in what was hidden just now
     for place in inside.writable:
         yield from ("--bind", place, place)
+    yield from read_only(inside.kept)
     yield from _hidden(inside.hidden)
     for place in inside.granted:
         yield from ("--bind", place, place)
-    for variable in inside.without:
-        yield from ("--unsetenv", variable)
-    yield from ("--setenv", "TMPDIR", SCRATCHES[0], "--chdir", inside.cwd)
+    yield from ("--chdir", inside.cwd)
 
 
 def _hidden(places: Iterable[str]) -> Iterator[str]:

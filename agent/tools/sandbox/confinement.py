@@ -2,9 +2,9 @@
 
 from attrs import frozen
 
-__all__ = ["SOCKETS", "Confinement"]
+__all__ = ["SERVERS", "Confinement"]
 
-SOCKETS = (
+SERVERS = (
     "SSH_AUTH_SOCK", "GPG_AGENT_INFO", "DBUS_SESSION_BUS_ADDRESS", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "TMUX",
     "TMUX_PANE", "STY", "KITTY_LISTEN_ON", "KITTY_PID", "WEZTERM_UNIX_SOCKET", "DOCKER_HOST", "XDG_RUNTIME_DIR",
 )  # fmt: skip
@@ -17,7 +17,8 @@ class Confinement:
 
     cwd: where it starts. writable: the workspace and its like. scratch: what stands for /tmp. readable: what may be
     read though it lies in what is replaced. hidden: what is not there. granted: what may be written for this one call,
-    whatever is hidden. network: hosts can be reached. without: variables that it does not see.
+    whatever is hidden. kept: what in it is read only nevertheless. network: hosts can be reached. joined: it is in the
+    network of the agent already, which has a loopback alone.
     """
 
     cwd: str
@@ -26,5 +27,6 @@ class Confinement:
     readable: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
     granted: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
     network: bool = False
-    without: tuple[str, ...] = SOCKETS
+    joined: bool = False

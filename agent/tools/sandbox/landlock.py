@@ -3,9 +3,10 @@
     python -I -S landlock.py CONFINEMENT COMMAND ...
 
 CONFINEMENT is JSON: a `Confinement`. Landlock knows no exceptions, so of a folder with a hidden place in it the other
-entries are named, and the folder itself cannot be listed. Nothing stands for /tmp: scratch is what TMPDIR says. There
-are no namespaces: a command sees that other processes exist, and can neither look into them nor signal them (from
-Linux 6.12 on). It can open no socket but where the network was granted, and then none of Unix.
+entries are named, and the folder itself cannot be listed; within the workspace nothing is hidden or kept. Nothing
+stands for /tmp: scratch is what TMPDIR says. There are no namespaces: a command sees that other processes exist, and
+can neither look into them nor signal them (from Linux 6.12 on). It can open no socket but where the network was
+granted, and then none of Unix.
 """
 
 import ctypes
@@ -25,6 +26,7 @@ SCOPED_FROM, SCOPED = 6, 0b11  # abstract sockets, signals
 PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, FILTER = 38, 22, 2
 NUMBERS = {"x86_64": (0xC000003E, 41, 16, 425), "aarch64": (0xC00000B7, 198, 29, 425)}  # socket, ioctl, io_uring_setup
 ALLOW, REFUSE, FAMILY_UNIX, TIOCSTI = 0x7FFF0000, 0x00050001, 1, 0x5412
+CAPABILITIES = 0x20080522  # the version of the structures
 SINKS = ("/dev/null", "/dev/zero", "/dev/full")
 NATIVE = 0x40000000  # numbers from here on belong to another way of calling
 
@@ -62,7 +64,6 @@ def restrict(readable: Iterable[str], writable: Iterable[str]) -> None:
     for places, access in ((readable, READING), (writable, handled)):
         for place in places:
             _allow(libc, descriptor, place, access)
-    _succeed(libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
     _succeed(libc.syscall(RESTRICT_SELF, descriptor, 0))
     os.close(descriptor)
 
@@ -97,6 +98,14 @@ def refuse_sockets(*, network: bool) -> None:
     _succeed(libc.prctl(PR_SET_SECCOMP, FILTER, filtered, 0, 0))
 
 
+def drop_capabilities() -> None:
+    """Give up what root may do beyond its own files: it could look into other processes all the same."""
+    header, none = struct.pack("II", CAPABILITIES, 0), bytes(24)
+    libc = ctypes.CDLL(None, use_errno=True)
+    _succeed(libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))  # so that the command does not get them back
+    _succeed(libc.capset(header, none))
+
+
 def _succeed(result: int) -> int:
     if result < 0:
         number = ctypes.get_errno()
@@ -107,9 +116,7 @@ def _succeed(result: int) -> int:
 def main(argv: list[str]) -> None:
     """Confine this process, and become the command."""
     inside = json.loads(argv[0])
-    for name in inside["without"]:
-        os.environ.pop(name, None)
-    os.environ["TMPDIR"] = inside["scratch"]
+    drop_capabilities()
     writable = (*inside["writable"], *inside["granted"], inside["scratch"], *SINKS)
     restrict([*without("/", inside["hidden"])], writable)
     refuse_sockets(network=inside["network"])

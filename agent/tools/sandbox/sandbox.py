@@ -13,7 +13,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from tempfile import mkdtemp
 from typing import Literal, get_args
@@ -24,8 +24,9 @@ from attrs import asdict, evolve, field, frozen
 from agent.tools.output import kept_folder
 from agent.tools.process import Finished
 from agent.tools.sandbox import bubblewrap, landlock, seatbelt
-from agent.tools.sandbox.confinement import Confinement
+from agent.tools.sandbox.confinement import SERVERS, Confinement
 from agent.tools.sandbox.limits import Limits, kinds_shown_by
+from agent.tools.sandbox.loopback import Loopback
 from agent.tools.sandbox.places import hidden_places
 from agent.tools.sandbox.rights import NETWORK, UNCONFINED, writable_by
 from agent.vocabulary.errors import CannotStart
@@ -56,8 +57,8 @@ IN_THE_WAY = {
 class Sandbox:
     """Confines commands that work in `writable`; the first of them is the workspace.
 
-    strict: no right is ever granted. level: what keeps them there. scratch: the folder that stands for /tmp, which is
-    removed with the sandbox.
+    strict: no right is ever granted. level: what keeps them there. denied: places that are hidden, too. scratch: the
+    folder that stands for /tmp, which is removed with the sandbox.
     """
 
     writable: tuple[str, ...]
@@ -66,6 +67,7 @@ class Sandbox:
     strict: bool = False
     limits: Limits = LIMITS
     scratch: str = field(init=False)
+    _loopback: Loopback = field(init=False, factory=Loopback)
 
     def __attrs_post_init__(self) -> None:
         scratch = os.path.realpath(mkdtemp(prefix="bpagent-scratch-"))
@@ -77,14 +79,26 @@ class Sandbox:
 
         Raises CannotStart where the folder is gone.
         """
-        granted = () if self.strict else tuple(rights)
-        if UNCONFINED in granted or self.level == "none":
+        if not self._confines(rights):
             return ()
-        return (*_BEFORE[self.level](self.confinement(cwd, granted)), *_limited(self.limits))
+        inside = self.confinement(cwd, rights)
+        joined = self._loopback.words() if self.level == "bubblewrap" and not inside.network else ()
+        return (*joined, *_BEFORE[self.level](evolve(inside, joined=bool(joined))), *_limited(self.limits))
+
+    def environment(self, given: Mapping[str, str], rights: Iterable[str] = ()) -> dict[str, str]:
+        """Return the variables that such a command sees: none that lead to servers of the user; TMPDIR is scratch."""
+        if not self._confines(rights):
+            return dict(given)
+        scratch = "/tmp" if self.level == "bubblewrap" else self.scratch
+        return {**{name: value for name, value in given.items() if name not in SERVERS}, "TMPDIR": scratch}
+
+    def _confines(self, rights: Iterable[str]) -> bool:
+        return self.level != "none" and (self.strict or UNCONFINED not in rights)
 
     def confinement(self, cwd: str, rights: Iterable[str]) -> Confinement:
         """Return what a command in `cwd` may do with these rights."""
-        rights, writable = tuple(rights), tuple(os.path.realpath(path) for path in self.writable)
+        rights = () if self.strict else tuple(rights)
+        writable = tuple(os.path.realpath(os.path.expanduser(path)) for path in self.writable)
         if not os.path.isdir(self.scratch):
             raise CannotStart(f"the scratch folder {self.scratch} is gone; start the agent again")
         kept = kept_folder()
@@ -95,13 +109,14 @@ class Sandbox:
             readable=() if kept is None else (kept,),
             hidden=hidden_places(writable[0], os.path.realpath(os.path.expanduser("~")), self.denied),
             granted=tuple(os.path.realpath(path) for path in writable_by(rights) if os.path.exists(path)),
+            kept=tuple(hooks for hooks in (f"{writable[0]}/.git/hooks",) if os.path.isdir(hooks)),
             network=NETWORK in rights,
         )
 
     def blocked(self, finished: Finished, rights: Iterable[str] = ()) -> tuple[str, ...]:
         """Return what was in the way of a command that failed: "network", "write", or a limit; as it said so itself."""
         rights = tuple(rights)
-        if self.level == "none" or UNCONFINED in rights or not (finished.exit_code or finished.signal):
+        if not self._confines(rights) or not (finished.exit_code or finished.signal):
             return ()
         said = finished.output + finished.errors
         closed = (name for name in IN_THE_WAY if name not in rights)
@@ -140,8 +155,7 @@ def _landlock(inside: Confinement) -> tuple[str, ...]:
 
 
 def _seatbelt(inside: Confinement) -> tuple[str, ...]:
-    removed = (word for name in inside.without for word in ("-u", name))
-    return ("env", *removed, f"TMPDIR={inside.scratch}", "sandbox-exec", "-p", seatbelt.profile(inside))
+    return ("sandbox-exec", "-p", seatbelt.profile(inside))
 
 
 _BEFORE = {"bubblewrap": _bubblewrap, "landlock": _landlock, "seatbelt": _seatbelt}
@@ -165,7 +179,7 @@ def achieved() -> Level:
 
 ATTEMPTS = """
 : > inside && echo works
-{ : >> "$1"; } 2>/dev/null && echo 'a file outside can be written'
+{ echo 'a file outside can be written' >> "$1"; } 2>/dev/null
 cat "$2" 2>/dev/null
 exit 0
 """
@@ -204,13 +218,14 @@ def _tried(level: Level, folder: str) -> str:
     for path in (canary, secret):
         with open(path, "w") as file:
             file.write("a hidden file can be read\n" if path == secret else "")
-    made = evolve(Sandbox((workspace,), level), denied=(secret,))
+    made = Sandbox((workspace,), level, denied=(secret,))
     command = (*made.prefix(workspace), "sh", "-c", ATTEMPTS, "sh", canary, secret)
     done = subprocess.run(
         command, cwd=workspace, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=LONGEST_PROBE,
         check=False,
     )  # fmt: skip
-    said = done.stdout.split("\n")[:-1]
+    with open(canary) as file:
+        said = (done.stdout + file.read()).splitlines()
     if said == ["works"]:
         return ""
     return "; ".join(line for line in said if line != "works") or done.stderr.strip()[:200] or "a command did not run"

@@ -17,6 +17,8 @@ def profile(inside: Confinement) -> str:
 def _lines(inside: Confinement) -> Iterator[str]:
     yield from ("(version 1)", "(allow default)", "(deny file-write*)")
     yield f"(allow file-write* {_below((*inside.writable, inside.scratch))} {_literal(SINKS)})"
+    if inside.kept:
+        yield f"(deny file-write* {_below(inside.kept)})"
     if inside.hidden:
         yield f"(deny file-read* file-write* {_below(inside.hidden)})"
     if inside.granted:
