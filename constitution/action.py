@@ -65,7 +65,8 @@ class Action:
     `resolved` maps words as `mentions` gave them to absolute paths with links followed; a word that is missing is
     taken lexically. `executables` maps program words to files, "" when there is none.
     `background`: what is started stays after the call. `sandbox`: the level at which it is confined, "none" where the
-    machine has no sandbox, empty where none is wanted. `rights`: what the call asks for beyond the sandbox.
+    machine has no sandbox, empty where none is wanted. `rights`: what the call asks for beyond the sandbox; `needs`:
+    what it could not do without.
     """
 
     tool: str
@@ -82,6 +83,7 @@ class Action:
     background: bool = field(default=False, metadata=MOSTLY_ABSENT)
     sandbox: str = field(default="", metadata=MOSTLY_ABSENT)
     rights: tuple[str, ...] = field(default=(), metadata=MOSTLY_ABSENT)
+    needs: tuple[str, ...] = field(default=(), metadata=MOSTLY_ABSENT)
 
     @property
     def is_confined(self) -> bool:

@@ -10,7 +10,9 @@ from pathlib import Path
 from time import perf_counter
 
 import anyio
+from attrs import evolve
 
+from agent.tools.sandbox.rights import needed_for
 from agent.tools.toolbox import Toolbox
 from agent.tools.workspace import Workspace
 from agent.vocabulary.calls import ToolCall
@@ -23,7 +25,7 @@ from agent.vocabulary.events import (
     ToolStarted,
 )
 from bp.runner import Broken, Effect
-from constitution import Action, Mentions, PathUse, mentions
+from constitution import Action, Mentions, PathUse, deeds_of, mentions
 
 INTERVAL = 0.05  # seconds between two pieces that a watcher sees
 
@@ -98,7 +100,7 @@ def describe(call: ToolCall, toolbox: Toolbox) -> Action:
     cwd = workspace.root if tool is None or tool.cwd is None else tool.cwd()
     text = shlex.join(argv) if argv and command is None else command
     named = mentions(text) if text is not None else Mentions()
-    return Action(
+    facts = Action(
         tool=call.tool,
         category=call.category,
         workspace=workspace.root,
@@ -114,6 +116,7 @@ def describe(call: ToolCall, toolbox: Toolbox) -> Action:
         rights=() if tool is None else tool.rights(call.arguments),
         executables={program: _executable(program, cwd) for program in named.programs},
     )
+    return evolve(facts, needs=needed_for(deeds_of(facts))) if facts.is_confined else facts
 
 
 @lru_cache(maxsize=16)

@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 from attrs import frozen
 
-from agent.tools.sandbox.rights import needed_for
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import (
     ActionDescribed,
@@ -18,7 +17,7 @@ from agent.vocabulary.events import (
 )
 from agent.vocabulary.reasons import Declined
 from bp import BThreadBody, bthread, start, sync, where
-from constitution import GRANTED, Action, Level, Policy, Verdict, deeds_of, judge
+from constitution import GRANTED, Action, Level, Policy, Verdict, judge
 
 
 @bthread
@@ -38,7 +37,7 @@ def rights_beyond(facts: Action) -> tuple[str, ...]:
     """Return what a yes lets a call do beyond its sandbox: what it asks for, and what it could not do without."""
     if not facts.is_confined:
         return ()
-    return tuple(dict.fromkeys((*facts.rights, *needed_for(deeds_of(facts)))))
+    return tuple(dict.fromkeys((*facts.rights, *facts.needs)))
 
 
 @bthread(name="by_constitution")

@@ -139,7 +139,8 @@ def make_declared_tool(declaration: Declaration, workspace: Workspace, options: 
             progress=context.progress,
         )
         told = tell(finished, how.timeout, how, how.notes(finished, context.rights))
-        return ToolResult(told.text, told.is_error, {**details_of(finished), **output.details()})
+        details = {**details_of(finished), **output.details(), **how.blocked(finished, context.rights)}
+        return ToolResult(told.text, told.is_error, details)
 
     made = Tool(
         name=declaration.name,

@@ -358,8 +358,9 @@ async def _settle(child: Child, listeners: Sequence[_Listener]) -> int:
         return 0
     if not all(listener.at_end.is_set() for listener in listeners):
         child = child.with_holders()
-    survivors = len(child.family.living(child.age))
-    if survivors:
+    left = child.family.living(child.age)
+    survivors = sum(not process.is_keeper() for process in left)
+    if left:
         await child.end(LEFT_BEHIND_GRACE)
         with anyio.move_on_after(DRAIN):
             await _ends_of(listeners)

@@ -86,6 +86,11 @@ class ShellOptions:
         """Return lines that say what the sandbox kept a command from."""
         return () if self.sandbox is None else self.sandbox.notes(finished, rights)
 
+    def blocked(self, finished: "Finished", rights: tuple[str, ...]) -> dict[str, Any]:
+        """Return what the details of a result say of the same; nothing where nothing was in the way."""
+        found = () if self.sandbox is None else self.sandbox.blocked(finished, rights)
+        return {"blocked": list(found)} if found else {}
+
     def seconds(self, asked: float | None) -> tuple[float | None, str]:
         """Return the time for a command for which `asked` was asked, and what to say when it is another."""
         if asked is None:
@@ -541,7 +546,8 @@ class _Runner:
         told = (*self.options.notes(finished, context.rights), *(f"[background process {each.told}]" for each in ended))
         notes = [*([note] if note else []), *told]
         result = self.answers.of(asked, finished, output, notes)
-        return evolve(result, details={**result.details, **details_of_processes(ended)}) if ended else result
+        more = {**self.options.blocked(finished, context.rights), **(details_of_processes(ended) if ended else {})}
+        return evolve(result, details={**result.details, **more}) if more else result
 
     async def _finish(self, asked: Asked, output: Retained, context: ToolContext) -> Finished:
         if not asked.command.strip():

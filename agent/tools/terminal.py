@@ -453,11 +453,12 @@ class _Terminal:
                 return self.answers.of_problem(asked, str(error))
             raise
         ended = () if self.processes is None else await self.processes.news()
-        blocked = self.options.notes(finished, context.rights)
-        processes = (f"[background process {each.told}]" for each in ended)
-        notes = [*([note] if note else []), *blocked, *(more or lost), *processes]
+        kept_out = self.options.notes(finished, context.rights)
+        told = (f"[background process {each.told}]" for each in ended)
+        notes = [*([note] if note else []), *kept_out, *(more or lost), *told]
         result = self.answers.of(asked, finished, output, notes)
-        return evolve(result, details={**result.details, **details_of_processes(ended)}) if ended else result
+        details = {**self.options.blocked(finished, context.rights), **(details_of_processes(ended) if ended else {})}
+        return evolve(result, details={**result.details, **details}) if details else result
 
     async def _finish(self, asked: Asked, output: Retained, context: ToolContext) -> tuple[Finished, Sequence[str]]:
         text, env = self.options.prefix + asked.command, await self.options.environment(self.where, context.rights)

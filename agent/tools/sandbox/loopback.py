@@ -1,7 +1,7 @@
 """One loopback for all commands of an agent: a server that one starts is reached by the next, and by nothing else.
 
-A process holds namespaces for the network, shared memory and the host name until the agent lets go of its standard input, also by dying. Commands join with
-`nsenter`. Without that program each command has a loopback of its own.
+A process holds namespaces for the network, shared memory and the host name until the agent lets go of its standard
+input, also by dying. Commands join with `nsenter`. Without that program each command has its own.
 """
 
 import json
@@ -16,7 +16,8 @@ from agent.tools.descendants import forget_helper, note_helper
 
 __all__ = ["Loopback"]
 
-HOLDER = ("--unshare-user", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--cap-drop", "ALL", "--dev-bind", "/", "/")
+NAMESPACES = ("user", "net", "ipc", "uts")
+HOLDER = (*(f"--unshare-{name}" for name in NAMESPACES), "--cap-drop", "ALL", "--dev-bind", "/", "/")
 WAIT = ("/bin/sh", "-c", "echo; exec cat >/dev/null")
 
 
@@ -39,7 +40,7 @@ class Loopback:
                 self._start()
             if not self._inside:
                 return ()
-            joined = (f"--{name}=/proc/{self._inside}/ns/{name}" for name in ("user", "net", "ipc", "uts"))
+            joined = (f"--{name}=/proc/{self._inside}/ns/{name}" for name in NAMESPACES)
             return (nsenter, *joined, "--preserve-credentials", "--")
 
     def _start(self) -> None:

@@ -107,7 +107,7 @@ CHANGES = (
     'truncate -s 0 "$CANARY"',
     'touch new && mv -f new "$CANARY"',
     '"$PYTHON" -c "import os; os.truncate(os.environ[\'CANARY\'], 0)"',
-    '"$PYTHON" -c "import os; os.rename(os.environ[\'CANARY\'], os.environ[\'CANARY\'] + \'2\')"',
+    "\"$PYTHON\" -c \"import os; os.rename(os.environ['CANARY'], os.environ['CANARY'] + '2')\"",
     'rm -rf "$HOME"',
     'echo gone > "/proc/self/root$CANARY"',
 )
@@ -124,7 +124,7 @@ READS = (
 )
 CALLS = (
     'exec 3<>"/dev/tcp/$HOST/$PORT"',
-    '"$PYTHON" -c "import os, socket; socket.create_connection((os.environ[\'HOST\'], int(os.environ[\'PORT\'])), 2)"',
+    "\"$PYTHON\" -c \"import os, socket; socket.create_connection((os.environ['HOST'], int(os.environ['PORT'])), 2)\"",
 )
 AT_PROCESSES = ('kill -9 "$BYSTANDER"', 'kill -9 "$PPID"', "kill -9 -1")
 IMPOSSIBLE = (
@@ -136,7 +136,7 @@ IMPOSSIBLE = (
     ": > /usr/bpagent-was-here",
     ": > /var/lib/bpagent-was-here",
     "unshare -Ur true && mount --bind /tmp /etc",
-    '"$PYTHON" -c "import fcntl, termios; fcntl.ioctl(open(\'/dev/tty\'), termios.TIOCSTI, b\'x\')"',
+    "\"$PYTHON\" -c \"import fcntl, termios; fcntl.ioctl(open('/dev/tty'), termios.TIOCSTI, b'x')\"",
 )
 NOT_ALONE = ("kill -9 -1",)  # what must not be tried without a sandbox
 
@@ -222,7 +222,8 @@ def test_one_command_reaches_the_server_of_another(outside: Outside, needs: Call
     script = "import socket; s = socket.create_server(('127.0.0.1', 4711)); print('up', flush=True); s.accept()"
     prefix = sandbox.prefix(str(outside.workspace))
     with subprocess.Popen([*prefix, sys.executable, "-c", script], stdout=subprocess.PIPE) as server:
-        assert server.stdout is not None and server.stdout.readline() == b"up\n"
+        assert server.stdout is not None
+        assert server.stdout.readline() == b"up\n"
         assert run("exec 3<>/dev/tcp/127.0.0.1/4711", outside, sandbox).returncode == 0
         assert server.wait(10) == 0
     with pytest.raises(ConnectionRefusedError):
