@@ -18,6 +18,8 @@ def execute(arguments: Namespace) -> int:
     program = rebuild(run, load_protocols(arguments.protocol))
     if run.torn:
         print(f"the last line ({len(run.records) + 2}) is torn; it was left out")
+    if run.integrity:
+        print(visible(run.integrity))
     try:
         result = replay(run, program)
     except LogError as error:  # a record that no run could have written
@@ -27,7 +29,7 @@ def execute(arguments: Namespace) -> int:
         print("\n".join(told_difference(run, result.difference)))
         return exit_codes.DIFFERENT
     print(f"equal: {_count(result.equal)}, replayed without model, tools or network; {_end(run)}")
-    return exit_codes.OK
+    return exit_codes.DIFFERENT if run.misfit else exit_codes.OK
 
 
 def told_difference(run: RecordedRun, difference: Difference) -> list[str]:

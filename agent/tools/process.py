@@ -18,6 +18,16 @@ from agent.vocabulary.errors import CannotStart
 ALLOWED_VARIABLES = ("PATH", "HOME", "USER", "LANG", "LC_ALL", "TERM", "SHELL", "TMPDIR", "TZ")
 
 
+KEY_VARIABLES = ("OPENAI_API_KEY", "EXA_API_KEY")
+"""Where we find the keys of our own servers: what tools start never sees them, but for a tool that declares it."""
+
+
+def inherited_environment() -> dict[str, str]:
+    """Return our environment without our keys, whatever else they are called."""
+    keys = {os.environ[name] for name in KEY_VARIABLES if os.environ.get(name)}
+    return {name: value for name, value in os.environ.items() if name not in KEY_VARIABLES and value not in keys}
+
+
 def tool_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return the allowed variables that are set, and `extra`, which wins (S6.6, S6.13)."""
     allowed = {name: os.environ[name] for name in ALLOWED_VARIABLES if name in os.environ}

@@ -3,7 +3,6 @@
 import inspect
 import json
 import math
-import os
 import re
 import shlex
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -15,7 +14,7 @@ from attrs import evolve, field, frozen, mutable, validators
 from agent.tools.background import Processes, details_of_processes
 from agent.tools.definition import Tool, ToolContext, tool
 from agent.tools.output import Collector, Retained, Retention
-from agent.tools.process import Finished, run_process, signal_name, tool_environment
+from agent.tools.process import Finished, inherited_environment, run_process, signal_name, tool_environment
 from agent.tools.schemas import Background, Limits, ShellCommand
 from agent.vocabulary.calls import ToolResult
 from agent.vocabulary.errors import CannotStart, ToolError
@@ -69,7 +68,7 @@ class ShellOptions:
 
     async def environment(self, cwd: str, rights: tuple[str, ...] = ()) -> dict[str, str]:
         """Return what a command sees: ours or the allowed variables, then what was added, then what the hook gives."""
-        env = {**os.environ, **self.env} if self.inherit else tool_environment(self.env)
+        env = {**inherited_environment(), **self.env} if self.inherit else tool_environment(self.env)
         if self.sandbox is not None:
             env = self.sandbox.environment(env, rights)
         if self.hook is None:
