@@ -66,7 +66,7 @@ class Action:
     taken lexically. `executables` maps program words to files, "" when there is none.
     `background`: what is started stays after the call. `sandbox`: the level at which it is confined, "none" where the
     machine has no sandbox, empty where none is wanted. `rights`: what the call asks for beyond the sandbox; `needs`:
-    what it could not do without.
+    what it could not do without. `own`: files and folders of the agent itself, absolute, with links followed.
     """
 
     tool: str
@@ -84,6 +84,7 @@ class Action:
     sandbox: str = field(default="", metadata=MOSTLY_ABSENT)
     rights: tuple[str, ...] = field(default=(), metadata=MOSTLY_ABSENT)
     needs: tuple[str, ...] = field(default=(), metadata=MOSTLY_ABSENT)
+    own: tuple[str, ...] = field(default=(), metadata=MOSTLY_ABSENT)
 
     @property
     def is_confined(self) -> bool:

@@ -12,6 +12,7 @@ from time import perf_counter
 import anyio
 from attrs import evolve
 
+from agent.tools.sandbox.places import agents_own
 from agent.tools.sandbox.rights import needed_for
 from agent.tools.toolbox import Toolbox
 from agent.tools.workspace import Workspace
@@ -114,9 +115,15 @@ def describe(call: ToolCall, toolbox: Toolbox) -> Action:
         background=tool is not None and tool.is_background(call.arguments),
         sandbox="" if tool is None else tool.sandbox,
         rights=() if tool is None else tool.rights(call.arguments),
+        own=(*_own_folders(), *toolbox.own),
         executables={program: _executable(program, cwd) for program in named.programs},
     )
     return evolve(facts, needs=needed_for(deeds_of(facts))) if facts.is_confined else facts
+
+
+def _own_folders() -> tuple[str, ...]:
+    """Return where every agent of this user keeps runs, rules and keys, as far as that is there."""
+    return tuple(folder for folder in agents_own(_normal(os.path.expanduser("~"))) if os.path.isdir(folder))
 
 
 @lru_cache(maxsize=16)

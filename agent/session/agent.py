@@ -426,6 +426,7 @@ class Agent:
         self.under_way = anyio.Lock()  # held by the one run that is; a prompt waits for the end of the run before it
         self.decisions, self.redaction = Decisions(), Redaction(secrets, _keys_of((self.model, *models.values())))
         self._log = self._open_log(log, late=log_late)
+        self.toolbox.own = () if self._log is None else (os.path.realpath(self._log.path),)
         self.journal = self._make_journal()
         self.more_effects = tuple(make(self) for make in effects)
 

@@ -53,7 +53,6 @@ def _agent_of(
 ) -> Agent:
     if broke_off(recorded):
         raise LogError(f"{recorded.path} broke off and cannot go on: {recorded.records[-1]['data'].get('text')}")
-    _check_integrity(recorded)
     preset, beside = recorded_bthreads(recorded, threads)
     _check_secrets(recorded, options)
     header = recorded.header
@@ -65,6 +64,7 @@ def _agent_of(
     agent = Agent(model, tools, preset=preset, threads=beside, log=writer, **(known | options))
     _check_tools(recorded, agent.toolbox.names)
     agent.take_up(retaken(recorded, agent.program))
+    _check_integrity(recorded)  # after what can be said more precisely
     return agent
 
 

@@ -35,6 +35,7 @@ class Toolbox:
         self._listeners = tuple(tool.hears for tool in self._tools.values() if tool.hears is not None)
         self.workspace = workspace
         self._suggests = suggests
+        self.own: tuple[str, ...] = ()  # files and folders of the agent itself, beside those of every agent
 
     @property
     def names(self) -> tuple[str, ...]:
