@@ -451,8 +451,12 @@ class Runner:
             self.fail(failure)
 
     def _cancel_because_of(self, event: Event, starting: Sequence[Flight]) -> None:
+        concerned: dict[int, bool] = {}  # many effects share one `until`, which is asked once
         for flight in (*self._flights, *starting):
-            if flight.cancelled_by is None and contains(flight.until, event):
+            until = flight.until
+            if id(until) not in concerned:
+                concerned[id(until)] = contains(until, event)
+            if concerned[id(until)] and flight.cancelled_by is None:
                 flight.cancelled_by = event
                 if flight.is_later:
                     self._land(flight, Broken("cancelled", by=event))

@@ -28,6 +28,7 @@ from agent.vocabulary.events import (
 from bp.runner import Broken, Effect
 from constitution import Action, Mentions, PathUse, deeds_of, mentions
 
+OVER = AbortAsked | DeadlineReached  # one object, which the runner asks once for all calls under way
 INTERVAL = 0.05  # seconds between two pieces that a watcher sees
 
 Watcher = Callable[[str], None]
@@ -81,7 +82,7 @@ def description_effect(toolbox: Toolbox) -> Effect:
         run=look_up,
         outcome=(ActionDescribed,),
         broken=undescribed,
-        until=lambda _: AbortAsked | DeadlineReached,
+        until=lambda _: OVER,
     )
 
 
@@ -165,7 +166,7 @@ def execution_effect(toolbox: Toolbox, watcher: Callable[[ToolCall, str], None] 
         run=run,
         outcome=(ToolFinished,),
         broken=broken_off,
-        until=lambda _: AbortAsked | DeadlineReached,
+        until=lambda _: OVER,
         on_resume="unknown",
     )
 
