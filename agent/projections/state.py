@@ -299,7 +299,7 @@ class Totals:
         """Begin at zero."""
         self.turns = 0  # committed answers
         self.tool_starts = 0
-        self.usage = Usage()  # tokens of all drafts, committed or not, and of summaries
+        self.usage = Usage()  # tokens of all drafts, committed or not, of summaries and subagents
 
     def fold(self, event: Event) -> None:
         """Take an event into account."""
@@ -313,7 +313,7 @@ class Totals:
     def _started(self, _: ToolStarted) -> None:
         self.tool_starts += 1
 
-    def _spent(self, event: InferenceFinished | SummaryFinished) -> None:
+    def _spent(self, event: InferenceFinished | SummaryFinished | ToolFinished) -> None:
         self.usage += event.usage
 
 
@@ -322,4 +322,5 @@ _TOTAL_FOLDS: dict[type, Callable[[Totals, Any], None]] = {
     ToolStarted: Totals._started,
     InferenceFinished: Totals._spent,
     SummaryFinished: Totals._spent,
+    ToolFinished: Totals._spent,
 }

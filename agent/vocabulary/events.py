@@ -54,6 +54,7 @@ __all__ = [
 ]
 
 CallOutcome = Literal["ran", "rejected", "invalid", "skipped", "ended"]
+NO_USAGE = Usage()
 RunStatus = Literal["completed", "limit", "doom_loop", "failed", "stopped", "aborted"]
 
 
@@ -310,7 +311,10 @@ class ToolStarted(Event):
 
 @frozen
 class ToolFinished(Event):
-    """The tool is done: text for the model, details for programs; `duration` in milliseconds (S3)."""
+    """The tool is done: text for the model, details for programs; `duration` in milliseconds (S3).
+
+    What the details call `usage` are tokens that models took within the tool: those of a subagent.
+    """
 
     call: ToolCall
     result: str
@@ -318,6 +322,19 @@ class ToolFinished(Event):
     is_error: bool = False
     details: Mapping[str, Any] = FrozenMapping()
     images: tuple[Image, ...] = field(default=(), metadata=IF_ANY)
+
+    @property
+    def usage(self) -> Usage:
+        """The tokens that models took within the tool."""
+        told = self.details.get("usage")
+        if not isinstance(told, Mapping):
+            return NO_USAGE
+        taken, given, cost = (told.get(name) for name in ("input_tokens", "output_tokens", "cost"))
+        return Usage(_counted(taken), _counted(given), cost if isinstance(cost, int | float) and cost > 0 else None)
+
+
+def _counted(number: object) -> int:
+    return number if isinstance(number, int) and number > 0 else 0
 
 
 @frozen
