@@ -515,8 +515,12 @@ class Runner:
             self.fail(failure)
 
     def _cancel_because_of(self, event: Event, starting: Sequence[Flight]) -> None:
+        concerned: dict[int, bool] = {}  # many effects share one `until`, which is asked once
         for flight in (*self._flights, *starting):
-            if flight.cancelled_by is None and matches(flight.until, event):
+            until = flight.until
+            if id(until) not in concerned:
+                concerned[id(until)] = matches(until, event)
+            if concerned[id(until)] and flight.cancelled_by is None:
                 flight.cancelled_by = event
                 if flight.is_later:
                     self._land(flight, Broken("cancelled", by=event))

@@ -44,7 +44,7 @@ from constitution.policy import (
 )
 from constitution.rules import CommandRule, Rule, read_command_rule, read_rule
 from constitution.tables.rows import changes_commands
-from constitution.verdict import Evidence, Level, Verdict
+from constitution.verdict import GRANTED, Evidence, Level, Verdict
 from constitution.zones import is_path_safe
 
 __all__ = [
@@ -52,6 +52,7 @@ __all__ = [
     "DEFAULT",
     "DENIED_PATHS",
     "GATED",
+    "GRANTED",
     "NO_RULES",
     "PASSTHROUGH",
     "POLICIES",

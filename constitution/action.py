@@ -65,7 +65,9 @@ class Action:
     `resolved` maps words as `mentions` gave them to absolute paths with links followed; a word that is missing is
     taken lexically. `executables` maps program words to files, "" when there is none.
     `background`: what is started stays after the call. `outputs` is a folder with long outputs of the run's own
-    commands, which may be read.
+    commands, which may be read. `sandbox`: the level at which it is confined, "none" where the machine has no sandbox,
+    empty where none is wanted. `rights`: what the call asks for beyond the sandbox; `needs`: what it could not do
+    without. `own`: files and folders of the agent itself, absolute, with links followed.
     """
 
     tool: str
@@ -81,6 +83,15 @@ class Action:
     executables: Facts = field(factory=Facts, converter=_facts)
     background: bool = field(default=False, metadata=MOSTLY_ABSENT)
     outputs: str = field(default="", metadata=MOSTLY_ABSENT)
+    sandbox: str = field(default="", metadata=MOSTLY_ABSENT)
+    rights: tuple[str, ...] = field(default=(), metadata=MOSTLY_ABSENT)
+    needs: tuple[str, ...] = field(default=(), metadata=MOSTLY_ABSENT)
+    own: tuple[str, ...] = field(default=(), metadata=MOSTLY_ABSENT)
+
+    @property
+    def is_confined(self) -> bool:
+        """Whether what the call starts is confined."""
+        return self.sandbox not in ("", "none")
 
     @property
     def start(self) -> str:

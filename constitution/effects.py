@@ -89,6 +89,7 @@ class Effect(Enum):
     RUN_CLONED_CODE = auto()  # a tool runs what was cloned a moment ago
     CONTAINER_DATA_LOSS = auto()  # volumes, or everything that runs in containers
     CLOUD_EXPOSURE = auto()  # everybody may come in, or somebody may do everything
+    ACT_AS_USER = auto()  # types where the user does, decides in the user's place, or ends the agent that would ask
     DATABASE_RESET = auto()  # the database of a project is emptied by its own tool
 
 
@@ -115,6 +116,7 @@ class Zone(Enum):
     NETWORK_DEVICE = auto()  # /dev/tcp, /dev/udp
     SECRET = auto()  # credentials of the user and the system
     DENIED = auto()  # a denied path of the policy
+    OWN = auto()  # the agent's own things: its runs, rules and keys, the log in use
     OUTSIDE = auto()
     PARTLY_KNOWN = auto()  # the folder is in the workspace or scratch, what follows is not known
     UNKNOWN = auto()

@@ -13,8 +13,8 @@ from constitution.effects import Deed, Effect, Finding, Zone
 from constitution.policy import DEFAULT, Policy
 from constitution.rules import DOUBTS, CommandRule, Rule
 from constitution.tables.rows import subcommands, wrapper_of
-from constitution.verdict import Evidence, Level, Verdict
-from constitution.zones import Places, zone_of
+from constitution.verdict import GRANTED, Evidence, Level, Verdict
+from constitution.zones import Places, is_within, zone_of
 
 if TYPE_CHECKING:
     from constitution.analysis.examine import Examination
@@ -43,34 +43,38 @@ def judge(action: Action, policy: Policy = DEFAULT) -> Verdict:
 
 
 def _judged(action: Action, policy: Policy) -> Verdict:
-    verdicts = [_category(action, policy)]
+    verdicts = [_category(action, policy), _beyond_sandbox(action)]
     if action.command is not None and not action.command.strip():
         finding = Finding(Effect.EMPTY, says="do nothing", program="the command")
         return Verdict.strictest([*verdicts, _verdict(finding, Zone.NOWHERE, policy)])
     verdicts += [_bounds(use, action, policy) for use in action.paths]
+    verdicts += [_own_right(right, action) for right in action.rights]
     examination = findings_of(action) if policy.rules or policy.blocklist or policy.commands else None
     if examination is not None:
-        places = _places(policy, action.workspace, action.home or NOWHERE_HOME)
+        places = _places(policy, action.workspace, action.home or NOWHERE_HOME, action.own)
         verdicts += [_found(finding, action, policy, places) for finding in examination.findings]
         verdicts += [_blocked(examination, policy)] if policy.blocklist and action.command is not None else []
         verdicts += [_said(rule, examination) for rule in policy.commands if rule.level is not Level.allow]
+        if len(examination.invocations) > 1:  # what was granted to one command is not granted to those beside it
+            verdicts = [Verdict.allow() if verdict.granted else verdict for verdict in verdicts]
     return Verdict.strictest(verdicts)
 
 
 def verdict_on(finding: Finding, action: Action, policy: Policy) -> Verdict:
     """Return the verdict on one of the things that an action would do, grants considered."""
-    return _found(finding, action, policy, _places(policy, action.workspace, action.home or NOWHERE_HOME))
+    places = _places(policy, action.workspace, action.home or NOWHERE_HOME, action.own)
+    return _found(finding, action, policy, places)
 
 
 def _found(finding: Finding, action: Action, policy: Policy, places: Places) -> Verdict:
     verdict = _verdict(finding, zone_of(finding.path, places) if finding.path else Zone.NOWHERE, policy)
     granted = policy.commands and _is_granted(finding, verdict, action, policy)
-    return Verdict.allow() if granted else verdict
+    return GRANTED if granted else verdict
 
 
 @lru_cache(maxsize=64)
-def _places(policy: Policy, workspace: str, home: str) -> Places:
-    return Places(_root(workspace), home, policy.denied(home), policy.roots(home))
+def _places(policy: Policy, workspace: str, home: str, own: tuple[str, ...] = ()) -> Places:
+    return Places(_root(workspace), home, policy.denied(home), policy.roots(home), own)
 
 
 def judge_command(
@@ -83,7 +87,7 @@ def judge_command(
 def deeds_of(action: Action, policy: Policy = DEFAULT) -> tuple[Deed, ...]:
     """Return everything that an action would do, and to what kind of place; total, like `judge`."""
     home = action.home or NOWHERE_HOME
-    places = Places(_root(action.workspace), home, policy.denied(home), policy.roots(home))
+    places = _places(policy, action.workspace, home, action.own)
     return tuple(
         Deed(finding.effect, finding.path, zone_of(finding.path, places) if finding.path else Zone.NOWHERE)
         for finding in findings_of(action).findings
@@ -201,6 +205,24 @@ def _bounds(use: PathUse, action: Action, policy: Policy) -> Verdict:
         rule, where = "denied_path", "a denied path"
     explanation = f"{action.tool} would {use.access} {use.given!r}, which is {where}"
     return Verdict(Level.deny, rule, "paths", (Evidence(use.given, argv=(use.resolved,)),), explanation)
+
+
+def _beyond_sandbox(action: Action) -> Verdict:
+    """A call that asks for rights beyond the sandbox needs the user, whatever it would do."""
+    if not action.rights:
+        return Verdict.allow()
+    explanation = f"{action.tool} asks to run beyond the sandbox: {', '.join(action.rights)}"
+    return Verdict(Level.ask, "beyond_sandbox", "sandbox", (), explanation)
+
+
+def _own_right(right: str, action: Action) -> Verdict:
+    """No right lets a call write where the agent keeps its own things."""
+    path = right.removeprefix("write ")
+    if path == right or not any(is_within(path, own) or is_within(own, path) for own in action.own):
+        return Verdict.allow()
+    return Verdict(
+        Level.deny, "agents_own", "agent", (), f"{action.tool} asks to change {path}, which is the agent's own"
+    )
 
 
 def _blocked(examination: "Examination", policy: Policy) -> Verdict:

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from attrs import evolve, frozen
 
-__all__ = ["Evidence", "Level", "Verdict"]
+__all__ = ["GRANTED", "Evidence", "Level", "Verdict"]
 
 RANK = {"allow": 0, "ask": 1, "deny": 2}
 
@@ -79,12 +79,19 @@ class Verdict:
         """Return the verdict that no rule objects."""
         return ALLOWED
 
+    @property
+    def granted(self) -> bool:
+        """True when it is allowed because the user said so beforehand."""
+        return self == GRANTED
+
     @classmethod
     def strictest(cls, verdicts: Iterable["Verdict"]) -> "Verdict":
         """Return the first of the strictest verdicts, with the reasons of all of them; of none, `Verdict.allow()`."""
         verdicts = list(verdicts)
         first = max(verdicts, key=lambda verdict: verdict.level.rank, default=ALLOWED)
-        if first.level is Level.allow or len(verdicts) < 2:
+        if first.level is Level.allow:
+            return GRANTED if GRANTED in verdicts else first
+        if len(verdicts) < 2:
             return first
         alike = (verdict for verdict in verdicts if verdict.level is first.level)
         reasons = tuple(
@@ -94,3 +101,4 @@ class Verdict:
 
 
 ALLOWED = Verdict(Level.allow)
+GRANTED = Verdict(Level.allow, "granted", "user", explanation="the user allowed it")

@@ -81,6 +81,7 @@ class Places:
     home: str
     denied: tuple[str, ...] = ()
     roots: tuple[str, ...] = ()  # further folders that are as good as the workspace
+    own: tuple[str, ...] = ()  # files and folders of the agent itself
 
 
 def zone_of(path: str, places: Places) -> Zone:
@@ -89,6 +90,8 @@ def zone_of(path: str, places: Places) -> Zone:
     What follows the unknown part counts only where it makes the path a secret one. A path whose first folder is
     unknown is itself unknown.
     """
+    if places.own and any(is_within(alike(_whole(path)), alike(own)) for own in places.own):
+        return Zone.OWN
     return _zone(path, places)
 
 

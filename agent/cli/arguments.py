@@ -64,6 +64,7 @@ def make_parser() -> argparse.ArgumentParser:
     _add_experiment(commands)
     _add_score(commands)
     _add_tools(commands)
+    _add_doctor(commands)
     _add_presets(commands)
     _add_listing(commands)
     _add_new(commands)
@@ -73,6 +74,11 @@ def make_parser() -> argparse.ArgumentParser:
 def _add_demo(commands: Any) -> None:
     demo = _add_command(commands, "demo", "watch an agent at work and at its limits: offline, in seconds")
     demo.add_argument("--log", metavar="FILE", help="where the log goes (default: beside the scratch workspace)")
+
+
+def _add_doctor(commands: Any) -> None:
+    doctor = _add_command(commands, "doctor", "tell what this machine can do for an agent: sandbox, programs, keys")
+    doctor.add_argument("--json", action="store_true", help="one JSON object")
 
 
 def _add_run(commands: Any) -> None:
@@ -109,6 +115,11 @@ def _add_agent(parser: argparse.ArgumentParser) -> None:
     _add_laboratory(parser)
     parser.add_argument(
         "--secret", action="append", default=[], metavar="NAME", help="keep this variable's value out of the log"
+    )
+    parser.add_argument(
+        "--sandbox",
+        choices=("off", "on", "strict"),
+        help="confine commands: where the machine can (on), or not run at all (strict); see bpagent doctor",
     )
     parser.add_argument(
         "--api", default="chat", choices=("chat", "responses"), help="the model's wire format (default: chat)"

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -161,14 +160,15 @@ def tools_of(
     model: Model,
     log: Path | None = None,
     approve: Approver | None = None,
-    secrets: Mapping[str, str] = MappingProxyType({}),
+    **inherited: Any,
 ) -> tuple[Tool, ...]:
     """Return the tools of a preset over a workspace; `task` among them if the preset has it.
 
-    The subagents of `task` have the other tools, ask `model`, and keep their logs beside `log`. Raises OptionError for
-    a file of tools that is not valid.
+    The subagents of `task` have the other tools, ask `model`, and keep their logs beside `log`; what else they have
+    from their parent is `inherited` (see `SubagentStore`). Raises OptionError for a file of tools that is not valid.
     """
-    tools = equip(preset, workspace)
+    own = () if log is None else (str(log.absolute()),)
+    tools = equip(preset, workspace, own)
     if preset.tools != "coding":
         return tools
     from agent.session.subagents import SubagentStore, make_task
@@ -176,11 +176,11 @@ def tools_of(
     store = SubagentStore(
         model,
         preset,
-        lambda: equip(preset, workspace),
+        lambda: equip(preset, workspace, own),
         logs=None if log is None else log.with_name(f"{log.stem}-tasks"),
         parent="" if log is None else str(log),
         approve=approve,
-        secrets=secrets,
+        **inherited,
     )
     return (*tools, evolve(make_task(store), workspace=Workspace(workspace)))
 
@@ -327,7 +327,8 @@ def new_agent(arguments: Namespace, *, later: bool = False) -> tuple[Preset, Mak
 
     `later`: the run rests when a person has to decide.
     """
-    preset = chosen_preset(arguments.preset, arguments.option, arguments.config)
+    options = [*arguments.option, *([f"sandbox={arguments.sandbox}"] if arguments.sandbox else [])]
+    preset = chosen_preset(arguments.preset, options, arguments.config)
     workspace = existing_folder(arguments.workspace)
     threads = load_protocols(arguments.protocol)
     model = model_from_name(arguments.model, os.environ, api=arguments.api)
@@ -338,7 +339,8 @@ def new_agent(arguments: Namespace, *, later: bool = False) -> tuple[Preset, Mak
     log = new_log(arguments.log, datetime.now())
 
     def make(approver: Approver, on_step: OnStep, on_text: Watcher | None, more: tuple[Tool, ...] = ()) -> Agent:
-        tools = joined(tools_of(preset, workspace, model, log, approver, secrets), more)
+        inherited = {"secrets": secrets, "threads": threads, "effects": effects, "models": models}
+        tools = joined(tools_of(preset, workspace, model, log, approver, **inherited), more)
         tell_unknown_tools(threads, [tool.name for tool in (*tools, *preset.own_tools())])
         return Agent(
             model,
@@ -367,12 +369,13 @@ def agent_of_log(arguments: Namespace, recorded: RecordedRun, *, later: bool = F
     models = models_of_roles(arguments.role, os.environ)
     effects = effects_for((*threads, *beside), arguments, os.environ)
     secrets = secrets_of(recorded.header.get("secrets") or (), os.environ)
+    inherited = {"secrets": secrets, "threads": (*threads, *beside), "effects": effects, "models": models}
 
     def make(approver: Approver, on_step: OnStep, on_text: Watcher | None, more: tuple[Tool, ...] = ()) -> Agent:
         return resume(
             recorded.path,
             model,
-            joined(tools_of(preset, workspace, model, recorded.path, approver, secrets), more),
+            joined(tools_of(preset, workspace, model, recorded.path, approver, **inherited), more),
             threads=threads,
             approve="later" if later else approver,
             secrets=secrets,

@@ -25,6 +25,7 @@ from agent.vocabulary.events import (
     ProposedAction,
     RunContinued,
     RunEnded,
+    SandboxLifted,
     StopAsked,
     SummaryFailed,
     SummaryRequested,
@@ -261,6 +262,8 @@ class Display:
                 self._show_action(event.call)
             case ApprovalAnswered():
                 self.system(_decision(event))
+            case SandboxLifted():
+                self.system(f"beyond the sandbox, for this call: {', '.join(event.rights)}")
             case GateRejected():
                 for line in refused_by(event.refusals):
                     self._screen.labelled("refused", f"by {line}", "refused")

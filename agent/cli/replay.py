@@ -10,6 +10,7 @@ from agent.history.playback import Difference, replay
 from agent.history.rebuilding import rebuild
 from agent.log.reading import LogError, RecordedRun, read_log
 from agent.vocabulary.encoding import dump
+from bp import BProgram
 
 
 def execute(arguments: Namespace) -> int:
@@ -18,6 +19,13 @@ def execute(arguments: Namespace) -> int:
     program = rebuild(run, load_protocols(arguments.protocol))
     if run.torn:
         print(f"the last line ({len(run.records) + 2}) is torn; it was left out")
+    code = _replayed(run, program)
+    if run.integrity:
+        print(visible(run.integrity))
+    return exit_codes.DIFFERENT if run.misfit else code
+
+
+def _replayed(run: RecordedRun, program: BProgram) -> int:
     try:
         result = replay(run, program)
     except LogError as error:  # a record that no run could have written

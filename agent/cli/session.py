@@ -23,7 +23,7 @@ from agent.cli.prompt import Person, StandingAnswers, can_be_heard, hear_lines, 
 from agent.cli.screen import Screen, visible, visible_lines
 from agent.effects.approval import Approver
 from agent.effects.execution import Watcher
-from agent.log.writing import Redaction
+from agent.log.writing import Redaction, is_secret
 from agent.models.model import Piece
 from agent.projections.narration import StreamEvent
 from agent.projections.state import told_to_user
@@ -254,7 +254,8 @@ def tell_failure(error: Exception) -> None:
 
 def record_printer(secrets: Mapping[str, str]) -> Callable[[Step], None]:
     """Return what prints the record of a step as it stands in the log: without the secrets."""
-    redaction = Redaction(secrets)
+    key = os.environ.get("OPENAI_API_KEY")
+    redaction = Redaction(secrets, {"API_KEY": key} if key and is_secret(key) else {})
 
     def print_record(step: Step) -> None:
         print(dump(redaction(to_record(step))), flush=True)

@@ -1,6 +1,5 @@
 """`bpagent tools`: what a model may call, with which parameters, and where it comes from."""
 
-import inspect
 import json
 import sys
 from argparse import Namespace
@@ -71,5 +70,4 @@ def _source(tool: Tool) -> str:
     """Return where a tool comes from: the file that declares it, or the module in which its function was written."""
     if tool.source:
         return tool.source
-    written = inspect.getclosurevars(tool.function).nonlocals.get("function", tool.function)
-    return str(getattr(written, "__module__", "unknown"))
+    return str(getattr(tool.body or tool.function, "__module__", "unknown"))

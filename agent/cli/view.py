@@ -7,7 +7,7 @@ from pathlib import Path
 
 from agent.cli import exit_codes
 from agent.cli.build import load_protocols
-from agent.cli.mistakes import Mistake
+from agent.cli.mistakes import Mistake, say
 from agent.cli.runs import find_log
 from agent.log.reading import read_log
 from agent.page import render_page
@@ -19,6 +19,8 @@ def execute(arguments: Namespace) -> int:
     """Write the page beside the log, or where --output says, and say where it is. Raises LogError for no log."""
     log = find_log(arguments.log)
     run = read_log(log)
+    if run.integrity:
+        say(run.integrity)
     path = Path(arguments.output) if arguments.output else log.with_suffix(".html")
     if path.exists() and path.samefile(log):
         raise Mistake(f"{path} is the log itself; name another file with --output")

@@ -10,6 +10,7 @@ from agent.cli import exit_codes
 from agent.cli.build import load_protocols
 from agent.cli.check import tell_evidence
 from agent.cli.display import action_of, because, command_of
+from agent.cli.mistakes import say
 from agent.cli.runs import find_log
 from agent.cli.screen import Screen, Tone, screen_on, visible
 from agent.history.what_if import recorded_decisions
@@ -34,6 +35,8 @@ def execute(arguments: Namespace) -> int:
     """Tell why, for each call of this id. Raises LogError for an unknown call, or a log of another program."""
     run = read_log(find_log(arguments.log))
     screen = screen_on(sys.stdout, needed=True)
+    if run.integrity:
+        say(run.integrity)
     if arguments.call is None:
         return _list(run, screen, as_json=arguments.json)
     scores = _scores_afterwards(run.path)

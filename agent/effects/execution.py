@@ -10,9 +10,12 @@ from time import perf_counter
 from typing import TypeVar
 
 import anyio
+from attrs import evolve
 
 from agent.tools.definition import ToolContext
 from agent.tools.output import outputs_folder
+from agent.tools.sandbox.places import agents_own
+from agent.tools.sandbox.rights import needed_for
 from agent.tools.toolbox import Toolbox
 from agent.tools.workspace import Workspace, is_below
 from agent.vocabulary.calls import ToolCall, ToolResult
@@ -25,8 +28,9 @@ from agent.vocabulary.events import (
     ToolStarted,
 )
 from bp.runner import Broken, Effect
-from constitution import Action, Mentions, PathUse, mentions
+from constitution import Action, Mentions, PathUse, deeds_of, mentions
 
+OVER = AbortAsked | DeadlineReached  # one object, which the runner asks once for all calls under way
 INTERVAL = 0.05  # seconds between two pieces that a watcher sees
 
 Watcher = Callable[[str], None]
@@ -89,7 +93,7 @@ def description_effect(toolbox: Toolbox) -> Effect:
         run=look_up,
         outcome=(ActionDescribed,),
         broken=undescribed,
-        until=AbortAsked | DeadlineReached,
+        until=OVER,
     )
 
 
@@ -110,7 +114,7 @@ def describe(call: ToolCall, toolbox: Toolbox) -> Action:
     paths = tuple(PathUse(touch.path, workspace.resolve(touch.path), touch.access) for touch in touches)
     text = shlex.join(argv) if argv and command is None else command
     named = mentions(text) if text is not None else Mentions()
-    return Action(
+    facts = Action(
         tool=call.tool,
         category=call.category,
         workspace=workspace.root,
@@ -123,8 +127,17 @@ def describe(call: ToolCall, toolbox: Toolbox) -> Action:
         urls=() if tool is None else tool.urls(call.arguments),
         background=tool is not None and tool.is_background(call.arguments),
         outputs=_outputs(paths),
+        sandbox="" if tool is None else tool.sandbox,
+        rights=() if tool is None else tool.rights(call.arguments),
+        own=(*_own_folders(), *toolbox.own),
         executables={program: _executable(program, cwd) for program in named.programs},
     )
+    return evolve(facts, needs=needed_for(deeds_of(facts))) if facts.is_confined else facts
+
+
+def _own_folders() -> tuple[str, ...]:
+    """Return where every agent of this user keeps runs, rules and keys, as far as that is there."""
+    return tuple(folder for folder in agents_own(_normal(os.path.expanduser("~"))) if os.path.isdir(folder))
 
 
 def _outputs(paths: tuple[PathUse, ...]) -> str:
@@ -166,17 +179,17 @@ def execution_effect(toolbox: Toolbox, watcher: Callable[[ToolCall, str], None] 
         call = started.call
         tool = toolbox.quick(call)
         if tool is None:
-            return take_time(call)
+            return take_time(call, started.rights)
         begin = perf_counter()
         return finished(call, tool.run_now(call.arguments, ToolContext(call.id, output_of(call) or _ignore)), begin)
 
-    async def take_time(call: ToolCall) -> ToolFinished:
+    async def take_time(call: ToolCall, rights: tuple[str, ...]) -> ToolFinished:
         begin = perf_counter()
         shown = output_of(call)
         if shown is None:
-            return finished(call, await toolbox.run(call, _ignore), begin)
+            return finished(call, await toolbox.run(call, _ignore, rights), begin)
         async with coalesced(shown, join_texts) as progress:
-            result = await toolbox.run(call, progress)
+            result = await toolbox.run(call, progress, rights)
         return finished(call, result, begin)
 
     def output_of(call: ToolCall) -> Watcher | None:
@@ -187,7 +200,7 @@ def execution_effect(toolbox: Toolbox, watcher: Callable[[ToolCall, str], None] 
         run=run,
         outcome=(ToolFinished,),
         broken=broken_off,
-        until=AbortAsked | DeadlineReached,
+        until=OVER,
         on_resume="unknown",
     )
 

@@ -41,6 +41,7 @@ def make_header(
         "about": about,
         "tools": list(toolbox.names),
         "workspace": toolbox.workspace.root,
+        "sandbox": toolbox.sandbox,
         "system_prompt": system_prompt,
         "versions": {"python": platform.python_version(), **{package: _version(package) for package in PACKAGES}},
         "begun": datetime.now(UTC).isoformat(timespec="seconds"),

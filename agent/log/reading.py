@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from attrs import frozen
+from attrs import define, field, frozen
 
+from agent.log.chain import CHAIN, SIGNATURE, link, own_key, signature, wants_signature
 from agent.vocabulary.encoding import FORMAT
 from agent.vocabulary.errors import AgentError
 
@@ -21,12 +22,27 @@ class LogError(AgentError):
 
 @frozen
 class RecordedRun:
-    """A log as it was read. `torn` is true when its last line was cut off and left out."""
+    """A log as it was read. `torn` is true when its last line was cut off and left out.
+
+    `chain` has the hash of the last line, "" for a log that is not chained; `misfit` names the first record that does
+    not follow the line before it, "" where all do. `unsigned` are the yeses that no key of this user signed: their
+    places in `records`.
+    """
 
     path: Path
     header: Mapping[str, Any]
     records: tuple[Mapping[str, Any], ...]
     torn: bool
+    chain: str = ""
+    misfit: str = ""
+    unsigned: tuple[int, ...] = ()
+
+    @property
+    def integrity(self) -> str:
+        """What there is to say about the chain, in words; nothing where all is well."""
+        return self.misfit or (
+            "" if self.chain else f"{self.path} is not chained: nothing tells whether it was changed"
+        )
 
 
 def read_log(path: str | os.PathLike[str]) -> RecordedRun:
@@ -43,15 +59,39 @@ def read_log(path: str | os.PathLike[str]) -> RecordedRun:
         raise LogError(f"the log {path} is empty; it must begin with a header")
     header = _parsed(path, 1, lines[0])
     _check_header(path, header)
+    read = _Chain(path, link(lines[0]) if CHAIN in header else "")
     records, torn = [], False
     for number, line in enumerate(lines[1:], start=2):
         try:
-            records.append(_checked(path, number, _parsed(path, number, line)))
+            records.append(read.taken(number, line, _checked(path, number, _parsed(path, number, line))))
         except LogError:
             if is_whole or number < len(lines):
                 raise
             torn = True
-    return RecordedRun(path, header, tuple(records), torn)
+    return RecordedRun(path, header, tuple(records), torn, read.chain, read.misfit, tuple(read.unsigned))
+
+
+@define
+class _Chain:
+    """Follows the chain of a log, line by line."""
+
+    path: Path
+    chain: str
+    misfit: str = ""
+    unsigned: list[int] = field(factory=list)
+    key: bytes | None = field(factory=own_key)
+
+    def taken(self, number: int, line: bytes, record: dict[str, Any]) -> dict[str, Any]:
+        """Return the record of a line without what holds it in its place, which is looked at."""
+        chain, signed = record.pop(CHAIN, ""), record.pop(SIGNATURE, "")
+        if self.chain:
+            if chain != self.chain and not self.misfit:
+                what = f"line {number} (step {record['step']}, {record['name']})"
+                self.misfit = f"{self.path}: {what} does not follow the line before it; the log was changed there"
+            self.chain = link(line)
+        if wants_signature(record) and (self.key is None or signed != signature(self.key, chain, record)):
+            self.unsigned.append(number - 2)
+        return record
 
 
 def _parsed(path: Path, number: int, line: bytes) -> dict[str, Any]:

@@ -3,15 +3,23 @@
 import fcntl
 import json
 import os
+from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from pathlib import Path
+from stat import S_ISREG
 from typing import Any
 
 from attrs import field, frozen
 
+from agent.log.chain import CHAIN, SIGNATURE, link, new_seed, own_key, signature, wants_signature
 from agent.log.reading import LogError, RecordedRun, read_log
 from agent.vocabulary.encoding import dump, to_record
 from bp import Step
+
+
+class LogChanged(LogError):
+    """The log is not as its writer left it: replaced, cut, or written by another."""
 
 
 class LogInUse(LogError):
@@ -68,6 +76,11 @@ def _inode(words: list[str]) -> str:
 SHORTEST = 8  # characters; a shorter secret would be found where it is not meant
 
 
+def is_secret(text: object) -> bool:
+    """Whether a text can be told from others, so that it can be masked."""
+    return isinstance(text, str) and len(text) >= SHORTEST
+
+
 def _long_enough(secrets: Mapping[str, str]) -> dict[str, str]:
     for name, secret in secrets.items():
         if len(secret) < SHORTEST:
@@ -77,9 +90,16 @@ def _long_enough(secrets: Mapping[str, str]) -> dict[str, str]:
 
 @frozen
 class Redaction:
-    """Secrets by name, the longest first; call it with plain data, which comes back without them."""
+    """Secrets by name, the longest first; call it with plain data, which comes back without them.
+
+    keys: those of our models, which are masked as well, and need not be given again by whoever goes on with a log.
+    """
 
     secrets: Mapping[str, str] = field(converter=_long_enough, repr=False)
+    keys: Mapping[str, str] = field(factory=dict, repr=False)
+
+    def __bool__(self) -> bool:
+        return bool(self.secrets or self.keys)
 
     @property
     def names(self) -> list[str]:
@@ -99,16 +119,28 @@ class Redaction:
                 return data
 
     def _masked(self, text: str) -> str:
-        for name, secret in self.secrets.items():
+        for name, secret in (*self.secrets.items(), *self.keys.items()):
             for form in _forms(secret):
                 if form in text:
                     text = text.replace(form, _mask(name, len(form)))
         return text
 
 
+@lru_cache(maxsize=64)
 def _forms(secret: str) -> tuple[str, ...]:
-    """Return a secret as it is, and as it stands in JSON text: the arguments of calls are such text."""
-    return tuple(dict.fromkeys((secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1])))
+    """Return a secret as it is, as it stands in JSON text (the arguments of calls are such text), in hex and base64."""
+    written = (secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1])
+    content = secret.encode("utf-8", "surrogatepass")
+    digits = content.hex()
+    encoded = [text for offset in range(3) for text in _in_base64(content, offset)]
+    return tuple(dict.fromkeys((*written, digits, digits.upper(), *encoded)))
+
+
+def _in_base64(content: bytes, offset: int) -> tuple[str, str]:
+    """Return those characters of base64 that say nothing but `content`, `offset` bytes after the begin of a group."""
+    before = bytes(offset) + content
+    first, last = -(-offset * 8 // 6), len(before) * 8 // 6
+    return b64encode(before)[first:last].decode(), urlsafe_b64encode(before)[first:last].decode()
 
 
 def _mask(name: str, length: int) -> str:
@@ -144,12 +176,13 @@ class LogWriter:
         self._redacted = redacted
         self._waiting = bytearray()
         self._late = late
+        self._chain, self._size = "", 0
         self._descriptor = _opened(self.path, os.O_CREAT)
         try:
             lock(self._descriptor, self.path)
             if os.fstat(self._descriptor).st_size:
                 raise LogError(f"the log {self.path} exists already; name another file, or remove it")
-            self.append(header)
+            self.append({**header, CHAIN: new_seed()})
         except OSError as error:
             self.close()
             raise _unwritable(self.path, error) from error
@@ -158,11 +191,11 @@ class LogWriter:
             raise
 
     @classmethod
-    def going_on(cls, path: Path, descriptor: int) -> "LogWriter":
-        """Return a writer that appends to a log which is open and locked."""
+    def going_on(cls, path: Path, descriptor: int, chain: str) -> "LogWriter":
+        """Return a writer that appends to a log which is open and locked; `chain` is the hash of its last line."""
         writer = cls.__new__(cls)
         writer.path, writer._redacted, writer._waiting, writer._descriptor = path, None, bytearray(), descriptor
-        writer._late = False
+        writer._late, writer._chain, writer._size = False, chain, os.fstat(descriptor).st_size
         return writer
 
     def redact_with(self, redacted: Redactor | None) -> None:
@@ -179,7 +212,7 @@ class LogWriter:
         self.flush()
 
     def flush(self) -> None:
-        """Hand everything to the operating system; the effects start after this. Raises OSError.
+        """Hand everything to the operating system; the effects start after this. Raises OSError, and LogChanged.
 
         What could not be written is kept, and written first when there is room again.
         """
@@ -195,7 +228,7 @@ class LogWriter:
             return
         try:
             self._hand_over()
-        except OSError as error:  # of one that is not late this has been told before
+        except (OSError, LogChanged) as error:  # of one that is not late this has been told before
             if self._late:
                 raise _unwritable(self.path, error) from error
         finally:
@@ -203,12 +236,42 @@ class LogWriter:
             self._descriptor = -1
 
     def _hand_over(self) -> None:
+        if self._waiting:
+            self._check_place()
         while self._waiting:
-            del self._waiting[: os.write(self._descriptor, self._waiting)]
+            count = os.write(self._descriptor, self._waiting)
+            self._size += count
+            del self._waiting[:count]
+
+    def _check_place(self) -> None:
+        """Raise LogChanged unless the file at our path is the one that we write, as long as we left it."""
+        ours = os.fstat(self._descriptor)
+        if not S_ISREG(ours.st_mode):
+            return
+        try:
+            there = os.stat(self.path)
+        except FileNotFoundError:
+            raise LogChanged(f"the log {self.path} is gone; the run cannot go on without it") from None
+        if not os.path.samestat(ours, there):
+            raise LogChanged(f"the log {self.path} was replaced by another file; the run cannot go on")
+        if ours.st_size != self._size:
+            raise LogChanged(f"the log {self.path} was written by another process; the run cannot go on")
 
     def _write(self, record: Mapping[str, Any]) -> None:
-        line = dump(record if self._redacted is None else self._redacted(record))
-        self._waiting += line.encode() + b"\n"
+        plain = record if self._redacted is None else self._redacted(record)
+        line = dump(self._chained(plain)).encode()
+        if self._chain or CHAIN in plain:
+            self._chain = link(line)
+        self._waiting += line + b"\n"
+
+    def _chained(self, record: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return a record with what holds it in its place."""
+        if not self._chain:
+            return record
+        proof = {CHAIN: self._chain}
+        if wants_signature(record) and (key := own_key(make=True)) is not None:
+            proof[SIGNATURE] = signature(key, self._chain, record)
+        return {**record, **proof}
 
 
 def reopen(path: str | os.PathLike[str]) -> tuple[LogWriter, RecordedRun]:
@@ -228,7 +291,7 @@ def reopen(path: str | os.PathLike[str]) -> tuple[LogWriter, RecordedRun]:
     except LogError:
         os.close(descriptor)
         raise
-    return LogWriter.going_on(path, descriptor), recorded
+    return LogWriter.going_on(path, descriptor, recorded.chain), recorded
 
 
 def _opened(path: Path, how: int = 0) -> int:
@@ -245,7 +308,9 @@ def _opened(path: Path, how: int = 0) -> int:
         raise _unwritable(path, error) from error
 
 
-def _unwritable(path: Path, error: OSError) -> LogError:
+def _unwritable(path: Path, error: OSError | LogChanged) -> LogError:
+    if isinstance(error, LogChanged):
+        return error
     return LogError(f"cannot write the log {path}: {error.strerror}")
 
 

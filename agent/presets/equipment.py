@@ -1,7 +1,11 @@
 """The tools that the options of a preset choose."""
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+from attrs import evolve
 
 from agent.presets.preset import OptionError, Preset
 from agent.presets.shipped import PRESETS
@@ -11,12 +15,33 @@ from agent.tools.definition import Tool
 from agent.tools.output import Retention
 from agent.tools.shell import ShellOptions
 from agent.tools.workspace import Workspace
+from agent.vocabulary.errors import CannotStart
+
+if TYPE_CHECKING:
+    from agent.tools.sandbox.sandbox import Sandbox
 
 
-def equip(preset: Preset, root: str | os.PathLike[str]) -> tuple[Tool, ...]:
-    """Return the tools of a preset over a workspace, those of its file last. Raises OptionError for a wrong file."""
+def equip(preset: Preset, root: str | os.PathLike[str], own: Iterable[str] = ()) -> tuple[Tool, ...]:
+    """Return the tools of a preset over a workspace, those of its file last.
+
+    own: places of the agent's own, which are hidden from commands in a sandbox. Raises OptionError for a wrong file,
+    and for a sandbox that must be and cannot.
+    """
     workspace = Workspace(root, preset.allowed_paths if preset.bounded else ("/",), preset.denied_paths)
-    return *_collection(preset, workspace), *_declared(preset, workspace)
+    shell = evolve(shell_options(preset), sandbox=_sandbox(preset, workspace, own))
+    return *_collection(preset, workspace, shell), *_declared(preset, workspace, shell)
+
+
+def _sandbox(preset: Preset, workspace: Workspace, own: Iterable[str]) -> "Sandbox | None":
+    if preset.sandbox == "off":
+        return None
+    from agent.tools.sandbox.sandbox import make_sandbox  # 20 ms, and what the machine achieves is tried
+
+    try:
+        writable = (workspace.root, *(preset.allowed_paths if preset.bounded else ()))
+        return make_sandbox(preset.sandbox, writable, (*preset.denied_paths, *own))
+    except CannotStart as error:
+        raise OptionError(str(error)) from error
 
 
 def shell_options(preset: Preset) -> ShellOptions:
@@ -42,8 +67,7 @@ def processes_of(preset: Preset) -> Processes | None:
     return Processes(preset.background, retention=shell_options(preset).retention)
 
 
-def _collection(preset: Preset, workspace: Workspace) -> tuple[Tool, ...]:
-    shell = shell_options(preset)
+def _collection(preset: Preset, workspace: Workspace, shell: ShellOptions) -> tuple[Tool, ...]:
     if preset.tools != "coding":
         return make_collection(preset.tools, workspace, shell, processes_of(preset))
     allowed = preset.allowed_paths if preset.bounded else ("/",)
@@ -51,7 +75,7 @@ def _collection(preset: Preset, workspace: Workspace) -> tuple[Tool, ...]:
     return tuple(create_all_tools(workspace.root, options).values())
 
 
-def _declared(preset: Preset, workspace: Workspace) -> tuple[Tool, ...]:
+def _declared(preset: Preset, workspace: Workspace, shell: ShellOptions) -> tuple[Tool, ...]:
     """Return the tools of the preset's file; the file that it ships with need not be there."""
     if preset.tools_file is None:
         return ()
@@ -62,6 +86,6 @@ def _declared(preset: Preset, workspace: Workspace) -> tuple[Tool, ...]:
     from agent.tools.declared import DeclarationError, load_tools
 
     try:
-        return load_tools(path, workspace, shell_options(preset))
+        return load_tools(path, workspace, shell)
     except DeclarationError as error:
         raise OptionError(str(error)) from error

@@ -228,7 +228,8 @@ class Preset:
 
     Tools: which collection, which file declares more (`tools_file`), and how commands run. Times are in seconds,
     `output_limit` in bytes, `compact` in characters, of what the model is shown. `background`: commands may stay, until
-    the run ends or as long as the program runs.
+    the run ends or as long as the program runs. `sandbox`: "on" confines commands where the machine can do it, and a
+    yes lifts what was asked for; "strict" begins no run without, and lifts nothing.
     """
 
     name: str
@@ -287,6 +288,7 @@ class Preset:
     nonzero_is_error: bool = False
     result_form: Literal["text", "envelope"] = "text"
     env: Literal["allowlist", "inherit"] = "allowlist"
+    sandbox: Literal["off", "on", "strict"] = "off"
     # Words.
     system_prompt: str = field(default=DEFAULT, validator=can_be_filled_in)
 

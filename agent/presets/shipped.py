@@ -11,6 +11,7 @@ DEFAULT = Preset(
     output_limit=30 * 1024,
     spill=True,
     background="run",
+    sandbox="on",
 )
 
 WORKSPACE = Preset(

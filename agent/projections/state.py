@@ -284,7 +284,7 @@ class Totals(Projection):
         """Begin at zero."""
         self.turns = 0  # committed answers
         self.tool_starts = 0
-        self.usage = Usage()  # tokens of all drafts, committed or not, and of summaries
+        self.usage = Usage()  # tokens of all drafts, committed or not, of summaries and subagents
 
     def _answered(self, _: AnswerCommitted) -> None:
         self.turns += 1
@@ -292,7 +292,7 @@ class Totals(Projection):
     def _started(self, _: ToolStarted) -> None:
         self.tool_starts += 1
 
-    def _spent(self, event: InferenceFinished | SummaryFinished) -> None:
+    def _spent(self, event: InferenceFinished | SummaryFinished | ToolFinished) -> None:
         self.usage += event.usage
 
     FOLDS: ClassVar = {
@@ -300,4 +300,5 @@ class Totals(Projection):
         ToolStarted: _started,
         InferenceFinished: _spent,
         SummaryFinished: _spent,
+        ToolFinished: _spent,
     }

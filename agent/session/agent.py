@@ -21,7 +21,7 @@ from agent.effects.hooks import HookCaller, Hooks, seeking_effect
 from agent.effects.inference import Measure, Voice, inference_effect, summary_effect
 from agent.effects.timers import backoff_effect, deadline_effect
 from agent.history.header import make_header
-from agent.log.writing import LogWriter, Redaction
+from agent.log.writing import LogWriter, Redaction, is_secret
 from agent.models.model import Model, Piece, frame_tokens
 from agent.presets.preset import Preset
 from agent.presets.shipped import preset_named
@@ -111,10 +111,12 @@ class Agent:
         self._on_step, self._on_text, self._on_output, self.on_event = on_step, on_text, on_output, on_event
         self._approve, self._wait = approve, wait
         self._history, self.about = tuple(history), dict(about)
-        self.left_unsaid: list[UserMessage] = []  # the next run begins with it
-        self.under_way = anyio.Lock()  # a prompt waits for the end of the run before it
-        self.decisions, self.redaction = Decisions(), Redaction(secrets)
-        self.journal = self._make_journal(self._open_log(log, late=log_late))
+        self.left_unsaid: list[UserMessage] = []  # what people said too late for a run; the next one begins with it
+        self.under_way = anyio.Lock()  # held by the one run that is; a prompt waits for the end of the run before it
+        self.decisions, self.redaction = Decisions(), Redaction(secrets, _keys_of((self.model, *models.values())))
+        written = self._open_log(log, late=log_late)
+        self.toolbox.own = () if written is None else (os.path.realpath(written.path),)
+        self.journal = self._make_journal(written)
         self.lost_processes: tuple[BackgroundProcess, ...] = ()  # those that ended with an earlier program
         self.more_effects = tuple(make(self) for make in effects)
 
@@ -325,11 +327,17 @@ class Agent:
         )
 
     def _open_log(self, log: str | os.PathLike[str] | LogWriter | None, *, late: bool) -> LogWriter | None:
-        redacted = self.redaction if self.redaction.names else None
+        redacted = self.redaction if self.redaction else None
         if isinstance(log, LogWriter):
             log.redact_with(redacted)
             return log
         return None if log is None else LogWriter(log, self.header(), redacted, late=late)
+
+
+def _keys_of(models: Iterable[Model]) -> dict[str, str]:
+    """Return the keys of models, by the name under which they are masked; short ones are none."""
+    keys = (getattr(model, "api_key", None) for model in models)
+    return {f"API_KEY_{place}": key for place, key in enumerate(keys) if isinstance(key, str) and is_secret(key)}
 
 
 def _model_named(name: str) -> Model:

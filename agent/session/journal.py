@@ -7,7 +7,7 @@ from typing import Any
 
 import anyio
 
-from agent.log.writing import LogWriter
+from agent.log.writing import LogChanged, LogWriter
 from agent.models.model import Piece
 from agent.projections.context import Context
 from agent.projections.conversation import CARRY_ALL, Carried, Conversation
@@ -144,7 +144,7 @@ class Journal:
         if self._log is not None:
             try:
                 self._log.flush()
-            except OSError as error:
+            except (OSError, LogChanged) as error:
                 raise RunError(f"the log cannot be written: {error}") from error
 
     def break_off(self, ended: RunEnded, error: Exception) -> None:

@@ -64,6 +64,7 @@ def _agent_of(
     agent = Agent(model, tools, preset=preset, threads=beside, log=writer, **(known | options))
     _check_tools(recorded, agent.toolbox.names)
     agent.take_up(retaken(recorded, agent.program))
+    _check_integrity(recorded)  # after what can be said more precisely
     return agent
 
 
@@ -73,6 +74,19 @@ def _check_tools(recorded: RecordedRun, names: Sequence[str]) -> None:
         raise RebuildError(
             f"{recorded.path} was made with the tools {_listed(then)}, and here are {_listed(now)}; give the same"
         )
+
+
+def _check_integrity(recorded: RecordedRun) -> None:
+    """Refuse a log that was changed, and a yes that is not signed, where the run still acts on it."""
+    if recorded.misfit:
+        raise LogError(recorded.misfit)
+    answered = {record["data"].get("call") for record in recorded.records if record["name"] == "call_answered"}
+    for place in recorded.unsigned:
+        if recorded.records[place]["data"]["call"] not in answered:
+            raise LogError(
+                f"{recorded.path}, line {place + 2}: this yes is not signed with the key of this user, and approves "
+                f"nothing; remove the line and what follows it, and decide again"
+            )
 
 
 def _check_secrets(recorded: RecordedRun, options: dict[str, Any]) -> None:

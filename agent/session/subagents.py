@@ -1,13 +1,14 @@
 """The tool `task`: an agent of its own works on a part of the task, with its own log and conversation (S2).
 
-A subagent runs within the call: an abort of the call aborts it, and somebody who asks to stop is heard by both. Its
-preset is that of its parent with a share of the limits, so that it is judged by the same constitution.
+A subagent runs within the call: an abort of the call aborts it, and a user who asks to stop is heard by both. It has no
+more rights than its parent: the same preset with a share of the limits that are left, the same b-threads, effects and
+models beside it. What it takes is counted by its parent.
 """
 
 import math
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,9 +24,19 @@ from agent.tools.definition import Tool, ToolContext, tool
 from agent.tools.schemas import Limits
 from agent.vocabulary.calls import ToolResult
 from agent.vocabulary.errors import ToolError
-from agent.vocabulary.events import StopAsked, ToolStarted
-from agent.vocabulary.messages import UserMessage
-from bp import Event, Step
+from agent.vocabulary.events import (
+    NO_USAGE,
+    ApprovalAsked,
+    InferenceFinished,
+    PromptGiven,
+    StopAsked,
+    SummaryFinished,
+    ToolFinished,
+    ToolStarted,
+)
+from agent.vocabulary.messages import Usage, UserMessage
+from bp import BThread, Event, Step
+from bp.runner import Effect
 
 _TASK_ID = re.compile(r"task-[0-9a-f]{8}")
 
@@ -52,7 +63,9 @@ class SubagentStore:
 
     `tools` gives tools for each subagent anew, so that none shares a terminal or a list with another. `logs` is the
     folder of their logs; without one there are none, and tasks last as long as the store. `parent` is named in them.
-    `secrets` are masked. `share` is the part of the preset's limits that each run gets.
+    `secrets` are masked. `share` is the part of the preset's limits that each run gets, and no more than its parent has
+    left. `threads`, `effects` and `models` are those of its parent, as in `Agent`: protocols, monitors. Without an
+    approver the answer to every question is no, at once.
     """
 
     model: Model
@@ -64,6 +77,10 @@ class SubagentStore:
     approve: Approver | None = None
     secrets: Mapping[str, str] = field(factory=dict, repr=False)
     share: float = 0.5
+    threads: Sequence[BThread] = ()
+    effects: Sequence[Callable[[Agent], Effect]] = ()
+    models: Mapping[str, Model] = field(factory=dict)
+    _spent: Usage = field(init=False, factory=Usage)
     _open: dict[str, "_Subagent"] = field(init=False, factory=dict)
     _running: list[Run] = field(init=False, factory=list)
 
@@ -75,7 +92,11 @@ class SubagentStore:
         raise ToolError(f"there is no subagent type {name!r}; types: {', '.join(kind.name for kind in self.types)}")
 
     def hear(self, event: Event) -> None:
-        """Stop what runs when somebody asks to stop."""
+        """Stop what runs when the user asks to stop; know what the parent's run has taken."""
+        if isinstance(event, PromptGiven):
+            self._spent = Usage()
+        elif isinstance(event, InferenceFinished | SummaryFinished | ToolFinished):
+            self._spent += event.usage
         if isinstance(event, StopAsked):
             for run in self._running:
                 run.stop(event.text)
@@ -86,6 +107,7 @@ class SubagentStore:
         subagent = self._find(name) if task_id else self._make(name, kind, context.call_id)
         self._open[name] = subagent
         subagent.progress = context.progress
+        subagent.before = subagent.agent.totals.usage
         async with subagent.agent.start(_prompt(subagent.agent, prompt)) as run:
             self._running.append(run)
             try:
@@ -94,6 +116,10 @@ class SubagentStore:
             finally:
                 self._running.remove(run)
         return name, run
+
+    def begun(self, name: str) -> Usage:
+        """Return what a subagent had taken before its latest run."""
+        return self._open[name].before
 
     def close(self) -> None:
         """Close all subagents and their logs."""
@@ -107,13 +133,11 @@ class SubagentStore:
         subagent.agent = Agent(
             self.model,
             self._tools_of(kind),
-            preset=share_of(self.preset, self.share),
+            preset=share_of(self.preset, self.share, self._spent),
             system_prompt=kind.system_prompt,
-            approve=self.approve,
             log=self._log_of(name),
-            secrets=self.secrets,
             about=about,
-            on_step=subagent.show,
+            **self._inherited(subagent),
         )
         return subagent
 
@@ -125,9 +149,15 @@ class SubagentStore:
         if log is None or not log.exists():
             raise ToolError(f"there is no task {name!r} to go on with; leave task_id out to begin a new one")
         subagent = _Subagent()
-        options: dict[str, Any] = {"approve": self.approve, "secrets": self.secrets, "on_step": subagent.show}
-        subagent.agent = resume(log, self.model, self.tools(), **options)
+        subagent.agent = resume(log, self.model, self.tools(), **self._inherited(subagent))
         return subagent
+
+    def _inherited(self, subagent: "_Subagent") -> dict[str, Any]:
+        """Return the options of an agent that a subagent has from its parent."""
+        return {
+            "threads": self.threads, "effects": self.effects, "models": self.models, "secrets": self.secrets,
+            "approve": self.approve or _nobody, "on_step": subagent.show,
+        }  # fmt: skip
 
     def _log_of(self, name: str) -> Path | None:
         return None if self.logs is None else self.logs / f"{name}.jsonl"
@@ -142,6 +172,7 @@ class _Subagent:
 
     agent: Agent = field(init=False)
     progress: Callable[[str], None] = field(init=False, default=lambda _: None)
+    before: Usage = NO_USAGE
 
     def show(self, step: Step) -> None:
         if isinstance(step.event, ToolStarted):
@@ -176,7 +207,7 @@ def make_task(store: SubagentStore) -> Tool:
         details: dict[str, Any] = {
             "description": description, "prompt": prompt, "subagentType": subagent_type, "taskId": name,
             "log": "" if run.log is None else str(run.log), "status": run.status, "reason": run.reason,
-            "usage": {"input_tokens": run.usage.input_tokens, "output_tokens": run.usage.output_tokens},
+            "usage": _spent_since(store.begun(name), run.usage),
         }  # fmt: skip
         ending = f"[task_id: {name}]" if run.status == "completed" else f"[{run.status}: {run.reason}; task_id: {name}]"
         text = f"{run.text.rstrip() or '(it said nothing)'}\n{ending}"
@@ -186,16 +217,31 @@ def make_task(store: SubagentStore) -> Tool:
     return evolve(task, description=f"{task.description}\n\nTypes of subagents:\n{kinds}", hears=store.hear)
 
 
-def share_of(preset: Preset, part: float) -> Preset:
-    """Return a preset with a part of its limits: turns, tokens, cost and time; none stays none."""
+def _nobody(_: ApprovalAsked) -> None:
+    """Answer for a user who is not there."""
 
-    def some(limit: int | None) -> int | None:
-        return None if limit is None else max(1, math.ceil(limit * part))
 
+def _spent_since(before: Usage, now: Usage) -> dict[str, Any]:
+    """Return what a run took, of a conversation that had taken something before."""
+    told = {"input_tokens": now.input_tokens - before.input_tokens}
+    told["output_tokens"] = now.output_tokens - before.output_tokens
+    return told if now.cost is None else {**told, "cost": now.cost - (before.cost or 0.0)}
+
+
+def share_of(preset: Preset, part: float, spent: Usage = NO_USAGE) -> Preset:
+    """Return a preset with a part of its limits: turns, tokens, cost and time; none stays none.
+
+    spent: what of tokens and cost is used up already; no share is more than what is left.
+    """
+
+    def some(limit: int | None, used: int = 0) -> int | None:
+        return None if limit is None else max(1, min(math.ceil(limit * part), limit - used))
+
+    cost = preset.max_cost
     limits: Mapping[str, Any] = {
         "max_iterations": some(preset.max_iterations),
-        "max_tokens": some(preset.max_tokens),
-        "max_cost": None if preset.max_cost is None else preset.max_cost * part,
+        "max_tokens": some(preset.max_tokens, spent.tokens),
+        "max_cost": None if cost is None else max(1e-9, min(cost * part, cost - (spent.cost or 0.0))),
         "deadline": None if preset.deadline is None else preset.deadline * part,
     }
     return evolve(preset, **limits)

@@ -21,6 +21,7 @@ from agent.vocabulary.events import (
     ProposedAction,
     RunContinued,
     RunEnded,
+    SandboxLifted,
     ToolFinished,
     ToolStarted,
 )
@@ -125,11 +126,15 @@ def carry_out(call: ToolCall, disclosure: Disclosure = "full") -> BThreadBody:
     said = yield sync(request=ProposedAction(call), otherwise=unexecuted)
     if isinstance(said, CallAnswered):
         return
-    said = yield sync(wait_for=where((GateApproved, GateRejected), call=call))
+    said = yield sync(wait_for=where((SandboxLifted, GateApproved, GateRejected), call=call))
+    rights: tuple[str, ...] = ()
+    if isinstance(said, SandboxLifted):
+        rights = said.rights
+        said = yield sync(wait_for=where((GateApproved, GateRejected), call=call))
     if isinstance(said, GateRejected):
         yield sync(request=rejected(call.id, said.refusals, disclosure))
         return
-    said = yield sync(request=ToolStarted(call), otherwise=unexecuted)
+    said = yield sync(request=ToolStarted(call, rights), otherwise=unexecuted)
     if isinstance(said, CallAnswered):
         return
     finished = yield sync(wait_for=where(ToolFinished, call=call))

@@ -13,10 +13,11 @@ from agent.vocabulary.events import (
     GateApproved,
     GateRejected,
     RunEnded,
+    SandboxLifted,
 )
 from agent.vocabulary.reasons import Declined
 from bp import BThreadBody, bthread, start, sync, where
-from constitution import Action, Level, Policy, Verdict, judge
+from constitution import GRANTED, Action, Level, Policy, Verdict, judge
 
 
 @bthread
@@ -25,14 +26,31 @@ def by_constitution(judge: Callable[[Action], Verdict]) -> BThreadBody:
     while True:
         described = yield sync(wait_for=ActionDescribed)
         verdict = judge(described.facts) if described.problem is None else undescribed(described.problem)
+        rights = rights_beyond(described.facts) if verdict.granted or verdict.level is Level.ask else ()
         if verdict.level is not Level.allow:
-            yield start(objection(described.call, verdict))
+            yield start(objection(described.call, verdict, rights))
+        elif rights:
+            yield start(grant(described.call, rights))
+
+
+def rights_beyond(facts: Action) -> tuple[str, ...]:
+    """Return what a yes lets a call do beyond its sandbox: what it asks for, and what it could not do without."""
+    if not facts.is_confined:
+        return ()
+    return tuple(dict.fromkeys((*facts.rights, *facts.needs)))
 
 
 @bthread(name="by_constitution")
-def objection(call: ToolCall, verdict: Verdict) -> BThreadBody:
+def grant(call: ToolCall, rights: tuple[str, ...]) -> BThreadBody:
+    """Lift the sandbox of `call` as far as the user granted it beforehand, before it is approved."""
+    yield from lift(call, rights)
+
+
+@bthread(name="by_constitution")
+def objection(call: ToolCall, verdict: Verdict, rights: tuple[str, ...] = ()) -> BThreadBody:
     """Refuse the approval of `call`, at once when it is denied, else unless a person says yes.
 
+    A yes lifts the sandbox of the call as far as `rights`.
     Where the question itself is refused, as after a stop, there will be no yes: the call is rejected for that.
     """
     approval = where(GateApproved, call=call)
@@ -41,7 +59,7 @@ def objection(call: ToolCall, verdict: Verdict) -> BThreadBody:
     because: Verdict | Declined = verdict
     if verdict.level is Level.ask:
         said = yield sync(
-            request=ApprovalAsked(call, question(verdict)),
+            request=ApprovalAsked(call, question(verdict, rights)),
             otherwise=lambda refusals: GateRejected(call, refusals),
             block=approval,
             wait_for=decided,
@@ -54,6 +72,7 @@ def objection(call: ToolCall, verdict: Verdict) -> BThreadBody:
             yield sync(wait_for=answered, block=where(CallAnswered, call=call.id) | others)
             return
         if said.yes:
+            yield from lift(call, rights)
             return
         because = Declined(verdict, said.text, present=said.present)
     yield sync(refuse=approval, because=because, wait_for=decided)
@@ -66,9 +85,25 @@ def undescribed(problem: str) -> Verdict:
     )
 
 
-def question(verdict: Verdict) -> str:
-    """Return why a person is asked, one reason per line."""
-    return "\n".join(verdict.reasons) or verdict.explanation
+def lift(call: ToolCall, rights: tuple[str, ...]) -> BThreadBody:
+    """Lift the sandbox of `call`; where that is refused, the call is rejected for it."""
+    if rights:
+        yield sync(
+            request=SandboxLifted(call, rights),
+            otherwise=lambda refusals: GateRejected(call, refusals),
+            block=where(GateApproved, call=call),
+            wait_for=where((GateApproved, GateRejected), call=call),
+        )
+
+
+LIFTED = {"network": "reach the network", "unconfined": "run without the sandbox"}
+
+
+def question(verdict: Verdict, rights: tuple[str, ...] = ()) -> str:
+    """Return why a person is asked, one reason per line, and what a yes would let the call do."""
+    lifts = ", ".join(LIFTED.get(right) or right.replace("write ", "change ", 1) for right in rights)
+    reasons = verdict.reasons or (verdict.explanation,)
+    return "\n".join((*reasons, f"a yes lets this one call {lifts}") if lifts else reasons)
 
 
 @frozen
@@ -80,7 +115,7 @@ class Judge:
     def __call__(self, action: Action) -> Verdict:
         """Return the verdict on `action`."""
         verdict = judge(action, self.policy)
-        return Verdict.allow() if self._is_approved(action, verdict) else verdict
+        return GRANTED if self._is_approved(action, verdict) else verdict
 
     def _is_approved(self, action: Action, verdict: Verdict) -> bool:
         """Whether a person who declared a tool as one that writes has approved what it asks for (S0 6.1)."""

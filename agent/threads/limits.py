@@ -79,7 +79,7 @@ def empty_in_a_row(number: int, said: AnswerCommitted) -> int:
     return number + 1 if said.is_empty else 0
 
 
-SPENDING = InferenceFinished | SummaryFinished | RunEnded
+SPENDING = InferenceFinished | SummaryFinished | ToolFinished | RunEnded  # tools: what their subagents take
 TURN_SPENDING = InferenceFinished | AnswerCommitted | RunEnded
 ASKING = InferenceRequested | SummaryRequested
 
@@ -106,8 +106,8 @@ def budget_of_cost(limit: float) -> BThreadBody:
     yield from refuse_when(limit, SPENDING, and_cost, ending, ASKING)
 
 
-def and_tokens(number: int, said: InferenceFinished | SummaryFinished) -> int:
-    """Add the tokens of an inference."""
+def and_tokens(number: int, said: InferenceFinished | SummaryFinished | ToolFinished) -> int:
+    """Add the tokens of an inference, or of a subagent."""
     return number + said.usage.tokens
 
 
@@ -116,8 +116,8 @@ def and_tokens_of_this_turn(number: int, said: InferenceFinished | AnswerCommitt
     return 0 if isinstance(said, AnswerCommitted) else number + said.usage.tokens
 
 
-def and_cost(number: float, said: InferenceFinished | SummaryFinished) -> float:
-    """Add the cost of an inference."""
+def and_cost(number: float, said: InferenceFinished | SummaryFinished | ToolFinished) -> float:
+    """Add the cost of an inference, or of a subagent."""
     return number + (said.usage.cost or 0.0)
 
 

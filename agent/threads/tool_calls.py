@@ -1,6 +1,6 @@
 """Rules about tool calls: whole, approved, one at a time, answered in order, and not repeated forever."""
 
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Any, Literal
 
 from attrs import frozen
@@ -124,16 +124,13 @@ def answers_in_source_order() -> BThreadBody:
     while True:
         answer = yield sync(wait_for=AnswerCommitted)
         if len(answer.calls) > 1:
-            yield start(answered_in_order(tuple(call.id for call in answer.calls)))
+            yield start(*[answered_after(call.id, before.id) for before, call in pairwise(answer.calls)])
 
 
 @bthread(name="answers_in_source_order")
-def answered_in_order(calls: tuple[str, ...]) -> BThreadBody:
-    """Let only the first unanswered call of `calls` be answered."""
-    while len(calls) > 1:
-        first, *later = calls
-        yield sync(wait_for=where(CallAnswered, call=first), block=[where(CallAnswered, call=call) for call in later])
-        calls = tuple(later)
+def answered_after(call: str, before: str) -> BThreadBody:
+    """Hold the answer to `call` back until the call before it is answered."""
+    yield sync(wait_for=where(CallAnswered, call=before), block=where(CallAnswered, call=call))
 
 
 PROPOSAL_NEWS = AnswerCommitted | SteeringGiven | RunEnded

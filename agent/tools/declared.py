@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from agent.tools.definition import Tool, ToolContext
 from agent.tools.patterns import TextPattern
-from agent.tools.process import run_process, tool_environment
+from agent.tools.process import run_process
 from agent.tools.schemas import Choice, Field, Limits, Record, Scalar, ScalarKind, Shape
-from agent.tools.shell import ShellOptions, details_of, tell
+from agent.tools.shell import ShellOptions, details_of, in_sandbox, tell
 from agent.tools.workspace import Workspace
 from agent.vocabulary.calls import Category, ToolResult
 from agent.vocabulary.errors import ToolError
@@ -129,18 +129,20 @@ def make_declared_tool(declaration: Declaration, workspace: Workspace, options: 
     async def run(context: ToolContext, /, **arguments: Any) -> ToolResult:
         output = how.retention.collector()
         declared = expand_environment(declaration.env, os.environ)
+        env = await evolve(how, env=declared, hook=None).environment(workspace.root, context.rights)
         finished = await run_process(
-            declaration.argv(arguments),
+            (*how.before(workspace.root, context.rights), *declaration.argv(arguments)),
             cwd=workspace.root,
-            env={**os.environ, **declared} if how.inherit else tool_environment(declared),
+            env=env,
             timeout=how.timeout,
             output=output,
             progress=context.progress,
         )
-        told = tell(finished, how.timeout, how)
-        return ToolResult(told.text, told.is_error, {**details_of(finished), **output.details()})
+        told = tell(finished, how.timeout, how, how.notes(finished, context.rights))
+        details = {**details_of(finished), **output.details(), **how.blocked(finished, context.rights)}
+        return ToolResult(told.text, told.is_error, details)
 
-    return Tool(
+    made = Tool(
         name=declaration.name,
         description=declaration.description,
         shape=declaration.parameters,
@@ -150,6 +152,7 @@ def make_declared_tool(declaration: Declaration, workspace: Workspace, options: 
         argv=declaration.argv,
         source=declaration.source,
     )
+    return in_sandbox(made, how)
 
 
 DeclarationError = NodeError

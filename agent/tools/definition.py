@@ -18,7 +18,7 @@ from anyio.lowlevel import current_token
 from attrs import evolve, frozen
 
 from agent.tools.blocking import call_back, run_in_background
-from agent.tools.schemas import Background, Path, Record, Shape, ShellCommand, ToolSchema, Touch, Url
+from agent.tools.schemas import Background, Path, Record, Rights, Shape, ShellCommand, ToolSchema, Touch, Url
 from agent.tools.signature import Mark, read_signature
 from agent.tools.workspace import Workspace
 from agent.vocabulary.calls import Category, ToolResult
@@ -34,11 +34,13 @@ def _ignore(_: str) -> None:
 class ToolContext:
     """What a running call may use: its id, and `progress` to show text while it runs.
 
-    `progress` may be called from the tool's own thread, any number of times; who listens coalesces.
+    `progress` may be called from the tool's own thread, any number of times; who listens coalesces. `rights`: what the
+    call may do beyond the sandbox, as the user granted it (`agent.tools.sandbox.rights`).
     """
 
     call_id: str = ""
     progress: Callable[[str], None] = _ignore
+    rights: tuple[str, ...] = ()
 
 
 @frozen(eq=False)
@@ -52,7 +54,8 @@ class Tool:
     runs, for tools that have to know when somebody asks to stop. `restores` is told its recorded results when a run is
     resumed. `run_over` is awaited when a run has ended, or rests. `quick`: `function` is synchronous, never waits for
     anything, and returns within a millisecond or so; it can be neither cancelled nor timed out.
-    `source` says where the tool was declared, if not in Python. Tools are compared by identity.
+    `source` says where the tool was declared, if not in Python. `sandbox` is the level at which what it starts is
+    confined, empty for a tool that starts nothing, or not in a sandbox. Tools are compared by identity.
     """
 
     name: str
@@ -72,6 +75,7 @@ class Tool:
     restores: Callable[[ToolFinished], None] | None = None
     run_over: Callable[[], Awaitable[None]] | None = None
     source: str = ""
+    sandbox: str = ""
     body: Callable[..., Any] | None = None
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
@@ -130,6 +134,11 @@ class Tool:
     def is_background(self, arguments: Mapping[str, Any]) -> bool:
         """Return whether what a call with `arguments` starts would stay after the call."""
         return any(isinstance(mark, Background) and bool(arguments.get(name)) for name, mark, _ in self.marks)
+
+    def rights(self, arguments: Mapping[str, Any]) -> tuple[str, ...]:
+        """Return what a call with `arguments` asks for beyond the sandbox."""
+        named = (name for name, mark, _ in self.marks if isinstance(mark, Rights))
+        return tuple(right for name in named for right in _texts(arguments.get(name)))
 
     def without(self, parameter: str) -> "Tool":
         """Return the tool without a parameter that has a default."""

@@ -13,6 +13,8 @@ from attrs import frozen
 
 TOKEN_VARIABLE = "BPAGENT_CALL"
 
+_KEEPERS = frozenset([b"bwrap"])
+
 _SHORT = 2.0  # seconds; the younger a command, the surer it is that numbers have not gone round since
 _NUMBERS_PER_SECOND = 100_000  # that a system can use up, generously
 _NUMBERS_AT_LEAST = 1_000
@@ -25,6 +27,12 @@ class _Process:
     group: int
     session: int
     started: int
+
+    def is_keeper(self) -> bool:
+        """Whether it only keeps the namespaces of a command. Its name says so, which any process may take."""
+        with suppress(OSError), open(f"/proc/{self.number}/comm", "rb", buffering=0) as file:
+            return (file.readall() or b"").strip() in _KEEPERS
+        return False
 
 
 def token_value(token: str) -> str:

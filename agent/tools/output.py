@@ -178,7 +178,7 @@ def _folder() -> str:
 def outputs_folder() -> str | None:
     """Return the folder with the outputs that this process has kept whole, without links; None if there is none."""
     folder = _folders.get(os.getpid())
-    return None if folder is None else os.path.realpath(folder)
+    return os.path.realpath(folder) if folder is not None and os.path.isdir(folder) else None
 
 
 def _remove(folder: str, owner: int) -> None:

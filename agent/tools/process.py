@@ -18,6 +18,16 @@ from agent.vocabulary.errors import CannotStart
 ALLOWED_VARIABLES = ("PATH", "HOME", "USER", "LANG", "LC_ALL", "TERM", "SHELL", "TMPDIR", "TZ")
 
 
+KEY_VARIABLES = ("OPENAI_API_KEY", "EXA_API_KEY")
+"""Where we find the keys of our own servers: what tools start never sees them, but for a tool that declares it."""
+
+
+def inherited_environment() -> dict[str, str]:
+    """Return our environment without our keys, whatever else they are called."""
+    keys = {os.environ[name] for name in KEY_VARIABLES if os.environ.get(name)}
+    return {name: value for name, value in os.environ.items() if name not in KEY_VARIABLES and value not in keys}
+
+
 def tool_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return the allowed variables that are set, and `extra`, which wins (S6.6, S6.13)."""
     allowed = {name: os.environ[name] for name in ALLOWED_VARIABLES if name in os.environ}
@@ -358,8 +368,9 @@ async def _settle(child: Child, listeners: Sequence[_Listener]) -> int:
         return 0
     if not all(listener.at_end.is_set() for listener in listeners):
         child = child.with_holders()
-    survivors = len(child.family.living(child.age))
-    if survivors:
+    left = child.family.living(child.age)
+    survivors = sum(not process.is_keeper() for process in left)
+    if left:
         await child.end(LEFT_BEHIND_GRACE)
         with anyio.move_on_after(DRAIN):
             await _ends_of(listeners)

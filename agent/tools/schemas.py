@@ -52,6 +52,11 @@ class Background:
 
 
 @frozen
+class Rights:
+    """Marks the parameter that asks for what a command needs beyond the sandbox."""
+
+
+@frozen
 class Url:
     """Marks a parameter that holds the address of something that is fetched."""
 

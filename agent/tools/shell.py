@@ -3,24 +3,26 @@
 import inspect
 import json
 import math
-import os
 import re
 import shlex
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal, Protocol, TypedDict, Unpack
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, TypedDict, Unpack
 
 from attrs import evolve, field, frozen, mutable, validators
 
 from agent.tools.background import Processes, ended_since
 from agent.tools.definition import Tool, ToolContext, tool
 from agent.tools.output import Collector, Retained, Retention
-from agent.tools.process import Finished, run_process, signal_name, tool_environment
+from agent.tools.process import Finished, inherited_environment, run_process, signal_name, tool_environment
 from agent.tools.schemas import Background, Limits, ShellCommand
 from agent.vocabulary.calls import ToolResult
 from agent.vocabulary.errors import CannotStart, ToolError
 from agent.vocabulary.events import AnswerCommitted, ToolFinished
 from bp import Event
+
+if TYPE_CHECKING:
+    from agent.tools.sandbox.sandbox import Sandbox
 
 EnvironmentHook = Callable[[str], Mapping[str, str] | Awaitable[Mapping[str, str]]]
 """Gets the working directory before each command, and gives variables to add: the hook `shell.env` of S2."""
@@ -39,7 +41,7 @@ class ShellOptions:
     separate: standard error on its own. nonzero_is_error: an exit code other than 0 is an error. inherit: commands see
     all of our environment, else the allowed variables; env: variables to add. prefix: put before every command. hook:
     asked for more variables. form: text; with details of what was left out (S2); or the envelope of S4. compact:
-    characters of it, at most.
+    characters of it, at most. sandbox: what confines commands.
     """
 
     shell: tuple[str, ...] = ("bash", "-c")
@@ -55,6 +57,7 @@ class ShellOptions:
     hook: EnvironmentHook | None = None
     form: Literal["text", "details", "envelope"] = "text"
     compact: int | None = None
+    sandbox: "Sandbox | None" = None
 
     @property
     def timeout_words(self) -> str:
@@ -63,14 +66,29 @@ class ShellOptions:
         most = "" if self.longest_timeout is None else f", at most {self.longest_timeout:g}"
         return f"seconds until the command is killed{least}{most}"
 
-    async def environment(self, cwd: str) -> dict[str, str]:
+    async def environment(self, cwd: str, rights: tuple[str, ...] = ()) -> dict[str, str]:
         """Return what a command sees: ours or the allowed variables, then what was added, then what the hook gives."""
-        env = {**os.environ, **self.env} if self.inherit else tool_environment(self.env)
+        env = {**inherited_environment(), **self.env} if self.inherit else tool_environment(self.env)
+        if self.sandbox is not None:
+            env = self.sandbox.environment(env, rights)
         if self.hook is None:
             return env
         given = self.hook(cwd)
         found: Mapping[str, str] = await given if inspect.isawaitable(given) else given
         return {**env, **found}
+
+    def before(self, cwd: str, rights: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the words before a command in `cwd` that confine it. Raises CannotStart."""
+        return () if self.sandbox is None else self.sandbox.prefix(cwd, rights)
+
+    def notes(self, finished: "Finished", rights: tuple[str, ...]) -> tuple[str, ...]:
+        """Return lines that say what the sandbox kept a command from."""
+        return () if self.sandbox is None else self.sandbox.notes(finished, rights)
+
+    def blocked(self, finished: "Finished", rights: tuple[str, ...]) -> dict[str, Any]:
+        """Return what the details of a result say of the same; nothing where nothing was in the way."""
+        found = () if self.sandbox is None else self.sandbox.blocked(finished, rights)
+        return {"blocked": list(found)} if found else {}
 
     def seconds(self, asked: float | None) -> tuple[float | None, str]:
         """Return the time for a command for which `asked` was asked, and what to say when it is another."""
@@ -426,6 +444,8 @@ def make_shell_tool(
     With `processes` a command may stay in the background; see `with_background` for the other tools that this takes.
     """
     chosen, shared = options or ShellOptions(), session or Session()
+    if commands is not None:  # elsewhere, where our sandbox cannot reach
+        chosen = evolve(chosen, sandbox=None)
     runner = _Runner(cwd, chosen, commands or LocalCommands(), Answers(name, chosen, shared), processes)
 
     @tool(category="write", name=name)
@@ -443,12 +463,21 @@ def make_shell_tool(
             command: the command, as bash understands it
         """
         if background and processes is not None:
-            return await runner.start(command, processes)
+            return await runner.start(command, processes, context)
         return await runner.run(command, timeout, context)
 
     heard = evolve(bash, hears=shared.hear, restores=shared.restore) if runner.answers.in_envelopes else bash
     described = evolve(heard, description=_description(runner.options)) if options else heard
-    return with_background(described, processes)
+    return in_sandbox(with_background(described, processes), runner.options)
+
+
+def in_sandbox(shell: Tool, options: ShellOptions) -> Tool:
+    """Return a tool that says it runs in the sandbox of its options, if there is one, and takes rights beyond it."""
+    if options.sandbox is None:
+        return shell
+    from agent.tools.sandbox.confined_tools import confined
+
+    return confined(shell, options.sandbox)
 
 
 BACKGROUND_WORDS = "start the command and return; it goes on until it is stopped, whatever the timeout (a server)"
@@ -494,12 +523,13 @@ class _Runner:
     answers: Answers
     processes: Processes | None = None
 
-    async def start(self, command: str, processes: Processes) -> ToolResult:
+    async def start(self, command: str, processes: Processes, context: ToolContext) -> ToolResult:
         argument, script = as_script(self.options.prefix + command)
         if not command.strip():
             raise ToolError(EMPTY)
-        env = await self.options.environment(self.cwd)
-        return await processes.start(command, (*self.options.shell, argument), cwd=self.cwd, env=env, stdin=script)
+        env = await self.options.environment(self.cwd, context.rights)
+        argv = (*self.options.before(self.cwd, context.rights), *self.options.shell, argument)
+        return await processes.start(command, argv, cwd=self.cwd, env=env, stdin=script)
 
     async def run(self, command: str, wanted: float | None, context: ToolContext) -> ToolResult:
         seconds, note = self.options.seconds(wanted)
@@ -514,7 +544,9 @@ class _Runner:
             raise
         ended, more = await ended_since(self.processes)
         hint = [TO_STAY] if finished.survivors and self.processes is not None else []
-        result = self.answers.of(asked, finished, output, [*([note] if note else []), *hint, *ended])
+        told = self.options.notes(finished, context.rights)
+        result = self.answers.of(asked, finished, output, [*([note] if note else []), *told, *hint, *ended])
+        more = {**self.options.blocked(finished, context.rights), **more}
         return evolve(result, details={**result.details, **more}) if more else result
 
     async def _finish(self, asked: Asked, output: Retained, context: ToolContext) -> Finished:
@@ -522,9 +554,9 @@ class _Runner:
             raise ToolError(EMPTY)
         return await self.commands.run(
             self.options.prefix + asked.command,
-            shell=self.options.shell,
+            shell=(*self.options.before(self.cwd, context.rights), *self.options.shell),
             cwd=self.cwd,
-            env=await self.options.environment(self.cwd),
+            env=await self.options.environment(self.cwd, context.rights),
             timeout=asked.seconds,
             output=output,
             errors=self.options.retention.collector() if self.options.separate else None,

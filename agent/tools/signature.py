@@ -22,6 +22,7 @@ from agent.tools.schemas import (
     MappingOf,
     Path,
     Record,
+    Rights,
     Scalar,
     ScalarKind,
     Shape,
@@ -38,7 +39,7 @@ _SCALARS: dict[Any, ScalarKind] = {
     None: "null",
     type(None): "null",
 }
-Mark = Path | ShellCommand | Url | Background
+Mark = Path | ShellCommand | Url | Background | Rights
 _UNIONS = (Union, types.UnionType)
 _NO_LIMITS = Limits()
 _CURE = (

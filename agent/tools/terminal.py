@@ -26,6 +26,7 @@ from agent.tools.shell import (
     ShellOptions,
     as_script,
     encoded,
+    in_sandbox,
     with_background,
 )
 from agent.tools.shell import Session as Observations
@@ -269,8 +270,12 @@ class Session:
 
     snapshot: Snapshot
 
-    async def run(self, command: str, **how: Unpack[How]) -> tuple[Finished, tuple[str, ...]]:
+    async def run(
+        self, command: str, before: tuple[str, ...] = (), **how: Unpack[How]
+    ) -> tuple[Finished, tuple[str, ...]]:
         """Run a command; return how it ended, and what the session does not keep of it, in words.
+
+        before: the words that confine its shell.
 
         Raises CannotStart and ToolError when nothing was run.
         """
@@ -279,7 +284,7 @@ class Session:
             raise ToolError(f"the session's directory {now.cwd} is gone; close the session with close=true")
         with exchange(encoded(command)) as (script, out):
             inside: How = {**how, "cwd": now.cwd, "env": now.environment(given)}
-            argv = ("bash", "-c", script_for(now.inner, script, out))
+            argv = (*before, "bash", "-c", script_for(now.inner, script, out))
             finished = await run_process(argv, pass_fds=(script, out), **inside)
             left = None if finished.timed_out else read_left(os.pread(out, MOST_BYTES + 1, 0), given)
         if left is None:
@@ -339,7 +344,7 @@ def make_terminal(cwd: str, options: ShellOptions | None = None, processes: Proc
             observed.restore(finished)
 
     made = evolve(terminal, hears=hear, restores=restore, cwd=lambda: terminal_of.where)
-    return with_background(made, processes)
+    return in_sandbox(with_background(made, processes), chosen)
 
 
 @define(eq=False)
@@ -375,13 +380,14 @@ class _Terminal:
         if not command.strip():
             raise ToolError(EMPTY)
         self._check_place(context)
-        env, text = await self.options.environment(self.where), self.options.prefix + command
+        env, text = await self.options.environment(self.where, context.rights), self.options.prefix + command
         if self.session is not None:
             now = self.session.snapshot
             env = now.environment(env)
             text = f"declare +x {' '.join(sorted(now.inner))}\n{text}" if now.inner else text
         argument, script = as_script(text)
-        return await processes.start(command, (*self.options.shell, argument), cwd=self.where, env=env, stdin=script)
+        argv = (*self.options.before(self.where, context.rights), *self.options.shell, argument)
+        return await processes.start(command, argv, cwd=self.where, env=env, stdin=script)
 
     async def use(
         self, command: str | None, persistent: bool, close: bool, asked: float | None, context: ToolContext
@@ -447,17 +453,20 @@ class _Terminal:
                 return self.answers.of_problem(asked, str(error))
             raise
         ended, details = await ended_since(self.processes)
-        notes = [*([note] if note else []), *(more or lost), *ended]
+        kept_out = self.options.notes(finished, context.rights)
+        notes = [*([note] if note else []), *kept_out, *(more or lost), *ended]
         result = self.answers.of(asked, finished, output, notes)
+        details = {**self.options.blocked(finished, context.rights), **details}
         return evolve(result, details={**result.details, **details}) if details else result
 
     async def _finish(self, asked: Asked, output: Retained, context: ToolContext) -> tuple[Finished, Sequence[str]]:
-        text, env = self.options.prefix + asked.command, await self.options.environment(self.where)
+        text, env = self.options.prefix + asked.command, await self.options.environment(self.where, context.rights)
         errors = self.options.retention.collector() if self.options.separate else None
         how: How = {
             "cwd": self.root, "env": env, "timeout": asked.seconds,
             "output": output, "errors": errors, "progress": context.progress,
         }  # fmt: skip
+        before = self.options.before(self.where, context.rights)
         if self.session is not None:
-            return await self.session.run(text, **how)
-        return await LocalCommands().run(text, shell=self.options.shell, **how), ()
+            return await self.session.run(text, before, **how)
+        return await LocalCommands().run(text, shell=(*before, *self.options.shell), **how), ()

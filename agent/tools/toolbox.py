@@ -35,6 +35,7 @@ class Toolbox:
         self._listeners = tuple(tool.hears for tool in self._tools.values() if tool.hears is not None)
         self.workspace = workspace
         self._suggests = suggests
+        self.own: tuple[str, ...] = ()  # files and folders of the agent itself, beside those of every agent
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -103,12 +104,17 @@ class Toolbox:
             if tool.run_over is not None:
                 await tool.run_over()
 
-    async def run(self, call: ToolCall, progress: Callable[[str], None]) -> ToolResult:
-        """Run a call and return its one result; whatever goes wrong is an error result."""
+    @property
+    def sandbox(self) -> str:
+        """The level at which commands are confined; empty where no tool is."""
+        return next((tool.sandbox for tool in self._tools.values() if tool.sandbox), "")
+
+    async def run(self, call: ToolCall, progress: Callable[[str], None], rights: tuple[str, ...] = ()) -> ToolResult:
+        """Run a call with these rights and return its one result; whatever goes wrong is an error result."""
         tool = self._tools.get(call.tool)
         if tool is None or call.flaw is not None:
             return ToolResult(self.checked(call).flaw or "", is_error=True)
-        return await tool.run(call.arguments, ToolContext(call.id, progress))
+        return await tool.run(call.arguments, ToolContext(call.id, progress, rights))
 
     def quick(self, call: ToolCall) -> Tool | None:
         """Return the tool of a whole call if it is quick."""

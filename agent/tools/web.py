@@ -31,6 +31,12 @@ if TYPE_CHECKING:
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 _LOCAL_NAT64 = ipaddress.ip_network("64:ff9b:1::/48")
 
+_NOT_PUBLIC = tuple(
+    ipaddress.ip_network(network)
+    for network in ("192.0.0.0/24", "192.88.99.0/24", "fec0::/10", "3fff::/20", "5f00::/16", "2001::/23", "100::/64")
+)
+"""Networks of special purpose (IANA) that some versions of `ipaddress` take for global ones."""
+
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
@@ -59,6 +65,8 @@ def is_public(text: str) -> bool:
 
 
 def _is_special(address: Address) -> bool:
+    if any(address in network for network in _NOT_PUBLIC if network.version == address.version):
+        return True
     return address.is_multicast or address.is_reserved or address.is_loopback or address.is_link_local
 
 

@@ -48,7 +48,7 @@ from agent.vocabulary.questions import (
 )
 from bp import BThread, BThreadBody, Event, any_of, bthread, start, sync
 from bp.runner import Broken, Effect
-from constitution import Action, Level, Verdict
+from constitution import GRANTED, Action, Level, Verdict
 
 FIRST, SECOND, THIRD = ToolCall("c1", "first"), ToolCall("c2", "second"), ToolCall("c3", "third")
 CUT_OFF = ToolCall("c1", "first", flaw="cut off")
@@ -112,14 +112,27 @@ def drafts(requested: InferenceRequested) -> tuple[Event, ...]:
     return (*called, *said, InferenceFailed(requested.draft, "busy", retryable=True))
 
 
-def descriptions(proposed: ProposedAction) -> tuple[Event, ...]:
+def descriptions(proposed: ProposedAction) -> tuple[ActionDescribed, ...]:
     """Return an action for each verdict."""
     facts = Action(proposed.call.tool, "write", "/")
     return tuple(ActionDescribed(proposed.call, evolve(facts, command=level.value)) for level in Level)
 
 
+def confined_descriptions(proposed: ProposedAction) -> tuple[Event, ...]:
+    """Return the same actions in a sandbox; one asks for a right beyond it, one was granted before."""
+    told = descriptions(proposed)
+    inside = (ActionDescribed(each.call, evolve(each.facts, sandbox="any")) for each in told)
+    asking = (evolve(each, facts=evolve(each.facts, rights=("network",))) for each in inside)
+    return (*asking, ActionDescribed(proposed.call, evolve(GRANTED_ACTION, tool=proposed.call.tool)))
+
+
+GRANTED_ACTION = Action("any", "write", "/", command=GRANTED.rule, sandbox="any", needs=("network",))
+
+
 def any_verdict(action: Action) -> Verdict:
     """Judge as the described action says: its environment chose. An action that says nothing is allowed."""
+    if action.command == GRANTED.rule:
+        return GRANTED
     return Verdict(Level(action.command or "allow"), "any_rule")
 
 

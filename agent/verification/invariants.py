@@ -30,6 +30,7 @@ from agent.vocabulary.events import (
     ProposedAction,
     RunContinued,
     RunEnded,
+    SandboxLifted,
     SteeringGiven,
     StopAsked,
     SummaryFailed,
@@ -285,6 +286,29 @@ def the_constitution_is_obeyed(judge: Callable[[Action], Verdict]) -> BThreadBod
                 assert objects or not blamed, f"{said.call.id} is rejected by a constitution that allows it"
             forbidden, questionable = forbidden - {said.call}, questionable - {said.call}
             asked_about -= {said.call}
+
+
+@bthread
+def rights_were_granted(judge: Callable[[Action], Verdict]) -> BThreadBody:
+    """A call has rights beyond its sandbox only after a yes, or a grant; its tool starts with exactly these."""
+    confined, granted, lifted = NONE_YET, NONE_YET, tuple[SandboxLifted, ...]()
+    news = ActionDescribed | ApprovalAnswered | SandboxLifted | ToolStarted | CallAnswered
+    while True:
+        said = yield sync(wait_for=news)
+        if isinstance(said, ActionDescribed) and said.facts.is_confined:
+            confined |= {said.call}
+            granted |= {said.call} if judge(said.facts).granted else NONE_YET
+        elif isinstance(said, ApprovalAnswered) and said.yes:
+            granted |= confined & {said.call}
+        elif isinstance(said, SandboxLifted):
+            assert said.call in granted, f"the sandbox of {said.call.id} is lifted, and the user did not allow it"
+            lifted = (*lifted, said)
+        elif isinstance(said, ToolStarted):
+            rights = next((each.rights for each in lifted if each.call == said.call), ())
+            assert said.rights == rights, f"{said.call.id} starts with other rights than were granted"
+        elif isinstance(said, CallAnswered):
+            confined, granted = _unanswered(confined, said.call), _unanswered(granted, said.call)
+            lifted = tuple(each for each in lifted if each.call.id != said.call)
 
 
 @bthread
@@ -705,6 +729,7 @@ Arguments = Mapping[str, Any]
 OF_RULES: tuple[tuple[tuple[str, ...], Callable[[Arguments], BThread]], ...] = (
     (("only_whole_calls",), lambda of: flawed_calls_do_not_run()),
     (("by_constitution",), lambda of: the_constitution_is_obeyed(of["judge"])),
+    (("by_constitution",), lambda of: rights_were_granted(of["judge"])),
     (("no_start_without_approval",), lambda of: what_is_approved_runs()),
     (("one_at_a_time",), lambda of: calls_come_one_at_a_time(of["together"])),
     (("answers_in_source_order",), lambda of: answers_come_in_source_order()),

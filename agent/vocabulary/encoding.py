@@ -5,6 +5,7 @@ its id in every later record.
 """
 
 import json
+import re
 from base64 import b64encode
 from collections.abc import Callable, Mapping, Set
 from dataclasses import fields as dataclass_fields
@@ -134,10 +135,15 @@ _FORMS: tuple[tuple[Any, Callable[[Any], Any]], ...] = (  # the first that fits
 
 
 def dump(data: Any) -> str:
-    """Return one line of JSON, without the line end; lone surrogates are escaped, so that it is valid UTF-8."""
+    """Return one line of JSON, without the line end, which is one line for every reader.
+
+    Lone surrogates are escaped, so that it is valid UTF-8, and so are the characters that some readers of text take
+    for the end of a line.
+    """
     line = _LEGIBLE.encode(data)
     if line.isascii():
         return line
+    line = _LINE_ENDS.sub(lambda found: f"\\u{ord(found[0]):04x}", line)
     try:
         line.encode()
     except UnicodeEncodeError:
@@ -147,4 +153,5 @@ def dump(data: Any) -> str:
 
 # Made once: `json.dumps` with these options would make one for every line.
 _LEGIBLE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+_LINE_ENDS = re.compile("[\x85\u2028\u2029]")
 _ESCAPED = json.JSONEncoder(separators=(",", ":"))

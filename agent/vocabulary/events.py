@@ -52,6 +52,7 @@ __all__ = [
     "RunContinued",
     "RunEnded",
     "RunStatus",
+    "SandboxLifted",
     "SteeringGiven",
     "StopAsked",
     "SummaryFailed",
@@ -62,6 +63,7 @@ __all__ = [
 ]
 
 CallOutcome = Literal["ran", "rejected", "invalid", "skipped", "ended"]
+NO_USAGE = Usage()
 RunStatus = Literal["completed", "limit", "doom_loop", "failed", "stopped", "aborted"]
 
 
@@ -287,6 +289,17 @@ class ApprovalAnswered(Event):
 
 
 @frozen(cache_hash=True)
+class SandboxLifted(Event):
+    """This one call may do more than its sandbox allows: what the user was asked for, or had granted before.
+
+    rights: "network", "write PATH", or "unconfined".
+    """
+
+    call: ToolCall
+    rights: tuple[str, ...]
+
+
+@frozen(cache_hash=True)
 class GateApproved(Event):
     """The gate lets the call through, on these facts."""
 
@@ -304,14 +317,18 @@ class GateRejected(Event):
 
 @frozen(cache_hash=True)
 class ToolStarted(Event):
-    """The tool runs."""
+    """The tool runs, beyond its sandbox with these rights alone."""
 
     call: ToolCall
+    rights: tuple[str, ...] = field(default=(), metadata=IF_ANY)
 
 
 @frozen
 class ToolFinished(Event):
-    """The tool is done: text for the model, details for programs; `duration` in milliseconds (S3)."""
+    """The tool is done: text for the model, details for programs; `duration` in milliseconds (S3).
+
+    What the details call `usage` are tokens that models took within the tool: those of a subagent.
+    """
 
     call: ToolCall
     result: str
@@ -319,6 +336,19 @@ class ToolFinished(Event):
     is_error: bool = False
     details: Mapping[str, Any] = FrozenMapping()
     images: tuple[Image, ...] = field(default=(), metadata=IF_ANY)
+
+    @property
+    def usage(self) -> Usage:
+        """The tokens that models took within the tool."""
+        told = self.details.get("usage")
+        if not isinstance(told, Mapping):
+            return NO_USAGE
+        taken, given, cost = (told.get(name) for name in ("input_tokens", "output_tokens", "cost"))
+        return Usage(_counted(taken), _counted(given), cost if isinstance(cost, int | float) and cost > 0 else None)
+
+
+def _counted(number: object) -> int:
+    return number if isinstance(number, int) and number > 0 else 0
 
 
 @frozen(cache_hash=True)

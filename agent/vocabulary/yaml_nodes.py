@@ -23,7 +23,9 @@ def read_yaml(path: Path) -> "Node":
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
     try:
-        return Node(path, YAML(typ="rt").load(path.read_text(encoding="utf-8")))
+        text = path.read_text(encoding="utf-8")
+        _check_plain(path, text)
+        return Node(path, YAML(typ="rt").load(text))
     except OSError as error:
         raise NodeError(f"{path}: cannot be read: {(error.strerror or str(error)).lower()}") from error
     except UnicodeDecodeError as error:
@@ -34,8 +36,38 @@ def read_yaml(path: Path) -> "Node":
         raise NodeError(f"{where}: not valid YAML: {error.problem or error.context}") from error
     except RecursionError as error:
         raise NodeError(f"{path}: not valid YAML: values are nested too deeply") from error
+    except NodeError:
+        raise
     except (YAMLError, ValueError) as error:
         raise NodeError(f"{path}: not valid YAML: {str(error).splitlines()[0]}") from error
+
+
+LONGEST = 1_000_000  # characters
+MOST_ALIASES, DEEPEST = 16, 100
+PLAIN = frozenset(f"tag:yaml.org,2002:{kind}" for kind in ("str", "int", "float", "bool", "null", "seq", "map"))
+
+
+def _check_plain(path: Path, text: str) -> None:
+    """Refuse what a file of ours never needs, before values are made of it: tags of types, aliases without end."""
+    from ruamel.yaml import YAML
+    from ruamel.yaml.events import AliasEvent, CollectionEndEvent, CollectionStartEvent, NodeEvent
+
+    if len(text) > LONGEST:
+        raise NodeError(f"{path}: {len(text):,} characters; a file of ours has {LONGEST:,} at most")
+    aliases = depth = 0
+    for event in YAML(typ="rt").parse(text):
+        depth += isinstance(event, CollectionStartEvent) - isinstance(event, CollectionEndEvent)
+        if depth > DEEPEST:
+            raise NodeError(f"{path}: not valid YAML: values are nested too deeply")
+        if not isinstance(event, NodeEvent):
+            continue
+        where = f"{path}:{event.start_mark.line + 1}:{event.start_mark.column + 1}"
+        aliases += isinstance(event, AliasEvent)
+        if aliases > MOST_ALIASES:
+            raise NodeError(f"{where}: more than {MOST_ALIASES} aliases, as a file has that is to grow; write them out")
+        tag = str(getattr(event, "tag", None) or "")
+        if tag and tag not in PLAIN:
+            raise NodeError(f"{where}: the tag {tag} names a type of its own; write a plain value")
 
 
 @frozen

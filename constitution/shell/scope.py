@@ -77,6 +77,8 @@ class Scope:
             return self.cwd
         if name == "IFS":
             return (" ",)
+        if name == "PPID":
+            return (f"{UNKNOWN}bpagent",)  # a number that is not known, of a process that is: the agent's own
         if name.isdigit() and name != "0" and self.positional is not None:
             return (self.positional[int(name) - 1] if int(name) <= len(self.positional) else "",)
         return ANYTHING

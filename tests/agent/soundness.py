@@ -79,5 +79,5 @@ STORIES = {
 
 
 def told(story: list[str]) -> tuple[str, ...]:
-    """The story of one call without the questions that people were asked on the way."""
-    return tuple(name for name in story if not name.startswith("approval_"))
+    """The story of one call without the questions that people were asked on the way, and what a yes lifted."""
+    return tuple(name for name in story if not name.startswith(("approval_", "sandbox_")))

@@ -2,8 +2,8 @@
 
 Modules in reading order:
 
-- `limits`: how much there is of everything. `guarding`: who counts it, from outside
-- `numbering`: how the kernel counts processes of root. `furnishing`: what there is inside, as arguments of bubblewrap
+- `guarding`: who counts what a cell takes, from outside (limits and mounts: `agent.tools.sandbox`)
+- `numbering`: how the kernel counts processes of root
 - `devices`: what bubblewrap cannot make read only
 - `cell`: the namespaces of one episode, and how processes get in
 - `visitors`: the shell tool of an agent in a cell
@@ -12,9 +12,9 @@ Modules in reading order:
 
 from agent.lab.isolation.cell import Cell, IsolationError
 from agent.lab.isolation.guarding import Excess
-from agent.lab.isolation.limits import Limits
 from agent.lab.isolation.probing import LEVELS, Level, Wanted, achieve, limits_at, probe
 from agent.lab.isolation.visitors import CellCommands
+from agent.tools.sandbox.limits import Limits
 
 __all__ = [
     "LEVELS",

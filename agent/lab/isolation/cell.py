@@ -26,11 +26,11 @@ from select import select
 from threading import Lock
 
 from agent.lab.isolation.devices import protect
-from agent.lab.isolation.furnishing import DEVICES, arguments
 from agent.lab.isolation.guarding import Excess, Guard
-from agent.lab.isolation.limits import Limits
 from agent.lab.isolation.numbering import number_at_most
 from agent.tools.descendants import note_end, note_start
+from agent.tools.sandbox.limits import Limits
+from agent.tools.sandbox.mounts import DEVICES, arguments
 from agent.vocabulary.errors import AgentError
 
 __all__ = ["PORT", "Cell", "IsolationError"]

@@ -14,7 +14,7 @@ from time import perf_counter
 
 from attrs import define, field, frozen
 
-from agent.lab.isolation.limits import Kind, Limits, readable
+from agent.tools.sandbox.limits import Kind, Limits, readable
 
 __all__ = ["Excess", "Guard"]
 

@@ -9,7 +9,7 @@ import shutil
 import subprocess
 from contextlib import suppress
 
-from agent.lab.isolation.limits import linux
+from agent.tools.sandbox.limits import linux
 
 __all__ = ["number_at_most"]
 

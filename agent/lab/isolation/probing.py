@@ -20,7 +20,7 @@ from typing import Literal, get_args
 from attrs import frozen
 
 from agent.lab.isolation.cell import PORT, Cell, IsolationError
-from agent.lab.isolation.limits import KINDS, Kind, Limits
+from agent.tools.sandbox.limits import KINDS, Kind, Limits
 
 __all__ = ["LEVELS", "Level", "Probe", "Wanted", "achieve", "limits_at", "probe"]
 

@@ -10,8 +10,8 @@ from attrs import evolve, frozen
 
 from agent.lab.isolation.cell import Cell
 from agent.lab.isolation.guarding import Excess
-from agent.lab.isolation.limits import kinds_shown_by
 from agent.tools.process import Finished
+from agent.tools.sandbox.limits import kinds_shown_by
 from agent.tools.shell import How, LocalCommands
 
 __all__ = ["CellCommands"]

@@ -10,11 +10,11 @@ from typing import Literal, get_args
 
 from attrs import evolve, field, frozen, validators
 
-from agent.lab.isolation.limits import Limits
 from agent.lab.isolation.probing import Level
 from agent.lab.settings.post_office import PostOffice
 from agent.lab.settings.tasks import Task
 from agent.lab.settings.world import World, make_world
+from agent.tools.sandbox.limits import Limits
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.errors import AgentError
 

@@ -18,7 +18,6 @@ from pathlib import Path
 from attrs import evolve, frozen
 
 from agent.lab.isolation.cell import PORT, Cell
-from agent.lab.isolation.limits import Limits
 from agent.lab.isolation.probing import Level
 from agent.lab.isolation.visitors import CellCommands
 from agent.lab.settings.post_office import Mailbox, Parcel, PostOffice
@@ -26,6 +25,7 @@ from agent.models.scripted import ScriptedCall
 from agent.tools.collections import workspace_tools
 from agent.tools.definition import Tool
 from agent.tools.process import tool_environment
+from agent.tools.sandbox.limits import Limits
 from agent.tools.shell import ShellOptions, make_shell_tool
 
 __all__ = ["World", "make_world"]

@@ -36,6 +36,9 @@ def tool(workspace: Path) -> Iterator[Callable[[], int]]:
         os.close(handle)
 
 
+UNCONFINED = ("--sandbox", "off")  # inside, a process has a number of its own
+
+
 def has_ended(handle: int, within: float = 0.0) -> bool:
     """Whether a process has ended, or does so within this many seconds."""
     return bool(select.select([handle], [], [], within)[0])
@@ -46,7 +49,7 @@ def test_a_signal_aborts_the_run_and_its_log_says_so(
     number: signal.Signals, code: int, start: Start, tool: Tool, script: Script, workspace: Path, tmp_path: Path
 ) -> None:
     log = tmp_path / "log.jsonl"
-    running = start("run", "go", "--model", script(bash(STUBBORN)), "--workspace", workspace, "--log", log)
+    running = start("run", "go", "--model", script(bash(STUBBORN)), *UNCONFINED, "--workspace", workspace, "--log", log)
     process = tool()
 
     running.send_signal(number)
@@ -64,7 +67,7 @@ def test_a_second_ctrl_c_lets_the_abort_come_to_its_end(
 ) -> None:
     """It takes a second at most; whoever presses twice, or signals a whole group, still finds the end in the log."""
     log = tmp_path / "log.jsonl"
-    running = start("run", "go", "--model", script(bash(STUBBORN)), "--workspace", workspace, "--log", log)
+    running = start("run", "go", "--model", script(bash(STUBBORN)), *UNCONFINED, "--workspace", workspace, "--log", log)
     process = tool()
 
     running.send_signal(signal.SIGINT)

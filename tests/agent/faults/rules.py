@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from agent.threads.judging import grant, objection, rights_beyond
 from agent.threads.stopping import LESSER_END, NEXT_CALL, NEXT_TURN
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import (
@@ -361,3 +362,16 @@ def waits_for_the_next_turn() -> BThreadBody:
         yield sync(wait_for=InferenceRequested)
         ending = Ending("aborted", "abort_asked")
         yield sync(refuse=NEXT_TURN | NEXT_CALL, because=ending, wait_for=RunEnded)
+
+
+# the sandbox
+
+
+@bthread(name="by_constitution")
+def lifts_without_a_yes(judge: Callable[[Action], Verdict]) -> BThreadBody:
+    while True:
+        described = yield sync(wait_for=ActionDescribed)
+        if rights := rights_beyond(described.facts):
+            yield start(grant(described.call, rights))
+        if (verdict := judge(described.facts)).level is not Level.allow:
+            yield start(objection(described.call, verdict))

@@ -1,15 +1,20 @@
 """Declared secrets stay out of the log, and the log still replays."""
 
+from base64 import b16encode, b64encode, urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+from attrs import evolve
 
 from agent import Agent, ScriptedModel, answer, call, resume
 from agent.history.rebuilding import RebuildError
 from agent.log.reading import LogError
 from agent.log.writing import Redaction
+from agent.presets.equipment import equip
+from agent.presets.shipped import PRESETS
 from agent.tools.collections import workspace_tools
 from tests.agent.soundness import replayed
 
@@ -65,3 +70,58 @@ def test_the_mask_is_as_long_as_the_secret_and_names_it() -> None:
 def test_a_short_secret_is_refused() -> None:
     with pytest.raises(LogError, match="'PIN' is too short"):
         Redaction({"PIN": "1234"})
+
+
+@pytest.mark.parametrize("secret", ["sk-1234567890abcdef", "pässword?>~~", "8letters"])
+def test_a_secret_is_masked_in_hex_and_in_base64_wherever_it_begins(secret: str) -> None:
+    redaction = Redaction({"KEY": secret})
+    for before in ("", "a", "bc", "user:", "Authorization: Basic "):
+        content = f"{before}{secret} and more".encode()
+        for written in (b64encode(content), urlsafe_b64encode(content), content.hex().encode(), b16encode(content)):
+            text = redaction(written.decode())
+            assert "REDACTED_K" in text
+            assert len(text) == len(written)
+            assert secret not in "".join(decoded(text))
+
+
+def decoded(text: str) -> list[str]:
+    """What is still to be read in an encoded text."""
+    found = []
+    for read in (bytes.fromhex, lambda text: urlsafe_b64decode(text.replace("_", "A") + "==")):
+        with suppress(ValueError):
+            found.append(read(text).decode("utf-8", "replace"))
+    return found
+
+
+def test_the_key_of_a_model_is_masked_and_need_not_be_given_again(
+    make_agent: Callable[..., Agent], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = ScriptedModel([call("bash", command="echo sk-of-the-provider"), "Done."])
+    object.__setattr__(model, "api_key", "sk-of-the-provider")
+    log = tmp_path / "log.jsonl"
+    with Agent(model, workspace_tools(tmp_path), log=log) as agent:
+        agent.run_sync("It is sk-of-the-provider")
+
+    assert "sk-of-the-provider" not in log.read_text()
+    assert '"secrets":[]' in log.read_text()
+    resume(log, ScriptedModel([]), workspace_tools(tmp_path)).close()
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_no_preset_shows_the_key_of_the_provider_to_a_command(
+    preset: str, make_agent: Callable[..., Agent], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-provider")
+    monkeypatch.setenv("ALSO_THE_KEY", "sk-of-the-provider")
+    monkeypatch.setenv("HARMLESS", "shown")
+    chosen = evolve(PRESETS[preset], policy=None)
+    tools = equip(chosen, tmp_path)
+    name = next(tool.name for tool in tools if tool.command_in)
+    commands = ("env", "export -p", "cat /proc/self/environ", "python3 -c 'import os; print(os.environ)'")
+
+    run = make_agent(
+        *(call(name, command=command) for command in commands), "Done.", tools=tools, preset=chosen
+    ).run_sync("Go")
+
+    assert "sk-of-the-provider" not in str(run.events)
+    assert ("shown" in str(run.events)) == (chosen.env == "inherit")

@@ -148,3 +148,13 @@ async def a_server_and_the_next_call(make_agent: MakeAgent, preset: Preset) -> s
     run = await agent.run("Serve")
 
     return "runs" if "runs in the background" in results(run)[0] else "killed"
+
+
+async def a_write_beside_the_workspace(make_agent: MakeAgent, preset: Preset) -> str:
+    """What becomes of a write outside of the workspace that nothing judges."""
+    canary = Path.home() / "canary.txt"
+    canary.write_text("alive")
+
+    await _told(f"echo gone > {canary}", make_agent, preset)
+
+    return "kept out" if canary.read_text() == "alive" else "written"

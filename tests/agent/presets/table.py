@@ -10,6 +10,7 @@ from typing import Any
 from attrs import frozen
 
 from agent import Preset
+from agent.tools.sandbox.sandbox import achieved
 from tests.agent.presets import command_scenes, constitution_scenes, long_scenes, people_scenes, scenes, tool_scenes
 from tests.agent.presets.scenes import Scene
 
@@ -186,6 +187,9 @@ ROWS = (
     Row("background", command_scenes.a_server_and_the_next_call,
         all_alike("killed") | {"default": "runs"},
         either("background", "none", "run")),
+    Row("sandbox", command_scenes.a_write_beside_the_workspace,
+        all_alike("written") | {"default": "kept out" if achieved() != "none" else "written"},
+        either("sandbox", "off", "on") if achieved() != "none" else always("on")),
     Row("compact", command_scenes.characters_of_a_long_line,
         all_alike(60_000) | {"passthrough": 6000},
         always(100)),

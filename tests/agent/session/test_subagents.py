@@ -7,13 +7,16 @@ from typing import Any
 
 import anyio
 import pytest
+from attrs import evolve
 
 from agent import Agent, Preset, ScriptedModel, Tool, answer, call, tool
 from agent.presets.shipped import PRESETS
 from agent.session.run import Run
 from agent.session.subagents import GENERAL, SubagentStore, SubagentType, make_task, share_of
 from agent.tools.collections import workspace_tools
-from agent.vocabulary.messages import ToolMessage
+from agent.vocabulary.events import ActionDescribed, GateApproved, GateRejected
+from agent.vocabulary.messages import ToolMessage, Usage
+from bp import BThreadBody, bthread, sync, where
 
 pytestmark = pytest.mark.anyio
 Store = Callable[..., SubagentStore]
@@ -217,3 +220,67 @@ async def test_an_empty_prompt_is_an_error() -> None:
     result = await make_task(store_of(answer("x"))).run({**DELEGATE, "prompt": " "})
 
     assert result.text == "the prompt is empty; say what the subagent is to do"
+
+
+@bthread
+def no_look() -> BThreadBody:
+    """A protocol of the parent."""
+    while True:
+        described = yield sync(wait_for=ActionDescribed)
+        if described.call.tool == "look":
+            approval = where(GateApproved, call=described.call)
+            yield sync(refuse=approval, because="nobody looks", wait_for=where((GateRejected,), call=described.call))
+
+
+async def test_a_protocol_of_the_parent_holds_for_its_subagents(tmp_path: Path) -> None:
+    store = store_of(call("look"), "I see.", logs=tmp_path / "tasks", threads=[no_look()])
+    agent = Agent(ScriptedModel([call("task", **DELEGATE), "Done."]), [make_task(store)], threads=[no_look()])
+
+    await agent.run("Delegate")
+
+    (log,) = (tmp_path / "tasks").iterdir()
+    assert "nobody looks" in log.read_text()
+    assert '"tool_started"' not in log.read_text()
+    name = log.stem
+    store.close()
+    again = store_of(call("look"), "I see.", logs=tmp_path / "tasks", threads=[no_look()])
+    await make_task(again).run({**DELEGATE, "task_id": name})
+    assert '"tool_started"' not in log.read_text()
+
+
+async def test_what_a_subagent_takes_counts_against_the_limit_of_its_parent() -> None:
+    usage = Usage(400, 300)
+    store = SubagentStore(ScriptedModel([answer("I see.", usage=usage)]), PRESETS["default"], lambda: ())
+    preset = evolve(PRESETS["default"], max_tokens=1000)
+    steps: list[Any] = [answer("", call("task", **DELEGATE), usage=Usage(200, 200)), "Too much."]
+    agent = Agent(ScriptedModel(steps), [make_task(store)], preset=preset)
+
+    run = await agent.run("Delegate")
+
+    assert (run.status, run.reason) == ("limit", "max_tokens")
+    assert run.usage.tokens == 1100
+
+
+async def test_a_subagent_has_no_more_than_its_parent_has_left() -> None:
+    preset = evolve(PRESETS["default"], max_tokens=1000)
+    store = SubagentStore(ScriptedModel([answer("", usage=Usage(90, 20)), "More."]), preset, lambda: ())
+    steps: list[Any] = [answer("", call("task", **DELEGATE), usage=Usage(500, 400)), "Done."]
+    agent = Agent(ScriptedModel(steps), [make_task(store)], preset=preset)
+
+    run = await agent.run("Delegate")
+
+    (result,) = results(run)
+    assert result.text.splitlines()[-1].startswith("[limit: max_tokens")
+
+
+async def test_a_subagent_without_an_approver_is_told_no_at_once(tmp_path: Path) -> None:
+    tools = workspace_tools(tmp_path)
+    store = store_of(call("bash", command="git push"), "I could not.", tools=tools)
+    agent = Agent(ScriptedModel([call("task", **DELEGATE), "Done."]), [make_task(store)], workspace=tmp_path)
+
+    with anyio.fail_after(20):
+        async with agent.start("Delegate") as run:
+            async for _ in run:
+                pass
+
+    assert results(run)[0].text.startswith("I could not.")

@@ -216,7 +216,8 @@ async def test_one_private_address_among_public_ones_is_enough_to_refuse(monkeyp
     [("93.184.216.34", True), ("2606:2800:220:1::1", True), ("127.0.0.1", False), ("224.0.0.1", False),
      ("255.255.255.255", False),
      ("::ffff:10.0.0.1", False), ("2002:7f00:1::", False), ("64:ff9b::7f00:1", False), ("64:ff9b::5db8:d822", True),
-     ("fc00::1", False), ("::", False), ("198.18.0.1", False), ("192.0.2.1", False)],
+     ("fc00::1", False), ("::", False), ("198.18.0.1", False), ("192.0.2.1", False),
+     ("192.0.0.8", False), ("192.0.0.9", False), ("fec0::1", False), ("3fff::1", False), ("5f00::1", False)],
 )  # fmt: skip
 def test_which_addresses_are_public(address: str, public: bool) -> None:
     assert is_public(address) is public

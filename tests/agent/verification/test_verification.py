@@ -18,10 +18,17 @@ from agent.threads.core import CORE
 from agent.threads.steering import continue_with_follow_ups, seek_follow_ups, seek_steering
 from agent.threads.tool_calls import one_at_a_time
 from agent.verification.counterexample import tell
-from agent.verification.environment import EXAMPLES, FIRST, SECOND, examples_for
+from agent.verification.environment import EXAMPLES, FIRST, SECOND, Examples, confined_descriptions, examples_for
 from agent.verification.invariants import ALWAYS, OF_RULES, invariants_of, not_claimed
 from agent.verification.loop import loop_rules, loops_of, small_combinations, verify_each, verify_loop
-from agent.vocabulary.events import CallAnswered, GateApproved, InferenceFinished, InferenceRequested, ToolStarted
+from agent.vocabulary.events import (
+    CallAnswered,
+    GateApproved,
+    InferenceFinished,
+    InferenceRequested,
+    ProposedAction,
+    ToolStarted,
+)
 from agent.vocabulary.messages import AssistantMessage
 from bp import NONE, BThread, BThreadBody, Event, Verification, bthread, sync
 from tests.agent.conftest import MakeAgent
@@ -347,3 +354,22 @@ def test_the_documents_name_every_invariant() -> None:
     arguments: dict[str, Any] = defaultdict(lambda: 1)  # whatever the rules may be made with
     names = {monitor.name for monitor in (*ALWAYS, *(make(arguments) for _, make in OF_RULES))}
     assert names == set(re.findall(r"`(\w+)` \| \w", document)) & names
+
+
+CONFINED: Examples = {**EXAMPLES, ProposedAction: confined_descriptions}
+GUARDED = ("only_whole_calls", "by_constitution", "no_start_without_approval", "stop_on_request")
+
+
+def test_the_invariants_hold_for_calls_in_a_sandbox() -> None:
+    result = verify_loop(rules_named(GUARDED), examples=CONFINED)
+
+    assert result.holds, told(result)
+
+
+def test_a_sandbox_that_is_lifted_without_a_yes_is_found() -> None:
+    present = [_planted(LIFTS, rule) if rule.name == "by_constitution" else rule for rule in rules_named(GUARDED)]
+
+    assert is_found(LIFTS, verify_loop(present, examples=CONFINED, first=True))
+
+
+LIFTS = Fault(rules.lifts_without_a_yes, GUARDED, "error", "rights_were_granted")

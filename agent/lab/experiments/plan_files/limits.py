@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 
 from agent.lab.experiments.plan_files.words import at_least_one
-from agent.lab.isolation.limits import Limits
+from agent.tools.sandbox.limits import Limits
 from agent.vocabulary.yaml_nodes import Node
 
 __all__ = ["read_limits"]

@@ -15,11 +15,11 @@ from attrs import asdict, evolve, field, frozen
 from agent.lab.experiments.plans.deployments import DeploymentPlan
 from agent.lab.experiments.plans.endpoints import ModelPlan
 from agent.lab.experiments.plans.own_protocols import digest_of, is_own
-from agent.lab.isolation.limits import Limits
 from agent.lab.isolation.probing import Wanted
 from agent.lab.settings.setting import SPLITS, Setting, Split
 from agent.lab.settings.shipped import setting_named
 from agent.lab.settings.tasks import DONE
+from agent.tools.sandbox.limits import Limits
 
 __all__ = [
     "BASELINE",

@@ -14,12 +14,12 @@ import pytest
 import agent
 from agent.lab.isolation import cell, probing
 from agent.lab.isolation.cell import Cell, IsolationError
-from agent.lab.isolation.furnishing import arguments
-from agent.lab.isolation.limits import KINDS
 from agent.lab.isolation.probing import achieve, probe
 from agent.lab.isolation.visitors import CellCommands
 from agent.lab.settings.world import make_world
 from agent.tools.output import Retention
+from agent.tools.sandbox.limits import KINDS
+from agent.tools.sandbox.mounts import arguments
 
 PRINT_AND_WAIT = """
 import subprocess, sys

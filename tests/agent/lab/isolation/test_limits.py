@@ -17,7 +17,6 @@ from agent.lab.experiments.plans.plan import Episode, Plan, Policy, ProtocolPlan
 from agent.lab.isolation import probing
 from agent.lab.isolation.cell import Cell
 from agent.lab.isolation.guarding import Guard
-from agent.lab.isolation.limits import KINDS, Limits, kinds_shown_by, readable
 from agent.lab.isolation.probing import limits_at, probe
 from agent.lab.isolation.visitors import CellCommands
 from agent.lab.settings.post_office import PostOffice
@@ -26,6 +25,7 @@ from agent.lab.settings.tasks import Task, run
 from agent.lab.settings.world import World, make_world
 from agent.tools.output import Retention
 from agent.tools.process import Finished
+from agent.tools.sandbox.limits import KINDS, Limits, kinds_shown_by, readable
 
 MIB = 2**20
 SMALL = Limits(memory=96 * MIB, processes=16, file_size=2 * MIB, disk=8 * MIB, cpu_time=30)

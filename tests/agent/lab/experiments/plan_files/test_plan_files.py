@@ -9,9 +9,9 @@ import pytest
 from agent.lab.experiments.plan_files.plan import PlanError, load_plan
 from agent.lab.experiments.plans.endpoints import ModelPlan
 from agent.lab.experiments.plans.plan import MonitorPlan, Plan, Policy, ProtocolPlan
-from agent.lab.isolation.limits import Limits
 from agent.lab.settings.setting import SPLITS
 from agent.lab.settings.shipped import setting_named
+from agent.tools.sandbox.limits import Limits
 
 GOOD = """\
 name: try

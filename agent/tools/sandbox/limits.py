@@ -29,7 +29,6 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 
 MIB = 1024 * 1024
 RESERVED = 4  # processes of our own in a cell: those that keep it, and who is about to become a command
-ADDRESSES = 4  # how much more than its memory a process may reserve
 COUNTED_FOR_EACH_CELL = (5, 14)  # the Linux from which on processes are
 
 WORDS: dict[Kind, tuple[str, ...]] = {
@@ -56,18 +55,22 @@ def _limit(default: int) -> int:
 
 @frozen
 class Limits:
-    """How much there is for an episode in a cell: bytes, processes, and seconds of a processor."""
+    """How much there is: bytes, processes, and seconds of a processor.
+
+    addresses: how many times its memory a process may reserve; None: as much as it likes, as some runtimes do.
+    """
 
     memory: int = _limit(1024 * MIB)
     processes: int = _limit(128)
     file_size: int = _limit(256 * MIB)
     disk: int = _limit(1024 * MIB)
     cpu_time: int = _limit(60)
+    addresses: int | None = 4
 
     def arguments(self) -> Iterator[str]:
         """Yield the arguments of `prlimit` that have the kernel keep them."""
         yield f"--data={self.memory}"
-        yield f"--as={ADDRESSES * self.memory}"
+        yield from () if self.addresses is None else (f"--as={self.addresses * self.memory}",)
         yield f"--fsize={self.file_size}"
         yield f"--cpu={self.cpu_time}:{self.cpu_time + 1}"  # a warning (SIGXCPU), which says why, and then the end
         yield "--core=0"

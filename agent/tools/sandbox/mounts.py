@@ -15,7 +15,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-__all__ = ["DEVICES", "arguments"]
+__all__ = ["DEVICES", "arguments", "own_places", "read_only"]
 
 MEMORY = 256 * 1024 * 1024  # bytes of each of the folders in memory
 USER = "1000"  # who one is inside: nobody special, so that programs started there have no capability
@@ -34,21 +34,22 @@ def arguments(readable: Path, writable: Path) -> Iterator[str]:
     yield from ("--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts")
     yield from ("--unshare-cgroup-try", "--uid", USER, "--gid", USER, "--hostname", "episode")
     yield from ("--cap-drop", "ALL", "--clearenv", "--new-session", "--chdir", "/")
-    yield from _read_only(SYSTEM)
+    yield from read_only(SYSTEM)
     yield from _devices()
     yield from ("--proc", "/proc", "--remount-ro", "/proc")
     yield from ("--size", str(MEMORY), "--perms", "1777", "--tmpfs", "/tmp")
-    yield from _read_only(_own_places())  # after /tmp, which may be where they are
+    yield from read_only(own_places())  # after /tmp, which may be where they are
     yield from ("--ro-bind", str(readable), str(readable), "--bind", str(writable), str(writable))
     yield from ("--remount-ro", "/")
 
 
-def _read_only(places: Iterable[str]) -> Iterator[str]:
+def read_only(places: Iterable[str]) -> Iterator[str]:
+    """Yield the arguments that show places as they are, if they are there."""
     for place in places:
         yield from ("--ro-bind-try", place, place)
 
 
-def _own_places() -> list[str]:
+def own_places() -> list[str]:
     """Return where the Python is that runs this, if not with the system."""
     own = {sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix}
     return sorted(place for place in own if not Path(place).is_relative_to("/usr"))

@@ -1,0 +1,9 @@
+"""The sandbox: commands of an agent run where they can do no harm, also when the judgement of them was wrong.
+
+Modules in reading order:
+
+- `confinement`: what one command may do. `rights`: what it may do beyond that, when the user said yes
+- `places`: what nobody inside sees. `limits`: how much there is of everything
+- `bubblewrap` (with `mounts`), `landlock`, `seatbelt`: how the system keeps a command confined
+- `sandbox`: the sandbox of an agent, and which of these this machine achieves
+"""

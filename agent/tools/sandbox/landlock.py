@@ -1,0 +1,127 @@
+"""Landlock with seccomp, for a Linux without bubblewrap: a program that confines itself and becomes the command.
+
+    python -I -S landlock.py CONFINEMENT COMMAND ...
+
+CONFINEMENT is JSON: a `Confinement`. Landlock knows no exceptions, so of a folder with a hidden place in it the other
+entries are named, and the folder itself cannot be listed; within the workspace nothing is hidden or kept. Nothing
+stands for /tmp: scratch is what TMPDIR says. There are no namespaces: a command sees that other processes exist, and
+can neither look into them nor signal them (from Linux 6.12 on). It can open no socket but where the network was
+granted, and then none of Unix.
+"""
+
+import ctypes
+import json
+import os
+import platform
+import struct
+import sys
+from collections.abc import Iterable, Iterator
+
+CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
+READING = 0b1101  # execute, read files, list folders
+ALL_BY_VERSION = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1}
+OF_FILES = 0b111 | 1 << 14  # what a rule about a single file may say: execute, write, read, truncate
+SCOPED_FROM, SCOPED = 6, 0b11  # abstract sockets, signals
+
+PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, FILTER = 38, 22, 2
+NUMBERS = {"x86_64": (0xC000003E, 41, 16, 425), "aarch64": (0xC00000B7, 198, 29, 425)}  # socket, ioctl, io_uring_setup
+ALLOW, REFUSE, FAMILY_UNIX, TIOCSTI = 0x7FFF0000, 0x00050001, 1, 0x5412
+CAPABILITIES = 0x20080522  # the version of the structures
+SINKS = ("/dev/null", "/dev/zero", "/dev/full")
+NATIVE = 0x40000000  # numbers from here on belong to another way of calling
+
+
+def version() -> int:
+    """Return the version of Landlock that this kernel has; 0 for none."""
+    if sys.platform != "linux" or platform.machine() not in NUMBERS:
+        return 0
+    found: int = ctypes.CDLL(None, use_errno=True).syscall(CREATE_RULESET, None, ctypes.c_size_t(0), 1)
+    return max(found, 0)
+
+
+def without(root: str, hidden: Iterable[str]) -> Iterator[str]:
+    """Yield the places below `root` that together are all of it but what is `hidden`."""
+    inner = [place for place in hidden if place == root or place.startswith(root.rstrip("/") + "/")]
+    if not inner:
+        yield root
+    elif root not in inner:
+        try:
+            names = os.listdir(root)
+        except OSError:
+            return
+        for name in names:
+            if not os.path.islink(path := os.path.join(root, name)):
+                yield from without(path, inner)
+
+
+def restrict(readable: Iterable[str], writable: Iterable[str]) -> None:
+    """Let this process, and what it starts, read and write these places and no others. Raises OSError."""
+    libc, abi = ctypes.CDLL(None, use_errno=True), version()
+    handled = ALL_BY_VERSION[min(abi, 3)]
+    ruleset = struct.pack("QQQ", handled, 0, SCOPED if abi >= SCOPED_FROM else 0)
+    size = 24 if abi >= SCOPED_FROM else 8
+    descriptor = _succeed(libc.syscall(CREATE_RULESET, ruleset, ctypes.c_size_t(size), 0))
+    for places, access in ((readable, READING), (writable, handled)):
+        for place in places:
+            _allow(libc, descriptor, place, access)
+    _succeed(libc.syscall(RESTRICT_SELF, descriptor, 0))
+    os.close(descriptor)
+
+
+def _allow(libc: ctypes.CDLL, ruleset: int, place: str, access: int) -> None:
+    try:
+        opened = os.open(place, os.O_PATH | os.O_CLOEXEC)
+    except OSError:
+        return  # gone meanwhile
+    if not os.path.isdir(place):
+        access &= OF_FILES
+    _succeed(libc.syscall(ADD_RULE, ruleset, 1, struct.pack("=Qi", access, opened), 0))
+    os.close(opened)
+
+
+def refuse_sockets(*, network: bool) -> None:
+    """Refuse sockets, those of Unix alone where the `network` was granted, and typing into a terminal."""
+    architecture, socket, ioctl, ring = NUMBERS[platform.machine()]
+    of_socket = [(0x20, 0, 0, 16), (0x15, 0, 1, FAMILY_UNIX)] if network else []
+    program = [
+        (0x20, 0, 0, 4), (0x15, 1, 0, architecture), (0x06, 0, 0, REFUSE),
+        (0x20, 0, 0, 0), (0x35, 0, 1, NATIVE), (0x06, 0, 0, REFUSE),
+        (0x15, 0, 1, ring), (0x06, 0, 0, REFUSE),
+        (0x15, 0, 3, ioctl), (0x20, 0, 0, 24), (0x15, 0, 1, TIOCSTI), (0x06, 0, 0, REFUSE),
+        (0x20, 0, 0, 0), (0x15, 0, len(of_socket) + 1, socket), *of_socket, (0x06, 0, 0, REFUSE),
+        (0x06, 0, 0, ALLOW),
+    ]  # fmt: skip
+    code = b"".join(struct.pack("HBBI", *step) for step in program)
+    buffer = ctypes.create_string_buffer(code)
+    filtered = struct.pack("HxxxxxxP", len(program), ctypes.addressof(buffer))
+    libc = ctypes.CDLL(None, use_errno=True)
+    _succeed(libc.prctl(PR_SET_SECCOMP, FILTER, filtered, 0, 0))
+
+
+def drop_capabilities() -> None:
+    """Give up what root may do beyond its own files: it could look into other processes all the same."""
+    header, none = struct.pack("II", CAPABILITIES, 0), bytes(24)
+    libc = ctypes.CDLL(None, use_errno=True)
+    _succeed(libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))  # so that the command does not get them back
+    _succeed(libc.capset(header, none))
+
+
+def _succeed(result: int) -> int:
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+    return result
+
+
+def main(argv: list[str]) -> None:
+    """Confine this process, and become the command."""
+    inside = json.loads(argv[0])
+    drop_capabilities()
+    writable = (*inside["writable"], *inside["granted"], inside["scratch"], *SINKS)
+    restrict([*without("/", inside["hidden"])], writable)
+    refuse_sockets(network=inside["network"])
+    os.execvp(argv[1], argv[1:])
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

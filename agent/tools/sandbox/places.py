@@ -1,0 +1,57 @@
+"""Which places on this machine nobody inside sees: secrets, denied paths, and the agent's own things."""
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+
+from constitution import Zone
+from constitution.zones import Places, absolute, is_within, zone_of
+
+__all__ = ["OWN_FOLDER", "agents_own", "hidden_places"]
+
+OWN_FOLDER = "~/.bpagent"
+
+PUBLIC = ("/etc/passwd", "/etc/passwd-")  # names of users, without which programs do not know who runs them
+SYSTEM_FOLDERS = ("/etc", "/etc/ssh", "/etc/ssl", "/var/lib", "/var/spool")
+DEPTH = 2  # of a folder in the home folder: `.config/gh` is a secret, and so is `.codex/auth.json`
+
+
+def agents_own(home: str) -> tuple[str, ...]:
+    """Return the folder in which the agent keeps runs, rules and keys: the usual one, and that of BPAGENT_HOME."""
+    chosen = (os.environ.get("BPAGENT_HOME"), absolute(OWN_FOLDER, cwd="/", home=home))
+    return tuple(dict.fromkeys(os.path.realpath(place) for place in chosen if place))
+
+
+def hidden_places(workspace: str, home: str, denied: Iterable[str] = ()) -> tuple[str, ...]:
+    """Return the files and folders that are hidden, links followed, no one within another.
+
+    Secret are those places that the constitution calls so (`constitution/tables/places.toml`), and those `denied`. A
+    folder in which the workspace lies cannot be hidden.
+    """
+    found = (*_secrets(home), *(os.path.expanduser(path) for path in denied), *agents_own(home))
+    real = {os.path.realpath(path) for path in found if path not in PUBLIC and os.path.lexists(path)}
+    outer = {path for path in real if not is_within(workspace, path)}
+    return tuple(sorted(path for path in outer if not any(path != other and is_within(path, other) for other in outer)))
+
+
+def _secrets(home: str) -> Iterator[str]:
+    places = Places(workspace="/dev/null", home=home)  # no workspace: what is secret is so wherever work goes on
+    for folder in SYSTEM_FOLDERS:
+        yield from (path for path, _ in _entries(folder) if zone_of(path, places) is Zone.SECRET)
+    yield from _secrets_below(home, places, DEPTH)
+
+
+def _secrets_below(folder: str, places: Places, depth: int) -> Iterator[str]:
+    """Yield what is secret in a folder; of the home folder only what begins with a dot is looked into."""
+    for path, is_folder in _entries(folder):
+        zone = zone_of(path, places)
+        if zone is Zone.SECRET:
+            yield path
+        elif is_folder and (zone is Zone.KEEPS_SECRETS or (depth > 1 and os.path.basename(path).startswith("."))):
+            yield from _secrets_below(path, places, depth - 1)
+
+
+def _entries(folder: str) -> Iterator[tuple[str, bool]]:
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            yield entry.path, entry.is_dir(follow_symlinks=False)

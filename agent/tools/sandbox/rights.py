@@ -1,0 +1,64 @@
+"""Rights: what one call may do beyond the sandbox, when it was asked for and the answer was yes.
+
+network      reach any host, as outside
+write PATH   change this file, or what is in this folder
+unconfined   run without any sandbox
+"""
+
+import os
+import posixpath
+from collections.abc import Iterable
+
+from constitution import Deed, Effect, Zone
+
+__all__ = ["NETWORK", "UNCONFINED", "is_right", "needed_for", "writable_by"]
+
+NETWORK, UNCONFINED, WRITE = "network", "unconfined", "write "
+
+BY_NETWORK = frozenset(
+    {
+        Effect.NETWORK, Effect.UPLOAD, Effect.REMOTE_SHELL, Effect.PUBLISH, Effect.PUSH, Effect.INSTALL,
+        Effect.FOREIGN_PACKAGES, Effect.RUN_FETCHED_CODE, Effect.SHARED_HISTORY_LOSS, Effect.MAIN_HISTORY_LOSS,
+        Effect.CLOUD_CHANGE, Effect.CLOUD_LOSS, Effect.CLOUD_EXPOSURE, Effect.DATABASE_LOSS, Effect.DATABASE_RESET,
+        Effect.LISTEN, Effect.REVERSE_TUNNEL,
+    }
+)  # fmt: skip
+BY_THE_MACHINE = frozenset(
+    {
+        Effect.PRIVILEGE, Effect.POWER, Effect.FORMAT, Effect.MOUNT, Effect.ACCOUNTS, Effect.SERVICES, Effect.KERNEL,
+        Effect.FIREWALL, Effect.KILL, Effect.KILL_ALL, Effect.KILL_MATCHING, Effect.SCHEDULE, Effect.PACKAGES,
+        Effect.PACKAGES_LOSS, Effect.CONTAINER_ESCAPE, Effect.CONTAINER_LOSS, Effect.CONTAINER_DATA_LOSS, Effect.SPY,
+    }
+)  # fmt: skip
+BY_PATH = frozenset({Effect.WRITE, Effect.DELETE, Effect.DELETE_TREE, Effect.PERMISSIONS, Effect.OPEN_TO_ALL})
+INSIDE = frozenset(
+    {
+        Zone.NOWHERE, Zone.WORKSPACE, Zone.WORKSPACE_ROOT, Zone.WORKSPACE_CONTENT, Zone.VERSION_CONTROL, Zone.PRIVATE,
+        Zone.SCRATCH, Zone.SCRATCH_ROOT, Zone.SINK, Zone.PARTLY_KNOWN, Zone.UNKNOWN,
+    }
+)  # fmt: skip
+"""Zones in which the sandbox lets a command write anyway, or of which it is not known where they are."""
+
+
+def needed_for(deeds: Iterable[Deed]) -> tuple[str, ...]:
+    """Return the rights without which these deeds would fail inside, in order; `unconfined` stands for all others."""
+    found: set[str] = set()
+    for deed in deeds:
+        if deed.effect in BY_THE_MACHINE:
+            return (UNCONFINED,)
+        if deed.effect in BY_NETWORK or deed.zone is Zone.NETWORK_DEVICE:
+            found.add(NETWORK)
+        elif deed.effect in BY_PATH and deed.path and deed.zone not in INSIDE:
+            found.add(WRITE + (deed.path if deed.effect is Effect.WRITE else posixpath.dirname(deed.path)))
+    return tuple(sorted(found))
+
+
+def is_right(text: str) -> bool:
+    """Tell whether a text names a right."""
+    return text in (NETWORK, UNCONFINED) or (text.startswith(f"{WRITE}/") and "\0" not in text)
+
+
+def writable_by(rights: Iterable[str]) -> tuple[str, ...]:
+    """Return the files and folders that rights make writable; of a file that is not there yet, its folder."""
+    named = (right.removeprefix(WRITE) for right in rights if right.startswith(WRITE))
+    return tuple(path if os.path.lexists(path) else posixpath.dirname(path) for path in named)

@@ -1,0 +1,231 @@
+"""The sandbox of one agent: puts before a command the words that confine it, and reads off its end what was in the way.
+
+Which program of the system keeps a command confined is found out once, by trying (`achieved`):
+
+    bubblewrap    Linux with `bwrap`: namespaces
+    landlock      Linux without it, from 5.13 on: rules about files, no sockets
+    seatbelt      macOS: `sandbox-exec`, not tried by us
+    none          nothing: commands run as they are, and the log says so
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from tempfile import mkdtemp
+from typing import Literal, get_args
+from weakref import finalize
+
+from attrs import asdict, evolve, field, frozen
+
+from agent.tools.output import outputs_folder
+from agent.tools.process import Finished
+from agent.tools.sandbox import bubblewrap, landlock, seatbelt
+from agent.tools.sandbox.confinement import SERVERS, Confinement
+from agent.tools.sandbox.limits import Limits, kinds_shown_by
+from agent.tools.sandbox.loopback import Loopback
+from agent.tools.sandbox.places import hidden_places
+from agent.tools.sandbox.rights import NETWORK, UNCONFINED, writable_by
+from agent.vocabulary.errors import CannotStart
+
+__all__ = ["LEVELS", "LIMITS", "Level", "Sandbox", "achieved", "make_sandbox"]
+
+Level = Literal["bubblewrap", "landlock", "seatbelt", "none"]
+LEVELS: tuple[Level, ...] = get_args(Level)
+
+GIB = 1024**3
+LIMITS = Limits(memory=8 * GIB, processes=4096, file_size=16 * GIB, disk=64 * GIB, cpu_time=3600, addresses=None)
+"""Far above what work takes, and below what brings a machine down."""
+
+LONGEST_PROBE = 10.0  # seconds
+
+IN_THE_WAY = {
+    NETWORK: (
+        "Could not resolve host", "Temporary failure in name resolution", "Name or service not known",
+        "Network is unreachable", "Network unreachable", "getaddrinfo", "No address associated with hostname",
+        "Could not resolve proxy", "failed to lookup address", "dial tcp", "ENETUNREACH", "EAI_AGAIN",
+    ),
+    "write": ("Read-only file system", "EROFS"),
+}  # fmt: skip
+"""How programs put it that a host or a file could not be reached."""
+
+
+@frozen(eq=False)
+class Sandbox:
+    """Confines commands that work in `writable`; the first of them is the workspace.
+
+    strict: no right is ever granted. level: what keeps them there. denied: places that are hidden, too. scratch: the
+    folder that stands for /tmp, which is removed with the sandbox.
+    """
+
+    writable: tuple[str, ...]
+    level: Level
+    denied: tuple[str, ...] = ()
+    strict: bool = False
+    limits: Limits = LIMITS
+    scratch: str = field(init=False)
+    _loopback: Loopback = field(init=False, factory=Loopback)
+
+    def __attrs_post_init__(self) -> None:
+        scratch = os.path.realpath(mkdtemp(prefix="bpagent-scratch-"))
+        object.__setattr__(self, "scratch", scratch)
+        finalize(self, shutil.rmtree, scratch, ignore_errors=True)
+
+    def prefix(self, cwd: str, rights: Iterable[str] = ()) -> tuple[str, ...]:
+        """Return the words before a command that starts in `cwd` with these rights; none for one that is unconfined.
+
+        Raises CannotStart where the folder is gone.
+        """
+        if not self._confines(rights):
+            return ()
+        inside = self.confinement(cwd, rights)
+        joined = self._loopback.words() if self.level == "bubblewrap" and not inside.network else ()
+        return (*joined, *_BEFORE[self.level](evolve(inside, joined=bool(joined))), *_limited(self.limits))
+
+    def environment(self, given: Mapping[str, str], rights: Iterable[str] = ()) -> dict[str, str]:
+        """Return the variables that such a command sees: none that lead to servers of the user; TMPDIR is scratch."""
+        if not self._confines(rights):
+            return dict(given)
+        scratch = "/tmp" if self.level == "bubblewrap" else self.scratch
+        return {**{name: value for name, value in given.items() if name not in SERVERS}, "TMPDIR": scratch}
+
+    def _confines(self, rights: Iterable[str]) -> bool:
+        return self.level != "none" and (self.strict or UNCONFINED not in rights)
+
+    def confinement(self, cwd: str, rights: Iterable[str]) -> Confinement:
+        """Return what a command in `cwd` may do with these rights."""
+        rights = () if self.strict else tuple(rights)
+        writable = tuple(os.path.realpath(os.path.expanduser(path)) for path in self.writable)
+        if not os.path.isdir(self.scratch):
+            raise CannotStart(f"the scratch folder {self.scratch} is gone; start the agent again")
+        kept = outputs_folder()
+        return Confinement(
+            cwd=os.path.realpath(cwd),
+            scratch=self.scratch,
+            writable=tuple(path for path in writable if os.path.exists(path)),
+            readable=() if kept is None else (kept,),
+            hidden=hidden_places(writable[0], os.path.realpath(os.path.expanduser("~")), self.denied),
+            granted=tuple(os.path.realpath(path) for path in writable_by(rights) if os.path.exists(path)),
+            kept=tuple(hooks for hooks in (f"{writable[0]}/.git/hooks",) if os.path.isdir(hooks)),
+            network=NETWORK in rights,
+        )
+
+    def blocked(self, finished: Finished, rights: Iterable[str] = ()) -> tuple[str, ...]:
+        """Return what was in the way of a command that failed: "network", "write", or a limit; as it said so itself."""
+        rights = tuple(rights)
+        if not self._confines(rights) or not (finished.exit_code or finished.signal):
+            return ()
+        said = finished.output + finished.errors
+        closed = (name for name in IN_THE_WAY if name not in rights)
+        met = tuple(name for name in closed if any(words in said for words in IN_THE_WAY[name]))
+        return (*met, *(f"limit: {self.limits.told(kind)}" for kind in kinds_shown_by(finished)))
+
+    def notes(self, finished: Finished, rights: Iterable[str] = ()) -> tuple[str, ...]:
+        """Return the same in lines for the model and the user, with what to do about it."""
+        return tuple(f"[blocked by the sandbox: {name}{self._cure(name)}]" for name in self.blocked(finished, rights))
+
+    def _cure(self, name: str) -> str:
+        if self.strict or name not in IN_THE_WAY:
+            return ""
+        right = NETWORK if name == NETWORK else "write /ABSOLUTE/PATH"
+        return f'; if it is necessary, ask the user for it: give the command again with rights=["{right}"]'
+
+
+def make_sandbox(
+    wanted: Literal["off", "on", "strict"], writable: Iterable[str], denied: Iterable[str] = ()
+) -> Sandbox | None:
+    """Return the sandbox that a preset wants, None for none. Raises CannotStart where "strict" is not achieved."""
+    if wanted == "off":
+        return None
+    level = achieved()
+    if wanted == "strict" and level == "none":
+        raise CannotStart("sandbox=strict, and this machine has no sandbox: see `bpagent doctor`, or give --sandbox on")
+    return Sandbox(tuple(writable), level, tuple(denied), strict=wanted == "strict")
+
+
+def _bubblewrap(inside: Confinement) -> tuple[str, ...]:
+    return (shutil.which("bwrap") or "bwrap", *bubblewrap.arguments(inside), "--")
+
+
+def _landlock(inside: Confinement) -> tuple[str, ...]:
+    return (sys.executable, "-I", "-S", landlock.__file__, json.dumps(asdict(inside)))
+
+
+def _seatbelt(inside: Confinement) -> tuple[str, ...]:
+    return ("sandbox-exec", "-p", seatbelt.profile(inside))
+
+
+_BEFORE = {"bubblewrap": _bubblewrap, "landlock": _landlock, "seatbelt": _seatbelt}
+
+
+def _limited(limits: Limits) -> tuple[str, ...]:
+    program = _prlimit()
+    return () if program is None else (program, *limits.arguments(), "--")
+
+
+@lru_cache(maxsize=1)
+def _prlimit() -> str | None:
+    return shutil.which("prlimit")
+
+
+@lru_cache(maxsize=1)
+def achieved() -> Level:
+    """Return which level this machine achieves; tried at the first call, in about 20 milliseconds."""
+    return next((level for level in LEVELS[:-1] if why_not(level) == ""), "none")
+
+
+ATTEMPTS = """
+: > inside && echo works
+{ echo 'a file outside can be written' >> "$1"; } 2>/dev/null
+cat "$2" 2>/dev/null
+exit 0
+"""
+
+
+@lru_cache(maxsize=len(LEVELS))
+def why_not(level: Level) -> str:
+    """Return why a level is not achieved here, found by trying to get out; nothing where it is."""
+    missing = _missing(level)
+    if missing:
+        return missing
+    folder = os.path.realpath(mkdtemp(prefix="bpagent-probe-", dir=os.path.expanduser("~")))
+    try:
+        return _tried(level, folder)
+    except (OSError, subprocess.SubprocessError, CannotStart) as error:
+        return str(error)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _missing(level: Level) -> str:
+    match level:
+        case "bubblewrap":
+            return "" if shutil.which("bwrap") else "there is no program bwrap; install the package bubblewrap"
+        case "landlock":
+            return "" if landlock.version() else "this kernel has no Landlock (Linux 5.13)"
+        case "seatbelt":
+            return "" if sys.platform == "darwin" and shutil.which("sandbox-exec") else "this is not macOS"
+    return ""
+
+
+def _tried(level: Level, folder: str) -> str:
+    """Return what a command in a sandbox could do that it must not, or could not that it must."""
+    workspace, canary, secret = (os.path.join(folder, name) for name in ("workspace", "canary", "secret"))
+    os.mkdir(workspace)
+    for path in (canary, secret):
+        with open(path, "w") as file:
+            file.write("a hidden file can be read\n" if path == secret else "")
+    made = Sandbox((workspace,), level, denied=(secret,))
+    command = (*made.prefix(workspace), "sh", "-c", ATTEMPTS, "sh", canary, secret)
+    done = subprocess.run(
+        command, cwd=workspace, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=LONGEST_PROBE,
+        check=False,
+    )  # fmt: skip
+    with open(canary) as file:
+        said = (done.stdout + file.read()).splitlines()
+    if said == ["works"]:
+        return ""
+    return "; ".join(line for line in said if line != "works") or done.stderr.strip()[:200] or "a command did not run"

@@ -1,0 +1,201 @@
+"""Agents of the preset `default`: what is allowed runs inside, and a yes lifts what was asked for, for one call."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from attrs import evolve
+
+from agent import call
+from agent.presets.equipment import equip
+from agent.presets.preset import OptionError
+from agent.presets.shipped import DEFAULT
+from agent.session.agent import Agent
+from agent.session.run import Run
+from agent.tools.sandbox import sandbox
+from agent.tools.sandbox.sandbox import why_not
+from agent.vocabulary.events import (
+    ActionDescribed,
+    ApprovalAsked,
+    GateApproved,
+    GateRejected,
+    SandboxLifted,
+    ToolFinished,
+    ToolStarted,
+)
+from bp import BThreadBody, bthread, sync
+from tests.agent.conftest import MakeAgent
+
+Go = Callable[..., Run]
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, needs: Callable[[str], Path]) -> Path:
+    needs("bwrap")
+    if why := why_not("bubblewrap"):
+        pytest.skip(why)
+    (tmp_path / "home" / ".ssh").mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def go(make_agent: MakeAgent, workspace: Path, home: Path) -> Go:
+    """Runs of the preset `default`, with commands; options of the preset, and of the agent."""
+
+    def go(*commands: Any, preset: Any = DEFAULT, threads: Any = (), approve: Any = None) -> Run:
+        steps = [one if not isinstance(one, str) else call("bash", command=one) for one in commands]
+        tools = equip(preset, workspace)
+        agent = make_agent(*steps, "Done.", tools=tools, preset=preset, threads=threads, approve=approve)
+        return agent.run_sync("Go")
+
+    return go
+
+
+def of_kind(run: Run, kind: Any) -> list[Any]:
+    return [event for event in run.events if isinstance(event, kind)]
+
+
+def test_what_the_judge_allows_wrongly_does_no_harm(go: Go, home: Path, workspace: Path) -> None:
+    """The file hides what it does from any judgement of the text that starts it."""
+    (home / "canary").write_text("alive")
+    (home / ".ssh" / "id_rsa").write_text("TOP-SECRET")
+    script = "import os; p = os.path.expanduser; print(open(p('~/.ssh/id_rsa')).read()); "
+    (workspace / "test_all.py").write_text(script + "open(p('~/canary'), 'w').write('gone')")
+    (workspace / "run.sh").write_text("echo gone > ~/canary; cat ~/.ssh/id_rsa")
+
+    run = go("python3 test_all.py", "sh run.sh; sh run.sh")
+
+    assert of_kind(run, ApprovalAsked) == []
+    assert (home / "canary").read_text() == "alive"
+    assert "TOP-SECRET" not in str(run.events)
+
+
+def test_the_level_stands_in_the_facts_and_in_the_header(go: Go) -> None:
+    run = go("true")
+
+    assert [described.facts.sandbox for described in of_kind(run, ActionDescribed)] == ["bubblewrap"]
+    assert cast(Agent, run.agent).header()["sandbox"] == "bubblewrap"
+
+
+def test_a_yes_lifts_what_was_asked_for_and_the_question_says_it(go: Go, home: Path) -> None:
+    run = go(f"echo 1 > {home}/made; echo 2 > {home}/.profile2", f"echo 3 > {home}/later", approve=lambda _: True)
+
+    asked, later = of_kind(run, ApprovalAsked)
+    assert asked.question.splitlines()[-1] == f"a yes lets this one call change {home}/.profile2, change {home}/made"
+    assert (home / "made").read_text() == "1\n"
+    assert [lifted.rights for lifted in of_kind(run, SandboxLifted)] == [
+        (f"write {home}/.profile2", f"write {home}/made"), (f"write {home}/later",)
+    ]  # fmt: skip
+    assert later.call.id != asked.call.id
+
+
+def test_a_no_lifts_nothing_and_nothing_is_asked_for_what_runs_inside(go: Go, home: Path) -> None:
+    run = go(f"echo 1 > {home}/made", "rm -rf build", approve=lambda _: False)
+
+    assert len(of_kind(run, ApprovalAsked)) == 1
+    assert of_kind(run, SandboxLifted) == []
+    assert not (home / "made").exists()
+
+
+def test_a_command_that_was_blocked_says_so_and_can_be_asked_for_again(go: Go) -> None:
+    (blocked, again) = (
+        "getent hosts example.com || echo Network is unreachable; false",
+        call("bash", command="false", rights=["network"]),
+    )
+
+    run = go(blocked, again, approve=lambda _: True)
+
+    told, _ = of_kind(run, ToolFinished)
+    assert "[blocked by the sandbox: network; if it is necessary, ask the user for it" in told.result
+    assert told.details["blocked"] == ("network",)
+    assert [started.rights for started in of_kind(run, ToolStarted)] == [(), ("network",)]
+
+
+def test_rights_are_refused_where_nobody_is_there_and_where_they_make_no_sense(go: Go) -> None:
+    run = go(*(call("bash", command="true", rights=[right]) for right in ("unconfined", "everything", "write x")))
+
+    assert [rejected.refusals[0].bthread for rejected in of_kind(run, GateRejected)] == ["by_constitution"]
+    assert of_kind(run, ToolStarted) == []
+
+
+def test_a_grant_lifts_the_sandbox_of_its_command_alone(go: Go, needs: Callable[[str], Path]) -> None:
+    curl = os.path.realpath(needs("curl"))
+    preset = evolve(DEFAULT, commands=(f"allow file={curl} -- curl",))
+
+    run = go("curl -sS http://other.invalid/", "curl -sS http://other.invalid/; sh ./x.sh", preset=preset)
+
+    assert of_kind(run, ApprovalAsked) == []
+    assert [started.rights for started in of_kind(run, ToolStarted)] == [("network",), ()]
+
+
+@bthread
+def no_network() -> BThreadBody:
+    """A protocol may refuse that a sandbox is lifted."""
+    while True:
+        yield sync(refuse=SandboxLifted, because="no network in this project")
+
+
+def test_a_protocol_may_refuse_to_lift_it(go: Go) -> None:
+    wanted = call("bash", command="true", rights=["network"])
+    run = go(wanted, approve=lambda _: True, threads=[no_network()])
+
+    (rejected,) = of_kind(run, GateRejected)
+    assert str(rejected.refusals[0].because) == "no network in this project"
+    assert of_kind(run, GateApproved) == []
+
+
+def test_strict_offers_no_rights_and_begins_no_run_where_there_is_no_sandbox(
+    go: Go, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    strict = evolve(DEFAULT, sandbox="strict")
+    assert "rights" not in str(equip(strict, workspace)[0].parameters)
+    assert "rights" in str(equip(DEFAULT, workspace)[0].parameters)
+    monkeypatch.setattr(sandbox, "achieved", lambda: "none")
+    with pytest.raises(OptionError, match="this machine has no sandbox"):
+        equip(strict, workspace)
+    assert go("true").agent.toolbox.sandbox == "none"
+
+
+@pytest.mark.parametrize("tools", ["terminal", "coding", "gated", "command"])
+def test_every_collection_runs_its_commands_inside(go: Go, home: Path, tools: Any) -> None:
+    name = {"terminal": "terminal", "command": "run_command"}.get(tools, "bash")
+    preset = evolve(DEFAULT, tools=tools, policy=None)
+    session = {"persistent": True} if tools == "terminal" else {}
+
+    run = go(call(name, {"command": f"cd /tmp; echo gone > {home}/canary; echo ran", **session}), preset=preset)
+
+    (finished,) = of_kind(run, ToolFinished)
+    assert "ran" in finished.result
+    assert not (home / "canary").exists()
+
+
+def test_a_declared_tool_runs_inside(go: Go, home: Path, tmp_path: Path) -> None:
+    file = tmp_path / "tools.yaml"
+    declared = f"cmd: sh\n    args: ['-c', 'echo gone > {home}/canary; echo ran']\n    parameters: {{}}"
+    file.write_text(f"tools:\n  - name: mark\n    description: mark it\n    category: write\n    {declared}\n")
+
+    run = go(call("mark"), preset=evolve(DEFAULT, policy=None, tools_file=str(file)))
+
+    (finished,) = of_kind(run, ToolFinished)
+    assert "ran" in finished.result
+    assert not (home / "canary").exists()
+
+
+def test_a_background_process_runs_inside_and_others_reach_it(go: Go, home: Path) -> None:
+    server = (
+        "import socket; s = socket.create_server(('127.0.0.1', 4712)); print('up', flush=True); s.accept(); s.accept()"
+    )
+    start = call("bash", command=f'python3 -c "{server}"', background=True)
+
+    run = go(start, "exec 3<>/dev/tcp/127.0.0.1/4712 && echo reached", preset=evolve(DEFAULT, policy=None))
+
+    assert "reached" in of_kind(run, ToolFinished)[1].result
+
+
+def test_what_a_command_leaves_is_counted_without_the_keeper(go: Go) -> None:
+    run = go("sleep 60 & echo hi", preset=evolve(DEFAULT, policy=None))
+
+    assert "1 process still running" in of_kind(run, ToolFinished)[0].result
