@@ -136,8 +136,8 @@ def describe(call: ToolCall, toolbox: Toolbox) -> Action:
 
 
 def _own_folders() -> tuple[str, ...]:
-    """Return where every agent of this user keeps runs, rules and keys, as far as that is there."""
-    return tuple(folder for folder in agents_own(_normal(os.path.expanduser("~"))) if os.path.isdir(folder))
+    """Return where every agent of this user keeps runs, rules and keys, or will: a first run makes the folder."""
+    return agents_own(_normal(os.path.expanduser("~")))
 
 
 def _outputs(paths: tuple[PathUse, ...]) -> str:
