@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from bp.errors import EventSetError
 from bp.events import Event
-from bp.index import NOBODY, Index, Kinds, Register
+from bp.index import NO_MEMBERS, Index, Kinds, Register
 from bp.statements import BThreadBody, RareWords, Refusal, Refusals, Sync, sync
 
 __all__ = ["SILENT", "Blocker", "Board", "Running", "alternative_of", "offers_of"]
@@ -281,8 +281,8 @@ class Board:
 
         They are those that request it, wait for it, are interrupted by it, or have it as their `otherwise` event.
         """
-        found = self._waits.members(event) | self._requests.by_event.get(event, NOBODY)
-        interrupted = NOBODY
+        found = self._waits.members(event) | self._requests.by_event.get(event, NO_MEMBERS)
+        interrupted = NO_MEMBERS
         if self._interrupts.filed:
             interrupted = {**self._interrupts.members(event)}
             found |= interrupted
