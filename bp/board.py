@@ -286,7 +286,9 @@ class Board:
         if self._interrupts.filed:
             interrupted = {**self._interrupts.members(event)}
             found |= interrupted
-        return sorted(found, key=_rank), interrupted
+        in_turn = [*found]
+        in_turn.sort(key=_rank)
+        return in_turn, interrupted
 
 
 def _otherwise_error(running: Running, finding: str) -> EventSetError:
