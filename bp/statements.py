@@ -78,7 +78,7 @@ class Refusals(tuple[Refusal, ...]):
 
 
 class RareWords(NamedTuple):
-    """The words that few statements say."""
+    """The words that few statements say; those that say none of them share `NO_RARE_WORDS`, and are filed faster."""
 
     interrupt: Any = None
     refuse: Any = None
