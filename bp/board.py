@@ -177,7 +177,7 @@ class Board:
         heap = self._heap
         while heap:
             running = heap[0][1]
-            alternative = running.alternative
+            alternative = running.alternative  # the first of `offers_of`, without judging the others of `any_of`
             for event in running.statement.requests if alternative is None else (alternative,):
                 if self.is_free(event):
                     return event, running
