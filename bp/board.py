@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from bp.errors import EventSetError
 from bp.events import Event
-from bp.index import NOBODY, Index, Kinds, Register
+from bp.index import NO_MEMBERS, Index, Kinds, Register
 from bp.statements import BThreadBody, RareWords, Refusal, Refusals, Sync, sync
 
 __all__ = ["SILENT", "Blocker", "Board", "Running", "alternative_of", "offers_of"]
@@ -177,7 +177,7 @@ class Board:
         heap = self._heap
         while heap:
             running = heap[0][1]
-            alternative = running.alternative
+            alternative = running.alternative  # the first of `offers_of`, without judging the others of `any_of`
             for event in running.statement.requests if alternative is None else (alternative,):
                 if self.is_free(event):
                     return event, running
@@ -281,12 +281,14 @@ class Board:
 
         They are those that request it, wait for it, are interrupted by it, or have it as their `otherwise` event.
         """
-        found = self._waits.members(event) | self._requests.by_event.get(event, NOBODY)
-        interrupted = NOBODY
+        found = self._waits.members(event) | self._requests.by_event.get(event, NO_MEMBERS)
+        interrupted = NO_MEMBERS
         if self._interrupts.filed:
             interrupted = {**self._interrupts.members(event)}
             found |= interrupted
-        return sorted(found, key=_rank), interrupted
+        in_turn = [*found]
+        in_turn.sort(key=_rank)
+        return in_turn, interrupted
 
 
 def _otherwise_error(running: Running, finding: str) -> EventSetError:

@@ -1,4 +1,4 @@
-"""What can go wrong in a behavioral program, and whom to ask about it.
+"""The errors of a behavioral program; each says which b-thread, event or step it is about.
 
 Every error names the culprit, what was found, and the cure. `BProgramError` is the base of them all.
 """

@@ -12,7 +12,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from bp.errors import EventSetError
 from bp.events import Event, EventKind, PredicateError, Test, check_kind, values_of
 
-__all__ = ["NOBODY", "Index", "Kinds", "Register"]
+__all__ = ["NO_MEMBERS", "Index", "Kinds", "Register"]
 
 
 class Named(Protocol):
@@ -24,7 +24,7 @@ class Named(Protocol):
 M = TypeVar("M", bound=Named)
 N = TypeVar("N")
 Filed = dict[N, list[Test] | None]  # each member with the tests of which one must accept the event; None: no test
-NOBODY: dict[Any, Any] = {}
+NO_MEMBERS: dict[Any, Any] = {}
 
 
 class Kinds:
@@ -97,7 +97,7 @@ class Index(Generic[M]):
 
     def _remove(self, member: M, events: Any) -> None:
         for key, _, _, _ in events._rows:
-            members = self.filed.get(key, NOBODY)
+            members = self.filed.get(key, NO_MEMBERS)
             members.pop(member, None)  # two rows of one set may have the same key
             if not members:
                 self.filed.pop(key, None)
@@ -126,7 +126,7 @@ class Index(Generic[M]):
 
         Raises EventSetError when a predicate that had to be asked fails.
         """
-        found = self.filed.get(event, NOBODY) if self._has_events else NOBODY
+        found = self.filed.get(event, NO_MEMBERS) if self._has_events else NO_MEMBERS
         if not self._has_keys:
             return found
         matching = self._matching(event)
@@ -219,11 +219,11 @@ class Register(Generic[M]):
     def concerned(self, events: Any) -> dict[M, None]:
         """Return the members that request an event which has the key of a row of the set `events`."""
         if type(type(events)) is EventKind:  # a single event
-            return self.by_event.get(events, NOBODY)
+            return self.by_event.get(events, NO_MEMBERS)
         found: dict[M, None] = {}
         for row in events._rows:
             for event in self._events_of(*row):
-                found.update(self.by_event.get(event, NOBODY))
+                found.update(self.by_event.get(event, NO_MEMBERS))
         return found
 
     def _events_of(self, key: Any, kind: Any, fields: tuple[str, ...] | None, _: Test | None) -> Iterable[Event]:

@@ -1,4 +1,4 @@
-"""What an event may carry: values that are equal by content, hashable, and cannot change.
+"""The values that an event may carry: equal by content, hashable, unable to change.
 
 `freeze` turns dicts, lists and sets into such values, and refuses what has no value of its own (files, objects that
 are compared by identity, anything that could change later). Types of the standard library are known exactly: a

@@ -62,7 +62,7 @@ Listener = Callable[[Record], None]
 
 @define(eq=False)
 class Receipt:
-    """What became of a post: "queued", "taken", "dropped" or "rejected".
+    """The fate of a post: "queued", "taken", "dropped" or "rejected".
 
     `refusals` and `blockers` say which b-threads held it back, and why, when it was dropped or rejected. What is still
     queued when a program is finished or ends is dropped.
@@ -135,11 +135,15 @@ class Scheduler:
         if self._started:
             self.advance(self._begun(), (), None)
         if self._errors:
-            first, *others = self._errors
-            self._errors = []
-            for other in others:
-                first.add_note(str(other))
-            raise first
+            raise self._first_error()
+
+    def _first_error(self) -> BThreadError:
+        """Return the first error of the round, with the others as its notes."""
+        first, *others = self._errors
+        self._errors = []
+        for other in others:
+            first.add_note(str(other))
+        return first
 
     def close(self) -> list[BThreadError]:
         """Close all generators, youngest first; return the errors of their `finally` blocks."""
@@ -227,8 +231,9 @@ class Scheduler:
 class BProgram:
     """A behavioral program over b-threads.
 
-    `run` (or `step`) selects events until the program rests; `post` offers external events; `status` says how it
-    stands; `blockers` says which b-threads hold an event back. As a context manager it closes its b-threads at the end.
+    `run` (or `step`) selects events until the program rests; `post` offers external events; `status` says whether it
+    can go on; `blockers` says which b-threads hold an event back. As a context manager it closes its b-threads at the
+    end.
     """
 
     def __init__(
@@ -371,7 +376,7 @@ class BProgram:
 
     @property
     def status(self) -> Status:
-        """How the program stands.
+        """The state of the program.
 
         ready: a step can be taken; idle: only waiters; blocked: there are requests, none selectable; finished:
         no b-thread is left; failed: a b-thread or a predicate raised; closed.

@@ -23,7 +23,7 @@ Standing = tuple[tuple[str, Sync], ...]
 
 @frozen
 class Divergence:
-    """Where a replay differs from its trace: the number of the step (from 1), what was recorded, what is instead.
+    """The first difference between a replay and its trace: the number of the step (from 1), and both sides.
 
     `recorded` is what the trace has; `possible` are the internal events that the program would go on with, `blockers`
     the b-threads that hold the recorded event back, `taken` the step that was taken when its event is the same.
@@ -45,7 +45,7 @@ class Divergence:
 
 @frozen
 class Replay:
-    """What came of a replay: the steps taken, where every b-thread stands at the end, and what went wrong.
+    """The result of a replay: the steps taken, where every b-thread stands at the end, and what went wrong.
 
     `error` is what a b-thread raised on the last step. It `agrees` when the whole trace was taken.
     """

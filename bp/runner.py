@@ -51,7 +51,7 @@ LATER = Later.LATER
 
 @frozen
 class Broken:
-    """How an effect ended without an outcome of its own; `error` when it failed, `by` the event that cancelled it.
+    """The end of an effect without an outcome of its own; `error` when it failed, `by` the event that cancelled it.
 
     "interrupted": its process died while it was under way, and nothing tells whether it happened.
     """
@@ -75,7 +75,7 @@ def _as_function(until: Any) -> Any:
 
 @frozen
 class Effect:
-    """What an event starts in the world.
+    """An action in the world that an event starts.
 
     on: the event kind that starts it. run: gets the event, returns the outcome event, or `LATER`; an async function, or
     a plain one for what takes no time, which needs no task (it may return an awaitable as well). outcome: the kinds it

@@ -53,7 +53,6 @@ Otherwise = Callable[["Refusals"], Event]
 
 # The types of values that are event sets as they are.
 _NORMAL = frozenset({NamedEvent, EventKind, FieldsEqual, PredicateHolds, Union, Intersection, Complement})
-_new = object.__new__
 
 
 class Refusal(NamedTuple):
@@ -79,7 +78,7 @@ class Refusals(tuple[Refusal, ...]):
 
 
 class RareWords(NamedTuple):
-    """The words that few statements say."""
+    """The words that few statements say; those that say none of them share `NO_RARE_WORDS`, and are filed faster."""
 
     interrupt: Any = None
     refuse: Any = None
@@ -91,7 +90,7 @@ class RareWords(NamedTuple):
 NO_RARE_WORDS = RareWords()
 
 
-@define(init=False, unsafe_hash=True)  # not frozen, and made without a call: one is made at every step
+@define(init=False, unsafe_hash=True)  # not frozen, and filled in by `sync`: one is made at every step
 class Sync:
     """One synchronization statement, checked and normal; `sync` makes it. Absent event sets are None."""
 
@@ -165,7 +164,7 @@ def sync(
 
     Raises TypeError here, at the line that says it, for anything else.
     """
-    said = _new(Sync)
+    said = Sync()
     said.any_of = False
     if request is None:
         said.requests = ()

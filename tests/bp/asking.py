@@ -78,7 +78,7 @@ class Book:
 
 
 async def outcomes_of(*effects: Effect, meanwhile: Callable[[Runner], Coroutine[Any, Any, None]] | None = None) -> Book:
-    """What happens when one event starts one effect; `meanwhile` goes on beside it."""
+    """Run a program whose one event starts these effects, and return its journal; `meanwhile` runs beside it."""
     book = Book()
     runner = Runner(BProgram(ask(), listen()), effects, book)
     with anyio.fail_after(5):

@@ -1,6 +1,6 @@
-"""What a behavioral program means, said as plainly as possible: a reference to compare the engine with.
+"""The meaning of a behavioral program, said as plainly as possible: a reference to compare the engine with.
 
-Every question is answered by asking everybody again. Answers have three values, as errors do: a predicate that
+Every question is answered by asking every b-thread again. Answers have three values, as errors do: a predicate that
 raises makes its set's answer unknown (None), and a step that needs an unknown answer fails.
 """
 

@@ -1,7 +1,7 @@
 """B-threads as data: scripts that the engine and the reference both can perform, and random ones.
 
 A script's lines are statements over simple events and event sets (tuples). `perform` makes a b-thread of a script;
-whoever drives it translates what it says and what it hears.
+its caller translates what it says and what it hears.
 """
 
 from collections.abc import Callable, Generator, Iterable
@@ -218,8 +218,8 @@ class Author:
 class Circular(Author):
     """Writes scripts that go round in circles, mostly of plain words, and now and then leave them.
 
-    A line that is said several times before the script goes on is what one cannot see from outside: where a known
-    step leads depends on it.
+    A line that is said several times before the script goes on hides its position: the statements are equal, but the
+    b-thread goes on differently.
     """
 
     def __init__(self, random: Random, faulty: bool = False) -> None:

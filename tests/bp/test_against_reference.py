@@ -348,7 +348,7 @@ def compare(random: Random, faulty: bool = False) -> str:
 
 
 def compare_circles(random: Random) -> str:
-    """The same for a program that goes round in circles, so that most of its steps are known to it from before."""
+    """The same for a program that goes round in circles: most statements take the place of equal ones."""
     author = Circular(random)
     pair = Pair(author.program(), max_steps=random.choice((MAX_STEPS, 60, 1000)))
     return make_moves(pair, author)

@@ -76,7 +76,7 @@ async def test_a_function_that_returns_no_set_is_named(until: Callable[[Any], An
 
 
 async def test_an_outcome_about_something_else_is_an_error() -> None:
-    """Found: it was delivered, nobody heard it, and the run returned as if all were well."""
+    """Found: it was delivered, no b-thread heard it, and the run returned as if all were well."""
 
     async def tell_wrong(asked: Asked) -> Told:
         return Told(asked.number + 1)

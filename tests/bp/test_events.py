@@ -49,7 +49,7 @@ def test_a_plain_event_is_one_object_for_each_name() -> None:
     assert pickle.loads(pickle.dumps(HOT)) is HOT
 
 
-def test_plain_events_that_nobody_knows_any_more_are_forgotten() -> None:
+def test_plain_events_without_a_reference_are_forgotten() -> None:
     from bp.events import _NAMED
 
     event("met only once")

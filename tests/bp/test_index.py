@@ -240,7 +240,7 @@ def test_finished_b_threads_leave_nothing_behind() -> None:
 
 
 def test_requesters_that_never_came_to_their_turn_leave_nothing_behind() -> None:
-    """They finish with an event that somebody before them requested too."""
+    """They finish with an event that an older b-thread requested too."""
 
     @bthread
     def child() -> BThreadBody:

@@ -24,7 +24,7 @@ def test_a_post_is_taken_when_the_program_runs() -> None:
     assert receipt.state == "taken"
 
 
-def test_a_post_that_nobody_waits_for_is_a_step_all_the_same() -> None:
+def test_a_post_that_no_b_thread_waits_for_is_a_step_all_the_same() -> None:
     program = resting(sync(wait_for=HOT))
 
     receipts = after(program, COLD)
@@ -135,7 +135,7 @@ def test_what_is_posted_while_a_listener_hears_a_step_is_queued() -> None:
     assert receipts[0].state == "taken"
 
 
-def test_when_nobody_is_left_what_is_queued_or_posted_is_dropped() -> None:
+def test_when_no_b_thread_is_left_what_is_queued_or_posted_is_dropped() -> None:
     program = BProgram(says(sync(request=HOT)))
     before = program.post(COLD)
 

@@ -46,7 +46,7 @@ def test_a_given_event_is_selected_whatever_the_strategy_would_choose() -> None:
     assert [candidate.event for candidate in program.candidates] == [A]
 
 
-def test_an_event_that_nobody_requests_comes_from_outside() -> None:
+def test_an_event_that_no_b_thread_requests_comes_from_outside() -> None:
     program = BProgram(says(sync(wait_for=A), sync(wait_for=B)))
 
     step = program.select(A)
@@ -126,7 +126,7 @@ def test_the_first_divergence_is_told_with_both_sides() -> None:
     steps = tuple(BProgram(*taps()).run())
 
     held = replay(taps(), [HOT, HOT, COLD]).divergence
-    changed = replay([says(sync(request=HOT)).named("somebody"), *taps()], steps).divergence
+    changed = replay([says(sync(request=HOT)).named("another"), *taps()], steps).divergence
     unasked = replay(taps(), [HOT, A]).divergence
 
     assert held is not None
@@ -136,7 +136,7 @@ def test_the_first_divergence_is_told_with_both_sides() -> None:
     )
     assert changed is not None
     assert (changed.number, changed.recorded) == (1, steps[0])
-    assert "then it was requested by says, now by somebody" in str(changed)
+    assert "then it was requested by says, now by another" in str(changed)
     assert unasked is not None
     assert "no b-thread requests it" in unasked.reason
 
@@ -212,7 +212,7 @@ def test_state_at_a_step_is_where_every_bthread_stands() -> None:
 # Violations.
 
 
-def test_a_deadlock_is_replayed_to_where_everybody_is_blocked() -> None:
+def test_a_deadlock_is_replayed_to_where_every_b_thread_is_blocked() -> None:
     (deadlock,) = verify(*philosophers(3)).violations
 
     again = replay(philosophers(3), deadlock.trace)

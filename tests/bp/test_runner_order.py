@@ -100,7 +100,7 @@ async def test_a_journal_that_raises_ends_the_run_before_any_effect() -> None:
     assert ran == []
 
 
-async def test_whoever_looks_on_can_end_a_run_with_an_error() -> None:
+async def test_an_observer_can_end_a_run_with_an_error() -> None:
     async def hang(_: Asked) -> Told:
         await anyio.sleep_forever()
         raise AssertionError("unreachable")

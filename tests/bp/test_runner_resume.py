@@ -95,7 +95,7 @@ async def test_what_has_its_outcome_is_not() -> None:
     assert book.events == [Told(0)]
 
 
-async def test_what_nobody_can_know_was_interrupted_and_is_never_started() -> None:
+async def test_an_effect_of_unknown_fate_was_interrupted_and_is_never_started() -> None:
     started: list[Event] = []
 
     async def tell(asked: Asked) -> Told:

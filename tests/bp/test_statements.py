@@ -95,7 +95,7 @@ def test_a_list_is_an_order_of_preference_of_which_the_first_selectable_is_offer
     assert trace(BProgram(wants, says(sync(refuse=HOT, because="no"), sync(block=COLD)))) == [COLD]
 
 
-def test_a_request_advances_on_any_of_its_events_whoever_offers_it() -> None:
+def test_a_request_advances_on_any_of_its_events_whichever_b_thread_offers_it() -> None:
     heard: list[Any] = []
     program = BProgram(hears(heard, sync(request=[HOT, COLD])), says(sync(request=COLD)).at_priority(1))
 
@@ -253,7 +253,7 @@ def test_every_b_thread_whose_current_otherwise_equals_the_event_resumes_once() 
     assert heard == [[INSTEAD], [INSTEAD], [INSTEAD], []]
 
 
-def test_an_otherwise_that_equals_somebody_elses_request_is_one_occurrence() -> None:
+def test_an_otherwise_that_equals_the_request_of_another_is_one_occurrence() -> None:
     program = BProgram(
         says(sync(request=HOT, otherwise=lambda _: COLD)),
         says(sync(request=COLD)).at_priority(1),

@@ -37,12 +37,12 @@ def starts_itself() -> BThreadBody:
 
 
 @bthread
-def starts_nobody() -> BThreadBody:
+def starts_nothing() -> BThreadBody:
     while True:
         yield start()
 
 
-@pytest.mark.parametrize("endless", [starts_itself, starts_nobody])
+@pytest.mark.parametrize("endless", [starts_itself, starts_nothing])
 def test_starts_count_toward_max_steps(endless: type) -> None:
     program = BProgram(endless(), max_steps=100)
 
