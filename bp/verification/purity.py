@@ -187,9 +187,10 @@ class Purity:
             if collecting:
                 gc.enable()
             self._raise_problem()
-        self._compare_containers()
         if self._stores:
             self.check()
+        else:
+            self._compare_containers()
         return result
 
     def check(self) -> None:
