@@ -145,7 +145,10 @@ class Description:
             raise VerificationError(f"{_no_value(value, named)} ({error})") from error
 
     def _elements(self, elements: "Elements", named: str) -> Any:
-        """Describe the elements of a set, each by itself: none of them may be able to change."""
+        """Describe the elements of a set, each by itself: none of them may be able to change.
+
+        Their order is that of their hashes, and which was added first; that of texts is another in every process.
+        """
         looks = []
         for element in elements.elements:
             inner = Description()
@@ -155,7 +158,8 @@ class Description:
                 raise VerificationError(f"{named} holds sets in sets, too deep: maximum recursion depth") from error
             if inner._seen:
                 raise VerificationError(f"{named} holds a set of objects that can change; use a tuple or a dict")
-        return tuple(looks) if elements.ordered else frozenset(Counter(looks).items())
+        is_ordered = all(map(_has_same_hash_everywhere, elements.elements))
+        return tuple(looks) if is_ordered else frozenset(Counter(looks).items())
 
     def _generator(self, body: Any) -> tuple[Any, list[Any]]:
         """Take a suspended generator apart.
@@ -183,10 +187,9 @@ class Description:
 
 @frozen(eq=False)
 class Elements:
-    """The elements of a set, as a part of it: in the order in which it is iterated, unless that says nothing."""
+    """The elements of a set, as a part of it."""
 
     elements: tuple[Any, ...]
-    ordered: bool = True
 
 
 class Place(str):
@@ -234,6 +237,13 @@ def _items(base: Any) -> Callable[[Any], tuple[Any, Any]]:
     if issubclass(base, Mapping):
         return lambda value: (base.__len__(value), tuple(chain.from_iterable(base.items(value))))
     return lambda value: (base.__len__(value), tuple(base.__iter__(value)))
+
+
+def _has_same_hash_everywhere(value: Any) -> bool:
+    """Return whether a value has the same hash in every process, so that sets of such have an order of their own."""
+    if type(value) in (tuple, frozenset):
+        return all(map(_has_same_hash_everywhere, value))
+    return type(value) in (int, bool, float, complex, Decimal, Fraction)
 
 
 def _deque(value: Any) -> tuple[Any, Any]:
@@ -320,7 +330,7 @@ SHAPES: dict[Any, Shape] = {
     defaultdict: Shape(_defaultdict, mutable=True),
     bytearray: Shape(lambda value: (bytes(value), ()), mutable=True),
     types.SimpleNamespace: Shape(_namespace, mutable=True),
-    Refusals: Shape(lambda value: (None, (Elements(tuple(map(tuple, value)), ordered=False),))),
+    Refusals: Shape(lambda value: (None, (Elements(tuple(map(tuple, value))),))),
     Elements: Shape(lambda value: (None, value.elements)),
     float: Shape(lambda value: (value.hex(), ())),
     complex: Shape(lambda value: ((value.real.hex(), value.imag.hex()), ())),

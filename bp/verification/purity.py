@@ -7,6 +7,7 @@ values of exactly known types, functions that were read, and the builtins and st
 Known sources of hidden state are refused; what cannot be read is told as `not_looked_into`.
 """
 
+import builtins
 import dis
 import gc
 import sys
@@ -186,9 +187,10 @@ class Purity:
             if collecting:
                 gc.enable()
             self._raise_problem()
-        self._compare_containers()
         if self._stores:
             self.check()
+        else:
+            self._compare_containers()
         return result
 
     def check(self) -> None:
@@ -331,6 +333,8 @@ class Purity:
     def _judge(self, function: Any, code: CodeType | None) -> None:
         """Refuse a function in C that is not known to be pure, or say that it was not looked into."""
         name, owner = function.__name__, getattr(function, "__self__", None)
+        if owner is None and function.__module__ is None:  # a static method of a type: `str.maketrans`
+            owner = getattr(builtins, function.__qualname__.partition(".")[0], None)
         if owner is None or isinstance(owner, ModuleType):
             module = function.__module__ or getattr(owner, "__name__", "")
         else:

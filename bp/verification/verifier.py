@@ -120,8 +120,7 @@ def verify(
     """
     possible = tuple(possible)
     _check_arguments(bthreads, environment, possible, order)
-    if samples is not None and (samples < 1 or reduce or endless or max_states is not None):
-        raise TypeError(f"samples={samples!r}: give a number of runs, and leave reduce, endless and max_states out")
+    _check_samples(samples, is_whole=reduce or endless or max_states is not None)
     began = time.perf_counter()
     make = partial(StateSpace, bthreads, environment, possible, in_order=order == "run")
     may_reduce = reduce and order == "any" and max_depth is None
@@ -129,12 +128,9 @@ def verify(
     try:
         found = Violations(space, never, first=first)
         if samples is not None:
-            walks = RandomWalks(space, found, 1000 if max_depth is None else max_depth, Random(seed))
-            _run(space, found, lambda: walks.run(samples, _reporter(progress)))
-            return _result(walks, found, began, bounded=True, runs=walks.runs)
-        search = Search(space, found, max_states, max_depth, _reporter(progress), reducer)
-        is_whole = _run(space, found, lambda: _search(search, found, endless))
-        return _result(search, found, began, bounded=search.bounded or not is_whole, reduced=reducer is not None)
+            depth = 1000 if max_depth is None else max_depth
+            return _sampled(RandomWalks(space, found, depth, Random(seed)), samples, _reporter(progress), began)
+        return _searched(Search(space, found, max_states, max_depth, _reporter(progress), reducer), endless, began)
     finally:
         space.automaton.close()
 
@@ -150,6 +146,11 @@ def _check_arguments(
             raise TypeError(f"possible={event!r}: only events are possible; give each by itself")
     if order not in ("any", "run"):
         raise TypeError(f"order={order!r}: use 'any' or 'run'")
+
+
+def _check_samples(samples: int | None, *, is_whole: bool) -> None:
+    if samples is not None and (samples < 1 or is_whole):
+        raise TypeError(f"samples={samples!r}: give a number of runs, and leave reduce, endless and max_states out")
 
 
 def _with_reducer(make: Callable[[], StateSpace]) -> tuple[StateSpace, Reduction | None]:
@@ -184,17 +185,27 @@ def _run(space: StateSpace, found: Violations, explore: Callable[[], None]) -> b
     return is_whole
 
 
-def _search(search: Search, found: Violations, endless: bool) -> None:
+def _sampled(walks: RandomWalks, samples: int, report: Report, began: float) -> Verification:
+    _run(walks.space, walks.violations, lambda: walks.run(samples, report))
+    return _result(walks, began, bounded=True, runs=walks.runs)
+
+
+def _searched(search: Search, endless: bool, began: float) -> Verification:
+    is_whole = _run(search.space, search.violations, lambda: _search(search, endless))
+    return _result(search, began, bounded=search.bounded or not is_whole, reduced=search.reducer is not None)
+
+
+def _search(search: Search, endless: bool) -> None:
     search.run()
     cyclic = cyclic_states(search)
     for local, number, cycle in hot_components(search, cyclic):
-        found.hot(local, search.path(number), cycle)
+        search.violations.hot(local, search.path(number), cycle)
     for number, cycle in endless_components(search, cyclic) if endless else ():
-        found.endless(number, search.path(number), cycle)
+        search.violations.endless(number, search.path(number), cycle)
 
 
-def _result(explored: Search | RandomWalks, found: Violations, began: float, **options: Any) -> Verification:
-    space = found.space
+def _result(explored: Search | RandomWalks, began: float, **options: Any) -> Verification:
+    space, found = explored.space, explored.violations
     coverage = coverage_of(space, explored.states, found.never, found.withheld.values())
     violations, seconds = tuple(found.found.values()), time.perf_counter() - began
     return Verification(

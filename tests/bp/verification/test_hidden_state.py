@@ -525,6 +525,7 @@ PURE: dict[str, Callable[[], Any]] = {
     "dates": lambda: datetime.date(2020, 1, 1) + datetime.timedelta(days=1) > datetime.date.fromisoformat("2020-01-01"),
     "a date that is parsed": lambda: datetime.datetime.strptime("2020-01-02 +01:00", "%Y-%m-%d %z").year,
     "regular expressions": lambda: PATTERN.match("a=1") and re.sub("a", "b", "aa"),
+    "text that is translated": lambda: "abc".translate(str.maketrans("a", "b")),
     "f-strings": lambda: f"{1.5:.2f} {'x'!r} {PRICES['milk']:>5}",
     "comprehensions": lambda: ({n: list(range(n)) for n in range(3)}, {n for n, _ in ROWS}),
     "match": lambda: [matches(one) for one in ({"kind": "a"}, [1, 2], Point(0), Shape.ROUND, None)],

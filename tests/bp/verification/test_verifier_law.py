@@ -14,7 +14,7 @@ from bp import BProgram, BThread, BThreadError, Event, EventSetError, Verificati
 from bp.verification.report import Violations
 from bp.verification.search import Search
 from bp.verification.states import StateSpace
-from tests.bp.scripts import Author, Happening, Say, Script
+from tests.bp.scripts import Author, Events, Happening, Instead, Say, Script
 from tests.bp.test_against_reference import as_event, as_event_set, as_happening, as_sync
 
 MOST = 60  # states of a program that is compared
@@ -253,6 +253,42 @@ def reproduce(world: World, violation: bp.Violation) -> None:
 @given(st.randoms(use_true_random=False))
 def test_every_state_and_every_fault_is_found_and_no_others(random: Random) -> None:
     check(random_world(random))
+
+
+WANTED, GIVEN, OTHER, NEVER = (Happening("warm", number) for number in range(4))
+
+
+def world_of_alternatives(random: Random) -> World:
+    """A request that is refused by some, and an `otherwise` that is held back by others, now and then; outside too."""
+
+    def holder(name: str) -> Script:
+        held = Events("event", random.choice((WANTED, GIVEN, OTHER)))
+        until = Events("event", random.choice((WANTED, GIVEN, OTHER)))
+        refusing = Say(refuse=held, because=random.choice(("no", "too late")), wait_for=until)
+        says = [refusing, Say(block=held, wait_for=until), Say(wait_for=until)]
+        return Script(name, tuple(random.sample(says, random.choice((1, 2, 3)))), random.choice((None, 0, 1)))
+
+    def asker(name: str) -> Script:
+        instead = Instead(*(random.choice((GIVEN, OTHER, NEVER)) for _ in range(3)))
+        request = random.sample((WANTED, OTHER), random.choice((1, 1, 2)))
+        asks = Say(tuple(request), any_of=random.random() < 0.5, otherwise=instead, on_otherwise=random.choice((0, 1)))
+        return Script(name, (asks, Say((OTHER,))), random.choice((None, 1)))
+
+    outside = tuple(asker(f"outside {number}") for number in range(random.choice((0, 1, 2))))
+    inside = [asker("inside")] * (random.random() < 0.7)
+    holders = [holder(f"holder {number}") for number in range(random.choice((1, 2, 3)))]
+    twins = [holders[0]] * (random.random() < 0.3)
+    return World((*inside, *holders, *twins), outside, (), (Events("event", NEVER),), False)
+
+
+@settings(max_examples=120, deadline=None)
+@given(st.randoms(use_true_random=False))
+def test_an_otherwise_is_the_same_whoever_holds_it_back_and_in_whatever_order_it_is_refused(random: Random) -> None:
+    world = world_of_alternatives(random)
+
+    assert check(world) != "large"
+    if not world.environment:
+        compare_runs(world.scripts)
 
 
 @settings(max_examples=120, deadline=None)

@@ -1,0 +1,180 @@
+"""A b-thread that remembers one of two things in an odd way: `verify` finds what a run does, or refuses it by name."""
+
+import datetime
+import functools
+import operator
+import types
+import weakref
+from collections import UserString, deque
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from bp import BProgram, BThread, BThreadBody, VerificationError, any_of, bthread, event, sync, verify
+
+A, B, C, BAD = event("a"), event("b"), event("c"), event("bad")
+
+
+def remembers(make: Callable[[bool], Any], asks: Callable[[Any], Any]) -> BThread:
+    @bthread
+    def remembering() -> BThreadBody:
+        said = yield sync(request=any_of(A, B))
+        kept = make(said == B)
+        del said
+        yield sync(request=C)
+        if asks(kept):
+            yield sync(request=BAD)
+
+    return remembering()
+
+
+class Number(int):
+    pass
+
+
+class Other(int):
+    pass
+
+
+class Slotted:
+    __slots__ = ("a", "b")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Slotted)
+
+    def __hash__(self) -> int:
+        return 0
+
+
+def slotted(name: str) -> Slotted:
+    value = Slotted()
+    setattr(value, name, 1)
+    return value
+
+
+def advanced(iterator: Any, by: int) -> Any:
+    for _ in range(by):
+        next(iterator, None)
+    return iterator
+
+
+def counting() -> Any:
+    yield 1
+    yield 2
+
+
+def closed(body: Any) -> Any:
+    next(body)
+    body.close()
+    return body
+
+
+def begun(body: Any) -> Any:
+    next(body)
+    return body
+
+
+def with_fields(error: Any, **fields: Any) -> Any:
+    for name, value in fields.items():
+        setattr(error, name, value)
+    return error
+
+
+def appended(pair: tuple[list[int], Any]) -> Any:
+    pair[0].append(1)
+    return pair[1]
+
+
+def over_an_empty_list(iterate: Callable[[Any], Any], by: int) -> Any:
+    values: list[int] = []
+    return values, advanced(iterate(values), by)
+
+
+def shared(is_one: bool) -> tuple[list[int], list[int]]:
+    values: list[int] = []
+    return values, values if is_one else []
+
+
+def viewed(is_one: bool) -> tuple[dict[str, int], Any]:
+    values = {"x": 1}
+    return values, types.MappingProxyType(values if is_one else dict(values))
+
+
+def grown(pair: tuple[dict[str, int], Any]) -> bool:
+    pair[0]["y"] = 1
+    return "y" in pair[1]
+
+
+def dead(is_dead: bool) -> Any:
+    value = UserString("x")
+    return weakref.ref(value), None if is_dead else value
+
+
+REMEMBERED: dict[str, tuple[Callable[[bool], Any], Callable[[Any], Any]]] = {
+    "an alias": (shared, appended),
+    "a view": (viewed, grown),
+    "a zip that is over": (lambda b: over_an_empty_list(zip, b), lambda pair: next(appended(pair), None) is None),
+    "an iterator that is over": (
+        lambda b: over_an_empty_list(iter, b),
+        lambda pair: next(appended(pair), None) is None,
+    ),
+    "a generator that is closed": (
+        lambda b: (closed if b else begun)(counting()),
+        lambda body: next(body, None) is None,
+    ),
+    "where a generator stands": (lambda b: advanced(counting(), b), lambda body: next(body) == 2),
+    "a default": (lambda b: lambda told=b: told, lambda function: function()),
+    "a closure": (lambda b: lambda: b, lambda function: function()),
+    "a bound method": (lambda b: "xy"[b:].startswith, lambda method: method("y")),
+    "a partial": (lambda b: functools.partial(max, 1, 2 + b), lambda function: function() == 3),
+    "an item getter": (lambda b: operator.itemgetter(b), lambda getter: getter("xy") == "y"),
+    "a key of a sort": (lambda b: functools.cmp_to_key(lambda *_: -1 if b else 1), lambda key: key(1) < key(2)),
+    "a subclass": (lambda b: Other(1) if b else Number(1), lambda value: type(value) is Other),
+    "a slot": (lambda b: slotted("b" if b else "a"), lambda value: hasattr(value, "b")),
+    "the order of a dictionary": (lambda b: {b: 0, not b: 0}, lambda table: next(iter(table))),
+    "the type of a key": (lambda b: {1: 0} if b else {True: 0}, lambda table: next(iter(table)) is not True),
+    "the size of a deque": (lambda b: deque([1], maxlen=1 if b else None), lambda values: values.maxlen == 1),
+    "digits": (lambda b: Decimal("1.00" if b else "1.0"), lambda number: str(number) == "1.00"),
+    "a fold": (lambda b: datetime.datetime(2020, 1, 1, fold=b), lambda moment: moment.fold),
+    "where a range ends": (lambda b: range(0, 3 + b, 2), lambda numbers: numbers.stop == 4),
+    "a step": (lambda b: slice(None, None, -1 if b else 1), lambda part: "ab"[part] == "ba"),
+    "a field of an error": (
+        lambda b: with_fields(SyntaxError("x"), lineno=int(b)),
+        lambda error: error.lineno,
+    ),
+    "an error in a group": (
+        lambda b: ExceptionGroup("x", [ValueError(b)]),
+        lambda group: group.exceptions[0].args[0],
+    ),
+    "a context that is not told": (
+        lambda b: with_fields(ValueError(), __suppress_context__=b),
+        lambda error: error.__suppress_context__,
+    ),
+    "a class": (lambda b: type("Made", (), {"told": b}), lambda kind: kind.told),
+    "a property": (lambda b: property(lambda _: b), lambda found: found.fget(None)),
+    "what may be written": (lambda b: memoryview(b"x" if b else bytearray(b"x")), lambda view: view.readonly),
+    "a weak reference": (dead, lambda pair: pair[0]() is None),
+    "user strings": (lambda b: UserString("ab"[b]), lambda text: text == "b"),
+}
+
+
+def runs_badly(program: BThread) -> bool:
+    run = BProgram(program)
+    for happened in (B, C):
+        run.select(happened)
+    return run.candidates is not None and BAD in [candidate.event for candidate in run.candidates]
+
+
+@pytest.mark.parametrize("orders", [False, True], ids=["every order", "fewer orders"])
+def test_what_is_remembered_is_never_said_to_hold(orders: bool) -> None:
+    assert all(runs_badly(remembers(*how)) for how in REMEMBERED.values())
+    assert {name for name, how in REMEMBERED.items() if verdict_is_good(how, reduce=orders)} == set()
+
+
+def verdict_is_good(how: tuple[Callable[[bool], Any], Callable[[Any], Any]], **options: Any) -> bool:
+    try:
+        return bool(verify(remembers(*how), never=BAD, **options))
+    except VerificationError:
+        return False
