@@ -6,7 +6,7 @@ from typing import Literal
 
 from attrs import field, frozen
 
-__all__ = ["Action", "Facts", "PathUse"]
+__all__ = ["Action", "Disk", "Facts", "PathUse"]
 
 Access = Literal["read", "write", "delete", "list", "execute"]
 Category = Literal["read", "write", "admin"]
@@ -52,6 +52,27 @@ class PathUse:
     access: Access
 
 
+@frozen(cache_hash=True)
+class Disk:
+    """What the caller found on the disk about the words of a call; paths are absolute, as text.
+
+    Of the words that `mentions` gave, `folders` are there, `linked` are files that have other names too, `repositories`
+    are repositories of git that have no files. `matches` maps a pattern to the paths that it stands for, with a NUL
+    between. `unsaved` are files that version control could not bring back as they are: changed or untracked, and not
+    ignored. `declared` are the packages that the project names in its own files. All empty: nothing was looked up.
+    """
+
+    folders: tuple[str, ...] = ()
+    linked: tuple[str, ...] = ()
+    repositories: tuple[str, ...] = ()
+    matches: Facts = field(factory=Facts, converter=_facts)
+    unsaved: tuple[str, ...] = ()
+    declared: tuple[str, ...] = ()
+
+
+NOTHING_FOUND = Disk()
+
+
 @frozen(cache_hash=True)  # in several events of a turn, and each is looked up more than once
 class Action:
     """One tool call with everything that judging it needs.
@@ -59,7 +80,7 @@ class Action:
     `command` is shell text; `argv` is a program started without a shell; `paths` are what a file tool touches,
     `urls` what a tool reaches over the network.
     `resolved` maps words as `mentions` gave them to absolute paths with links followed; a word that is missing is
-    taken lexically. `executables` maps program words to files, "" when there is none.
+    taken lexically. `executables` maps program words to files, "" when there is none. `disk` is what else was found.
     """
 
     tool: str
@@ -73,6 +94,7 @@ class Action:
     paths: tuple[PathUse, ...] = ()
     resolved: Facts = field(factory=Facts, converter=_facts)
     executables: Facts = field(factory=Facts, converter=_facts)
+    disk: Disk = NOTHING_FOUND
 
     @property
     def start(self) -> str:

@@ -151,11 +151,15 @@ HOME = "/~"
 @frozen
 class Mentions:
     """`programs`: program words, as `PATH` would be asked for them. `paths`: words to resolve from where the command
-    starts (`~` stays as it is); a `cd` in the command has been followed.
+    starts (`~` stays as it is); a `cd` in the command has been followed. `patterns` are words with wildcards, `lost`
+    the words of both that the command would delete or replace, `installs` says whether it names packages to install.
     """
 
     programs: tuple[str, ...] = ()
     paths: tuple[str, ...] = ()
+    patterns: tuple[str, ...] = ()
+    lost: tuple[str, ...] = ()
+    installs: bool = False
 
 
 def mentions(command: str) -> Mentions:
@@ -170,9 +174,23 @@ def mentions(command: str) -> Mentions:
         begin(examination, scope).run(command)
     except RecursionError:
         return Mentions()
-    literal = (path for path in examination.words if path and not any(mark in path for mark in (UNKNOWN, FOUND, "*")))
-    paths = ("~" + path[len(HOME) :] if is_within(path, HOME) else path for path in literal)
-    return Mentions(tuple(examination.programs), tuple(paths))
+    words = [word for word in examination.words if word and UNKNOWN not in word and FOUND not in word]
+    lost = [finding.path for finding in examination.findings if finding.effect in LOSES]
+    return Mentions(
+        tuple(examination.programs),
+        tuple(_below_home(word) for word in words if "*" not in word),
+        tuple(_below_home(word) for word in words if WILD.search(word)),
+        tuple(_below_home(word) for word in words if word in lost),
+        any(finding.effect is Effect.INSTALL for finding in examination.findings),
+    )
+
+
+WILD = re.compile(r"[*?\[]")
+LOSES = frozenset({Effect.DELETE, Effect.DELETE_TREE, Effect.DISCARD})
+
+
+def _below_home(path: str) -> str:
+    return "~" + path[len(HOME) :] if is_within(path, HOME) else path
 
 
 ASKS = frozenset(["--version", "--help", "-V"])

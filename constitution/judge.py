@@ -93,12 +93,13 @@ def deeds_of(action: Action, policy: Policy = DEFAULT) -> tuple[Deed, ...]:
 def findings_of(action: Action) -> "Examination":
     """Return everything that an action would do: its command, its argv, its paths."""
     from constitution.analysis.examine import Examination  # the tables and the parser are loaded with the first use
+    from constitution.analysis.file_flow import losses
     from constitution.shell import begin
     from constitution.shell.flow import NOTHING
     from constitution.shell.scope import Scope
 
     scope = Scope((action.start,), action.home or NOWHERE_HOME)
-    examination = Examination(scope, action.resolved, action.executables)
+    examination = Examination(scope, action.resolved, action.executables, action.disk)
     walk = begin(examination, scope)
     try:
         if action.command is not None:
@@ -113,6 +114,10 @@ def findings_of(action: Action) -> "Examination":
     for use in action.paths:
         says = f"{use.access} {use.given}"
         examination.report(Finding(ACCESS[use.access], use.resolved, says, action.tool, Evidence(use.given)))
+        for lost in losses(use.resolved, action.disk, action.workspace) if use.access in ("write", "delete") else ():
+            verb = "replace" if use.access == "write" else "delete"
+            says = f"{verb} {lost}, which version control could not bring back"
+            examination.report(Finding(Effect.HISTORY_LOSS, "", says, action.tool, Evidence(use.given)))
     for url in action.urls:
         says = f"reach {url[:80]} over the network"
         examination.report(Finding(Effect.NETWORK, "", says, action.tool, Evidence(url[:200])))

@@ -7,10 +7,12 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from functools import lru_cache, partial
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, time
 
 import anyio
+from attrs import evolve
 
+from agent.effects.disk import survey
 from agent.tools.toolbox import Toolbox
 from agent.tools.workspace import Workspace
 from agent.vocabulary.calls import ToolCall
@@ -23,7 +25,7 @@ from agent.vocabulary.events import (
     ToolStarted,
 )
 from bp.runner import Broken, Effect
-from constitution import Action, Mentions, PathUse, mentions
+from constitution import Action, Disk, Mentions, PathUse, mentions
 
 INTERVAL = 0.05  # seconds between two pieces that a watcher sees
 
@@ -68,10 +70,11 @@ def _ignore(_: str) -> None:
 
 
 def description_effect(toolbox: Toolbox) -> Effect:
-    """Return the effect of `proposed_action`."""
+    """Return the effect of `proposed_action`. What files hold that change from now on is the agent's own work."""
+    since = time()
 
     async def look_up(proposed: ProposedAction) -> ActionDescribed:
-        return ActionDescribed(proposed.call, describe(proposed.call, toolbox))
+        return ActionDescribed(proposed.call, describe(proposed.call, toolbox, since=since))
 
     return Effect(
         on=ProposedAction,
@@ -88,8 +91,11 @@ def undescribed(proposed: ProposedAction, broken: Broken) -> ActionDescribed:
     return ActionDescribed(call, Action(call.tool, call.category, "/"), problem=str(broken.error or broken.how))
 
 
-def describe(call: ToolCall, toolbox: Toolbox) -> Action:
-    """Return what `call` would touch. Raises OSError and ValueError for names that cannot be looked up."""
+def describe(call: ToolCall, toolbox: Toolbox, *, since: float | None = None) -> Action:
+    """Return what `call` would touch. Raises OSError and ValueError for names that cannot be looked up.
+
+    `since` is when the session began, in seconds since 1970.
+    """
     tool = toolbox.get(call.tool)
     workspace = toolbox.workspace if tool is None or tool.workspace is None else tool.workspace
     command = None if tool is None else tool.command(call.arguments)
@@ -98,6 +104,9 @@ def describe(call: ToolCall, toolbox: Toolbox) -> Action:
     cwd = workspace.root if tool is None or tool.cwd is None else tool.cwd()
     text = shlex.join(argv) if argv and command is None else command
     named = mentions(text) if text is not None else Mentions()
+    uses = tuple(PathUse(touch.path, workspace.resolve(touch.path), touch.access) for touch in touches)
+    replaced = [use.resolved for use in uses if use.access in ("write", "delete") and EDITS.isdisjoint(call.arguments)]
+    disk = survey(_possible(named), replaced, workspace.root, cwd, since=since)
     return Action(
         tool=call.tool,
         category=call.category,
@@ -106,11 +115,32 @@ def describe(call: ToolCall, toolbox: Toolbox) -> Action:
         home=_normal(os.path.expanduser("~")),
         command=command,
         argv=argv,
-        paths=tuple(PathUse(touch.path, workspace.resolve(touch.path), touch.access) for touch in touches),
-        resolved=_resolved(named.paths, workspace, cwd),
+        paths=uses,
+        resolved={**_resolved(named.paths, workspace, cwd), **_links(disk)},
         urls=() if tool is None else tool.urls(call.arguments),
         executables={program: _executable(program, cwd) for program in named.programs},
+        disk=disk,
     )
+
+
+EDITS = frozenset(["oldText", "old_text", "old_string", "edits"])
+"""Arguments of tools that change a part of a file, and leave the rest."""
+
+
+def _possible(named: Mentions) -> Mentions:
+    """Return words without those that no path can be."""
+    return evolve(
+        named,
+        paths=tuple(filter(_is_resolvable, named.paths)),
+        patterns=tuple(filter(_is_resolvable, named.patterns)),
+        lost=tuple(filter(_is_resolvable, named.lost)),
+    )
+
+
+def _links(disk: Disk) -> dict[str, str]:
+    """Return where those lead that a pattern stands for and that are links."""
+    found = (path for paths in disk.matches.values() for path in paths.split("\0") if path)
+    return {path: os.path.realpath(path) for path in found if os.path.islink(path)}
 
 
 @lru_cache(maxsize=16)

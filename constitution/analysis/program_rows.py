@@ -157,9 +157,30 @@ def _runs(script: str) -> Steps:
         yield Found(Effect.ESCAPE_SHELL, says=BARE_SHELL)
     if script and script not in ("on", "off", "always"):
         yield Script(script)
+    program = script.split(maxsplit=1)[0] if script.strip() else ""
+    if program.startswith(("/", "~", "../")):
+        yield Found(Effect.CARRIED, path=program, says="run {path}, which an option names")
+
+
+def _are_declared(does: Does, command: Command) -> bool:
+    """Tell whether the project itself names every package that a command names: `npm install PACKAGE`."""
+    if not command.disk.declared or not (does.words or does.first):
+        return False
+    named = [word for word in command.argv[1:] if word[:1] != "-"]
+    named = [word for word in named if re.search(does.words or does.first, word)]
+    verbs = {"install", "i", "add", "get", "run", "exec", "x", "dlx", "tool", "require", "download", "wheel"}
+    packages = [package_of(word) for word in named if word not in verbs]
+    return bool(packages) and all(package in command.disk.declared for package in packages)
+
+
+def package_of(word: str) -> str:
+    """Return the name of a package without its version: `x` of `x@1.2`, `x==1`, `x[extra]>=2`."""
+    return re.split(r"(?<!^)@|[=<>~!\[; ]", word, maxsplit=1)[0].lower().replace("_", "-")
 
 
 def _does(does: Does, paths: tuple[str, ...], command: Command) -> Steps:
+    if does.effect is Effect.INSTALL and _are_declared(does, command):
+        return
     if not does.to:
         yield Found(does.effect, says=does.says)
     for path in paths:

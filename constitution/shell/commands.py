@@ -132,6 +132,7 @@ def assignment_values(walk: Walk, node: "Node") -> tuple[str, ...]:
     value, name = node.child_by_field_name("value"), node.child_by_field_name("name")
     if name is not None and name.type == "subscript":
         walk.expander().run_substitutions(name)
+        walk.calculate(walk.text_of(name).partition("[")[2])
     if value is None:
         return ("",)
     if value.type == "array":
