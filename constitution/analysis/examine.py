@@ -365,7 +365,8 @@ class Examination:
         return walk.invoke(inner, stdin) if wrapper.by_shell else self.examine(inner, stdin, walk)
 
     def _perhaps_typed(self, wrapper: Wrapper, command: str, stdin: Flow, walk: Walk) -> None:
-        if wrapper.typed and stdin.origin is Origin.NOTHING and is_bare_shell(command):
+        by_path = command.startswith("/") and not wrapper.inside and not is_a(wrapper.names[0].split()[0], "container")
+        if (wrapper.typed or by_path) and stdin.origin is Origin.NOTHING and is_bare_shell(command):
             self._carry_out([Found(Effect.ESCAPE_SHELL, says=BARE_SHELL)], "the command", walk)
 
     # Steps
