@@ -53,6 +53,7 @@ def _judged(action: Action, policy: Policy) -> Verdict:
         places = _places(policy, action.workspace, action.home or NOWHERE_HOME)
         verdicts += [_found(finding, action, policy, places) for finding in examination.findings]
         verdicts += [_blocked(examination, policy)] if policy.blocklist and action.command is not None else []
+        verdicts += [_known(examination)] if policy.known_only else []
         verdicts += [_said(rule, examination) for rule in policy.commands if rule.level is not Level.allow]
     return Verdict.strictest(verdicts)
 
@@ -210,6 +211,17 @@ def _blocked(examination: "Examination", policy: Policy) -> Verdict:
         if _is_listed(invocation.argv, entry):
             explanation = f"{entry} is on the list of blocked commands"
             return Verdict(Level.deny, "blocklist", "blocklist", (invocation,), explanation)
+    return Verdict.allow()
+
+
+def _known(examination: "Examination") -> Verdict:
+    """Ask about the first program that no table knows to be harmless: it may run code of the project."""
+    from constitution.analysis.program_rows import is_harmless  # the tables are loaded with the first use
+
+    for invocation in examination.invocations:
+        if not is_harmless(invocation.argv):
+            says = f"{invocation.argv[0]} is not known to be harmless: it may run code of the workspace"
+            return Verdict(Level.ask, "not_known_to_be_harmless", "code", (invocation,), says)
     return Verdict.allow()
 
 
