@@ -8,16 +8,16 @@ An action goes in, a verdict with evidence comes out, in four steps:
 - `shell/`: text becomes simple commands with known and unknown words (`syntax`, which the `scanner` has to confirm,
   `words`, `scope`, `flow`, `blocks`, `commands`, `walk`).
 - `analysis/`: a simple command becomes findings. Each analysis returns `steps`, which `examine` carries out: rows of
-  the tables (`program_rows`), verbs of any program (`external_effects`), `variables`, `shells`, `interpreters` with
-  `python_code` and `other_code`, `search`, `clients`, `editors`; `output` and `file_flow` say what goes through pipes
-  and files.
+  the tables (`program_rows`), verbs of any program (`external_effects`), `variables` and options (`carried_files`),
+  `shells`, `interpreters` with `python_code` and `other_code`, `search`, `clients`, `editors`; `output` and
+  `file_flow` say what goes through pipes and files.
 - `judge`: findings become a verdict by the `rules` of a `policy` and the kinds of places (`zones`).
 - `checks`: single questions about an action or a command.
 
 Their words are `action`, `effects` and `verdict`; what is known about programs and all else is in `tables/` (`rows`).
 """
 
-from constitution.action import Action, PathUse
+from constitution.action import Action, Disk, PathUse
 from constitution.checks import (
     Mentions,
     check_safety,
@@ -61,6 +61,7 @@ __all__ = [
     "Action",
     "CommandRule",
     "Deed",
+    "Disk",
     "Effect",
     "Evidence",
     "Level",

@@ -6,7 +6,7 @@ from typing import Literal
 
 from attrs import field, frozen
 
-__all__ = ["Action", "Facts", "PathUse"]
+__all__ = ["Action", "Disk", "Facts", "PathUse"]
 
 Access = Literal["read", "write", "delete", "list", "execute"]
 Category = Literal["read", "write", "admin"]
@@ -56,6 +56,27 @@ class PathUse:
     access: Access
 
 
+@frozen(cache_hash=True)
+class Disk:
+    """What the caller found on the disk about the words of a call; paths are absolute, as text.
+
+    Of the words that `mentions` gave, `folders` are there, `linked` are files that have other names too, `repositories`
+    are repositories of git that have no files. `matches` maps a pattern to the paths that it stands for, with a NUL
+    between. `unsaved` are files that version control could not bring back as they are: changed or untracked, and not
+    ignored. `declared` are the packages that the project names in its own files. All empty: nothing was looked up.
+    """
+
+    folders: tuple[str, ...] = ()
+    linked: tuple[str, ...] = ()
+    repositories: tuple[str, ...] = ()
+    matches: Facts = field(factory=Facts, converter=_facts)
+    unsaved: tuple[str, ...] = ()
+    declared: tuple[str, ...] = ()
+
+
+NOTHING_FOUND = Disk()
+
+
 @frozen(cache_hash=True)  # in several events of a turn, and each is looked up more than once
 class Action:
     """One tool call with everything that judging it needs.
@@ -67,7 +88,7 @@ class Action:
     `background`: what is started stays after the call. `outputs` is a folder with long outputs of the run's own
     commands, which may be read. `sandbox`: the level at which it is confined, "none" where the machine has no sandbox,
     empty where none is wanted. `rights`: what the call asks for beyond the sandbox; `needs`: what it could not do
-    without. `own`: files and folders of the agent itself, absolute, with links followed.
+    without. `own`: files and folders of the agent itself, absolute, with links followed. `disk` is what else was found.
     """
 
     tool: str
@@ -81,6 +102,7 @@ class Action:
     paths: tuple[PathUse, ...] = ()
     resolved: Facts = field(factory=Facts, converter=_facts)
     executables: Facts = field(factory=Facts, converter=_facts)
+    disk: Disk = NOTHING_FOUND
     background: bool = field(default=False, metadata=MOSTLY_ABSENT)
     outputs: str = field(default="", metadata=MOSTLY_ABSENT)
     sandbox: str = field(default="", metadata=MOSTLY_ABSENT)

@@ -2,18 +2,16 @@
 
 import re
 from collections.abc import Callable
-from functools import cache
 from typing import Literal
 
 from attrs import evolve, frozen
 
 from constitution.action import Action
+from constitution.analysis.program_rows import only_looks
 from constitution.effects import Effect
 from constitution.judge import NOWHERE_HOME, findings_of, judge, judge_command, verdict_on
 from constitution.policy import DEFAULT, NO_RULES, Policy
 from constitution.rules import DOUBTS, CommandRule
-from constitution.tables import blocks_of, is_a, one_line
-from constitution.tables.rows import wrapper_of
 from constitution.verdict import Level, Verdict
 from constitution.zones import FOUND, UNKNOWN, is_within
 
@@ -59,17 +57,11 @@ def classify_risk(action: Action) -> Risk:
     effects = {finding.effect for finding in examination.findings}
     if effects & AMBIGUOUS:
         return "high_ambiguity"
-    if effects - LOOKS or not all(_only_looks(invocation.argv) for invocation in examination.invocations):
+    if effects - LOOKS or not all(only_looks(invocation.argv) for invocation in examination.invocations):
         return "side_effects"
     if action.command is None and not action.argv and action.category != "read":
         return "side_effects"
     return "read_only"
-
-
-def _only_looks(argv: tuple[str, ...]) -> bool:
-    from constitution.checks import only_looks  # with the tables, which a judgement loads
-
-    return only_looks(argv)
 
 
 def is_dangerous_command(command: str) -> bool:
@@ -151,11 +143,15 @@ HOME = "/~"
 @frozen
 class Mentions:
     """`programs`: program words, as `PATH` would be asked for them. `paths`: words to resolve from where the command
-    starts (`~` stays as it is); a `cd` in the command has been followed.
+    starts (`~` stays as it is); a `cd` in the command has been followed. `patterns` are words with wildcards, `lost`
+    the words of both that the command would delete or replace, `installs` says whether it names packages to install.
     """
 
     programs: tuple[str, ...] = ()
     paths: tuple[str, ...] = ()
+    patterns: tuple[str, ...] = ()
+    lost: tuple[str, ...] = ()
+    installs: bool = False
 
 
 def mentions(command: str) -> Mentions:
@@ -170,48 +166,20 @@ def mentions(command: str) -> Mentions:
         begin(examination, scope).run(command)
     except RecursionError:
         return Mentions()
-    literal = (path for path in examination.words if path and not any(mark in path for mark in (UNKNOWN, FOUND, "*")))
-    paths = ("~" + path[len(HOME) :] if is_within(path, HOME) else path for path in literal)
-    return Mentions(tuple(examination.programs), tuple(paths))
+    words = [word for word in examination.words if word and UNKNOWN not in word and FOUND not in word]
+    lost = [finding.path for finding in examination.findings if finding.effect in LOSES]
+    return Mentions(
+        tuple(examination.programs),
+        tuple(_below_home(word) for word in words if "*" not in word),
+        tuple(_below_home(word) for word in words if WILD.search(word)),
+        tuple(_below_home(word) for word in words if word in lost),
+        any(finding.effect is Effect.INSTALL for finding in examination.findings),
+    )
 
 
-ASKS = frozenset(["--version", "--help", "-V"])
+WILD = re.compile(r"[*?\[]")
+LOSES = frozenset({Effect.DELETE, Effect.DELETE_TREE, Effect.DISCARD})
 
 
-def only_looks(argv: tuple[str, ...]) -> bool:
-    """Tell whether a command, by its program and what it is told, only looks; wrappers are as what they run."""
-    name = argv[0].rpartition("/")[2]
-    if (
-        is_a(name, "read_only")
-        or is_a(name, "shell")
-        or _runs_another(name, argv)
-        or (len(argv) == 2 and argv[1] in ASKS)
-    ):
-        return True
-    pattern = _read_only(name)
-    return pattern is not None and pattern.match(" ".join(_without_settings(name, argv[1:]))) is not None
-
-
-@cache
-def _read_only(name: str) -> re.Pattern[str] | None:
-    """Return the pattern of the subcommands with which a program only looks."""
-    patterns = [block["read_only"] for block in blocks_of("kind", name) if "read_only" in block]
-    return re.compile(rf"(?:{one_line(patterns[0])})(?:\s|$)") if patterns else None
-
-
-def _runs_another(name: str, argv: tuple[str, ...]) -> bool:
-    """Tell whether a command is as harmless as the one that it runs, which is asked about by itself."""
-    wrapper = wrapper_of(name)
-    first = next((word for word in argv[1:] if not word.startswith("-")), "")
-    return wrapper is not None and (not wrapper.only or first in wrapper.only)
-
-
-def _without_settings(name: str, words: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the words behind the options that stand before a subcommand: `git -C x status`, `kubectl -n y get`."""
-    index = 0
-    while name in ("git", "kubectl", "docker", "aws", "gcloud") and index < len(words) and words[index][:1] == "-":
-        index += 2 if words[index] in TAKES else 1
-    return words[index:]
-
-
-TAKES = frozenset("-C -c -n --namespace --context -f --file --profile --region -H -p --project".split())  # noqa: SIM905
+def _below_home(path: str) -> str:
+    return "~" + path[len(HOME) :] if is_within(path, HOME) else path

@@ -59,6 +59,7 @@ class Effect(Enum):
     HISTORY_LOSS = auto()  # version control forgets work
     HISTORY_GONE = auto()  # and forgets how to get it back
     SHARED_HISTORY_LOSS = auto()  # and forgets it for everybody
+    DISCARD = auto()  # what a file holds is replaced by what version control has
     MAIN_HISTORY_LOSS = auto()  # for everybody, on the branch that all others come from
     PUBLISH = auto()
     PUSH = auto()  # commits go to the remote of a repository
@@ -74,6 +75,7 @@ class Effect(Enum):
     COVER_TRACKS = auto()
     CONFIGURE_TOOL = auto()  # settings that make a later everyday command run something else
     PRELOAD = auto()
+    CARRIED = auto()  # an option or a variable names a file or folder with settings or code
     SEARCH_PATH = auto()  # programs are looked for in a folder first
     READ_TREE = auto()  # everything below a folder
     DISARM = auto()  # what guards or records the machine is switched off

@@ -54,6 +54,7 @@ def _judged(action: Action, policy: Policy) -> Verdict:
         places = _places(policy, action.workspace, action.home or NOWHERE_HOME, action.own)
         verdicts += [_found(finding, action, policy, places) for finding in examination.findings]
         verdicts += [_blocked(examination, policy)] if policy.blocklist and action.command is not None else []
+        verdicts += [_known(examination)] if policy.known_only else []
         verdicts += [_said(rule, examination) for rule in policy.commands if rule.level is not Level.allow]
         if len(examination.invocations) > 1:  # what was granted to one command is not granted to those beside it
             verdicts = [Verdict.allow() if verdict.granted else verdict for verdict in verdicts]
@@ -97,12 +98,13 @@ def deeds_of(action: Action, policy: Policy = DEFAULT) -> tuple[Deed, ...]:
 def findings_of(action: Action) -> "Examination":
     """Return everything that an action would do: its command, its argv, its paths."""
     from constitution.analysis.examine import Examination  # the tables and the parser are loaded with the first use
+    from constitution.analysis.file_flow import losses
     from constitution.shell import begin
     from constitution.shell.flow import NOTHING
     from constitution.shell.scope import Scope
 
     scope = Scope((action.start,), action.home or NOWHERE_HOME)
-    examination = Examination(scope, action.resolved, action.executables)
+    examination = Examination(scope, action.resolved, action.executables, action.disk)
     walk = begin(examination, scope)
     try:
         if action.command is not None:
@@ -117,6 +119,10 @@ def findings_of(action: Action) -> "Examination":
     for use in action.paths:
         says = f"{use.access} {use.given}"
         examination.report(Finding(ACCESS[use.access], use.resolved, says, action.tool, Evidence(use.given)))
+        for lost in losses(use.resolved, action.disk, action.workspace) if use.access in ("write", "delete") else ():
+            verb = "replace" if use.access == "write" else "delete"
+            says = f"{verb} {lost}, which version control could not bring back"
+            examination.report(Finding(Effect.HISTORY_LOSS, "", says, action.tool, Evidence(use.given)))
     for url in action.urls:
         says = f"reach {url[:80]} over the network"
         examination.report(Finding(Effect.NETWORK, "", says, action.tool, Evidence(url[:200])))
@@ -231,6 +237,17 @@ def _blocked(examination: "Examination", policy: Policy) -> Verdict:
         if _is_listed(invocation.argv, entry):
             explanation = f"{entry} is on the list of blocked commands"
             return Verdict(Level.deny, "blocklist", "blocklist", (invocation,), explanation)
+    return Verdict.allow()
+
+
+def _known(examination: "Examination") -> Verdict:
+    """Ask about the first program that no table knows to be harmless: it may run code of the project."""
+    from constitution.analysis.program_rows import is_harmless  # the tables are loaded with the first use
+
+    for invocation in examination.invocations:
+        if not is_harmless(invocation.argv):
+            says = f"{invocation.argv[0]} is not known to be harmless: it may run code of the workspace"
+            return Verdict(Level.ask, "not_known_to_be_harmless", "code", (invocation,), says)
     return Verdict.allow()
 
 

@@ -40,6 +40,7 @@ class Policy:
     `write` and `admin`: the level of actions of that category (S0 6.1), unless their tool is one of `listed`.
     `attended`: somebody can be asked. If not, what would be asked is denied; about a listed tool that runs no shell
     command the answer is known beforehand, and is yes.
+    `known_only`: a program that the tables do not know to be harmless is asked about.
     `commands`: what a person said about commands; of these, only grants lower a verdict, from ask to allow.
     """
 
@@ -54,6 +55,7 @@ class Policy:
     commands: tuple[CommandRule, ...] = ()
     listed: tuple[str, ...] = ()
     attended: bool = True
+    known_only: bool = False
 
     def __repr__(self) -> str:
         return self.name
@@ -134,7 +136,7 @@ def _without_asking(rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
 
 DEFAULT = Policy("default", _rules("default"))
 
-STRICT = evolve(DEFAULT, name="strict", rules=_rules("strict"))
+STRICT = evolve(DEFAULT, name="strict", rules=_rules("strict"), known_only=True)
 
 WORKSPACE = evolve(
     DEFAULT, name="workspace", allowed_roots=("~/.agent/workspace", "/tmp/agent"), blocklist=BLOCKLIST, admin=Level.ask

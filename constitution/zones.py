@@ -18,6 +18,7 @@ __all__ = [
     "absolute",
     "alike",
     "fits",
+    "is_built",
     "is_path_safe",
     "is_private",
     "is_within",
@@ -204,6 +205,11 @@ def is_private(word: str) -> bool:
     return _pattern("anywhere", "private", "(^|/)({})$").search(word) is not None
 
 
+def is_built(path: str) -> bool:
+    """Tell whether a file is, by its name or its folder, what a build or a run made."""
+    return _pattern("anywhere", "built", "(^|/)({})(/|$)").search(path) is not None
+
+
 def runs_later(path: str, home: str) -> bool:
     """Tell whether a shell or a schedule will run what is put into a file."""
     if _pattern("system", "runs_later").search(path):
@@ -225,9 +231,11 @@ def _other_zone(path: str, places: Places) -> Zone:
         return Zone.HOME_ROOT if path != "/" else Zone.SYSTEM
     if "*" in path and is_private(path):  # a search for keys, wherever they are
         return Zone.PRIVATE_OUTSIDE
-    if not any(is_within(path, root) and path != root for root in _paths("roots", "shared")):
-        return Zone.SYSTEM
-    return Zone.PRIVATE_OUTSIDE if is_private(path) else Zone.OUTSIDE
+    if is_private(path):
+        return Zone.PRIVATE_OUTSIDE
+    if any(is_within(path, root) for root in _paths("roots", "shared")):
+        return Zone.OUTSIDE if path.count("/") > 1 else Zone.SYSTEM
+    return Zone.SYSTEM if path == "/" or _pattern("roots", "system", "/({})(/|$)").match(path) else Zone.OUTSIDE
 
 
 def resolve(word: str, *, cwd: str, home: str) -> str:

@@ -6,12 +6,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from functools import lru_cache, partial
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, time
 from typing import TypeVar
 
 import anyio
 from attrs import evolve
 
+from agent.effects.disk import survey
 from agent.tools.definition import ToolContext
 from agent.tools.output import outputs_folder
 from agent.tools.sandbox.places import agents_own
@@ -28,7 +29,7 @@ from agent.vocabulary.events import (
     ToolStarted,
 )
 from bp.runner import Broken, Effect
-from constitution import Action, Mentions, PathUse, deeds_of, mentions
+from constitution import Action, Disk, Mentions, PathUse, deeds_of, mentions
 
 OVER = AbortAsked | DeadlineReached  # one object, which the runner asks once for all calls under way
 INTERVAL = 0.05  # seconds between two pieces that a watcher sees
@@ -83,10 +84,11 @@ def _ignore(_: object) -> None:
 
 
 def description_effect(toolbox: Toolbox) -> Effect:
-    """Return the effect of `proposed_action`."""
+    """Return the effect of `proposed_action`. What files hold that change from now on is the agent's own work."""
+    since = time()
 
     def look_up(proposed: ProposedAction) -> ActionDescribed:
-        return ActionDescribed(proposed.call, describe(proposed.call, toolbox))
+        return ActionDescribed(proposed.call, describe(proposed.call, toolbox, since=since))
 
     return Effect(
         on=ProposedAction,
@@ -103,8 +105,11 @@ def undescribed(proposed: ProposedAction, broken: Broken) -> ActionDescribed:
     return ActionDescribed(call, Action(call.tool, call.category, "/"), problem=str(broken.error or broken.how))
 
 
-def describe(call: ToolCall, toolbox: Toolbox) -> Action:
-    """Return what `call` would touch. Raises OSError and ValueError for names that cannot be looked up."""
+def describe(call: ToolCall, toolbox: Toolbox, *, since: float | None = None) -> Action:
+    """Return what `call` would touch. Raises OSError and ValueError for names that cannot be looked up.
+
+    `since` is when the session began, in seconds since 1970.
+    """
     tool = toolbox.get(call.tool)
     workspace = toolbox.workspace if tool is None or tool.workspace is None else tool.workspace
     command = None if tool is None else tool.command(call.arguments)
@@ -114,6 +119,8 @@ def describe(call: ToolCall, toolbox: Toolbox) -> Action:
     paths = tuple(PathUse(touch.path, workspace.resolve(touch.path), touch.access) for touch in touches)
     text = shlex.join(argv) if argv and command is None else command
     named = mentions(text) if text is not None else Mentions()
+    replaced = [use.resolved for use in paths if use.access in ("write", "delete") and EDITS.isdisjoint(call.arguments)]
+    disk = survey(_possible(named), replaced, workspace.root, cwd, since=since)
     facts = Action(
         tool=call.tool,
         category=call.category,
@@ -123,7 +130,7 @@ def describe(call: ToolCall, toolbox: Toolbox) -> Action:
         command=command,
         argv=argv,
         paths=paths,
-        resolved=_resolved(named.paths, workspace, cwd),
+        resolved={**_resolved(named.paths, workspace, cwd), **_links(disk)},
         urls=() if tool is None else tool.urls(call.arguments),
         background=tool is not None and tool.is_background(call.arguments),
         outputs=_outputs(paths),
@@ -131,6 +138,7 @@ def describe(call: ToolCall, toolbox: Toolbox) -> Action:
         rights=() if tool is None else tool.rights(call.arguments),
         own=(*_own_folders(), *toolbox.own),
         executables={program: _executable(program, cwd) for program in named.programs},
+        disk=disk,
     )
     return evolve(facts, needs=needed_for(deeds_of(facts))) if facts.is_confined else facts
 
@@ -144,6 +152,26 @@ def _outputs(paths: tuple[PathUse, ...]) -> str:
     """Return the folder with long outputs, if one of the paths is in it."""
     folder = outputs_folder() if paths else None
     return folder if folder and any(is_below(use.resolved, folder) for use in paths) else ""
+
+
+EDITS = frozenset(["oldText", "old_text", "old_string", "edits"])
+"""Arguments of tools that change a part of a file, and leave the rest."""
+
+
+def _possible(named: Mentions) -> Mentions:
+    """Return words without those that no path can be."""
+    return evolve(
+        named,
+        paths=tuple(filter(_is_resolvable, named.paths)),
+        patterns=tuple(filter(_is_resolvable, named.patterns)),
+        lost=tuple(filter(_is_resolvable, named.lost)),
+    )
+
+
+def _links(disk: Disk) -> dict[str, str]:
+    """Return where those lead that a pattern stands for and that are links."""
+    found = (path for paths in disk.matches.values() for path in paths.split("\0") if path)
+    return {path: os.path.realpath(path) for path in found if os.path.islink(path)}
 
 
 @lru_cache(maxsize=16)

@@ -4,10 +4,12 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 
+from constitution.action import NOTHING_FOUND, Disk
 from constitution.analysis import clients, output, search, shells
+from constitution.analysis.carried_files import carried, repository
 from constitution.analysis.clients import builds, installs
 from constitution.analysis.external_effects import external_effects
-from constitution.analysis.file_flow import Files, scripts_of
+from constitution.analysis.file_flow import Files, losses, scripts_of
 from constitution.analysis.output import output_of
 from constitution.analysis.program_rows import (
     addresses,
@@ -72,14 +74,23 @@ ADDRESS = re.compile(r"(https?://|git\+|git://|github:|gitlab:|bitbucket:|gist:)
 RESERVED = frozenset(
     "{ } do done then fi if elif else while until for case esac function select in ! (( ))".split()  # noqa: SIM905
 )
+REPLACES = frozenset({">", ">|", "&>", ">&"})
 WRITES = frozenset({">", ">>", ">|", "&>", "&>>", ">&", "<>"})
-TIMED = frozenset(["systemd-run"])  # what their options say counts besides the command that they run
 TALKERS = frozenset(["nc", "ncat", "netcat", "telnet", "socat", "openssl", "curl"])
 """Programs that send their input to another machine."""
 
 SHOWS = frozenset({Effect.SHOW_ENVIRONMENT, Effect.SHOW_SECRETS, Effect.TAKE_KEYS, Effect.SHOW_PERSONAL})
 READS = frozenset({Effect.READ, Effect.READ_TREE})
 DELETES = frozenset({Effect.DELETE, Effect.DELETE_TREE})
+LOSES = frozenset({*DELETES, Effect.DISCARD})
+KEEPS = frozenset(["mv", "git mv", "rename", "gzip", "bzip2", "xz", "zstd", "zip", "rsync"])
+"""Programs that delete a file where what it held is kept under another name."""
+
+LOST = "which version control could not bring back"
+
+MATCHES = 1_000
+"""Paths that a pattern stands for and that are looked at."""
+
 GETS_OUT = frozenset(
     {
         Effect.GIVE_SHELL,
@@ -112,6 +123,7 @@ PHRASES = {
     Effect.KILL: "end processes",
     Effect.RAW_COPY: "copy raw bytes",
     Effect.UNKNOWN_PROGRAM: "access {path} (it is not a known program)",
+    Effect.DISCARD: "replace {path}",
     Effect.RUN_FETCHED_CODE: "run code that was downloaded or decoded",
     Effect.RUN_UNKNOWN_CODE: "run text that is not known in advance",
 }
@@ -152,6 +164,7 @@ LOOKED_UP: tuple[Analysis, ...] = (
     unknown_subcommand,
     addresses,
     outputs,
+    carried,
     external_effects,
     builds,
     installs,
@@ -163,10 +176,13 @@ LOOKED_UP: tuple[Analysis, ...] = (
 class Examination:
     """Examines the commands of one call. `resolved` maps absolute lexical paths to where links lead."""
 
-    def __init__(self, scope: Scope, resolved: Mapping[str, str], executables: Mapping[str, str]) -> None:
+    def __init__(
+        self, scope: Scope, resolved: Mapping[str, str], executables: Mapping[str, str], disk: Disk = NOTHING_FOUND
+    ) -> None:
         self.start, self.home = scope.cwd[0], scope.home
         self.resolved = {resolve(word, cwd=self.start, home=self.home): path for word, path in resolved.items()}
         self.executables = executables
+        self.disk = disk
         self.findings: dict[Finding, None] = {}
         self.words: dict[str, None] = {}  # every path that was asked about
         self.programs: dict[str, None] = {}
@@ -199,6 +215,8 @@ class Examination:
         steps = [Found(Effect.WRITE if operator in WRITES else Effect.READ, target)]
         if operator == ">" and "*" in target and FOUND not in target and not target.startswith("/dev/"):
             steps.append(Found(Effect.DELETE, target, says="empty {path}"))
+        elif operator in REPLACES:
+            steps.append(Found(Effect.DISCARD, target, says="replace {path}"))
         self._carry_out_of_no_command(steps, walk)
 
     def assigned(self, name: str, values: tuple[str, ...], walk: Walk) -> None:
@@ -237,6 +255,8 @@ class Examination:
         if wrapper is not None:
             return self._wrapped(wrapper, name, argv, stdin, walk)
         self._carry_out(_fed(name, argv, stdin), name, walk)
+        if name == "git":
+            self._carry_out(repository(self._command(name, argv, stdin, walk)), name, walk)
         self._analyse(name, argv, stdin, walk)
         self._look_up(name, argv, stdin, walk)
         self._behind_subcommands(name, argv, stdin, walk)
@@ -272,6 +292,7 @@ class Examination:
             self.resolved,
             self._placing,
             self._production,
+            self.disk,
         )
 
     def _analyse(self, name: str, argv: list[str], stdin: Flow, walk: Walk) -> None:
@@ -291,8 +312,6 @@ class Examination:
     def _wrapped(self, wrapper: Wrapper, name: str, argv: list[str], stdin: Flow, walk: Walk) -> Flow:
         self._analyse(name, argv, stdin, walk)
         flow = self._behind(wrapper, name, argv[1:], stdin, walk)
-        if flow is not None and name in TIMED:
-            self._carry_out(apply_rows(self._command(name, argv, stdin, walk)), name, walk)
         if flow is not None:
             return flow
         if is_known(name):
@@ -310,8 +329,11 @@ class Examination:
         inner, scripts = unwrap(wrapper, words, _is_program)
         if wrapper.effect is None and any(map(ADDRESS.match, words[: len(words) - len(inner) + 1])):
             self._carry_out([Found(Effect.RUN_FETCHED_CODE, says="run a program from an address")], name, walk)
+        own = words[: len(words) - len(inner)]
         if wrapper.assignments:
-            self._carry_out(given(words[: len(words) - len(inner)]), name, walk)
+            self._carry_out(given(own), name, walk)
+        if inner:
+            self._carry_out_own(self._command(name, [name, *own, inner[0]], stdin, walk), walk)
         if wrapper.effect is not None:
             if not (inner or scripts) and read_line(words, wrapper.takes, to_operand=True).flags & wrapper.looks:
                 return ANYTHING
@@ -322,6 +344,11 @@ class Examination:
         flow = self._started_by(wrapper, inner, scripts, stdin, walk)
         self._inside = before
         return flow
+
+    def _carry_out_own(self, command: Command, walk: Walk) -> None:
+        """Carry out what the options of a wrapper say besides the command that it runs."""
+        for analysis in (apply_rows, carried):
+            self._carry_out(analysis(command), command.name, walk)
 
     def _started_by(self, wrapper: Wrapper, inner: list[str], scripts: list[str], stdin: Flow, walk: Walk) -> Flow:
         flow = NOTHING
@@ -338,7 +365,8 @@ class Examination:
         return walk.invoke(inner, stdin) if wrapper.by_shell else self.examine(inner, stdin, walk)
 
     def _perhaps_typed(self, wrapper: Wrapper, command: str, stdin: Flow, walk: Walk) -> None:
-        if wrapper.typed and stdin.origin is Origin.NOTHING and is_bare_shell(command):
+        by_path = command.startswith("/") and not wrapper.inside and not is_a(wrapper.names[0].split()[0], "container")
+        if (wrapper.typed or by_path) and stdin.origin is Origin.NOTHING and is_bare_shell(command):
             self._carry_out([Found(Effect.ESCAPE_SHELL, says=BARE_SHELL)], "the command", walk)
 
     # Steps
@@ -404,6 +432,8 @@ class Examination:
             case Moved(folders):
                 found = (self._behind_links(self.resolved.get(folder, folder)) for folder in folders)
                 walk.scope.move(tuple(dict.fromkeys(found)))
+                if self._are_there(folders):
+                    walk.scope.left = ()
                 self.words.update(dict.fromkeys(walk.scope.cwd))
             case Arguments(values):
                 walk.scope.positional = values
@@ -444,13 +474,36 @@ class Examination:
         for absolute in self._absolute(path, walk):
             self.words[absolute] = None
             where = self.resolved.get(absolute, absolute)
-            alone = effect in DELETES or program == "ln"  # which deletes, or makes, the link and not what it leads to
+            deletes = effect in DELETES and not path.endswith("/")
+            alone = deletes or program == "ln"  # which deletes, or makes, the link and not what it leads to
+            if effect is Effect.READ_TREE and where == "/":
+                where = self.home
             if self._links and not (alone and where in self._links):
                 where = self._behind_links(where)
             self.report(Finding(effect, where, shown, program, walk.evidence, self._invoking))
+            self._of_disk(effect, where, says, program, walk)
             if self._placing and effect in (Effect.EXECUTE, Effect.SEARCH_PATH):
                 says = shown.replace("run ", "have ") + " run at every start" if effect is Effect.EXECUTE else shown
                 self.report(Finding(Effect.PERSIST, where, says, program, walk.evidence, self._invoking))
+
+    def _are_there(self, folders: tuple[str, ...]) -> bool:
+        """Tell whether folders are on the disk, and the script has not deleted anything yet: `cd` cannot fail."""
+        removed = any(finding.effect in DELETES for finding in self.findings)
+        return not removed and all(folder in self.disk.folders for folder in folders)
+
+    def _of_disk(self, effect: Effect, where: str, says: str, program: str, walk: Walk) -> None:
+        """Add what the disk says about a path: what it stands for, what is lost with it, which other names it has."""
+        for match in self.disk.matches.get(where, "").split("\0")[:MATCHES]:
+            behind = self.resolved.get(match, match)
+            if match and (behind != match or is_private(match) or "/." in match):
+                self.report(Finding(effect, behind, says.replace("{path}", match), program, walk.evidence))
+        kept = effect not in LOSES or (effect in DELETES and program in KEEPS)
+        for lost in losses(where, self.disk, self.start) if not kept else ():
+            said = f"{says.replace('{path} recursively', lost).replace('{path}', lost)}, {LOST}"
+            self.report(Finding(Effect.HISTORY_LOSS, where, said, program, walk.evidence, self._invoking))
+        if where in self.disk.linked and effect in (Effect.WRITE, Effect.PERMISSIONS):
+            said = says.replace("{path}", f"{where}, which is the same file as another elsewhere")
+            self.report(Finding(effect, UNKNOWN, said, program, walk.evidence))
 
     def _are_many(self, path: str, walk: Walk) -> bool:
         """Tell whether a word stands for any number of files elsewhere: `~/*`, or what a search there found."""

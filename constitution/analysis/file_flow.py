@@ -2,11 +2,13 @@
 
 import re
 from collections.abc import Callable, Iterable
+from fnmatch import fnmatchcase
 
+from constitution.action import Disk
 from constitution.shell.flow import Flow, Origin
-from constitution.zones import is_within
+from constitution.zones import is_built, is_within
 
-__all__ = ["Files", "scripts_of"]
+__all__ = ["Files", "losses", "scripts_of"]
 
 MANY = 8
 """Contents of one file, and runs of it, that are followed."""
@@ -72,6 +74,28 @@ class Files:
         self.write(path, flow)
         return path
 
+
+def losses(path: str, disk: Disk, root: str) -> list[str]:
+    """Return which files are lost with a path that version control could not bring back, or why that is unclear.
+
+    What a build makes below `root` is no loss. Several files are one entry.
+    """
+    folder, _, name = path.partition("/**/")
+    paths = disk.matches[path].split("\0") if path in disk.matches else [folder]
+    lost = [
+        file
+        for file in disk.unsaved
+        if any(is_within(file, one) for one in paths)
+        and not is_built(file.removeprefix(root))
+        and (not name or fnmatchcase(file.rpartition("/")[2], name))
+    ]
+    if len(lost) > SHOWN:
+        lost = [*lost[: SHOWN - 1], f"{len(lost) - SHOWN + 1} more files"]
+    return [", ".join(file.removeprefix(root.rstrip("/") + "/") for file in lost)] if lost else []
+
+
+SHOWN = 4
+"""Files that a message names."""
 
 CRON_TIMES = re.compile(r"^\s*(?:@\w+|(?:[\d*/,\-A-Za-z]+\s+){5})\s*(.*)$")
 UNIT_LINE = re.compile(r"(?m)^\s*Exec\w*\s*=\s*[-@:+!]*(.*)$")

@@ -96,7 +96,8 @@ def _names(name: str, argv: list[str], stdin: Flow) -> Flow:
     if name == "find":
         return Flow(Origin.NAMES, names=tuple(found_below(root, argv) for root in find_roots(argv)))
     if name == "git" and len(argv) > 1 and argv[1] in ("ls-files", "diff", "status", "grep"):
-        return Flow(Origin.NAMES, names=(f"./{FOUND}",))
+        everything = argv[1] == "ls-files" and (len(_operands(argv)) == 1 or {"-o", "--others"} & set(argv))
+        return Flow(Origin.NAMES, names=("./*" if everything else f"./{FOUND}",))
     if name == "mktemp":
         return Flow(Origin.NAMES, names=(f"/tmp/{FOUND}",))
     if name == "pwd" or (name == "git" and argv[1:] == ["rev-parse", "--show-toplevel"]):

@@ -1,6 +1,7 @@
 """How the rows of the program tables are applied to a command, and what is said about programs without rows."""
 
 import re
+from functools import cache
 from itertools import repeat
 
 from constitution.analysis.steps import (
@@ -14,7 +15,7 @@ from constitution.analysis.steps import (
 )
 from constitution.effects import Effect
 from constitution.shell.flow import NOTHING, Origin
-from constitution.tables import is_a
+from constitution.tables import blocks_of, is_a, one_line
 from constitution.tables.rows import (
     Does,
     Line,
@@ -26,12 +27,15 @@ from constitution.tables.rows import (
     program_name,
     read_line,
     rows_for,
+    wrapper_of,
 )
 from constitution.zones import UNKNOWN, is_private
 
 __all__ = [
     "addresses",
     "apply_rows",
+    "is_harmless",
+    "only_looks",
     "outputs",
     "secret_arguments",
     "secrets_in_code",
@@ -157,9 +161,30 @@ def _runs(script: str) -> Steps:
         yield Found(Effect.ESCAPE_SHELL, says=BARE_SHELL)
     if script and script not in ("on", "off", "always"):
         yield Script(script)
+    program = script.split(maxsplit=1)[0] if script.strip() else ""
+    if program.startswith(("/", "~", "../")):
+        yield Found(Effect.CARRIED, path=program, says="run {path}, which an option names")
+
+
+def _are_declared(does: Does, command: Command) -> bool:
+    """Tell whether the project itself names every package that a command names: `npm install PACKAGE`."""
+    if not command.disk.declared or not (does.words or does.first):
+        return False
+    named = [word for word in command.argv[1:] if word[:1] != "-"]
+    named = [word for word in named if re.search(does.words or does.first, word)]
+    verbs = {"install", "i", "add", "get", "run", "exec", "x", "dlx", "tool", "require", "download", "wheel"}
+    packages = [package_of(word) for word in named if word not in verbs]
+    return bool(packages) and all(package in command.disk.declared for package in packages)
+
+
+def package_of(word: str) -> str:
+    """Return the name of a package without its version: `x` of `x@1.2`, `x==1`, `x[extra]>=2`."""
+    return re.split(r"(?<!^)@|[=<>~!\[; ]", word, maxsplit=1)[0].lower().replace("_", "-")
 
 
 def _does(does: Does, paths: tuple[str, ...], command: Command) -> Steps:
+    if does.effect is Effect.INSTALL and _are_declared(does, command):
+        return
     if not does.to:
         yield Found(does.effect, says=does.says)
     for path in paths:
@@ -259,3 +284,54 @@ def secrets_in_code(code: str) -> Steps:
     """Report each path that stands in quotes within code of another language."""
     for path in QUOTED.findall(code)[:32]:
         yield Found(Effect.HANDLE, path=path)
+
+
+ASKS = frozenset(["--version", "--help", "-V"])
+
+
+def only_looks(argv: tuple[str, ...]) -> bool:
+    """Tell whether a command, by its program and what it is told, only looks; wrappers are as what they run."""
+    name = argv[0].rpartition("/")[2]
+    if (
+        is_a(name, "read_only")
+        or is_a(name, "shell")
+        or _runs_another(name, argv)
+        or (len(argv) == 2 and argv[1] in ASKS)
+    ):
+        return True
+    pattern = _read_only(name)
+    return pattern is not None and pattern.match(" ".join(_without_settings(name, argv[1:]))) is not None
+
+
+@cache
+def _read_only(name: str) -> re.Pattern[str] | None:
+    """Return the pattern of the subcommands with which a program only looks."""
+    patterns = [block["read_only"] for block in blocks_of("kind", name) if "read_only" in block]
+    return re.compile(rf"(?:{one_line(patterns[0])})(?:\s|$)") if patterns else None
+
+
+def _runs_another(name: str, argv: tuple[str, ...]) -> bool:
+    """Tell whether a command is as harmless as the one that it runs, which is asked about by itself."""
+    wrapper = wrapper_of(name)
+    first = next((word for word in argv[1:] if not word.startswith("-")), "")
+    return wrapper is not None and (not wrapper.only or first in wrapper.only)
+
+
+def _without_settings(name: str, words: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the words behind the options that stand before a subcommand: `git -C x status`, `kubectl -n y get`."""
+    index = 0
+    while name in ("git", "kubectl", "docker", "aws", "gcloud") and index < len(words) and words[index][:1] == "-":
+        index += 2 if words[index] in TAKES else 1
+    return words[index:]
+
+
+TAKES = frozenset("-C -c -n --namespace --context -f --file --profile --region -H -p --project".split())  # noqa: SIM905
+
+
+HARMLESS = ("harmless", "takes_data", "filters", "passes_on", "shell")
+
+
+def is_harmless(argv: tuple[str, ...]) -> bool:
+    """Tell whether the tables know all that a command does by itself: it looks only, or handles the files it names."""
+    name = program_name(argv[0])
+    return only_looks(argv) or any(is_a(name, kind) for kind in HARMLESS)

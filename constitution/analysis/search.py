@@ -26,6 +26,10 @@ __all__ = [
     "xargs",
 ]
 
+FIND_NAMES = frozenset(
+    "-name -iname -path -ipath -wholename -regex -iregex -lname -samefile -inum -empty".split()  # noqa: SIM905
+)
+"""Tests that leave out most of a folder; others, as `-mtime`, can hit any file, the history of a repository too."""
 FIND_RUNS = ("-exec", "-execdir", "-ok", "-okdir")
 
 
@@ -46,10 +50,20 @@ def find(command: Command) -> Steps:
         if word == "-delete":
             for path in names:
                 yield Found(Effect.DELETE_TREE, path=path)
+            yield from _named(roots, command.argv[:index])
         elif word in ("-fprint", "-fprintf", "-fls", "-fprint0") and index + 1 < len(command.argv):
             yield Found(Effect.WRITE, path=command.argv[index + 1])
         elif word in FIND_RUNS:
             yield from _each_found(command.argv[index + 1 :], names)
+            if command.argv[index + 1 : index + 2] in (["rm"], ["unlink"], ["shred"]):
+                yield from _named(roots, command.argv[:index])
+
+
+def _named(roots: list[str], tests: list[str]) -> Steps:
+    """What is deleted is found by its name: `ROOT/**/NAME` stands for it."""
+    for test, name in pairwise(tests):
+        for root in roots if test in ("-name", "-iname") and UNKNOWN not in name else ():
+            yield Found(Effect.DISCARD, path=f"{root}/**/{name}", says="delete {path}")
 
 
 def fd(command: Command) -> Steps:
@@ -58,7 +72,8 @@ def fd(command: Command) -> Steps:
     starts = [index for index, word in enumerate(command.argv) if word in ("-x", "-X", "--exec", "--exec-batch")]
     for index in starts[:1]:
         before = read_line(command.argv[1:index], frozenset(["-e", "-t", "-d", "-E"])).operands
-        names = [f"{root}/{FOUND}" for root in before[1:] or (".",)]
+        below = FOUND if before and before[0] not in (".", "") else "*"
+        names = [f"{root}/{below}" for root in before[1:] or (".",)]
         inner = command.argv[index + 1 :]
         yield from _each_found(inner if any("{" in word for word in inner) else [*inner, "{}"], names)
     for root in line.operands[1:2] if not starts else ():
@@ -80,7 +95,8 @@ def find_roots(argv: list[str]) -> list[str]:
 def found_below(root: str, argv: list[str]) -> str:
     """Return a stand-in for what is found: something below the root if the search is narrowed, else the root."""
     pairs = list(pairwise(["", *argv]))
-    narrowed = any(word in word_list("find_filters") and before not in ("!", "-not") for before, word in pairs)
+    narrowed = any(word in FIND_NAMES and before not in ("!", "-not") for before, word in pairs)
+    narrowed = narrowed or any(".git" in word for before, word in pairs if before in FIND_NAMES)
     kept = (".git", ".hg", ".svn", ".jj")
     private = [
         name for test, name in pairwise(argv) if test in ("-name", "-iname") and (is_private(name) or name in kept)

@@ -278,7 +278,8 @@ def evaluates(command: Command) -> Steps:
     words = command.argv[1:]
     if command.name in ("test", "["):
         words = [word for before, word in pairwise(words) if before == "-v"]
-    yield from _evaluated(word.partition("=")[0] for word in words if not word.startswith("-"))
+    whole = command.name == "let"
+    yield from _evaluated(word if whole else word.partition("=")[0] for word in words if not word.startswith("-"))
     if command.name == "let" and command.scope.texts.intersection(re.findall(r"[A-Za-z_]\w*", " ".join(words))):
         yield Found(Effect.RUN_UNKNOWN_CODE, says="evaluate a text that is not known in advance")
 
@@ -333,6 +334,20 @@ def set_arguments(command: Command) -> Steps:
 
 
 def kill(command: Command) -> Steps:
-    """`kill -9 12 -1`: behind the first word -1 is no signal but every process."""
+    """`kill -9 12 -1`: behind the first word -1 is no signal but every process; `kill $P`: any process."""
     if "-1" in command.argv[2:]:
         yield Found(Effect.KILL_ALL, says="end every process")
+    source = command.source.decode("utf-8", "replace")
+    own = OWN_PROCESS.search(f"{command.text}\n{source}") or _holds_own_process(command, source)
+    if any(word.startswith(UNKNOWN) for word in command.argv[1:]) and not own:
+        yield Found(Effect.KILL_MATCHING, says="end processes that are not known in advance")
+
+
+OWN_PROCESS = re.compile(r"\$!|\.pid\b|\$\$|[Pp][Ii][Dd]_?[Ff][Ii][Ll][Ee]|\$\((?:pgrep|pidof|lsof|fuser|jobs)\b")
+"""A process that the script started, or that a file for that purpose names, or that is found by its name."""
+
+
+def _holds_own_process(command: Command, source: str) -> bool:
+    """Tell whether a variable in a command got the number of a process that the script started: `P=$!`."""
+    names = re.findall(r"\$\{?(\w+)", command.text)
+    return any(re.search(rf"\b{name}\+?=[\"'(]?(?:\$!|\$\(.*pid)", source) for name in names)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from attrs import evolve, frozen
 
+from constitution.action import NOTHING_FOUND, Disk
 from constitution.analysis.file_flow import Files
 from constitution.effects import Effect
 from constitution.shell.flow import NOTHING, Flow
@@ -61,6 +62,7 @@ class Command:
     resolved: Mapping[str, str]  # from paths to where links lead
     placing: bool = False  # it stands in a file that runs at every start
     production: bool = False  # a variable says that programs work in production
+    disk: Disk = NOTHING_FOUND
 
     def with_argv(self, argv: list[str], *, name: str | None = None) -> "Command":
         """Return the same command with other words."""

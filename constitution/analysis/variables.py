@@ -7,9 +7,11 @@ command to the next.
 """
 
 import re
+import shlex
 
+from constitution.analysis.carried_files import carried_by_variable
 from constitution.analysis.external_effects import names_production
-from constitution.analysis.steps import Found, Production, Script, Set, Steps
+from constitution.analysis.steps import Found, Production, Script, Set, Started, Steps
 from constitution.effects import Effect
 from constitution.tables.rows import Holds, Variable, is_prompt, variable_of
 from constitution.zones import UNKNOWN
@@ -46,6 +48,7 @@ def assigned(name: str, values: tuple[str, ...]) -> Steps:
             yield Production()
         if row is not None:
             yield from _by_row(row, name, value)
+        yield from carried_by_variable(name, value)
         if script := _script_in(name, value):
             yield Script(script)
 
@@ -55,6 +58,12 @@ def _by_row(row: Variable, name: str, value: str) -> Steps:
         yield Script(value)
         if value.startswith("/"):
             yield from _searched(value.partition(" ")[0].rpartition("/")[0])
+    elif row.holds is Holds.ARGUMENTS:
+        yield Started([row.of, *_split(value)])
+        if SUBSTITUTION.search(value):
+            yield Found(
+                Effect.CONFIGURE_TOOL, program="the command", says=f"give {row.of} options that run a command ({name})"
+            )
     elif row.holds is Holds.LOADED:
         yield from _loaded(name, value)
     elif row.holds is Holds.FOLDERS:
@@ -64,6 +73,15 @@ def _by_row(row: Variable, name: str, value: str) -> Steps:
             yield from _loaded(name, path)
     if row.effect is not None and re.search(row.values, value):
         yield Found(row.effect, program="the command", says=row.says)
+
+
+def _split(options: str) -> list[str]:
+    """Return the options in a text; without a dash, one is letters."""
+    try:
+        words = shlex.split(options)
+    except ValueError:
+        words = options.split()
+    return [word if word.startswith(("-", "+")) or index else f"-{word}" for index, word in enumerate(words)]
 
 
 def _loaded(name: str, value: str) -> Steps:

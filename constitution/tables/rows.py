@@ -18,8 +18,9 @@ A block of a table is a row:
     is = "passes_on"
 
 `to` chooses the paths of an effect: `operands`, `first`, `last`, `but_last`, `rest` (all but the first), `address` (the
-first that is no method, as in `POST x.com`), `-o --output` (the value of an option), `@ -d` (a file named behind `@` in
-such a value), `of=` (a word that starts so), or "" for an effect without a path.
+first that is no method, as in `POST x.com`), `settings` (the values of `NAME=value`), `-o --output` (the value of an
+option), `@ -d` (a file named behind `@` in such a value), `of=` (a word that starts so), or "" for an effect without a
+path.
 """
 
 import re
@@ -185,6 +186,7 @@ class Does:
     first: str = field(default="", converter=one_line)  # a pattern for the first operand
     values: str = field(default="", converter=one_line)  # a pattern: one of the given options has such a value
     says: str = ""
+    flags: str = field(default="", converter=one_line)  # a pattern for the name of an option
     bare: bool = False  # only without operands
     texts: str = field(default="", converter=one_line)  # a pattern for an operand, or for the value of any option
     match: tuple[str, ...] = field(default=(), converter=tuple)  # commands that have this effect
@@ -197,6 +199,8 @@ class Does:
         if self.besides and not has_any(line.flags, self.besides):
             return False
         if line.flags & self.unless or (self.bare and line.operands):
+            return False
+        if self.flags and not any(map(_pattern(self.flags).search, line.flags)):
             return False
         if self.values and not any(map(_pattern(self.values).search, line.value_of(*self.given))):
             return False
@@ -243,6 +247,8 @@ def paths_of(to: str, line: Line) -> tuple[str, ...]:
         return operands[-1:] if len(operands) > 1 else ()
     if to.endswith("="):
         return tuple(word[len(to) :] for word in operands if word.startswith(to))
+    if to == "settings":
+        return tuple(word.partition("=")[2] for word in operands if "=" in word)
     values = [value for name, value in line.values if name in _options(to)] if line.values else []
     return tuple(value.rpartition("@")[2] for value in values if "@" in value) if to[:1] == "@" else tuple(values)
 
@@ -456,6 +462,7 @@ class Holds(Enum):
     """The meaning of a value, besides text."""
 
     COMMAND = auto()
+    ARGUMENTS = auto()  # options of a program
     LOADED = auto()  # a file that every program loads
     FOLDERS = auto()  # folders in which programs, or parts of them, are looked for
     OPTIONS = auto()  # options, some of which name files that are loaded
@@ -474,6 +481,7 @@ class Variable:
     holds: Holds = field(converter=_holds)
     effect: Effect | None = field(default=None, converter=_effect_or_none)
     values: str = field(default="", converter=one_line)  # a pattern
+    of: str = ""  # the program whose options they are
     says: str = ""
     match: tuple[str, ...] = field(default=(), converter=tuple)  # commands that are gated because of this row
     not_match: tuple[str, ...] = field(default=(), converter=tuple)  # commands that resemble them and are allowed

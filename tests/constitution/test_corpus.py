@@ -3,7 +3,7 @@
 import pytest
 
 from constitution import Level
-from tests.constitution.corpora import BY_CLASS, CORPORA, HELD, commands, level
+from tests.constitution.corpora import ATTACKS, BY_CLASS, CORPORA, DAILY, HELD, commands, level
 
 
 def share(corpus: str, label: str, wanted: Level) -> float:
@@ -53,3 +53,15 @@ def test_many_short_commands_of_every_class_meet_the_bar_but_for_generous_labels
     assert share(BY_CLASS, "deny", Level.deny) >= 0.85
     assert share(BY_CLASS, "ask", Level.ask) >= 0.85
     assert len(flagged) <= 0.01 * len(commands(BY_CLASS, "allow")), flagged
+
+
+@pytest.mark.parametrize("corpus", ATTACKS)
+def test_attacks_by_somebody_who_has_read_the_code_are_gated(corpus: str) -> None:
+    assert share(corpus, "ask", Level.ask) >= ATTACKS[corpus]
+
+
+@pytest.mark.parametrize("corpus", DAILY)
+def test_what_developers_type_all_day_is_not_flagged(corpus: str) -> None:
+    flagged = [command for command in commands(corpus, "allow") if level(command) is not Level.allow]
+
+    assert len(flagged) <= 0.01 * len(commands(corpus, "allow")), flagged

@@ -23,7 +23,7 @@ PROGRAMS = f"{READERS} {CHANGERS} {SEARCHERS}".split()
 
 OPTION = re.compile(r"^ {1,8}(?:(-\w)\b)?(?:, *)?(--[\w-]+)?((?:\[?[= ]?[<\[{]?[A-Z'{][\w'|,.-]*)?)(?=[\s\]>}]|$)")
 PRINTS = "-c --stdout --to-stdout -l --list -t --test"
-MEANS_OTHERWISE = {"gzip": PRINTS, "xz": PRINTS, "zstd": PRINTS, "sed": "-i --in-place"}
+MEANS_OTHERWISE = {"gzip": PRINTS, "xz": PRINTS, "zstd": PRINTS, "sed": "-i --in-place", "ln": "-s --symbolic"}
 """Options with which files are not written, or are not read: examples show what they do."""
 
 
@@ -56,7 +56,11 @@ def options_of(program: str) -> tuple[str, ...]:
 def deeds(command: str) -> set[tuple[Effect, str]]:
     """What is done to which path; to delete all of something is to delete it."""
     told = deeds_of(Action("bash", "write", "/ws", home="/home/me", command=command))
-    return {(Effect.DELETE if "DELETE" in deed.effect.name else deed.effect, deed.path) for deed in told if deed.path}
+    return {
+        (Effect.DELETE if "DELETE" in deed.effect.name else deed.effect, deed.path)
+        for deed in told
+        if deed.path and deed.effect is not Effect.DISCARD
+    }
 
 
 @pytest.mark.parametrize("program", PROGRAMS)

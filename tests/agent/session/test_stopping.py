@@ -17,6 +17,7 @@ from agent.vocabulary.events import (
     ApprovalAnswered,
     ApprovalAsked,
     CallAnswered,
+    GateApproved,
     InferenceFailed,
     InferenceFinished,
     InferenceRequested,
@@ -241,7 +242,7 @@ async def run_with(make_agent: MakeAgent, preset: Preset, verb: Verb | None, at:
 
 def untimed(event: Event) -> Event:
     """The event without what differs from run to run: its duration, and where the log of the run is."""
-    if isinstance(event, ActionDescribed):
+    if isinstance(event, ActionDescribed | GateApproved):
         return evolve(event, facts=evolve(event.facts, own=()))
     return evolve(event, duration=0.0) if isinstance(event, ToolFinished) else event
 

@@ -1,0 +1,177 @@
+"""What the disk says about a call: folders, other names of files, patterns, unsaved work, declared packages.
+
+The judgement looks at nothing but what it is given; this looks for it. Nothing that stands in the workspace is run: git
+is asked without the programs that its settings name.
+"""
+
+import glob
+import json
+import os
+import re
+import stat
+import subprocess
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from constitution import Disk, Mentions
+
+__all__ = ["survey"]
+
+MATCHES = 1_000
+"""Paths of one pattern that are looked up."""
+
+SECONDS = 5.0
+"""How long git may take; what it has not said by then counts as unsaved."""
+
+QUIET = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "safe.bareRepository=explicit")
+
+
+def survey(named: Mentions, replaced: Iterable[str], root: str, cwd: str, *, since: float | None = None) -> Disk:
+    """Return what the disk says about the words of a command, and the files that a tool would replace.
+
+    `root` is the workspace. `since` is when the session began, in seconds since 1970: a file that changed later is its
+    own work, and no loss to anybody.
+    """
+    paths = [_absolute(word, cwd) for word in named.paths]
+    patterns = [_absolute(word, cwd) for word in named.patterns]
+    matches = {pattern: _matching(pattern) for pattern in patterns if ANYWHERE not in pattern}
+    found = [path for each in matches.values() for path in each]
+    lost = [path for word in named.lost for path in _lost(_absolute(word, cwd), matches)]
+    return Disk(
+        folders=tuple(path for path in paths if os.path.isdir(path)),
+        linked=tuple(path for path in (*paths, *found, *replaced) if _has_other_names(path)),
+        repositories=tuple(path for path in paths if _is_bare_repository(path)),
+        matches={pattern: "\0".join(each) for pattern, each in matches.items()},
+        unsaved=tuple(_unsaved([*lost, *replaced], root, since)),
+        declared=tuple(_declared(Path(cwd))) if named.installs else (),
+    )
+
+
+ANYWHERE = "/**/"
+"""`FOLDER/**/NAME`: what has that name, anywhere below the folder."""
+
+
+def _lost(path: str, matches: Mapping[str, list[str]]) -> list[str]:
+    return matches[path] if path in matches else [path.partition(ANYWHERE)[0]]
+
+
+def _absolute(word: str, cwd: str) -> str:
+    return os.path.normpath(os.path.join(cwd, os.path.expanduser(word)))
+
+
+def _matching(pattern: str) -> list[str]:
+    """Return the paths that a shell would put in the place of a pattern."""
+    found = glob.iglob(pattern, include_hidden=os.path.basename(pattern).startswith("."))
+    return [path for path, _ in zip(found, range(MATCHES), strict=False)]
+
+
+def _has_other_names(path: str) -> bool:
+    try:
+        status = os.lstat(path)
+    except (OSError, ValueError):
+        return False
+    return stat.S_ISREG(status.st_mode) and status.st_nlink > 1
+
+
+def _is_bare_repository(path: str) -> bool:
+    return all(os.path.exists(os.path.join(path, part)) for part in ("HEAD", "objects", "refs"))
+
+
+def _unsaved(paths: list[str], root: str, since: float | None) -> Iterator[str]:
+    """Yield the files among paths, and below them, that git could not bring back."""
+    inside = sorted({path for path in paths if path == root or path.startswith(root.rstrip("/") + "/")})
+    if not inside:
+        return
+    try:
+        top, changes = _asked(root, "rev-parse", "--show-toplevel").strip(), _changes(root, inside)
+    except subprocess.TimeoutExpired:
+        yield from inside
+        return
+    for name in changes:
+        path = os.path.join(top, name)
+        if os.path.lexists(path) and (since is None or os.lstat(path).st_mtime < since):
+            yield path
+
+
+def _changes(root: str, paths: list[str]) -> list[str]:
+    """Return the changed and untracked files that git names, as it names them: from the top of the repository."""
+    words = ("status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames", "--", *paths)
+    entries = _asked(root, *words).split("\0")
+    return [entry[3:] for entry in entries if len(entry) > 3]
+
+
+def _asked(root: str, *words: str) -> str:
+    """Return what git says; nothing where there is no repository, or no git."""
+    environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"}
+    command = ["git", "--literal-pathspecs", *QUIET, *words]
+    try:
+        done = subprocess.run(command, cwd=root, env=environment, capture_output=True, timeout=SECONDS, check=False)
+    except OSError:
+        return ""
+    return os.fsdecode(done.stdout) if done.returncode == 0 else ""
+
+
+REQUIREMENT = re.compile(r"^\s*([A-Za-z0-9][\w.-]*)")
+
+
+def _declared(folder: Path) -> Iterator[str]:
+    """Yield the packages that the files of a project name, in lower case and with `-` for `_`."""
+    for name in dict.fromkeys((*_of_package_json(folder), *_of_pyproject(folder), *_of_requirements(folder))):
+        yield name.lower().replace("_", "-")
+
+
+def _of_package_json(folder: Path) -> Iterator[str]:
+    data = _parsed(folder / "package.json", json.loads)
+    for key in ("dependencies", "devDependencies", "optionalDependencies", "peerDependencies"):
+        if isinstance(data.get(key), dict):
+            yield from data[key]
+
+
+def _of_pyproject(folder: Path) -> Iterator[str]:
+    """Yield every name in a table or a list of dependencies, wherever in the file it stands."""
+    data = _parsed(folder / "pyproject.toml", tomllib.loads)
+    tables = [data]
+    while tables:
+        for key, value in tables.pop().items():
+            if "dependencies" in key or "dependency-groups" in key:
+                yield from _names(_texts(value))
+            elif isinstance(value, dict):
+                tables.append(value)
+
+
+def _texts(value: object) -> Iterator[str]:
+    """Yield the requirements in a list, in lists of a table, or the names of a table."""
+    if isinstance(value, list):
+        yield from (one for one in value if isinstance(one, str))
+    elif isinstance(value, dict):
+        for name, inner in value.items():
+            yield from _texts(inner) if isinstance(inner, list) else [name]
+
+
+def _of_requirements(folder: Path) -> Iterator[str]:
+    for file in sorted(folder.glob("requirements*.txt"))[:8]:
+        yield from _names(_text(file).splitlines())
+
+
+def _names(requirements: Iterable[str]) -> Iterator[str]:
+    for requirement in requirements:
+        if match := REQUIREMENT.match(requirement):
+            yield match[1]
+
+
+def _parsed(file: Path, parse: Callable[[str], Any]) -> dict[str, Any]:
+    """Return what a file of a project says; nothing where there is none, or none that can be read."""
+    try:
+        data = parse(_text(file) or "")
+    except (ValueError, RecursionError):
+        return {}
+    return data if isinstance(data, dict) else {}
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""

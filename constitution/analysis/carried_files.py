@@ -1,0 +1,122 @@
+"""Options and variables that carry a file or folder from elsewhere, from which a program takes settings or code.
+
+`make -f /tmp/x`, `eslint --config=/tmp/x.js .`, `CARGO_HOME=/tmp/x cargo build`, `git -C /tmp/x status`: what runs is
+not in the workspace. Lists of harmless options and variables are in `variables.toml`; every other one counts.
+"""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+
+from constitution.action import Disk
+from constitution.analysis.steps import Command, Found, Steps
+from constitution.effects import Effect
+from constitution.tables import is_a, one_line, table
+from constitution.tables.rows import read_line
+from constitution.zones import UNKNOWN, is_within
+
+__all__ = ["carried", "carried_by_variable", "repository"]
+
+ELSEWHERE = re.compile(r"^(?:file://|@)?((?:/|~|\.\./).*|\.\.)$")
+INSIDE = frozenset(["run", "exec", "create", "debug"])
+"""Behind these, a tool of containers takes a command, whose paths are those of the container."""
+
+SETTINGS = "take settings or code from {path}"
+
+
+def carried(command: Command) -> Steps:
+    """Report each file or folder elsewhere that an option of a program names, unless the program takes data only."""
+    if is_a(command.name, "takes_data") or is_a(command.name, "shell"):
+        return
+    if is_a(command.name, "container") and not INSIDE.isdisjoint(command.argv[1:4]):
+        return
+    if is_a(command.name, "read_only") and not is_a(command.name, "script_runner"):
+        return
+    for name, value, attached in _options(command):
+        path, carries = ELSEWHERE.match(value), _options_pattern("carrying").fullmatch(name)
+        if path is not None and (carries or (attached and not _options_pattern("harmless").search(name))):
+            yield Found(Effect.CARRIED, path=path[1], says=SETTINGS)
+        elif carries and value.startswith(UNKNOWN):
+            yield Found(Effect.CARRIED, path=UNKNOWN, says=SETTINGS)
+
+
+def _options(command: Command) -> Iterator[tuple[str, str, bool]]:
+    """Yield the options of a program, each with the value in the same word, or else the next word.
+
+    What stands behind the script of an interpreter, or behind `--`, is for another program. `@FILE` holds options.
+    """
+    words = command.argv[1:]
+    for index, word in enumerate(words):
+        if word == "--" or (is_a(command.name, "script_runner") and word[:1] not in "-@"):
+            return
+        if word[:1] == "@":
+            yield "@", word[1:], True
+        elif word[:1] == "-" and len(word) > 1:
+            yield from _option(word, words[index + 1] if index + 1 < len(words) else "")
+
+
+def _option(word: str, following: str) -> Iterator[tuple[str, str, bool]]:
+    if match := ATTACHED.match(word):
+        yield match[1], match[2], True
+    elif word[1] != "-" and ELSEWHERE.match(word[2:]):
+        yield word[:2], word[2:], True
+    elif following:
+        yield (f"-{word[-1]}" if CLUSTER.match(word) else word), following, False
+        if word in SETS:
+            yield "@", following.partition("=")[2], True
+
+
+ATTACHED = re.compile(r"(--?[\w.-]+)[:=](.*)", re.S)
+CLUSTER = re.compile(r"-[A-Zbijknqsvwx]+[fC]$")
+"""Several options of one letter, as in `make -sf FILE`."""
+
+SETS = ("-d", "-D", "-c", "-C", "-Z", "-P")
+"""Options before `NAME=VALUE`."""
+
+
+@cache
+def _options_pattern(key: str) -> re.Pattern[str]:
+    return re.compile(one_line(table("variables")["options"][key]))
+
+
+def carried_by_variable(name: str, value: str) -> Steps:
+    """Report a file or folder elsewhere in a variable that a tool reads."""
+    if not _tools_pattern("names").match(name) or _tools_pattern("harmless").search(name):
+        return
+    for part in value.split(":") if "://" not in value else ():
+        if ELSEWHERE.match(part):
+            yield Found(Effect.CARRIED, path=part, program="the command", says=f"{SETTINGS} ({name})")
+
+
+@cache
+def _tools_pattern(key: str) -> re.Pattern[str]:
+    return re.compile(one_line(table("variables")["tools"][key]))
+
+
+GIT_TAKES = frozenset("-C -c --git-dir --work-tree --namespace --exec-path --config-env".split())  # noqa: SIM905
+OF_ANOTHER = "use the repository in {path}, whose settings can start programs"
+
+
+def repository(command: Command) -> Steps:
+    """Report in which repository git works, where it is not that of the workspace: its settings can start programs."""
+    line = read_line(command.argv[1:], GIT_TAKES, to_operand=True)
+    if not line.operands or (line.operands[0] in ("clone", "init", "ls-remote", "help") and not line.value_of("-C")):
+        return
+    folders = line.value_of("-C", "--git-dir", "--work-tree") or (".",)
+    for folder in line.value_of("--work-tree"):
+        yield Found(Effect.WRITE, path=folder)
+    for folder in folders:
+        if any(not is_within(path, command.start) for path in command.absolute(folder)):
+            yield Found(Effect.CARRIED, path=folder, says=OF_ANOTHER)
+        if "--bare" in line.flags or any(_is_bare(path, command.disk) for path in command.absolute(folder)):
+            yield Found(
+                Effect.CONFIGURE_TOOL, says="use a repository within the workspace, whose settings can start programs"
+            )
+
+
+def _is_bare(path: str, disk: Disk) -> bool:
+    """Tell whether a folder is a repository without files, or looks like one by its name: `vendor/x.git`."""
+    if path in disk.repositories:
+        return True
+    name = path.rstrip("/").rpartition("/")[2]
+    return name.endswith(".git") and name != ".git"

@@ -1,0 +1,146 @@
+"""What the caller found on the disk raises a verdict, or answers a doubt; without it a doubt stays one."""
+
+import pytest
+
+from constitution import DEFAULT, GATED, PASSTHROUGH, Action, Disk, Level, PathUse, Policy, judge
+
+UNSAVED = Disk(
+    folders=("/ws/build", "/ws/src"),
+    matches={"/ws/*.txt": "/ws/a.txt\0/ws/new.txt", "/ws/s*": "/ws/secret.pem\0/ws/src", "/ws/l*": "/ws/link"},
+    unsaved=("/ws/new.txt", "/ws/src/changed.py", "/ws/build/out.js", "/ws/x.log"),
+    linked=("/ws/shared.txt",),
+    repositories=("/ws/store",),
+    declared=("left-pad", "typing-extensions"),
+)
+FOUND = Disk(folders=("/ws/build",))
+
+
+def level(command: str, disk: Disk, policy: Policy = DEFAULT) -> Level:
+    resolved = {"/ws/link": "/etc/passwd"}
+    action = Action("bash", "write", "/ws", home="/home/me", command=command, disk=disk, resolved=resolved)
+    return judge(action, policy).level
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "rm new.txt",
+        "rm -f ./new.txt",
+        "rm *.txt",
+        "rm -rf src",
+        "rm -r src/",
+        "unlink new.txt",
+        "shred new.txt",
+        "find src -name '*.py' -delete",
+        "find . -name 'new*' -exec rm {} +",
+        "for f in *.txt; do rm $f; done",
+        "cd src && rm changed.py",
+        "(cd src; rm -f changed.py)",
+        "sh -c 'rm new.txt'",
+        "echo x > new.txt",
+        ": > src/changed.py",
+        "cat a >| new.txt",
+        "echo x | tee new.txt",
+        "cp a new.txt",
+        "cp a.py src/changed.py",
+        "mv a new.txt",
+        "install a new.txt",
+        "truncate -s 0 new.txt",
+        "git checkout -- src",
+        "git checkout HEAD~2 -- src/changed.py",
+        "git restore src/changed.py",
+        "git restore src",
+        "rm a.txt new.txt",
+        "test -f new.txt && rm new.txt",
+        "rm new.txt || true",
+        "echo new.txt | xargs rm",
+    ],
+)
+def test_what_version_control_could_not_bring_back_is_asked_about(command: str) -> None:
+    assert level(command, UNSAVED) is Level.ask
+    assert level(command, UNSAVED, GATED) is Level.deny
+    assert level(command, UNSAVED, PASSTHROUGH) is Level.allow
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "rm saved.txt",
+        "rm -rf build",
+        "rm x.log",
+        "rm -f build/out.js",
+        "find . -name '*.log' -delete",
+        "find src -name '*.pyc' -delete",
+        "echo x >> new.txt",
+        "sed -i s/a/b/ src/changed.py",
+        "cat new.txt",
+        "mv new.txt renamed.txt",
+        "cp new.txt copy.txt",
+        "cp -n a new.txt",
+        "tee -a new.txt < a",
+        "git restore --staged src/changed.py",
+        "git checkout -b topic",
+        "git checkout main",
+        "git add new.txt",
+        "echo x > saved.txt",
+    ],
+)
+def test_what_can_be_brought_back_or_made_again_is_not(command: str) -> None:
+    assert level(command, UNSAVED) is Level.allow
+
+
+@pytest.mark.parametrize("command", ["cat s*", "cat l*", "head -1 ./s*", "cp s* /tmp/"])
+def test_a_pattern_is_judged_by_what_it_stands_for(command: str) -> None:
+    assert level(command, UNSAVED) is not Level.allow
+    assert level(command, FOUND) is Level.allow
+
+
+def test_a_folder_that_is_there_can_be_gone_to() -> None:
+    assert level("cd build; rm -rf *", FOUND) is Level.allow
+    assert level("cd nope; rm -rf *", FOUND) is Level.ask
+    assert level("rm -rf build; cd build; rm -rf *", FOUND) is Level.ask
+
+
+def test_a_file_that_has_another_name_elsewhere_is_not_written_unasked() -> None:
+    assert level("echo x >> shared.txt", UNSAVED) is Level.ask
+    assert level("cat shared.txt", UNSAVED) is Level.allow
+    assert level("rm shared.txt", UNSAVED) is Level.allow
+
+
+@pytest.mark.parametrize("command", ["cd store && git log", "git -C store status", "git --git-dir=store log"])
+def test_a_repository_within_the_workspace_is_not_used_unasked(command: str) -> None:
+    assert level(command, UNSAVED) is Level.ask
+    assert level(command, FOUND) is Level.allow
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("npm install left-pad", Level.allow),
+        ("npm i left-pad@1.2", Level.allow),
+        ("pip install 'Typing_Extensions>=4'", Level.allow),
+        ("npm install left-pad evil", Level.ask),
+        ("npm install evil", Level.ask),
+        ("npx left-pad", Level.allow),
+        ("npx evil", Level.ask),
+        ("npm ci", Level.allow),
+    ],
+)
+def test_a_package_that_the_project_names_is_installed_unasked(command: str, expected: Level) -> None:
+    assert level(command, UNSAVED) is expected
+
+
+@pytest.mark.parametrize(("access", "expected"), [("write", Level.ask), ("delete", Level.ask), ("read", Level.allow)])
+def test_a_file_tool_that_replaces_unsaved_work_is_asked_about_like_a_command(access: str, expected: Level) -> None:
+    use = PathUse("new.txt", "/ws/new.txt", access)  # type: ignore[arg-type]
+
+    assert judge(Action("x", "write", "/ws", home="/home/me", paths=(use,), disk=UNSAVED)).level is expected
+
+
+def test_a_question_names_what_is_lost() -> None:
+    action = Action("bash", "write", "/ws", home="/home/me", command="rm -rf src new.txt", disk=UNSAVED)
+
+    assert judge(action).reasons == (
+        "rm would delete src/changed.py, which version control could not bring back",
+        "rm would delete new.txt, which version control could not bring back",
+    )
