@@ -9,9 +9,12 @@ from constitution.tables import is_a, one_line, pattern, sign, table
 
 __all__ = [
     "ELSEWHERE",
+    "MAX_CODE",
+    "SECRET_NAME",
     "Reading",
     "deeds_in",
     "language_of",
+    "quoted",
     "read_any",
     "read_awk",
     "read_code",
@@ -144,7 +147,7 @@ def _call(match: re.Match[str], reading: Reading) -> str:
     words = [_content(text) for text in texts]
     computed = any(_is_computed(text) for text in texts)
     if re.fullmatch(_names("starts"), name):
-        reading.scripts.append(words[0] if len(words) == 1 else " ".join(map(_quoted, words)))
+        reading.scripts.append(words[0] if len(words) == 1 else " ".join(map(quoted, words)))
         reading.scripts += [words[0]] if len(words) > 1 and " " in words[0] else []  # `popen("ls -l", "r")`
         whole = not computed and re.match(r"\s*[,\]]*\s*(\{|$|;|,\s*\{|['\"])|\s*$", after) is not None
         return f" {after}" if whole else match[0]
@@ -195,7 +198,8 @@ def _is_computed(literal: str) -> bool:
     return literal[0] != "'" and re.search(r"[$@]\w|[$#]\{", literal) is not None
 
 
-def _quoted(word: str) -> str:
+def quoted(word: str) -> str:
+    """Return a word as the shell takes it whole."""
     return "'" + word.replace("'", "'\\''") + "'"
 
 
@@ -207,7 +211,7 @@ DELETES = pattern(r"(?i)\b(?:delete|remove|unlink|rmdir|rm|trash|destroy|erase)\
 def read_any(code: str) -> Reading:
     """Read code: texts that begin like a command are commands; paths beside words of deletion are deleted."""
     reading = Reading()
-    if len(code) > 20_000:
+    if len(code) > MAX_CODE:
         reading.risks.append("run inline code that is too long to read")
         return reading
     reading.scripts += [text for found in sign("macro_commands").findall(code) for text in found if text]
@@ -215,7 +219,7 @@ def read_any(code: str) -> Reading:
     for words, before in _groups(code):
         if words[0].split()[:1] and is_a(words[0].split()[0].rpartition("/")[2], "quoted_command"):
             if not sign("prints_text").search(before):
-                reading.scripts.append(words[0] if len(words) == 1 else " ".join(map(_any_code_quoted, words)))
+                reading.scripts.append(words[0] if len(words) == 1 else " ".join(map(quoted, words)))
         elif deletes:
             reading.paths += [("delete_tree", word) for word in words if re.match(r"[/~]\S*$", word)]
     return reading
@@ -232,10 +236,6 @@ def _groups(code: str) -> list[tuple[list[str], str]]:
             groups.append(([text], code[max(0, match.start() - 24) : match.start()]))
         end = match.end()
     return groups
-
-
-def _any_code_quoted(word: str) -> str:
-    return "'" + word.replace("'", "'\\''") + "'"
 
 
 def deeds_in(code: str) -> list[str]:
@@ -272,7 +272,7 @@ AWK_REGEX = pattern(r"/(?:[^/\\\n\[]|\\.|\[\^?\]?(?:[^\]\\\n]|\\.)*\])*/")
 AWK_WORDS = frozenset(["print", "printf", "return", "in", "else", "do", "case", "and", "getline"])
 AWK_ENDS = frozenset([";", "}", "\n", ")", ""])
 AWK_BEFORE_EXPRESSION = frozenset(["", "\n", "(", ",", "{", "}", ";", "!", "&&", "||", "?", ":", "="])
-SECRET = pattern(r"(?i)key|token|secret|passw|credential")
+SECRET_NAME = pattern(r"(?i)key|token|secret|passw|credential")
 
 
 def read_awk(code: str) -> Reading:
@@ -316,7 +316,7 @@ def _awk_token(tokens: list[str], index: int, reading: Reading) -> None:
         reading.paths.append(("run", _alone(tokens, index)))
     elif token[:1] == "@" or token in ("ARGV", "ARGC"):
         reading.risks.append(f"run an awk program that uses {token!r}")
-    elif token == "ENVIRON" and (after != "[" or tokens[index + 2][:1] != '"' or SECRET.search(tokens[index + 2])):
+    elif token == "ENVIRON" and (after != "[" or tokens[index + 2][:1] != '"' or SECRET_NAME.search(tokens[index + 2])):
         reading.risks.append("run an awk program that reads the environment")
 
 

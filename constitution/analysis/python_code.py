@@ -6,15 +6,13 @@ import re
 import warnings
 from functools import cache, lru_cache
 
-from constitution.analysis.other_code import ELSEWHERE, Reading
+from constitution.analysis.other_code import ELSEWHERE, MAX_CODE, SECRET_NAME, Reading, quoted
 from constitution.analysis.program_rows import METADATA
 from constitution.tables import pattern, table
 from constitution.tables.rows import changes_commands
 from constitution.zones import FOUND, UNKNOWN
 
 __all__ = ["exhausts", "multiplies", "named", "read_python", "text_of", "text_of_number", "walked"]
-
-MAX_CODE = 20_000
 
 
 @cache
@@ -38,7 +36,6 @@ def _attributes(module: str) -> frozenset[str] | None:
     return frozenset(listed.split()) | _starts() | _known("deletes") | _known("deletes_tree") | _known("harmful")
 
 
-SECRET_NAME = pattern(r"(?i)key|token|secret|passw|credential")
 LOCAL_URL = pattern(r"^\w+://([^/@]*@)?(localhost|127\.0\.0\.1|\[::1\]|0\.0\.0\.0)([:/]|$)")
 
 
@@ -469,7 +466,7 @@ def _texts(node: ast.Call) -> list[str]:
             texts.append(text)
         elif isinstance(argument, ast.List | ast.Tuple):
             parts = [word for element in argument.elts if (word := _word(element)) is not None]
-            texts.append(" ".join("'" + part.replace("'", "'\\''") + "'" for part in parts))
+            texts.append(" ".join(map(quoted, parts)))
     return texts
 
 

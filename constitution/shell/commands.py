@@ -154,8 +154,8 @@ def _evaluate_subscript(walk: Walk, node: "Node") -> None:
     """`a['$(x)']=1`: the subscript is evaluated as a number once its quotes are gone."""
     for child in node.named_children[1:]:
         text = walk.expander().text(child)
-        if child.type != "word" and UNKNOWN not in text:
-            walk.evaluate(f"a[{text}]")
+        if child.type != "word":
+            walk.evaluate(f"a[{text.replace(UNKNOWN, '0')}]")
 
 
 def test(walk: Walk, node: "Node", stdin: Flow) -> Flow:
