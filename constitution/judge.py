@@ -193,10 +193,12 @@ def _bounds(use: PathUse, action: Action, policy: Policy) -> Verdict:
     home = action.home or NOWHERE_HOME
     if "\0" not in use.resolved and policy.allows_path(use.resolved, _root(action.workspace), home):
         return Verdict.allow()
-    explanation = f"{action.tool} would {use.access} {use.given!r}, which is outside the allowed paths"
-    return Verdict(
-        Level.deny, "outside_allowed_paths", "paths", (Evidence(use.given, argv=(use.resolved,)),), explanation
+    is_inside = evolve(policy, denied_paths=()).allows_path(use.resolved, _root(action.workspace), home)
+    rule, where = (
+        ("denied_path", "a denied path") if is_inside else ("outside_allowed_paths", "outside the allowed paths")
     )
+    explanation = f"{action.tool} would {use.access} {use.given!r}, which is {where}"
+    return Verdict(Level.deny, rule, "paths", (Evidence(use.given, argv=(use.resolved,)),), explanation)
 
 
 def _blocked(examination: "Examination", policy: Policy) -> Verdict:

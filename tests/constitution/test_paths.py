@@ -1,8 +1,23 @@
 """Paths are compared by components, after links were followed by the caller; denied wins over allowed (S0 6.4)."""
 
 import pytest
+from attrs import evolve
 
-from constitution import DEFAULT, WORKSPACE, Action, Level, PathUse, is_path_safe, judge, judge_command
+from constitution import (
+    APPROVAL_LIST,
+    DEFAULT,
+    GATED,
+    PASSTHROUGH,
+    STRICT,
+    WORKSPACE,
+    Action,
+    Level,
+    PathUse,
+    Policy,
+    is_path_safe,
+    judge,
+    judge_command,
+)
 from constitution.zones import absolute, is_within
 
 
@@ -50,6 +65,18 @@ def test_s6_11_a_write_to_a_denied_path_is_denied_though_an_allowed_root_holds_i
     )
 
     assert judge(home_is_workspace, inside).level is Level.deny
+
+
+@pytest.mark.parametrize("policy", [DEFAULT, STRICT, WORKSPACE, APPROVAL_LIST, GATED, PASSTHROUGH])
+@pytest.mark.parametrize("access", ["read", "write", "list"])
+def test_a_denied_path_within_an_allowed_root_is_called_denied(policy: Policy, access: str) -> None:
+    """Not "outside the allowed paths", which it is not: a person would look at the wrong list."""
+    locked = evolve(policy, denied_paths=("/home/me/ws/locked",))
+
+    verdict = judge(use("/home/me/ws/locked/x", access), locked)
+
+    assert (verdict.level, verdict.rule) == (Level.deny, "denied_path")
+    assert verdict.explanation == f"{access}_file would {access} '/home/me/ws/locked/x', which is a denied path"
 
 
 def test_s6_12_a_link_that_leads_outside_is_denied_by_where_it_leads() -> None:
