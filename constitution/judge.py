@@ -191,12 +191,12 @@ def _without_asking(verdict: Verdict, action: Action, policy: Policy) -> Verdict
 def _bounds(use: PathUse, action: Action, policy: Policy) -> Verdict:
     """File tools stay in the workspace and the allowed roots; denied paths win (S6.10 to S6.12)."""
     home = action.home or NOWHERE_HOME
-    if "\0" not in use.resolved and policy.allows_path(use.resolved, _root(action.workspace), home):
+    path, root = use.resolved, _root(action.workspace)
+    rule, where = "outside_allowed_paths", "outside the allowed paths"
+    if "\0" not in path and policy.allows_path(path, root, home):
         return Verdict.allow()
-    is_inside = evolve(policy, denied_paths=()).allows_path(use.resolved, _root(action.workspace), home)
-    rule, where = (
-        ("denied_path", "a denied path") if is_inside else ("outside_allowed_paths", "outside the allowed paths")
-    )
+    if "\0" not in path and evolve(policy, denied_paths=()).allows_path(path, root, home):
+        rule, where = "denied_path", "a denied path"
     explanation = f"{action.tool} would {use.access} {use.given!r}, which is {where}"
     return Verdict(Level.deny, rule, "paths", (Evidence(use.given, argv=(use.resolved,)),), explanation)
 

@@ -148,7 +148,7 @@ ROWS = (
         cells("outside_allowed_paths", "outside_allowed_paths", "ran", "ran", "outside_allowed_paths", "ran"),
         either("bounded", True, False)),
     Row("denied_paths", scenes.reading_a_key,
-        cells("outside_allowed_paths", "outside_allowed_paths", "ran", "ran", "read_secret", "ran"),
+        cells("denied_path", "denied_path", "ran", "ran", "read_secret", "ran"),
         lambda preset: () if preset.denied_paths else ("~/.ssh",)),
     Row("allowed_paths", scenes.reading_the_agents_folder,
         all_alike("outside_allowed_paths") | {"workspace": "ran", "coding": "permission denied"},
