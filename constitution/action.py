@@ -64,7 +64,8 @@ class Action:
     `urls` what a tool reaches over the network.
     `resolved` maps words as `mentions` gave them to absolute paths with links followed; a word that is missing is
     taken lexically. `executables` maps program words to files, "" when there is none.
-    `background`: what is started stays after the call.
+    `background`: what is started stays after the call. `outputs` is a folder with long outputs of the run's own
+    commands, which may be read.
     """
 
     tool: str
@@ -79,6 +80,7 @@ class Action:
     resolved: Facts = field(factory=Facts, converter=_facts)
     executables: Facts = field(factory=Facts, converter=_facts)
     background: bool = field(default=False, metadata=MOSTLY_ABSENT)
+    outputs: str = field(default="", metadata=MOSTLY_ABSENT)
 
     @property
     def start(self) -> str:

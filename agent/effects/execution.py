@@ -11,8 +11,9 @@ from time import perf_counter
 
 import anyio
 
+from agent.tools.output import outputs_folder
 from agent.tools.toolbox import Toolbox
-from agent.tools.workspace import Workspace
+from agent.tools.workspace import Workspace, is_below
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import (
     AbortAsked,
@@ -96,6 +97,7 @@ def describe(call: ToolCall, toolbox: Toolbox) -> Action:
     touches = () if tool is None else tool.touches(call.arguments)
     argv = () if tool is None or tool.argv is None else tool.argv(call.arguments)
     cwd = workspace.root if tool is None or tool.cwd is None else tool.cwd()
+    paths = tuple(PathUse(touch.path, workspace.resolve(touch.path), touch.access) for touch in touches)
     text = shlex.join(argv) if argv and command is None else command
     named = mentions(text) if text is not None else Mentions()
     return Action(
@@ -106,12 +108,19 @@ def describe(call: ToolCall, toolbox: Toolbox) -> Action:
         home=_normal(os.path.expanduser("~")),
         command=command,
         argv=argv,
-        paths=tuple(PathUse(touch.path, workspace.resolve(touch.path), touch.access) for touch in touches),
+        paths=paths,
         resolved=_resolved(named.paths, workspace, cwd),
         urls=() if tool is None else tool.urls(call.arguments),
         background=tool is not None and tool.is_background(call.arguments),
+        outputs=_outputs(paths),
         executables={program: _executable(program, cwd) for program in named.programs},
     )
+
+
+def _outputs(paths: tuple[PathUse, ...]) -> str:
+    """Return the folder with long outputs, if one of the paths is in it."""
+    folder = outputs_folder() if paths else None
+    return folder if folder and any(is_below(use.resolved, folder) for use in paths) else ""
 
 
 @lru_cache(maxsize=16)

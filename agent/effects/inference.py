@@ -107,7 +107,7 @@ class _Asking:
         try:
             answer = await self._said(voice, request)
         except ModelError as error:
-            return InferenceFailed(requested.draft, str(error), error.retryable, error.retry_after)
+            return InferenceFailed(requested.draft, str(error), error.retryable, error.retry_after, error.reason)
         check_form(answer)
         return self._finished(requested.draft, voice.measured(request, answer, shown))
 

@@ -265,10 +265,19 @@ def _is_same_call(candidate: _Call, piece: CallPiece) -> bool:
 LONGEST_ANSWER = 4_000_000
 """Bytes of text, reasoning and arguments that an answer may have together; a longer one is an error."""
 
+
+def check_size(size: int) -> None:
+    """Raise ModelError for an answer that is longer than `LONGEST_ANSWER`."""
+    if size > LONGEST_ANSWER:
+        text = f"the model's answer is longer than {LONGEST_ANSWER:,} bytes; ask for less at once"
+        raise ModelError(text, reason="answer_too_long")
+
+
 STOP_REASONS: dict[str, StopReason] = {
     "length": "length",
     "max_tokens": "length",
     "model_length": "length",
+    "model_context_window_exceeded": "length",
     "content_filter": "content_filter",
 }
 """Finish reasons that say the answer was cut off. All others are a stop, or calls when there are calls."""
@@ -313,8 +322,7 @@ class Assembly:
             weight(text) for piece in (*chunk.pieces, *chunk.legacy) for text in (piece.arguments, piece.name, piece.id)
         )
         self._size += weight(chunk.text) + weight(chunk.reasoning) + arguments
-        if self._size > LONGEST_ANSWER:
-            raise ModelError(f"the model's answer is longer than {LONGEST_ANSWER:,} bytes; ask for less at once")
+        check_size(self._size)
         self._text.write(chunk.text)
         self._reasoning.write(chunk.reasoning)
         self._calls.add(chunk.pieces)

@@ -7,7 +7,7 @@ from attrs import evolve, field, frozen
 
 from agent.tools.schemas import ToolSchema
 from agent.vocabulary.errors import AgentError
-from agent.vocabulary.messages import AssistantMessage, Image, Message, StopReason, Usage
+from agent.vocabulary.messages import AssistantMessage, FailureReason, Image, Message, StopReason, Usage
 
 
 @frozen
@@ -42,16 +42,24 @@ class ModelError(AgentError):
     """The model gave no answer. The message is one sentence with the cure.
 
     `retryable` says whether asking again may help; `retry_after` is how long to wait before that, in seconds, where
-    the provider named a time (0 to 120). `status` is the status of HTTP that a server refused with.
+    the provider named a time (0 to 120). `status` is the status of HTTP that a server refused with. `reason` says what
+    can be done about it.
     """
 
     def __init__(
-        self, message: str, *, retryable: bool = False, retry_after: float | None = None, status: int | None = None
+        self,
+        message: str,
+        *,
+        retryable: bool = False,
+        retry_after: float | None = None,
+        status: int | None = None,
+        reason: FailureReason = "",
     ) -> None:
         super().__init__(message)
         self.retryable = retryable
         self.retry_after = retry_after
         self.status = status
+        self.reason = reason
 
 
 class Model(Protocol):

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from attrs import evolve, frozen
 
 from agent.models.calls import argument_text, elements, index_number, mapping, mend_surrogates, text, usage
-from agent.models.chat_stream import LONGEST_ANSWER
+from agent.models.chat_stream import check_size
 from agent.models.failures import broke_off
 from agent.models.model import Answer, Delta, ModelError, weight
 from agent.vocabulary.messages import AssistantMessage, ReasoningItem, RequestedCall, StopReason, Usage
@@ -336,7 +336,7 @@ class ResponseAssembly:
 
     def _extend(self, event: Mapping[str, Any], type: Any, delta: str) -> Delta | None:
         self._streamed += weight(delta)
-        _check_size(self._streamed)
+        check_size(self._streamed)
         self._items.extend(type, place_of(event), delta)
         if type == "function_call" or not delta:
             return None
@@ -364,7 +364,7 @@ class ResponseAssembly:
         self._whole += weight(item.text) + weight(item.name) + weight(item.call_id)
         if item.raw is not None:
             self._whole += len(json.dumps(dict(item.raw)))
-        _check_size(self._whole)
+        check_size(self._whole)
 
     def _requested(self, item: Item) -> RequestedCall:
         """Return a call as the model wrote it. Nobody can tell no arguments from arguments that never came."""
@@ -407,8 +407,3 @@ def _sendable(said: WholeItem) -> list[str]:
 
 def _joined(items: Iterator[Item]) -> str:
     return mend_surrogates("\n\n".join(text for item in items if (text := item.text)))
-
-
-def _check_size(size: int) -> None:
-    if size > LONGEST_ANSWER:
-        raise ModelError(f"the model's answer is longer than {LONGEST_ANSWER:,} bytes; ask for less at once")

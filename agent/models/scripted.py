@@ -12,7 +12,7 @@ import anyio.lowlevel
 from attrs import evolve, field, frozen
 
 from agent.models.model import Answer, Delta, ModelError, ModelRequest
-from agent.vocabulary.messages import AssistantMessage, RequestedCall, StopReason, Usage
+from agent.vocabulary.messages import AssistantMessage, FailureReason, RequestedCall, StopReason, Usage
 from agent.vocabulary.yaml_nodes import Node, NodeError, read_yaml
 
 
@@ -83,9 +83,11 @@ def call(tool: str, given: Mapping[str, object] | str | None = None, /, **argume
     return ScriptedCall(tool, text)
 
 
-def fail(message: str, *, retryable: bool = False, retry_after: float | None = None) -> ModelError:
+def fail(
+    message: str, *, retryable: bool = False, retry_after: float | None = None, reason: FailureReason = ""
+) -> ModelError:
     """Give no answer but an error; `retry_after` in seconds."""
-    return ModelError(message, retryable=retryable, retry_after=retry_after)
+    return ModelError(message, retryable=retryable, retry_after=retry_after, reason=reason)
 
 
 def delay(seconds: float, step: Step) -> Delayed:

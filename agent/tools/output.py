@@ -175,6 +175,12 @@ def _folder() -> str:
     return folder
 
 
+def outputs_folder() -> str | None:
+    """Return the folder with the outputs that this process has kept whole, without links; None if there is none."""
+    folder = _folders.get(os.getpid())
+    return None if folder is None else os.path.realpath(folder)
+
+
 def _remove(folder: str, owner: int) -> None:
     if os.getpid() == owner:
         shutil.rmtree(folder, ignore_errors=True)

@@ -161,6 +161,8 @@ def examples_for(rules: Sequence[BThread]) -> Examples:
         answers = with_safe_calls(answers)
     if names & SPENDERS:
         answers = spending(answers)
+    if "recover_from_overflow" in names:
+        answers = overflowing(answers)
     return with_actions({**EXAMPLES, InferenceRequested: answers}, declared_actions(rules))
 
 
@@ -240,6 +242,11 @@ def with_safe_calls(answers: Answers) -> Answers:
 def spending(answers: Answers) -> Answers:
     """Return the same answers, each taking a dollar and a token for each of its calls, an answer of text nothing."""
     return lambda requested: tuple(map(_spent, answers(requested)))
+
+
+def overflowing(answers: Answers) -> Answers:
+    """Return the same answers, and that the conversation is too long for one."""
+    return lambda asked: (*answers(asked), InferenceFailed(asked.draft, "too long", reason="context_length_exceeded"))
 
 
 def _spent(draft: Event) -> Event:
