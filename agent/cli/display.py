@@ -209,7 +209,7 @@ class Display:
 
     def stream(self, text: str) -> None:
         """Show a piece of the model's text as it comes, where there is a screen for that."""
-        if self._screen.colored:
+        if self._screen.streams:
             piece = text if self._streamed else text.lstrip()
             self._streamed += piece
             if piece:

@@ -14,7 +14,16 @@ from agent.cli.prompt import STOPS, is_terminal
 from agent.cli.replay import told_difference
 from agent.cli.runs import find_log
 from agent.cli.screen import Screen, screen_on, visible_lines
-from agent.cli.session import Maker, Session, introduction, lead, print_outcome, record_printer
+from agent.cli.session import (
+    Maker,
+    Session,
+    check_partials,
+    introduction,
+    lead,
+    print_outcome,
+    print_partial,
+    record_printer,
+)
 from agent.effects.approval import Approver
 from agent.effects.execution import Watcher
 from agent.history.playback import LogDiffers, broke_off
@@ -55,6 +64,7 @@ def _go_on(arguments: Namespace, recorded: RecordedRun) -> int:
 
 
 def _session_of(arguments: Namespace, recorded: RecordedRun) -> Session:
+    check_partials(arguments, recorded.header.get("secrets") or ())
     screen = screen_on(sys.stderr)
     secrets = secrets_of(recorded.header.get("secrets") or (), os.environ)
     later = recorded.header.get("approvals") == "later" and not is_terminal()
@@ -68,6 +78,7 @@ def _session_of(arguments: Namespace, recorded: RecordedRun) -> Session:
         policy=preset.judging_policy(),
         watch=record_printer(secrets) if arguments.json else None,
         servers=servers_of_log(arguments, recorded),
+        tells=print_partial if arguments.partials else None,
     )
 
 

@@ -5,7 +5,8 @@ import shlex
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from argparse import Namespace
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import Any, NoReturn
@@ -17,12 +18,13 @@ from agent.cli import exit_codes
 from agent.cli.display import Display, Progress, command_of, is_error, question_of
 from agent.cli.exit_codes import of_signal
 from agent.cli.mcp_servers import McpServer, serving
-from agent.cli.mistakes import say
+from agent.cli.mistakes import Mistake, say
 from agent.cli.prompt import Person, StandingAnswers, can_be_heard, hear_lines, is_terminal, says_stop
 from agent.cli.screen import Screen, visible, visible_lines
 from agent.effects.approval import Approver
 from agent.effects.execution import Watcher
 from agent.log.writing import Redaction
+from agent.models.model import Piece
 from agent.projections.narration import StreamEvent
 from agent.projections.state import told_to_user
 from agent.session.agent import Agent, Run
@@ -257,11 +259,19 @@ def record_printer(secrets: Mapping[str, str]) -> Callable[[Step], None]:
     return print_record
 
 
+def check_partials(arguments: Namespace, secrets: Iterable[str]) -> None:
+    """Raise Mistake where `--partials` has no place."""
+    if arguments.partials and (list(secrets) or not arguments.json):
+        raise Mistake("--partials goes with --json, and not with --secret: a secret in two pieces could not be masked")
+
+
 def print_partial(event: StreamEvent) -> None:
-    """Print a piece of the model's text or of a tool's output, as it comes."""
+    """Print a piece of the model's text, reasoning or calls, or of a tool's output, as it comes."""
     match event:
-        case StreamEvent("message_update", text=piece):
-            print(dump({"partial": "text", "text": piece}), flush=True)
+        case StreamEvent("message_update", piece=Piece("arguments", text, number, tool)):
+            print(dump({"partial": "arguments", "number": number, "tool": tool, "text": text}), flush=True)
+        case StreamEvent("message_update", piece=Piece(kind, text)):
+            print(dump({"partial": kind, "text": text}), flush=True)
         case StreamEvent("tool_execution_update", call=ToolCall(id=call), text=piece):
             print(dump({"partial": "output", "call": call, "text": piece}), flush=True)
         case _:

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from functools import lru_cache, partial
 from pathlib import Path
 from time import perf_counter
+from typing import TypeVar
 
 import anyio
 
@@ -31,20 +32,32 @@ INTERVAL = 0.05  # seconds between two pieces that a watcher sees
 Watcher = Callable[[str], None]
 
 
+Part = TypeVar("Part")
+Joined = TypeVar("Joined")
+
+
+def join_texts(pieces: Iterable[str]) -> tuple[str]:
+    """Join pieces of text."""
+    return ("".join(pieces),)
+
+
 @asynccontextmanager
-async def coalesced(watcher: Watcher | None) -> AsyncIterator[Watcher]:
-    """Give a function that takes pieces of text; `watcher`, which must not raise, gets them joined and whole."""
+async def coalesced(
+    watcher: Callable[[Joined], None] | None, join: Callable[[Iterable[Part]], Iterable[Joined]]
+) -> AsyncIterator[Callable[[Part], None]]:
+    """Give a function that takes pieces; `watcher`, which must not raise, gets them as `join` joins them."""
     if watcher is None:
         yield _ignore
         return
-    pieces: list[str] = []
+    pieces: list[Part] = []
     failure: Exception | None = None
 
     def show() -> None:
         if pieces:
-            text = "".join(pieces)
+            parts = tuple(pieces)
             pieces.clear()
-            watcher(text)
+            for joined in join(parts):
+                watcher(joined)
 
     async def show_now_and_then() -> None:
         while True:
@@ -64,7 +77,7 @@ async def coalesced(watcher: Watcher | None) -> AsyncIterator[Watcher]:
         raise failure
 
 
-def _ignore(_: str) -> None:
+def _ignore(_: object) -> None:
     """Nobody looks on."""
 
 
@@ -152,7 +165,7 @@ def execution_effect(toolbox: Toolbox, watcher: Callable[[ToolCall, str], None] 
 
     async def run(started: ToolStarted) -> ToolFinished:
         begin = perf_counter()
-        async with coalesced(watcher and partial(watcher, started.call)) as progress:
+        async with coalesced(watcher and partial(watcher, started.call), join_texts) as progress:
             result = await toolbox.run(started.call, progress)
         duration = round((perf_counter() - begin) * 1000, 3)
         return ToolFinished(started.call, result.text, duration, result.is_error, result.details, result.images)

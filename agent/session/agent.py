@@ -23,7 +23,7 @@ from agent.effects.inference import Measure, Voice, inference_effect, summary_ef
 from agent.effects.timers import backoff_effect, deadline_effect
 from agent.history.header import make_header
 from agent.log.writing import LogWriter, Redaction
-from agent.models.model import Model, frame_tokens
+from agent.models.model import Model, Piece, frame_tokens
 from agent.presets.preset import Preset
 from agent.presets.shipped import preset_named
 from agent.projections.context import Context
@@ -51,6 +51,9 @@ from agent.vocabulary.events import (
 from agent.vocabulary.messages import Message, Usage, UserMessage
 from bp import BProgram, BThread, Event, Step
 from bp.runner import GRACE, Effect, Runner, Wakeup
+
+Guarded = Callable[[Watcher], Watcher]
+"""Makes a watcher fit to be called: one that raises ends the run."""
 
 
 class Run:
@@ -550,7 +553,7 @@ class Agent:
     def effects(
         self,
         attendant: Approver | None,
-        guarded: Callable[[Watcher], Watcher],
+        guarded: Guarded,
         fail: Callable[[Exception], None],
         narrator: Narrator | None = None,
     ) -> tuple[Effect, ...]:
@@ -560,7 +563,7 @@ class Agent:
         `fail` is told when a hook does not do what it should, `narrator` what models and tools say meanwhile.
         """
         hooks = HookCaller(self._hooks, fail)
-        on_text = _both(self._on_text and guarded(self._on_text), None if narrator is None else guarded(narrator.text))
+        on_piece = _piece_heard(self._on_text, guarded, narrator)
         on_output = _output_heard(self._on_output, guarded, narrator)
         return (
             inference_effect(
@@ -569,7 +572,7 @@ class Agent:
                 self.system_prompt,
                 self.journal.context,
                 self.totals,
-                on_text,
+                on_piece,
                 self._voice.measured,
                 hooks,
                 self._others,
@@ -686,17 +689,20 @@ def _finite(
     return seconds
 
 
-def _both(one: Watcher | None, other: Watcher | None) -> Watcher | None:
-    """Return what tells two watchers, where there are two."""
-    if one is None or other is None:
-        return one or other
-    first, second = one, other
+def _piece_heard(
+    on_text: Watcher | None, guarded: Guarded, narrator: Narrator | None
+) -> Callable[[Piece], None] | None:
+    """Return what takes the pieces of the model's answers, where somebody looks on."""
+    if on_text is None and narrator is None:
+        return None
 
-    def tell(piece: str) -> None:
-        first(piece)
-        second(piece)
+    def hear(piece: Piece) -> None:
+        if on_text is not None and piece.kind == "text":
+            guarded(on_text)(piece.text)
+        if narrator is not None:
+            guarded(lambda _: narrator.piece(piece))(piece.text)
 
-    return tell
+    return hear
 
 
 def _make_toolbox(preset: Preset, tools: Iterable[Tool], workspace: str | os.PathLike[str] | None) -> Toolbox:
@@ -712,7 +718,7 @@ def _make_toolbox(preset: Preset, tools: Iterable[Tool], workspace: str | os.Pat
 
 
 def _output_heard(
-    on_output: Watcher | None, guarded: Callable[[Watcher], Watcher], narrator: Narrator | None
+    on_output: Watcher | None, guarded: Guarded, narrator: Narrator | None
 ) -> Callable[[ToolCall, str], None] | None:
     """Return what takes the output of tools, where somebody looks on."""
     heard = on_output and guarded(on_output)
