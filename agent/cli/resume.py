@@ -20,6 +20,7 @@ from agent.cli.session import (
     check_partials,
     introduction,
     lead,
+    options_again,
     print_outcome,
     print_partial,
     record_printer,
@@ -59,7 +60,7 @@ def _go_on(arguments: Namespace, recorded: RecordedRun) -> int:
         return exit_codes.DIFFERENT
     except UndecidableError as error:
         raise Mistake(str(error)) from error
-    print_outcome(outcome, session.screen, as_json=arguments.json)
+    print_outcome(outcome, session, as_json=arguments.json)
     return outcome.code
 
 
@@ -79,6 +80,7 @@ def _session_of(arguments: Namespace, recorded: RecordedRun) -> Session:
         watch=record_printer(secrets) if arguments.json else None,
         servers=servers_of_log(arguments, recorded),
         tells=print_partial if arguments.partials else None,
+        again=options_again(arguments),
     )
 
 

@@ -15,6 +15,7 @@ from agent.cli.session import (
     check_partials,
     introduction,
     lead,
+    options_again,
     print_outcome,
     print_partial,
     record_printer,
@@ -42,9 +43,10 @@ def execute(arguments: Namespace) -> int:
         policy=preset.judging_policy(),
         servers=servers_of(arguments),
         tells=print_partial if arguments.partials else None,
+        again=options_again(arguments),
     )
     outcome = lead(session)
-    print_outcome(outcome, screen, as_json=arguments.json)
+    print_outcome(outcome, session, as_json=arguments.json)
     return outcome.code
 
 

@@ -141,7 +141,8 @@ class Session:
     `present`: somebody can answer. `approver` answers instead of that person. `watch` is called with every step,
     after it was shown. `shows_final_text`: on the screen too. `stops`: which typed lines stop the run.
     `max_iterations`: what is shown as the limit. `policy`: what questions come from, so that `always` is an answer.
-    `servers`: whose tools there are too. `tells` is called with the events of S2, pieces included.
+    `servers`: whose tools there are too. `tells` is called with the events of S2, pieces included. `again`: options
+    that have to be given again to go on with the run.
     """
 
     make: Maker
@@ -156,6 +157,7 @@ class Session:
     policy: Policy | None = None
     servers: tuple[McpServer, ...] = ()
     tells: Callable[[StreamEvent], None] | None = None
+    again: str = ""
 
 
 def lead(session: Session) -> Outcome:
@@ -278,10 +280,24 @@ def print_partial(event: StreamEvent) -> None:
             pass
 
 
-def print_outcome(outcome: Outcome, screen: Screen, *, as_json: bool) -> None:
+def options_again(arguments: Namespace) -> str:
+    """Return the options that a log alone does not hold: own b-threads, monitors, other models, servers."""
+    own = [name for name in arguments.protocol if ":" in name]
+    given = {"protocol": own, **{name: getattr(arguments, name) for name in ("monitor", "auditor", "role", "mcp")}}
+    return " ".join(f"--{name} {shlex.quote(_anywhere(value))}" for name, values in given.items() for value in values)
+
+
+def _anywhere(name: str) -> str:
+    """Return `FILE.py:NAME`, or a pair `NAME=FILE.py:NAME`, as it can be given in any folder; others as they are."""
+    key, equals, what = name.rpartition("=")
+    file, _, attribute = what.rpartition(":")
+    return f"{key}{equals}{Path(file).absolute()}:{attribute}" if file.endswith(".py") else name
+
+
+def print_outcome(outcome: Outcome, session: Session, *, as_json: bool) -> None:
     """Print how a run ended: its last words, or what it waits for."""
     if outcome.run.status == "waiting":
-        _say_what_it_waits_for(outcome.run, screen)
+        _say_what_it_waits_for(outcome.run, session.screen, session.again)
     if not as_json:
         print_final_text(outcome.run, was_shown=outcome.was_shown)
     elif outcome.failure is not None:
@@ -305,11 +321,12 @@ def _is_interrupted_work(run: Run) -> bool:
     return run.state.objective is not None and run.status != "completed"
 
 
-def _say_what_it_waits_for(run: Run, screen: Screen) -> None:
+def _say_what_it_waits_for(run: Run, screen: Screen, again: str) -> None:
     """Say which calls wait, why, and how to decide; such a run has a log, or nobody could go on with it."""
     for asked in run.waiting_for:
         screen.labelled("question", f"{asked.call.id}: {command_of(asked.call)}\n{question_of(asked)}", "question")
     log, call = shlex.quote(str(run.log)), shlex.quote(run.waiting_for[0].call.id)
+    log = f"{log} {again}" if again else log
     screen.labelled("system", "the run rests until somebody decides:", "system")
     screen.line(f"    bpagent resume {visible(log)} --approve {visible(call)}", "action")
     screen.line(f"    bpagent resume {visible(log)} --reject {visible(call)} --because TEXT", "action")
