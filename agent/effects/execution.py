@@ -184,7 +184,7 @@ def broken_off(started: ToolStarted, broken: Broken) -> ToolFinished:
     """Return the result of a tool that raised, was cut short, did not even end then, or died with our process."""
     cut = "cut off: the time of the run is over" if isinstance(broken.by, DeadlineReached) else "aborted"
     texts = {
-        "failed": f"{type(broken.error).__name__}: {broken.error}",
+        "failed": str(broken),
         "cancelled": cut,
         "abandoned": f"{cut}: the tool did not end when it was asked to, and was left behind; its outcome is unknown",
         "interrupted": "interrupted, outcome unknown: it was running when the process that ran it ended",

@@ -166,7 +166,7 @@ def check_form(answer: Answer) -> None:
 
 def failed(requested: InferenceRequested, broken: Broken) -> InferenceFailed:
     """Return the outcome of an inference that raised or was cut short; asking again would not help."""
-    reason = f"the model raised {type(broken.error).__name__}: {broken.error}" if broken.error else broken.how
+    reason = f"the model raised {broken}" if broken.error else str(broken)
     return InferenceFailed(requested.draft, reason)
 
 
@@ -205,4 +205,4 @@ def summary_effect(model: Model, context: Context, measured: Measure) -> Effect:
 
 def summary_failed(requested: SummaryRequested, broken: Broken) -> SummaryFailed:
     """Return the outcome of a summary that raised or was cut short."""
-    return SummaryFailed(f"{type(broken.error).__name__}: {broken.error}" if broken.error else broken.how)
+    return SummaryFailed(str(broken))
