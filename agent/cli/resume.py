@@ -128,4 +128,8 @@ def _deciding(make: Maker, arguments: Namespace, recorded: RecordedRun, screen: 
 def _introduce(recorded: RecordedRun, agent: Agent, screen: Screen) -> None:
     torn = f"\nthe last line ({len(recorded.records) + 2}) was torn, and is cut off" if recorded.torn else ""
     log = f"log {Path(recorded.path)}, after {len(recorded.records)} records{torn}"
-    screen.labelled("system", f"{introduction(agent)}\n{log}", "system")
+    gone = "".join(
+        f"\n{process.id} ended with the program that had started it: {process.command}"
+        for process in agent.lost_processes
+    )
+    screen.labelled("system", f"{introduction(agent)}\n{log}{gone}", "system")

@@ -29,7 +29,7 @@ from agent.presets.shipped import preset_named
 from agent.projections.context import Context
 from agent.projections.conversation import Conversation
 from agent.projections.narration import Narration, StreamEvent
-from agent.projections.state import State, StateTracker, Totals
+from agent.projections.state import BackgroundProcess, State, StateTracker, Totals
 from agent.session.approvals import Approval, Decisions, open_questions
 from agent.session.journal import Journal, Narrator, note_failure
 from agent.tools.definition import Tool
@@ -430,6 +430,7 @@ class Agent:
         self.decisions, self.redaction = Decisions(), Redaction(secrets)
         self._log = self._open_log(log, late=log_late)
         self.journal = self._make_journal()
+        self.lost_processes: tuple[BackgroundProcess, ...] = ()  # those that ended with an earlier program
         self.more_effects = tuple(make(self) for make in effects)
 
     @property
@@ -610,6 +611,7 @@ class Agent:
         for step in steps:
             self.journal.take_up(step)
             self.toolbox.take_up(step.event)
+        self.lost_processes = self.tracker.state.background
         self.tracker.end_background("run", "program")
 
     async def run_over(self) -> None:

@@ -7,6 +7,7 @@ dies before it could do so itself.
 import os
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from threading import Lock, Thread
 from typing import Annotated, Any, Literal
 
@@ -98,25 +99,34 @@ class Process:
         child, self.child = self.child, None
         if child is None:
             return
-        if grace:
-            await child.end(grace)
-        await end_at_once(child)
+        try:
+            if grace:
+                await child.end(grace)
+        finally:
+            with anyio.CancelScope(shield=True):
+                await end_at_once(child)
+            self._close(child)
+            self.how = how or ended_by(child.popen.returncode)
+
+    def _close(self, child: Child) -> None:
+        """Wait for the last output, and give everything back to the system."""
         if self.reader is not None:
             self.reader.join(_PATIENCE)
         child.close()
         if self.watchdog is not None:
             dismiss(self.watchdog)
-        code = child.popen.returncode
-        self.how = how or (f"exit code {code}" if code >= 0 else f"killed by signal {-code} ({signal_name(-code)})")
+
+
+def ended_by(code: int) -> str:
+    """Say how a process ended whose return code is this, negative for a signal."""
+    return f"exit code {code}" if code >= 0 else f"killed by signal {-code} ({signal_name(-code)})"
 
 
 def _read(pipe: int, window: Window) -> None:
-    """Read the output of a process to its end."""
-    try:
-        while piece := os.read(pipe, _PIECE):
+    """Read the output of a process to its end, from a descriptor that is this thread's own."""
+    with os.fdopen(pipe, "rb", buffering=0) as output, suppress(OSError):
+        while piece := output.read(_PIECE):
             window.add(piece)
-    except OSError:
-        return
 
 
 @define(eq=False)
@@ -218,7 +228,8 @@ class Processes:
         process = Process(f"bg_{self._number}", command, self.until, child=child, watchdog=watchdog)
         self._all[process.id] = process
         os.set_blocking(child.pipe, True)
-        process.reader = Thread(target=_read, args=(child.pipe, process.window), daemon=True, name=process.id)
+        own = os.dup(child.pipe)
+        process.reader = Thread(target=_read, args=(own, process.window), daemon=True, name=process.id)
         process.reader.start()
         self._forget_old()
         return process
@@ -248,6 +259,12 @@ class Processes:
         return ToolResult(
             "\n".join([*before, text, said or f"[{process.told}]"]), details=details_of_processes([process])
         )
+
+
+async def ended_since(processes: Processes | None) -> tuple[list[str], dict[str, Any]]:
+    """Return what an answer says of processes that ended since the last one: in lines, and for its details."""
+    ended = () if processes is None else await processes.news()
+    return [f"[background process {process.told}]" for process in ended], details_of_processes(ended) if ended else {}
 
 
 def details_of_processes(processes: Iterable[Process]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, Protocol, TypedDict, Unpack
 
 from attrs import evolve, field, frozen, mutable, validators
 
-from agent.tools.background import Processes, details_of_processes
+from agent.tools.background import Processes, ended_since
 from agent.tools.definition import Tool, ToolContext, tool
 from agent.tools.output import Collector, Retained, Retention
 from agent.tools.process import Finished, run_process, signal_name, tool_environment
@@ -511,10 +511,9 @@ class _Runner:
             if self.answers.in_envelopes and isinstance(error, ToolError):
                 return self.answers.of_problem(asked, str(error))
             raise
-        ended = () if self.processes is None else await self.processes.news()
-        notes = [*([note] if note else []), *(f"[background process {process.told}]" for process in ended)]
-        result = self.answers.of(asked, finished, output, notes)
-        return evolve(result, details={**result.details, **details_of_processes(ended)}) if ended else result
+        ended, more = await ended_since(self.processes)
+        result = self.answers.of(asked, finished, output, [*([note] if note else []), *ended])
+        return evolve(result, details={**result.details, **more}) if more else result
 
     async def _finish(self, asked: Asked, output: Retained, context: ToolContext) -> Finished:
         if not asked.command.strip():

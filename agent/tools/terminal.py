@@ -11,7 +11,7 @@ from typing import Annotated, Any, Unpack
 import anyio
 from attrs import define, evolve, field, frozen
 
-from agent.tools.background import Processes, details_of_processes
+from agent.tools.background import Processes, ended_since
 from agent.tools.definition import Tool, ToolContext, tool
 from agent.tools.output import Retained
 from agent.tools.process import Finished, run_process
@@ -446,10 +446,10 @@ class _Terminal:
             if self.answers.in_envelopes and isinstance(error, ToolError):
                 return self.answers.of_problem(asked, str(error))
             raise
-        ended = () if self.processes is None else await self.processes.news()
-        notes = [*([note] if note else []), *(more or lost), *(f"[background process {each.told}]" for each in ended)]
+        ended, details = await ended_since(self.processes)
+        notes = [*([note] if note else []), *(more or lost), *ended]
         result = self.answers.of(asked, finished, output, notes)
-        return evolve(result, details={**result.details, **details_of_processes(ended)}) if ended else result
+        return evolve(result, details={**result.details, **details}) if details else result
 
     async def _finish(self, asked: Asked, output: Retained, context: ToolContext) -> tuple[Finished, Sequence[str]]:
         text, env = self.options.prefix + asked.command, await self.options.environment(self.where)

@@ -137,6 +137,16 @@ async def test_there_are_at_most_so_many(tools: Mapping[str, Tool], processes: P
     assert refused.text == f"{MOST_PROCESSES} background processes are running already; stop one with process_stop"
 
 
+async def test_an_abort_while_one_is_stopped_leaves_nothing(tools: Mapping[str, Tool], root: Path) -> None:
+    command = "trap '' TERM; echo $$ > number; while true; do sleep 0.05; done"
+    await tools["bash"].run({"command": command, "background": True})
+    await until(lambda: (root / "number").exists() and (root / "number").read_text() != "")
+    with anyio.move_on_after(0.1):
+        await tools["process_stop"].run({"id": "bg_1"})
+
+    assert not is_running(int((root / "number").read_text()))
+
+
 async def test_an_unknown_one_is_an_error_that_names_those_there_are(tools: Mapping[str, Tool]) -> None:
     await tools["bash"].run({"command": "exec sleep 300", "background": True})
     unknown = await tools["process_output"].run({"id": "bg_7"})
@@ -249,6 +259,7 @@ async def test_after_resume_it_is_gone_and_said_so(root: Path, tmp_path: Path, t
 
     with resume(log, ScriptedModel(more), fresh) as agent:
         before = agent.state.background
+        assert [process.id for process in agent.lost_processes] == ["bg_1"]
         agent.decide("x", False)
         run = await agent.run()
 
