@@ -87,3 +87,8 @@ def _canonical(value: Any) -> Any:
     if isinstance(value, tuple | list):
         return [_canonical(item) for item in value]
     return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def background_mark(arguments: Mapping[str, Any]) -> str:
+    """Return what people are shown after a command that stays in the background; nothing after any other."""
+    return " (in the background)" if arguments.get("background") is True else ""

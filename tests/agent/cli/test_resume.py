@@ -418,3 +418,19 @@ def test_the_command_that_a_resting_run_prints_is_all_there_is_to_type(
     said = command(*shlex.split(advice.removeprefix("bpagent "))[:-2])
 
     assert (said.code, said.out) == (0, "Done.\n"), said.err
+
+
+def test_people_see_what_runs_in_the_background_and_that_it_is_gone(
+    command: Command, script: Script, workspace: Path, tmp_path: Path
+) -> None:
+    serve = {"call": {"tool": "bash", "arguments": {"command": "sleep 300", "background": True}}}
+    risky = {"call": {"tool": "bash", "arguments": {"command": RISKY, "background": True}}}
+    where = ("--workspace", workspace, "--log", tmp_path / "log.jsonl")
+
+    rests = command("run", "go", "--model", script(serve, risky, "Done."), "--approvals", "later", *where)
+    goes_on = command("resume", tmp_path / "log.jsonl", "--reject", "call_2")
+
+    assert "action   sleep 300 (in the background)" in rests.err
+    assert "it would stay in the background" in rests.err
+    assert "bg_1 ended with the program that had started it: sleep 300" in goes_on.err
+    assert (rests.code, goes_on.code) == (5, 0)
