@@ -451,7 +451,8 @@ def make_shell_tool(
     return with_background(described, processes)
 
 
-BACKGROUND_WORDS = "start the command and return; it goes on until it is stopped (a server, a long build)"
+BACKGROUND_WORDS = "start the command and return; it goes on until it is stopped, whatever the timeout (a server)"
+TO_STAY = "[give background=true for a process that is to stay]"
 
 
 def with_background(shell: Tool, processes: Processes | None) -> Tool:
@@ -512,7 +513,8 @@ class _Runner:
                 return self.answers.of_problem(asked, str(error))
             raise
         ended, more = await ended_since(self.processes)
-        result = self.answers.of(asked, finished, output, [*([note] if note else []), *ended])
+        hint = [TO_STAY] if finished.survivors and self.processes is not None else []
+        result = self.answers.of(asked, finished, output, [*([note] if note else []), *hint, *ended])
         return evolve(result, details={**result.details, **more}) if more else result
 
     async def _finish(self, asked: Asked, output: Retained, context: ToolContext) -> Finished:

@@ -163,6 +163,16 @@ async def test_without_processes_the_parameter_is_not_offered(root: Path) -> Non
     assert "process_output" not in tools
 
 
+async def test_who_leaves_a_process_behind_is_told_how_one_stays(tools: Mapping[str, Tool]) -> None:
+    left = await tools["bash"].run({"command": "sleep 300 & echo started"})
+
+    assert left.text.splitlines() == [
+        "started",
+        "[1 process still running after the command had ended; killed]",
+        "[give background=true for a process that is to stay]",
+    ]
+
+
 async def test_the_gate_is_told(tools: Mapping[str, Tool], root: Path) -> None:
     toolbox = Toolbox(tools.values(), Workspace(root))
 
