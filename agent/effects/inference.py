@@ -183,7 +183,8 @@ def summary_effect(model: Model, context: Context, measured: Measure) -> Effect:
     async def sum_up(requested: SummaryRequested) -> Event:
         older = context.older_messages()
         if not older:
-            return SummaryFailed("there is nothing to sum up: the newest messages alone fill the context")
+            text = "there is nothing to sum up: the newest messages alone fill the context"
+            return SummaryFailed(text, nothing_older=True)
         request = ModelRequest(SUMMARY_PROMPT, (UserMessage(transcript(older)),), (), requested.role)
         try:
             answer = await model.answer(request, lambda _: None)

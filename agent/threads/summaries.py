@@ -25,7 +25,7 @@ from agent.vocabulary.events import (
     SummaryRequested,
 )
 from agent.vocabulary.reasons import Ending
-from bp import BThreadBody, bthread, sync, where
+from bp import BThreadBody, Event, bthread, sync, where
 
 NO_DRAFT = where(DraftsSettled, drafts=())
 
@@ -68,14 +68,20 @@ def recover_from_overflow(summarize: bool) -> BThreadBody:
             has_recovered = False
             continue
         settled = yield sync(wait_for=NO_DRAFT | AnswerCommitted | RunEnded)  # another model may have answered
-        if not isinstance(settled, DraftsSettled):
-            has_recovered = False
-        elif summarize and not has_recovered:
-            has_recovered = isinstance((yield from summed_up()), SummaryFinished | SummaryFailed)
-        else:
+        if isinstance(settled, DraftsSettled) and summarize and not has_recovered:
+            outcome = yield from summed_up()
+            has_recovered = not isinstance(outcome, RunEnded)
+            if not has_recovered or not is_hopeless(outcome):
+                continue
+        if isinstance(settled, DraftsSettled):
             ending = overflow_ending(said.error, summarize)
             yield sync(refuse=InferenceRequested, because=ending, wait_for=RunEnded)
-            has_recovered = False
+        has_recovered = False
+
+
+def is_hopeless(outcome: Event) -> bool:
+    """Tell whether a summary failed because all that is shown has to be shown."""
+    return isinstance(outcome, SummaryFailed) and outcome.nothing_older
 
 
 def overflow_ending(error: str, summarized: bool) -> Ending:

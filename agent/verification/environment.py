@@ -29,6 +29,7 @@ from agent.vocabulary.events import (
     ProposedAction,
     SteeringGiven,
     StopAsked,
+    SummaryFailed,
     SummaryFinished,
     SummaryRequested,
     ToolFinished,
@@ -129,7 +130,7 @@ EXAMPLES: Examples = {
     ToolStarted: lambda started: (ToolFinished(started.call, "done"),),
     MessagesSought: lambda sought: (MessagesFound(sought.what), MessagesFound(sought.what, ("rather this",))),
     BackoffStarted: lambda started: (BackoffElapsed(started.attempt, 0.0),),
-    SummaryRequested: lambda requested: (SummaryFinished("so far"),),
+    SummaryRequested: lambda requested: (SummaryFinished("so far"), SummaryFailed("", nothing_older=True)),
 }
 """What each effect may return."""
 

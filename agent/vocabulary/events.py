@@ -242,9 +242,10 @@ class SummaryFinished(Event):
 
 @frozen
 class SummaryFailed(Event):
-    """There is no summary: why. What does not fit is left out then."""
+    """There is no summary: why. What does not fit is left out then; `nothing_older`: nothing can be left out."""
 
     error: str
+    nothing_older: bool = field(default=False, metadata=IF_ANY)
 
 
 # One call.

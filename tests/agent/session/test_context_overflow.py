@@ -56,6 +56,15 @@ async def test_a_second_time_in_one_turn_ends_the_run_with_its_reason_and_the_op
     )
 
 
+async def test_where_nothing_can_be_left_out_the_model_is_not_asked_again(make_agent: MakeAgent) -> None:
+    agent = make_agent(OVERFLOW, "Never asked for.")
+
+    run = await agent.run("Look")
+
+    assert (run.status, run.reason) == ("failed", "context_length_exceeded")
+    assert len(agent.model.requests) == 1  # type: ignore[attr-defined]
+
+
 async def test_in_another_turn_it_is_summed_up_again(make_agent: MakeAgent) -> None:
     script = [*LOOKS, OVERFLOW, SUMMARY, call("bash", command="seq 9 2000"), OVERFLOW, SUMMARY, "Done."]
 
