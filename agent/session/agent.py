@@ -90,6 +90,10 @@ class Run:
         for opening in openings:  # now, so that nothing that people do can come before it
             self._runner.post(opening)
 
+    def __repr__(self) -> str:
+        how = f"{self.status}, {self.reason}" if self.reason else self.status
+        return f"<Run: {how}, {len(self.steps)} steps>"
+
     # How it went.
 
     @property
@@ -432,6 +436,10 @@ class Agent:
         self.journal = self._make_journal()
         self.lost_processes: tuple[BackgroundProcess, ...] = ()  # those that ended with an earlier program
         self.more_effects = tuple(make(self) for make in effects)
+
+    def __repr__(self) -> str:
+        tools = ", ".join(self.toolbox.names) or "none"
+        return f"<Agent: model {self.model.name}, preset {self.preset.name}, tools: {tools}>"
 
     @property
     def conversation(self) -> Conversation:
