@@ -117,8 +117,10 @@ class Process:
             dismiss(self.watchdog)
 
 
-def ended_by(code: int) -> str:
-    """Say how a process ended whose return code is this, negative for a signal."""
+def ended_by(code: int | None) -> str:
+    """Say how a process ended whose return code is this, negative for a signal; None for one that cannot be killed."""
+    if code is None:
+        return "it was to end, and may run on"
     return f"exit code {code}" if code >= 0 else f"killed by signal {-code} ({signal_name(-code)})"
 
 
