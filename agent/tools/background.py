@@ -17,6 +17,7 @@ from attrs import define, evolve, field
 from agent.tools.definition import Tool, tool
 from agent.tools.output import Retention
 from agent.tools.process import GRACE, Child, end_at_once, signal_name, start_child
+from agent.tools.schemas import Limits
 from agent.tools.watchdog import dismiss, start_watchdog
 from agent.vocabulary.calls import ToolResult
 from agent.vocabulary.errors import CannotStart, ToolError
@@ -27,7 +28,10 @@ MOST_ENDED = 16  # whose last output can still be read
 WINDOW = 256 * 1024  # bytes of the latest output of each
 SETTLE = 1.0  # seconds in which a process that fails at its start does so
 
+LONGEST_WAIT = 120  # seconds for which a reader waits for more
+
 _PIECE = 65536
+_PAUSE = 0.05  # seconds between two looks
 _PATIENCE = 1.0  # seconds for the reader to see the end of the output
 
 Until = Literal["run", "program"]
@@ -48,6 +52,11 @@ class Window:
             excess = max(0, len(self._kept) - WINDOW)
             self._lost += excess
             del self._kept[:excess]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing new."""
+        return not self._kept
 
     def take(self) -> tuple[bytes, int]:
         """Return what came since the last time, and how many bytes before it were not kept."""
@@ -173,9 +182,12 @@ class Processes:
         cures = "read its output with process_output, stop it with process_stop"
         return self._answer(process, f"[{process.id} runs in the background {whole}; {cures}]", "(no output yet)")
 
-    async def read(self, id: str) -> ToolResult:
-        """Return what a process has printed since the last time."""
+    async def read(self, id: str, wait: float) -> ToolResult:
+        """Return what a process has printed since the last time; `wait` so many seconds for something, or its end."""
         process = self._named(id)
+        with anyio.move_on_after(wait):
+            while wait and process.window.is_empty and not process.has_exited():
+                await anyio.sleep(_PAUSE)
         await self._look(process)
         return self._answer(process)
 
@@ -280,13 +292,16 @@ def make_process_tools(processes: Processes) -> tuple[Tool, Tool]:
     @tool(category="read")
     async def process_output(
         id: Annotated[str, "of the process, such as bg_1; leave it out for a list of all"] | None = None,
+        wait: Annotated[float, Limits(minimum=0, maximum=LONGEST_WAIT), "seconds to wait for output or the end"] = 0,
     ) -> ToolResult:
         """Read what a background process has printed since you last read it, and whether it runs."""
-        return await (processes.listed() if id is None else processes.read(id))
+        return await (processes.listed() if id is None else processes.read(id, wait))
 
     @tool(category="write")
     async def process_stop(id: Annotated[str, "of the process, such as bg_1"]) -> ToolResult:
         """Stop a background process and everything that it started."""
         return await processes.stop(id)
 
-    return evolve(process_output, restores=processes.restore), evolve(process_stop, restores=processes.restore)
+    return evolve(process_output, polls=True, restores=processes.restore), evolve(
+        process_stop, restores=processes.restore
+    )

@@ -543,7 +543,7 @@ def repetitions_are_limited(n: int) -> BThreadBody:
             assert said.call.id not in forbidden, f"{said.call.id} is proposed after the same call {n} times"
         else:
             for call in said.calls:
-                if call.flaw is None:
+                if call.flaw is None and not call.polls:
                     latest, times = signature(call), times + 1 if signature(call) == latest else 1
                 if forbidden or times == n:
                     forbidden = (*forbidden, call.id)

@@ -32,7 +32,8 @@ class ToolCall:
 
     `flaw` is None for a whole call. Otherwise the call came cut off or unreadable, `arguments` is empty, and the
     text says what is wrong; such a call is answered and never run. `parallel` is its tool's: the call may run while
-    others run that may, too. `command_in` is its tool's too: the argument that a shell runs, if there is one.
+    others run that may, too. `command_in` is its tool's too: the argument that a shell runs, if there is one; and
+    so is `polls`: it looks whether something has changed, and may be repeated.
     """
 
     id: str
@@ -42,6 +43,7 @@ class ToolCall:
     flaw: str | None = None
     parallel: bool = False
     command_in: str = field(default="", eq=False, metadata=IF_ANY)
+    polls: bool = field(default=False, eq=False, metadata=IF_ANY)
 
 
 @frozen

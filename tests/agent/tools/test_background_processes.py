@@ -89,6 +89,24 @@ async def test_output_is_given_once_and_as_it_comes(tools: Mapping[str, Tool], r
     assert last.text == "(no new output)\n[bg_1 is running]"
 
 
+async def test_a_reader_may_wait_for_output_or_the_end(tools: Mapping[str, Tool], root: Path) -> None:
+    os.mkfifo(root / "gate")
+    await tools["bash"].run({"command": "read line < gate; echo $line; exit 5", "background": True})
+    texts: list[str] = []
+
+    async def read() -> None:
+        while "ended" not in "".join(texts):
+            texts.append((await tools["process_output"].run({"id": "bg_1", "wait": 60})).text)
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(read)
+        await anyio.to_thread.run_sync((root / "gate").write_text, "hello\n")
+
+    assert "".join(texts).count("hello") == 1
+    assert texts[-1].endswith("[bg_1 ended: exit code 5]")
+    assert len(texts) <= 2
+
+
 async def test_one_that_ends_at_once_says_so_in_the_same_answer(root: Path) -> None:
     tools = {tool.name: tool for tool in workspace_tools(root, processes=Processes(settle=20))}
 
@@ -215,6 +233,16 @@ async def test_a_server_is_reachable_by_the_next_call_and_dead_after_the_run(roo
         assert run.messages[4].text == "served"
         with pytest.raises(OSError, match="refused"):
             socket.create_connection(("127.0.0.1", port), 5)
+
+
+async def test_looking_at_a_process_again_and_again_is_no_doom_loop(root: Path, tools: Mapping[str, Tool]) -> None:
+    looks = [call("process_output", id="bg_1") for _ in range(5)]
+    script = [call("bash", command="exec sleep 300", background=True), *looks, "Done."]
+
+    with agent_with(root, tools, *script) as agent:
+        run = await agent.run("Wait")
+
+    assert (run.status, run.text) == ("completed", "Done.")
 
 
 async def test_an_aborted_run_leaves_nothing(root: Path, tools: Mapping[str, Tool]) -> None:
