@@ -11,9 +11,9 @@ from agent.protocols.catalogue import PROTOCOLS
 from agent.protocols.flows import ask_on_critical, defer_on_critical, download_then_run, taint_flow
 from agent.threads.core import CORE
 from agent.verification.counterexample import tell
-from agent.verification.environment import EXAMPLES_WITH_PROTOCOLS, FEW_EXAMPLES, few_examples_for
+from agent.verification.environment import EXAMPLES_WITH_PROTOCOLS, FEW_EXAMPLES
 from agent.verification.invariants import arguments_of
-from agent.verification.loop import verify_each, verify_loop
+from agent.verification.loop import verify_loop
 from agent.verification.protocol_invariants import OF_PROTOCOLS, invariants_of_protocols, sides_of
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import GateApproved
@@ -33,6 +33,7 @@ from tests.agent.protocols.protocol_programs import (
     rules_named,
     sends,
 )
+from tests.agent.verification.many_loops import few_examples_for, verify_each
 
 ABORTED = rules_named("abort_on_request")
 LARGE = {"defer_to_resample", "audit_budget", "untrusted_monitoring", "ensemble"}
