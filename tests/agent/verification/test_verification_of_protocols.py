@@ -167,6 +167,18 @@ def test_the_repeated_request_is_harmless_where_the_core_knows_drafts_by_their_n
     assert not broken & {"one_answer_a_turn", "each_call_is_answered_once"}, told(result)
 
 
+def test_a_counterexample_says_which_invariant_of_a_protocol_is_broken() -> None:
+    @bthread(name="blocking_monitor")
+    def forgets(monitor: str = "monitor", threshold: float = 0.5) -> BThreadBody:
+        yield sync(wait_for=GateApproved)
+
+    result = verify_loop((), [forgets()], examples=FEW_EXAMPLES, first=True)
+
+    story = tell(result.violations[0]).splitlines()
+    assert story[-1].startswith("starts_were_cleared is broken: ")
+    assert not any("waited for by" in line and "starts_were_cleared" in line for line in story)
+
+
 def test_every_invariant_of_a_protocol_has_a_fault_that_breaks_it() -> None:
     kept = {monitor for fault in FAULTS for monitor in [fault.culprit]}
     never_fail = {monitor for program in PROGRAMS.values() for monitor in sides_of(program)}
