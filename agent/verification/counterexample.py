@@ -6,7 +6,7 @@ The last line says which invariant broke, or who blocks whom.
 from collections.abc import Callable
 from typing import Any
 
-from agent.verification.invariants import statement_of
+from agent.verification import invariants, protocol_invariants
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import (
     ActionDescribed,
@@ -19,7 +19,7 @@ from agent.vocabulary.events import (
     RunEnded,
 )
 from agent.vocabulary.messages import shortened
-from bp import Event, Violation
+from bp import BThreadFunction, Event, Violation
 
 LINES = 15  # of a counterexample, at most
 WIDTH = 100  # characters of the short form of an event that is not ours
@@ -80,6 +80,12 @@ def _line(happened: Any) -> str:
     heard = [name for name in happened.heard_by if name not in ("world", "effect") and statement_of(name) is None]
     origin = f"requested by {', '.join(requested)}" if requested else "from outside"
     return f"{short(happened.event)}: {origin}" + (f"; waited for by {', '.join(heard)}" if heard else "")
+
+
+def statement_of(name: str) -> str | None:
+    """Return what the monitor of this name watches over, for the loop or for a protocol; None when there is none."""
+    found = [getattr(module, name, None) for module in (invariants, protocol_invariants)]
+    return next((str(monitor.__doc__) for monitor in found if isinstance(monitor, BThreadFunction)), None)
 
 
 def _verdict(violation: Violation) -> str:

@@ -332,13 +332,6 @@ FEW_EXAMPLES: Examples = {**EXAMPLES_WITH_PROTOCOLS, InferenceRequested: few_dra
 """Enough of them that protocols can disturb each other: for the many pairs that there are."""
 
 
-def few_examples_for(protocols: Sequence[BThread]) -> Examples:
-    """Return the same; where the constitution judges, every verdict, so that several may ask about one call."""
-    judged = any(bthread.name == "by_constitution" for bthread in protocols)
-    examples: Examples = {**FEW_EXAMPLES, ProposedAction: EXAMPLES[ProposedAction]} if judged else FEW_EXAMPLES
-    return with_actions(examples, declared_actions(protocols))
-
-
 def examples_with(rules: Sequence[BThread], protocols: Sequence[BThread]) -> Examples:
     """Return what each effect may return where there are protocols; where the constitution judges, every verdict."""
     judged = any(bthread.name == "by_constitution" for bthread in (*rules, *protocols))

@@ -51,7 +51,7 @@ from agent.vocabulary.questions import (
     ScoreRequested,
 )
 from agent.vocabulary.reasons import follow_ups_heard
-from bp import ALL, BThread, BThreadBody, BThreadFunction, Event, EventSet, bthread, contains, event, sync, where
+from bp import ALL, BThread, BThreadBody, Event, EventSet, bthread, contains, event, sync, where
 from constitution import Action, Level, Verdict
 
 STILL_UNDER_WAY = event("still_under_way")
@@ -774,12 +774,6 @@ def not_claimed(rules: Sequence[BThread], required: Sequence[BThread]) -> tuple[
     """Return the invariants that hold where all of `required` are there, and are not looked at with `rules` alone."""
     claimed = {monitor.name for monitor in invariants_of(rules)}
     return tuple(dict.fromkeys(each.name for each in invariants_of(required) if each.name not in claimed))
-
-
-def statement_of(name: str) -> str | None:
-    """Return what the monitor of this name watches over; None when there is none."""
-    monitor = globals().get(name)
-    return str(monitor.__doc__) if isinstance(monitor, BThreadFunction) else None
 
 
 def arguments_of(rule: BThread) -> Arguments:

@@ -1,6 +1,6 @@
-"""The loop as a whole: rules, protocols, their invariants and their environment; also for many sets in one search."""
+"""The loop as a whole: rules, protocols, their invariants and their environment."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -23,7 +23,7 @@ from agent.verification.environment import (
 )
 from agent.verification.invariants import invariants_of
 from agent.verification.protocol_invariants import ALWAYS_WITH_PROTOCOLS, invariants_of_protocols
-from bp import BThread, BThreadBody, Event, Verification, any_of, bthread, start, sync, verify
+from bp import BThread, Verification, verify
 from constitution import Action, deeds_of
 
 
@@ -33,14 +33,6 @@ class Combination:
 
     label: str
     rules: tuple[str, ...]
-
-
-def small_combinations(rules: Sequence[str]) -> tuple[Combination, ...]:
-    """Return none, all, each alone, each left out, and every pair."""
-    alone = [Combination(f"only {rule}", (rule,)) for rule in rules]
-    left_out = [Combination(f"without {rule}", tuple(other for other in rules if other != rule)) for rule in rules]
-    pairs = [Combination(" + ".join(pair), pair) for pair in combinations(rules, 2)]
-    return (Combination("none", ()), Combination("all", tuple(rules)), *alone, *left_out, *pairs)
 
 
 def every_subset(rules: Sequence[str]) -> Iterator[Combination]:
@@ -87,27 +79,7 @@ def verify_loop(
     usual = usual_examples((*chosen, *(required or ())), protocols)
     if not protocols and any(rule.name == "one_at_a_time" for rule in chosen):
         usual = in_threes(usual)  # where calls run at a time, three would have too many states
-    return _verified((*core, *chosen, *protocols, *kept), chosen, tuple(protocols), examples or usual, options)
-
-
-Loops = Mapping[str, tuple[Sequence[BThread], Sequence[BThread]]]
-"""Rules and protocols of several loops, by what to call them."""
-
-
-def verify_each(loops: Loops, *, examples: Examples | None = None, **options: Any) -> Verification:
-    """Model-check several loops, each of rules and protocols, in one search.
-
-    That is much faster than one search for each: what a b-thread does is found out once. Every trace begins with
-    the label of the loop.
-    """
-    every_rule = tuple(rule for rules, _ in loops.values() for rule in rules)
-    every_protocol = tuple(protocol for _, protocols in loops.values() for protocol in protocols)
-    programs = tuple(
-        (RulesChosen(label), (*CORE, *rules, *protocols, *invariants_with(rules, protocols)))
-        for label, (rules, protocols) in loops.items()
-    )
-    usual = usual_examples(every_rule, every_protocol)
-    return _verified((one_of(programs),), every_rule, every_protocol, examples or usual, options)
+    return verify_in_world((*core, *chosen, *protocols, *kept), chosen, tuple(protocols), examples or usual, options)
 
 
 def usual_examples(rules: Sequence[BThread], protocols: Sequence[BThread]) -> Examples:
@@ -115,13 +87,14 @@ def usual_examples(rules: Sequence[BThread], protocols: Sequence[BThread]) -> Ex
     return examples_with(rules, protocols) if protocols else examples_for(rules)
 
 
-def _verified(
+def verify_in_world(
     loop: Sequence[BThread],
     rules: tuple[BThread, ...],
     protocols: tuple[BThread, ...],
     examples: Examples,
     options: Mapping[str, Any],
 ) -> Verification:
+    """Model-check `loop`, which has these rules and protocols, with effects and people that may do anything."""
     load_tables((*rules, *protocols))
     effects = (*loop_effects(), *(laboratory_effects() if protocols else ()))
     world = environment(effects, {**EXAMPLES_WITH_PROTOCOLS, **examples})
@@ -149,22 +122,3 @@ def loop_rules(preset: Preset) -> tuple[BThread, ...]:
     """Return the rules of `preset` with small limits and a constitution that may say anything."""
     limits: dict[str, Any] = {name: value for name, value in SMALL.items() if getattr(preset, name, None) is not None}
     return evolve(preset, **limits).rules(any_verdict)
-
-
-@frozen
-class RulesChosen(Event):
-    """Which rules a loop has that is verified together with others; the first event of their traces."""
-
-    rules: str
-
-
-def loops_of(rules: Sequence[BThread], combinations: Iterable[Combination]) -> Loops:
-    """Return the loops with each of the combinations of `rules`, for `verify_each`."""
-    return {each.label: ([rule for rule in rules if rule.name in each.rules], ()) for each in combinations}
-
-
-@bthread
-def one_of(loops: tuple[tuple[RulesChosen, tuple[BThread, ...]], ...]) -> BThreadBody:
-    """Choose one of the loops and start it."""
-    chosen = yield sync(request=any_of(*[choice for choice, _ in loops]))
-    yield start(*dict(loops)[chosen])

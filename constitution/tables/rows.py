@@ -24,7 +24,7 @@ path.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from enum import Enum, auto
 from fnmatch import fnmatchcase
 from functools import cache
@@ -172,6 +172,10 @@ def _pattern(text: str) -> re.Pattern[str]:
     return re.compile(text)
 
 
+def _tuple(words: Iterable[str]) -> tuple[str, ...]:
+    return tuple(words)
+
+
 @frozen
 class Does:
     """One effect of a program, and when it has it: with one of `given`, without `unless`, an operand like `words`."""
@@ -189,8 +193,8 @@ class Does:
     flags: str = field(default="", converter=one_line)  # a pattern for the name of an option
     bare: bool = False  # only without operands
     texts: str = field(default="", converter=one_line)  # a pattern for an operand, or for the value of any option
-    match: tuple[str, ...] = field(default=(), converter=tuple)  # commands that have this effect
-    not_match: tuple[str, ...] = field(default=(), converter=tuple)  # commands that resemble them and do not
+    match: tuple[str, ...] = field(default=(), converter=_tuple)  # commands that have this effect
+    not_match: tuple[str, ...] = field(default=(), converter=_tuple)  # commands that resemble them and do not
 
     def applies(self, line: Line) -> bool:
         """Return whether a command line has this effect."""
@@ -231,8 +235,8 @@ class Program:
     long_style: bool = False
     unless: frozenset[str] = field(default="", converter=_set)  # with one of these it only looks
     runs: tuple[str, ...] = field(default="", converter=_words)  # options whose value is a shell script
-    match: tuple[str, ...] = field(default=(), converter=tuple)  # commands that are gated because of this row
-    not_match: tuple[str, ...] = field(default=(), converter=tuple)  # commands that resemble them and are allowed
+    match: tuple[str, ...] = field(default=(), converter=_tuple)  # commands that are gated because of this row
+    not_match: tuple[str, ...] = field(default=(), converter=_tuple)  # commands that resemble them and are allowed
 
 
 def paths_of(to: str, line: Line) -> tuple[str, ...]:
@@ -372,8 +376,8 @@ class Wrapper:
     inside: bool = False  # the command runs in a throw-away container: paths are not those of this machine
     effect: Effect | None = field(default=None, converter=_effect_or_none)
     says: str = ""
-    match: tuple[str, ...] = field(default=(), converter=tuple)
-    not_match: tuple[str, ...] = field(default=(), converter=tuple)
+    match: tuple[str, ...] = field(default=(), converter=_tuple)
+    not_match: tuple[str, ...] = field(default=(), converter=_tuple)
 
 
 @cache
@@ -483,8 +487,8 @@ class Variable:
     values: str = field(default="", converter=one_line)  # a pattern
     of: str = ""  # the program whose options they are
     says: str = ""
-    match: tuple[str, ...] = field(default=(), converter=tuple)  # commands that are gated because of this row
-    not_match: tuple[str, ...] = field(default=(), converter=tuple)  # commands that resemble them and are allowed
+    match: tuple[str, ...] = field(default=(), converter=_tuple)  # commands that are gated because of this row
+    not_match: tuple[str, ...] = field(default=(), converter=_tuple)  # commands that resemble them and are allowed
 
 
 @cache

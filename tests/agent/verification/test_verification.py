@@ -20,7 +20,7 @@ from agent.threads.tool_calls import one_at_a_time
 from agent.verification.counterexample import tell
 from agent.verification.environment import EXAMPLES, FIRST, SECOND, Examples, confined_descriptions, examples_for
 from agent.verification.invariants import ALWAYS, OF_RULES, invariants_of, not_claimed
-from agent.verification.loop import loop_rules, loops_of, small_combinations, verify_each, verify_loop
+from agent.verification.loop import loop_rules, verify_loop
 from agent.vocabulary.events import (
     CallAnswered,
     GateApproved,
@@ -34,6 +34,7 @@ from bp import NONE, BThread, BThreadBody, Event, Verification, bthread, sync
 from tests.agent.conftest import MakeAgent
 from tests.agent.faults import core, people, rules
 from tests.agent.faults.fault import Fault, is_found, told
+from tests.agent.verification.many_loops import loops_of, small_combinations, verify_each
 from tests.agent.verification.verify_every_subset import THREE_CALLS
 
 RULES = loop_rules(evolve(PRESETS["default"], together="none"))  # the tests of calls that run together say so

@@ -11,9 +11,9 @@ from agent.protocols.catalogue import PROTOCOLS
 from agent.protocols.flows import ask_on_critical, defer_on_critical, download_then_run, taint_flow
 from agent.threads.core import CORE
 from agent.verification.counterexample import tell
-from agent.verification.environment import EXAMPLES_WITH_PROTOCOLS, FEW_EXAMPLES, few_examples_for
+from agent.verification.environment import EXAMPLES_WITH_PROTOCOLS, FEW_EXAMPLES
 from agent.verification.invariants import arguments_of
-from agent.verification.loop import verify_each, verify_loop
+from agent.verification.loop import verify_loop
 from agent.verification.protocol_invariants import OF_PROTOCOLS, invariants_of_protocols, sides_of
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import GateApproved
@@ -33,6 +33,7 @@ from tests.agent.protocols.protocol_programs import (
     rules_named,
     sends,
 )
+from tests.agent.verification.many_loops import few_examples_for, verify_each
 
 ABORTED = rules_named("abort_on_request")
 LARGE = {"defer_to_resample", "audit_budget", "untrusted_monitoring", "ensemble"}
@@ -164,6 +165,18 @@ def test_the_repeated_request_is_harmless_where_the_core_knows_drafts_by_their_n
 
     broken = {violation.bthread for violation in result.violations}
     assert not broken & {"one_answer_a_turn", "each_call_is_answered_once"}, told(result)
+
+
+def test_a_counterexample_says_which_invariant_of_a_protocol_is_broken() -> None:
+    @bthread(name="blocking_monitor")
+    def forgets(monitor: str = "monitor", threshold: float = 0.5) -> BThreadBody:
+        yield sync(wait_for=GateApproved)
+
+    result = verify_loop((), [forgets()], examples=FEW_EXAMPLES, first=True)
+
+    story = tell(result.violations[0]).splitlines()
+    assert story[-1].startswith("starts_were_cleared is broken: ")
+    assert not any("waited for by" in line and "starts_were_cleared" in line for line in story)
 
 
 def test_every_invariant_of_a_protocol_has_a_fault_that_breaks_it() -> None:

@@ -5,7 +5,7 @@ from attrs import evolve
 
 from agent.presets.shipped import PRESETS
 from agent.verification.environment import EXAMPLES, FIRST, Examples
-from agent.verification.loop import Combination, loop_rules, loops_of, verify_each, verify_loop
+from agent.verification.loop import Combination, loop_rules, verify_loop
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import InferenceFinished, InferenceRequested
 from agent.vocabulary.messages import AssistantMessage
@@ -13,6 +13,7 @@ from bp import Event
 from tests.agent.faults import people
 from tests.agent.faults import spending as faults
 from tests.agent.faults.fault import Fault, is_found, told
+from tests.agent.verification.many_loops import loops_of, verify_each
 
 EVERYTHING = evolve(
     PRESETS["autonomous"],

@@ -11,10 +11,10 @@ from random import Random
 from typing import Literal
 
 from agent.verification.counterexample import tell
-from agent.verification.environment import few_examples_for
 from agent.verification.loop import verify_loop
 from bp import BThread, Verification
 from tests.agent.protocols.protocol_programs import IN_PAIRS, PROGRAMS, rules_named
+from tests.agent.verification.many_loops import few_examples_for
 
 SETS = {3: 20, 4: 10, 5: 5}
 """How many random sets there are of each size."""

@@ -15,11 +15,12 @@ from typing import Literal
 from agent.presets.shipped import PRESETS
 from agent.protocols.policies import eventually, never, no_more_than, only_after
 from agent.verification.counterexample import tell
-from agent.verification.environment import PEOPLE, few_examples_for, people_for
+from agent.verification.environment import PEOPLE, people_for
 from agent.verification.loop import loop_rules, verify_loop
 from agent.vocabulary.events import AbortAsked, FollowUpGiven, SteeringGiven, StopAsked
 from bp import BThread, Event
 from tests.agent.protocols.protocol_programs import IN_PAIRS, PROGRAMS
+from tests.agent.verification.many_loops import few_examples_for
 from tests.agent.verification.verify_every_pair import verdict
 
 PAGE = Path(__file__).parents[3] / "docs" / "verification.md"

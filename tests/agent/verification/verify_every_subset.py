@@ -20,19 +20,12 @@ from attrs import evolve, frozen
 from agent.presets.shipped import PRESETS
 from agent.verification.counterexample import tell
 from agent.verification.environment import EXAMPLES, FIRST, SECOND, Examples, drafts
-from agent.verification.loop import (
-    Combination,
-    every_subset,
-    loop_rules,
-    loops_of,
-    small_combinations,
-    verify_each,
-    verify_loop,
-)
+from agent.verification.loop import Combination, every_subset, loop_rules, verify_loop
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import InferenceFinished, InferenceRequested
 from agent.vocabulary.messages import AssistantMessage
 from bp import Event, Verification
+from tests.agent.verification.many_loops import loops_of, small_combinations, verify_each
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "invariants.md"
 BEGIN, END = "<!-- the table that `make verify` writes begins here -->", "<!-- and ends here -->"
