@@ -67,6 +67,7 @@ class Action:
     `background`: what is started stays after the call. `sandbox`: the level at which it is confined, "none" where the
     machine has no sandbox, empty where none is wanted. `rights`: what the call asks for beyond the sandbox; `needs`:
     what it could not do without. `own`: files and folders of the agent itself, absolute, with links followed.
+    `opaque`: what the tool does is not known.
     """
 
     tool: str
@@ -85,6 +86,7 @@ class Action:
     rights: tuple[str, ...] = field(default=(), metadata=MOSTLY_ABSENT)
     needs: tuple[str, ...] = field(default=(), metadata=MOSTLY_ABSENT)
     own: tuple[str, ...] = field(default=(), metadata=MOSTLY_ABSENT)
+    opaque: bool = field(default=False, metadata=MOSTLY_ABSENT)
 
     @property
     def is_confined(self) -> bool:

@@ -116,9 +116,12 @@ def describe(call: ToolCall, toolbox: Toolbox) -> Action:
         background=tool is not None and tool.is_background(call.arguments),
         sandbox="" if tool is None else tool.sandbox,
         rights=() if tool is None else tool.rights(call.arguments),
-        own=(*_own_folders(), *toolbox.own),
+        opaque=tool is not None and tool.opaque,
         executables={program: _executable(program, cwd) for program in named.programs},
     )
+    if facts.command is None and not (facts.argv or facts.paths):
+        return facts  # it touches nothing
+    facts = evolve(facts, own=(*_own_folders(), *toolbox.own))
     return evolve(facts, needs=needed_for(deeds_of(facts))) if facts.is_confined else facts
 
 

@@ -53,7 +53,8 @@ class Tool:
     runs, for tools that have to know when somebody asks to stop. `restores` is told its recorded results when a run is
     resumed. `run_over` is awaited when a run has ended, or rests.
     `source` says where the tool was declared, if not in Python. `sandbox` is the level at which what it starts is
-    confined, empty for a tool that starts nothing, or not in a sandbox. Tools are compared by identity.
+    confined, empty for a tool that starts nothing, or not in a sandbox. `opaque`: nothing is known about what a call
+    does, and the user is asked. Tools are compared by identity.
     """
 
     name: str
@@ -72,6 +73,7 @@ class Tool:
     run_over: Callable[[], Awaitable[None]] | None = None
     source: str = ""
     sandbox: str = ""
+    opaque: bool = False
     body: Callable[..., Any] | None = None
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
