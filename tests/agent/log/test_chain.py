@@ -91,7 +91,7 @@ def test_the_first_record_that_does_not_follow_is_named(change: Callable[[Lines]
 
     misfit = read_log(log).misfit
     assert misfit.startswith(f"{log}: line ")
-    with pytest.raises(LogError, match="does not follow the line before it|is not what its program makes of it"):
+    with pytest.raises(LogError, match=r"does not follow the line before it|is not what its program makes of it"):
         resume(log, ScriptedModel(STEPS), [deploy])
 
 
