@@ -12,6 +12,7 @@ from attrs import fields
 from agent.history.playback import Watched, WatchedStep, watch, watch_program
 from agent.log.reading import RecordedRun
 from agent.protocols.reasons import AddedUp, Distrusted, Suspicious
+from agent.vocabulary.calls import background_mark
 from bp import BThread, Event
 
 Element = ElementTree.Element
@@ -139,7 +140,7 @@ def call_line(call: Mapping[str, Any]) -> str:
     arguments = call.get("arguments") or {}
     command = arguments.get("command") if isinstance(arguments, Mapping) else None
     if isinstance(command, str):
-        return _cut(command)
+        return _cut(command) + background_mark(arguments)
     shown = " ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in dict(arguments).items())
     return _cut(f"{call.get('tool')} {shown}")
 

@@ -108,7 +108,9 @@ def trace(run: Run, *, until: int | None = None, tail: int = TAIL) -> str:
 
 
 def _checked(run: Run, check: Callable[..., None], events: Sequence[Any]) -> Sequence[Any]:
-    """Return `events`, unless nothing is asked, or something that cannot happen. Raises ValueError."""
+    """Return `events`, unless nothing is asked, or something that cannot happen. Raises ValueError and TypeError."""
+    if not isinstance(run, Run):
+        raise TypeError(f"{check.__name__} looks at a run, such as agent.run(...) returns, not at {run!r}")
     if not events:
         raise ValueError(f"{check.__name__} was given no events; name at least one")
     for one in events:

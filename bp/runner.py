@@ -60,6 +60,9 @@ class Broken:
     error: BaseException | None = None
     by: Event | None = None
 
+    def __str__(self) -> str:
+        return f"{type(self.error).__name__}: {self.error}" if self.error else self.how
+
 
 def _as_function(until: Any) -> Any:
     """Return a function of the started event that returns `until`, if that is an event set; else `until` itself."""

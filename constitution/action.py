@@ -67,7 +67,8 @@ class Action:
     `background`: what is started stays after the call. `sandbox`: the level at which it is confined, "none" where the
     machine has no sandbox, empty where none is wanted. `rights`: what the call asks for beyond the sandbox; `needs`:
     what it could not do without. `own`: files and folders of the agent itself, absolute, with links followed.
-    `opaque`: what the tool does is not known.
+    `opaque`: what the tool does is not known. `outputs` is a folder with long outputs
+    of the run's own commands, which may be read.
     """
 
     tool: str
@@ -87,6 +88,7 @@ class Action:
     needs: tuple[str, ...] = field(default=(), metadata=MOSTLY_ABSENT)
     own: tuple[str, ...] = field(default=(), metadata=MOSTLY_ABSENT)
     opaque: bool = field(default=False, metadata=MOSTLY_ABSENT)
+    outputs: str = field(default="", metadata=MOSTLY_ABSENT)
 
     @property
     def is_confined(self) -> bool:

@@ -199,6 +199,8 @@ def _bounds(use: PathUse, action: Action, policy: Policy) -> Verdict:
     rule, where = "outside_allowed_paths", "outside the allowed paths"
     if "\0" not in path and policy.allows_path(path, root, home):
         return Verdict.allow()
+    if action.outputs and use.access == "read" and policy.allows_path(path, action.outputs, home):
+        return Verdict.allow()
     if "\0" not in path and evolve(policy, denied_paths=()).allows_path(path, root, home):
         rule, where = "denied_path", "a denied path"
     explanation = f"{action.tool} would {use.access} {use.given!r}, which is {where}"

@@ -92,7 +92,7 @@ def _add_run(commands: Any) -> None:
         help="later: when a person has to decide, the run rests and exits with 5; bpagent resume goes on",
     )
     run.add_argument("--json", action="store_true", help="print the records of the log as they happen")
-    run.add_argument("--partials", action="store_true", help="with --json: pieces of texts and outputs, too")
+    run.add_argument("--partials", action="store_true", help="with --json: what streams, too")
 
 
 def _add_chat(commands: Any) -> None:
@@ -137,6 +137,7 @@ def _add_resume(commands: Any) -> None:
     _add_protocols(resume, "a b-thread that the run had beside its preset's")
     _add_laboratory(resume)
     resume.add_argument("--json", action="store_true", help="print the further records of the log as they happen")
+    resume.add_argument("--partials", action="store_true", help="with --json: what streams, too")
 
 
 def _add_runs(commands: Any) -> None:

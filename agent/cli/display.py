@@ -8,7 +8,7 @@ import anyio
 
 from agent.cli.screen import Screen, Tone, visible, visible_lines
 from agent.projections.state import BackgroundProcess, StateTracker, Totals
-from agent.vocabulary.calls import ToolCall
+from agent.vocabulary.calls import ToolCall, background_mark
 from agent.vocabulary.encoding import plain
 from agent.vocabulary.events import (
     AbortAsked,
@@ -51,14 +51,12 @@ def command_of(call: ToolCall) -> str:
 
 def action_of(call: ToolCall) -> str:
     """Return what a call would do, for looking on: a shell command as proposed, long arguments by their length."""
-    stays = call.tool in SHELLS and call.arguments.get("background") is True
-    return _as_command(call, _abbreviated) + ("  (in the background)" if stays else "")
+    return _as_command(call, _abbreviated) + (background_mark(call.arguments) if call.tool in SHELLS else "")
 
 
 def question_of(asked: ApprovalAsked) -> str:
     """Return why a person is asked, one reason per line, and whether the command would stay."""
-    stays = asked.call.arguments.get("background") is True
-    return asked.question + ("\nit would stay in the background" if stays else "")
+    return asked.question + ("\nit would stay in the background" if background_mark(asked.call.arguments) else "")
 
 
 def _as_command(call: ToolCall, shown: Callable[[object], str]) -> str:
@@ -210,7 +208,7 @@ class Display:
 
     def stream(self, text: str) -> None:
         """Show a piece of the model's text as it comes, where there is a screen for that."""
-        if self._screen.colored:
+        if self._screen.streams:
             piece = text if self._streamed else text.lstrip()
             self._streamed += piece
             if piece:

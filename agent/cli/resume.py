@@ -14,7 +14,17 @@ from agent.cli.prompt import STOPS, is_terminal
 from agent.cli.replay import told_difference
 from agent.cli.runs import find_log
 from agent.cli.screen import Screen, screen_on, visible_lines
-from agent.cli.session import Maker, Session, introduction, lead, print_outcome, record_printer
+from agent.cli.session import (
+    Maker,
+    Session,
+    check_partials,
+    introduction,
+    lead,
+    options_again,
+    print_outcome,
+    print_partial,
+    record_printer,
+)
 from agent.effects.approval import Approver
 from agent.effects.execution import Watcher
 from agent.history.playback import LogDiffers, broke_off
@@ -50,11 +60,12 @@ def _go_on(arguments: Namespace, recorded: RecordedRun) -> int:
         return exit_codes.DIFFERENT
     except UndecidableError as error:
         raise Mistake(str(error)) from error
-    print_outcome(outcome, session.screen, as_json=arguments.json)
+    print_outcome(outcome, session, as_json=arguments.json)
     return outcome.code
 
 
 def _session_of(arguments: Namespace, recorded: RecordedRun) -> Session:
+    check_partials(arguments, recorded.header.get("secrets") or ())
     screen = screen_on(sys.stderr)
     secrets = secrets_of(recorded.header.get("secrets") or (), os.environ)
     later = recorded.header.get("approvals") == "later" and not is_terminal()
@@ -68,6 +79,8 @@ def _session_of(arguments: Namespace, recorded: RecordedRun) -> Session:
         policy=preset.judging_policy(),
         watch=record_printer(secrets) if arguments.json else None,
         servers=servers_of_log(arguments, recorded),
+        tells=print_partial if arguments.partials else None,
+        again=options_again(arguments),
     )
 
 
@@ -115,4 +128,8 @@ def _deciding(make: Maker, arguments: Namespace, recorded: RecordedRun, screen: 
 def _introduce(recorded: RecordedRun, agent: Agent, screen: Screen) -> None:
     torn = f"\nthe last line ({len(recorded.records) + 2}) was torn, and is cut off" if recorded.torn else ""
     log = f"log {Path(recorded.path)}, after {len(recorded.records)} records{torn}"
-    screen.labelled("system", f"{introduction(agent)}\n{log}", "system")
+    gone = "".join(
+        f"\n{process.id} ended with the program that had started it: {process.command}"
+        for process in agent.lost_processes
+    )
+    screen.labelled("system", f"{introduction(agent)}\n{log}{gone}", "system")

@@ -9,7 +9,17 @@ from agent.cli.build import new_agent, secrets_of, servers_of
 from agent.cli.mistakes import Mistake
 from agent.cli.prompt import STOPS
 from agent.cli.screen import Screen, screen_on
-from agent.cli.session import Maker, Session, introduction, lead, print_outcome, print_partial, record_printer
+from agent.cli.session import (
+    Maker,
+    Session,
+    check_partials,
+    introduction,
+    lead,
+    options_again,
+    print_outcome,
+    print_partial,
+    record_printer,
+)
 from agent.effects.approval import Approver
 from agent.effects.execution import Watcher
 from agent.session.agent import Agent
@@ -20,8 +30,7 @@ from bp import Step
 def execute(arguments: Namespace) -> int:
     """Run and return the exit code. Raises for wrong input, before anything happens."""
     _check_prompt(arguments)
-    if arguments.partials and (arguments.secret or not arguments.json):
-        raise Mistake("--partials goes with --json, and not with --secret: a secret in two pieces could not be masked")
+    check_partials(arguments, arguments.secret)
     screen = screen_on(sys.stderr)
     preset, make = new_agent(arguments, later=arguments.approvals == "later")
     session = Session(
@@ -34,9 +43,10 @@ def execute(arguments: Namespace) -> int:
         policy=preset.judging_policy(),
         servers=servers_of(arguments),
         tells=print_partial if arguments.partials else None,
+        again=options_again(arguments),
     )
     outcome = lead(session)
-    print_outcome(outcome, screen, as_json=arguments.json)
+    print_outcome(outcome, session, as_json=arguments.json)
     return outcome.code
 
 

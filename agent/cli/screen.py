@@ -97,14 +97,17 @@ def _escaped(char: str) -> str:
 class Screen:
     """A stream to show lines on. `colored`: it understands ANSI colors. `width` in columns.
 
-    While something goes on a colored one has a status line, above the line on which people type; it makes way for
-    whatever is shown. A screen that is gone (a closed terminal, a reader that left) shows nothing any more; where it is
-    `needed`, as what is shown is all that a command does, the disk that is full is an OSError.
+    `streams`: text is shown as it comes, as on every terminal. `moves`: its cursor can be moved; then, while something
+    goes on, it has a status line above the line on which people type, which makes way for whatever is shown. A screen
+    that is gone (a closed terminal, a reader that left) shows nothing any more; where it is `needed`, as what is shown
+    is all that a command does, the disk that is full is an OSError.
     Invariant: `line_is_open` while the cursor stands behind something on its line; the next line begins a new one.
     """
 
     stream: TextIO
     colored: bool = False
+    moves: bool = False
+    streams: bool = False
     width: int = 100
     needed: bool = False
     line_is_open: bool = False
@@ -113,8 +116,8 @@ class Screen:
     flow: Flow = field(factory=lambda: Flow(MARGIN, WIDEST))
 
     def status(self, text: str) -> None:
-        """Show what goes on just now, in the place of what was shown of that before; only where there are colors."""
-        if not self.colored or self.line_is_open:
+        """Show what goes on just now, in the place of what was shown of that before; only where the cursor moves."""
+        if not self.moves or self.line_is_open:
             return
         line = self.painted(text[: self.width - 1], "output")
         self._write(f"{SAVE}{UP}{ERASE}{line}{RESTORE}" if self.has_status else f"{line}\n")
@@ -184,8 +187,12 @@ class Screen:
 
 
 def screen_on(stream: TextIO, environ: Mapping[str, str] = os.environ, *, needed: bool = False) -> Screen:
-    """Return a screen on `stream`; colored on a terminal, unless NO_COLOR is set or the terminal is a dumb one."""
+    """Return a screen on `stream`. On a terminal text streams; a dumb one has no colors and no status line.
+
+    NO_COLOR takes the colors away, and nothing else.
+    """
     is_terminal = stream.isatty()
-    colored = is_terminal and not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"
+    moves = is_terminal and environ.get("TERM") != "dumb"
+    colored = moves and not environ.get("NO_COLOR")
     columns = shutil.get_terminal_size().columns if is_terminal else 100
-    return Screen(stream, colored, min(max(columns, NARROWEST), WIDEST), needed)
+    return Screen(stream, colored, moves, is_terminal, min(max(columns, NARROWEST), WIDEST), needed)

@@ -5,7 +5,8 @@ import shlex
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from argparse import Namespace
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import Any, NoReturn
@@ -17,12 +18,13 @@ from agent.cli import exit_codes
 from agent.cli.display import Display, Progress, command_of, is_error, question_of
 from agent.cli.exit_codes import of_signal
 from agent.cli.mcp_servers import McpServer, serving
-from agent.cli.mistakes import say
+from agent.cli.mistakes import Mistake, say
 from agent.cli.prompt import Person, StandingAnswers, can_be_heard, hear_lines, is_terminal, says_stop
 from agent.cli.screen import Screen, visible, visible_lines
 from agent.effects.approval import Approver
 from agent.effects.execution import Watcher
 from agent.log.writing import Redaction, is_secret
+from agent.models.model import Piece
 from agent.projections.narration import StreamEvent
 from agent.projections.state import told_to_user
 from agent.session.agent import Agent, Run
@@ -139,7 +141,8 @@ class Session:
     `present`: somebody can answer. `approver` answers instead of that person. `watch` is called with every step,
     after it was shown. `shows_final_text`: on the screen too. `stops`: which typed lines stop the run.
     `max_iterations`: what is shown as the limit. `policy`: what questions come from, so that `always` is an answer.
-    `servers`: whose tools there are too. `tells` is called with the events of S2, pieces included.
+    `servers`: whose tools there are too. `tells` is called with the events of S2, pieces included. `again`: options
+    that have to be given again to go on with the run.
     """
 
     make: Maker
@@ -154,6 +157,7 @@ class Session:
     policy: Policy | None = None
     servers: tuple[McpServer, ...] = ()
     tells: Callable[[StreamEvent], None] | None = None
+    again: str = ""
 
 
 def lead(session: Session) -> Outcome:
@@ -258,21 +262,43 @@ def record_printer(secrets: Mapping[str, str]) -> Callable[[Step], None]:
     return print_record
 
 
+def check_partials(arguments: Namespace, secrets: Iterable[str]) -> None:
+    """Raise Mistake where `--partials` has no place."""
+    if arguments.partials and (list(secrets) or not arguments.json):
+        raise Mistake("--partials goes with --json, and not with --secret: a secret in two pieces could not be masked")
+
+
 def print_partial(event: StreamEvent) -> None:
-    """Print a piece of the model's text or of a tool's output, as it comes."""
+    """Print a piece of the model's text, reasoning or calls, or of a tool's output, as it comes."""
     match event:
-        case StreamEvent("message_update", text=piece):
-            print(dump({"partial": "text", "text": piece}), flush=True)
+        case StreamEvent("message_update", piece=Piece("arguments", text, number, tool)):
+            print(dump({"partial": "arguments", "number": number, "tool": tool, "text": text}), flush=True)
+        case StreamEvent("message_update", piece=Piece(kind, text)):
+            print(dump({"partial": kind, "text": text}), flush=True)
         case StreamEvent("tool_execution_update", call=ToolCall(id=call), text=piece):
             print(dump({"partial": "output", "call": call, "text": piece}), flush=True)
         case _:
             pass
 
 
-def print_outcome(outcome: Outcome, screen: Screen, *, as_json: bool) -> None:
+def options_again(arguments: Namespace) -> str:
+    """Return the options that a log alone does not hold: own b-threads, monitors, other models, servers."""
+    own = [name for name in arguments.protocol if ":" in name]
+    given = {"protocol": own, **{name: getattr(arguments, name) for name in ("monitor", "auditor", "role", "mcp")}}
+    return " ".join(f"--{name} {shlex.quote(_anywhere(value))}" for name, values in given.items() for value in values)
+
+
+def _anywhere(name: str) -> str:
+    """Return `FILE.py:NAME`, or a pair `NAME=FILE.py:NAME`, as it can be given in any folder; others as they are."""
+    key, equals, what = name.rpartition("=")
+    file, _, attribute = what.rpartition(":")
+    return f"{key}{equals}{Path(file).absolute()}:{attribute}" if file.endswith(".py") else name
+
+
+def print_outcome(outcome: Outcome, session: Session, *, as_json: bool) -> None:
     """Print how a run ended: its last words, or what it waits for."""
     if outcome.run.status == "waiting":
-        _say_what_it_waits_for(outcome.run, screen)
+        _say_what_it_waits_for(outcome.run, session.screen, session.again)
     if not as_json:
         print_final_text(outcome.run, was_shown=outcome.was_shown)
     elif outcome.failure is not None:
@@ -296,11 +322,12 @@ def _is_interrupted_work(run: Run) -> bool:
     return run.state.objective is not None and run.status != "completed"
 
 
-def _say_what_it_waits_for(run: Run, screen: Screen) -> None:
+def _say_what_it_waits_for(run: Run, screen: Screen, again: str) -> None:
     """Say which calls wait, why, and how to decide; such a run has a log, or nobody could go on with it."""
     for asked in run.waiting_for:
         screen.labelled("question", f"{asked.call.id}: {command_of(asked.call)}\n{question_of(asked)}", "question")
     log, call = shlex.quote(str(run.log)), shlex.quote(run.waiting_for[0].call.id)
+    log = f"{log} {again}" if again else log
     screen.labelled("system", "the run rests until somebody decides:", "system")
     screen.line(f"    bpagent resume {visible(log)} --approve {visible(call)}", "action")
     screen.line(f"    bpagent resume {visible(log)} --reject {visible(call)} --because TEXT", "action")

@@ -8,14 +8,16 @@ from contextlib import asynccontextmanager
 from functools import lru_cache, partial
 from pathlib import Path
 from time import perf_counter
+from typing import TypeVar
 
 import anyio
 from attrs import evolve
 
+from agent.tools.output import outputs_folder
 from agent.tools.sandbox.places import agents_own
 from agent.tools.sandbox.rights import needed_for
 from agent.tools.toolbox import Toolbox
-from agent.tools.workspace import Workspace
+from agent.tools.workspace import Workspace, is_below
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import (
     AbortAsked,
@@ -34,20 +36,32 @@ INTERVAL = 0.05  # seconds between two pieces that a watcher sees
 Watcher = Callable[[str], None]
 
 
+Part = TypeVar("Part")
+Joined = TypeVar("Joined")
+
+
+def join_texts(pieces: Iterable[str]) -> tuple[str]:
+    """Join pieces of text."""
+    return ("".join(pieces),)
+
+
 @asynccontextmanager
-async def coalesced(watcher: Watcher | None) -> AsyncIterator[Watcher]:
-    """Give a function that takes pieces of text; `watcher`, which must not raise, gets them joined and whole."""
+async def coalesced(
+    watcher: Callable[[Joined], None] | None, join: Callable[[Iterable[Part]], Iterable[Joined]]
+) -> AsyncIterator[Callable[[Part], None]]:
+    """Give a function that takes pieces; `watcher`, which must not raise, gets them as `join` joins them."""
     if watcher is None:
         yield _ignore
         return
-    pieces: list[str] = []
+    pieces: list[Part] = []
     failure: Exception | None = None
 
     def show() -> None:
         if pieces:
-            text = "".join(pieces)
+            parts = tuple(pieces)
             pieces.clear()
-            watcher(text)
+            for joined in join(parts):
+                watcher(joined)
 
     async def show_now_and_then() -> None:
         while True:
@@ -67,7 +81,7 @@ async def coalesced(watcher: Watcher | None) -> AsyncIterator[Watcher]:
         raise failure
 
 
-def _ignore(_: str) -> None:
+def _ignore(_: object) -> None:
     """Nobody looks on."""
 
 
@@ -100,6 +114,7 @@ def describe(call: ToolCall, toolbox: Toolbox) -> Action:
     touches = () if tool is None else tool.touches(call.arguments)
     argv = () if tool is None or tool.argv is None else tool.argv(call.arguments)
     cwd = workspace.root if tool is None or tool.cwd is None else tool.cwd()
+    paths = tuple(PathUse(touch.path, workspace.resolve(touch.path), touch.access) for touch in touches)
     text = shlex.join(argv) if argv and command is None else command
     named = mentions(text) if text is not None else Mentions()
     facts = Action(
@@ -110,13 +125,14 @@ def describe(call: ToolCall, toolbox: Toolbox) -> Action:
         home=_normal(os.path.expanduser("~")),
         command=command,
         argv=argv,
-        paths=tuple(PathUse(touch.path, workspace.resolve(touch.path), touch.access) for touch in touches),
+        paths=paths,
         resolved=_resolved(named.paths, workspace, cwd),
         urls=() if tool is None else tool.urls(call.arguments),
         background=tool is not None and tool.is_background(call.arguments),
         sandbox="" if tool is None else tool.sandbox,
         rights=() if tool is None else tool.rights(call.arguments),
         opaque=tool is not None and tool.opaque,
+        outputs=_outputs(paths),
         executables={program: _executable(program, cwd) for program in named.programs},
     )
     if facts.command is None and not (facts.argv or facts.paths):
@@ -128,6 +144,12 @@ def describe(call: ToolCall, toolbox: Toolbox) -> Action:
 def _own_folders() -> tuple[str, ...]:
     """Return where every agent of this user keeps runs, rules and keys, as far as that is there."""
     return tuple(folder for folder in agents_own(_normal(os.path.expanduser("~"))) if os.path.isdir(folder))
+
+
+def _outputs(paths: tuple[PathUse, ...]) -> str:
+    """Return the folder with long outputs, if one of the paths is in it."""
+    folder = outputs_folder() if paths else None
+    return folder if folder and any(is_below(use.resolved, folder) for use in paths) else ""
 
 
 @lru_cache(maxsize=16)
@@ -159,7 +181,7 @@ def execution_effect(toolbox: Toolbox, watcher: Callable[[ToolCall, str], None] 
 
     async def run(started: ToolStarted) -> ToolFinished:
         begin = perf_counter()
-        async with coalesced(watcher and partial(watcher, started.call)) as progress:
+        async with coalesced(watcher and partial(watcher, started.call), join_texts) as progress:
             result = await toolbox.run(started.call, progress, started.rights)
         duration = round((perf_counter() - begin) * 1000, 3)
         return ToolFinished(started.call, result.text, duration, result.is_error, result.details, result.images)
@@ -178,7 +200,7 @@ def broken_off(started: ToolStarted, broken: Broken) -> ToolFinished:
     """Return the result of a tool that raised, was cut short, did not even end then, or died with our process."""
     cut = "cut off: the time of the run is over" if isinstance(broken.by, DeadlineReached) else "aborted"
     texts = {
-        "failed": f"{type(broken.error).__name__}: {broken.error}",
+        "failed": str(broken),
         "cancelled": cut,
         "abandoned": f"{cut}: the tool did not end when it was asked to, and was left behind; its outcome is unknown",
         "interrupted": "interrupted, outcome unknown: it was running when the process that ran it ended",

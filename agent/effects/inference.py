@@ -5,10 +5,20 @@ from typing import get_args
 
 from attrs import evolve, frozen
 
-from agent.effects.execution import Watcher, coalesced
+from agent.effects.execution import coalesced
 from agent.effects.hooks import NO_HOOKS, HookCaller
 from agent.models.calls import read_calls
-from agent.models.model import Answer, Delta, Model, ModelError, ModelRequest, Price, frame_tokens, message_tokens
+from agent.models.model import (
+    Answer,
+    Model,
+    ModelError,
+    ModelRequest,
+    Piece,
+    Price,
+    frame_tokens,
+    join_deltas,
+    message_tokens,
+)
 from agent.projections.context import Context
 from agent.projections.state import Totals
 from agent.tools.toolbox import Toolbox
@@ -65,7 +75,7 @@ def inference_effect(
     system_prompt: str,
     context: Context,
     totals: Totals,
-    watcher: Watcher | None,
+    watcher: Callable[[Piece], None] | None,
     measured: Measure = Measure(),
     hooks: HookCaller = NO_HOOKS,
     others: Mapping[str, Voice] = {},
@@ -95,7 +105,7 @@ class _Asking:
     system_prompt: str
     context: Context
     totals: Totals
-    watcher: Watcher | None
+    watcher: Callable[[Piece], None] | None
     hooks: HookCaller
 
     async def answer(self, requested: InferenceRequested) -> Event:
@@ -107,7 +117,7 @@ class _Asking:
         try:
             answer = await self._said(voice, request)
         except ModelError as error:
-            return InferenceFailed(requested.draft, str(error), error.retryable, error.retry_after)
+            return InferenceFailed(requested.draft, str(error), error.retryable, error.retry_after, error.reason)
         check_form(answer)
         return self._finished(requested.draft, voice.measured(request, answer, shown))
 
@@ -121,8 +131,8 @@ class _Asking:
         """Have a voice answer. Of the agent's own people see what comes, and a hook may stand in for it."""
         is_own = voice is self.own
         stream = self.hooks.stream_fn if is_own else None
-        async with coalesced(self.watcher if is_own else None) as show:
-            return await (voice.model.answer if stream is None else stream)(request, _shower(show))
+        async with coalesced(self.watcher if is_own else None, join_deltas) as show:
+            return await (voice.model.answer if stream is None else stream)(request, show)
 
     def _finished(self, draft: str, answer: Answer) -> InferenceFinished:
         calls = read_calls(answer, self.toolbox.categories, turn=self.totals.turns)
@@ -156,12 +166,8 @@ def check_form(answer: Answer) -> None:
 
 def failed(requested: InferenceRequested, broken: Broken) -> InferenceFailed:
     """Return the outcome of an inference that raised or was cut short; asking again would not help."""
-    reason = f"the model raised {type(broken.error).__name__}: {broken.error}" if broken.error else broken.how
+    reason = f"the model raised {broken}" if broken.error else str(broken)
     return InferenceFailed(requested.draft, reason)
-
-
-def _shower(show: Watcher) -> Callable[[Delta], None]:
-    return lambda delta: show(delta.text)
 
 
 SUMMARY_PROMPT = """\
@@ -177,7 +183,8 @@ def summary_effect(model: Model, context: Context, measured: Measure) -> Effect:
     async def sum_up(requested: SummaryRequested) -> Event:
         older = context.older_messages()
         if not older:
-            return SummaryFailed("there is nothing to sum up: the newest messages alone fill the context")
+            text = "there is nothing to sum up: the newest messages alone fill the context"
+            return SummaryFailed(text, nothing_older=True)
         request = ModelRequest(SUMMARY_PROMPT, (UserMessage(transcript(older)),), (), requested.role)
         try:
             answer = await model.answer(request, lambda _: None)
@@ -199,4 +206,4 @@ def summary_effect(model: Model, context: Context, measured: Measure) -> Effect:
 
 def summary_failed(requested: SummaryRequested, broken: Broken) -> SummaryFailed:
     """Return the outcome of a summary that raised or was cut short."""
-    return SummaryFailed(f"{type(broken.error).__name__}: {broken.error}" if broken.error else broken.how)
+    return SummaryFailed(str(broken))

@@ -4,7 +4,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from hashlib import blake2b
 from itertools import accumulate
-from typing import Protocol, get_args
+from typing import Any, Protocol, get_args
 
 from attrs import frozen
 
@@ -78,6 +78,13 @@ def evidence_of(subject: Subject, agent: Observed, honeypots: Mapping[str, Plant
     return Evidence(shown, agent.messages, agent.totals.turns, actions)
 
 
+def _question(
+    on: type[Event], answer: Callable[[Any], Awaitable[Event]], outcome: type[Event], broken: Callable[..., Event]
+) -> Effect:
+    """Return the effect of a question of a protocol; an abort and the end of the time cut it short."""
+    return Effect(on=on, run=answer, outcome=(outcome,), broken=broken, until=lambda _: AbortAsked | DeadlineReached)
+
+
 def scoring(monitors: Mapping[str, Monitor], honeypots: Mapping[str, Planted] = {}) -> MakeEffect:
     """Return what makes the effect of `score_requested`."""
 
@@ -98,13 +105,7 @@ def scoring(monitors: Mapping[str, Monitor], honeypots: Mapping[str, Planted] = 
             known[requested] = ScoreGiven(given.subject, given.monitor, given.value, given.rationale, Usage())
             return given
 
-        return Effect(
-            on=ScoreRequested,
-            run=ask,
-            outcome=(ScoreGiven,),
-            broken=unscored,
-            until=lambda _: AbortAsked | DeadlineReached,
-        )
+        return _question(ScoreRequested, ask, ScoreGiven, unscored)
 
     return make
 
@@ -114,19 +115,14 @@ async def _score(
 ) -> Score:
     monitor = monitors.get(requested.monitor)
     if monitor is None:
-        return Score(None, _no_monitor(requested.monitor, monitors))
+        return Score(None, f"there is no monitor {requested.monitor!r}; {meant(requested.monitor, monitors)}")
     score = monitor.score(evidence_of(requested.subject, agent, honeypots))
     return checked(await score if isinstance(score, Awaitable) else score)
 
 
 def unscored(requested: ScoreRequested, broken: Broken) -> ScoreGiven:
     """Return the outcome when a monitor raised or was cut short: no score."""
-    reason = f"{type(broken.error).__name__}: {broken.error}" if broken.error else broken.how
-    return ScoreGiven(requested.subject, requested.monitor, None, reason)
-
-
-def _no_monitor(name: str, monitors: Mapping[str, Monitor]) -> str:
-    return f"there is no monitor {name!r}; {meant(name, monitors)}"
+    return ScoreGiven(requested.subject, requested.monitor, None, str(broken))
 
 
 @frozen
@@ -163,17 +159,12 @@ def auditing(auditors: Mapping[str, Auditor], honeypots: Mapping[str, Planted] =
         async def ask(requested: AuditRequested) -> AuditGiven:
             auditor = auditors.get(requested.auditor)
             if auditor is None:
-                return _given(requested, Audit("missing", _no_auditor(requested.auditor, auditors)))
+                missing = f"there is no auditor {requested.auditor!r}; {meant(requested.auditor, auditors)}"
+                return _given(requested, Audit("missing", missing))
             audit = auditor.audit(evidence_of(requested.subject, agent, honeypots))
             return _given(requested, _checked(await audit if isinstance(audit, Awaitable) else audit))
 
-        return Effect(
-            on=AuditRequested,
-            run=ask,
-            outcome=(AuditGiven,),
-            broken=unaudited,
-            until=lambda _: AbortAsked | DeadlineReached,
-        )
+        return _question(AuditRequested, ask, AuditGiven, unaudited)
 
     return make
 
@@ -184,18 +175,13 @@ def _checked(audit: object) -> Audit:
     return Audit("missing", f"the auditor gave {audit!r}, which is no verdict")
 
 
-def _no_auditor(name: str, auditors: Mapping[str, Auditor]) -> str:
-    return f"there is no auditor {name!r}; there are: {', '.join(auditors) or 'none'}"
-
-
 def _given(requested: AuditRequested, audit: Audit) -> AuditGiven:
     return AuditGiven(requested.subject, requested.auditor, audit.verdict, audit.rationale, audit.usage)
 
 
 def unaudited(requested: AuditRequested, broken: Broken) -> AuditGiven:
     """Return the outcome when an auditor raised or was cut short: no verdict."""
-    reason = f"{type(broken.error).__name__}: {broken.error}" if broken.error else broken.how
-    return _given(requested, Audit("missing", reason))
+    return _given(requested, Audit("missing", str(broken)))
 
 
 PROMPT = """\
@@ -245,13 +231,7 @@ def chance(seed: int = 0) -> MakeEffect:
             drawn = sum(isinstance(heard, ChanceDrawn) and heard.key == requested.key for heard in agent.heard)
             return ChanceDrawn(requested.key, draw(seed, requested.key, drawn + 1, requested.weights))
 
-        return Effect(
-            on=ChanceRequested,
-            run=lot,
-            outcome=(ChanceDrawn,),
-            broken=first_lot,
-            until=lambda _: AbortAsked | DeadlineReached,
-        )
+        return _question(ChanceRequested, lot, ChanceDrawn, first_lot)
 
     return make
 
@@ -277,13 +257,7 @@ def ledger(spent: Callable[[], float] | None = None) -> MakeEffect:
         async def look(requested: LedgerRequested) -> LedgerGiven:
             return LedgerGiven(None if spent is None else spent())
 
-        return Effect(
-            on=LedgerRequested,
-            run=look,
-            outcome=(LedgerGiven,),
-            broken=unknown,
-            until=lambda _: AbortAsked | DeadlineReached,
-        )
+        return _question(LedgerRequested, look, LedgerGiven, unknown)
 
     return make
 

@@ -18,7 +18,7 @@ from agent.models.calls import (
     usage,
 )
 from agent.models.failures import broke_off
-from agent.models.model import Answer, Delta, ModelError, weight
+from agent.models.model import Answer, CallDelta, Delta, ModelError, weight
 from agent.vocabulary.messages import AssistantMessage, RequestedCall, StopReason, Usage
 
 
@@ -121,7 +121,8 @@ MOST_CALLS = 1_000
 class _Call:
     """A call while it streams."""
 
-    def __init__(self, piece: CallPiece) -> None:
+    def __init__(self, piece: CallPiece, number: int) -> None:
+        self.number = number
         self.index = piece.index
         self.id = piece.id
         self.name = piece.name
@@ -177,15 +178,26 @@ class StreamedCalls:
         self._by_both: dict[tuple[int, str], _Call] = {}
         self._touched: _Call | None = None
 
-    def add(self, pieces: tuple[CallPiece, ...]) -> None:
-        """Give each piece of one chunk to the call that it belongs to."""
+    def add(self, pieces: tuple[CallPiece, ...]) -> tuple[CallDelta, ...]:
+        """Give each piece of one chunk to the call that it belongs to; return what is new in them."""
         here: set[int] = set()
+        added: list[CallDelta] = []
         for piece in pieces:
             candidate = self._candidate(piece)
             new = candidate is None or _begins_another(candidate, piece, beside=id(candidate) in here)
-            call = self._begin(piece) if new or candidate is None else self._continue(candidate, piece)
+            if new or candidate is None:
+                call, arguments = self._begin(piece), piece.arguments
+            else:
+                call, arguments = candidate, self._continue(candidate, piece)
             here.add(id(call))
             self._remember(call)
+            added.append(CallDelta(call.number, call.name, mend_surrogates(arguments)))
+        return tuple(added)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is no call."""
+        return not self._calls
 
     def requested(self) -> tuple[RequestedCall, ...]:
         """Return the calls as the model wrote them: by index when it gave each its own, else as they began."""
@@ -219,14 +231,16 @@ class StreamedCalls:
     def _begin(self, piece: CallPiece) -> _Call:
         if len(self._calls) == MOST_CALLS:
             raise ModelError(f"the model's answer has more than {MOST_CALLS:,} calls; ask for less at once")
-        call = _Call(piece)
+        call = _Call(piece, len(self._calls) + 1)
         self._calls.append(call)
         return call
 
-    def _continue(self, call: _Call, piece: CallPiece) -> _Call:
-        if not (piece.arguments and call.is_repeated_by(piece)):
-            call.take(piece)
-        return call
+    def _continue(self, call: _Call, piece: CallPiece) -> str:
+        """Go on with a call; return what is new of its arguments."""
+        if piece.arguments and call.is_repeated_by(piece):
+            return ""
+        call.take(piece)
+        return piece.arguments
 
     def _remember(self, call: _Call) -> None:
         self._touched = call
@@ -265,10 +279,19 @@ def _is_same_call(candidate: _Call, piece: CallPiece) -> bool:
 LONGEST_ANSWER = 4_000_000
 """Bytes of text, reasoning and arguments that an answer may have together; a longer one is an error."""
 
+
+def check_size(size: int) -> None:
+    """Raise ModelError for an answer that is longer than `LONGEST_ANSWER`."""
+    if size > LONGEST_ANSWER:
+        text = f"the model's answer is longer than {LONGEST_ANSWER:,} bytes; ask for less at once"
+        raise ModelError(text, reason="answer_too_long")
+
+
 STOP_REASONS: dict[str, StopReason] = {
     "length": "length",
     "max_tokens": "length",
     "model_length": "length",
+    "model_context_window_exceeded": "length",
     "content_filter": "content_filter",
 }
 """Finish reasons that say the answer was cut off. All others are a stop, or calls when there are calls."""
@@ -313,15 +336,14 @@ class Assembly:
             weight(text) for piece in (*chunk.pieces, *chunk.legacy) for text in (piece.arguments, piece.name, piece.id)
         )
         self._size += weight(chunk.text) + weight(chunk.reasoning) + arguments
-        if self._size > LONGEST_ANSWER:
-            raise ModelError(f"the model's answer is longer than {LONGEST_ANSWER:,} bytes; ask for less at once")
+        check_size(self._size)
         self._text.write(chunk.text)
         self._reasoning.write(chunk.reasoning)
-        self._calls.add(chunk.pieces)
-        self._legacy.add(chunk.legacy)
-        if not chunk.text and not chunk.reasoning:
+        calls, legacy = self._calls.add(chunk.pieces), self._legacy.add(chunk.legacy)
+        shown = legacy if self._calls.is_empty else calls
+        if not chunk.text and not chunk.reasoning and not shown:
             return None
-        return Delta(mend_surrogates(chunk.text), mend_surrogates(chunk.reasoning))
+        return Delta(mend_surrogates(chunk.text), mend_surrogates(chunk.reasoning), shown)
 
     @property
     def is_finished(self) -> bool:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -11,6 +12,7 @@ import anyio
 
 from agent.models.calls import error_text, mapping
 from agent.models.model import ModelError
+from agent.vocabulary.messages import FailureReason
 
 PASSING_STATUSES = frozenset({408, 409, 429})
 """HTTP statuses below 500 after which the same request may succeed; those from 500 on all may."""
@@ -31,6 +33,34 @@ PERMANENT = frozenset(
 PERMANENT_BEGINNINGS = ("invalid_", "image_", "unsupported_", "empty_image")
 
 
+OVERFLOW_CODES = frozenset({"context_length_exceeded", "exceed_context_size_error", "model_context_window_exceeded"})
+"""Codes and types of errors by which servers say that a conversation is too long: OpenAI, llama.cpp, Anthropic."""
+
+OVERFLOW_WORDS = re.compile(
+    r"maximum context length"  # OpenAI, vLLM, OpenRouter, Mistral
+    r"|exceeds? the (available )?context (window|size|length)"  # OpenAI's responses, llama.cpp, Ollama
+    r"|exceeded max context length"  # Ollama
+    r"|exceed context limit|prompt is too long"  # Anthropic
+    r"|(prompt|input) \(length \d+\) is longer than the maximum model length"  # vLLM
+    r"|greater than the context length|overflows\. However, the model is loaded"  # LM Studio
+    r"|input token count.{0,20} exceeds the maximum"  # Google
+    r"|maximum prompt length is \d+"  # xAI
+    r"|reduce the length of the messages"  # Groq
+    r"|input is too long for requested model",  # Bedrock
+    re.IGNORECASE,
+)
+"""The same in words."""
+
+TOO_MANY_REQUESTS = 429
+
+
+def failure_reason(said: str, *codes: object) -> FailureReason:
+    """Return what can be helped about an error that a server reports, by its code, its type or its words."""
+    if OVERFLOW_CODES.intersection(code for code in codes if isinstance(code, str)) or OVERFLOW_WORDS.search(said):
+        return "context_length_exceeded"
+    return ""
+
+
 def is_passing(status: int) -> bool:
     """Tell whether asking again may help after an HTTP status that is no success."""
     return status in PASSING_STATUSES or status >= 500
@@ -41,13 +71,15 @@ def broke_off(error: object) -> ModelError:
 
     A code is a word, or as some servers do it, an HTTP status.
     """
-    code = (mapping(error) or {}).get("code")
+    found = mapping(error) or {}
+    code = found.get("code")
+    reason = failure_reason(error_text(error), code, found.get("type"))
     if isinstance(code, int) and not isinstance(code, bool) and 400 <= code < 600:
         retryable = is_passing(code)
     else:
         retryable = not (isinstance(code, str) and (code in PERMANENT or code.startswith(PERMANENT_BEGINNINGS)))
     said = f"{code}: {error_text(error)}" if code else error_text(error)
-    return ModelError(f"the model's server broke off: {said}", retryable=retryable)
+    return ModelError(f"the model's server broke off: {said}", retryable=retryable and not reason, reason=reason)
 
 
 LONGEST_WAIT = 120.0
@@ -101,13 +133,15 @@ def describe_failure(error: Exception, url: str) -> ModelError:
 
 def describe_status(status: int, page: str, retry_after: str | None, url: str) -> ModelError:
     """Return the `ModelError` for an answer with an HTTP status that is no success; `page` is its body."""
-    reason = " ".join(_message(page).split())[:300] or "no reason given"
+    said = " ".join(_message(page).split())[:300] or "no reason given"
     cure = f"; {CURES[status]}" if status in CURES else ""
+    reason = "" if status == TOO_MANY_REQUESTS else failure_reason(said, *_codes(page))
     return ModelError(
-        f"{url} answered {status}: {reason}{cure}",
-        retryable=is_passing(status),
+        f"{url} answered {status}: {said}{cure}",
+        retryable=is_passing(status) and not reason,
         retry_after=parse_retry_after(retry_after, datetime.now(UTC)),
         status=status,
+        reason=reason,
     )
 
 
@@ -163,12 +197,23 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
         cause = inner or cause.__cause__ or cause.__context__
 
 
+def _codes(page: str) -> tuple[object, object]:
+    """Return the code and the type of the error in an error page, None where there is none."""
+    found = mapping(_read(page)) or {}
+    inner = mapping(found.get("error")) or found
+    return inner.get("code"), inner.get("type")
+
+
+def _read(page: str) -> object:
+    try:
+        return json.loads(page)
+    except (ValueError, RecursionError):
+        return None
+
+
 def _message(page: str) -> str:
     """Return the message in an error page: the openai form, what compatible servers send instead, or the text."""
-    try:
-        found = json.loads(page)
-    except (ValueError, RecursionError):
-        return page
+    found = _read(page)
     while isinstance(found, dict):
         found = found.get("error") or found.get("message") or found.get("detail")
     return f"{found or page}"

@@ -1,13 +1,14 @@
 """What the loop asks of a model and gets back; prices and sizes of what is asked."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Protocol
+from itertools import groupby
+from typing import Literal, Protocol
 
 from attrs import evolve, field, frozen
 
 from agent.tools.schemas import ToolSchema
 from agent.vocabulary.errors import AgentError
-from agent.vocabulary.messages import AssistantMessage, Image, Message, StopReason, Usage
+from agent.vocabulary.messages import AssistantMessage, FailureReason, Image, Message, StopReason, Usage
 
 
 @frozen
@@ -31,27 +32,71 @@ class Answer:
 
 
 @frozen
+class CallDelta:
+    """A piece of a call: its number in the answer, from 1, its tool as far as it is known, more of its arguments."""
+
+    number: int
+    tool: str
+    arguments: str = ""
+
+
+@frozen
 class Delta:
-    """A piece of an answer as it streams: text, or reasoning, for those who look on."""
+    """A piece of an answer as it streams: text, reasoning, or calls, for those who look on."""
 
     text: str = ""
     reasoning: str = ""
+    calls: tuple[CallDelta, ...] = ()
+
+
+@frozen
+class Piece:
+    """Text that streamed: of the answer, of its reasoning, or of the arguments of its call `number` to `tool`."""
+
+    kind: Literal["text", "reasoning", "arguments"]
+    text: str
+    number: int = 0
+    tool: str = ""
+
+
+def join_deltas(deltas: Iterable[Delta]) -> Iterator[Piece]:
+    """Yield what streamed, in order: pieces of one kind that follow each other are one."""
+    pieces = (piece for delta in deltas for piece in _pieces_of(delta))
+    for (kind, number, tool), same in groupby(pieces, key=lambda piece: (piece.kind, piece.number, piece.tool)):
+        yield Piece(kind, "".join(piece.text for piece in same), number, tool)
+
+
+def _pieces_of(delta: Delta) -> Iterator[Piece]:
+    if delta.reasoning:
+        yield Piece("reasoning", delta.reasoning)
+    if delta.text:
+        yield Piece("text", delta.text)
+    for call in delta.calls:
+        yield Piece("arguments", call.arguments, call.number, call.tool)
 
 
 class ModelError(AgentError):
     """The model gave no answer. The message is one sentence with the cure.
 
     `retryable` says whether asking again may help; `retry_after` is how long to wait before that, in seconds, where
-    the provider named a time (0 to 120). `status` is the status of HTTP that a server refused with.
+    the provider named a time (0 to 120). `status` is the status of HTTP that a server refused with. `reason` says what
+    can be done about it.
     """
 
     def __init__(
-        self, message: str, *, retryable: bool = False, retry_after: float | None = None, status: int | None = None
+        self,
+        message: str,
+        *,
+        retryable: bool = False,
+        retry_after: float | None = None,
+        status: int | None = None,
+        reason: FailureReason = "",
     ) -> None:
         super().__init__(message)
         self.retryable = retryable
         self.retry_after = retry_after
         self.status = status
+        self.reason = reason
 
 
 class Model(Protocol):

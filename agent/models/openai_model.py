@@ -250,7 +250,8 @@ class OpenAIModel:
 
 def _check_weight(request: ModelRequest) -> None:
     if conversation_weight(request.messages) > LONGEST_CONVERSATION:
-        raise ModelError(f"the conversation is longer than {LONGEST_CONVERSATION:,} bytes; begin a new one")
+        text = f"the conversation is longer than {LONGEST_CONVERSATION:,} bytes; begin a new one"
+        raise ModelError(text, reason="context_length_exceeded")
 
 
 _NO_KEY = (

@@ -8,9 +8,9 @@ from typing import Any, Literal
 from attrs import evolve, frozen
 
 from agent.models.calls import argument_text, elements, index_number, mapping, mend_surrogates, text, usage
-from agent.models.chat_stream import LONGEST_ANSWER
+from agent.models.chat_stream import check_size
 from agent.models.failures import broke_off
-from agent.models.model import Answer, Delta, ModelError, weight
+from agent.models.model import Answer, CallDelta, Delta, ModelError, weight
 from agent.vocabulary.messages import AssistantMessage, ReasoningItem, RequestedCall, StopReason, Usage
 
 ItemType = Literal["message", "function_call", "reasoning", "other"]
@@ -162,13 +162,18 @@ class StreamedItems:
         self._by_index: dict[tuple[ItemType, int], Item] = {}
         self._touched: dict[ItemType, Item] = {}
 
-    def extend(self, type: ItemType, place: Place, text: str) -> None:
-        """Take a delta."""
+    def extend(self, type: ItemType, place: Place, text: str) -> Item:
+        """Take a delta; return the item that it belongs to."""
         item = self._candidate(type, place)
         if item is None or item.is_whole:
             item = self._begin(type, place)
         item.extend(text)
         self._touched[type] = item
+        return item
+
+    def number_of(self, call: Item) -> int:
+        """Return the number of a call among the calls, from 1."""
+        return 1 + [item for item in self._items if item.type == call.type].index(call)
 
     def announce(self, place: Place, said: WholeItem) -> None:
         """Take an announcement."""
@@ -336,11 +341,13 @@ class ResponseAssembly:
 
     def _extend(self, event: Mapping[str, Any], type: Any, delta: str) -> Delta | None:
         self._streamed += weight(delta)
-        _check_size(self._streamed)
-        self._items.extend(type, place_of(event), delta)
-        if type == "function_call" or not delta:
+        check_size(self._streamed)
+        item = self._items.extend(type, place_of(event), delta)
+        if not delta:
             return None
         shown = mend_surrogates(delta)
+        if type == "function_call":
+            return Delta(calls=(CallDelta(self._items.number_of(item), item.said.name, shown),))
         return Delta(text=shown) if type == "message" else Delta(reasoning=shown)
 
     def _take(self, event: Mapping[str, Any], take: Any) -> None:
@@ -364,7 +371,7 @@ class ResponseAssembly:
         self._whole += weight(item.text) + weight(item.name) + weight(item.call_id)
         if item.raw is not None:
             self._whole += len(json.dumps(dict(item.raw)))
-        _check_size(self._whole)
+        check_size(self._whole)
 
     def _requested(self, item: Item) -> RequestedCall:
         """Return a call as the model wrote it. Nobody can tell no arguments from arguments that never came."""
@@ -407,8 +414,3 @@ def _sendable(said: WholeItem) -> list[str]:
 
 def _joined(items: Iterator[Item]) -> str:
     return mend_surrogates("\n\n".join(text for item in items if (text := item.text)))
-
-
-def _check_size(size: int) -> None:
-    if size > LONGEST_ANSWER:
-        raise ModelError(f"the model's answer is longer than {LONGEST_ANSWER:,} bytes; ask for less at once")

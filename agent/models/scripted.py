@@ -11,8 +11,8 @@ import anyio
 import anyio.lowlevel
 from attrs import evolve, field, frozen
 
-from agent.models.model import Answer, Delta, ModelError, ModelRequest
-from agent.vocabulary.messages import AssistantMessage, RequestedCall, StopReason, Usage
+from agent.models.model import Answer, CallDelta, Delta, ModelError, ModelRequest
+from agent.vocabulary.messages import AssistantMessage, FailureReason, RequestedCall, StopReason, Usage
 from agent.vocabulary.yaml_nodes import Node, NodeError, read_yaml
 
 
@@ -83,9 +83,11 @@ def call(tool: str, given: Mapping[str, object] | str | None = None, /, **argume
     return ScriptedCall(tool, text)
 
 
-def fail(message: str, *, retryable: bool = False, retry_after: float | None = None) -> ModelError:
+def fail(
+    message: str, *, retryable: bool = False, retry_after: float | None = None, reason: FailureReason = ""
+) -> ModelError:
     """Give no answer but an error; `retry_after` in seconds."""
-    return ModelError(message, retryable=retryable, retry_after=retry_after)
+    return ModelError(message, retryable=retryable, retry_after=retry_after, reason=reason)
 
 
 def delay(seconds: float, step: Step) -> Delayed:
@@ -205,9 +207,14 @@ def _unnamed_calls(step: Step) -> int:
 
 
 def _pieces(message: AssistantMessage) -> list[Delta]:
-    """Cut reasoning and text into at most four pieces each, as a server would stream them."""
+    """Cut reasoning, text and arguments into at most four pieces each, as a server would stream them."""
     reasoning = [Delta(reasoning=piece) for piece in _quarters(message.reasoning)]
-    return reasoning + [Delta(text=piece) for piece in _quarters(message.text)]
+    calls = [
+        Delta(calls=(CallDelta(number, call.name, piece),))
+        for number, call in enumerate(message.calls, start=1)
+        for piece in _quarters(call.arguments)
+    ]
+    return [*reasoning, *(Delta(text=piece) for piece in _quarters(message.text)), *calls]
 
 
 def _quarters(text: str) -> list[str]:
@@ -280,11 +287,13 @@ def _error(step: Node, error: Node) -> ModelError:
     beside = [key for key in STEP_KEYS[:-2] if step.get(key)]
     if beside:
         raise error.wrong(f"a step is an answer or an error; this one has {beside[0]!r} too")
-    error.mapping("message", "retryable", "retry_after")
+    error.mapping("message", "retryable", "retry_after", "reason")
+    reason = error.get("reason")
     return fail(
         error.required("message").text(),
         retryable=_optional(error.get("retryable"), Node.boolean, False),
         retry_after=_optional(error.get("retry_after"), Node.number, None),
+        reason="" if reason is None else reason.one_of(get_args(FailureReason)),
     )
 
 

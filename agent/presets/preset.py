@@ -30,7 +30,7 @@ from agent.threads.limits import (
 )
 from agent.threads.steering import MOST, continue_with_follow_ups, skip_when_steered
 from agent.threads.stopping import abort_on_request, stop_on_request, stop_when_said
-from agent.threads.summaries import summarize_when_full
+from agent.threads.summaries import recover_from_overflow, summarize_when_full
 from agent.threads.tool_calls import (
     Together,
     answers_in_source_order,
@@ -408,6 +408,7 @@ RULES: tuple[Choice, ...] = (
     lambda preset, judge: complete_to_finish(preset.objective_tool) if preset.finishes_by_tool else None,
     lambda preset, judge: one_objective() if preset.objective_tool else None,
     lambda preset, judge: summarize_when_full(preset.summary_from) if preset.summary_from else None,
+    lambda preset, judge: recover_from_overflow(preset.compaction == "summary"),
     lambda preset, judge: retry(preset.attempts),
     lambda preset, judge: stop_on_request(preset.stop_after),
     lambda preset, judge: stop_when_said() if preset.stop_text == "letters" else None,

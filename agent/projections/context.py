@@ -15,7 +15,7 @@ from attrs import define
 from agent.models.model import message_tokens
 from agent.projections.conversation import CARRY_ALL, Carried, Conversation
 from agent.projections.state import StateTracker, told_to_model
-from agent.vocabulary.events import InferenceRequested, SummaryFinished, SummaryRequested
+from agent.vocabulary.events import InferenceFailed, InferenceRequested, SummaryFinished, SummaryRequested
 from agent.vocabulary.messages import Message, Messages, ToolMessage, UserMessage
 from bp import Event
 
@@ -38,7 +38,10 @@ class Unit:
 
 
 class Context:
-    """The messages of the next inference. `limit` in tokens, as far as they can be estimated; None: no limit."""
+    """The messages of the next inference. `limit` in tokens, as far as they can be estimated; None: no limit.
+
+    A server that says that it was too much sets a limit, too.
+    """
 
     def __init__(
         self,
@@ -151,8 +154,14 @@ class Context:
         self._tokens -= sum(unit.tokens for unit in self._units[self._first : first])
         self._first, self._preface = first, preface
 
+    def _learn_limit(self, failed: InferenceFailed) -> None:
+        """Halve what is shown, when a server says that it was too much: how much it takes is not known here."""
+        if failed.draft == "d0" and failed.reason == "context_length_exceeded":
+            self._limit = max(1, self.tokens // 2)
+
 
 _FOLDS: dict[type, Callable[[Context, Any], None]] = {
+    InferenceFailed: Context._learn_limit,
     SummaryRequested: Context._sum_up,
     SummaryFinished: Context._summed,
     InferenceRequested: Context._trim,

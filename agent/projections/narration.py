@@ -13,8 +13,9 @@ model.
 from collections.abc import Iterator
 from typing import Literal
 
-from attrs import frozen
+from attrs import evolve, frozen
 
+from agent.models.model import Piece
 from agent.projections.conversation import Conversation
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import (
@@ -28,7 +29,7 @@ from agent.vocabulary.events import (
     RunEnded,
     ToolStarted,
 )
-from agent.vocabulary.messages import AssistantMessage, Message, ToolMessage
+from agent.vocabulary.messages import AssistantMessage, Message, RequestedCall, ToolMessage
 from bp import Event
 
 Type = Literal[
@@ -49,9 +50,10 @@ Type = Literal[
 class StreamEvent:
     """One event of S2; what its type does not need is empty.
 
-    message: the message that starts, grows or ends; of a turn its answer. call: the call that runs. text: the new piece
-    of a message or of a tool's output. result: the answer to the call. messages: of a turn its results, at the end of
-    the agent all that are new. error: why an answer was not taken.
+    message: the message that starts, grows or ends; of a turn its answer. call: the call that runs. text: new text of a
+    message or of a tool's output. piece: what is new in a message: text, reasoning, or arguments of a call. result: the
+    answer to the call. messages: of a turn its results, at the end of the agent all that are new. error: why an answer
+    was not taken.
     """
 
     type: Type
@@ -61,6 +63,19 @@ class StreamEvent:
     result: ToolMessage | None = None
     messages: tuple[Message, ...] = ()
     error: str = ""
+    piece: Piece | None = None
+
+
+def _grown(message: AssistantMessage, piece: Piece) -> AssistantMessage:
+    """Return a message with more of its text, its reasoning, or a call."""
+    if piece.kind == "text":
+        return evolve(message, text=message.text + piece.text)
+    if piece.kind == "reasoning":
+        return evolve(message, reasoning=message.reasoning + piece.text)
+    calls = list(message.calls) + [RequestedCall("", "")] * (piece.number - len(message.calls))
+    before = calls[piece.number - 1]
+    calls[piece.number - 1] = RequestedCall(before.id, piece.tool, before.arguments + piece.text)
+    return evolve(message, calls=tuple(calls))
 
 
 class Narration:
@@ -71,7 +86,7 @@ class Narration:
         self._conversation = Conversation()
         self._told = 0  # messages of the conversation that were told, or were there before
         self._first = 0  # where the new ones begin
-        self._draft: str | None = None  # the answer as far as it came; None when none is under way
+        self._draft: AssistantMessage | None = None  # the answer as far as it came; None when none is under way
         self._turn: list[Message] | None = None  # the answer of the turn, then the results
         self._calls: dict[str, ToolCall] = {}
 
@@ -109,13 +124,14 @@ class Narration:
             case _:
                 return
 
-    def text(self, piece: str) -> Iterator[StreamEvent]:
+    def piece(self, piece: Piece) -> Iterator[StreamEvent]:
         """Take a piece of the model's answer."""
         if self._draft is None:
-            self._draft = ""
-            yield StreamEvent("message_start", AssistantMessage())
-        self._draft += piece
-        yield StreamEvent("message_update", AssistantMessage(self._draft), text=piece)
+            self._draft = AssistantMessage()
+            yield StreamEvent("message_start", self._draft)
+        self._draft = _grown(self._draft, piece)
+        text = piece.text if piece.kind == "text" else ""
+        yield StreamEvent("message_update", self._draft, text=text, piece=piece)
 
     def output(self, call: ToolCall, piece: str) -> Iterator[StreamEvent]:
         """Take a piece of a tool's output."""
@@ -154,7 +170,7 @@ class Narration:
 
     def _break_off(self, error: str) -> Iterator[StreamEvent]:
         if self._draft is not None:
-            yield StreamEvent("message_end", AssistantMessage(self._draft), error=error)
+            yield StreamEvent("message_end", self._draft, error=error)
         self._draft = None
 
     def _call_answered(self, answered: CallAnswered) -> Iterator[StreamEvent]:

@@ -23,13 +23,13 @@ from agent.effects.inference import Measure, Voice, inference_effect, summary_ef
 from agent.effects.timers import backoff_effect, deadline_effect
 from agent.history.header import make_header
 from agent.log.writing import LogWriter, Redaction, is_secret
-from agent.models.model import Model, frame_tokens
+from agent.models.model import Model, Piece, frame_tokens
 from agent.presets.preset import Preset
 from agent.presets.shipped import preset_named
 from agent.projections.context import Context
 from agent.projections.conversation import Conversation
 from agent.projections.narration import Narration, StreamEvent
-from agent.projections.state import State, StateTracker, Totals
+from agent.projections.state import BackgroundProcess, State, StateTracker, Totals
 from agent.session.approvals import Approval, Decisions, open_questions
 from agent.session.journal import Journal, Narrator, note_failure
 from agent.tools.definition import Tool
@@ -51,6 +51,9 @@ from agent.vocabulary.events import (
 from agent.vocabulary.messages import Message, Usage, UserMessage
 from bp import BProgram, BThread, Event, Step
 from bp.runner import GRACE, Effect, Runner, Wakeup
+
+Guarded = Callable[[Watcher], Watcher]
+"""Makes a watcher fit to be called: one that raises ends the run."""
 
 
 class Run:
@@ -86,6 +89,10 @@ class Run:
             self._questions = {call: _Question() for call in open_questions(self._taken_up)}
         for opening in openings:  # now, so that nothing that people do can come before it
             self._runner.post(opening)
+
+    def __repr__(self) -> str:
+        how = f"{self.status}, {self.reason}" if self.reason else self.status
+        return f"<Run: {how}, {len(self.steps)} steps>"
 
     # How it went.
 
@@ -428,7 +435,12 @@ class Agent:
         self._log = self._open_log(log, late=log_late)
         self.toolbox.own = () if self._log is None else (os.path.realpath(self._log.path),)
         self.journal = self._make_journal()
+        self.lost_processes: tuple[BackgroundProcess, ...] = ()  # those that ended with an earlier program
         self.more_effects = tuple(make(self) for make in effects)
+
+    def __repr__(self) -> str:
+        tools = ", ".join(self.toolbox.names) or "none"
+        return f"<Agent: model {self.model.name}, preset {self.preset.name}, tools: {tools}>"
 
     @property
     def conversation(self) -> Conversation:
@@ -551,7 +563,7 @@ class Agent:
     def effects(
         self,
         attendant: Approver | None,
-        guarded: Callable[[Watcher], Watcher],
+        guarded: Guarded,
         fail: Callable[[Exception], None],
         narrator: Narrator | None = None,
     ) -> tuple[Effect, ...]:
@@ -561,7 +573,7 @@ class Agent:
         `fail` is told when a hook does not do what it should, `narrator` what models and tools say meanwhile.
         """
         hooks = HookCaller(self._hooks, fail)
-        on_text = _both(self._on_text and guarded(self._on_text), None if narrator is None else guarded(narrator.text))
+        on_piece = _piece_heard(self._on_text, guarded, narrator)
         on_output = _output_heard(self._on_output, guarded, narrator)
         return (
             inference_effect(
@@ -570,7 +582,7 @@ class Agent:
                 self.system_prompt,
                 self.journal.context,
                 self.totals,
-                on_text,
+                on_piece,
                 self._voice.measured,
                 hooks,
                 self._others,
@@ -608,6 +620,7 @@ class Agent:
         for step in steps:
             self.journal.take_up(step)
             self.toolbox.take_up(step.event)
+        self.lost_processes = self.tracker.state.background
         self.tracker.end_background("run", "program")
 
     async def run_over(self) -> None:
@@ -693,17 +706,20 @@ def _finite(
     return seconds
 
 
-def _both(one: Watcher | None, other: Watcher | None) -> Watcher | None:
-    """Return what tells two watchers, where there are two."""
-    if one is None or other is None:
-        return one or other
-    first, second = one, other
+def _piece_heard(
+    on_text: Watcher | None, guarded: Guarded, narrator: Narrator | None
+) -> Callable[[Piece], None] | None:
+    """Return what takes the pieces of the model's answers, where somebody looks on."""
+    if on_text is None and narrator is None:
+        return None
 
-    def tell(piece: str) -> None:
-        first(piece)
-        second(piece)
+    def hear(piece: Piece) -> None:
+        if on_text is not None and piece.kind == "text":
+            guarded(on_text)(piece.text)
+        if narrator is not None:
+            guarded(lambda _: narrator.piece(piece))(piece.text)
 
-    return tell
+    return hear
 
 
 def _make_toolbox(preset: Preset, tools: Iterable[Tool], workspace: str | os.PathLike[str] | None) -> Toolbox:
@@ -719,7 +735,7 @@ def _make_toolbox(preset: Preset, tools: Iterable[Tool], workspace: str | os.Pat
 
 
 def _output_heard(
-    on_output: Watcher | None, guarded: Callable[[Watcher], Watcher], narrator: Narrator | None
+    on_output: Watcher | None, guarded: Guarded, narrator: Narrator | None
 ) -> Callable[[ToolCall, str], None] | None:
     """Return what takes the output of tools, where somebody looks on."""
     heard = on_output and guarded(on_output)

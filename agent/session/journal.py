@@ -6,6 +6,7 @@ from typing import Any
 import anyio
 
 from agent.log.writing import LogChanged, LogWriter
+from agent.models.model import Piece
 from agent.projections.context import Context
 from agent.projections.conversation import CARRY_ALL, Carried, Conversation
 from agent.projections.narration import Narration, StreamEvent
@@ -31,9 +32,9 @@ class Narrator:
         """Tell a step."""
         self._tell(self._narration.tell(step.event))
 
-    def text(self, piece: str) -> None:
+    def piece(self, piece: Piece) -> None:
         """Tell a piece of the model's answer."""
-        self._tell(self._narration.text(piece))
+        self._tell(self._narration.piece(piece))
 
     def output(self, call: ToolCall, piece: str) -> None:
         """Tell a piece of a tool's output."""

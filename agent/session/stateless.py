@@ -6,9 +6,10 @@ from typing import Any
 import anyio
 from attrs import evolve, frozen
 
-from agent.models.model import Model
+from agent.models.model import Model, Piece
 from agent.presets.preset import Preset
 from agent.presets.shipped import preset_named
+from agent.projections.narration import StreamEvent
 from agent.session.agent import Agent, Run
 from agent.tools.definition import Tool
 from agent.vocabulary.errors import RunError
@@ -40,7 +41,8 @@ async def agent_loop(
     """Answer the last of `messages`, which is a `UserMessage`; extend the list as it happens, and return it.
 
     Setting `signal` aborts: the list is returned with every call answered. `on_event` gets `{"type": "stream",
-    "event": {"type": "text", "text": ...}}`, `{"type": "toolResult", "toolResult": {...}}` and, at the limit,
+    "event": {"type": "text", "text": ...}}`, the same with "reasoning", or with "arguments" of a call (its "number" in
+    the answer and its "tool"), `{"type": "toolResult", "toolResult": {...}}` and, at the limit,
     `{"type": "error", "message": "Maximum iteration limit reached"}`.
 
     Raises ValueError when no prompt comes last, RunError when the model failed or `on_event` did.
@@ -58,7 +60,7 @@ async def agent_loop(
         system_prompt=system_prompt,
         history=messages[:-1],
         on_step=lambda step: listener.hear(step, agent),
-        on_text=listener.stream,
+        on_event=listener.stream,
     ) as agent:
         run = await _run_until(agent, messages[-1], signal)
     if run.status == "failed":
@@ -90,8 +92,15 @@ class _Listener:
         self._messages = messages
         self._on_event = on_event
 
-    def stream(self, text: str) -> None:
-        self._tell({"type": "stream", "event": {"type": "text", "text": text}})
+    def stream(self, event: StreamEvent) -> None:
+        match event.piece:
+            case Piece("arguments", text, number, tool):
+                self._stream({"type": "arguments", "number": number, "tool": tool, "text": text})
+            case Piece(kind, text):
+                self._stream({"type": kind, "text": text})
+
+    def _stream(self, piece: dict[str, Any]) -> None:
+        self._tell({"type": "stream", "event": piece})
 
     def hear(self, step: Step, agent: Agent) -> None:
         if isinstance(step.event, MESSAGE_NEWS):

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from agent.threads.core import OWN
 from agent.threads.stopping import NEXT_CALL, NEXT_TURN
 from agent.vocabulary.events import (
     AnswerCommitted,
@@ -133,7 +134,10 @@ def deadline(seconds: float) -> BThreadBody:
             yield sync(refuse=NEXT_TURN | NEXT_CALL, because=ending, wait_for=RunEnded)
 
 
-INFERENCES = InferenceFailed | InferenceFinished | RunEnded
+OVERFLOW = where(InferenceFailed, draft=OWN, reason="context_length_exceeded")
+"""The model's server says that the conversation is too long; what then happens is said in `threads.summaries`."""
+
+INFERENCES = (InferenceFailed & ~OVERFLOW) | InferenceFinished | RunEnded
 
 
 @bthread
@@ -158,6 +162,6 @@ def retry(attempts: int) -> BThreadBody:
             else:
                 failures = 0
         else:
-            ending = Ending("failed", "inference_failed", said.error)
+            ending = Ending("failed", said.reason or "inference_failed", said.error)
             yield sync(refuse=InferenceRequested, because=ending, wait_for=RunEnded)
             failures = 0

@@ -8,10 +8,13 @@ from typing import Any
 
 from attrs import frozen
 
+from agent.threads.limits import OVERFLOW
 from agent.vocabulary.calls import without
 from agent.vocabulary.events import (
     AnswerCommitted,
     CallAnswered,
+    DraftsSettled,
+    InferenceFailed,
     InferenceFinished,
     InferenceRequested,
     PromptGiven,
@@ -21,7 +24,10 @@ from agent.vocabulary.events import (
     SummaryFinished,
     SummaryRequested,
 )
-from bp import BThreadBody, bthread, sync, where
+from agent.vocabulary.reasons import Ending
+from bp import BThreadBody, Event, bthread, sync, where
+
+NO_DRAFT = where(DraftsSettled, drafts=())
 
 
 @frozen
@@ -45,9 +51,56 @@ def summarize_when_full(tokens: int) -> BThreadBody:
     while True:
         yield sync(wait_for=full)
         yield from until_next_turn()
-        said = yield sync(request=SummaryRequested(), block=InferenceRequested, wait_for=RunEnded)
-        if isinstance(said, SummaryRequested):
-            yield sync(wait_for=SummaryFinished | SummaryFailed, block=InferenceRequested | RunEnded)
+        yield from summed_up()
+
+
+@bthread
+def recover_from_overflow(summarize: bool) -> BThreadBody:
+    """When the model's server says that the conversation is too long, sum it up and ask once more, or end the run.
+
+    Once in a turn: if it is too long then, too, a further summary would not help. The context leaves out what it must,
+    also where the summary fails.
+    """
+    has_recovered = False
+    while True:
+        said = yield sync(wait_for=OVERFLOW | AnswerCommitted | RunEnded)
+        if not isinstance(said, InferenceFailed):
+            has_recovered = False
+            continue
+        settled = yield sync(wait_for=NO_DRAFT | AnswerCommitted | RunEnded)  # another model may have answered
+        if isinstance(settled, DraftsSettled) and summarize and not has_recovered:
+            outcome = yield from summed_up()
+            has_recovered = not isinstance(outcome, RunEnded)
+            if not has_recovered or not is_hopeless(outcome):
+                continue
+        if isinstance(settled, DraftsSettled):
+            ending = overflow_ending(said.error, summarize)
+            yield sync(refuse=InferenceRequested, because=ending, wait_for=RunEnded)
+        has_recovered = False
+
+
+def is_hopeless(outcome: Event) -> bool:
+    """Tell whether a summary failed because all that is shown has to be shown."""
+    return isinstance(outcome, SummaryFailed) and outcome.nothing_older
+
+
+def overflow_ending(error: str, summarized: bool) -> Ending:
+    """Return the end of a run whose conversation is too long for the model, with what can be done."""
+    also = ", also without its older part" if summarized else ""
+    cure = "a smaller output_limit" if summarized else "compaction=summary"
+    text = (
+        f"The conversation is too long for the model{also}: {error.rstrip('.')}. "
+        f"Give {cure}, or the size of the model's context as context_tokens."
+    )
+    return Ending("failed", "context_length_exceeded", text)
+
+
+def summed_up() -> BThreadBody:
+    """Have a summary made before the next inference; return its outcome, or the end of the run."""
+    said = yield sync(request=SummaryRequested(), block=InferenceRequested, wait_for=RunEnded)
+    if isinstance(said, RunEnded):
+        return said
+    return (yield sync(wait_for=SummaryFinished | SummaryFailed, block=InferenceRequested | RunEnded))
 
 
 def until_next_turn() -> BThreadBody:

@@ -144,8 +144,8 @@ class Repetition:
     times: int = 0
 
     def then(self, call: ToolCall) -> "Repetition":
-        """Return what the next call makes of it; one that cannot be proposed makes nothing."""
-        if call.flaw is not None:
+        """Return what the next call makes of it; one that cannot be proposed, or polls, makes nothing."""
+        if call.flaw is not None or call.polls:
             return self
         return Repetition(signature(call), self.times + 1 if signature(call) == self.latest else 1)
 

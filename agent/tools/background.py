@@ -7,6 +7,7 @@ dies before it could do so itself.
 import os
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from threading import Lock, Thread
 from typing import Annotated, Any, Literal
 
@@ -16,6 +17,7 @@ from attrs import define, evolve, field
 from agent.tools.definition import Tool, tool
 from agent.tools.output import Retention
 from agent.tools.process import GRACE, Child, end_at_once, signal_name, start_child
+from agent.tools.schemas import Limits
 from agent.tools.watchdog import dismiss, start_watchdog
 from agent.vocabulary.calls import ToolResult
 from agent.vocabulary.errors import CannotStart, ToolError
@@ -26,7 +28,10 @@ MOST_ENDED = 16  # whose last output can still be read
 WINDOW = 256 * 1024  # bytes of the latest output of each
 SETTLE = 1.0  # seconds in which a process that fails at its start does so
 
+LONGEST_WAIT = 120  # seconds for which a reader waits for more
+
 _PIECE = 65536
+_PAUSE = 0.05  # seconds between two looks
 _PATIENCE = 1.0  # seconds for the reader to see the end of the output
 
 Until = Literal["run", "program"]
@@ -47,6 +52,11 @@ class Window:
             excess = max(0, len(self._kept) - WINDOW)
             self._lost += excess
             del self._kept[:excess]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing new."""
+        return not self._kept
 
     def take(self) -> tuple[bytes, int]:
         """Return what came since the last time, and how many bytes before it were not kept."""
@@ -98,25 +108,36 @@ class Process:
         child, self.child = self.child, None
         if child is None:
             return
-        if grace:
-            await child.end(grace)
-        await end_at_once(child)
+        try:
+            if grace:
+                await child.end(grace)
+        finally:
+            with anyio.CancelScope(shield=True):
+                await end_at_once(child)
+            self._close(child)
+            self.how = how or ended_by(child.popen.returncode)
+
+    def _close(self, child: Child) -> None:
+        """Wait for the last output, and give everything back to the system."""
         if self.reader is not None:
             self.reader.join(_PATIENCE)
         child.close()
         if self.watchdog is not None:
             dismiss(self.watchdog)
-        code = child.popen.returncode
-        self.how = how or (f"exit code {code}" if code >= 0 else f"killed by signal {-code} ({signal_name(-code)})")
+
+
+def ended_by(code: int | None) -> str:
+    """Say how a process ended whose return code is this, negative for a signal; None for one that cannot be killed."""
+    if code is None:
+        return "it was to end, and may run on"
+    return f"exit code {code}" if code >= 0 else f"killed by signal {-code} ({signal_name(-code)})"
 
 
 def _read(pipe: int, window: Window) -> None:
-    """Read the output of a process to its end."""
-    try:
-        while piece := os.read(pipe, _PIECE):
+    """Read the output of a process to its end, from a descriptor that is this thread's own."""
+    with os.fdopen(pipe, "rb", buffering=0) as output, suppress(OSError):
+        while piece := output.read(_PIECE):
             window.add(piece)
-    except OSError:
-        return
 
 
 @define(eq=False)
@@ -161,9 +182,12 @@ class Processes:
         cures = "read its output with process_output, stop it with process_stop"
         return self._answer(process, f"[{process.id} runs in the background {whole}; {cures}]", "(no output yet)")
 
-    async def read(self, id: str) -> ToolResult:
-        """Return what a process has printed since the last time."""
+    async def read(self, id: str, wait: float) -> ToolResult:
+        """Return what a process has printed since the last time; `wait` so many seconds for something, or its end."""
         process = self._named(id)
+        with anyio.move_on_after(wait):
+            while wait and process.window.is_empty and not process.has_exited():
+                await anyio.sleep(_PAUSE)
         await self._look(process)
         return self._answer(process)
 
@@ -218,7 +242,8 @@ class Processes:
         process = Process(f"bg_{self._number}", command, self.until, child=child, watchdog=watchdog)
         self._all[process.id] = process
         os.set_blocking(child.pipe, True)
-        process.reader = Thread(target=_read, args=(child.pipe, process.window), daemon=True, name=process.id)
+        own = os.dup(child.pipe)
+        process.reader = Thread(target=_read, args=(own, process.window), daemon=True, name=process.id)
         process.reader.start()
         self._forget_old()
         return process
@@ -250,6 +275,12 @@ class Processes:
         )
 
 
+async def ended_since(processes: Processes | None) -> tuple[list[str], dict[str, Any]]:
+    """Return what an answer says of processes that ended since the last one: in lines, and for its details."""
+    ended = () if processes is None else await processes.news()
+    return [f"[background process {process.told}]" for process in ended], details_of_processes(ended) if ended else {}
+
+
 def details_of_processes(processes: Iterable[Process]) -> dict[str, Any]:
     """Return what the details of a result say of processes."""
     return {"background": [process.row() for process in processes]}
@@ -261,13 +292,16 @@ def make_process_tools(processes: Processes) -> tuple[Tool, Tool]:
     @tool(category="read")
     async def process_output(
         id: Annotated[str, "of the process, such as bg_1; leave it out for a list of all"] | None = None,
+        wait: Annotated[float, Limits(minimum=0, maximum=LONGEST_WAIT), "seconds to wait for output or the end"] = 0,
     ) -> ToolResult:
         """Read what a background process has printed since you last read it, and whether it runs."""
-        return await (processes.listed() if id is None else processes.read(id))
+        return await (processes.listed() if id is None else processes.read(id, wait))
 
     @tool(category="write")
     async def process_stop(id: Annotated[str, "of the process, such as bg_1"]) -> ToolResult:
         """Stop a background process and everything that it started."""
         return await processes.stop(id)
 
-    return evolve(process_output, restores=processes.restore), evolve(process_stop, restores=processes.restore)
+    return evolve(process_output, polls=True, restores=processes.restore), evolve(
+        process_stop, restores=processes.restore
+    )

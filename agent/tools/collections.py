@@ -89,7 +89,8 @@ class CodingOptions:
     files, commands: where they work, if not here (S2 "operations"); they are then bounded by those alone. allowed:
     where file tools may work besides the current directory, "/" by default; denied wins. resize_pictures: for `read`.
     shell: for `bash`. todos: a list that tools share. search_base_url, search_api_key: for `websearch`, the key by
-    default that of the environment. max_response_size (bytes), fetch_timeout (milliseconds): for `webfetch`.
+    default that of the environment. max_response_size (bytes), fetch_timeout (milliseconds), allowed_addresses (besides
+    public ones): for `webfetch`.
     task: what `agent.session.subagents.make_task` gives; without it there is no such tool. processes: where commands of
     this machine may stay in the background.
     """
@@ -107,6 +108,7 @@ class CodingOptions:
     processes: Processes | None = None
     max_response_size: int = 5 * 1024 * 1024
     fetch_timeout: int = 30_000
+    allowed_addresses: tuple[str, ...] = ()
 
 
 def create_all_tools(cwd: str | os.PathLike[str] = ".", options: CodingOptions | None = None) -> Mapping[str, Tool]:
@@ -127,7 +129,11 @@ def create_all_tools(cwd: str | os.PathLike[str] = ".", options: CodingOptions |
         *make_todo_tools(chosen.todos),
         make_websearch(base_url=chosen.search_base_url, api_key=chosen.search_api_key),
         *(() if chosen.task is None else (chosen.task,)),
-        make_webfetch(max_response_size=chosen.max_response_size, default_timeout=chosen.fetch_timeout),
+        make_webfetch(
+            max_response_size=chosen.max_response_size,
+            default_timeout=chosen.fetch_timeout,
+            allowed_addresses=chosen.allowed_addresses,
+        ),
         *(() if processes is None else make_process_tools(processes)),
     )
     own = workspace if chosen.files is None else None

@@ -44,7 +44,7 @@ class ToolContext:
 
 @frozen(eq=False)
 class Tool:
-    """A tool: name, description, category, and whether several calls of it may run at once.
+    """A tool: name, description, category, whether several calls of it may run at once, and whether it `polls`.
 
     `parameters`, what the model is told, comes from the same shape that checks. `timeout` is in
     seconds, None for no limit but the tool's own. `workspace` is where its relative paths start and its bounds lie,
@@ -63,6 +63,7 @@ class Tool:
     function: Callable[..., Awaitable[object]]
     category: Category = "write"
     parallel: bool = False
+    polls: bool = False
     timeout: float | None = None
     marks: tuple[tuple[str, Mark, object], ...] = ()
     workspace: Workspace | None = None

@@ -175,10 +175,10 @@ def _folder() -> str:
     return folder
 
 
-def kept_folder() -> str | None:
-    """Return the folder with the outputs that were kept so far; None before the first."""
+def outputs_folder() -> str | None:
+    """Return the folder with the outputs that this process has kept whole, without links; None if there is none."""
     folder = _folders.get(os.getpid())
-    return folder if folder is not None and os.path.isdir(folder) else None
+    return None if folder is None else os.path.realpath(folder)
 
 
 def _remove(folder: str, owner: int) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, TypedDict, 
 
 from attrs import evolve, field, frozen, mutable, validators
 
-from agent.tools.background import Processes, details_of_processes
+from agent.tools.background import Processes, ended_since
 from agent.tools.definition import Tool, ToolContext, tool
 from agent.tools.output import Collector, Retained, Retention
 from agent.tools.process import Finished, inherited_environment, run_process, signal_name, tool_environment
@@ -480,7 +480,8 @@ def in_sandbox(shell: Tool, options: ShellOptions) -> Tool:
     return confined(shell, options.sandbox)
 
 
-BACKGROUND_WORDS = "start the command and return; it goes on until it is stopped (a server, a long build)"
+BACKGROUND_WORDS = "start the command and return; it goes on until it is stopped, whatever the timeout (a server)"
+TO_STAY = "[give background=true for a process that is to stay]"
 
 
 def with_background(shell: Tool, processes: Processes | None) -> Tool:
@@ -541,11 +542,11 @@ class _Runner:
             if self.answers.in_envelopes and isinstance(error, ToolError):
                 return self.answers.of_problem(asked, str(error))
             raise
-        ended = () if self.processes is None else await self.processes.news()
-        told = (*self.options.notes(finished, context.rights), *(f"[background process {each.told}]" for each in ended))
-        notes = [*([note] if note else []), *told]
-        result = self.answers.of(asked, finished, output, notes)
-        more = {**self.options.blocked(finished, context.rights), **(details_of_processes(ended) if ended else {})}
+        ended, more = await ended_since(self.processes)
+        hint = [TO_STAY] if finished.survivors and self.processes is not None else []
+        blocked = self.options.notes(finished, context.rights)
+        result = self.answers.of(asked, finished, output, [*([note] if note else []), *blocked, *hint, *ended])
+        more = {**self.options.blocked(finished, context.rights), **more}
         return evolve(result, details={**result.details, **more}) if more else result
 
     async def _finish(self, asked: Asked, output: Retained, context: ToolContext) -> Finished:

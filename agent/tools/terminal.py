@@ -11,7 +11,7 @@ from typing import Annotated, Any, Unpack
 import anyio
 from attrs import define, evolve, field, frozen
 
-from agent.tools.background import Processes, details_of_processes
+from agent.tools.background import Processes, ended_since
 from agent.tools.definition import Tool, ToolContext, tool
 from agent.tools.output import Retained
 from agent.tools.process import Finished, run_process
@@ -452,12 +452,11 @@ class _Terminal:
             if self.answers.in_envelopes and isinstance(error, ToolError):
                 return self.answers.of_problem(asked, str(error))
             raise
-        ended = () if self.processes is None else await self.processes.news()
-        kept_out = self.options.notes(finished, context.rights)
-        told = (f"[background process {each.told}]" for each in ended)
-        notes = [*([note] if note else []), *kept_out, *(more or lost), *told]
+        ended, details = await ended_since(self.processes)
+        blocked = self.options.notes(finished, context.rights)
+        notes = [*([note] if note else []), *blocked, *(more or lost), *ended]
         result = self.answers.of(asked, finished, output, notes)
-        details = {**self.options.blocked(finished, context.rights), **(details_of_processes(ended) if ended else {})}
+        details = {**self.options.blocked(finished, context.rights), **details}
         return evolve(result, details={**result.details, **details}) if details else result
 
     async def _finish(self, asked: Asked, output: Retained, context: ToolContext) -> tuple[Finished, Sequence[str]]:

@@ -75,9 +75,9 @@ class Toolbox:
         problems = tool.check(call.arguments)
         if problems:
             return evolve(call, flaw="invalid arguments: " + "; ".join(problems))
-        if not tool.parallel and not tool.command_in:
+        if not tool.parallel and not tool.command_in and not tool.polls:
             return call
-        return evolve(call, parallel=tool.parallel, command_in=tool.command_in)
+        return evolve(call, parallel=tool.parallel, command_in=tool.command_in, polls=tool.polls)
 
     @property
     def listens(self) -> bool:

@@ -369,7 +369,7 @@ def make_webfetch(
         }  # fmt: skip
         return await run_in_background(lambda: _result(fetched, format, details))
 
-    return webfetch
+    return evolve(webfetch, description=webfetch.description.replace("5 MB", size_in_words(max_response_size)))
 
 
 def _result(fetched: Fetched, wanted: Format, details: dict[str, object]) -> ToolResult:

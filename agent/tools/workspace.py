@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import BinaryIO, TypeVar
 
-from attrs import frozen
+from attrs import evolve, frozen
 
+from agent.tools.output import outputs_folder
 from agent.vocabulary.errors import PathRefused
 from constitution import DENIED_PATHS
 
@@ -363,9 +364,9 @@ class Workspace:
         return follow_links(self._boundary.absolute(path))
 
     def open_read(self, path: str) -> BinaryIO:
-        """Return an ordinary file, open for reading."""
+        """Return an ordinary file, open for reading: also one with a long output of a command of ours."""
         _check_file_name(path)
-        return self._open(path, self._open_file)
+        return self._open(path, self._open_file, outputs_folder())
 
     @contextmanager
     def open_write(self, path: str) -> Iterator[BinaryIO]:
@@ -401,12 +402,15 @@ class Workspace:
         finally:
             os.close(handle)
 
-    def _open(self, path: str, action: Callable[[str, str], T]) -> T:
-        """Do `action(resolved, asked)` with an allowed path; again if the path changed meanwhile."""
+    def _open(self, path: str, action: Callable[[str, str], T], besides: str | None = None) -> T:
+        """Do `action(resolved, asked)` with an allowed path, or one below `besides`; again if it changed meanwhile."""
+        boundary = self._boundary
+        if besides is not None:
+            boundary = evolve(boundary, allowed=(*boundary.allowed, besides))
         for _ in range(_ATTEMPTS):
             asked = self._boundary.absolute(path)
             real = follow_links(asked)
-            self._boundary.check(real, os.path.normpath(asked) if ".." not in asked.split("/") else asked)
+            boundary.check(real, os.path.normpath(asked) if ".." not in asked.split("/") else asked)
             with suppress(Changed):
                 return action(real, asked)
         raise PathRefused(f"permission denied: {path} is a loop of links, or is being changed all the time")

@@ -29,6 +29,7 @@ from agent.vocabulary.events import (
     ProposedAction,
     SteeringGiven,
     StopAsked,
+    SummaryFailed,
     SummaryFinished,
     SummaryRequested,
     ToolFinished,
@@ -142,7 +143,7 @@ EXAMPLES: Examples = {
     ToolStarted: lambda started: (ToolFinished(started.call, "done"),),
     MessagesSought: lambda sought: (MessagesFound(sought.what), MessagesFound(sought.what, ("rather this",))),
     BackoffStarted: lambda started: (BackoffElapsed(started.attempt, 0.0),),
-    SummaryRequested: lambda requested: (SummaryFinished("so far"),),
+    SummaryRequested: lambda requested: (SummaryFinished("so far"), SummaryFailed("", nothing_older=True)),
 }
 """What each effect may return."""
 
@@ -174,6 +175,8 @@ def examples_for(rules: Sequence[BThread]) -> Examples:
         answers = with_safe_calls(answers)
     if names & SPENDERS:
         answers = spending(answers)
+    if "recover_from_overflow" in names:
+        answers = overflowing(answers)
     return with_actions({**EXAMPLES, InferenceRequested: answers}, declared_actions(rules))
 
 
@@ -253,6 +256,11 @@ def with_safe_calls(answers: Answers) -> Answers:
 def spending(answers: Answers) -> Answers:
     """Return the same answers, each taking a dollar and a token for each of its calls, an answer of text nothing."""
     return lambda requested: tuple(map(_spent, answers(requested)))
+
+
+def overflowing(answers: Answers) -> Answers:
+    """Return the same answers, and that the conversation is too long for one."""
+    return lambda asked: (*answers(asked), InferenceFailed(asked.draft, "too long", reason="context_length_exceeded"))
 
 
 def _spent(draft: Event) -> Event:

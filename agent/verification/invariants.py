@@ -442,12 +442,33 @@ def attempts_are_limited(attempts: int) -> BThreadBody:
         if isinstance(said, InferenceRequested):
             assert may_ask, f"{said.name} after an inference failed, and without a backoff"
         elif isinstance(said, InferenceFailed):
-            failures, may_ask = failures + 1, False
+            if said.reason != "context_length_exceeded":  # see `an_overflow_is_mended_once`
+                failures, may_ask = failures + 1, False
         elif isinstance(said, BackoffElapsed):
             assert failures < attempts, f"{failures} inferences failed, and another one is to follow"
             may_ask = True
         else:
             failures, may_ask = 0, True
+
+
+@bthread
+def an_overflow_is_mended_once(summarize: bool) -> BThreadBody:
+    """When the conversation is too long the model is asked again after a summary only, and once in a turn."""
+    overflows = where(InferenceFailed, reason="context_length_exceeded")
+    failures, summed_up = 0, False
+    while True:
+        said = yield sync(
+            wait_for=overflows | SummaryFinished | SummaryFailed | InferenceRequested | AnswerCommitted | RunEnded
+        )
+        if isinstance(said, InferenceFailed):
+            failures, summed_up = min(failures + 1, 2), False
+        elif isinstance(said, InferenceRequested):
+            assert not failures or (summarize and summed_up), "asked again though it was too long"
+            assert failures < 2, "asked a third time though it was too long twice"
+        elif isinstance(said, SummaryFinished | SummaryFailed):
+            summed_up = True
+        else:
+            failures, summed_up = 0, False
 
 
 CALL_NEWS = ProposedAction | ApprovalAsked | GateApproved | ToolStarted
@@ -546,7 +567,7 @@ def repetitions_are_limited(n: int) -> BThreadBody:
             assert said.call.id not in forbidden, f"{said.call.id} is proposed after the same call {n} times"
         else:
             for call in said.calls:
-                if call.flaw is None:
+                if call.flaw is None and not call.polls:
                     latest, times = signature(call), times + 1 if signature(call) == latest else 1
                 if forbidden or times == n:
                     forbidden = (*forbidden, call.id)
@@ -730,9 +751,11 @@ OF_RULES: tuple[tuple[tuple[str, ...], Callable[[Arguments], BThread]], ...] = (
     (("iterations_at_most",), lambda of: iterations_are_limited(of["turns"])),
     (("stop_when_said",), lambda of: wishes_to_stop_are_heard()),
     (("summarize_when_full",), lambda of: a_summary_stands_alone()),
+    (("recover_from_overflow",), lambda of: a_summary_stands_alone()),
+    (("recover_from_overflow",), lambda of: an_overflow_is_mended_once(of["summarize"])),
     (("retry",), lambda of: attempts_are_limited(of["attempts"])),
-    (("retry", "at_most"), lambda of: a_run_ends()),
-    (("retry", "iterations_at_most"), lambda of: a_run_ends()),
+    (("retry", "recover_from_overflow", "at_most"), lambda of: a_run_ends()),
+    (("retry", "recover_from_overflow", "iterations_at_most"), lambda of: a_run_ends()),
     (("stop_on_request",), lambda of: nothing_starts_after_stop(of["after"])),
     (("abort_on_request",), lambda of: nothing_starts_after_abort()),
     (("abort_on_request",), lambda of: an_abort_ends_the_run()),

@@ -84,7 +84,7 @@ def verify_loop(
     """
     chosen = loop_rules(rules) if isinstance(rules, Preset) else tuple(rules)
     kept = (*invariants_with(chosen if required is None else required, protocols), *invariants)
-    usual = usual_examples(chosen, protocols)
+    usual = usual_examples((*chosen, *(required or ())), protocols)
     if not protocols and any(rule.name == "one_at_a_time" for rule in chosen):
         usual = in_threes(usual)  # where calls run at a time, three would have too many states
     return _verified((*core, *chosen, *protocols, *kept), chosen, tuple(protocols), examples or usual, options)

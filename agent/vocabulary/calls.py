@@ -32,7 +32,8 @@ class ToolCall:
 
     `flaw` is None for a whole call. Otherwise the call came cut off or unreadable, `arguments` is empty, and the
     text says what is wrong; such a call is answered and never run. `parallel` is its tool's: the call may run while
-    others run that may, too. `command_in` is its tool's too: the argument that a shell runs, if there is one.
+    others run that may, too. `command_in` is its tool's too: the argument that a shell runs, if there is one; and
+    so is `polls`: it looks whether something has changed, and may be repeated.
     """
 
     id: str
@@ -42,6 +43,7 @@ class ToolCall:
     flaw: str | None = None
     parallel: bool = False
     command_in: str = field(default="", eq=False, metadata=IF_ANY)
+    polls: bool = field(default=False, eq=False, metadata=IF_ANY)
 
 
 @frozen
@@ -87,3 +89,8 @@ def _canonical(value: Any) -> Any:
     if isinstance(value, tuple | list):
         return [_canonical(item) for item in value]
     return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def background_mark(arguments: Mapping[str, Any]) -> str:
+    """Return what people are shown after a command that stays in the background; nothing after any other."""
+    return " (in the background)" if arguments.get("background") is True else ""

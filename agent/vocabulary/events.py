@@ -10,7 +10,15 @@ from typing import Any, Literal
 from attrs import field, frozen
 
 from agent.vocabulary.calls import ToolCall
-from agent.vocabulary.messages import IF_ANY, AssistantMessage, Image, Message, StopReason, Usage
+from agent.vocabulary.messages import (
+    IF_ANY,
+    AssistantMessage,
+    FailureReason,
+    Image,
+    Message,
+    StopReason,
+    Usage,
+)
 from bp import Event, FrozenMapping, Refusals
 from constitution import Action
 
@@ -160,12 +168,16 @@ class InferenceFinished(Event):
 
 @frozen
 class InferenceFailed(Event):
-    """The model gave none; `retry_after` in seconds when the server said when to come back."""
+    """The model gave none; `retry_after` in seconds when the server said when to come back.
+
+    `reason` is what the run ends with where that is not just "inference_failed".
+    """
 
     draft: str
     error: str
     retryable: bool = False
     retry_after: float | None = None
+    reason: FailureReason = field(default="", metadata=IF_ANY)
 
 
 @frozen
@@ -232,9 +244,10 @@ class SummaryFinished(Event):
 
 @frozen
 class SummaryFailed(Event):
-    """There is no summary: why. What does not fit is left out then."""
+    """There is no summary: why. What does not fit is left out then; `nothing_older`: nothing can be left out."""
 
     error: str
+    nothing_older: bool = field(default=False, metadata=IF_ANY)
 
 
 # One call.

@@ -100,6 +100,8 @@ class ToolMessage:
 
 
 Message = UserMessage | AssistantMessage | ToolMessage
+FailureReason = Literal["", "context_length_exceeded", "answer_too_long"]
+"""Why a model gave no answer, where that can be helped; empty for everything else."""
 StopReason = Literal["stop", "tool_calls", "length", "content_filter"]
 
 

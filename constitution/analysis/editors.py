@@ -1,12 +1,10 @@
-"""Editors, pagers, debuggers and terminals: commands in their options, scripts or input that start programs."""
+"""Editors, pagers, debuggers and terminals: commands within their options, or in their input, that start programs."""
 
 import re
-from collections.abc import Iterator
 
 from constitution.analysis.interpreters import touched
 from constitution.analysis.other_code import read_code
 from constitution.analysis.python_code import read_python
-from constitution.analysis.shells import INPUTS, run_file, run_input
 from constitution.analysis.steps import (
     BARE_SHELL,
     Command,
@@ -14,13 +12,12 @@ from constitution.analysis.steps import (
     Script,
     Started,
     Steps,
-    Wrote,
 )
 from constitution.effects import Effect
-from constitution.shell.flow import NOTHING, Flow, Origin
+from constitution.shell.flow import NOTHING
 from constitution.tables.rows import is_bare_shell, read_line
 
-__all__ = ["editor", "emacs", "pager", "screen", "sed", "tmux"]
+__all__ = ["editor", "emacs", "pager", "screen", "tmux"]
 
 ESCAPES = re.compile(r"(?:!|\bshell\b|\bsystem\(|\bterminal\b|\bterm\b)(.*)", re.S)
 CODE = re.compile(r"^\s*:?(lua|luado|py3?|python3?|py3do|pydo|rubydo|ruby|perl|perldo)\b\s*(?:<<\s*\w+)?(.*)", re.S)
@@ -145,165 +142,3 @@ def screen(command: Command) -> Steps:
 def _typed(text: str) -> str:
     """Return what is typed, without the keys at its end."""
     return re.sub(r"(\\n|\\r|\\015|\^M|\n|\r)+$", "", text)
-
-
-# The stream editor
-
-SED_TAKES = frozenset(("-e", "--expression", "-f", "--file", "-l", "--line-length"))
-SED_IN_PLACE = re.compile(r"^(-[nErsuz]*[iI]).*|^--in-place=.*")
-SED_ADDRESS = re.compile(r"\d+(?:~\d+)?|\$|[+~]\d+")
-SED_LINE = re.compile(r"(?:[^\\\n]|\\.|\\$)*", re.S)
-SED_BRACKET = re.compile(r"\[\^?\]?(?:\[([:.=]).*?\1\]|[^\]\n])*\]")
-SED_FLAGS = re.compile(r"[gpiImMe\d \t]*")
-SED_NUMBER = re.compile(r"[ \t]*\d*")
-SED_LABEL = re.compile(r"[^;}\n]*")
-SED_MODES = re.compile("[IM]*")
-SED_INSERTS = frozenset("aic")
-SED_FILES = frozenset("rRwW")
-SED_PLAIN = frozenset("=dDFgGhHnNpPxz")
-
-
-def sed(command: Command) -> Steps:
-    """sed: with `-i` it writes the files behind its script, which may read and write others, and start programs."""
-    words = [SED_IN_PLACE.sub(lambda match: match[1] or "--in-place", word) for word in command.argv[1:]]
-    line = read_line([word for word in words if word], SED_TAKES)
-    scripts = line.value_of("-e", "--expression")
-    separate = scripts or line.flags & {"-f", "--file"}
-    files = line.operands[0 if separate else 1 :]
-    text = "\n".join(scripts) if separate else "".join(line.operands[:1])
-    in_place = bool(line.flags & {"-i", "-I", "--in-place"})
-
-    def read(script: str) -> Steps:
-        yield from _sed_script(script, files if in_place else ())
-
-    for file in files if in_place else ():
-        yield Found(Effect.WRITE, path=file)
-    for file in line.value_of("-f", "--file"):
-        yield from (run_input(command.stdin, read) if file in INPUTS else run_file(file, read))
-    if "--sandbox" not in line.flags:
-        yield from read(text)
-
-
-def _sed_script(script: str, written: tuple[str, ...]) -> Steps:
-    """Take the commands of a script that do more than change lines; `written`: files that get what is inserted."""
-    try:
-        commands = list(_sed_commands(script))
-    except ValueError:
-        yield Found(Effect.RISKY_CODE, says="run a sed script that cannot be read")
-        return
-    for letter, argument in commands:
-        if letter == "e":
-            yield Found(Effect.RISKY_CODE, says="run a sed script that starts programs")
-            yield from (Script(argument),) if argument else ()
-        elif letter in "rRwW":
-            yield Found(Effect.READ if letter in "rR" else Effect.WRITE, path=argument)
-        else:
-            yield from (Wrote(file, Flow(Origin.TEXT, argument)) for file in written)
-
-
-def _sed_commands(script: str) -> Iterator[tuple[str, str]]:
-    """Yield the commands that insert text, read, write or start something, with what they take; raises ValueError."""
-    at = 0
-    while at < len(script):
-        if script[at] in " \t\n;{}":
-            at += 1
-            continue
-        at = _behind_addresses(script, at)
-        letter, at = script[at : at + 1], at + 1
-        if letter == "s":
-            at, (replacement, flags, file) = _substitution(script, at)
-            yield from (("e", replacement),) if "e" in flags else ()
-            yield from (("w", file),) if file else ()
-        elif letter in SED_INSERTS or letter in SED_FILES or letter == "e":
-            end = _matched(SED_LINE, script, at).end() if letter in SED_INSERTS else _end_of_line(script, at)
-            yield letter, re.sub(r"\\(.)", r"\1", script[at:end].strip().removeprefix("\\\n"), flags=re.S)
-            at = end
-        else:
-            at = _behind_plain(letter, script, at)
-
-
-def _behind_plain(letter: str, script: str, at: int) -> int:
-    """Return where a command ends that neither inserts, reads, writes nor starts anything."""
-    if letter == "#":
-        return _end_of_line(script, at)
-    if letter == "y":
-        separator = script[at : at + 1]
-        return _part(script, _part(script, at + 1, separator), separator)
-    if letter and letter in ":btTv":
-        return _matched(SED_LABEL, script, at).end()
-    if letter and letter in "lqQL":
-        return _matched(SED_NUMBER, script, at).end()
-    if letter not in SED_PLAIN and letter not in ("{", "}"):
-        raise ValueError(letter)
-    return at
-
-
-def _behind_addresses(script: str, at: int) -> int:
-    """Return where the command of `1,/end/I!p` begins."""
-    for _ in range(2):
-        if match := SED_ADDRESS.match(script, at):
-            at = match.end()
-        elif script[at : at + 1] in ("/", "\\"):
-            at += script[at] == "\\"
-            end = _part(script, at + 1, script[at : at + 1], brackets=True)
-            at = _matched(SED_MODES, script, end).end()
-        at = _behind_blanks(script, at)
-        if script[at : at + 1] == ",":
-            at = _behind_blanks(script, at + 1)
-    while script[at : at + 1] in ("!", " ", "\t"):
-        at += 1
-    return at
-
-
-def _behind_blanks(script: str, at: int) -> int:
-    while script[at : at + 1] in (" ", "\t"):
-        at += 1
-    return at
-
-
-def _end_of_line(script: str, at: int) -> int:
-    end = script.find("\n", at)
-    return len(script) if end < 0 else end
-
-
-def _part(script: str, at: int, separator: str, *, brackets: bool = False) -> int:
-    """Return where the text behind a separator ends; in a pattern, a separator within `[...]` is text."""
-    if not separator or separator in "\\\n":
-        raise ValueError(separator)
-    while at < len(script) and script[at] != separator:
-        if script[at] == "[" and brackets:
-            at = _bracket(script, at)
-        else:
-            at += 2 if script[at] == "\\" else 1
-    if at >= len(script):
-        raise ValueError("the text ends within a pattern")
-    return at + 1
-
-
-def _bracket(script: str, at: int) -> int:
-    match = SED_BRACKET.match(script, at)
-    if match is None or match[0].endswith("\\]"):
-        raise ValueError("it is not clear where brackets end")
-    return match.end()
-
-
-def _substitution(script: str, at: int) -> tuple[int, tuple[str, str, str]]:
-    """Read `/pattern/replacement/flags`; return where it ends, the replacement, the flags, and the file of `w`."""
-    separator = script[at : at + 1]
-    start = _part(script, at + 1, separator, brackets=True)
-    end = _part(script, start, separator)
-    match = _matched(SED_FLAGS, script, end)
-    at, file = match.end(), ""
-    if script[at : at + 1] == "w":
-        end_of_line = _end_of_line(script, at)
-        file, at = script[at + 1 : end_of_line].strip(), end_of_line
-    elif script[at : at + 1] not in ("", ";", "}", "\n", "#"):
-        raise ValueError("a flag that is not known")
-    return at, (script[start : end - 1].replace("\\" + separator, separator), match[0], file)
-
-
-def _matched(pattern: re.Pattern[str], script: str, at: int) -> re.Match[str]:
-    match = pattern.match(script, at)
-    if match is None:
-        raise ValueError(script[at : at + 1])
-    return match

@@ -4,6 +4,11 @@ import re
 
 from constitution.analysis.clients import database
 from constitution.analysis.other_code import (
+    SED_INSERTS,
+    SED_READS,
+    SED_SCRIPT,
+    SED_STARTS,
+    SED_WRITES,
     Reading,
     deeds_in,
     read_any,
@@ -23,10 +28,11 @@ from constitution.analysis.steps import (
     Sent,
     Started,
     Steps,
+    Wrote,
     as_script,
 )
 from constitution.effects import Effect
-from constitution.shell.flow import Origin
+from constitution.shell.flow import Flow, Origin
 from constitution.tables.rows import code_options, is_bare_shell, read_line
 from constitution.zones import FETCHED, UNKNOWN
 
@@ -42,6 +48,7 @@ __all__ = [
     "php_console",
     "python",
     "python_console",
+    "sed",
     "touched",
 ]
 
@@ -130,39 +137,45 @@ def calculator(command: Command) -> Steps:
             yield Script(script)
 
 
-AWK_TAKES = frozenset(
-    """
-    -F --field-separator -v --assign -f --file -E --exec -i --include -l --load -e --source
-    """.split()  # noqa: SIM905
-)
-AWK_DUMPS = re.compile(r"-[dop](.+)|--(?:dump-variables|profile|pretty-print)=(.+)")
-
-
 def awk(command: Command) -> Steps:
-    """awk: the first operand is code, or `-e` holds it, or a file behind `-f`."""
-    line = read_line(command.argv[1:], AWK_TAKES, to_operand=True)
-    operands, codes = list(line.operands), list(line.value_of("-e", "--source"))
-    files = line.value_of("-f", "--file", "-E", "--exec")
-    libraries = line.value_of("-i", "--include")
-
-    def read(code: str) -> Steps:
+    """awk: the first operand is code; `-f` names a file with code."""
+    line = read_line(
+        command.argv[1:], frozenset(["-F", "-v", "-f", "--field-separator", "--assign", "--file"]), to_operand=True
+    )
+    operands = list(line.operands)
+    for file in line.value_of("-f", "--file"):
+        yield from run_file(file)
+    if not line.value_of("-f", "--file") and operands:
+        code = operands.pop(0)
         yield from touched(read_awk(code), code)
-
-    for file in (*files, *(name for name in libraries if name != "inplace")):
-        yield from (run_input(command.stdin, read) if file in INPUTS else run_file(file, read))
-    if line.value_of("-l", "--load"):
-        yield Found(Effect.RISKY_CODE, says="load a library into awk")
-    if not files and not codes:
-        codes, operands = operands[:1], operands[1:]
-    for code in codes:
-        yield from read(code)
-    for match in filter(None, map(AWK_DUMPS.fullmatch, command.argv[1 : len(command.argv) - len(operands)])):
-        yield Found(Effect.WRITE, path=match[1] or match[2])
-    for file in (word for word in operands if not AWK_SETTING.match(word)):
-        yield Found(Effect.WRITE if "inplace" in libraries else Effect.READ, path=file)
+    for operand in operands:
+        yield Found(Effect.READ, path=operand)
+        if line.flags & {"-i"}:
+            yield Found(Effect.WRITE, path=operand)
 
 
-AWK_SETTING = re.compile(r"[A-Za-z_]\w*=")
+def sed(command: Command) -> Steps:
+    """sed: with `-i` it writes the files behind its script; its commands `e` and `s///e` start programs."""
+    line = read_line(command.argv[1:], frozenset(("-e", "--expression", "-f", "--file", "-l")))
+    written = line.operands[0 if line.flags & {"-e", "--expression", "-f", "--file"} else 1 :]
+    for file in written if line.flags & {"-i", "--in-place", "-I"} else ():
+        yield Found(Effect.WRITE, path=file)
+        for text in (
+            text for script in (*line.value_of("-e"), *line.operands[:1]) for text in SED_INSERTS.findall(script)
+        ):
+            yield Wrote(file, Flow(Origin.TEXT, re.sub(r"\\(.)", r"\1", text)))
+    for script in (*line.value_of("-e", "--expression"), *line.operands[:1]):
+        if match := SED_STARTS.search(script):
+            yield Found(Effect.RISKY_CODE, says="run a sed script that starts programs")
+            if match[2]:
+                yield Script(match[2].replace("\\" + match[1], match[1]))
+        for text in SED_SCRIPT.findall(script):
+            yield Script(text)
+        for file in SED_READS.findall(script):
+            yield Found(Effect.READ, path=file)
+        for file in SED_WRITES.findall(script):
+            yield Found(Effect.WRITE, path=file)
+
 
 DEEDS = {
     "fetched": (Effect.RUN_FETCHED_CODE, "run code that was downloaded or decoded"),

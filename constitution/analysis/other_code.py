@@ -6,6 +6,11 @@ from constitution.analysis.program_rows import METADATA
 from constitution.tables import is_a
 
 __all__ = [
+    "SED_INSERTS",
+    "SED_READS",
+    "SED_SCRIPT",
+    "SED_STARTS",
+    "SED_WRITES",
     "Reading",
     "deeds_in",
     "read_any",
@@ -24,7 +29,6 @@ class Reading:
 
     def __init__(self) -> None:
         self.scripts: list[str] = []
-        self.fed: list[str] = []  # scripts that get what the code prints
         self.paths: list[tuple[str, str]] = []
         self.risks: list[str] = []
         self.deeds: list[str] = []
@@ -271,8 +275,34 @@ def deeds_in(code: str) -> list[str]:
     return [deed for deed, words in kinds if words.search(code)]
 
 
+AWK_STARTS = re.compile(r"\bsystem\s*\(\s*(?:\"([^\"]*)\")?|(?:\"([^\"]*)\"\s*)?\|\s*&?\s*getline|\|\s*\"([^\"]*)\"")
+AWK_COMPUTES = re.compile(r"\bprintf?\b[^;}\n\"]*(?:\"[^\"]*\"[^;}\n\"]*)*>>?\s*\(?[A-Za-z_]\w*")
+AWK_WRITES = re.compile(r">\s*\"([^\"]+)\"")
+SED_SCRIPT = re.compile(r"(?:^|[;{}\n])\s*+[\d,$]*+(?:/[^/]*/)?+\s*+e\s+([^\n]+)")
+SED_PART = r"(?:(?!\1)[^\\\n]|\\.)*"  # up to the next separator, so that matching takes no longer than reading
+SED_STARTS = re.compile(
+    r"(?:^|[;{}\n])\s*+[\d,$]*+(?:/[^/]*/)?+\s*+e(?:\s|$)"
+    rf"|s([^\w\s\\]){SED_PART}\1({SED_PART})\1[gpiImM\d]*e"
+)
+SED_INSERTS = re.compile(r"(?:^|[;{}\n/\d$])\s*[iac]\\?\s*([^\n]+)")
+SED_READS = re.compile(r"(?:^|[;{}\n\d$/])\s*+[rR]\s*+([/~.][^\s;}]+)")
+SED_WRITES = re.compile(r"(?:^|[;{}\n\d$/gpI])\s*+[wW]\s+([/~.][^\s;}]+)")
 TCL_STARTS = re.compile(r"\b(?:spawn|exec|system)\s+(?:-\w+\s+)*([^;\n\]}]+)")
 TCL_DELETES = re.compile(r"\bfile\s+delete\s+(?:-force\s+)?(?:--\s+)?([^;\n\]}]+)")
+
+
+def read_awk(code: str) -> Reading:
+    """Read awk: what it starts, and the files that it names behind `>`."""
+    reading = Reading()
+    reading.scripts = [text for found in AWK_STARTS.findall(code) for text in found if text]
+    reading.paths = [("write", match[1]) for match in AWK_WRITES.finditer(code)]
+    if re.search(r"[\"']/inet[46]?/(tcp|udp)/", code):
+        reading.deeds.append("shell" if AWK_STARTS.search(code) else "network")
+    if AWK_COMPUTES.search(code):
+        reading.risks.append("write files whose names it computes")
+    if AWK_STARTS.search(code):
+        reading.risks.append("run an awk program that starts others")
+    return reading
 
 
 def read_tcl(code: str) -> Reading:
@@ -285,94 +315,3 @@ def read_tcl(code: str) -> Reading:
     if "$" in "".join(reading.scripts) or re.search(r"\b(eval|exec)\s+\$", code):
         reading.risks.append("run Tcl code that starts what cannot be known")
     return reading
-
-
-# awk
-
-AWK_TOKEN = re.compile(
-    r"(?P<blank>[ \t\r]+|\\\r?\n|#[^\n]*)|(?P<string>\"(?:[^\"\\\n]|\\.)*\")|(?P<name>@?[A-Za-z_]\w*(?:::\w+)?)"
-    r"|(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)|(?P<mark>\|&|\|\||&&|>>"
-    r"|[-+*/%^<>=!]=|\*\*=?|\+\+|--|[^\w\s\"])|(?P<end>\n)",
-    re.S,
-)
-AWK_REGEX = re.compile(r"/(?:[^/\\\n\[]|\\.|\[\^?\]?(?:[^\]\\\n]|\\.)*\])*/")
-AWK_WORDS = frozenset(["print", "printf", "return", "in", "else", "do", "case", "and", "getline"])
-AWK_ENDS = frozenset([";", "}", "\n", ")", ""])
-AWK_BEFORE_EXPRESSION = frozenset(["", "\n", "(", ",", "{", "}", ";", "!", "&&", "||", "?", ":", "="])
-SECRET = re.compile(r"(?i)key|token|secret|passw|credential")
-
-
-def read_awk(code: str) -> Reading:
-    """Read awk by its tokens: what it starts with `system`, pipes and `getline`, and the files that it names."""
-    reading = Reading()
-    try:
-        tokens = _awk_tokens(code)
-    except ValueError:
-        reading.risks.append("run an awk program that cannot be read")
-        return reading
-    depth, printing = 0, False  # brackets since the last `print`, in which `>` compares
-    for index in range(2, len(tokens) - 3):
-        token = tokens[index]
-        if token in ("print", "printf"):
-            depth, printing = 0, True
-        elif token in ("\n", ";", "{", "}"):
-            printing = False
-        depth += {"(": 1, ")": -1}.get(token, 0)
-        if token in (">", ">>") and printing and depth <= 0:
-            reading.paths.append(("write", _alone(tokens, index)))
-        else:
-            _awk_token(tokens, index, reading)
-    if re.search(r"[\"']/inet[46]?/", code):
-        reading.deeds.append("shell" if {"system", "|"} & set(tokens) else "network")
-    return reading
-
-
-def _awk_token(tokens: list[str], index: int, reading: Reading) -> None:
-    """Take one token that may start a program, read a file, or hide what it does."""
-    token, after = tokens[index], tokens[index + 1]
-    if token in ("|", "|&") and after == "getline":
-        whole = tokens[index - 2] in AWK_BEFORE_EXPRESSION and tokens[index - 1][:1] == '"'
-        _awk_starts(_content(tokens[index - 1]) if whole else "", reading)
-    elif token in ("|", "|&"):
-        _awk_starts(_alone(tokens, index), reading)
-    elif token == "system":
-        _awk_starts(_alone(tokens, index + 1) if tokens[index + 3] == ")" else "", reading)
-    elif token == "<" and "getline" in tokens[index - 2 : index]:
-        reading.paths.append(("read", _alone(tokens, index)))
-    elif token == "@include":
-        reading.paths.append(("run", _alone(tokens, index)))
-    elif token[:1] == "@" or token in ("ARGV", "ARGC"):
-        reading.risks.append(f"run an awk program that uses {token!r}")
-    elif token == "ENVIRON" and (after != "[" or tokens[index + 2][:1] != '"' or SECRET.search(tokens[index + 2])):
-        reading.risks.append("run an awk program that reads the environment")
-
-
-def _alone(tokens: list[str], index: int) -> str:
-    """Return the text behind a token, if it is one that stands alone; "" for what is computed."""
-    return _content(tokens[index + 1]) if tokens[index + 1][:1] == '"' and tokens[index + 2] in AWK_ENDS else ""
-
-
-def _awk_starts(script: str, reading: Reading) -> None:
-    if script:
-        reading.fed.append(script)
-    else:
-        reading.risks.append("run an awk program that starts others")
-
-
-def _awk_tokens(code: str) -> list[str]:
-    """Return the tokens, with empty ones around them; raises ValueError for what is no awk."""
-    tokens, at = ["", ""], 0
-    while at < len(code):
-        match = AWK_REGEX.match(code, at) if code[at] == "/" and _expects_operand(tokens) else AWK_TOKEN.match(code, at)
-        if match is None or (code[at] == "/" and tokens[-1] in ("++", "--", "getline")):
-            raise ValueError(code[at : at + 20])
-        if match.lastgroup != "blank":
-            tokens.append(match[0] if match.lastgroup else "regular expression")
-        at = match.end()
-    return [*tokens, "", "", ""]
-
-
-def _expects_operand(tokens: list[str]) -> bool:
-    """Tell whether a `/` begins a regular expression here, and does not divide."""
-    last = tokens[-1]
-    return last in AWK_WORDS or not (last[-1:].isalnum() or last[-1:] in ('"', ")", "]", "_", "$"))

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agent import Run, call
+from agent import Agent, Run, ScriptedModel, call
 from agent.history.playback import retrace
 from agent.testing import assert_calls_answered, assert_never, assert_order, started, trace
 from agent.vocabulary.events import GateRejected, ToolStarted
@@ -202,3 +202,8 @@ def test_starts_that_cannot_happen_are_a_mistake(run: Run, events: object, said:
     for check in (assert_never, assert_order):
         with pytest.raises(ValueError, match=re.escape(said)):
             check(run, events)
+
+
+def test_what_is_no_run_is_told() -> None:
+    with pytest.raises(TypeError, match="assert_never looks at a run"):
+        assert_never(Agent(ScriptedModel([])), started("look"))  # type: ignore[arg-type]

@@ -79,6 +79,15 @@ def test_a_denied_path_within_an_allowed_root_is_called_denied(policy: Policy, a
     assert verdict.explanation == f"{access}_file would {access} '/home/me/ws/locked/x', which is a denied path"
 
 
+def test_the_folder_with_the_runs_own_outputs_may_be_read_and_not_written() -> None:
+    read, written = (evolve(use("/tmp/outputs/1.txt", access), outputs="/tmp/outputs") for access in ("read", "write"))
+    beside = evolve(use("/tmp/outputs-evil/1.txt"), outputs="/tmp/outputs")
+    denied = evolve(DEFAULT, denied_paths=("/tmp/outputs",))
+
+    assert [judge(action).allowed for action in (read, written, beside)] == [True, False, False]
+    assert not judge(read, denied).allowed
+
+
 def test_s6_12_a_link_that_leads_outside_is_denied_by_where_it_leads() -> None:
     assert judge(use("/etc/hosts", given="link")).level is Level.deny
     assert judge(use("/home/me/ws/a", given="link")).level is Level.allow

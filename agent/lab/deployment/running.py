@@ -73,7 +73,7 @@ def _failed(_: EpisodeStarted, broken: Broken) -> NoReturn:
 
 
 def _unaudited(requested: AuditRequested, broken: Broken) -> AuditGiven:
-    reason = f"{type(broken.error).__name__}: {broken.error}" if broken.error else broken.how
+    reason = str(broken)
     return AuditGiven(requested.subject, requested.auditor, "missing", reason)
 
 

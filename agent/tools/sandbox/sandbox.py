@@ -21,7 +21,7 @@ from weakref import finalize
 
 from attrs import asdict, evolve, field, frozen
 
-from agent.tools.output import kept_folder
+from agent.tools.output import outputs_folder
 from agent.tools.process import Finished
 from agent.tools.sandbox import bubblewrap, landlock, seatbelt
 from agent.tools.sandbox.confinement import SERVERS, Confinement
@@ -101,7 +101,7 @@ class Sandbox:
         writable = tuple(os.path.realpath(os.path.expanduser(path)) for path in self.writable)
         if not os.path.isdir(self.scratch):
             raise CannotStart(f"the scratch folder {self.scratch} is gone; start the agent again")
-        kept = kept_folder()
+        kept = outputs_folder()
         return Confinement(
             cwd=os.path.realpath(cwd),
             scratch=self.scratch,

@@ -21,7 +21,7 @@ CALL = ToolCall("c1", "bash", {"command": "ls"})
 
 
 def screen(*, colored: bool = True) -> Screen:
-    return Screen(io.StringIO(), colored=colored, width=60)
+    return Screen(io.StringIO(), colored=colored, moves=colored, streams=colored, width=60)
 
 
 def shown(on: Screen) -> str:

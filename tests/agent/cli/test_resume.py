@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 import stat
 import subprocess
@@ -375,3 +376,61 @@ def test_without_runs_it_says_so(command: Command) -> None:
 
     assert said.code == 0
     assert said.out.startswith("no runs in ")
+
+
+OWN_RULES = """
+from agent.vocabulary.events import RunEnded
+from bp import BThreadBody, bthread, sync
+
+
+@bthread
+def waits(word: str) -> BThreadBody:
+    yield sync(wait_for=RunEnded)
+
+
+mine = waits("never")
+
+
+class _Calm:
+    def score(self, evidence):
+        from agent.protocols.monitors import Score
+
+        return Score(0.0, "calm")
+
+
+Calm = _Calm()
+"""
+
+
+def test_the_command_that_a_resting_run_prints_is_all_there_is_to_type(
+    command: Command, script: Script, workspace: Path, tmp_path: Path
+) -> None:
+    """Its own b-threads, monitors and models of other roles are part of it."""
+    (tmp_path / "own rules.py").write_text(OWN_RULES)
+    rules, log = f"{tmp_path}/own rules.py", tmp_path / "log.jsonl"
+    model, trusted = script(bash(RISKY), "Done."), "http://127.0.0.1:9/v1#never-asked"
+    beside = ("--protocol", f"{rules}:mine", "--monitor", f"monitor={rules}:Calm", "--role", f"trusted={trusted}")
+    where = ("--workspace", workspace, "--log", log)
+    rests = command("run", "go", "--model", model, "--approvals", "later", *beside, *where)
+
+    assert rests.code == 5, rests.err
+    advice = next(line.strip() for line in rests.err.splitlines() if "--reject" in line)
+    said = command(*shlex.split(advice.removeprefix("bpagent "))[:-2])
+
+    assert (said.code, said.out) == (0, "Done.\n"), said.err
+
+
+def test_people_see_what_runs_in_the_background_and_that_it_is_gone(
+    command: Command, script: Script, workspace: Path, tmp_path: Path
+) -> None:
+    serve = {"call": {"tool": "bash", "arguments": {"command": "sleep 300", "background": True}}}
+    risky = {"call": {"tool": "bash", "arguments": {"command": RISKY, "background": True}}}
+    where = ("--workspace", workspace, "--log", tmp_path / "log.jsonl")
+
+    rests = command("run", "go", "--model", script(serve, risky, "Done."), "--approvals", "later", *where)
+    goes_on = command("resume", tmp_path / "log.jsonl", "--reject", "call_2")
+
+    assert "action   sleep 300 (in the background)" in rests.err
+    assert "it would stay in the background" in rests.err
+    assert "bg_1 ended with the program that had started it: sleep 300" in goes_on.err
+    assert (rests.code, goes_on.code) == (5, 0)

@@ -283,7 +283,7 @@ def test_a_driving_program_sees_pieces_as_they_come(
     command: Command, script: Script, workspace: Path, tmp_path: Path
 ) -> None:
     log = tmp_path / "log.jsonl"
-    model = script(bash("echo seen"), "Done.")
+    model = script({"reasoning": "I could look.", **bash("echo seen")}, "Done.")
 
     said = command("run", "go", "--json", "--partials", "--model", model, "--workspace", workspace, "--log", log)
 
@@ -292,6 +292,10 @@ def test_a_driving_program_sees_pieces_as_they_come(
     pieces = [each for each in told if "partial" in each]
     assert "".join(piece["text"] for piece in pieces if piece["partial"] == "text") == "Done."
     assert "".join(piece["text"] for piece in pieces if piece["partial"] == "output") == "seen\n"
+    assert "".join(piece["text"] for piece in pieces if piece["partial"] == "reasoning") == "I could look."
+    arguments = [piece for piece in pieces if piece["partial"] == "arguments"]
+    assert json.loads("".join(piece["text"] for piece in arguments)) == {"command": "echo seen"}
+    assert {(piece["number"], piece["tool"]) for piece in arguments} == {(1, "bash")}
 
 
 def test_pieces_are_not_told_where_a_secret_has_to_be_masked(command: Command, script: Script) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from agent import workspace_tools
 from agent.effects.approval import approval_effect
-from agent.effects.execution import coalesced, describe
+from agent.effects.execution import coalesced, describe, join_texts
 from agent.effects.timers import backoff_effect, seconds_before
 from agent.tools.toolbox import Toolbox
 from agent.tools.workspace import Workspace
@@ -129,7 +129,7 @@ def raises(kind: type[Exception]) -> Iterator[None]:
 async def test_pieces_are_joined_and_none_is_lost() -> None:
     seen: list[str] = []
 
-    async with coalesced(seen.append) as show:
+    async with coalesced(seen.append, join_texts) as show:
         for number in range(1000):
             show(str(number))
             if number % 100 == 0:
@@ -143,7 +143,7 @@ async def test_an_error_passes_as_itself_after_the_last_piece() -> None:
     seen: list[str] = []
 
     async def fail(watcher: Callable[[str], None] | None) -> None:
-        async with coalesced(watcher) as show:
+        async with coalesced(watcher, join_texts) as show:
             show("last")
             raise KeyError("mine")
 

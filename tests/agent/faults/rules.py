@@ -22,6 +22,9 @@ from agent.vocabulary.events import (
     ProposedAction,
     RunEnded,
     StopAsked,
+    SummaryFailed,
+    SummaryFinished,
+    SummaryRequested,
     ToolFinished,
     ToolStarted,
 )
@@ -287,6 +290,20 @@ def holds_for_good_after_a_failure(attempts: int) -> BThreadBody:
     while True:
         yield sync(wait_for=InferenceFailed)
         yield sync(block=InferenceRequested, wait_for=InferenceFinished)
+
+
+@bthread(name="recover_from_overflow")
+def asks_again_though_it_was_too_long(summarize: bool) -> BThreadBody:
+    yield sync(wait_for=RunEnded)
+
+
+@bthread(name="recover_from_overflow")
+def sums_up_again_and_again(summarize: bool) -> BThreadBody:
+    while True:
+        yield sync(wait_for=where(InferenceFailed, reason="context_length_exceeded"))
+        said = yield sync(request=SummaryRequested(), block=InferenceRequested, wait_for=RunEnded)
+        if isinstance(said, SummaryRequested):
+            yield sync(wait_for=SummaryFinished | SummaryFailed, block=InferenceRequested | RunEnded)
 
 
 # Stop and abort

@@ -326,6 +326,7 @@ def test_an_endless_answer_is_an_error() -> None:
         assemble(delta(content="x" * 100_000) for _ in range(LONGEST_ANSWER // 100_000 + 1))
 
     assert not caught.value.retryable
+    assert caught.value.reason == "answer_too_long"
 
 
 def test_wide_characters_count_as_what_they_take() -> None:

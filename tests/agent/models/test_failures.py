@@ -1,10 +1,11 @@
 """What went wrong, in one sentence, and when to ask again."""
 
+import json
 from datetime import UTC, datetime
 
 import pytest
 
-from agent.models.failures import describe_failure, describe_status, parse_retry_after
+from agent.models.failures import broke_off, describe_failure, describe_status, parse_retry_after
 
 NOW = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
 
@@ -47,6 +48,54 @@ def test_retry_after_holds_seconds_or_a_date(header: str | None, seconds: float 
 )
 def test_the_servers_reason_is_found(page: str, said: str) -> None:
     assert str(describe_status(400, page, None, "u")) == said
+
+
+OVERFLOWS: dict[str, tuple[int, object]] = {
+    "OpenAI": (400, {"message": "This model's maximum context length is 8192 tokens. However, your messages resulted "
+                     "in 10000 tokens.", "code": "context_length_exceeded"}),
+    "OpenAI, by its code alone": (400, {"message": "No.", "code": "context_length_exceeded"}),
+    "OpenAI responses": (400, {"message": "Your input exceeds the context window of this model."}),
+    "llama.cpp": (400, {"code": 400, "message": "request (5012 tokens) exceeds the available context size",
+                        "type": "exceed_context_size_error", "n_ctx": 4096}),
+    "llama.cpp before": (500, {"message": "the request exceeds the available context size. try increasing it"}),
+    "vLLM": (400, {"message": "This model's maximum context length is 4096 tokens. However, you asked for 5000"}),
+    "vLLM, V1": (400, {"message": "The decoder prompt (length 5000) is longer than the maximum model length of 4096."}),
+    "Anthropic": (400, {"message": "prompt is too long: 208310 tokens > 200000 maximum"}),
+    "Anthropic, with the answer": (400, {"message": "input length and `max_tokens` exceed context limit: 188240 + 2"}),
+    "Ollama": (400, {"message": "the input length exceeds the context length"}),
+    "Ollama, runner": (500, {"message": "prompt too long; exceeded max context length by 812 tokens"}),
+    "LM Studio": (400, "The number of tokens to keep from the initial prompt is greater than the context length"),
+    "Google": (400, {"message": "The input token count (1200000) exceeds the maximum number of tokens."}),
+    "Mistral": (400, {"message": "Prompt contains 40000 tokens, too large: 32768 maximum context length"}),
+    "xAI": (400, {"message": "This model's maximum prompt length is 131072 but the request contains 537812 tokens."}),
+    "Groq": (413, {"message": "Please reduce the length of the messages or completion."}),
+    "Bedrock": (400, {"message": "Input is too long for requested model."}),
+}  # fmt: skip
+
+
+def test_servers_that_say_that_the_conversation_is_too_long_are_understood() -> None:
+    answered = {
+        name: describe_status(status, json.dumps({"error": said}), None, "u")
+        for name, (status, said) in OVERFLOWS.items()
+    }
+    streamed = {name: broke_off(said) for name, (_, said) in OVERFLOWS.items()}
+
+    assert {name for name, error in answered.items() if error.reason != "context_length_exceeded"} == set()
+    assert {name for name, error in streamed.items() if error.reason != "context_length_exceeded"} == set()
+    assert not any(error.retryable for error in (*answered.values(), *streamed.values()))
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        (429, "Rate limit reached: too many tokens per minute; reduce the length of the messages"),
+        (400, "max_tokens is too large: 50000. This model supports at most 16384 completion tokens"),
+        (400, "Invalid value for 'context': must be a string of at most 100 characters"),
+        (404, "The model `gpt-context-length` does not exist"),
+    ],
+)
+def test_what_only_sounds_alike_is_another_failure(status: int, said: str) -> None:
+    assert describe_status(status, json.dumps({"error": {"message": said}}), None, "u").reason == ""
 
 
 def test_an_unknown_failure_is_not_asked_again() -> None:

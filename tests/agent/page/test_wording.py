@@ -3,7 +3,7 @@
 import pytest
 from attrs import asdict
 
-from agent.page import reason_of
+from agent.page import call_line, reason_of
 from agent.protocols.reasons import AddedUp, Distrusted, NeedsTrust, Suspicious, Tainted
 
 REASONS = (
@@ -26,3 +26,10 @@ def test_what_is_no_reason_of_ours_is_shown_as_it_is() -> None:
 
     assert reason_of(strange).startswith("{")
     assert reason_of({"left": 3}) == '{"left": 3}'
+
+
+def test_a_command_in_the_background_says_so() -> None:
+    stays = {"tool": "bash", "arguments": {"command": "make serve", "background": True}}
+
+    assert call_line(stays) == "make serve (in the background)"
+    assert call_line({"tool": "bash", "arguments": {"command": "make"}}) == "make"

@@ -29,6 +29,28 @@ def test_thirty_kilobytes_of_an_output_reach_the_model_and_it_can_read_the_rest(
     assert read.strip() == "50000"
 
 
+def test_the_file_with_the_rest_can_be_read_by_the_file_tools_and_nothing_beside_it(tmp_path: Path) -> None:
+    def path_in(request: ModelRequest) -> str:
+        [path] = re.findall(r"\[all of it is in (\S+)\]", request.messages[2].text)
+        return str(path)
+
+    model = ScriptedModel(
+        [
+            call("bash", command="seq 1 100000"),
+            lambda request: call("read_file", path=path_in(request)),
+            lambda request: call("write_file", path=path_in(request), content="mine"),
+            lambda request: call("read_file", path=f"{path_in(request)}/../../other-outputs/x.txt"),
+            "Done.",
+        ]
+    )
+    run = Agent(model, equip(PRESETS["default"], tmp_path), workspace=tmp_path).run_sync("Count")
+
+    _, read, written, beside = [event.result for event in run.events if isinstance(event, CallAnswered)]
+    assert read.startswith("1\n2\n")
+    assert "outside_allowed_paths" in written
+    assert "outside_allowed_paths" in beside
+
+
 def test_a_long_file_is_cut_too(tmp_path: Path) -> None:
     (tmp_path / "long.txt").write_text("x" * 300_000)
 

@@ -51,3 +51,12 @@ async def test_run_sync_in_an_event_loop_says_to_await() -> None:
         agent.run_sync("Go")
 
     assert (await agent.run("Go")).text == "Hello."
+
+
+def test_agents_and_runs_say_what_they_are() -> None:
+    agent = Agent(ScriptedModel(["Done."]), preset="gated")
+
+    run = agent.run_sync("Go")
+
+    assert repr(agent) == "<Agent: model scripted, preset gated, tools: none>"
+    assert repr(run) == "<Run: completed, answered, 6 steps>"

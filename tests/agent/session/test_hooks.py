@@ -176,7 +176,9 @@ async def test_a_run_is_told_as_agent_turns_messages_and_tools(make_agent: MakeA
         "turn_end",
         "agent_end",
     ]
-    assert [event.text for event in told if event.type == "message_update"] == ["Look.", "Done."]
+    pieces = [event.piece for event in told if event.piece is not None]
+    assert [piece.text for piece in pieces if piece.kind == "text"] == ["Look.", "Done."]
+    assert {(piece.number, piece.tool) for piece in pieces if piece.kind == "arguments"} == {(1, "speak")}
     assert told[-1].messages == run.new_messages == run.messages
     turn = next(event for event in told if event.type == "turn_end")
     assert turn.messages == (ToolMessage(run.messages[1].calls[0].id, "spoken"),)  # type: ignore[union-attr]

@@ -52,7 +52,9 @@ async def test_s5_2_to_s5_4_and_s5_6_results_and_errors_are_appended_and_told(tm
         "content": [{"type": "text", "text": "grumble"}],
         "isError": True,
     }
-    assert "".join(event["event"]["text"] for event in events if event["type"] == "stream") == "Done."
+    streamed = [event["event"] for event in events if event["type"] == "stream"]
+    assert "".join(piece["text"] for piece in streamed if piece["type"] == "text") == "Done."
+    assert "".join(piece["text"] for piece in streamed if piece["type"] == "arguments").startswith('{"text": "a"}')
 
 
 @pytest.mark.parametrize("cancelled", ["stream", "tool"])

@@ -89,6 +89,24 @@ async def test_output_is_given_once_and_as_it_comes(tools: Mapping[str, Tool], r
     assert last.text == "(no new output)\n[bg_1 is running]"
 
 
+async def test_a_reader_may_wait_for_output_or_the_end(tools: Mapping[str, Tool], root: Path) -> None:
+    os.mkfifo(root / "gate")
+    await tools["bash"].run({"command": "read line < gate; echo $line; exit 5", "background": True})
+    texts: list[str] = []
+
+    async def read() -> None:
+        while "ended" not in "".join(texts):
+            texts.append((await tools["process_output"].run({"id": "bg_1", "wait": 60})).text)
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(read)
+        await anyio.to_thread.run_sync((root / "gate").write_text, "hello\n")
+
+    assert "".join(texts).count("hello") == 1
+    assert texts[-1].endswith("[bg_1 ended: exit code 5]")
+    assert len(texts) <= 2
+
+
 async def test_one_that_ends_at_once_says_so_in_the_same_answer(root: Path) -> None:
     tools = {tool.name: tool for tool in workspace_tools(root, processes=Processes(settle=20))}
 
@@ -137,6 +155,16 @@ async def test_there_are_at_most_so_many(tools: Mapping[str, Tool], processes: P
     assert refused.text == f"{MOST_PROCESSES} background processes are running already; stop one with process_stop"
 
 
+async def test_an_abort_while_one_is_stopped_leaves_nothing(tools: Mapping[str, Tool], root: Path) -> None:
+    command = "trap '' TERM; echo $$ > number; while true; do sleep 0.05; done"
+    await tools["bash"].run({"command": command, "background": True})
+    await until(lambda: (root / "number").exists() and (root / "number").read_text() != "")
+    with anyio.move_on_after(0.1):
+        await tools["process_stop"].run({"id": "bg_1"})
+
+    assert not is_running(int((root / "number").read_text()))
+
+
 async def test_an_unknown_one_is_an_error_that_names_those_there_are(tools: Mapping[str, Tool]) -> None:
     await tools["bash"].run({"command": "exec sleep 300", "background": True})
     unknown = await tools["process_output"].run({"id": "bg_7"})
@@ -151,6 +179,16 @@ async def test_without_processes_the_parameter_is_not_offered(root: Path) -> Non
 
     assert "background" not in tools["bash"].parameters["properties"]  # type: ignore[operator]
     assert "process_output" not in tools
+
+
+async def test_who_leaves_a_process_behind_is_told_how_one_stays(tools: Mapping[str, Tool]) -> None:
+    left = await tools["bash"].run({"command": "sleep 300 & echo started"})
+
+    assert left.text.splitlines() == [
+        "started",
+        "[1 process still running after the command had ended; killed]",
+        "[give background=true for a process that is to stay]",
+    ]
 
 
 async def test_the_gate_is_told(tools: Mapping[str, Tool], root: Path) -> None:
@@ -195,6 +233,16 @@ async def test_a_server_is_reachable_by_the_next_call_and_dead_after_the_run(roo
         assert run.messages[4].text == "served"
         with pytest.raises(OSError, match="refused"):
             socket.create_connection(("127.0.0.1", port), 5)
+
+
+async def test_looking_at_a_process_again_and_again_is_no_doom_loop(root: Path, tools: Mapping[str, Tool]) -> None:
+    looks = [call("process_output", id="bg_1") for _ in range(5)]
+    script = [call("bash", command="exec sleep 300", background=True), *looks, "Done."]
+
+    with agent_with(root, tools, *script) as agent:
+        run = await agent.run("Wait")
+
+    assert (run.status, run.text) == ("completed", "Done.")
 
 
 async def test_an_aborted_run_leaves_nothing(root: Path, tools: Mapping[str, Tool]) -> None:
@@ -249,6 +297,7 @@ async def test_after_resume_it_is_gone_and_said_so(root: Path, tmp_path: Path, t
 
     with resume(log, ScriptedModel(more), fresh) as agent:
         before = agent.state.background
+        assert [process.id for process in agent.lost_processes] == ["bg_1"]
         agent.decide("x", False)
         run = await agent.run()
 

@@ -17,6 +17,7 @@ import pytest
 from attrs import define, field
 
 from agent.effects.execution import describe
+from agent.tools.collections import CodingOptions, create_all_tools
 from agent.tools.toolbox import Toolbox
 from agent.tools.web import decode, find_address, is_public, make_webfetch, make_websearch, to_format
 from agent.tools.workspace import Workspace
@@ -347,3 +348,13 @@ async def test_a_search_that_is_not_reachable_is_an_error(needs: Callable[[str],
     result = await make_websearch(base_url="http://127.0.0.1:1", api_key="k").run({"query": "x"})
 
     assert result.text.startswith("the search cannot be reached: ")
+
+
+async def test_the_options_of_the_coding_tools_reach_webfetch_and_its_description(site: Site) -> None:
+    options = CodingOptions(max_response_size=2 * 1024 * 1024, allowed_addresses=tuple(LOOPBACK))
+    webfetch = create_all_tools(options=options)["webfetch"]
+
+    fetched = await webfetch.run({"url": site.put("/", PAGE), "format": "text"})
+
+    assert not fetched.is_error
+    assert "At most 2 MB" in webfetch.description

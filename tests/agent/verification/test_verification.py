@@ -203,6 +203,8 @@ FAULTS = (
     Fault(rules.holds_after_empty_answers, (), "deadlock", "converse"),
     Fault(rules.never_gives_up, (), "error", "attempts_are_limited"),
     Fault(rules.does_not_wait_for_the_backoff, (), "error", "attempts_are_limited"),
+    Fault(rules.asks_again_though_it_was_too_long, (), "error", "an_overflow_is_mended_once"),
+    Fault(rules.sums_up_again_and_again, (), "error", "an_overflow_is_mended_once"),
     Fault(rules.holds_for_good_after_a_failure, (), "deadlock", "converse"),
     Fault(rules.only_blocks, (), "deadlock", "converse"),
     Fault(rules.lets_approved_calls_start, (), "error", "nothing_starts_after_stop"),
