@@ -88,7 +88,8 @@ class Action:
     `background`: what is started stays after the call. `outputs` is a folder with long outputs of the run's own
     commands, which may be read. `sandbox`: the level at which it is confined, "none" where the machine has no sandbox,
     empty where none is wanted. `rights`: what the call asks for beyond the sandbox; `needs`: what it could not do
-    without. `own`: files and folders of the agent itself, absolute, with links followed. `disk` is what else was found.
+    without. `own`: files and folders of the agent itself, absolute, with links followed. `opaque`: what the
+    tool does is not known. `disk` is what else was found.
     """
 
     tool: str
@@ -109,6 +110,7 @@ class Action:
     rights: tuple[str, ...] = field(default=(), metadata=MOSTLY_ABSENT)
     needs: tuple[str, ...] = field(default=(), metadata=MOSTLY_ABSENT)
     own: tuple[str, ...] = field(default=(), metadata=MOSTLY_ABSENT)
+    opaque: bool = field(default=False, metadata=MOSTLY_ABSENT)
 
     @property
     def is_confined(self) -> bool:

@@ -43,7 +43,7 @@ def judge(action: Action, policy: Policy = DEFAULT) -> Verdict:
 
 
 def _judged(action: Action, policy: Policy) -> Verdict:
-    verdicts = [_category(action, policy), _beyond_sandbox(action)]
+    verdicts = [_category(action, policy), _beyond_sandbox(action), _opaque(action, policy)]
     if action.command is not None and not action.command.strip():
         finding = Finding(Effect.EMPTY, says="do nothing", program="the command")
         return Verdict.strictest([*verdicts, _verdict(finding, Zone.NOWHERE, policy)])
@@ -219,6 +219,14 @@ def _beyond_sandbox(action: Action) -> Verdict:
         return Verdict.allow()
     explanation = f"{action.tool} asks to run beyond the sandbox: {', '.join(action.rights)}"
     return Verdict(Level.ask, "beyond_sandbox", "sandbox", (), explanation)
+
+
+def _opaque(action: Action, policy: Policy) -> Verdict:
+    """What a tool of a server does is its own word: without a fact about it the user decides."""
+    if not action.opaque or not policy.asks_about_opaque:
+        return Verdict.allow()
+    explanation = f"{action.tool} comes from a server, and nothing tells what it would do"
+    return Verdict(Level.ask, "unknown_tool", "form", (), explanation)
 
 
 def _own_right(right: str, action: Action) -> Verdict:

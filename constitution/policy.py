@@ -41,6 +41,7 @@ class Policy:
     `attended`: somebody can be asked. If not, what would be asked is denied; about a listed tool that runs no shell
     command the answer is known beforehand, and is yes.
     `known_only`: a program that the tables do not know to be harmless is asked about.
+    `asks_about_opaque`: a tool of which nothing is known needs the user.
     `commands`: what a person said about commands; of these, only grants lower a verdict, from ask to allow.
     """
 
@@ -56,6 +57,7 @@ class Policy:
     listed: tuple[str, ...] = ()
     attended: bool = True
     known_only: bool = False
+    asks_about_opaque: bool = True
 
     def __repr__(self) -> str:
         return self.name
@@ -146,9 +148,9 @@ APPROVAL_LIST = Policy("approval_list", _rules("approval_list"), denied_paths=()
 
 GATED = evolve(DEFAULT, name="gated", rules=_without_asking(_rules("gated")), denied_paths=())
 
-PASSTHROUGH = Policy("passthrough", _rules("passthrough"), denied_paths=(), bounded=False)
+PASSTHROUGH = Policy("passthrough", _rules("passthrough"), denied_paths=(), bounded=False, asks_about_opaque=False)
 
-NO_RULES = Policy("none", (), denied_paths=(), bounded=False)
+NO_RULES = Policy("none", (), denied_paths=(), bounded=False, asks_about_opaque=False)
 """What nothing is judged by, but what a job or a person adds. It is no policy to choose by its name."""
 
 POLICIES = {policy.name: policy for policy in (DEFAULT, STRICT, WORKSPACE, APPROVAL_LIST, GATED, PASSTHROUGH)}

@@ -2,6 +2,7 @@
 
 --mcp 'npx -y some-server'                      its tools, under their own names
 --mcp 'notes: python server.py'                 under names that begin with notes_
+--mcp 'notes[list=read]: python server.py'      with what is known of a tool: read, write or admin; *=read for all
 --mcp 'TOKEN=$MY_TOKEN python server.py'        with a variable; $MY_TOKEN is looked up, and not written down
 
 A log names the servers of its run and is no reason to start them: whoever resumes it gives them again.
@@ -11,17 +12,19 @@ import re
 import shlex
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from typing import get_args
 
 from attrs import field, frozen
 
 from agent.cli.mistakes import Mistake
 from agent.tools.definition import Tool
+from agent.vocabulary.calls import Category
 from agent.vocabulary.errors import CannotStart, ToolError
 
 VARIABLE = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL)
 
 
-PREFIX = re.compile(r"([A-Za-z0-9_-]+):")
+PREFIX = re.compile(r"([A-Za-z0-9_-]*)(?:\[([^\]]*)\])?:")
 
 
 @frozen
@@ -32,6 +35,7 @@ class McpServer:
     command: tuple[str, ...]
     prefix: str = ""
     variables: Mapping[str, str] = field(factory=dict, repr=False)
+    categories: Mapping[str, Category] = field(factory=dict)
 
 
 def read_server(row: str, environ: Mapping[str, str]) -> McpServer:
@@ -48,7 +52,20 @@ def read_server(row: str, environ: Mapping[str, str]) -> McpServer:
         words = words[1:]
     if not words:
         raise Mistake(f"--mcp {row!r} names no program; write --mcp 'PROGRAM ARGUMENTS', or --mcp 'NAME: PROGRAM ...'")
-    return McpServer(row, tuple(words), f"{prefix[1]}_" if prefix else "", variables)
+    name = f"{prefix[1]}_" if prefix and prefix[1] else ""
+    return McpServer(row, tuple(words), name, variables, _categories(prefix[2] or "", row) if prefix else {})
+
+
+def _categories(text: str, row: str) -> dict[str, Category]:
+    """Return what is declared of tools: "list=read,add=write"."""
+    declared: dict[str, Category] = {}
+    for part in filter(None, text.split(",")):
+        tool, _, named = part.partition("=")
+        category = next((known for known in get_args(Category) if known == named), None)
+        if not tool or category is None:
+            raise Mistake(f"--mcp {row!r}: {part!r} declares no category; write TOOL=read, =write or =admin")
+        declared[tool] = category
+    return declared
 
 
 def _looked_up(value: str, row: str, environ: Mapping[str, str]) -> str:
@@ -77,7 +94,7 @@ async def _opened(server: McpServer, stack: AsyncExitStack) -> tuple[Tool, ...]:
     from agent.tools.mcp import mcp_tools
 
     try:
-        opened = mcp_tools(server.command, env=server.variables, prefix=server.prefix)
+        opened = mcp_tools(server.command, env=server.variables, prefix=server.prefix, categories=server.categories)
         return await stack.enter_async_context(opened)
     except (CannotStart, ToolError, TimeoutError, ExceptionGroup) as error:
         raise Mistake(f"--mcp {server.row!r}: {_reason(_one_of(error))}") from error

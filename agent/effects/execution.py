@@ -136,10 +136,13 @@ def describe(call: ToolCall, toolbox: Toolbox, *, since: float | None = None) ->
         outputs=_outputs(paths),
         sandbox="" if tool is None else tool.sandbox,
         rights=() if tool is None else tool.rights(call.arguments),
-        own=(*_own_folders(), *toolbox.own),
+        opaque=tool is not None and tool.opaque,
         executables={program: _executable(program, cwd) for program in named.programs},
         disk=disk,
     )
+    if facts.command is None and not (facts.argv or facts.paths):
+        return facts  # it touches nothing
+    facts = evolve(facts, own=(*_own_folders(), *toolbox.own))
     return evolve(facts, needs=needed_for(deeds_of(facts))) if facts.is_confined else facts
 
 

@@ -4,22 +4,28 @@
         run = await Agent(model, [*tools, *workspace_tools(folder)]).run("...")
 
 Needs the extra `mcp`. What a server says about its tools is its own word: each is taken for one that writes, unless
-`categories` says otherwise.
+`categories` says otherwise. Parameters that are called like commands, paths or addresses are judged as such. Of a tool
+that has none, and no declared category, nothing is known: the user is asked.
 """
 
 import base64
+import logging
 import os
 import re
-from collections.abc import AsyncIterator, Mapping, Sequence
+import shutil
+import sys
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import anyio
 
+from agent.tools import mcp_relay
 from agent.tools.definition import Tool, ToolContext
 from agent.tools.output import keep_head
 from agent.tools.process import tool_environment
-from agent.tools.schemas import ForeignShape
+from agent.tools.schemas import ForeignShape, Path, ShellCommand, Url
+from agent.tools.signature import Mark
 from agent.vocabulary.calls import Category, ToolResult
 from agent.vocabulary.errors import CannotStart, ToolError
 from agent.vocabulary.messages import Image
@@ -32,6 +38,12 @@ if TYPE_CHECKING:
 _LONGEST_BEGINNING = 30.0  # seconds until a server has said what tools it has
 _OUTPUT_LIMIT = 200 * 1024  # bytes
 _MOST_PAGES = 100  # of a list of tools
+COMMANDS = frozenset(["command", "cmd", "script", "shell"])
+ADDRESSES = frozenset(["url", "urls", "uri", "endpoint", "address"])
+PATHS = frozenset(["path", "paths", "file", "files", "filename", "filepath", "directory", "dir", "folder", "cwd"])
+"""Words in the names of parameters, and with them what these hold."""
+
+_logger = logging.getLogger(__name__)
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 
 
@@ -48,25 +60,32 @@ async def mcp_tools(
     """Start an MCP server and give its tools while the block lasts; the server ends with it.
 
     The server sees the allowed variables and `env`. `prefix` stands before the names of its tools, `categories` is by
-    their own names. `timeout` is in seconds, for each call. Raises CannotStart, ToolError, TimeoutError for a server
-    that does not say what tools it has, and ExceptionGroups of these from within the client.
+    their own names, "*" for all others. `timeout` is in seconds, for each call. Raises CannotStart, ToolError,
+    TimeoutError for a server that does not say what tools it has, and ExceptionGroups of these from within the client.
     """
     try:
         from mcp import ClientSession, StdioServerParameters, stdio_client
     except ImportError as error:
         raise ToolError("MCP servers need the extra 'mcp': pip install 'bpagent[mcp]'") from error
-    server = StdioServerParameters(command=command[0], args=list(command[1:]), env=tool_environment(env), cwd=cwd)
+    if shutil.which(command[0]) is None:
+        raise CannotStart(f"cannot start {command[0]!r}: no such program on PATH")
+    argv = ["-I", "-S", mcp_relay.__file__, *command]
+    server = StdioServerParameters(command=sys.executable, args=argv, env=tool_environment(env), cwd=cwd)
+
+    async def tell(params: Any) -> None:
+        _logger.warning("the MCP server %s: %s", command[0], params.data)
+
     with open(os.devnull, "w") as silence:
         try:
-            async with stdio_client(server, errlog=silence) as streams, ClientSession(*streams) as session:
+            async with (
+                stdio_client(server, errlog=silence) as streams,
+                ClientSession(*streams, logging_callback=tell) as session,
+            ):
                 with anyio.fail_after(_LONGEST_BEGINNING):
                     await session.initialize()
                     listed = [each async for each in _listed(session)]
                 kinds = categories or {}
-                yield tuple(
-                    _as_tool(each, session, prefix, kinds.get(each.name, "write"), timeout, command[0])
-                    for each in listed
-                )
+                yield tuple(_as_tool(each, session, prefix, kinds, timeout, command[0]) for each in listed)
         except FileNotFoundError as error:
             raise CannotStart(f"cannot start {command[0]!r}: no such program on PATH") from error
 
@@ -85,8 +104,17 @@ async def _listed(session: "ClientSession") -> AsyncIterator["Listed"]:
 
 
 def _as_tool(
-    listed: "Listed", session: "ClientSession", prefix: str, category: Category, timeout: float, program: str
+    listed: "Listed",
+    session: "ClientSession",
+    prefix: str,
+    kinds: Mapping[str, Category],
+    timeout: float,
+    program: str,
 ) -> Tool:
+    declared = kinds.get(listed.name) or kinds.get("*")
+    category = declared or "write"
+    marks = tuple(_marks(listed.input_schema, category))
+
     async def run(context: ToolContext, /, **arguments: Any) -> ToolResult:
         return _result(await session.call_tool(listed.name, arguments))
 
@@ -96,9 +124,24 @@ def _as_tool(
         shape=ForeignShape(listed.input_schema),
         function=run,
         category=category,
+        marks=marks,
+        opaque=not marks and declared is None,
         timeout=timeout,
         source=f"the MCP server {program}",
     )
+
+
+def _marks(schema: Mapping[str, Any], category: Category) -> Iterator[tuple[str, Mark, object]]:
+    """Yield what the names of parameters say: commands, paths, addresses."""
+    properties = schema.get("properties")
+    for name in properties if isinstance(properties, Mapping) else ():
+        words = frozenset(re.split(r"[^a-z0-9]+|(?<=[a-z])(?=[A-Z])", str(name).lower()))
+        if words & COMMANDS:
+            yield name, ShellCommand(), None
+        elif words & ADDRESSES:
+            yield name, Url(), None
+        elif words & PATHS:
+            yield name, Path("read" if category == "read" else "write"), None
 
 
 def _result(answered: Any) -> ToolResult:

@@ -52,7 +52,7 @@ def test_a_run_has_the_tools_of_the_servers_that_are_named(
         "Done.",
     )
     log = tmp_path / "log.jsonl"
-    servers = ("--mcp", server, "--mcp", f"n: GIVEN=$HIDDEN {server}")
+    servers = ("--mcp", f"[*=write]: {server}", "--mcp", f"n[add=write]: GIVEN=$HIDDEN {server}")
 
     said = command("run", "add", "--model", model, "--workspace", workspace, "--log", log, *servers)
 
@@ -62,7 +62,7 @@ def test_a_run_has_the_tools_of_the_servers_that_are_named(
     names = [json.loads(line).get("name") for line in log.read_text().splitlines()]
     assert names.count("gate_approved") == 2
     header = json.loads(log.read_text().splitlines()[0])
-    assert header["about"]["mcp"].splitlines() == [server, f"n: GIVEN=$HIDDEN {server}"]
+    assert header["about"]["mcp"].splitlines() == list(servers[1::2])
 
 
 def test_a_configuration_names_servers_and_tools_lists_them(command: Command, tmp_path: Path, server: str) -> None:
@@ -83,7 +83,9 @@ def test_a_conversation_has_them_too(
     log = tmp_path / "log.jsonl"
     model = script({"calls": [{"tool": "add", "arguments": {"a": 40, "b": 2}}]}, "Done.")
 
-    said = command("chat", "add", "--model", model, "--workspace", workspace, "--log", log, "--mcp", server)
+    said = command(
+        "chat", "add", "--model", model, "--workspace", workspace, "--log", log, "--mcp", f"[*=write]: {server}"
+    )
 
     assert said.code == 0, said.err
     assert answers_in(log) == ["42 "]

@@ -11,6 +11,7 @@ from agent import Agent, ScriptedModel, call
 from agent.tools.mcp import mcp_tools
 from agent.tools.schemas import ForeignShape
 from agent.vocabulary.errors import CannotStart, ToolError
+from agent.vocabulary.events import ApprovalAsked, ToolStarted
 from agent.vocabulary.messages import ToolMessage
 
 pytestmark = pytest.mark.anyio
@@ -80,7 +81,7 @@ async def test_the_tools_of_a_server_are_tools(
 
 async def test_a_call_passes_the_gate_like_any_other(command: list[str], tmp_path: Path) -> None:
     with anyio.fail_after(30):
-        async with mcp_tools(command) as tools:
+        async with mcp_tools(command, categories={"add": "read"}) as tools:
             model = ScriptedModel([[call("add", a=1), call("add", a=1.5)], "Done."])
             run = await Agent(model, tools, workspace=tmp_path).run("Add")
 
@@ -128,3 +129,87 @@ def test_frozen_values_are_checked_like_plain_ones() -> None:
 
     assert list(shape.problems({"a": (1, 2)}, "")) == []
     assert next(shape.problems({"a": (1, "x")}, "")).startswith("a[1]: ")
+
+
+FORWARD = """
+import sys
+from mcp.server import MCPServer
+
+print("Welcome to the server!")
+print("It prints a lot.", flush=True)
+server = MCPServer("test")
+
+@server.tool()
+def run(shell_command: str) -> str:
+    "Run."
+    print("running", flush=True)
+    return "ran"
+
+@server.tool()
+def save(filePath: str) -> str:
+    "Save."
+    return "saved"
+
+@server.tool()
+def get(page_url: str) -> str:
+    "Get."
+    return "got"
+
+@server.tool()
+def flood() -> str:
+    "Say too much."
+    return "x" * 9_000_000
+
+@server.tool()
+def mystery(what: str) -> str:
+    "Who knows."
+    return "done"
+
+server.run("stdio")
+"""
+
+
+@pytest.fixture
+def forward(tmp_path: Path) -> list[str]:
+    (tmp_path / "forward.py").write_text(FORWARD)
+    return [sys.executable, str(tmp_path / "forward.py")]
+
+
+async def test_parameters_that_are_called_so_are_judged_as_commands_paths_and_addresses(
+    forward: list[str], tmp_path: Path
+) -> None:
+    steps = [call("run", shell_command="rm -rf /"), call("save", filePath="/etc/cron.d/x")]
+    steps += [call("get", page_url="http://example.com"), call("mystery", what="?"), call("run", shell_command="ls")]
+    asked: list[str] = []
+
+    def no(question: ApprovalAsked) -> bool:
+        asked.append(question.call.tool)
+        return False
+
+    with anyio.fail_after(30):
+        async with mcp_tools(forward) as tools:
+            run = await Agent(ScriptedModel([*steps, "Done."]), tools, workspace=tmp_path, approve=no).run("Go")
+
+    assert asked == ["get", "mystery"]
+    assert [event.call.tool for event in run.events if isinstance(event, ToolStarted)] == ["run"]
+
+
+async def test_lines_that_are_no_json_are_told_once_and_do_no_harm(
+    forward: list[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    with anyio.fail_after(30):
+        async with mcp_tools(forward) as tools:
+            run = next(tool for tool in tools if tool.name == "run")
+            assert [(await run.run({"shell_command": "ls"})).text for _ in range(2)] == ["ran", "ran"]
+
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+    assert "lines that are no JSON to its standard output, which are left out: 'Welcome to" in caplog.text
+
+
+async def test_an_answer_that_is_too_long_is_an_error_at_once(forward: list[str]) -> None:
+    with anyio.fail_after(30):
+        async with mcp_tools(forward) as tools:
+            answered = await next(tool for tool in tools if tool.name == "flood").run({})
+
+    assert answered.is_error
+    assert "longer than 8388608 bytes" in answered.text

@@ -1,0 +1,73 @@
+"""A relay between us and an MCP server: only whole lines of JSON pass, and none that is too long.
+
+    python -I -S mcp_relay.py PROGRAM ARGUMENTS ...
+
+The server has our standard input. Of what it prints beside its protocol, the first line is told once, as a message of
+the protocol. In the place of an answer that is too long comes an error, so that nobody waits for it.
+"""
+
+import json
+import re
+import subprocess
+import sys
+from typing import IO
+
+LONGEST = 8 * 1024 * 1024  # bytes of one line
+SHOWN = 80  # characters of a line that is no JSON
+
+_ID = re.compile(rb'"id"\s*:\s*(\d+|"[^"\\]{1,64}")')
+
+
+def relay(server: IO[bytes], out: IO[bytes]) -> None:
+    """Pass lines on until the server's output ends."""
+    told = False
+    while line := server.readline(LONGEST):
+        if not line.endswith(b"\n") and len(line) == LONGEST:
+            _write(out, _too_long(line))
+            while (rest := server.readline(LONGEST)) and not rest.endswith(b"\n"):
+                pass
+        elif _is_json(line):
+            out.write(line)
+            out.flush()
+        elif line.strip() and not told:
+            told = True
+            shown = ascii(line.decode("utf-8", "replace").strip()[:SHOWN])
+            text = f"it prints lines that are no JSON to its standard output, which are left out: {shown}"
+            params = {"level": "warning", "logger": "relay", "data": text}
+            _write(out, {"jsonrpc": "2.0", "method": "notifications/message", "params": params})
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        return isinstance(json.loads(line), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _too_long(line: bytes) -> dict[str, object]:
+    """Return the error for an answer that is too long; where its id is not among its first bytes, a message."""
+    said = f"the server's answer is longer than {LONGEST} bytes"
+    found = _ID.search(line[:1000])
+    if found is None:
+        return {"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "warning", "data": said}}
+    return {"jsonrpc": "2.0", "id": json.loads(found[1]), "error": {"code": -32000, "message": said}}
+
+
+def _write(out: IO[bytes], message: dict[str, object]) -> None:
+    out.write(json.dumps(message).encode() + b"\n")
+    out.flush()
+
+
+def main() -> int:
+    """Start the server, relay what it says, and return its exit code."""
+    with subprocess.Popen(sys.argv[1:], stdout=subprocess.PIPE, stdin=sys.stdin) as server:
+        assert server.stdout is not None
+        try:
+            relay(server.stdout, sys.stdout.buffer)
+        except BrokenPipeError:
+            server.terminate()
+        return server.wait()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
