@@ -197,6 +197,8 @@ def _searched(search: Search, endless: bool, began: float) -> Verification:
 
 def _search(search: Search, endless: bool) -> None:
     search.run()
+    if not endless and not any(local.statement.hot for local in search.space.automaton.locals):
+        return
     cyclic = cyclic_states(search)
     for local, number, cycle in hot_components(search, cyclic):
         search.violations.hot(local, search.path(number), cycle)
