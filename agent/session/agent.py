@@ -96,8 +96,7 @@ class Agent:
     ) -> None:
         """Make an agent; nothing happens before its first run.
 
-        Raises OptionError for an unknown preset, a limited cost without a price and a context without room, LogError
-        when the log cannot be written.
+        Raises OptionError (unknown preset, limited cost without a price, context without room) and LogError.
         """
         self.preset = preset_named(preset) if isinstance(preset, str) else preset
         self.model = _model_named(model) if isinstance(model, str) else model
