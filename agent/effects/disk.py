@@ -13,6 +13,7 @@ import subprocess
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from constitution import Disk, Mentions
@@ -25,7 +26,8 @@ MATCHES = 1_000
 SECONDS = 5.0
 """How long git may take; what it has not said by then counts as unsaved."""
 
-QUIET = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "safe.bareRepository=explicit")
+QUIET = {"core.fsmonitor": "false", "core.hooksPath": "/dev/null", "safe.bareRepository": "explicit"}
+"""Settings that stand above those of a repository, so that git starts no program which it names."""
 
 
 def survey(named: Mentions, replaced: Iterable[str], root: str, cwd: str, *, since: float | None = None) -> Disk:
@@ -97,20 +99,39 @@ def _unsaved(paths: list[str], root: str, since: float | None) -> Iterator[str]:
 
 def _changes(root: str, paths: list[str]) -> list[str]:
     """Return the changed and untracked files that git names, as it names them: from the top of the repository."""
-    words = ("status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames", "--", *paths)
-    entries = _asked(root, *words).split("\0")
+    words = ("--porcelain=v1", "-z", "--untracked-files=all", "--ignore-submodules=all", "--no-renames", "--", *paths)
+    entries = _asked(root, "status", *words, settings=_without_filters(root)).split("\0")
     return [entry[3:] for entry in entries if len(entry) > 3]
 
 
-def _asked(root: str, *words: str) -> str:
-    """Return what git says; nothing where there is no repository, or no git."""
-    environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"}
-    command = ["git", "--literal-pathspecs", *QUIET, *words]
+def _without_filters(root: str) -> dict[str, str]:
+    """Return settings that take the programs away through which git reads changed files."""
+    named = _asked(root, "config", "-z", "--name-only", "--get-regexp", r"^filter\.").split("\0")
+    filters = {name.rpartition(".")[0] for name in named if name}
+    no_program = {"clean": "", "process": "", "required": "false"}
+    return {f"{name}.{key}": value for name in filters for key, value in no_program.items()}
+
+
+def _asked(root: str, *words: str, settings: Mapping[str, str] = MappingProxyType({})) -> str:
+    """Return what git says, with settings above those of the repository; nothing where there is none, or no git."""
+    environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", **_as_variables(settings)}
+    command = ["git", "--literal-pathspecs", *words]
     try:
         done = subprocess.run(command, cwd=root, env=environment, capture_output=True, timeout=SECONDS, check=False)
     except OSError:
         return ""
     return os.fsdecode(done.stdout) if done.returncode == 0 else ""
+
+
+def _as_variables(settings: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that hand settings to git; as options, names with `=` in them would be cut."""
+    known = {**QUIET, **settings}
+    pairs = {
+        f"GIT_CONFIG_{part}_{number}": text
+        for number, item in enumerate(known.items())
+        for part, text in zip(("KEY", "VALUE"), item, strict=True)
+    }
+    return {"GIT_CONFIG_COUNT": str(len(known)), **pairs}
 
 
 REQUIREMENT = re.compile(r"^\s*([A-Za-z0-9][\w.-]*)")

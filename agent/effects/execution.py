@@ -13,6 +13,7 @@ import anyio
 from attrs import evolve
 
 from agent.effects.disk import survey
+from agent.tools.blocking import run_in_background
 from agent.tools.definition import ToolContext
 from agent.tools.output import outputs_folder
 from agent.tools.sandbox.places import agents_own
@@ -84,11 +85,15 @@ def _ignore(_: object) -> None:
 
 
 def description_effect(toolbox: Toolbox) -> Effect:
-    """Return the effect of `proposed_action`. What files hold that change from now on is the agent's own work."""
+    """Return the effect of `proposed_action`. What files hold that change from now on is the agent's own work.
+
+    Of calls that may change files git is asked, which takes a while, and so does not keep the event loop waiting.
+    """
     since = time()
 
-    def look_up(proposed: ProposedAction) -> ActionDescribed:
-        return ActionDescribed(proposed.call, describe(proposed.call, toolbox, since=since))
+    def look_up(proposed: ProposedAction) -> ActionDescribed | Awaitable[ActionDescribed]:
+        described = partial(_described, proposed.call, toolbox, since)
+        return run_in_background(described) if toolbox.changes_files(proposed.call) else described()
 
     return Effect(
         on=ProposedAction,
@@ -97,6 +102,10 @@ def description_effect(toolbox: Toolbox) -> Effect:
         broken=undescribed,
         until=OVER,
     )
+
+
+def _described(call: ToolCall, toolbox: Toolbox, since: float) -> ActionDescribed:
+    return ActionDescribed(call, describe(call, toolbox, since=since))
 
 
 def undescribed(proposed: ProposedAction, broken: Broken) -> ActionDescribed:

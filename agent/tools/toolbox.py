@@ -116,6 +116,15 @@ class Toolbox:
             return ToolResult(self.checked(call).flaw or "", is_error=True)
         return await tool.run(call.arguments, ToolContext(call.id, progress, rights))
 
+    def changes_files(self, call: ToolCall) -> bool:
+        """Whether a call runs a command, or writes or deletes files, as far as its arguments say."""
+        tool = self._tools.get(call.tool)
+        if tool is None:
+            return False
+        if tool.argv is not None or tool.command(call.arguments) is not None:
+            return True
+        return any(touch.access in ("write", "delete") for touch in tool.touches(call.arguments))
+
     def quick(self, call: ToolCall) -> Tool | None:
         """Return the tool of a whole call if it is quick."""
         tool = self._tools.get(call.tool)

@@ -73,6 +73,35 @@ def test_git_starts_no_program_that_the_repository_names(project: Path) -> None:
     assert not (project / "ran").exists()
 
 
+@pytest.mark.parametrize("name", ["x", "a=b", "with space.and.dots"])
+def test_git_starts_no_filter_that_the_repository_names(project: Path, name: str) -> None:
+    """A filter reads each changed file; `required` would make git fail without it, and so hide what is lost."""
+    (project / "filter.sh").write_text("#!/bin/sh\ntouch ran\ncat\n")
+    (project / "filter.sh").chmod(0o755)
+    subprocess.run(["git", "config", f"filter.{name}.clean", "./filter.sh"], cwd=project, check=True)
+    subprocess.run(["git", "config", f"filter.{name}.process", "./filter.sh"], cwd=project, check=True)
+    subprocess.run(["git", "config", f"filter.{name}.required", "true"], cwd=project, check=True)
+    (project / ".gitattributes").write_text(f'"*" filter={name}\n' if " " not in name else "* filter=x\n")
+
+    assert disk(project, "rm src/changed.py").unsaved == (f"{project}/src/changed.py",)
+    assert not (project / "ran").exists()
+
+
+def test_a_submodule_starts_nothing_either(project: Path) -> None:
+    inner = project / "inner"
+    subprocess.run(["git", "init", "-q", "inner"], cwd=project, check=True)
+    identity = ["-c", "user.name=x", "-c", "user.email=x@y"]
+    subprocess.run(["git", *identity, "commit", "-q", "--allow-empty", "-m", "x"], cwd=inner, check=True)
+    (project / "hook.sh").write_text("#!/bin/sh\ntouch ran\n")
+    (project / "hook.sh").chmod(0o755)
+    subprocess.run(["git", "config", "core.fsmonitor", f"{project}/hook.sh"], cwd=inner, check=True)
+    subprocess.run(["git", "add", "inner"], cwd=project, check=True, capture_output=True)
+
+    disk(project, "rm -rf inner new.txt")
+
+    assert not list(project.rglob("ran"))
+
+
 def test_folders_other_names_and_patterns_are_looked_up(project: Path) -> None:
     os.link(project / "saved.py", project / "other.py")
     (project / "link.py").symlink_to("/etc/hostname")
