@@ -180,9 +180,8 @@ def _workspace_zone(path: str, places: Places) -> Zone:
 def _home_in_workspace(path: str, places: Places) -> Zone:
     """The workspace holds the home folder: what is secret there stays secret."""
     zone = _home_zone(path[len(places.home) + 1 :])
-    return (
-        zone if zone in (Zone.OWN, Zone.SECRET, Zone.STARTUP, Zone.AUTOSTART, Zone.HOME_ROOT) else _workspace_zone(path, places)
-    )
+    stays = (Zone.OWN, Zone.SECRET, Zone.STARTUP, Zone.AUTOSTART, Zone.HOME_ROOT)
+    return zone if zone in stays else _workspace_zone(path, places)
 
 
 def _home_zone(inner: str) -> Zone:
