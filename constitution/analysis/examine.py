@@ -73,7 +73,8 @@ RESERVED = frozenset(
     "{ } do done then fi if elif else while until for case esac function select in ! (( ))".split()  # noqa: SIM905
 )
 WRITES = frozenset({">", ">>", ">|", "&>", "&>>", ">&", "<>"})
-TIMED = frozenset(["systemd-run"])  # what their options say counts besides the command that they run
+TELLING = frozenset(["systemd-run", "kitty", "wezterm", "zellij"])
+"""Wrappers whose own words count besides the command that they run."""
 TALKERS = frozenset(["nc", "ncat", "netcat", "telnet", "socat", "openssl", "curl"])
 """Programs that send their input to another machine."""
 
@@ -291,7 +292,7 @@ class Examination:
     def _wrapped(self, wrapper: Wrapper, name: str, argv: list[str], stdin: Flow, walk: Walk) -> Flow:
         self._analyse(name, argv, stdin, walk)
         flow = self._behind(wrapper, name, argv[1:], stdin, walk)
-        if flow is not None and name in TIMED:
+        if flow is not None and name in TELLING:
             self._carry_out(apply_rows(self._command(name, argv, stdin, walk)), name, walk)
         if flow is not None:
             return flow
