@@ -181,14 +181,15 @@ def _workspace_zone(path: str, places: Places) -> Zone:
 def _home_in_workspace(path: str, places: Places) -> Zone:
     """The workspace holds the home folder: what is secret there stays secret."""
     zone = _home_zone(path[len(places.home) + 1 :])
-    return (
-        zone if zone in (Zone.SECRET, Zone.STARTUP, Zone.AUTOSTART, Zone.HOME_ROOT) else _workspace_zone(path, places)
-    )
+    stays = (Zone.OWN, Zone.SECRET, Zone.STARTUP, Zone.AUTOSTART, Zone.HOME_ROOT)
+    return zone if zone in stays else _workspace_zone(path, places)
 
 
 def _home_zone(inner: str) -> Zone:
     if not inner:
         return Zone.HOME_ROOT
+    if _home("own").match(inner):
+        return Zone.OWN
     if _home("secret").match(inner):
         return Zone.SECRET
     if _home("autostart").match(inner):

@@ -236,7 +236,9 @@ def _abort(run: Run, interruption: Interruption, session: Session) -> None:
 
 def introduction(agent: Agent) -> str:
     """Return what is said about an agent before it begins: its model, preset and workspace, a line each."""
-    return f"model {agent.model.name}, preset {agent.preset.name}\nworkspace {agent.toolbox.workspace.root}"
+    said = f"model {agent.model.name}, preset {agent.preset.name}\nworkspace {agent.toolbox.workspace.root}"
+    unconfined = agent.toolbox.sandbox == "none"
+    return f"{said}\nsandbox none: commands run unconfined, see bpagent doctor" if unconfined else said
 
 
 async def over(run: Run) -> None:

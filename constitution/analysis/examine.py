@@ -76,6 +76,8 @@ RESERVED = frozenset(
 )
 REPLACES = frozenset({">", ">|", "&>", ">&"})
 WRITES = frozenset({">", ">>", ">|", "&>", "&>>", ">&", "<>"})
+TELLING = frozenset(["kitty", "wezterm", "zellij"])
+"""Wrappers whose own words count besides the command that they run."""
 TALKERS = frozenset(["nc", "ncat", "netcat", "telnet", "socat", "openssl", "curl"])
 """Programs that send their input to another machine."""
 
@@ -312,6 +314,8 @@ class Examination:
     def _wrapped(self, wrapper: Wrapper, name: str, argv: list[str], stdin: Flow, walk: Walk) -> Flow:
         self._analyse(name, argv, stdin, walk)
         flow = self._behind(wrapper, name, argv[1:], stdin, walk)
+        if flow is not None and name in TELLING:
+            self._carry_out(apply_rows(self._command(name, argv, stdin, walk)), name, walk)
         if flow is not None:
             return flow
         if is_known(name):

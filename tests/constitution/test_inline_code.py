@@ -94,7 +94,7 @@ OTHERS = [
     ("bb -e", '(babashka.fs/delete-tree "/home/me")', DENY),
     ("guile -c", '(system "rm -rf /home/me")', DENY),
     ("erl -eval", 'os:cmd("rm -rf /home/me")', DENY),
-    ("octave --eval", "disp('rm -rf /')", ALLOW),
+    ("octave --eval", "disp('rm -rf /')", ASK),
     ("octave --eval", "system('rm -rf /home/me')", DENY),
     ("swift -e", 'try FileManager.default.removeItem(atPath: "/home/me")', DENY),
     ("gnuplot -e", "set terminal png; plot sin(x)", ALLOW),
