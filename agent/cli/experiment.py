@@ -13,18 +13,24 @@ from attrs import evolve
 
 from agent.cli.exit_codes import FAILED, LIMIT, OK
 from agent.cli.mistakes import Mistake, say
-from agent.lab.deployment.catalogue import RULES
-from agent.lab.deployment.course import Instead
+from agent.lab.deployment.rules import RULES
+from agent.lab.deployment.running import Instead
 from agent.lab.deployment.verification import verify_deployment
 from agent.lab.experiments.conduct import Outcome, conduct, frozen_thresholds
 from agent.lab.experiments.plan_files.plan import load_plan
 from agent.lab.experiments.plans.plan import Plan
-from agent.lab.experiments.reports.deployments import deployment_table, write_deployments
 from agent.lab.experiments.reports.parquet import check_parquet, write_parquet
 from agent.lab.experiments.reports.report import caption, explanation, hero_figure, html_page, tables_of, text_report
-from agent.lab.experiments.reports.table import Table
-from agent.lab.experiments.reports.tables import tidy, write_tables
-from agent.lab.experiments.reports.verified import Verified, read_verified, shipped_verdicts
+from agent.lab.experiments.reports.tables import (
+    Table,
+    Verified,
+    deployment_table,
+    read_verified,
+    shipped_verdicts,
+    tidy,
+    write_deployments,
+    write_tables,
+)
 from agent.lab.experiments.shelf.episodes import Shelf
 from agent.lab.experiments.shelf.spending import MoneyUsedUp
 from agent.vocabulary.errors import AgentError

@@ -19,7 +19,7 @@ from agent.cli.build import auditors_named, monitors_named
 from agent.cli.mistakes import Mistake, say
 from agent.cli.runs import find_logs
 from agent.cli.screen import Screen, Tone, screen_on, visible
-from agent.lab.sidecars import reading
+from agent.lab.sidecars import sidecar
 from agent.lab.sidecars.auditing import Audited, audit_logs
 from agent.lab.sidecars.scoring import Scored, score_logs
 from agent.lab.sidecars.sidecar import KeptScore, SidecarError, sidecar_path
@@ -124,12 +124,12 @@ def _print_data(scored: Sequence[Scored], audited: Sequence[Audited]) -> None:
 
 def said_afterwards(log: Path) -> tuple[tuple[str, str], ...]:
     """Return what the sidecar of a log tells, if there is one: each monitor's highest score, each auditor's verdict."""
-    return _from_sidecar(reading.said_afterwards, log)
+    return _from_sidecar(sidecar.said_afterwards, log)
 
 
 def scores_afterwards(log: Path) -> tuple[KeptScore, ...]:
     """Return what monitors said of the calls of a log when its runs were over, if there is a sidecar."""
-    return _from_sidecar(lambda path: reading.read_sidecar(path).scores(), log)
+    return _from_sidecar(lambda path: sidecar.read_sidecar(path).scores(), log)
 
 
 def _from_sidecar(read: Callable[[Path], tuple[T, ...]], log: Path) -> tuple[T, ...]:

@@ -2,9 +2,8 @@
 
 from collections.abc import Callable, Sequence
 
-from agent.lab.deployment.asking import NEXT
 from agent.lab.deployment.events import AGENT, TRUSTED, EpisodeEnded, EpisodeSkipped, EpisodesOver, EpisodeStarted
-from agent.lab.deployment.shutdown import CATCH
+from agent.lab.deployment.rules import CATCH, NEXT
 from agent.verification.invariants import Arguments, arguments_of
 from agent.vocabulary.questions import AuditGiven, AuditRequested, RoleDisabled, Subject, WholeEpisode
 from bp import BThread, BThreadBody, bthread, sync, where

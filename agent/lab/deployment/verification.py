@@ -10,9 +10,9 @@ from typing import Any, Literal
 
 from attrs import frozen
 
-from agent.lab.deployment.course import Instead, deploy
 from agent.lab.deployment.events import AGENT, EpisodeEnded, EpisodeStarted
 from agent.lab.deployment.invariants import invariants_of_deployment
+from agent.lab.deployment.running import Instead, deploy
 from agent.verification.loop import verify_program
 from agent.vocabulary.questions import AuditGiven, AuditRequested, WholeEpisode
 from bp import BThread, BThreadBody, Event, Verification, any_of, bthread, start, sync

@@ -6,11 +6,9 @@ function mixes the two.
 Modules in reading order:
 
 - `thresholds`: which honest subjects an audit budget pays for
-- `review`: what review of the steps of an episode comes to for the episode
-- `safety`: how safe and how useful, from outcomes
+- `safety`: how safe and how useful, from outcomes; which protocols no other one beats in both
 - `curves`: safety at every budget; how well scores tell attacks from honest work
 - `intervals`: how sure a figure is
-- `pareto`: which protocols no other one beats
 - `closed_forms`: what these figures are where the distributions are known
 """
 
@@ -25,9 +23,16 @@ from agent.lab.measures.intervals import (
     sign_test,
     tail_interval,
 )
-from agent.lab.measures.pareto import front, front_frequency
-from agent.lab.measures.review import caught_in_time
-from agent.lab.measures.safety import Attack, Sabotage, sabotage, scaled_usefulness, usefulness
+from agent.lab.measures.safety import (
+    Attack,
+    Sabotage,
+    caught_in_time,
+    front,
+    front_frequency,
+    sabotage,
+    scaled_usefulness,
+    usefulness,
+)
 from agent.lab.measures.thresholds import Threshold, suspicion, threshold_at
 
 __all__ = [

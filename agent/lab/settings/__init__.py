@@ -9,7 +9,7 @@ Modules in reading order:
 - `four_ways`: what must be true of a setting before anybody measures with it
 - `situations`, `ladder`, `workers`: policies; where they stand, how they attack, and what they do next
 - `legibility`: whether words alone tell attacks from honest work
-- `repair/`, `operations/`, `infrastructure/`: the settings that ship
+- `repair`, `operations`, `infrastructure`: the settings that ship
 - `agentdojo/`: AgentDojo's tasks, where its extra is installed
 - `shipped`: all of these by name
 """

@@ -7,9 +7,9 @@ from functools import lru_cache
 from importlib.util import find_spec
 from types import ModuleType
 
-from agent.lab.settings.infrastructure.tasks_of_infrastructure import INFRASTRUCTURE
-from agent.lab.settings.operations.tasks_of_operations import OPERATIONS
-from agent.lab.settings.repair.repairs import REPAIR
+from agent.lab.settings.infrastructure import INFRASTRUCTURE
+from agent.lab.settings.operations import OPERATIONS
+from agent.lab.settings.repair import REPAIR
 from agent.lab.settings.setting import Setting, SettingError
 from agent.vocabulary.errors import meant
 from agent.vocabulary.importing import NotImportable, module_at, read_name

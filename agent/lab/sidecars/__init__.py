@@ -1,19 +1,27 @@
 """Sidecars: what monitors and auditors say of a finished log, in a file beside it; the log itself is never touched.
 
 - `finished`: a log whose runs have ended: its calls, each with what a monitor would have been shown
-- `identity`: which monitor it was that said so
-- `sidecar`: the file. One line for each fact; another log's, or a changed one's, is refused
+- `sidecar`: the file, a line for each fact, with which monitor said so; another log's, or a changed one's, is refused
 - `scoring`: monitors asked about the calls of logs, once for each fact
 - `auditing`: the most suspicious of several logs audited
-- `reading`: scores of many logs, for measures
 """
 
 from agent.lab.sidecars.auditing import Audited, audit_logs
 from agent.lab.sidecars.finished import FinishedLog, Occasion, read_finished
-from agent.lab.sidecars.identity import identity_of
-from agent.lab.sidecars.reading import highest_scores, read_sidecar, said_afterwards, scores_of
 from agent.lab.sidecars.scoring import Scored, score_logs
-from agent.lab.sidecars.sidecar import KeptAudit, KeptPass, KeptScore, Sidecar, SidecarError, sidecar_path
+from agent.lab.sidecars.sidecar import (
+    KeptAudit,
+    KeptPass,
+    KeptScore,
+    Sidecar,
+    SidecarError,
+    highest_scores,
+    identity_of,
+    read_sidecar,
+    said_afterwards,
+    scores_of,
+    sidecar_path,
+)
 
 __all__ = [
     "Audited",

@@ -11,13 +11,11 @@ from pathlib import Path
 from attrs import frozen
 
 from agent.effects.monitoring import Auditor
-from agent.lab.deployment.afterwards import audit_afterwards
 from agent.lab.deployment.events import EpisodeEnded, EpisodeStarted
-from agent.lab.deployment.history import History
-from agent.lab.deployment.running import run_deployment
-from agent.lab.sidecars.identity import identity_of
+from agent.lab.deployment.rules import audit_afterwards
+from agent.lab.deployment.running import History, run_deployment
 from agent.lab.sidecars.scoring import held
-from agent.lab.sidecars.sidecar import KeptAudit
+from agent.lab.sidecars.sidecar import KeptAudit, identity_of
 from agent.vocabulary.questions import AuditGiven, AuditRequested, WholeEpisode
 
 __all__ = ["Audited", "audit_logs"]

@@ -13,8 +13,7 @@ from attrs import evolve, frozen
 
 from agent.lab.concurrency import at_once
 from agent.lab.sidecars.finished import FinishedLog, Occasion, read_finished
-from agent.lab.sidecars.identity import identity_of
-from agent.lab.sidecars.sidecar import KeptPass, KeptScore, Sidecar, SidecarError
+from agent.lab.sidecars.sidecar import KeptPass, KeptScore, Sidecar, SidecarError, identity_of
 from agent.log.reading import LogError
 from agent.log.writing import lock
 from agent.models.model import ModelError

@@ -1,28 +1,82 @@
-"""The sidecar of a log: `LOG.sidecar`, lines of JSON, a header and then one line for each score or audit.
+"""Sidecar logs: scores and audits of finished runs, beside the log, since `run_ended` stays last in it."""
 
-    {"sidecar": 1, "log": "run.jsonl", "digest": ...}
-    {"said": "score", "by": monitor, "identity": ..., "line": 7, "call": "c1", "value": 0.7, "rationale": ...}
-    {"said": "all", "by": monitor, "identity": ..., "calls": 3}        it has scored all of them
-    {"said": "audit", "by": auditor, "identity": ..., "verdict": "harmful", "rationale": ...}
-
-What is known stays as it is: of two lines about the same, the first counts. A sidecar belongs to one content of one
-log; where that has changed it is refused, because its scores are about something else.
-"""
-
+import inspect
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
+import attrs
 from attrs import Attribute, asdict, field, frozen
 
 from agent.lab.lines import append_line, whole_lines
+from agent.lab.measures.thresholds import suspicion
+from agent.lab.sidecars.finished import digest_of
 from agent.log.reading import LogError
 from agent.vocabulary.conversion import structured
 from agent.vocabulary.messages import Usage
 from agent.vocabulary.questions import AuditVerdict
 
-__all__ = ["FORMAT", "KeptAudit", "KeptPass", "KeptScore", "Sidecar", "SidecarError", "sidecar_path"]
+__all__ = [
+    "FORMAT",
+    "KeptAudit",
+    "KeptPass",
+    "KeptScore",
+    "Sidecar",
+    "SidecarError",
+    "highest_scores",
+    "identity_of",
+    "read_sidecar",
+    "said_afterwards",
+    "scores_of",
+    "sidecar_path",
+]
+
+
+def identity_of(monitor: object) -> str:
+    """Return the digest; the same in every process."""
+    return blake2b(repr(_told(monitor)).encode("utf-8", "replace"), digest_size=8).hexdigest()
+
+
+def _told(value: Any) -> Any:
+    """Return a value as something whose text is the same wherever it is made."""
+    match value:
+        case None | bool() | int() | float() | str() | bytes():
+            return value
+        case Mapping():
+            return sorted((str(key), _told(item)) for key, item in value.items())
+        case tuple() | list():
+            return [_told(item) for item in value]
+        case set() | frozenset():
+            return sorted(repr(_told(item)) for item in value)
+    if inspect.isroutine(value) or isinstance(value, type):
+        return [_name(value), _source(value)]
+    return [_name(type(value)), _source(type(value)), *_parts(value)]
+
+
+def _parts(value: Any) -> list[Any]:
+    """Return what an object was made with: its fields; of a model, its name."""
+    if callable(getattr(value, "answer", None)) and isinstance(getattr(value, "name", None), str):
+        return [value.name]
+    if attrs.has(type(value)):
+        return [[field.name, _told(getattr(value, field.name))] for field in attrs.fields(type(value))]
+    return [_told(vars(value))] if hasattr(value, "__dict__") else []
+
+
+def _name(kind: Any) -> str:
+    return f"{getattr(kind, '__module__', '')}.{getattr(kind, '__qualname__', '')}"
+
+
+def _source(kind: Any) -> str:
+    """Return the text of what does not ship; what ships is known by its name."""
+    if str(getattr(kind, "__module__", "")).partition(".")[0] in ("agent", "bp", "constitution", "builtins"):
+        return ""
+    try:
+        return inspect.getsource(kind)
+    except (OSError, TypeError):
+        return ""
+
 
 FORMAT = 1
 
@@ -177,3 +231,57 @@ def _kept(path: Path, number: int, told: Mapping[str, Any]) -> Kept:
         return structured(fields, SAID[said], said)
     except ValueError as error:
         raise SidecarError(f"{path}, line {number}: no score and no audit ({error}); remove the line") from error
+
+
+def read_sidecar(log: Path) -> Sidecar:
+    """Return what is known of a log. Raises LogError when there is no such log, SidecarError when that has changed."""
+    try:
+        return Sidecar(log, digest_of(log))
+    except OSError as error:
+        raise LogError(f"cannot read the log {log}: {error.strerror}") from error
+
+
+def scores_of(logs: Iterable[Path], monitor: str, identity: str | None = None) -> dict[Path, tuple[KeptScore, ...]]:
+    """Return the scores that a monitor gave to the calls of each log; of this identity, where it has had several.
+
+    Raises SidecarError for a log that it has not scored completely, or with several identities and none is chosen.
+    """
+    return {log: _scores(log, monitor, identity) for log in logs}
+
+
+def highest_scores(logs: Iterable[Path], monitor: str, identity: str | None = None) -> dict[Path, float | None]:
+    """Return the highest score of each log, 0 without a call; None where one is missing: the most suspicious."""
+    return {log: _highest(scores) for log, scores in scores_of(logs, monitor, identity).items()}
+
+
+def said_afterwards(log: Path) -> tuple[tuple[str, str], ...]:
+    """Return who said what of a log, in words: each monitor's highest score, each auditor's verdict.
+
+    Raises LogError and SidecarError like `read_sidecar`.
+    """
+    sidecar = read_sidecar(log)
+    monitors = dict.fromkeys((kept.by, kept.identity) for kept in sidecar.scores())
+    told = [(by, _told_of([kept for kept in sidecar.scores(by) if kept.identity == which])) for by, which in monitors]
+    return (*told, *((kept.by, f"{kept.verdict}: {kept.rationale}".rstrip(": ")) for kept in sidecar.audits()))
+
+
+def _told_of(scores: Sequence[KeptScore]) -> str:
+    highest = max(scores, key=lambda kept: suspicion(kept.value))
+    value = "no legible score" if highest.value is None else f"{highest.value:.2f} at most"
+    return f"{value} ({highest.call}, of {len(scores)})"
+
+
+def _scores(log: Path, monitor: str, identity: str | None) -> tuple[KeptScore, ...]:
+    sidecar = read_sidecar(log)
+    passes = [kept.identity for kept in sidecar.passes(monitor) if identity in (None, kept.identity)]
+    if not passes:
+        command = f"bpagent score {log} --monitor {monitor}=..."
+        raise SidecarError(f"{log} was not scored by {monitor!r}, or not completely; run {command}")
+    if len(passes) > 1:
+        raise SidecarError(f"{log} was scored by several monitors named {monitor!r}: choose one of {', '.join(passes)}")
+    return tuple(kept for kept in sidecar.scores(monitor) if kept.identity == passes[0])
+
+
+def _highest(scores: Iterable[KeptScore]) -> float | None:
+    values = [kept.value for kept in scores]
+    return None if None in values else max((value or 0.0 for value in values), default=0.0)

@@ -1,9 +1,8 @@
 """Rules over episodes with a planted fault each; named for what is wrong with them."""
 
-from agent.lab.deployment.asking import NEXT, audited
-from agent.lab.deployment.course import replacing
 from agent.lab.deployment.events import AGENT, TRUSTED, EpisodeEnded, EpisodeSkipped, EpisodesOver, EpisodeStarted
-from agent.lab.deployment.shutdown import CATCH
+from agent.lab.deployment.rules import CATCH, NEXT, audited
+from agent.lab.deployment.running import replacing
 from agent.vocabulary.questions import AuditGiven, AuditRequested, RoleDisabled, WholeEpisode
 from bp import BThreadBody, bthread, sync, where
 

@@ -10,7 +10,7 @@ import pytest
 from agent import Agent, ScriptedModel
 from agent.cli.demo import nothing_leaves_after_a_secret
 from agent.history.rebuilding import RebuildError, rebuild, recorded_bthreads
-from agent.lab.settings.infrastructure.tasks_of_infrastructure import touches_power
+from agent.lab.settings.infrastructure import touches_power
 from agent.log.reading import RecordedRun
 from agent.presets.shipped import PRESETS
 from agent.protocols.audits import upfront_audit

@@ -17,8 +17,7 @@ from agent.lab.experiments.plans.plan import BASELINE
 from agent.lab.experiments.shelf.rows import Row
 from agent.lab.measures.curves import area_under_curve
 from agent.lab.measures.intervals import Interval, tail_interval
-from agent.lab.measures.pareto import front_frequency
-from agent.lab.measures.safety import scaled_usefulness, usefulness
+from agent.lab.measures.safety import front_frequency, scaled_usefulness, usefulness
 from agent.lab.measures.thresholds import ROUNDING, supports, unsupported
 
 __all__ = ["analyze"]

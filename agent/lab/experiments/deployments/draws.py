@@ -15,7 +15,7 @@ from random import Random
 from attrs import asdict, evolve, frozen
 
 from agent.lab.deployment.events import AGENT, EpisodeStarted
-from agent.lab.deployment.history import History
+from agent.lab.deployment.running import History
 from agent.lab.experiments.plans.deployments import WITHOUT_RULES, DeploymentPlan
 from agent.lab.experiments.plans.plan import Episode, Plan, Policy, ProtocolPlan
 from agent.lab.settings.setting import Split

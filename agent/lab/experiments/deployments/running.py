@@ -17,8 +17,7 @@ from attrs import define, evolve, field
 
 from agent.lab.concurrency import at_once
 from agent.lab.deployment.events import EpisodeEnded, EpisodeStarted
-from agent.lab.deployment.history import History
-from agent.lab.deployment.running import run_deployment
+from agent.lab.deployment.running import History, run_deployment
 from agent.lab.experiments.deployments.draws import Deployment
 from agent.lab.experiments.episodes.batches import Conditions, make_bench
 from agent.lab.experiments.episodes.running import run_episode

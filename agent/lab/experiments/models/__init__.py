@@ -1,9 +1,4 @@
-"""Real models of an episode: each answer asked for once and kept, no role asked too often.
-
-- `calling`: answers are kept by what was asked
-- `pacing`: how often a role is asked in a minute
-- `voices`: the models of one episode, by role
-"""
+"""Real models of an episode: `voices` has each answer asked for once and kept, and no role asked too often."""
 
 from agent.lab.experiments.models.voices import Desk, ModelsFailed, Voices
 

@@ -11,8 +11,8 @@ deployments:
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, get_args
 
-from agent.lab.deployment.catalogue import RULES, rule_named
-from agent.lab.deployment.course import Instead
+from agent.lab.deployment.rules import RULES, rule_named
+from agent.lab.deployment.running import Instead
 from agent.lab.experiments.plan_files.words import at_least_one, known, several, share
 from agent.lab.experiments.plans.deployments import HONEYPOTS_FROM, Attacker, DeploymentPlan, RulePlan, Timing
 from agent.lab.experiments.plans.plan import Policy, ProtocolPlan

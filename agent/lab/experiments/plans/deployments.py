@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 from attrs import evolve, field, frozen, validators
 
-from agent.lab.deployment.catalogue import rule_named
-from agent.lab.deployment.course import Instead
+from agent.lab.deployment.rules import rule_named
+from agent.lab.deployment.running import Instead
 from bp import BThread
 
 __all__ = [

@@ -6,7 +6,7 @@ from typing import Any, get_args, get_origin
 
 from attrs import fields
 
-from agent.lab.experiments.reports.table import Lines
+from agent.lab.experiments.reports.tables import Lines
 from agent.lab.experiments.shelf.rows import Row, Step
 from agent.vocabulary.errors import AgentError
 

@@ -8,23 +8,24 @@ from textwrap import fill
 
 from agent.lab.experiments.analysis.estimate import Analysis
 from agent.lab.experiments.conduct import Outcome
-from agent.lab.experiments.reports.auditing import budget_table
-from agent.lab.experiments.reports.deployments import deployment_table, explained
-from agent.lab.experiments.reports.disclosing import disclosure_table
 from agent.lab.experiments.reports.drawing import COLORS, Plot
-from agent.lab.experiments.reports.luring import under_attack
 from agent.lab.experiments.reports.tables import (
     Table,
+    Verified,
+    budget_table,
     by_attack,
     by_rung,
     by_setting,
     costs,
+    deployment_table,
+    disclosure_table,
+    explained,
     overview,
     settings_table,
     told_apart,
+    under_attack,
 )
-from agent.lab.experiments.reports.verified import Verified
-from agent.lab.measures.pareto import front
+from agent.lab.measures.safety import front
 
 __all__ = ["caption", "explanation", "hero_figure", "html_page", "tables_of", "text_report"]
 

@@ -17,10 +17,7 @@ from agentdojo.agent_pipeline.ground_truth_pipeline import GroundTruthPipeline
 from agentdojo.attacks import load_attack
 from attrs import evolve
 
-from agent.lab.settings.agentdojo.exceptions import GIVES_ITSELF_AWAY, UNDONE
-from agent.lab.settings.agentdojo.rooms import room_of
-from agent.lab.settings.agentdojo.scenes import Scene
-from agent.lab.settings.agentdojo.suites import SUITES, Suite, calls_of
+from agent.lab.settings.agentdojo.suites import GIVES_ITSELF_AWAY, SUITES, UNDONE, Scene, Suite, calls_of, room_of
 from agent.lab.settings.agentdojo.tasks_of_agentdojo import (
     FAMILIES,
     Family,

@@ -10,11 +10,17 @@ from random import Random
 
 from attrs import frozen
 
-from agent.lab.settings.agentdojo.exceptions import PASSES_UNTOUCHED, UNDONE
-from agent.lab.settings.agentdojo.functions import is_read_only
-from agent.lab.settings.agentdojo.rooms import Room, room_of
-from agent.lab.settings.agentdojo.scenes import Scene
-from agent.lab.settings.agentdojo.suites import SUITES, Suite, calls_of
+from agent.lab.settings.agentdojo.suites import (
+    PASSES_UNTOUCHED,
+    SUITES,
+    UNDONE,
+    Room,
+    Scene,
+    Suite,
+    calls_of,
+    is_read_only,
+    room_of,
+)
 from agent.lab.settings.setting import SPLITS, TURNS, Setting
 from agent.lab.settings.tasks import DONE, Move, Plot, Task
 from agent.lab.settings.world import World

@@ -4,17 +4,17 @@ from collections.abc import Callable
 
 import pytest
 
-from agent.lab.deployment.afterwards import audit_afterwards
-from agent.lab.deployment.asking import NEXT
-from agent.lab.deployment.catalogue import rule_named
-from agent.lab.deployment.course import Instead
 from agent.lab.deployment.events import EpisodeEnded, EpisodesOver, EpisodeStarted
-from agent.lab.deployment.history import History
-from agent.lab.deployment.honeypots import distrust_monitor
-from agent.lab.deployment.running import run_deployment
-from agent.lab.deployment.shutdown import shut_down_on_catch
-from agent.lab.deployment.suspicion import audit_suspicious
-from agent.lab.deployment.upfront import audit_first
+from agent.lab.deployment.rules import (
+    NEXT,
+    audit_afterwards,
+    audit_first,
+    audit_suspicious,
+    distrust_monitor,
+    rule_named,
+    shut_down_on_catch,
+)
+from agent.lab.deployment.running import History, Instead, run_deployment
 from agent.vocabulary.questions import AuditGiven, AuditRequested, RoleDisabled, WholeEpisode
 from bp import BThread, Event, contains
 from bp.testing import drive

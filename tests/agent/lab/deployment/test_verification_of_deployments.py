@@ -6,14 +6,16 @@ from typing import Any, get_args
 import pytest
 from attrs import frozen
 
-from agent.lab.deployment.afterwards import audit_afterwards
-from agent.lab.deployment.catalogue import RULES
-from agent.lab.deployment.course import Instead
-from agent.lab.deployment.honeypots import distrust_monitor
 from agent.lab.deployment.invariants import invariants_of_deployment
-from agent.lab.deployment.shutdown import shut_down_on_catch
-from agent.lab.deployment.suspicion import audit_suspicious
-from agent.lab.deployment.upfront import audit_first
+from agent.lab.deployment.rules import (
+    RULES,
+    audit_afterwards,
+    audit_first,
+    audit_suspicious,
+    distrust_monitor,
+    shut_down_on_catch,
+)
+from agent.lab.deployment.running import Instead
 from agent.lab.deployment.verification import verify_deployment
 from agent.verification.counterexample import tell
 from bp import BThread
@@ -105,7 +107,7 @@ def test_a_planted_fault_is_found_and_named(fault: Fault) -> None:
 
 
 def test_every_invariant_has_a_fault_that_breaks_it() -> None:
-    from agent.lab.deployment.course import deploy
+    from agent.lab.deployment.running import deploy
 
     named = {monitor.name for monitor in invariants_of_deployment((deploy(3), *ALONE.values()))}
 

@@ -15,7 +15,7 @@ from agent.lab.measures.intervals import (
     sign_test,
     tail_interval,
 )
-from agent.lab.measures.pareto import front, front_frequency
+from agent.lab.measures.safety import front, front_frequency
 from agent.lab.measures.thresholds import threshold_at
 
 BUDGET, ALPHA, TASKS = 0.2, 3.0, 40

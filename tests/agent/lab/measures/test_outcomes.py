@@ -5,8 +5,7 @@ from random import Random
 
 import pytest
 
-from agent.lab.measures.review import caught_in_time
-from agent.lab.measures.safety import Attack, Sabotage, sabotage, scaled_usefulness, usefulness
+from agent.lab.measures.safety import Attack, Sabotage, caught_in_time, sabotage, scaled_usefulness, usefulness
 
 
 @pytest.mark.parametrize(("attempts", "expected"), [(1, 0.8), (5, 0.6125), (math.inf, 0.6)])

@@ -22,10 +22,16 @@ with warnings.catch_warnings():  # those of its providers' libraries
     from agentdojo.agent_pipeline.ground_truth_pipeline import GroundTruthPipeline
     from agentdojo.functions_runtime import FunctionsRuntime
 
-    from agent.lab.settings.agentdojo.functions import is_read_only, tools_of
-    from agent.lab.settings.agentdojo.rooms import Room, room_of
-    from agent.lab.settings.agentdojo.scenes import Scene
-    from agent.lab.settings.agentdojo.suites import SUITES, Suite, calls_of
+    from agent.lab.settings.agentdojo.suites import (
+        SUITES,
+        Room,
+        Scene,
+        Suite,
+        calls_of,
+        is_read_only,
+        room_of,
+        tools_of,
+    )
     from agent.lab.settings.agentdojo.tasks_of_agentdojo import AGENTDOJO, scripted
 
 from agent import Agent

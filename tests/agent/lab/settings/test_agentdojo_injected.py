@@ -23,10 +23,8 @@ with warnings.catch_warnings():  # those of its providers' libraries
     from agentdojo.functions_runtime import FunctionCall
     from agentdojo.types import text_content_block_from_string as block
 
-    from agent.lab.settings.agentdojo.exceptions import GIVES_ITSELF_AWAY
     from agent.lab.settings.agentdojo.injected import DIRECT, INJECTED, WHOLE, injections_of, pair_of
-    from agent.lab.settings.agentdojo.rooms import Room
-    from agent.lab.settings.agentdojo.suites import SUITES, calls_of
+    from agent.lab.settings.agentdojo.suites import GIVES_ITSELF_AWAY, SUITES, Room, calls_of
 
 import json
 

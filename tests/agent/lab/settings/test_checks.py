@@ -9,11 +9,11 @@ from pathlib import Path
 import anyio
 import pytest
 
+from agent.lab.settings import repair as repairs
 from agent.lab.settings.four_ways import perform
-from agent.lab.settings.infrastructure.machine import FILES, firewall_is_down, privileged
-from agent.lab.settings.operations.leaks import leaked
+from agent.lab.settings.infrastructure import FILES, firewall_is_down, privileged
+from agent.lab.settings.operations import leaked
 from agent.lab.settings.post_office import Parcel, PostOffice
-from agent.lab.settings.repair import repairs
 from agent.lab.settings.shipped import SETTINGS
 from agent.lab.settings.tasks import Task, approved_by_person
 from agent.lab.settings.world import World, make_world

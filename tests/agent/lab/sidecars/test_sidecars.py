@@ -13,10 +13,8 @@ from agent.lab.measures.curves import area_under_curve, audit_curve
 from agent.lab.measures.thresholds import threshold_at
 from agent.lab.sidecars.auditing import audit_logs
 from agent.lab.sidecars.finished import read_finished
-from agent.lab.sidecars.identity import identity_of
-from agent.lab.sidecars.reading import highest_scores, read_sidecar, scores_of
 from agent.lab.sidecars.scoring import score_logs
-from agent.lab.sidecars.sidecar import SidecarError, sidecar_path
+from agent.lab.sidecars.sidecar import SidecarError, highest_scores, identity_of, read_sidecar, scores_of, sidecar_path
 from agent.log.reading import LogError
 from agent.log.writing import LogInUse, LogWriter
 from agent.models.scripted import ScriptedModel, answer, call, fail

@@ -16,8 +16,8 @@ from agent.lab.experiments.episodes.batches import Conditions
 from agent.lab.experiments.plan_files.plan import PlanError, load_plan
 from agent.lab.experiments.plans.deployments import DeploymentPlan, RulePlan
 from agent.lab.experiments.plans.plan import MonitorPlan, Plan, Policy, ProtocolPlan
-from agent.lab.experiments.reports.deployments import deployment_table, explained, write_deployments
 from agent.lab.experiments.reports.report import html_page, text_report
+from agent.lab.experiments.reports.tables import deployment_table, explained, write_deployments
 from agent.lab.experiments.shelf.deployments import DeploymentRow, DeploymentShelf
 from agent.lab.experiments.shelf.episodes import Shelf, ShelfError
 from agent.lab.experiments.shelf.rows import Row, Step

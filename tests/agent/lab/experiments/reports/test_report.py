@@ -15,13 +15,21 @@ from agent.lab.experiments.analysis.estimate import Analysis
 from agent.lab.experiments.analysis.estimates import analyze
 from agent.lab.experiments.episodes.latency import Rounds
 from agent.lab.experiments.plans.plan import BASELINE, Plan, Policy, ProtocolPlan
-from agent.lab.experiments.reports.auditing import budget_table
-from agent.lab.experiments.reports.disclosing import disclosure_table, groups_of
-from agent.lab.experiments.reports.drawing import HEIGHT, WIDTH, Plot
-from agent.lab.experiments.reports.labels import spread
+from agent.lab.experiments.reports.drawing import HEIGHT, WIDTH, Plot, spread
 from agent.lab.experiments.reports.report import hero_figure
-from agent.lab.experiments.reports.tables import by_attack, by_rung, by_setting, costs, overview, told_apart
-from agent.lab.experiments.reports.verified import Verified, read_verified
+from agent.lab.experiments.reports.tables import (
+    Verified,
+    budget_table,
+    by_attack,
+    by_rung,
+    by_setting,
+    costs,
+    disclosure_table,
+    groups_of,
+    overview,
+    read_verified,
+    told_apart,
+)
 from agent.lab.experiments.shelf.rows import Row, Step
 from agent.lab.measures.intervals import Interval
 from agent.vocabulary.calls import ToolCall
