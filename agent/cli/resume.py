@@ -1,13 +1,12 @@
 """`bpagent resume`: goes on with a run whose process ended, or which waits for a decision."""
 
-import os
 import sys
 from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
 
 from agent.cli import exit_codes
-from agent.cli.build import agent_of_log, secrets_of, servers_of_log
+from agent.cli.build import agent_of_log, servers_of_log
 from agent.cli.display import is_error
 from agent.cli.mistakes import Mistake
 from agent.cli.prompt import STOPS, is_terminal
@@ -23,7 +22,7 @@ from agent.cli.session import (
     options_again,
     print_outcome,
     print_partial,
-    record_printer,
+    print_record,
 )
 from agent.effects.approval import Approver
 from agent.effects.execution import Watcher
@@ -67,7 +66,6 @@ def _go_on(arguments: Namespace, recorded: RecordedRun) -> int:
 def _session_of(arguments: Namespace, recorded: RecordedRun) -> Session:
     check_partials(arguments, recorded.header.get("secrets") or ())
     screen = screen_on(sys.stderr)
-    secrets = secrets_of(recorded.header.get("secrets") or (), os.environ)
     later = recorded.header.get("approvals") == "later" and not is_terminal()
     preset, make = agent_of_log(arguments, recorded, later=later)
     return Session(
@@ -77,7 +75,7 @@ def _session_of(arguments: Namespace, recorded: RecordedRun) -> Session:
         stops=STOPS[preset.stop_text],
         max_iterations=preset.max_iterations,
         policy=preset.judging_policy(),
-        watch=record_printer(secrets) if arguments.json else None,
+        watch=print_record if arguments.json else None,
         servers=servers_of_log(arguments, recorded),
         tells=print_partial if arguments.partials else None,
         again=options_again(arguments),

@@ -1,11 +1,10 @@
 """`bpagent run`: a model works on a task, with tools, under the rules of a preset."""
 
-import os
 import sys
 from argparse import Namespace
 from collections.abc import Callable
 
-from agent.cli.build import new_agent, secrets_of, servers_of
+from agent.cli.build import new_agent, servers_of
 from agent.cli.mistakes import Mistake
 from agent.cli.prompt import STOPS
 from agent.cli.screen import Screen, screen_on
@@ -18,7 +17,7 @@ from agent.cli.session import (
     options_again,
     print_outcome,
     print_partial,
-    record_printer,
+    print_record,
 )
 from agent.effects.approval import Approver
 from agent.effects.execution import Watcher
@@ -38,7 +37,7 @@ def execute(arguments: Namespace) -> int:
         prompt=arguments.prompt,
         screen=screen,
         stops=STOPS[preset.stop_text],
-        watch=record_printer(secrets_of(arguments.secret, os.environ)) if arguments.json else None,
+        watch=print_record if arguments.json else None,
         max_iterations=preset.max_iterations,
         policy=preset.judging_policy(),
         servers=servers_of(arguments),

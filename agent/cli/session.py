@@ -6,7 +6,7 @@ import signal
 import sys
 import time
 from argparse import Namespace
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import Any, NoReturn
@@ -23,7 +23,6 @@ from agent.cli.prompt import Person, StandingAnswers, can_be_heard, hear_lines, 
 from agent.cli.screen import Screen, visible, visible_lines
 from agent.effects.approval import Approver
 from agent.effects.execution import Watcher
-from agent.log.writing import Redaction, is_secret
 from agent.models.model import Piece
 from agent.projections.narration import StreamEvent
 from agent.projections.state import told_to_user
@@ -32,7 +31,7 @@ from agent.session.journal import failure_record
 from agent.session.run import Run
 from agent.tools.definition import Tool
 from agent.vocabulary.calls import ToolCall
-from agent.vocabulary.encoding import dump, to_record
+from agent.vocabulary.encoding import dump
 from agent.vocabulary.errors import AgentError
 from bp import BProgramError, Step
 from constitution import Policy
@@ -139,8 +138,8 @@ class Session:
     """What a run is led with.
 
     Without a `prompt` the run goes on that rests.
-    `present`: somebody can answer. `approver` answers instead of that person. `watch` is called with every step,
-    after it was shown. `shows_final_text`: on the screen too. `stops`: which typed lines stop the run.
+    `present`: somebody can answer. `approver` answers instead of that person. `watch` is called with the
+    agent at every step, after it was shown. `shows_final_text`: on the screen too. `stops`: which typed lines stop it.
     `max_iterations`: what is shown as the limit. `policy`: what questions come from, so that `always` is an answer.
     `servers`: whose tools there are too. `tells` is called with the events of S2, pieces included. `again`: options
     that have to be given again to go on with the run.
@@ -151,7 +150,7 @@ class Session:
     screen: Screen
     present: bool = field(factory=is_terminal)
     approver: Approver | None = None
-    watch: Callable[[Step], None] | None = None
+    watch: Callable[[Agent], None] | None = None
     shows_final_text: bool = False
     stops: Callable[[str], bool] = says_stop
     max_iterations: int | None = None
@@ -173,9 +172,11 @@ async def _lead(session: Session) -> Outcome:
     async with AsyncExitStack() as stack:
         signals = stack.enter_context(anyio.open_signal_receiver(*HEARD))
         tools = await stack.enter_async_context(serving(session.servers))
-        shown = _shown(onlookers, session.watch)
+        agents: list[Agent] = []
+        shown = _shown(onlookers, session.watch, agents)
         made = session.make(session.approver or person.answer, shown, onlookers.display.stream, tools)
         agent = stack.enter_context(made)
+        agents.append(agent)
         onlookers.take_up(agent)
         agent.on_event = session.tells
         try:
@@ -204,11 +205,13 @@ def _person(session: Session, standing: StandingAnswers, running: list[Run]) -> 
     return Person(session.screen, present=session.present, stop=stop, stops=session.stops, standing=standing)
 
 
-def _shown(onlookers: Onlookers, watch: Callable[[Step], None] | None) -> Callable[[Step], None]:
+def _shown(
+    onlookers: Onlookers, watch: Callable[[Agent], None] | None, agents: Sequence[Agent]
+) -> Callable[[Step], None]:
     def show(step: Step) -> None:
         onlookers.show(step)
         if watch is not None:
-            watch(step)
+            watch(agents[0])
 
     return show
 
@@ -254,15 +257,9 @@ def tell_failure(error: Exception) -> None:
     say(f"the run broke off: {error}")
 
 
-def record_printer(secrets: Mapping[str, str]) -> Callable[[Step], None]:
-    """Return what prints the record of a step as it stands in the log: without the secrets."""
-    key = os.environ.get("OPENAI_API_KEY")
-    redaction = Redaction(secrets, {"API_KEY": key} if key and is_secret(key) else {})
-
-    def print_record(step: Step) -> None:
-        print(dump(redaction(to_record(step))), flush=True)
-
-    return print_record
+def print_record(agent: Agent) -> None:
+    """Print the latest record as it stands in the log."""
+    print(agent.last_record, flush=True)
 
 
 def check_partials(arguments: Namespace, secrets: Iterable[str]) -> None:
@@ -305,7 +302,7 @@ def print_outcome(outcome: Outcome, session: Session, *, as_json: bool) -> None:
     if not as_json:
         print_final_text(outcome.run, was_shown=outcome.was_shown)
     elif outcome.failure is not None:
-        print(dump(outcome.run.agent.redaction(outcome.failure)), flush=True)
+        print(outcome.run.agent.last_record, flush=True)
 
 
 def print_final_text(run: Run, *, was_shown: bool = False) -> None:

@@ -176,7 +176,7 @@ class LogWriter:
         self._redacted = redacted
         self._waiting = bytearray()
         self._late = late
-        self._chain, self._size = "", 0
+        self._chain, self._size, self.last = "", 0, ""
         self._descriptor = _opened(self.path, os.O_CREAT)
         try:
             lock(self._descriptor, self.path)
@@ -195,6 +195,7 @@ class LogWriter:
         """Return a writer that appends to a log which is open and locked; `chain` is the hash of its last line."""
         writer = cls.__new__(cls)
         writer.path, writer._redacted, writer._waiting, writer._descriptor = path, None, bytearray(), descriptor
+        writer.last = ""
         writer._late, writer._chain, writer._size = False, chain, os.fstat(descriptor).st_size
         return writer
 
@@ -259,7 +260,8 @@ class LogWriter:
 
     def _write(self, record: Mapping[str, Any]) -> None:
         plain = record if self._redacted is None else self._redacted(record)
-        line = dump(self._chained(plain)).encode()
+        self.last = dump(self._chained(plain))
+        line = self.last.encode()
         if self._chain or CHAIN in plain:
             self._chain = link(line)
         self._waiting += line + b"\n"

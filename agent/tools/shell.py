@@ -81,6 +81,10 @@ class ShellOptions:
         """Return the words before a command in `cwd` that confine it. Raises CannotStart."""
         return () if self.sandbox is None else self.sandbox.prefix(cwd, rights)
 
+    def ended(self, finished: "Finished", rights: tuple[str, ...]) -> "Finished":
+        """Return how a command ended, whatever confined it."""
+        return finished if self.sandbox is None else self.sandbox.ended(finished, rights)
+
     def notes(self, finished: "Finished", rights: tuple[str, ...]) -> tuple[str, ...]:
         """Return lines that say what the sandbox kept a command from."""
         return () if self.sandbox is None else self.sandbox.notes(finished, rights)
@@ -536,7 +540,7 @@ class _Runner:
         asked = Asked(command, self.cwd, context.call_id, seconds)
         output = self.options.retention.collector()
         try:
-            finished = await self._finish(asked, output, context)
+            finished = self.options.ended(await self._finish(asked, output, context), context.rights)
         except BaseException as error:
             output.drop()
             if self.answers.in_envelopes and isinstance(error, ToolError):

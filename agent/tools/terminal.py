@@ -447,6 +447,7 @@ class _Terminal:
         output = self.options.retention.collector()
         try:
             finished, lost = await self._finish(asked, output, context)
+            finished = self.options.ended(finished, context.rights)
         except BaseException as error:
             output.drop()
             if self.answers.in_envelopes and isinstance(error, ToolError):

@@ -100,8 +100,13 @@ def test_bash_takes_a_timeout_in_seconds_in_every_preset(place: Place, preset: s
     assert "1.5" in place.log.told("c1") or '"timed_out": true' in place.log.told("c1")
 
 
+UNCONFINED = ("--sandbox", "off")  # inside, processes have numbers of their own
+
+
 def test_term_is_followed_by_kill_after_two_seconds(place: Place) -> None:
-    place.play(bash("trap '' TERM; echo $$ > pid; while true; do sleep 0.2; done", timeout=2), "Done.")
+    place.play(
+        bash("trap '' TERM; echo $$ > pid; while true; do sleep 0.2; done", timeout=2), "Done.", options=UNCONFINED
+    )
 
     assert place.log.result("c1")["is_error"] is True
     assert place.log.result("c1")["duration"] >= 4000
@@ -118,7 +123,7 @@ def test_a_command_that_obeys_term_can_clean_up(place: Place) -> None:
 
 @pytest.mark.parametrize("start", ["sleep 60 &", "setsid sleep 60 > /dev/null 2>&1 < /dev/null &"])
 def test_children_that_outlive_their_command_are_killed_and_the_answer_says_so(place: Place, start: str) -> None:
-    place.play(bash(f"{start} echo $! > pid; echo over"), "Done.")
+    place.play(bash(f"{start} echo $! > pid; echo over"), "Done.", options=UNCONFINED)
 
     assert place.log.result("c1")["is_error"] is False
     assert place.log.told("c1").startswith("over\n")

@@ -11,6 +11,7 @@ Which program of the system keeps a command confined is found out once, by tryin
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping
@@ -41,6 +42,12 @@ LIMITS = Limits(memory=8 * GIB, processes=4096, file_size=16 * GIB, disk=64 * GI
 """Far above what work takes, and below what brings a machine down."""
 
 LONGEST_PROBE = 10.0  # seconds
+FATAL = frozenset(signal.Signals) - {
+    signal.SIGINT,
+    signal.SIGTERM,
+    signal.SIGHUP,
+    signal.SIGPIPE,
+}  # shells exit so, too
 
 IN_THE_WAY = {
     NETWORK: (
@@ -112,6 +119,13 @@ class Sandbox:
             kept=tuple(hooks for hooks in (f"{writable[0]}/.git/hooks",) if os.path.isdir(hooks)),
             network=NETWORK in rights,
         )
+
+    def ended(self, finished: Finished, rights: Iterable[str] = ()) -> Finished:
+        """Return how a command ended: the number of a signal, which bubblewrap gives as an exit code, as a signal."""
+        code = (finished.exit_code or 0) - 128
+        if self.level != "bubblewrap" or not self._confines(rights) or code not in FATAL:
+            return finished
+        return evolve(finished, exit_code=None, signal=code)
 
     def blocked(self, finished: Finished, rights: Iterable[str] = ()) -> tuple[str, ...]:
         """Return what was in the way of a command that failed: "network", "write", or a limit; as it said so itself."""

@@ -111,9 +111,8 @@ def environment() -> dict[str, str]:
 
 
 def records(log: Path) -> list[dict[str, Any]]:
-    """The records of a log, without its header and what chains them."""
-    lines = [json.loads(line) for line in log.read_text().splitlines()][1:]
-    return [{key: value for key, value in line.items() if key not in ("chain", "signature")} for line in lines]
+    """The records of a log, without its header."""
+    return [json.loads(line) for line in log.read_text().splitlines()][1:]
 
 
 def answers_in(log: Path) -> list[str]:
