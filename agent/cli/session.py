@@ -259,7 +259,7 @@ def tell_failure(error: Exception) -> None:
 
 def print_record(agent: Agent) -> None:
     """Print the latest record as it stands in the log."""
-    print(agent.last_record, flush=True)
+    print(agent.journal.last_record, flush=True)
 
 
 def check_partials(arguments: Namespace, secrets: Iterable[str]) -> None:
@@ -302,7 +302,7 @@ def print_outcome(outcome: Outcome, session: Session, *, as_json: bool) -> None:
     if not as_json:
         print_final_text(outcome.run, was_shown=outcome.was_shown)
     elif outcome.failure is not None:
-        print(outcome.run.agent.last_record, flush=True)
+        print(outcome.run.agent.journal.last_record, flush=True)
 
 
 def print_final_text(run: Run, *, was_shown: bool = False) -> None:

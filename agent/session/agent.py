@@ -164,11 +164,6 @@ class Agent:
         return self.journal.log_path
 
     @property
-    def last_record(self) -> str:
-        """The latest line of the log, as it stands there; empty where there is none."""
-        return "" if self._log is None else self._log.last
-
-    @property
     def approves_later(self) -> bool:
         """Whether the run rests when a person has to decide."""
         return self._approve == "later"

@@ -103,6 +103,11 @@ class Journal:
         return None if self._log is None else self._log.path
 
     @property
+    def last_record(self) -> str:
+        """The latest line of the log, as it stands there; empty where there is none."""
+        return "" if self._log is None else self._log.last
+
+    @property
     def is_under_way(self) -> bool:
         """Whether a run has begun and not ended."""
         return any(isinstance(step.event, PromptGiven) for step in self.unfinished)
