@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import BinaryIO, TypeVar
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from agent.tools.output import outputs_folder
 from agent.vocabulary.errors import PathRefused
@@ -32,12 +32,16 @@ class Boundary:
         check_text(path)
         return os.path.join(self.root, expand(path, self.home))
 
-    def check(self, real: str, asked: str) -> None:
-        """Raise PathRefused for a path without links that is outside or denied; `asked` is how the caller wrote it."""
+    def check(self, real: str, asked: str, besides: str | None = None) -> None:
+        """Raise PathRefused for a path without links that is outside or denied; `asked` is how the caller wrote it.
+
+        `besides`: a folder of our own that may be read, and which the message does not name.
+        """
         name = asked if asked == real else f"{asked} leads to {real}, which"
         if self.is_denied(real):
             raise PathRefused(f"permission denied: {name} is a denied path")
-        if not any(is_below(real, root) for root in self.allowed):
+        roots = self.allowed if besides is None else (*self.allowed, besides)
+        if not any(is_below(real, root) for root in roots):
             raise PathRefused(f"permission denied: {name} is outside the allowed paths ({', '.join(self.allowed)})")
 
     def is_denied(self, real: str) -> bool:
@@ -404,13 +408,11 @@ class Workspace:
 
     def _open(self, path: str, action: Callable[[str, str], T], besides: str | None = None) -> T:
         """Do `action(resolved, asked)` with an allowed path, or one below `besides`; again if it changed meanwhile."""
-        boundary = self._boundary
-        if besides is not None:
-            boundary = evolve(boundary, allowed=(*boundary.allowed, besides))
         for _ in range(_ATTEMPTS):
             asked = self._boundary.absolute(path)
             real = follow_links(asked)
-            boundary.check(real, os.path.normpath(asked) if ".." not in asked.split("/") else asked)
+            written = os.path.normpath(asked) if ".." not in asked.split("/") else asked
+            self._boundary.check(real, written, besides)
             with suppress(Changed):
                 return action(real, asked)
         raise PathRefused(f"permission denied: {path} is a loop of links, or is being changed all the time")

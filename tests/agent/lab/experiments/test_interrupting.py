@@ -33,7 +33,11 @@ def plan(tmp_path: Path) -> Path:
     return path
 
 
-def start(plan: Path, *words: str, limit: Callable[[], None] | None = None) -> "subprocess.Popen[str]":
+def start(plan: Path, *words: str, limit: Callable[[], None] = lambda: None) -> "subprocess.Popen[str]":
+    def prepare() -> None:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # a test run in the background of a script would ignore it
+        limit()
+
     return subprocess.Popen(
         [sys.executable, "-c", COMMAND, "experiment", plan.name, *words],
         cwd=plan.parent,
@@ -42,7 +46,7 @@ def start(plan: Path, *words: str, limit: Callable[[], None] | None = None) -> "
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        preexec_fn=limit,
+        preexec_fn=prepare,
     )
 
 
