@@ -41,6 +41,7 @@ def test_one_task_after_the_other_in_one_conversation(chat: Callable[..., Termin
     terminal.wait_for(PROMPT, times=2)
     terminal.type("\nHow do I stop it?\n")  # an empty line asks for nothing; between runs, stop is a word
     terminal.wait_for("agent    Second.")
+    terminal.wait_for(PROMPT, times=3)
     terminal.type("/quit\n")
 
     assert terminal.end() == 0
