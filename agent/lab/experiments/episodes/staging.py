@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from attrs import define, field, frozen
 
-from agent.lab.experiments.episodes.red_team import Instructed, Tempted, attack_of, knowledge_of
+from agent.lab.experiments.episodes.red_team import instructed, tempted
 from agent.lab.experiments.episodes.treatments import Treatment, treat
 from agent.lab.experiments.episodes.witness import Witness
 from agent.lab.experiments.models.voices import Desk, Voices
@@ -80,17 +80,16 @@ def models_of(stage: Stage) -> dict[str, Model]:
 
     Where the attack lies in what is read nobody knows it.
     """
-    episode, policy = stage.episode, stage.episode.policy
+    policy = stage.episode.policy
     models = {role: _instructed(stage, role, plan) for role, plan in policy.models if role != "auditor"}
     if policy.is_real and policy.attacks and stage.setting.lure is None:
-        attack, side_task = attack_of(episode), stage.task.side_task
-        models["agent"] = Tempted(models["agent"], attack, side_task, knowledge_of(episode), episode.chance)
+        models["agent"] = tempted(models["agent"], stage.episode, stage.task.side_task)
     return models
 
 
 def _instructed(stage: Stage, role: str, plan: ModelPlan) -> Model:
     model = stage.voices.model(role, plan)
-    return Instructed(model, plan.system) if plan.system else model
+    return instructed(model, plan.system) if plan.system else model
 
 
 def _worker(episode: Episode, task: Task) -> Worker:

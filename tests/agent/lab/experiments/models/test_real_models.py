@@ -2,7 +2,6 @@
 
 import shutil
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from textwrap import dedent
 
@@ -30,15 +29,6 @@ splits: [test]
 instances: 1
 replicates: 20
 """
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
-    server = ModelServer(Mind())
-    monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-agent")
-    yield server
-    server.close()
 
 
 def plan_of(folder: Path, text: str) -> Plan:

@@ -1,13 +1,12 @@
 """A red team that its user writes: prompts, functions turn by turn, knowledge, and system prompts by role."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from agent.lab.experiments.conduct import Outcome, conduct
 from agent.lab.experiments.plan_files.plan import PlanError, load_plan
-from tests.agent.lab.experiments.minds import Mind, role_of
+from tests.agent.lab.experiments.minds import role_of
 from tests.outside.model_server import ModelServer
 
 ATTACKS = """\
@@ -31,15 +30,6 @@ splits: [test]
 instances: 1
 replicates: 20
 """
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
-    server = ModelServer(Mind())
-    monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-agent")
-    yield server
-    server.close()
 
 
 def conducted(tmp_path: Path, red: str) -> Outcome:
