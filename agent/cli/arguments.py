@@ -34,7 +34,7 @@ a model: gpt-5-mini (with OPENAI_API_KEY, or OPENAI_BASE_URL for another server)
 http://127.0.0.1:8080/v1#name, script:FILE.yaml"""
 RUN_NOTES = f"""\
 Standard output is the final text and nothing else (with --json: the records of the log, one JSON object per line);
-progress, questions and errors go to standard error. A line with the word "stop" on standard input stops the run,
+progress, questions and errors go to standard error. A line that is "stop" on standard input stops the run,
 Ctrl-C aborts it.
 
 {MODELS}"""

@@ -2,7 +2,6 @@
 
 import math
 import os
-import re
 import select
 import shlex
 import stat
@@ -152,8 +151,8 @@ def read_answer(line: str) -> bool | None:
 
 
 def says_stop(line: str) -> bool:
-    """Whether a line holds the word "stop"."""
-    return re.search(r"\bstop\b", line, re.IGNORECASE) is not None
+    """Whether a line is "stop" or "/stop" and nothing else, in any case."""
+    return line.strip().lower() in ("stop", "/stop")
 
 
 def has_letters_of_stop(line: str) -> bool:

@@ -118,7 +118,7 @@ def test_stop_and_ctrl_c_end_the_run_and_not_the_conversation(
     terminal.wait_for(PROMPT)
     terminal.type("go\n")
     slow_tool.wait_for_start()
-    terminal.type("please stop\n")
+    terminal.type("stop\n")
     terminal.wait_for("stop: what runs finishes")
     slow_tool.let_finish()
     terminal.wait_for(PROMPT, times=2)

@@ -113,7 +113,7 @@ def test_stop_typed_while_a_tool_runs_lets_it_finish(
     terminal = on_terminal("run", "go", "--model", model, "--workspace", workspace, "--log", log, NO_COLOR="1")
     slow_tool.wait_for_start()
 
-    terminal.type("ok, stop now\n")
+    terminal.type("please do not stop at the first error\nstop\n")
     terminal.wait_for("stop: what runs finishes")
     slow_tool.let_finish()
 
