@@ -15,6 +15,18 @@ def test_no_in_any_case_is_no(line: str) -> None:
     assert read_answer(line) is False
 
 
+@pytest.mark.parametrize(
+    "line", ["no, use wget instead", "NO,use wget instead", "n, use wget instead", "no: use wget instead \r"]
+)
+def test_a_no_with_a_reason_is_that_reason(line: str) -> None:
+    assert read_answer(line) == "use wget instead"
+
+
+@pytest.mark.parametrize("line", ["no,", "n, ", "No: "])
+def test_a_no_whose_reason_is_empty_is_a_no(line: str) -> None:
+    assert read_answer(line) is False
+
+
 @pytest.mark.parametrize("line", ["", " ", "ye", "yes please", "not", "1", "ok"])
 def test_anything_else_is_neither(line: str) -> None:
     assert read_answer(line) is None
