@@ -121,6 +121,17 @@ def _count(number: int, thing: str) -> str:
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
+def lasted(milliseconds: float) -> str:
+    """Return a duration as people read it: `340 ms`, `8.1 s`, `2 min 5 s`."""
+    if milliseconds < 999.5:
+        return f"{milliseconds:.0f} ms"
+    seconds = milliseconds / 1000
+    if seconds < 59.95:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s"
+
+
 PAUSE = 0.5  # seconds between two looks
 
 
@@ -345,7 +356,7 @@ class Display:
             self._screen.line(f"{'':9}│ {line}".rstrip(), "output")
         tone: Tone = "refused" if finished.is_error else "good"
         how = "error" if finished.is_error else "done"
-        took = f" in {finished.duration:,.0f} ms" if finished.duration else ""  # nobody knows it of what was cut short
+        took = f" in {lasted(finished.duration)}" if finished.duration else ""  # nobody knows it of what was cut short
         self._screen.line(f"{'':9}{how}{took}", tone)
 
     def _title(self, text: str) -> None:

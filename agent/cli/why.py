@@ -9,7 +9,7 @@ from typing import Any
 from agent.cli import exit_codes
 from agent.cli.build import load_protocols
 from agent.cli.check import tell_evidence
-from agent.cli.display import action_of, because, command_of
+from agent.cli.display import action_of, because, command_of, lasted
 from agent.cli.mistakes import say
 from agent.cli.runs import find_log
 from agent.cli.screen import Screen, Tone, screen_on, visible
@@ -109,7 +109,7 @@ def _became(cause: Cause) -> str:
         finished = cause.event(ToolFinished)
         assert finished is not None
         how = "with an error" if finished.is_error else "without an error"
-        return f"ran: {finished.duration:,.0f} ms, {how}"
+        return f"ran: {lasted(finished.duration)}, {how}"
     if cause.event(ToolStarted) is not None:
         return "started; the log ends, or its run, before the tool did"
     if cause.event(GateRejected) is not None:
