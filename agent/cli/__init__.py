@@ -8,6 +8,7 @@
   `verify`, `experiment`, `score`, `tools`, `presets`, `protocols`, `new`
 """
 
+import sys
 from collections.abc import Sequence
 
 __all__ = ["main"]
@@ -26,7 +27,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _execute(argv: Sequence[str] | None) -> int:
     from importlib import import_module
 
-    from agent.cli.arguments import make_parser
+    from agent.cli.arguments import FIRST_CONTACT, make_parser
+
+    if not (sys.argv[1:] if argv is None else argv):
+        print(FIRST_CONTACT, end="", file=sys.stderr)
+        return 2
 
     arguments = make_parser().parse_args(argv)
     module = arguments.command.replace("-", "_")

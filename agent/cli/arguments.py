@@ -27,6 +27,24 @@ exit codes: 0 completed, 1 failed, 2 usage or configuration, 3 limit, 4 stopped,
 6 replay differs, 130 aborted by Ctrl-C, 143 by SIGTERM; check: 0 allow, 10 ask, 11 deny;
 verify: 0 holds, 1 does not, 7 nothing is wrong, and some rule or invariant was never reached"""
 
+FIRST_CONTACT = """\
+bpagent lets a model work with tools, under rules that you can name, test and take out.
+
+Begin with:
+    bpagent demo                                     watch an agent at work and at its limits, offline
+    bpagent chat --model http://127.0.0.1:8080/v1    talk with an agent; the model is a server of yours
+    bpagent check 'rm -rf /'                         judge a command without running it
+
+All commands:
+    to work                 demo  run  chat  resume  runs
+    to look at a run        why  view  replay  what-if  score
+    to check rules          check  verify  experiment
+    to see and write parts  presets  protocols  tools  doctor  new
+
+bpagent COMMAND --help says more about a command, bpagent --help about all of them.
+"""
+"""What `bpagent` alone shows."""
+
 NAMING = ("DIR", "FILE", "ID", "NAME")
 
 MODELS = """\
@@ -323,15 +341,31 @@ class _Parser(argparse.ArgumentParser):
         """Take no argument that this command does not know; argparse would leave it to the whole program to say so."""
         found, unknown = super().parse_known_args(*arguments)
         if unknown:
-            quotes = "" if unknown[0].startswith("-") else " (a text of several words stands in quotes)"
-            self.error(f"unrecognized arguments: {' '.join(unknown)}{quotes}")
+            self.error(self._unknown(unknown))
         return found, unknown
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Take one of the choices. argparse lists them all; the nearest is of more use."""
+        if action.choices is not None and value not in action.choices:
+            from agent.vocabulary.errors import meant
+
+            raise argparse.ArgumentError(action, f"invalid choice: {value!r}; {meant(value, action.choices)}")
+
+    def _unknown(self, words: list[str]) -> str:
+        """Return what is wrong with words that are no arguments of this command, and what may have been meant."""
+        if not words[0].startswith("-"):
+            return f"unrecognized arguments: {' '.join(words)} (a text of several words stands in quotes)"
+        from agent.vocabulary.errors import nearest
+
+        close = nearest(words[0].partition("=")[0], self._option_string_actions, most=1, cutoff=0.7)
+        return f"unrecognized arguments: {' '.join(words)}{f'; did you mean {close[0]!r}?' if close else ''}"
 
     def error(self, message: str) -> NoReturn:
         """Leave with the code for wrong usage."""
         from agent.cli.mistakes import Mistake
 
-        raise Mistake(f"{message}; see {self.prog} --help")
+        see = f"See {self.prog} --help" if message.endswith("?") else f"see {self.prog} --help"
+        raise Mistake(f"{message}{' ' if message.endswith('?') else '; '}{see}")
 
 
 def _named(text: str) -> str:

@@ -16,8 +16,10 @@ RUN = ("run", "go", "--model", "{script}", "--workspace", "{workspace}")
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ((), "the following arguments are required: COMMAND; see bpagent --help"),
-        (("nosuch",), "invalid choice: 'nosuch'"),
+        (("nosuch",), "invalid choice: 'nosuch'; there are: demo, run, chat, "),
+        (("rnu", "go"), "invalid choice: 'rnu'; did you mean 'run'? See bpagent --help"),
+        (("run", "go", "--modle", "x"), "unrecognized arguments: --modle x; did you mean '--model'? See bpagent run"),
+        (("run", "go", "--modle=x"), "unrecognized arguments: --modle=x; did you mean '--model'? See bpagent run"),
         (("run",), "the following arguments are required: PROMPT; see bpagent run --help"),
         (("run", "go", "--nosuch"), "unrecognized arguments: --nosuch; see bpagent run"),
         (("run", "go"), "no model is named; give one, such as gpt-5-mini"),
@@ -59,7 +61,7 @@ RUN = ("run", "go", "--model", "{script}", "--workspace", "{workspace}")
         (("verify", "--config", "{tmp}/twice.yaml"), "twice.yaml:2:1: not valid YAML"),
         (("tools", "--config", "{tmp}/twice.yaml"), "twice.yaml:2:1: not valid YAML"),
         (("presets", "defalt"), "there is no preset 'defalt'; did you mean 'default'"),
-        ((*RUN, "--api", "resonses"), "argument --api: invalid choice: 'resonses'"),
+        ((*RUN, "--api", "resonses"), "argument --api: invalid choice: 'resonses'; did you mean 'responses'?"),
         (("run", "go", "--model", "{script}", "--workspace", "{tmp}/nosuch"), "does not exist; name a folder"),
         (("run", "go", "--model", "{script}", "--workspace", "{tmp}/there.jsonl"), "is a file; name a folder"),
         (("run", " ", "--model", "{script}"), "the prompt is empty"),
