@@ -45,6 +45,8 @@ bpagent COMMAND --help says more about a command, bpagent --help about all of th
 """
 """What `bpagent` alone shows."""
 
+LATEST = " (default: the latest run)"
+
 NAMING = ("DIR", "FILE", "ID", "NAME")
 
 MODELS = """\
@@ -118,7 +120,14 @@ def _add_chat(commands: Any) -> None:
         commands, "chat", "talk with an agent: one task after the other, in one conversation", epilog=MODELS
     )
     chat.add_argument("prompt", metavar="PROMPT", nargs="?", help="the first task (default: you are asked)")
-    chat.add_argument("--continue", dest="continue_", metavar="ID", help="go on with an earlier conversation, or run")
+    chat.add_argument(
+        "--continue",
+        dest="continue_",
+        metavar="ID",
+        nargs="?",
+        const=True,
+        help=f"go on with an earlier conversation, or run{LATEST}",
+    )
     _add_agent(chat)
 
 
@@ -146,7 +155,7 @@ def _add_agent(parser: argparse.ArgumentParser) -> None:
 
 def _add_resume(commands: Any) -> None:
     resume = _add_command(commands, "resume", "go on with a run that was interrupted, or that waits for a decision")
-    resume.add_argument("log", metavar="LOG", help="its log, or the beginning of its id")
+    resume.add_argument("log", metavar="LOG", nargs="?", help=f"its log, or the beginning of its id{LATEST}")
     resume.add_argument("--approve", action="append", default=[], metavar="CALL", help="let this call run")
     resume.add_argument("--reject", action="append", default=[], metavar="CALL", help="do not let this call run")
     resume.add_argument("--because", default="", metavar="TEXT", help="what the model is told with the rejection")
@@ -177,13 +186,13 @@ def _add_check(commands: Any) -> None:
 
 def _add_replay(commands: Any) -> None:
     replay = _add_command(commands, "replay", "run a log's program on its record, and say whether all is equal")
-    replay.add_argument("log", metavar="LOG", help="a log, or the beginning of a run's id")
+    replay.add_argument("log", metavar="LOG", nargs="?", help=f"a log, or the beginning of a run's id{LATEST}")
     _add_protocols(replay, "a b-thread that the run had beside its preset's")
 
 
 def _add_why(commands: Any) -> None:
     why = _add_command(commands, "why", "say who decided about a call, on what evidence, and what had to differ")
-    why.add_argument("log", metavar="LOG", help="a log, or the beginning of a run's id")
+    why.add_argument("log", metavar="LOG", nargs="?", help=f"a log, or the beginning of a run's id{LATEST}")
     why.add_argument("call", metavar="CALL", nargs="?", help="the id of a call (default: list all)")
     _add_protocols(why, "a b-thread that the run had beside its preset's")
     why.add_argument("--json", action="store_true", help="print one JSON object per call")
@@ -193,7 +202,7 @@ def _add_what_if(commands: Any) -> None:
     what_if = _add_command(
         commands, "what-if", "judge recorded runs again under other rules: what would be decided otherwise"
     )
-    what_if.add_argument("log", metavar="LOG", nargs="+", help="logs, or folders of logs")
+    what_if.add_argument("log", metavar="LOG", nargs="*", help=f"logs, or folders of logs{LATEST}")
     what_if.add_argument("--policy", metavar="NAME|FILE", help="judge by this policy, or this YAML file")
     _add_protocols(what_if, "add a b-thread, or give one again that the run had")
     what_if.add_argument("--without", action="append", default=[], metavar="NAME", help="leave this b-thread out")
@@ -202,7 +211,7 @@ def _add_what_if(commands: Any) -> None:
 
 def _add_view(commands: Any) -> None:
     view = _add_command(commands, "view", "write a log as one HTML page: the conversation, and what every b-thread did")
-    view.add_argument("log", metavar="LOG", help="a log, or the beginning of a run's id")
+    view.add_argument("log", metavar="LOG", nargs="?", help=f"a log, or the beginning of a run's id{LATEST}")
     view.add_argument("--output", metavar="FILE", help="where the page goes (default: beside the log, as .html)")
     view.add_argument("--open", action="store_true", help="open the page in your browser")
     _add_protocols(view, "a b-thread that the run had beside its preset's")

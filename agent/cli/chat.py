@@ -53,7 +53,7 @@ SHOWN_AGAIN = 6  # messages of a conversation that is continued
 def execute(arguments: Namespace) -> int:
     """Talk until the person leaves; return the exit code. Raises for wrong input, before anything happens."""
     screen = screen_on(sys.stderr)
-    preset, make, servers = _continued(arguments) if arguments.continue_ else _new(arguments)
+    preset, make, servers = _continued(arguments) if arguments.continue_ is not None else _new(arguments)
     return anyio.run(Chat(screen, preset, present=is_terminal()).talk, make, arguments.prompt, servers)
 
 
@@ -62,7 +62,7 @@ def _new(arguments: Namespace) -> tuple[Preset, Maker, tuple[McpServer, ...]]:
 
 
 def _continued(arguments: Namespace) -> tuple[Preset, Maker, tuple[McpServer, ...]]:
-    path = find_log(arguments.continue_)
+    path = find_log(None if arguments.continue_ is True else arguments.continue_)
     check_free(path)
     if not is_terminal() and summarize(path).status == "waiting":  # nobody could answer here, and that would be a no
         raise Mistake(f"{path} waits for a decision; bpagent resume {path} --approve CALL, or --reject CALL")
