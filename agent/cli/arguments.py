@@ -103,7 +103,7 @@ def _add_doctor(commands: Any) -> None:
 
 def _add_run(commands: Any) -> None:
     run = _add_command(commands, "run", "let a model work on a task with tools", epilog=RUN_NOTES)
-    run.add_argument("prompt", metavar="PROMPT", help="the task")
+    run.add_argument("prompt", metavar="PROMPT", help="the task; - reads it from a pipe, @FILE in it includes a file")
     _add_agent(run)
     run.add_argument(
         "--approvals",

@@ -22,6 +22,7 @@ from agent.cli.display import Display, Progress
 from agent.cli.mcp_servers import McpServer, serving
 from agent.cli.mistakes import Mistake
 from agent.cli.prompt import STOPS, Person, StandingAnswers, has_typed, is_terminal
+from agent.cli.prompt_files import read_prompt
 from agent.cli.runs import find_log, summarize
 from agent.cli.screen import Screen, screen_on
 from agent.cli.session import (
@@ -53,8 +54,9 @@ SHOWN_AGAIN = 6  # messages of a conversation that is continued
 def execute(arguments: Namespace) -> int:
     """Talk until the person leaves; return the exit code. Raises for wrong input, before anything happens."""
     screen = screen_on(sys.stderr)
+    first = read_prompt(arguments.prompt) if arguments.prompt else None
     preset, make, servers = _continued(arguments) if arguments.continue_ is not None else _new(arguments)
-    return anyio.run(Chat(screen, preset, present=is_terminal()).talk, make, arguments.prompt, servers)
+    return anyio.run(Chat(screen, preset, present=is_terminal()).talk, make, first, servers)
 
 
 def _new(arguments: Namespace) -> tuple[Preset, Maker, tuple[McpServer, ...]]:
@@ -99,7 +101,7 @@ class Chat:
         )
         self._says_stop = STOPS[preset.stop_text]
 
-    async def talk(self, make: Maker, first: str | None, servers: Sequence[McpServer] = ()) -> int:
+    async def talk(self, make: Maker, first: str | UserMessage | None, servers: Sequence[McpServer] = ()) -> int:
         """Have one run after the other, until the person leaves. Raises what making the agent raises."""
         async with AsyncExitStack() as stack:
             for stream in (self._said, self._lines):
@@ -119,8 +121,8 @@ class Chat:
                 self._display.system(f"{again} goes on with this conversation")
         return code
 
-    async def _converse(self, agent: Agent, first: str | None) -> int:
-        prompt: str | Left | None = first
+    async def _converse(self, agent: Agent, first: str | UserMessage | None) -> int:
+        prompt: str | UserMessage | Left | None = first
         if agent.journal.is_under_way:
             self._display.system("the last run was interrupted, and goes on")
             prompt = None
@@ -132,7 +134,7 @@ class Chat:
             prompt = await self._next_prompt()
         return prompt.code
 
-    async def _carry_out(self, agent: Agent, prompt: str | None) -> bool:
+    async def _carry_out(self, agent: Agent, prompt: str | UserMessage | None) -> bool:
         """Have one run to its end; tell whether there can be another."""
         self._interruption = Interruption()
         try:

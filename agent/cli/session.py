@@ -34,6 +34,7 @@ from agent.tools.definition import Tool
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.encoding import dump, to_record
 from agent.vocabulary.errors import AgentError
+from agent.vocabulary.messages import UserMessage
 from bp import BProgramError, Step
 from constitution import Policy
 
@@ -147,7 +148,7 @@ class Session:
     """
 
     make: Maker
-    prompt: str | None
+    prompt: str | UserMessage | None
     screen: Screen
     present: bool = field(factory=is_terminal)
     approver: Approver | None = None
