@@ -133,7 +133,7 @@ def _add_chat(commands: Any) -> None:
 
 def _add_agent(parser: argparse.ArgumentParser) -> None:
     """Add what says which agent: its model, rules, tools and log."""
-    parser.add_argument("--model", default="", metavar="NAME", help="which model: see below")
+    parser.add_argument("--model", default="", metavar="NAME", help="which model: see below (default: $BPAGENT_MODEL)")
     _add_preset(parser)
     parser.add_argument("--workspace", default=".", metavar="DIR", help="where tools work (default: here)")
     parser.add_argument("--log", metavar="FILE", help="a new file (default: one in ~/.bpagent/runs)")

@@ -98,7 +98,9 @@ class Chat:
         """Make a conversation; `present`: on a terminal."""
         self._screen = screen
         self._present = present
-        self._display = Display(screen, shows_final_text=present, max_iterations=preset.max_iterations)
+        self._display = Display(
+            screen, shows_final_text=present, max_iterations=preset.max_iterations, attempts=preset.attempts
+        )
         self._onlookers = Onlookers(self._display, Progress(screen), StandingAnswers(preset.judging_policy()))
         self._interruption = Interruption()
         self._run: Run | None = None

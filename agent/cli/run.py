@@ -40,6 +40,7 @@ def execute(arguments: Namespace) -> int:
         stops=STOPS[preset.stop_text],
         watch=record_printer(secrets_of(arguments.secret, os.environ)) if arguments.json else None,
         max_iterations=preset.max_iterations,
+        attempts=preset.attempts,
         policy=preset.judging_policy(),
         servers=servers_of(arguments),
         tells=print_partial if arguments.partials else None,

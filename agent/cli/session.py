@@ -142,7 +142,8 @@ class Session:
     Without a `prompt` the run goes on that rests.
     `present`: somebody can answer. `approver` answers instead of that person. `watch` is called with every step,
     after it was shown. `shows_final_text`: on the screen too. `stops`: which typed lines stop the run.
-    `max_iterations`: what is shown as the limit. `policy`: what questions come from, so that `always` is an answer.
+    `max_iterations`, `attempts`: what is shown as the limits. `policy`: what questions come from, so that `always` is
+    an answer.
     `servers`: whose tools there are too. `tells` is called with the events of S2, pieces included. `again`: options
     that have to be given again to go on with the run.
     """
@@ -156,6 +157,7 @@ class Session:
     shows_final_text: bool = False
     stops: Callable[[str], bool] = says_stop
     max_iterations: int | None = None
+    attempts: int = 0
     policy: Policy | None = None
     servers: tuple[McpServer, ...] = ()
     tells: Callable[[StreamEvent], None] | None = None
@@ -193,7 +195,12 @@ async def _lead(session: Session) -> Outcome:
 
 
 def _onlookers(session: Session) -> Onlookers:
-    display = Display(session.screen, shows_final_text=session.shows_final_text, max_iterations=session.max_iterations)
+    display = Display(
+        session.screen,
+        shows_final_text=session.shows_final_text,
+        max_iterations=session.max_iterations,
+        attempts=session.attempts,
+    )
     return Onlookers(display, Progress(session.screen), StandingAnswers(session.policy))
 
 
