@@ -3,11 +3,13 @@
 - `arguments`: the command line. `exit_codes`: what the numbers mean. `mistakes`: wrong input, in one sentence
 - `build`: options, files or a log to an agent. `mcp_servers`: tools from elsewhere. `protocol_requirements`: warnings
 - `screen`: text that cannot fake the screen, and colors. `display`: events in words, and a run as it happens
-- `prompt`: lines that a person types, and approvals. `session`: one run with all of these
+- `prompt`: lines that a person types, and approvals. `prompt_files`: prompts from a pipe, and files in a prompt
+- `session`: one run with all of these
 - the commands, one module each: `run`, `demo`, `check`, `replay`, `resume`, `chat`, `runs`, `why`, `what_if`, `view`,
   `verify`, `experiment`, `score`, `tools`, `presets`, `protocols`, `new`
 """
 
+import sys
 from collections.abc import Sequence
 
 __all__ = ["main"]
@@ -26,7 +28,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _execute(argv: Sequence[str] | None) -> int:
     from importlib import import_module
 
-    from agent.cli.arguments import make_parser
+    from agent.cli.arguments import FIRST_CONTACT, make_parser
+
+    if not (sys.argv[1:] if argv is None else argv):
+        print(FIRST_CONTACT, end="", file=sys.stderr)
+        return 2
 
     arguments = make_parser().parse_args(argv)
     module = arguments.command.replace("-", "_")

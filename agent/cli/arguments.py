@@ -27,6 +27,26 @@ exit codes: 0 completed, 1 failed, 2 usage or configuration, 3 limit, 4 stopped,
 6 replay differs, 130 aborted by Ctrl-C, 143 by SIGTERM; check: 0 allow, 10 ask, 11 deny;
 verify: 0 holds, 1 does not, 7 nothing is wrong, and some rule or invariant was never reached"""
 
+FIRST_CONTACT = """\
+bpagent lets a model work with tools, under rules that you can name, test and take out.
+
+Begin with:
+    bpagent demo                                     watch an agent at work and at its limits, offline
+    bpagent chat --model http://127.0.0.1:8080/v1    talk with an agent; the model is a server of yours
+    bpagent check 'rm -rf /'                         judge a command without running it
+
+All commands:
+    to work                 demo  run  chat  resume  runs
+    to look at a run        why  view  replay  what-if  score
+    to check rules          check  verify  experiment
+    to see and write parts  presets  protocols  tools  doctor  new
+
+bpagent COMMAND --help says more about a command, bpagent --help about all of them.
+"""
+"""What `bpagent` alone shows."""
+
+LATEST = " (default: the latest run)"
+
 NAMING = ("DIR", "FILE", "ID", "NAME")
 
 MODELS = """\
@@ -34,7 +54,7 @@ a model: gpt-5-mini (with OPENAI_API_KEY, or OPENAI_BASE_URL for another server)
 http://127.0.0.1:8080/v1#name, script:FILE.yaml"""
 RUN_NOTES = f"""\
 Standard output is the final text and nothing else (with --json: the records of the log, one JSON object per line);
-progress, questions and errors go to standard error. A line with the word "stop" on standard input stops the run,
+progress, questions and errors go to standard error. A line that is "stop" on standard input stops the run,
 Ctrl-C aborts it.
 
 {MODELS}"""
@@ -83,7 +103,7 @@ def _add_doctor(commands: Any) -> None:
 
 def _add_run(commands: Any) -> None:
     run = _add_command(commands, "run", "let a model work on a task with tools", epilog=RUN_NOTES)
-    run.add_argument("prompt", metavar="PROMPT", help="the task")
+    run.add_argument("prompt", metavar="PROMPT", help="the task; - reads it from a pipe, @FILE in it includes a file")
     _add_agent(run)
     run.add_argument(
         "--approvals",
@@ -100,13 +120,20 @@ def _add_chat(commands: Any) -> None:
         commands, "chat", "talk with an agent: one task after the other, in one conversation", epilog=MODELS
     )
     chat.add_argument("prompt", metavar="PROMPT", nargs="?", help="the first task (default: you are asked)")
-    chat.add_argument("--continue", dest="continue_", metavar="ID", help="go on with an earlier conversation, or run")
+    chat.add_argument(
+        "--continue",
+        dest="continue_",
+        metavar="ID",
+        nargs="?",
+        const=True,
+        help=f"go on with an earlier conversation, or run{LATEST}",
+    )
     _add_agent(chat)
 
 
 def _add_agent(parser: argparse.ArgumentParser) -> None:
     """Add what says which agent: its model, rules, tools and log."""
-    parser.add_argument("--model", default="", metavar="NAME", help="which model: see below")
+    parser.add_argument("--model", default="", metavar="NAME", help="which model: see below (default: $BPAGENT_MODEL)")
     _add_preset(parser)
     parser.add_argument("--workspace", default=".", metavar="DIR", help="where tools work (default: here)")
     parser.add_argument("--log", metavar="FILE", help="a new file (default: one in ~/.bpagent/runs)")
@@ -128,7 +155,7 @@ def _add_agent(parser: argparse.ArgumentParser) -> None:
 
 def _add_resume(commands: Any) -> None:
     resume = _add_command(commands, "resume", "go on with a run that was interrupted, or that waits for a decision")
-    resume.add_argument("log", metavar="LOG", help="its log, or the beginning of its id")
+    resume.add_argument("log", metavar="LOG", nargs="?", help=f"its log, or the beginning of its id{LATEST}")
     resume.add_argument("--approve", action="append", default=[], metavar="CALL", help="let this call run")
     resume.add_argument("--reject", action="append", default=[], metavar="CALL", help="do not let this call run")
     resume.add_argument("--because", default="", metavar="TEXT", help="what the model is told with the rejection")
@@ -159,13 +186,13 @@ def _add_check(commands: Any) -> None:
 
 def _add_replay(commands: Any) -> None:
     replay = _add_command(commands, "replay", "run a log's program on its record, and say whether all is equal")
-    replay.add_argument("log", metavar="LOG", help="a log, or the beginning of a run's id")
+    replay.add_argument("log", metavar="LOG", nargs="?", help=f"a log, or the beginning of a run's id{LATEST}")
     _add_protocols(replay, "a b-thread that the run had beside its preset's")
 
 
 def _add_why(commands: Any) -> None:
     why = _add_command(commands, "why", "say who decided about a call, on what evidence, and what had to differ")
-    why.add_argument("log", metavar="LOG", help="a log, or the beginning of a run's id")
+    why.add_argument("log", metavar="LOG", nargs="?", help=f"a log, or the beginning of a run's id{LATEST}")
     why.add_argument("call", metavar="CALL", nargs="?", help="the id of a call (default: list all)")
     _add_protocols(why, "a b-thread that the run had beside its preset's")
     why.add_argument("--json", action="store_true", help="print one JSON object per call")
@@ -175,7 +202,7 @@ def _add_what_if(commands: Any) -> None:
     what_if = _add_command(
         commands, "what-if", "judge recorded runs again under other rules: what would be decided otherwise"
     )
-    what_if.add_argument("log", metavar="LOG", nargs="+", help="logs, or folders of logs")
+    what_if.add_argument("log", metavar="LOG", nargs="*", help=f"logs, or folders of logs{LATEST}")
     what_if.add_argument("--policy", metavar="NAME|FILE", help="judge by this policy, or this YAML file")
     _add_protocols(what_if, "add a b-thread, or give one again that the run had")
     what_if.add_argument("--without", action="append", default=[], metavar="NAME", help="leave this b-thread out")
@@ -184,7 +211,7 @@ def _add_what_if(commands: Any) -> None:
 
 def _add_view(commands: Any) -> None:
     view = _add_command(commands, "view", "write a log as one HTML page: the conversation, and what every b-thread did")
-    view.add_argument("log", metavar="LOG", help="a log, or the beginning of a run's id")
+    view.add_argument("log", metavar="LOG", nargs="?", help=f"a log, or the beginning of a run's id{LATEST}")
     view.add_argument("--output", metavar="FILE", help="where the page goes (default: beside the log, as .html)")
     view.add_argument("--open", action="store_true", help="open the page in your browser")
     _add_protocols(view, "a b-thread that the run had beside its preset's")
@@ -323,15 +350,31 @@ class _Parser(argparse.ArgumentParser):
         """Take no argument that this command does not know; argparse would leave it to the whole program to say so."""
         found, unknown = super().parse_known_args(*arguments)
         if unknown:
-            quotes = "" if unknown[0].startswith("-") else " (a text of several words stands in quotes)"
-            self.error(f"unrecognized arguments: {' '.join(unknown)}{quotes}")
+            self.error(self._unknown(unknown))
         return found, unknown
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Take one of the choices. argparse lists them all; the nearest is of more use."""
+        if action.choices is not None and value not in action.choices:
+            from agent.vocabulary.errors import meant
+
+            raise argparse.ArgumentError(action, f"invalid choice: {value!r}; {meant(value, action.choices)}")
+
+    def _unknown(self, words: list[str]) -> str:
+        """Return what is wrong with words that are no arguments of this command, and what may have been meant."""
+        if not words[0].startswith("-"):
+            return f"unrecognized arguments: {' '.join(words)} (a text of several words stands in quotes)"
+        from agent.vocabulary.errors import nearest
+
+        close = nearest(words[0].partition("=")[0], self._option_string_actions, most=1, cutoff=0.7)
+        return f"unrecognized arguments: {' '.join(words)}{f'; did you mean {close[0]!r}?' if close else ''}"
 
     def error(self, message: str) -> NoReturn:
         """Leave with the code for wrong usage."""
         from agent.cli.mistakes import Mistake
 
-        raise Mistake(f"{message}; see {self.prog} --help")
+        see = f"See {self.prog} --help" if message.endswith("?") else f"see {self.prog} --help"
+        raise Mistake(f"{message}{' ' if message.endswith('?') else '; '}{see}")
 
 
 def _named(text: str) -> str:

@@ -33,6 +33,7 @@ from agent.session.agent import Agent
 from agent.session.resume import resume
 from agent.tools.definition import Tool
 from agent.tools.workspace import Workspace
+from agent.vocabulary.errors import meant
 from agent.vocabulary.importing import NotImportable, read_name
 from bp import BThread, BThreadFunction, Step
 
@@ -197,6 +198,18 @@ def models_of_roles(named: Iterable[str], environ: Mapping[str, str]) -> dict[st
     return {role: model_from_name(name, environ) for role, name in _pairs("--role", named)}
 
 
+def check_roles(arguments: Namespace) -> None:
+    """Raise Mistake for the model of a role that no protocol has; files of one's own may have any."""
+    from agent.protocols.catalogue import PROTOCOLS
+
+    known = {role for entry in PROTOCOLS for role in entry.roles}
+    if any(":" in name for name in arguments.protocol):
+        return
+    for role, _ in _pairs("--role", arguments.role):
+        if role not in known:
+            raise Mistake(f"--role: there is no role {role!r}; {meant(role, sorted(known))}")
+
+
 def effects_for(
     threads: Sequence["BThread"], arguments: Namespace, environ: Mapping[str, str]
 ) -> "tuple[Callable[[Agent], Effect], ...]":
@@ -327,6 +340,8 @@ def new_agent(arguments: Namespace, *, later: bool = False) -> tuple[Preset, Mak
 
     `later`: the run rests when a person has to decide.
     """
+    arguments.model = arguments.model or os.environ.get("BPAGENT_MODEL", "")
+    check_roles(arguments)
     options = [*arguments.option, *([f"sandbox={arguments.sandbox}"] if arguments.sandbox else [])]
     preset = chosen_preset(arguments.preset, options, arguments.config)
     workspace = existing_folder(arguments.workspace)

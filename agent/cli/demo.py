@@ -4,10 +4,13 @@ import inspect
 import os
 import shlex
 import shutil
+import stat
 import sys
 import tempfile
+import time
 from argparse import Namespace
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from attrs import evolve, frozen
@@ -101,8 +104,14 @@ class Workshop:
 
 
 def make_workshop(folder: Path | None = None) -> Workshop:
-    """Fill a folder (default: a new one for temporary files) and return it. Raises OSError."""
-    folder = (folder or Path(tempfile.mkdtemp(prefix="bpagent-demo-"))).resolve()
+    """Fill a folder (default: a new one for temporary files) and return it. Raises OSError.
+
+    Folders of demos that are over for an hour or more are removed.
+    """
+    if folder is None:
+        _remove_older_demos()
+        folder = Path(tempfile.mkdtemp(prefix=PREFIX))
+    folder = folder.resolve()
     workshop = Workshop(folder, log=folder / "demo.jsonl")
     for name, content in FILES.items():
         path = workshop.folder / name
@@ -111,6 +120,25 @@ def make_workshop(folder: Path | None = None) -> Workshop:
     _add_program(workshop, "rm", CAREFUL_RM.format(rm=shlex.quote(shutil.which("rm") or "/bin/rm")))
     _add_program(workshop, "python3", f'#!/bin/sh\nexec {shlex.quote(sys.executable)} "$@"\n')
     return workshop
+
+
+PREFIX = "bpagent-demo-"
+KEPT = 3600.0
+"""Seconds for which the folder of a demo is kept, with its log."""
+
+
+def _remove_older_demos() -> None:
+    for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+        with suppress(OSError):
+            if _is_older_demo(folder):
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_older_demo(folder: Path) -> bool:
+    """Whether a folder, and no link to one, was made by this user for a demo that is over. Raises OSError."""
+    found = folder.lstat()
+    is_own = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
+    return is_own and found.st_mtime < time.time() - KEPT and all((folder / name).exists() for name in FILES)
 
 
 def _add_program(workshop: Workshop, name: str, script: str) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import anyio
 
 from agent.cli.screen import Screen, Tone, visible, visible_lines
+from agent.effects.timers import LONGEST_ASKED, longest_before
 from agent.projections.state import BackgroundProcess, StateTracker, Totals
 from agent.vocabulary.calls import ToolCall, background_mark
 from agent.vocabulary.encoding import plain
@@ -121,6 +122,17 @@ def _count(number: int, thing: str) -> str:
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
+def lasted(milliseconds: float) -> str:
+    """Return a duration as people read it: `340 ms`, `8.1 s`, `2 min 5 s`."""
+    if milliseconds < 999.5:
+        return f"{milliseconds:.0f} ms"
+    seconds = milliseconds / 1000
+    if seconds < 59.95:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s"
+
+
 PAUSE = 0.5  # seconds between two looks
 
 
@@ -182,8 +194,14 @@ class Progress:
 class Display:
     """Shows the steps of a run; give `show` to an agent as its `on_step`."""
 
-    def __init__(self, screen: Screen, *, shows_final_text: bool = False, max_iterations: int | None = None) -> None:
-        """Make a display on `screen`; the final text is left to others, unless it is wanted here."""
+    def __init__(
+        self, screen: Screen, *, shows_final_text: bool = False, max_iterations: int | None = None, attempts: int = 0
+    ) -> None:
+        """Make a display on `screen`; the final text is left to others, unless it is wanted here.
+
+        attempts: how often the model is asked for one answer; 0 when that is not known.
+        """
+        self._attempts = attempts
         self._screen = screen
         self._shows_final_text = shows_final_text
         self._totals = Totals()
@@ -249,7 +267,7 @@ class Display:
                 if self._streamed:
                     self.system("the answer broke off; what was shown of it does not count")
             case BackoffStarted():
-                self.system(f"the model gave no answer, and is asked again: {self._failure}")
+                self.system(f"{self._failure}; {self._next_attempt(event)}")
             case AnswerCommitted():
                 self._calls |= {call.id: call for call in event.calls}
                 self._show_text(event)
@@ -318,6 +336,16 @@ class Display:
         if text.strip() and not self.has_streamed(text):
             self._screen.labelled("agent", text.strip(), "agent")
 
+    def _next_attempt(self, backoff: BackoffStarted) -> str:
+        """Return which attempt follows a failed one, of how many, and when."""
+        of = f" of {self._attempts}" if self._attempts else ""
+        seconds = longest_before(backoff)
+        if backoff.retry_after is None:
+            bound = " at most"
+        else:
+            bound = ", the most that is waited" if seconds == LONGEST_ASKED else ""
+        return f"attempt {backoff.attempt + 1}{of} follows in {seconds:g} s{bound}"
+
     def _iteration(self) -> str:
         state = self._tracker.state
         if state.objective is None:
@@ -345,7 +373,7 @@ class Display:
             self._screen.line(f"{'':9}│ {line}".rstrip(), "output")
         tone: Tone = "refused" if finished.is_error else "good"
         how = "error" if finished.is_error else "done"
-        took = f" in {finished.duration:,.0f} ms" if finished.duration else ""  # nobody knows it of what was cut short
+        took = f" in {lasted(finished.duration)}" if finished.duration else ""  # nobody knows it of what was cut short
         self._screen.line(f"{'':9}{how}{took}", tone)
 
     def _title(self, text: str) -> None:

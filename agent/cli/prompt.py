@@ -146,14 +146,22 @@ def approval_question(command: str) -> str:
     return f"Approve command: {visible(command)}? (yes/no)"
 
 
-def read_answer(line: str) -> bool | None:
-    """Return what a line answers, or None when that is neither yes nor no."""
-    return {"yes": True, "y": True, "no": False, "n": False}.get(line.strip().lower())
+ANSWERS = {"yes": True, "y": True, "no": False, "n": False}
+NO_BECAUSE = re.compile(r"no?\s*[,:](.*)", re.IGNORECASE | re.DOTALL)
+HOW_TO_ANSWER = "answer yes, no, always, or no, REASON (the model is told the reason)"
+
+
+def read_answer(line: str) -> bool | str | None:
+    """Return what a line answers: True, False, the reason of `no, REASON`, or None when it is neither yes nor no."""
+    because = NO_BECAUSE.fullmatch(line.strip())
+    if because is not None:
+        return because[1].strip() or False
+    return ANSWERS.get(line.strip().lower())
 
 
 def says_stop(line: str) -> bool:
-    """Whether a line holds the word "stop"."""
-    return re.search(r"\bstop\b", line, re.IGNORECASE) is not None
+    """Whether a line is "stop" or "/stop" and nothing else, in any case."""
+    return line.strip().lower() in ("stop", "/stop")
 
 
 def has_letters_of_stop(line: str) -> bool:
@@ -229,7 +237,9 @@ class Person:
             self._question = None
 
     async def _dialog(self, call: ToolCall, next_line: Callable[[], Awaitable[str]]) -> bool | str:
-        for _ in range(PROMPTS):
+        for number in range(PROMPTS):
+            if number:
+                self._screen.labelled("system", HOW_TO_ANSWER, "system")
             self._screen.ask(approval_question(command_of(call)))
             try:
                 line = await next_line()

@@ -74,6 +74,7 @@ def _session_of(arguments: Namespace, recorded: RecordedRun) -> Session:
         screen=screen,
         stops=STOPS[preset.stop_text],
         max_iterations=preset.max_iterations,
+        attempts=preset.attempts,
         policy=preset.judging_policy(),
         watch=print_record if arguments.json else None,
         servers=servers_of_log(arguments, recorded),

@@ -5,8 +5,8 @@ from argparse import Namespace
 from collections.abc import Callable
 
 from agent.cli.build import new_agent, servers_of
-from agent.cli.mistakes import Mistake
 from agent.cli.prompt import STOPS
+from agent.cli.prompt_files import read_prompt
 from agent.cli.screen import Screen, screen_on
 from agent.cli.session import (
     Maker,
@@ -28,17 +28,18 @@ from bp import Step
 
 def execute(arguments: Namespace) -> int:
     """Run and return the exit code. Raises for wrong input, before anything happens."""
-    _check_prompt(arguments)
+    prompt = read_prompt(arguments.prompt)
     check_partials(arguments, arguments.secret)
     screen = screen_on(sys.stderr)
     preset, make = new_agent(arguments, later=arguments.approvals == "later")
     session = Session(
         make=_introducing(make, screen),
-        prompt=arguments.prompt,
+        prompt=prompt,
         screen=screen,
         stops=STOPS[preset.stop_text],
         watch=print_record if arguments.json else None,
         max_iterations=preset.max_iterations,
+        attempts=preset.attempts,
         policy=preset.judging_policy(),
         servers=servers_of(arguments),
         tells=print_partial if arguments.partials else None,
@@ -47,11 +48,6 @@ def execute(arguments: Namespace) -> int:
     outcome = lead(session)
     print_outcome(outcome, session, as_json=arguments.json)
     return outcome.code
-
-
-def _check_prompt(arguments: Namespace) -> None:
-    if not arguments.prompt.strip():
-        raise Mistake("the prompt is empty; say what the agent is to do")
 
 
 def _introducing(make: Maker, screen: Screen) -> Maker:

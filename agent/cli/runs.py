@@ -17,10 +17,11 @@ from agent.cli.mistakes import Mistake, say
 from agent.cli.screen import Screen, Tone, screen_on, visible
 from agent.log.reading import LogError
 from agent.log.writing import is_in_use
-from agent.vocabulary.messages import shortened
+from agent.vocabulary.messages import Usage, shortened
 
 ASKED, ANSWERED = "approval_asked", "approval_answered"
-ENDINGS = frozenset({"prompt_given", "run_ended", "answer_committed", ASKED, ANSWERED})
+SPENDING = ("inference_finished", "summary_finished", "tool_finished")
+ENDINGS = frozenset({"prompt_given", "run_ended", "answer_committed", ASKED, ANSWERED, *SPENDING})
 """The records that a summary needs; the others are not even parsed."""
 
 
@@ -47,8 +48,23 @@ def new_log(given: str | None, now: datetime) -> Path:
     return folder / f"{now:%Y%m%d-%H%M%S}-{token_hex(2)}.jsonl"
 
 
-def find_log(name: str) -> Path:
-    """Return the log that a path or the beginning of an id names. Raises Mistake."""
+def latest_log() -> Path | None:
+    """Return the log in the folder that was written to last; None when there is none."""
+    logs = sorted(runs_folder().glob("*.jsonl"), key=lambda path: (path.stat().st_mtime_ns, path.name))
+    return logs[-1] if logs else None
+
+
+def find_log(name: str | None) -> Path:
+    """Return the log that a path or the beginning of an id names; without a name the latest, which is said.
+
+    Raises Mistake.
+    """
+    if name is None:
+        latest = latest_log()
+        if latest is None:
+            raise Mistake(f"there is no run yet in {runs_folder()}; name a log, or make one: bpagent run PROMPT")
+        say(f"the latest run: {latest}")
+        return latest
     path = Path(name).expanduser()
     if "/" in name or name.endswith(".jsonl") or path.exists():
         return path
@@ -80,16 +96,28 @@ def _literally(name: str) -> str:
 
 @frozen
 class Summary:
-    """A run at a glance. `status`: how the last run ended, "running", "waiting" for a decision, or "interrupted"."""
+    """A run at a glance. `status`: how the last run ended, "running", "waiting" for a decision, or "interrupted".
+
+    reason: why it ended. cost: US dollars, None where no price was known.
+    """
 
     path: Path
     begun: str
     preset: str
     model: str
+    workspace: str
     status: str
+    reason: str
     prompt: str
     turns: int
+    tokens: int
+    cost: float | None
     waiting: tuple[str, ...] = ()
+
+    @property
+    def spent(self) -> str:
+        """What the models took, as short as it can be told."""
+        return f"{self.tokens:,} tok" if self.cost is None else f"${self.cost:.2f}"
 
     @property
     def id(self) -> str:
@@ -103,9 +131,13 @@ class Summary:
             "begun": self.begun,
             "preset": self.preset,
             "model": self.model,
+            "workspace": self.workspace,
             "status": self.status,
+            "reason": self.reason,
             "prompt": self.prompt,
             "turns": self.turns,
+            "tokens": self.tokens,
+            "cost": self.cost,
             "waiting": list(self.waiting),
             "log": str(self.path),
         }
@@ -129,25 +161,58 @@ def summarize(path: Path) -> Summary:
         header = json.loads(file.readline())
         if not isinstance(header, dict) or "format" not in header or "name" in header:
             raise ValueError("it does not begin with a header")
-        prompts, turns, ended, waiting = "", 0, "", {}
+        tally = _Tally()
         for line in file:
-            name, data = _of_interest(line)
-            match name:
-                case "prompt_given":
-                    prompts, ended = prompts or data["text"], ""
-                case "answer_committed":
-                    turns += 1
-                case "run_ended":
-                    ended = data["status"]
-                case "approval_asked":
-                    waiting[data["call"]] = True
-                case "approval_answered":
-                    waiting.pop(data["call"], None)
-    resting = header.get("approvals") == "later" and waiting
-    status = ended or ("running" if in_use else "waiting" if resting else "interrupted")
-    calls = tuple(waiting) if status == "waiting" else ()
-    begun, preset, model = (str(header.get(key)) for key in ("begun", "preset", "model"))
-    return Summary(path, begun, preset, model, status, prompts, turns, calls)
+            tally.fold(*_of_interest(line))
+    resting = header.get("approvals") == "later" and tally.waiting
+    status = tally.status or ("running" if in_use else "waiting" if resting else "interrupted")
+    calls = tuple(tally.waiting) if status == "waiting" else ()
+    begun, preset, model, workspace = (str(header.get(key)) for key in ("begun", "preset", "model", "workspace"))
+    return Summary(
+        path,
+        begun,
+        preset,
+        model,
+        workspace,
+        status,
+        tally.reason,
+        tally.prompt,
+        tally.turns,
+        tally.usage.tokens,
+        tally.usage.cost,
+        calls,
+    )
+
+
+class _Tally:
+    """What the records of a log come to."""
+
+    def __init__(self) -> None:
+        self.prompt, self.turns, self.status, self.reason = "", 0, "", ""
+        self.waiting: dict[str, bool] = {}
+        self.usage = Usage()
+
+    def fold(self, name: str, data: dict[str, Any]) -> None:
+        """Take a record into account."""
+        match name:
+            case "prompt_given":
+                self.prompt, self.status, self.reason = self.prompt or data["text"], "", ""
+            case "answer_committed":
+                self.turns += 1
+            case "run_ended":
+                self.status, self.reason = data["status"], data["reason"]
+            case "approval_asked":
+                self.waiting[data["call"]] = True
+            case "approval_answered":
+                self.waiting.pop(data["call"], None)
+            case _ if name in SPENDING:
+                self.usage += _usage(data)
+
+
+def _usage(data: dict[str, Any]) -> Usage:
+    """Return what an inference took, or a tool that asks models itself."""
+    told = data.get("usage") or (data.get("details") or {}).get("usage") or {}
+    return Usage(told.get("input_tokens", 0), told.get("output_tokens", 0), told.get("cost"))
 
 
 def _of_interest(line: bytes) -> tuple[str, dict[str, Any]]:
@@ -158,6 +223,8 @@ def _of_interest(line: bytes) -> tuple[str, dict[str, Any]]:
     record = json.loads(line)
     return record["name"], record["data"]
 
+
+FOLDER = 16  # columns
 
 TONES: dict[str, Tone] = {
     "completed": "good",
@@ -183,7 +250,8 @@ def execute(arguments: Namespace) -> int:
         screen.line(f"no runs in {runs_folder()} yet: bpagent run PROMPT makes one", "system")
         return exit_codes.OK
     longest = max(len(summary.id) for summary in found)
-    screen.line(f"{'id':{longest}}  {'begun':16}  {'preset':11}  {'status':11}  turns  prompt", "title")
+    title = f"{'id':{longest}}  {'folder':{FOLDER}}  {'preset':11}  {'end':11}  turns  {'cost':>10}  prompt"
+    screen.line(title, "title")
     for summary in found:
         _show(summary, longest, screen)
     _say_how_to_go_on(found, screen)
@@ -191,10 +259,10 @@ def execute(arguments: Namespace) -> int:
 
 
 def _show(summary: Summary, longest: int, screen: Screen) -> None:
-    begun = summary.begun[:16].replace("T", " ")
+    folder = shortened(visible(Path(summary.workspace).name), FOLDER)
     status = screen.painted(f"{summary.status:11}", TONES.get(summary.status, "plain"))
-    first = f"{summary.id:{longest}}  {begun:16}  {visible(summary.preset):11}  "
-    rest = f"  {summary.turns:5}  "
+    first = f"{summary.id:{longest}}  {folder:{FOLDER}}  {visible(summary.preset):11}  "
+    rest = f"  {summary.turns:5}  {summary.spent:>10}  "
     room = max(screen.width - len(first) - 11 - len(rest), 20)
     prompt = visible(" ".join(summary.prompt.split()))
     screen.line(f"{first}{status}{rest}{shortened(prompt, room)}")

@@ -33,6 +33,7 @@ from agent.tools.definition import Tool
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.encoding import dump
 from agent.vocabulary.errors import AgentError
+from agent.vocabulary.messages import UserMessage
 from bp import BProgramError, Step
 from constitution import Policy
 
@@ -137,16 +138,15 @@ class Onlookers:
 class Session:
     """What a run is led with.
 
-    Without a `prompt` the run goes on that rests.
-    `present`: somebody can answer. `approver` answers instead of that person. `watch` is called with the
-    agent at every step, after it was shown. `shows_final_text`: on the screen too. `stops`: which typed lines stop it.
-    `max_iterations`: what is shown as the limit. `policy`: what questions come from, so that `always` is an answer.
-    `servers`: whose tools there are too. `tells` is called with the events of S2, pieces included. `again`: options
-    that have to be given again to go on with the run.
+    Without a `prompt` the run goes on that rests. `present`: somebody can answer. `approver` answers instead of that
+    person. `watch` is called with the agent at every step, after it was shown. `shows_final_text`: on the screen too.
+    `stops`: which typed lines stop the run. `max_iterations`, `attempts`: what is shown as the limits. `policy`: what
+    questions come from, so that `always` is an answer. `servers`: whose tools there are too. `tells` is called with the
+    events of S2, pieces included. `again`: options that have to be given again to go on with the run.
     """
 
     make: Maker
-    prompt: str | None
+    prompt: str | UserMessage | None
     screen: Screen
     present: bool = field(factory=is_terminal)
     approver: Approver | None = None
@@ -154,6 +154,7 @@ class Session:
     shows_final_text: bool = False
     stops: Callable[[str], bool] = says_stop
     max_iterations: int | None = None
+    attempts: int = 0
     policy: Policy | None = None
     servers: tuple[McpServer, ...] = ()
     tells: Callable[[StreamEvent], None] | None = None
@@ -193,7 +194,12 @@ async def _lead(session: Session) -> Outcome:
 
 
 def _onlookers(session: Session) -> Onlookers:
-    display = Display(session.screen, shows_final_text=session.shows_final_text, max_iterations=session.max_iterations)
+    display = Display(
+        session.screen,
+        shows_final_text=session.shows_final_text,
+        max_iterations=session.max_iterations,
+        attempts=session.attempts,
+    )
     return Onlookers(display, Progress(session.screen), StandingAnswers(session.policy))
 
 

@@ -9,7 +9,7 @@ from agent.cli import exit_codes
 from agent.cli.build import load_protocols
 from agent.cli.display import action_of
 from agent.cli.mistakes import Mistake, say
-from agent.cli.runs import find_logs
+from agent.cli.runs import find_log, find_logs
 from agent.cli.screen import Screen, screen_on, visible
 from agent.history.rebuilding import changed_bthreads
 from agent.history.what_if import Decision, Rejudged, WhatIf, what_if
@@ -31,7 +31,7 @@ def execute(arguments: Namespace) -> int:
     threads = load_protocols(arguments.protocol)
     screen = screen_on(sys.stdout, needed=True)
     results, code = [], exit_codes.OK
-    for path in find_logs(arguments.log):
+    for path in find_logs(arguments.log) if arguments.log else [find_log(None)]:
         try:
             results.append(_judged(path, policy, threads, arguments.without))
         except LogError as error:

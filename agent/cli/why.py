@@ -9,9 +9,9 @@ from typing import Any
 from agent.cli import exit_codes
 from agent.cli.build import load_protocols
 from agent.cli.check import tell_evidence
-from agent.cli.display import action_of, because, command_of
-from agent.cli.mistakes import say
-from agent.cli.runs import find_log
+from agent.cli.display import action_of, because, command_of, lasted
+from agent.cli.mistakes import Mistake, say
+from agent.cli.runs import find_log, latest_log
 from agent.cli.screen import Screen, Tone, screen_on, visible
 from agent.history.what_if import recorded_decisions
 from agent.history.why import Cause, Objection, find_causes
@@ -33,14 +33,15 @@ from constitution import Level, Verdict
 
 def execute(arguments: Namespace) -> int:
     """Tell why, for each call of this id. Raises LogError for an unknown call, or a log of another program."""
-    run = read_log(find_log(arguments.log))
+    path, call = _log_and_call(arguments.log, arguments.call)
+    run = read_log(path)
     screen = screen_on(sys.stdout, needed=True)
     if run.integrity:
         say(run.integrity)
-    if arguments.call is None:
+    if call is None:
         return _list(run, screen, as_json=arguments.json)
     scores = _scores_afterwards(run.path)
-    for cause in find_causes(run, arguments.call, load_protocols(arguments.protocol)):
+    for cause in find_causes(run, call, load_protocols(arguments.protocol)):
         said = [kept for kept in scores if (kept.line, kept.call) == (_line_of_answer(run, cause), cause.call.id)]
         if arguments.json:
             print(dump({**_as_data(cause), "afterwards": [_score_as_data(kept) for kept in said]}))
@@ -49,6 +50,26 @@ def execute(arguments: Namespace) -> int:
             for kept in said:
                 screen.labelled("", _told_afterwards(kept), "output")
     return exit_codes.OK
+
+
+def _log_and_call(log: str | None, call: str | None) -> tuple[Path, str | None]:
+    """Return which log and call are meant: a single word that names no log is a call of the latest run, if it has it.
+
+    Raises Mistake.
+    """
+    if log is None or call is not None:
+        return find_log(log), call
+    try:
+        return find_log(log), None
+    except Mistake:
+        latest = latest_log()
+        if latest is None or not _has_call(latest, log):
+            raise
+        return find_log(None), log
+
+
+def _has_call(path: Path, call: str) -> bool:
+    return any(record["data"].get("call") == call for record in read_log(path).records)
 
 
 def _scores_afterwards(log: Path) -> Sequence[Any]:
@@ -109,7 +130,7 @@ def _became(cause: Cause) -> str:
         finished = cause.event(ToolFinished)
         assert finished is not None
         how = "with an error" if finished.is_error else "without an error"
-        return f"ran: {finished.duration:,.0f} ms, {how}"
+        return f"ran: {lasted(finished.duration)}, {how}"
     if cause.event(ToolStarted) is not None:
         return "started; the log ends, or its run, before the tool did"
     if cause.event(GateRejected) is not None:

@@ -13,10 +13,15 @@ FIRST, LONGEST, LONGEST_ASKED = 0.5, 8.0, 120.0  # seconds
 
 def seconds_before(started: BackoffStarted) -> float:
     """Return how long to wait: 0.5 s doubling to 8 s, up to a quarter less; `retry_after` up to 120 s."""
+    longest = longest_before(started)
+    return longest if started.retry_after is not None else uniform(0.75, 1.0) * longest
+
+
+def longest_before(started: BackoffStarted) -> float:
+    """Return how many seconds the wait takes at most; exactly so many where the server named them."""
     if started.retry_after is not None:
         return min(max(started.retry_after, 0.0), LONGEST_ASKED)
-    longest: float = min(FIRST * 2.0 ** (started.attempt - 1), LONGEST)
-    return uniform(0.75, 1.0) * longest
+    return min(FIRST * 2.0 ** (started.attempt - 1), LONGEST)
 
 
 def backoff_effect(wait: Callable[[BackoffStarted], float] = seconds_before) -> Effect:

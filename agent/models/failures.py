@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -92,6 +93,10 @@ CURES = {
 }
 
 
+NOT_HTTPS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST")
+"""Reasons of OpenSSL for an answer that is plain text."""
+
+
 class ConnectionBroke(ModelError):
     """The server could not be reached, fell silent, or the connection broke. Always retryable."""
 
@@ -169,6 +174,8 @@ def _seconds_until(date: str, now: datetime) -> float:
 
 def _describe_connection(error: Exception, url: str) -> ConnectionBroke:
     reason = _reason(error)
+    if any(isinstance(cause, ssl.SSLError) and cause.reason in NOT_HTTPS for cause in _causes(error)):
+        return ConnectionBroke(f"cannot reach {url}: this server does not speak https; write http://")
     if any(type(cause).__name__ == "ConnectError" for cause in _causes(error)):
         text = f"cannot reach {url}: {reason}; is the server running, and is the base URL right?"
     else:
@@ -183,6 +190,8 @@ def _reason(error: Exception) -> str:
 
 
 def _said(cause: BaseException) -> str:
+    if isinstance(cause, ssl.SSLError):  # its number is none of the system's
+        return f"{cause}"[:200]
     if isinstance(cause, OSError) and cause.errno is not None and cause.errno > 0:
         return os.strerror(cause.errno).lower()
     return f"{cause}"[:200]

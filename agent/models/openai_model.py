@@ -1,6 +1,7 @@
 """Where a model's server is, who we are to it, and one POST: what both formats have in common."""
 
 import inspect
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from functools import cache
@@ -275,6 +276,10 @@ async def _feed(assembly: StreamAssembly, chunks: RawChunks, on_delta: Callable[
                 raise
 
 
+BARE_ADDRESS = re.compile(r"(localhost|\d+\.\d+\.\d+\.\d+)(:\d+)?(/|$)|[\w.-]+:\d+/")
+"""The beginning of an address that lacks its scheme; no model's name begins so."""
+
+
 def model_from_name(name: str, environ: Mapping[str, str], *, api: Api = "chat") -> Model:
     """Return the model that `name` means.
 
@@ -290,6 +295,8 @@ def model_from_name(name: str, environ: Mapping[str, str], *, api: Api = "chat")
         raise ModelError("'script:' names no file; write script:FILE.yaml")
     if name.startswith("script:"):
         return load_script(name.removeprefix("script:"))
+    if BARE_ADDRESS.match(name):
+        raise ModelError(f"the model {name!r} is no address without http://; write http://{name}")
     if "://" in name:
         url, _, model = name.partition("#")
         return OpenAIModel(model or "default", api=api, base_url=url, api_key=environ.get("OPENAI_API_KEY"))

@@ -215,8 +215,8 @@ class Preset:
     or all of it; without it all run at once. `steering` skips the rest of an answer; `follow_ups` says how many are
     heard when a run would complete.
 
-    Stopping: what is typed stops the run if it has the word "stop" in it, or the letters anywhere; what was begun is
-    finished, a call or a step of the loop.
+    Stopping: a typed line stops the run if it is "stop" or "/stop" (`stop_text` "word"), or has the letters anywhere
+    ("letters"); what was begun is finished, a call or a step of the loop.
 
     Limits of a run: `max_tokens`, `max_cost` (US dollars, by `prices`: MODEL=INPUT/OUTPUT for a million tokens) and
     `deadline`. `doom_loop`: the same call so often in a row ends it. `context_tokens`: how much the model is shown,

@@ -153,7 +153,7 @@ def test_4_for_a_run_that_was_stopped_by_a_typed_line_and_the_running_tool_finis
     process = place.start(*place.words("Do it", model=script), stdin=-1)
     (place.workspace / "started").read_text()
 
-    type_to_stop(process, "please don't; nonstop\nplease STOP now\n")
+    type_to_stop(process, "please do not stop at the first error\nSTOP\n")
     (place.workspace / "go").write_text("now\n")
     process.communicate(timeout=PATIENCE)
 

@@ -36,12 +36,12 @@ def test_an_approval_is_one_line_with_the_command_as_proposed_and_three_prompts_
     assert [(place.workspace / name).stat().st_mode & 0o777 for name in ("a", "b  b", "c")] == [0o777, 0o600, 0o600]
 
 
-def test_the_word_stop_at_a_question_stops_the_run(place: Place) -> None:
+def test_a_line_that_is_stop_at_a_question_stops_the_run(place: Place) -> None:
     (place.workspace / "a").touch(mode=0o600)
     terminal = place.on_terminal(*place.words("Do it", model=place.script(*approving("chmod 777 a"), "never")))
 
     terminal.wait_for("? (yes/no)")
-    terminal.type("no, stop\n")
+    terminal.type("/stop\n")
 
     assert terminal.end() == 4
     assert place.log.end[0] == "stopped"

@@ -20,7 +20,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     home.mkdir()
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "NO_COLOR"):
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "BPAGENT_MODEL", "NO_COLOR"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TERM", "xterm-256color")
     return home

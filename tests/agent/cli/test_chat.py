@@ -54,19 +54,69 @@ def test_words_that_look_like_commands_are_told_what_there_is(
 ) -> None:
     terminal = chat(bash(slow_tool.command), "Done.")
     terminal.wait_for(PROMPT)
-    terminal.type("/help\n")
-    terminal.wait_for("there is no /help; /quit or Ctrl-D leaves")
+    terminal.type("/hlep\n")
+    terminal.wait_for("there is no /hlep; did you mean '/help'?")
     terminal.wait_for(PROMPT, times=2)
     terminal.type("/etc/hosts is what?\n")
     slow_tool.wait_for_start()
-    terminal.type("/model\n")
-    terminal.wait_for("there is no /model; ")
+    terminal.type("/undo\n")
+    terminal.wait_for("there is no /undo; ")
     slow_tool.let_finish()
     terminal.wait_for(PROMPT, times=3)
     terminal.type("\x04")
 
     assert terminal.end() == 0
     assert said(log, "prompt_given") == ["/etc/hosts is what?"]
+    assert said(log, "steering_given") == []
+
+
+def test_commands_tell_about_the_conversation_and_are_no_prompts(
+    chat: Callable[..., Terminal], log: Path, workspace: Path
+) -> None:
+    terminal = chat(bash("rm -rf /"), "Done.")
+    terminal.wait_for(PROMPT)
+    for number, (typed, told) in enumerate(
+        {
+            "/help": "/cost      turns, calls, tokens and cost so far",
+            "/model": "model script",
+            "/tools": "bash, read_file",
+            "/why": "nothing was refused yet",
+            "/stop": "nothing is under way",
+        }.items(),
+        start=2,
+    ):
+        terminal.type(f"{typed}\n")
+        terminal.wait_for(told)
+        terminal.wait_for(PROMPT, times=number)
+    terminal.type("go\n")
+    terminal.wait_for(PROMPT, times=7)
+    terminal.type("/why\n")
+    terminal.wait_for("more: bpagent why")
+    terminal.wait_for(PROMPT, times=8)
+    terminal.type("/cost\n")
+    terminal.wait_for("2 turns, 0 calls")
+    terminal.wait_for(PROMPT, times=9)
+    terminal.type("/quit\n")
+
+    assert terminal.end() == 0
+    assert said(log, "prompt_given") == ["go"]
+
+
+def test_commands_are_heard_while_the_agent_works(
+    chat: Callable[..., Terminal], log: Path, slow_tool: SlowTool
+) -> None:
+    terminal = chat(bash(slow_tool.command), "Never said.")
+    terminal.wait_for(PROMPT)
+    terminal.type("go\n")
+    slow_tool.wait_for_start()
+    terminal.type("/cost\n")
+    terminal.wait_for("1 turn, 1 call")
+    terminal.type("/quit\n")
+    terminal.wait_for("the conversation ends with this run")
+    terminal.type("/abort\n")
+
+    assert terminal.end() == 0
+    assert "abort: everything ends now" in terminal.screen
     assert said(log, "steering_given") == []
 
 
@@ -119,7 +169,7 @@ def test_stop_and_ctrl_c_end_the_run_and_not_the_conversation(
     terminal.wait_for(PROMPT)
     terminal.type("go\n")
     slow_tool.wait_for_start()
-    terminal.type("please stop\n")
+    terminal.type("stop\n")
     terminal.wait_for("stop: what runs finishes")
     slow_tool.let_finish()
     terminal.wait_for(PROMPT, times=2)

@@ -125,3 +125,12 @@ def test_tools_and_verify_take_the_same_choice(command: Command, home: Path, tmp
 
     assert command("tools", "--config", tmp_path / "config.yaml").code == 0
     assert command("verify", "--config", tmp_path / "config.yaml", "--max-states", "1").code == 1
+
+
+def test_the_variable_names_the_model_where_no_option_does(
+    command: Command, script: Script, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BPAGENT_MODEL", script("From the variable."))
+
+    assert command("run", "go", "--workspace", workspace).out == "From the variable.\n"
+    assert "nosuch: cannot be read" in command("run", "go", "--model", "script:nosuch", "--workspace", workspace).err

@@ -1,6 +1,7 @@
 """`bpagent demo`: what it shows comes from the b-threads; without one of them it shows something else."""
 
 import inspect
+import os
 import subprocess
 import time
 from collections.abc import Callable, Sequence
@@ -77,6 +78,20 @@ def test_its_last_line_replays_its_log(process: Command, command: Command) -> No
 
     assert replayed.code == 0
     assert replayed.out.startswith("equal: ")
+
+
+def test_older_demos_are_removed_and_nothing_else(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    older, recent = make_workshop().folder, make_workshop().folder
+    another = tmp_path / "bpagent-demo-mine"
+    another.mkdir()
+    for folder in (older, another):
+        os.utime(folder, (1, 1))
+
+    newest = make_workshop().folder
+
+    assert not older.exists()
+    assert [folder.exists() for folder in (recent, another, newest)] == [True, True, True]
 
 
 def test_its_log_can_go_elsewhere(process: Command, tmp_path: Path) -> None:

@@ -21,6 +21,18 @@ def test_help_names_every_command_and_the_exit_codes(command: Command) -> None:
     assert "6 replay differs" in said.out
 
 
+def test_alone_it_shows_what_to_type_first_and_every_command(command: Command) -> None:
+    said = command()
+
+    first = [line.split("  ")[2] for line in said.err.splitlines() if line.startswith("    bpagent")]
+    words = said.err.partition("All commands:")[2].split()
+    assert (said.code, said.out) == (2, "")
+    assert first == ["bpagent demo", "bpagent chat --model http://127.0.0.1:8080/v1", "bpagent check 'rm -rf /'"]
+    assert "demo" in words
+    assert [name for name in re.findall(r"^    ([a-z-]+) ", command("--help").out, re.M) if name not in words] == []
+    assert "bpagent --help" in said.err
+
+
 def test_help_imports_nothing_heavy() -> None:
     """Well under 0.2 s: what takes time must not even be imported."""
     statements = "import sys\nfrom agent.cli import main\nmain(['--help'])\nprint(*sys.modules, file=sys.stderr)"

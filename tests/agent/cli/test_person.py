@@ -15,18 +15,32 @@ def test_no_in_any_case_is_no(line: str) -> None:
     assert read_answer(line) is False
 
 
+@pytest.mark.parametrize(
+    "line", ["no, use wget instead", "NO,use wget instead", "n, use wget instead", "no: use wget instead \r"]
+)
+def test_a_no_with_a_reason_is_that_reason(line: str) -> None:
+    assert read_answer(line) == "use wget instead"
+
+
+@pytest.mark.parametrize("line", ["no,", "n, ", "No: "])
+def test_a_no_whose_reason_is_empty_is_a_no(line: str) -> None:
+    assert read_answer(line) is False
+
+
 @pytest.mark.parametrize("line", ["", " ", "ye", "yes please", "not", "1", "ok"])
 def test_anything_else_is_neither(line: str) -> None:
     assert read_answer(line) is None
 
 
-@pytest.mark.parametrize("line", ["stop", "STOP", "please Stop now", "stop!", "stop, now"])
-def test_the_word_stop_stops_wherever_it_stands(line: str) -> None:
+@pytest.mark.parametrize("line", ["stop", "STOP", " Stop\r", "/stop", "/STOP "])
+def test_a_line_that_is_stop_stops(line: str) -> None:
     assert says_stop(line)
 
 
-@pytest.mark.parametrize("line", ["", "unstoppable", "stopped", "stopwatch", "go on"])
-def test_a_word_that_contains_it_does_not(line: str) -> None:
+@pytest.mark.parametrize(
+    "line", ["", "unstoppable", "go on", "please do not stop at the first error", "stop!", "no, stop", "//stop"]
+)
+def test_a_line_that_only_contains_it_does_not(line: str) -> None:
     assert not says_stop(line)
 
 

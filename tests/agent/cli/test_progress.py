@@ -2,11 +2,14 @@
 
 import io
 
+import pytest
+
 from agent.cli.display import Display, Progress
 from agent.cli.screen import Screen
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import (
     AnswerCommitted,
+    BackoffStarted,
     InferenceFailed,
     InferenceFinished,
     InferenceRequested,
@@ -130,3 +133,18 @@ def test_text_of_an_answer_that_broke_off_does_not_count() -> None:
     display.show(failed)
 
     assert "the answer broke off; what was shown of it does not" in shown(on)
+
+
+@pytest.mark.parametrize(
+    ("retry_after", "wait"), [(None, "in 1 s at most"), (3.0, "in 3 s"), (120.0, "in 120 s, the most that is waited")]
+)
+def test_a_failed_attempt_says_which_of_how_many_follows_and_when(retry_after: float | None, wait: str) -> None:
+    on = screen(colored=False)
+    display = Display(on, attempts=4)
+    failed = InferenceFailed("d0", "http://x/v1 answered 429: slow down", retryable=True)
+
+    for step in steps(InferenceRequested(), failed, BackoffStarted(2, retry_after)):
+        display.show(step)
+
+    said = " ".join(shown(on).split())
+    assert f"http://x/v1 answered 429: slow down; attempt 3 of 4 follows {wait}" in said

@@ -324,6 +324,60 @@ def test_runs_are_listed_with_their_status_and_go_on_by_the_beginning_of_their_i
     assert command("replay", careful["id"]).code == 0
 
 
+def test_where_no_log_is_named_the_latest_run_is_meant_and_said(
+    command: Command, script: Script, workspace: Path
+) -> None:
+    command("run", "go", "--model", script("Earlier."), "--workspace", workspace)
+    (earlier,) = runs_folder().iterdir()
+    os.utime(earlier, (1, 1))
+    command("run", "go", "--model", script(bash("echo hi"), "Later."), "--workspace", workspace)
+    (latest,) = set(runs_folder().iterdir()) - {earlier}
+
+    said = {name: command(*name.split()) for name in ("why", "why call_1", "view", "replay", "resume")}
+    said["what-if"] = command("what-if", "--without", "by_constitution")
+
+    assert {name: each.code for name, each in said.items()} == dict.fromkeys(said, 0)
+    assert {name: f"the latest run: {latest}" in each.err for name, each in said.items()} == dict.fromkeys(said, True)
+    assert "call_1" in said["why"].out
+    assert "echo hi" in said["why call_1"].out
+    assert said["view"].out == f"{latest.with_suffix('.html')}\n"
+    assert said["resume"].out == "Later.\n"
+    assert "no run whose id begins so" in command("why", "call_7").err
+
+
+@pytest.mark.parametrize("name", ["why", "view", "replay", "resume", "what-if --without x"])
+def test_without_a_run_there_is_no_latest(name: str, command: Command) -> None:
+    said = command(*name.split())
+
+    assert said.code == 2
+    assert "there is no run yet" in said.err
+
+
+def test_a_conversation_goes_on_with_the_latest_run(
+    command: Command, process: Command, script: Script, workspace: Path
+) -> None:
+    model = script("Hello.", "Again.")
+    command("run", "go", "--model", model, "--workspace", workspace)
+
+    said = process("chat", "--continue", input="and now?\n")
+
+    assert (said.code, said.out) == (0, "Again.\n")
+
+
+def test_runs_are_listed_with_folder_cost_and_end(command: Command, script: Script, workspace: Path) -> None:
+    paid = {"say": "Done.", "usage": {"input_tokens": 1000, "output_tokens": 500}}
+    prices = "prices=script=100/200"
+    command("run", "go", "--model", script(paid), "--workspace", workspace, "--option", prices)
+
+    (run,) = [json.loads(line) for line in command("runs", "--json").out.splitlines()]
+
+    assert (run["workspace"], run["reason"], run["tokens"]) == (str(workspace), "answered", 1500)
+    assert run["cost"] == pytest.approx(0.2)
+    table = command("runs").out
+    assert f" {workspace.name} " in table
+    assert " $0.20 " in table
+
+
 def test_the_folder_is_for_its_owner_only(command: Command, script: Script, workspace: Path, home: Path) -> None:
     command("run", "go", "--model", script("Done."), "--workspace", workspace)
 

@@ -111,14 +111,14 @@ def test_a_failed_run_is_1_and_says_why_on_standard_error_only(
 def test_stop_on_a_pipe_stops_after_what_runs(
     start: Start, script: Script, workspace: Path, slow_tool: SlowTool
 ) -> None:
-    """S1 7.3: the word, in any case, as part of a longer line."""
+    """The word alone in its line, in any case; a sentence that contains it does not count."""
     model = script(bash(slow_tool.command), "Never said.")
     running = start("run", "go", "--model", model, "--workspace", workspace, stdin=subprocess.PIPE)
     assert running.stdin is not None
     assert running.stderr is not None
     slow_tool.wait_for_start()
 
-    running.stdin.write("please STOP now\n")
+    running.stdin.write("please do not stop at the first error\nSTOP\n")
     running.stdin.flush()
     while "stop: what runs finishes" not in running.stderr.readline():
         pass

@@ -5,7 +5,7 @@ from io import StringIO
 
 import pytest
 
-from agent.cli.display import action_of, command_of, excerpt
+from agent.cli.display import action_of, command_of, excerpt, lasted
 from agent.cli.screen import Screen, screen_on, visible
 from agent.vocabulary.calls import ToolCall
 
@@ -80,3 +80,10 @@ def test_a_long_result_keeps_its_beginning_and_its_end() -> None:
     assert (lines[0], lines[-1], len(lines)) == ("0", "99", 13)
     assert lines[8] == "… 88 more lines"
     assert excerpt("x" * 90, width=10) == ["x" * 9 + "…"]
+
+
+def test_a_duration_is_told_in_milliseconds_under_a_second_and_in_seconds_and_minutes_above() -> None:
+    durations = {0.4: "0 ms", 340.2: "340 ms", 999.7: "1.0 s", 8075: "8.1 s", 59_949: "59.9 s", 59_951: "1 min 0 s"}
+
+    assert {each: lasted(each) for each in durations} == durations
+    assert lasted(3_725_000) == "62 min 5 s"

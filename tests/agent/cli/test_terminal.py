@@ -41,6 +41,25 @@ def test_no_does_not(asked: Terminal, workspace: Path) -> None:
     assert not (workspace / "ran.txt").exists()
 
 
+def test_no_with_a_reason_tells_the_model_the_reason(
+    on_terminal: OnTerminal, script: Script, workspace: Path, tmp_path: Path
+) -> None:
+    log = tmp_path / "log.jsonl"
+    model = script(bash(RISKY), "Done.")
+    terminal = on_terminal("run", "go", "--model", model, "--workspace", workspace, "--log", log, NO_COLOR="1")
+    terminal.wait_for(QUESTION)
+    terminal.type("no, use git stash instead\n")
+
+    assert terminal.end() == 0
+    assert "not approved: use git stash instead" in terminal.screen
+    records = [json.loads(line) for line in log.read_text().splitlines()[1:]]
+    told = [record["data"]["result"] for record in records if record["name"] == "call_answered"]
+    assert len(told) == 1
+    assert told[0].startswith("rejected: ")
+    assert "use git stash instead" in told[0]
+    assert not (workspace / "ran.txt").exists()
+
+
 def test_an_answer_that_is_neither_is_asked_again_and_after_three_prompts_it_is_no(
     asked: Terminal, workspace: Path
 ) -> None:
@@ -51,6 +70,7 @@ def test_an_answer_that_is_neither_is_asked_again_and_after_three_prompts_it_is_
 
     assert asked.end() == 0
     assert asked.screen.count(QUESTION) == 3
+    assert asked.screen.count("answer yes, no, always, or no, REASON") == 2
     assert not (workspace / "ran.txt").exists()
 
 
@@ -113,7 +133,7 @@ def test_stop_typed_while_a_tool_runs_lets_it_finish(
     terminal = on_terminal("run", "go", "--model", model, "--workspace", workspace, "--log", log, NO_COLOR="1")
     slow_tool.wait_for_start()
 
-    terminal.type("ok, stop now\n")
+    terminal.type("please do not stop at the first error\nstop\n")
     terminal.wait_for("stop: what runs finishes")
     slow_tool.let_finish()
 

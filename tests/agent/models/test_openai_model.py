@@ -231,6 +231,22 @@ async def test_an_unreachable_server_is_named() -> None:
     assert error.retryable
 
 
+async def test_https_where_the_server_speaks_http_is_said() -> None:
+    async def answer_in_http(stream: Any) -> None:
+        async with stream:
+            await stream.receive(1)
+            await stream.send(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+    async with await anyio.create_tcp_listener(local_host="127.0.0.1") as listener, anyio.create_task_group() as tasks:
+        tasks.start_soon(listener.serve, answer_in_http)
+        port = listener.extra(anyio.abc.SocketAttribute.local_port)
+        error = await failure(f"https://127.0.0.1:{port}/v1")
+        tasks.cancel_scope.cancel()
+
+    assert "this server does not speak https; write http://" in str(error)
+    assert "is the server running" not in str(error)
+
+
 async def test_a_silent_server_times_out(server: Any) -> None:
     server.reply(STREAM, None)
 

@@ -110,7 +110,7 @@ async def stopped_in_a_batch(make_agent: MakeAgent, preset: Preset) -> tuple[str
 
 
 async def nonstop_is_typed(make_agent: MakeAgent, preset: Preset) -> str:
-    """How a run ends while which somebody types a line with the letters of "stop", but not the word."""
+    """How a run ends while which somebody types a line with the letters of "stop" that is not "stop"."""
     heard: list[Person] = []
 
     @tool(category="read")

@@ -101,8 +101,8 @@ async def test_contradiction_5_the_calls_of_a_cut_off_answer_are_answered(make_a
     assert results(run)[1].startswith("not executed: truncated")
 
 
-@pytest.mark.parametrize("line", ["nonstop", "don't stop", "STOPPED?"])
-async def test_contradiction_6_the_letters_of_stop_stop_in_autonomous_and_a_word_does_elsewhere(
+@pytest.mark.parametrize("line", ["nonstop", "don't stop", "STOPPED?", "stop"])
+async def test_contradiction_6_the_letters_of_stop_stop_in_autonomous_and_only_the_line_stop_elsewhere(
     make_agent: MakeAgent, line: str
 ) -> None:
     """S1 takes "stop" anywhere, in what is typed and in the answer to an approval."""
@@ -117,7 +117,7 @@ async def test_contradiction_6_the_letters_of_stop_stop_in_autonomous_and_a_word
 
     assert stops["autonomous"]
     assert [name for name, stopped in stops.items() if stopped and name != "autonomous"] == (
-        [name for name in PRESETS if name != "autonomous"] if line == "don't stop" else []
+        [name for name in PRESETS if name != "autonomous"] if line == "stop" else []
     )
     assert any(isinstance(event, StopAsked) for event in run.events)
     assert run.status == "stopped"
