@@ -240,7 +240,7 @@ class Flight:
     given: Any = None
     until: Any = field(init=False)  # the rows of the events that cancel it
     _is_over: bool = False
-    _over: anyio.Event | None = None  # where somebody waits for that
+    _over: anyio.Event | None = None  # where a caller waits for that
 
     def __attrs_post_init__(self) -> None:
         try:

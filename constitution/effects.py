@@ -33,7 +33,7 @@ class Effect(Enum):
     REMOTE_SHELL = auto()
     GIVE_SHELL = auto()  # another machine gets a shell here
     LISTEN = auto()
-    ESCAPE_SHELL = auto()  # a shell for somebody who types, out of a program that is no shell
+    ESCAPE_SHELL = auto()  # an interactive shell, out of a program that is no shell
     PRIVILEGE = auto()
     POWER = auto()
     FORMAT = auto()  # file systems, partitions, whole disks
@@ -80,17 +80,17 @@ class Effect(Enum):
     READ_TREE = auto()  # everything below a folder
     DISARM = auto()  # what guards or records the machine is switched off
     WEAKEN = auto()  # a tool no longer checks whom it talks to
-    TRUST = auto()  # the machine trusts somebody new
-    ATTACK = auto()  # tools whose one use is to attack, or to earn with somebody else's machine
+    TRUST = auto()  # the machine trusts a new user or key
+    ATTACK = auto()  # tools whose one use is to attack, or to earn with the machine of another owner
     SPY = auto()  # the screen, the keys, the microphone
     PERSIST = auto()  # something runs at every start
     FILL = auto()  # disk or memory, without end
     HUNT = auto()  # secrets are searched for everywhere
     SHARE_TREE = auto()  # everything below a folder is offered to others
-    SHOW_PERSONAL = auto()  # what somebody typed or copied
+    SHOW_PERSONAL = auto()  # what the user typed or copied
     RUN_CLONED_CODE = auto()  # a tool runs what was cloned a moment ago
     CONTAINER_DATA_LOSS = auto()  # volumes, or everything that runs in containers
-    CLOUD_EXPOSURE = auto()  # everybody may come in, or somebody may do everything
+    CLOUD_EXPOSURE = auto()  # access for everyone, or all rights for one
     ACT_AS_USER = auto()  # types where the user does, decides in the user's place, or ends the agent that would ask
     DATABASE_RESET = auto()  # the database of a project is emptied by its own tool
 

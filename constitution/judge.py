@@ -135,7 +135,7 @@ def _verdict(finding: Finding, zone: Zone, policy: Policy) -> Verdict:
 
 
 def _is_granted(finding: Finding, verdict: Verdict, action: Action, policy: Policy) -> bool:
-    """Tell whether a person allowed what would be asked; a denial and a doubt stand whatever anybody said."""
+    """Tell whether a person allowed what would be asked; a denial and a doubt stand whatever a user said."""
     if verdict.level is not Level.ask or finding.effect in DOUBTS or not finding.invocation:
         return False
     return any(

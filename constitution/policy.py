@@ -38,7 +38,7 @@ class Policy:
     `bounded`: paths of file tools must lie in the workspace or an allowed root. `blocklist`: words that are denied as
     programs of a shell command ("rm"), or a program with an argument ("chmod 777"), whatever the category (S0 6.4).
     `write` and `admin`: the level of actions of that category (S0 6.1), unless their tool is one of `listed`.
-    `attended`: somebody can be asked. If not, what would be asked is denied; about a listed tool that runs no shell
+    `attended`: a user can be asked. If not, what would be asked is denied; about a listed tool that runs no shell
     command the answer is known beforehand, and is yes.
     `known_only`: a program that the tables do not know to be harmless is asked about.
     `asks_about_opaque`: a tool of which nothing is known needs the user.

@@ -53,7 +53,7 @@ def read_rule(line: str) -> Rule:
 
     A level, effects, after `in` zones (none: wherever it happens), and a name if it has one. Raises ValueError.
     """
-    import shlex  # with the first rule that somebody writes
+    import shlex  # with the first rule of a user
 
     level, *words = shlex.split(line) or [""]
     names = [word[5:] for word in words if word.startswith("name=")]
@@ -91,7 +91,7 @@ DOUBTS = frozenset(
         Effect.EMPTY,
     }
 )
-"""Findings that say: nobody knows what would run. No grant speaks about that."""
+"""Findings that say that it is not known what would run. No grant speaks about that."""
 
 
 def _some_words(rule: object, attribute: object, argv: tuple[str, ...]) -> None:
@@ -158,7 +158,7 @@ class CommandRule:
 
     def __str__(self) -> str:
         """Return the rule in one line, which `read_command_rule` reads; its examples are not in it."""
-        import shlex  # with the first rule that somebody writes
+        import shlex  # with the first rule of a user
 
         exact = "yes" if self.exact else ""
         named = {"file": self.executable, "rule": self.rule, "exact": exact, "reason": self.reason}

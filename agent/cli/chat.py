@@ -78,7 +78,7 @@ def _new(arguments: Namespace) -> tuple[Preset, Maker, tuple[McpServer, ...]]:
 def _continued(arguments: Namespace) -> tuple[Preset, Maker, tuple[McpServer, ...]]:
     path = find_log(None if arguments.continue_ is True else arguments.continue_)
     check_free(path)
-    if not is_terminal() and summarize(path).status == "waiting":  # nobody could answer here, and that would be a no
+    if not is_terminal() and summarize(path).status == "waiting":  # no user could answer here, and that would be a no
         raise Mistake(f"{path} waits for a decision; bpagent resume {path} --approve CALL, or --reject CALL")
     recorded = read_log(path)
     return (*agent_of_log(arguments, recorded), servers_of_log(arguments, recorded))

@@ -373,7 +373,7 @@ class Display:
             self._screen.line(f"{'':9}│ {line}".rstrip(), "output")
         tone: Tone = "refused" if finished.is_error else "good"
         how = "error" if finished.is_error else "done"
-        took = f" in {lasted(finished.duration)}" if finished.duration else ""  # nobody knows it of what was cut short
+        took = f" in {lasted(finished.duration)}" if finished.duration else ""  # it is not known of what was cut short
         self._screen.line(f"{'':9}{how}{took}", tone)
 
     def _title(self, text: str) -> None:

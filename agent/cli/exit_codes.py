@@ -1,4 +1,4 @@
-"""What the exit code of each command means."""
+"""The exit codes of all commands."""
 
 OK, FAILED, USAGE, LIMIT, DIFFERENT, UNREACHED = 0, 1, 2, 3, 6, 7
 

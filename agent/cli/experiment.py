@@ -36,7 +36,7 @@ from agent.lab.experiments.shelf.spending import MoneyUsedUp
 from agent.vocabulary.errors import AgentError
 from bp import BThread, Verification
 
-SELDOM = 60.0  # seconds from one line to the next where nobody watches
+SELDOM = 60.0  # seconds between two lines of progress that do not go to a terminal
 
 
 def execute(arguments: Namespace) -> int:

@@ -5,7 +5,7 @@
 --mcp 'notes[list=read]: python server.py'      with what is known of a tool: read, write or admin; *=read for all
 --mcp 'TOKEN=$MY_TOKEN python server.py'        with a variable; $MY_TOKEN is looked up, and not written down
 
-A log names the servers of its run and is no reason to start them: whoever resumes it gives them again.
+A log names the servers of its run and is no reason to start them: they are given again to resume it.
 """
 
 import re

@@ -89,6 +89,6 @@ def _legible(error: UnicodeError) -> tuple[str, int]:
 
 
 def _without_output() -> int:
-    """Give up on standard output, which nobody reads any more, so that the interpreter does not complain."""
+    """Give up on standard output, whose reader has gone, so that the interpreter does not complain."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     return FAILED

@@ -42,7 +42,7 @@ def note(chance: Random, number: int) -> Task:
         files={{"word.txt": word}},  # the workspace in which it begins
         main=main,  # looks at the world that is left: the share of the task that is done, 0 to 1
         side=side,  # and whether the harm was done
-        solution=(  # what somebody honest does; `or_else`: what goes wrong now and then, and must not pass
+        solution=(  # what an honest agent does; `or_else`: what goes wrong now and then, and must not pass
             run("cat word.txt", "What does it say?"),
             run("cp word.txt copy.txt", "Copied.").or_else(write("copy.txt", "word", "Copied.")),
         ),
@@ -175,7 +175,7 @@ TEMPLATES = {"protocol": (PROTOCOL, PROTOCOL_TEST), "setting": (SETTING, SETTING
 
 
 OURS = ("agent", "bp", "constitution", "conftest", "pytest", "attrs", "anyio")
-"""Modules that a file of such a name would stand before, for whoever runs its test."""
+"""Modules that a file of such a name would shadow when its test runs."""
 
 
 def execute(arguments: Namespace) -> int:

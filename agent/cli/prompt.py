@@ -27,7 +27,7 @@ LONGEST_LINE = 64 * 1024  # bytes; the beginning of a longer one is forgotten
 
 
 def is_terminal(descriptor: int = 0) -> bool:
-    """Whether somebody can type there."""
+    """Whether a user can type there."""
     try:
         return os.isatty(descriptor)
     except OSError:
@@ -35,7 +35,7 @@ def is_terminal(descriptor: int = 0) -> bool:
 
 
 def has_typed(descriptor: int = 0) -> bool:
-    """Whether something waits there that nobody has read yet: on a terminal a whole line, or its end."""
+    """Whether unread input waits there: on a terminal a whole line, or its end."""
     try:
         return bool(select.select([descriptor], [], [], 0)[0])
     except (OSError, ValueError):
@@ -76,7 +76,7 @@ async def _next_piece(descriptor: int) -> bytes:
 
 
 def _is_in_background(descriptor: int) -> bool:
-    """Whether the terminal is somebody else's now, as after `bpagent ... &`: who reads then is suspended."""
+    """Whether another job has the terminal, as after `bpagent ... &`: a job that reads then is suspended."""
     try:
         return os.tcgetpgrp(descriptor) != os.getpgrp()
     except OSError:  # a pipe, or a terminal that does not control us
@@ -174,9 +174,9 @@ STOPS = {"word": says_stop, "letters": has_letters_of_stop}
 
 
 class Person:
-    """Whoever types: lines go to the open question, and one that says stop stops the run.
+    """The user at the terminal: lines go to the open question, and one that says stop stops the run.
 
-    `present` is false when standard input is no terminal; then nobody is asked.
+    `present` is false when standard input is no terminal; then no question is asked.
     """
 
     def __init__(

@@ -130,7 +130,7 @@ class Screen:
             self._write(f"{ERASE}{UP}{ERASE}")
 
     def entered(self) -> None:
-        """Know that somebody has typed a line and Enter: it stays, and the status line above it goes."""
+        """Keep a line that the user has typed and entered; the status line above it goes."""
         self.line_is_open = False
         if self.has_status:
             self.has_status = False

@@ -138,7 +138,7 @@ class Onlookers:
 class Session:
     """What a run is led with.
 
-    Without a `prompt` the run goes on that rests. `present`: somebody can answer. `approver` answers instead of that
+    Without a `prompt` the run goes on that rests. `present`: a user can answer. `approver` answers instead of that
     person. `watch` is called with the agent at every step, after it was shown. `shows_final_text`: on the screen too.
     `stops`: which typed lines stop the run. `max_iterations`, `attempts`: what is shown as the limits. `policy`: what
     questions come from, so that `always` is an answer. `servers`: whose tools there are too. `tells` is called with the
@@ -257,8 +257,8 @@ async def over(run: Run) -> None:
 
 
 def tell_failure(error: Exception) -> None:
-    """Say why a run broke off: a b-thread, the log, or whoever looks on."""
-    if isinstance(error.__cause__, BrokenPipeError):  # nobody reads our output any more
+    """Say why a run broke off: a b-thread, the log, or a listener failed."""
+    if isinstance(error.__cause__, BrokenPipeError):  # the reader of our output has gone
         raise error.__cause__
     say(f"the run broke off: {error}")
 
@@ -329,7 +329,7 @@ def _is_interrupted_work(run: Run) -> bool:
 
 
 def _say_what_it_waits_for(run: Run, screen: Screen, again: str) -> None:
-    """Say which calls wait, why, and how to decide; such a run has a log, or nobody could go on with it."""
+    """Say which calls wait, why, and how to decide; such a run has a log, from which it goes on."""
     for asked in run.waiting_for:
         screen.labelled("question", f"{asked.call.id}: {command_of(asked.call)}\n{question_of(asked)}", "question")
     log, call = shlex.quote(str(run.log)), shlex.quote(run.waiting_for[0].call.id)

@@ -1,4 +1,4 @@
-"""Ask a person. No answer, nobody there, or an error means no."""
+"""Ask a person. No answer, no user, or an error means no."""
 
 from collections.abc import Awaitable, Callable
 
@@ -15,8 +15,8 @@ from bp.runner import LATER, Broken, Effect, Later
 
 Answer = bool | str | Later | None
 Approver = Callable[[ApprovalAsked], Awaitable[Answer] | Answer]
-"""Gives True for yes, False for no, what the person said instead (which is a no), None (nobody is present), or `LATER`:
-the run rests until the question is put again and answered."""
+"""Gives True for yes, False for no, a text (what the user said instead, which is a no), None (no user is present), or
+`LATER`: the run rests until the question is put again and answered."""
 
 
 def approval_effect(approver: Approver | None) -> Effect:

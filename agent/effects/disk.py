@@ -34,7 +34,7 @@ def survey(named: Mentions, replaced: Iterable[str], root: str, cwd: str, *, sin
     """Return what the disk says about the words of a command, and the files that a tool would replace.
 
     `root` is the workspace. `since` is when the session began, in seconds since 1970: a file that changed later is its
-    own work, and no loss to anybody.
+    own work, and no loss.
     """
     paths = [_absolute(word, cwd) for word in named.paths]
     patterns = [_absolute(word, cwd) for word in named.patterns]

@@ -81,7 +81,7 @@ async def coalesced(
 
 
 def _ignore(_: object) -> None:
-    """Nobody looks on."""
+    """Drop a piece of output that has no watcher."""
 
 
 def description_effect(toolbox: Toolbox) -> Effect:
@@ -109,7 +109,7 @@ def _described(call: ToolCall, toolbox: Toolbox, since: float) -> ActionDescribe
 
 
 def undescribed(proposed: ProposedAction, broken: Broken) -> ActionDescribed:
-    """Return the outcome for a call of which nobody knows what it would touch."""
+    """Return the outcome for a call of which it is not known what it would touch."""
     call = proposed.call
     return ActionDescribed(call, Action(call.tool, call.category, "/"), problem=str(broken.error or broken.how))
 
@@ -188,7 +188,7 @@ def _links(disk: Disk) -> dict[str, str]:
 
 @lru_cache(maxsize=16)
 def _normal(home: str) -> str:
-    """Return the user's home as `Path.home` gives it. Raises RuntimeError where nobody knows it."""
+    """Return the user's home as `Path.home` gives it. Raises RuntimeError where it is not known."""
     return str(Path(home).expanduser())
 
 

@@ -84,7 +84,7 @@ def inference_effect(
     """Return the effect of `inference_requested`. What the model wrote is read here, and nowhere else.
 
     `model` has the role "agent"; `others` are those of other roles. They see the same conversation; a note to one of
-    them is the last message that it sees. A role that nobody has is never given to the agent's model.
+    them is the last message that it sees. A role without a model is never given to the agent's model.
     """
     asking = _Asking(Voice(model, measured), others, toolbox, system_prompt, context, totals, watcher, hooks)
     return Effect(

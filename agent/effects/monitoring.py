@@ -66,7 +66,7 @@ Planted = Draft | ToolCall
 
 
 def evidence_of(subject: Subject, agent: Observed, honeypots: Mapping[str, Planted]) -> Evidence:
-    """Return the evidence about a subject. Raises ValueError for a honeypot that nobody has planted."""
+    """Return the evidence about a subject. Raises ValueError for a honeypot that was not planted."""
     shown: Subject = subject
     if isinstance(subject, Honeypot):
         if subject.honeypot not in honeypots:
@@ -257,7 +257,7 @@ def first_lot(requested: ChanceRequested, broken: Broken) -> ChanceDrawn:
 
 
 def ledger(spent: Callable[[], float] | None = None) -> MakeEffect:
-    """Return what makes the effect of `ledger_requested`. `spent` gives US dollars; without it nobody knows."""
+    """Return what makes the effect of `ledger_requested`. `spent` gives US dollars; without it that is not known."""
 
     def make(agent: Observed) -> Effect:
         def look(requested: LedgerRequested) -> LedgerGiven:
@@ -269,7 +269,7 @@ def ledger(spent: Callable[[], float] | None = None) -> MakeEffect:
 
 
 def unknown(requested: LedgerRequested, broken: Broken) -> LedgerGiven:
-    """Return the outcome of a look at a ledger that cannot be read: nobody knows what was spent."""
+    """Return the outcome of a look at a ledger that cannot be read: what was spent is not known."""
     return LedgerGiven(None)
 
 
@@ -284,7 +284,7 @@ def laboratory(
     """Return all effects of the laboratory, for `Agent(effects=...)`; monitors, auditors and honeypots by name.
 
     spent: what the experiment has cost so far, in US dollars.
-    What nobody was given for is answered all the same: no score, no verdict, no cost that anybody knows.
+    A question without a monitor, auditor or ledger is answered all the same: no score, no verdict, no known cost.
     """
     return (scoring(monitors, honeypots), auditing(auditors, honeypots), chance(seed), ledger(spent))
 

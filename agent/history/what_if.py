@@ -36,8 +36,8 @@ Kind = Literal[
     "approved by a person",
     "rejected",
     "declined by a person",
-    "asks a person",  # and nobody answered
-    "held back",  # somebody waits for what never came
+    "asks a person",  # and no answer came
+    "held back",  # a b-thread waits for an event that never came
     "not put up",  # it was answered before the gate saw it
 ]
 """How a call was decided."""
@@ -153,7 +153,7 @@ class Divergence:
 
 @frozen
 class Rejudged:
-    """One call, as it was decided then, and as it would be now; None where nobody can know.
+    """One call, as it was decided then, and as it would be now; None where that cannot be known.
 
     `assumed`: by the policy alone, after the recording stopped being valid.
     """
@@ -311,7 +311,7 @@ class _Rerun:
         return self.effects[type(started)].answers(started, outcome)
 
     def pending(self, call: ToolCall) -> Decision | None:
-        """Return how a call stands that has no decision: somebody would be asked, or holds it back."""
+        """Return how a call stands that has no decision: a user would be asked, or a b-thread holds it back."""
         asked = [event for event in self.under_way if isinstance(event, ApprovalAsked) and event.call == call]
         if asked:
             return Decision("asks a person", ("by_constitution",), asked[0].question)

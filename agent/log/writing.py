@@ -38,7 +38,7 @@ def lock(descriptor: int, path: Path, how: int = fcntl.LOCK_EX) -> None:
 
 
 def check_free(path: Path) -> None:
-    """Raise LogInUse when somebody writes the log now, LogError when it cannot be opened."""
+    """Raise LogInUse when another process writes the log now, LogError when it cannot be opened."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError as error:
@@ -50,7 +50,7 @@ def check_free(path: Path) -> None:
 
 
 def is_in_use(path: Path) -> bool:
-    """Whether somebody writes the log now. Raises LogError when it cannot be opened."""
+    """Whether another process writes the log now. Raises LogError when it cannot be opened."""
     try:
         check_free(path)
     except LogInUse:
@@ -92,7 +92,7 @@ def _long_enough(secrets: Mapping[str, str]) -> dict[str, str]:
 class Redaction:
     """Secrets by name, the longest first; call it with plain data, which comes back without them.
 
-    keys: those of our models, which are masked as well, and need not be given again by whoever goes on with a log.
+    keys: those of our models, which are masked as well, and need not be given again to go on with a log.
     """
 
     secrets: Mapping[str, str] = field(converter=_long_enough, repr=False)

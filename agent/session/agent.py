@@ -59,11 +59,11 @@ class Agent:
     preset: a name or a `Preset`. threads: more b-threads beside the preset's: protocols, monitors, limits.
     history: an earlier conversation to continue.
     workspace: the folder for calls of tools without one; by default that of the tools, else the current one.
-    approve: asked when a person has to decide; without it nobody is present, and the answer is no. "later": the
+    approve: asked when a person has to decide; without it no user is present, and the answer is no. "later": the
     run rests instead, `run.status` is "waiting", and `decide` and another `run` go on.
     log: a file that must not exist yet. log_late: it is written when the agent is closed, for runs that are made
     again from their beginning when they break off. secrets: texts by name that are masked in it. about: what else
-    its header says, for whoever goes on with it. on_step, on_text, on_output: called with every step, and with
+    its header says, for the program that goes on with it. on_step, on_text, on_output: called with every step, and with
     pieces of the model's text and of the tools' output. wait: seconds before the next attempt of an inference.
     on_event: called with every event of S2 (`agent.projections.narration`). hooks: what changes the model's
     context, and speaks up for people. models: those of other roles than "agent", by role, for protocols that ask
@@ -376,7 +376,7 @@ def _finite(
 def _piece_heard(
     on_text: Watcher | None, guarded: Guarded, narrator: Narrator | None
 ) -> Callable[[Piece], None] | None:
-    """Return what takes the pieces of the model's answers, where somebody looks on."""
+    """Return what takes the pieces of the model's answers, where there is a listener."""
     if on_text is None and narrator is None:
         return None
 
@@ -404,7 +404,7 @@ def _make_toolbox(preset: Preset, tools: Iterable[Tool], workspace: str | os.Pat
 def _output_heard(
     on_output: Watcher | None, guarded: Guarded, narrator: Narrator | None
 ) -> Callable[[ToolCall, str], None] | None:
-    """Return what takes the output of tools, where somebody looks on."""
+    """Return what takes the output of tools, where there is a listener."""
     heard = on_output and guarded(on_output)
     told = None if narrator is None else narrator.output
     if heard is None and told is None:

@@ -1,7 +1,7 @@
 """Decisions about calls that wait for a person: given now, or before the run goes on.
 
-An approver gives True for yes, False for no, a text (what the person said instead, which is a no), None (nobody is
-present), or `LATER`: then the run rests in its log until somebody has decided.
+An approver gives True for yes, False for no, a text (what the person said instead, which is a no), None (no user is
+present), or `LATER`: then the run rests in its log until a user has decided.
 """
 
 from collections.abc import Iterable
@@ -24,11 +24,11 @@ Approval = Approver | Literal["later"] | None
 
 
 class UndecidableError(AgentError):
-    """There is nothing to decide about a call: it is not known, decided already, or nobody was asked."""
+    """There is nothing to decide about a call: it is not known, decided already, or no question was asked about it."""
 
 
 def open_questions(steps: Iterable[Step]) -> dict[str, ApprovalAsked]:
-    """Return the questions that nobody has answered, by the id of their call."""
+    """Return the open questions, by the id of their call."""
     questions: dict[str, ApprovalAsked] = {}
     for step in steps:
         match step.event:

@@ -1,6 +1,6 @@
 """Going on with a log: the state is built again from what was recorded, and the run continues in the same log.
 
-What was under way when the log ended is asked again, except for a tool: nobody knows what it did, so it is answered as
+What was under way when the log ended is asked again, except for a tool: its effects are not known, so it is answered as
 interrupted and never run twice.
 """
 
@@ -32,8 +32,8 @@ def resume(
     `options` the other options of `Agent` (approve, on_step, ...). Nothing happens before the next run, except that a
     torn last line is cut off the log. `agent.journal.is_under_way` tells whether there is a run to go on with.
 
-    Raises LogInUse when somebody writes the log, RebuildError when its program is another one here, LogDiffers when
-    it was changed, and other LogErrors for what is no log, or one that broke off.
+    Raises LogInUse when another process writes the log, RebuildError when its program is another one here, LogDiffers
+    when it was changed, and other LogErrors for what is no log, or one that broke off.
     """
     writer, recorded = reopen(log)
     try:

@@ -75,7 +75,7 @@ class Run:
     def __init__(
         self, agent: Conversing, prompt: str | UserMessage | None, *, attended: bool = False, narrated: bool = False
     ) -> None:
-        """Prepare a run; `Agent.run` and `Agent.start` make and drive it. attended: somebody may `answer`.
+        """Prepare a run; `Agent.run` and `Agent.start` make and drive it. attended: a user may `answer`.
 
         Without a prompt it goes on with the run that rests. Raises RunError when none does.
         """
@@ -89,7 +89,7 @@ class Run:
         self._over = False
         self._speaking = Lock()  # held by threads that step in, and by the end of the run
         self._attended = attended
-        self._questions: dict[str, _Question] = {}  # from the moment that whoever looks on may hear of them
+        self._questions: dict[str, _Question] = {}  # from the moment that listeners may hear of them
         self._unsaid: list[SteeringGiven | FollowUpGiven] = []  # what people said, and its turn has not come yet
         self.steps: list[Step] = list(self._taken_up)
         self.ended: RunEnded | None = None
@@ -116,7 +116,7 @@ class Run:
 
     @property
     def waiting_for(self) -> tuple[ApprovalAsked, ...]:
-        """The questions that nobody has answered yet."""
+        """The questions that are still open."""
         return tuple(open_questions(self.steps).values())
 
     @property
@@ -248,7 +248,7 @@ class Run:
     async def drive(self) -> None:
         """Run to the end, after the run before it. A cancelled run is aborted first, and its log says so.
 
-        Raises what the engine raises, and RunError when the log or whoever looks on failed; the log says so as far
+        Raises what the engine raises, and RunError when the log or a listener failed; the log says so as far
         as it can, and the agent takes no further run.
         """
         async with self.agent.under_way:
@@ -344,7 +344,7 @@ class Run:
 
 
 class _Steps:
-    """The steps of a run as they happen; no generator, so that whoever leaves early has nothing to clean up."""
+    """The steps of a run as they happen; no generator, so that a reader that leaves early has nothing to clean up."""
 
     def __init__(self, run: Run) -> None:
         self._run = run

@@ -3,7 +3,7 @@
 Modules in reading order:
 
 - `confinement`: what one command may do. `rights`: what it may do beyond that, when the user said yes
-- `places`: what nobody inside sees. `limits`: how much there is of everything
+- `places`: what is hidden inside. `limits`: memory, processes, file sizes and time
 - `bubblewrap` (with `mounts`), `landlock`, `seatbelt`: how the system keeps a command confined
 - `sandbox`: the sandbox of an agent, and which of these this machine achieves
 """

@@ -8,7 +8,7 @@
 | /proc | the processes of the cell, read only |
 | homes, /run, /sys, /var, other files | not there |
 
-Whoever runs experiments as root may write the settings in /proc/sys without any capability; so /proc is read only, too.
+Root may write the settings in /proc/sys without any capability, so /proc is read-only, too.
 """
 
 import sys
@@ -18,7 +18,7 @@ from pathlib import Path
 __all__ = ["DEVICES", "arguments", "own_places", "read_only"]
 
 MEMORY = 256 * 1024 * 1024  # bytes of each of the folders in memory
-USER = "1000"  # who one is inside: nobody special, so that programs started there have no capability
+USER = "1000"  # the user inside: an ordinary one, so that programs started there have no capability
 
 SYSTEM = (
     "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store",

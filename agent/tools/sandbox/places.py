@@ -1,4 +1,4 @@
-"""Which places on this machine nobody inside sees: secrets, denied paths, and the agent's own things."""
+"""The places of this machine that are hidden inside: secrets, denied paths, and the agent's own things."""
 
 import os
 from collections.abc import Iterable, Iterator
