@@ -4,7 +4,7 @@ import re
 import sys
 from pathlib import Path
 
-from agent.cli.mistakes import Mistake
+from agent.cli.mistakes import Mistake, say
 from agent.tools.files.reading import media_type
 from agent.vocabulary.messages import Image, UserMessage
 
@@ -44,10 +44,15 @@ def _checked(prompt: str) -> str:
 
 
 def _files_in(prompt: str) -> list[Path]:
-    """Return the files that a prompt names, each once. A word with @ that names none is a word like others."""
-    candidates = [(word, word.rstrip(PUNCTUATION)) for word in REFERENCE.findall(prompt)]
-    found = (next((path for path in map(Path, pair) if _is_file(path)), None) for pair in candidates)
-    return list(dict.fromkeys(path for path in found if path is not None))
+    """Return the files that a prompt names, each once. A word with @ that names none stays, and the user is told so."""
+    found: dict[Path, None] = {}
+    for word in REFERENCE.findall(prompt):
+        path = next((path for path in map(Path, (word, word.rstrip(PUNCTUATION))) if _is_file(path)), None)
+        if path is None:
+            say(f"@{word} names no file here, so the model is given these words as they are")
+        else:
+            found[path] = None
+    return list(found)
 
 
 def _is_file(path: Path) -> bool:

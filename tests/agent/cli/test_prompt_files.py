@@ -64,11 +64,23 @@ def test_a_file_is_found_before_a_full_stop_and_included_once(here: Path) -> Non
     assert prompt == 'See @a.txt, and (again) @a.txt.\n\n<file path="a.txt">\nA\n</file>'
 
 
-@pytest.mark.parametrize("prompt", ["write to me@a.txt", "ask @alice about @dataclass", "@", "@.", "@ a.txt"])
-def test_what_names_no_file_stays_as_it_is(prompt: str, here: Path) -> None:
+@pytest.mark.parametrize(
+    ("prompt", "words"),
+    [
+        ("write to me@a.txt", []),
+        ("ask @alice about @mising.txt", ["@alice", "@mising.txt"]),
+        ("@", []),
+        ("@.", ["@."]),
+        ("@ a.txt", []),
+    ],
+)
+def test_what_names_no_file_stays_as_it_is_and_the_user_is_told(
+    prompt: str, words: list[str], here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (here / "a.txt").write_text("A")
 
     assert read_prompt(prompt) == prompt
+    assert [line.split()[1] for line in capsys.readouterr().err.splitlines()] == words
 
 
 def test_a_picture_is_shown_to_the_model(here: Path) -> None:
