@@ -98,7 +98,7 @@ code { font: 12.5px ui-monospace, monospace; overflow-wrap: anywhere; }
 .call .said { border-left: 3px solid var(--request); padding-left: 8px; }
 .output .said { border-left: 3px solid var(--line); padding-left: 8px; color: var(--soft); }
 .refused .said { border-left: 3px solid var(--refuse); padding-left: 8px; color: var(--refuse); }
-.error .said { color: var(--refuse); } .question .said { color: var(--hold); }
+.error .said { color: var(--refuse); } .question .said { color: var(--hold); white-space: pre-line; }
 .end { border-top: 1px solid var(--line); padding-top: 8px; font-weight: 600; }
 table { border-collapse: collapse; font-size: 12.5px; width: 100%; }
 thead th { position: sticky; top: 0; background: var(--page); vertical-align: bottom; text-align: left;
@@ -151,8 +151,8 @@ def reason_of(because: Any) -> str:
     if not isinstance(because, Mapping):
         return str(because)
     if isinstance(because.get("verdict"), Mapping):
-        nobody = because.get("present") is False
-        said = "no person present" if nobody else f"the user said no {because.get('text') or ''}".strip()
+        told = f" ({because['text']})" if because.get("text") else ""
+        said = "no person present" if because.get("present") is False else f"the user said no{told}"
         return f"{said}: {reason_of(because['verdict'])}"
     if not because.keys() - WAITING.keys():
         return WAITING[next(iter(because), "")]

@@ -33,3 +33,17 @@ def test_a_command_in_the_background_says_so() -> None:
 
     assert call_line(stays) == "make serve (in the background)"
     assert call_line({"tool": "bash", "arguments": {"command": "make"}}) == "make"
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ({"text": "keep my notes"}, "the user said no (keep my notes)"),
+        ({"text": ""}, "the user said no"),
+        ({"text": "", "present": False}, "no person present"),
+    ],
+)
+def test_what_the_user_answered_stands_apart_from_what_was_asked(answer: dict[str, object], said: str) -> None:
+    verdict = {"level": "ask", "rule": "lose_work", "explanation": "rm would delete notes.txt"}
+
+    assert reason_of({"verdict": verdict, **answer}) == f"{said}: rm would delete notes.txt (rule lose_work)"
