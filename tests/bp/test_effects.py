@@ -104,9 +104,13 @@ async def test_a_value_that_is_not_equal_to_itself_is_still_the_same() -> None:
     @bthread
     def light() -> BThreadBody:
         yield sync(request=Lit(nan, 0))  # type: ignore[arg-type]
+        ended.append((yield sync(wait_for=WentOut)))
 
+    ended: list[WentOut] = []
     with anyio.fail_after(5):
         await Runner(BProgram(light()), [timer(on=Lit, outcome=WentOut, seconds=0)]).run()
+
+    assert [type(event) for event in ended] == [WentOut]
 
 
 async def test_two_effects_of_one_kind_are_named() -> None:

@@ -133,7 +133,11 @@ async def test_a_deadlock_says_who_waits_for_what_and_who_holds_it() -> None:
 
 
 async def test_waiting_for_an_effect_is_no_deadlock() -> None:
-    await Runner(BProgram(ask_and_wait()), [effect()]).run()
+    program = BProgram(ask_and_wait())
+
+    await Runner(program, [effect()]).run()
+
+    assert program.status == "finished"
 
 
 async def test_resting_is_no_deadlock_unless_something_was_to_come() -> None:

@@ -233,8 +233,11 @@ async def test_an_end_that_is_no_event_set_is_refused_at_once(until: Any) -> Non
 
 
 async def test_a_list_is_an_event_set_as_an_end() -> None:
-    runner = Runner(BProgram(listen()))
+    book = Book()
+    runner = Runner(BProgram(listen()), journal=book)
     runner.post(Halt())
 
     with anyio.fail_after(SOON):
         await runner.run(until=[Told, Halt])
+
+    assert book.events == [Halt()]

@@ -121,9 +121,8 @@ def test_any_action_gets_a_verdict(argv: list[str], paths: list[str], workspace:
     uses = tuple(PathUse(path, path, "write") for path in paths)
     action = Action("tool", "write", workspace, argv=tuple(argv), paths=uses)
 
-    for policy in POLICIES.values():
-        judge(action, policy)
-    classify_risk(action)
+    assert all(judge(action, policy).level in Level for policy in POLICIES.values())
+    assert classify_risk(action) in ("read_only", "side_effects", "high_ambiguity")
 
 
 @pytest.mark.parametrize(
