@@ -13,7 +13,7 @@ from attrs import evolve, field, frozen, mutable, validators
 
 from agent.tools.background import Processes, ended_since
 from agent.tools.definition import Tool, ToolContext, tool
-from agent.tools.output import Collector, Retained, Retention
+from agent.tools.output import Retained, Retention
 from agent.tools.process import Finished, inherited_environment, run_process, signal_name, tool_environment
 from agent.tools.schemas import Background, Limits, ShellCommand
 from agent.vocabulary.calls import ToolResult
@@ -121,8 +121,8 @@ class How(TypedDict):
     cwd: str
     env: Mapping[str, str]
     timeout: float | None
-    output: Collector
-    errors: Collector | None
+    output: Retained
+    errors: Retained | None
     progress: Callable[[str], None] | None
 
 
