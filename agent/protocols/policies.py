@@ -191,87 +191,42 @@ def advanced(chain: tuple[Match, ...], place: int, approved: GateApproved) -> in
 
 
 @frozen
-class Precedence:
-    """No `what` before all of `first` were done, in their order."""
+class Guard:
+    """No `what` before all of `chain` have ended well in their order, or none `after` all of it has begun.
+
+    `told` is why not, where that is more than which of the chain is missing.
+    """
 
     what: Match
-    first: tuple[Match, ...]
+    chain: tuple[Match, ...]
+    refused: Literal["before", "after"]
+    told: str = ""
     place: int = 0
 
-    def begun(self, approved: GateApproved) -> "Precedence":
+    def begun(self, approved: GateApproved) -> "Guard":
         """Take an approval into account."""
-        return self
+        return self if self.refused == "before" else self._moved(approved)
 
-    def done(self, approved: GateApproved) -> "Precedence":
+    def done(self, approved: GateApproved) -> "Guard":
         """Take an action into account that ended well."""
-        return evolve(self, place=advanced(self.first, self.place, approved))
+        return self._moved(approved) if self.refused == "before" else self
 
     def refuses(self) -> tuple[object, Missing]:
         """Return what is refused now, and why."""
-        if self.place == len(self.first):
+        is_through = self.place == len(self.chain)
+        if is_through == (self.refused == "before"):
             return NONE, Missing("")
-        event = str(self.first[self.place])
-        text = f"{self.what} is allowed only after {event}, which is missing"
-        return where(GateApproved, self.what), Missing(text, event)
+        event = "" if is_through else str(self.chain[self.place])
+        return where(GateApproved, self.what), Missing(
+            self.told or f"{self.what} is allowed only after {event}, which is missing", event
+        )
 
     def owed(self) -> Missing | None:
-        """Return what is missing for the end of the scope."""
+        """Return what is missing for the end of the scope: nothing."""
         return None
 
-
-@frozen
-class Absence:
-    """No `what` once all of `after` have begun, in their order; without `after`, none at all."""
-
-    what: Match
-    after: tuple[Match, ...] = ()
-    place: int = 0
-
-    def begun(self, approved: GateApproved) -> "Absence":
-        """Take an approval into account."""
-        return evolve(self, place=advanced(self.after, self.place, approved))
-
-    def done(self, approved: GateApproved) -> "Absence":
-        """Take an action into account that ended well."""
-        return self
-
-    def refuses(self) -> tuple[object, Missing]:
-        """Return what is refused now, and why."""
-        if self.place < len(self.after):
-            return NONE, Missing("")
-        since = f" after {self.after[-1]}" if self.after else ""
-        return where(GateApproved, self.what), Missing(f"{self.what} is not allowed{since}")
-
-    def owed(self) -> Missing | None:
-        """Return what is missing for the end of the scope."""
-        return None
-
-
-@frozen
-class Bound:
-    """At most `most` of `what`."""
-
-    what: Match
-    most: int
-    count: int = 0
-
-    def begun(self, approved: GateApproved) -> "Bound":
-        """Take an approval into account."""
-        return evolve(self, count=min(self.count + self.what(approved), self.most))
-
-    def done(self, approved: GateApproved) -> "Bound":
-        """Take an action into account that ended well."""
-        return self
-
-    def refuses(self) -> tuple[object, Missing]:
-        """Return what is refused now, and why."""
-        if self.count < self.most:
-            return NONE, Missing("")
-        return where(GateApproved, self.what), Missing(f"{self.what} is allowed {self.most} times, and that was all")
-
-    def owed(self) -> Missing | None:
-        """Return what is missing for the end of the scope."""
-        return None
+    def _moved(self, approved: GateApproved) -> "Guard":
+        return evolve(self, place=advanced(self.chain, self.place, approved))
 
 
 @frozen
@@ -312,7 +267,7 @@ class Response:
         return Missing(f"after {self.after[-1]} there has to be {event}, which is missing", event)
 
 
-Pattern = Precedence | Absence | Bound | Response
+Pattern = Guard | Response
 
 
 Otherwise = Literal["refuse", "ask", "stop"]
@@ -327,7 +282,7 @@ def only_after(
     what: Actions, *first: Actions, within: Scope = RUN, otherwise: Otherwise = "refuse", name: str = "only_after"
 ) -> BThread:
     """Precedence: `what` may run only after each of `first` has ended well, in this order."""
-    return _police(Precedence(as_match(what), as_chain(first)), within, otherwise, name)
+    return _police(Guard(as_match(what), as_chain(first), "before"), within, otherwise, name)
 
 
 def never(
@@ -339,14 +294,18 @@ def never(
     name: str = "never",
 ) -> BThread:
     """Absence: once `after` has begun, or all of it in this order, `what` may not run."""
-    return _police(Absence(as_match(what), as_chain(_listed(after))), within, otherwise, name)
+    unwanted, chain = as_match(what), as_chain(_listed(after))
+    told = f"{unwanted} is not allowed" + (f" after {chain[-1]}" if chain else "")
+    return _police(Guard(unwanted, chain, "after", told), within, otherwise, name)
 
 
 def no_more_than(
     most: int, what: Actions, *, within: Scope = RUN, otherwise: Otherwise = "refuse", name: str = "no_more_than"
 ) -> BThread:
     """Bounded existence: `what` may run so often."""
-    return _police(Bound(as_match(what), most), within, otherwise, name)
+    bounded = as_match(what)
+    told = f"{bounded} is allowed {most} times, and that was all"
+    return _police(Guard(bounded, (bounded,) * most, "after", told), within, otherwise, name)
 
 
 def eventually(

@@ -4,9 +4,8 @@ import inspect
 import re
 import types
 import typing
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
-from types import FunctionType
 from typing import Annotated, Any, Literal, NotRequired, Required, Union
 
 import attrs
@@ -199,36 +198,6 @@ def read_signature(function: Callable[..., Any], context_type: type) -> Signatur
 
     Raises TypeError, naming function and parameter, for what cannot be described to a model.
     """
-    words = _words_of(function, context_type)
-    known = None if words is None else _KNOWN.get(words)
-    if known is None:
-        known = _read(function, context_type)
-        if words is not None and len(_KNOWN) < MOST_KNOWN:
-            _KNOWN[words] = known
-    return known
-
-
-# A tool that is made for each workspace is the same function with other cells: what it says is read once.
-_KNOWN: dict[Hashable, Signature] = {}
-MOST_KNOWN = 1000
-
-
-def _words_of(function: Callable[..., Any], context_type: type) -> Hashable:
-    """Return everything that a signature is read from, as one value; None where that cannot be told."""
-    if not isinstance(function, FunctionType) or vars(function):  # what wraps another says what that one says
-        return None
-    defaults = (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())
-    annotations = tuple(function.__annotations__.items())
-    exact = tuple((type(default), default) for default in defaults)  # True is another default than 1
-    words = (function.__code__, function.__module__, function.__name__, function.__doc__, annotations, exact)
-    try:
-        hash(words)
-    except TypeError:
-        return None
-    return (*words, context_type)
-
-
-def _read(function: Callable[..., Any], context_type: type) -> Signature:
     name = getattr(function, "__name__", repr(function))
     description, texts = _split_docstring(inspect.getdoc(function) or "")
     if not description:
