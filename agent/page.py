@@ -11,7 +11,7 @@ from attrs import fields
 
 from agent.history.playback import Watched, WatchedStep, watch, watch_program
 from agent.log.reading import RecordedRun
-from agent.protocols.reasons import AddedUp, Distrusted, Suspicious
+from agent.protocols.asking import AddedUp, Distrusted, Suspicious
 from agent.vocabulary.calls import background_mark
 from agent.vocabulary.messages import one_line
 from bp import BThread, Event

@@ -11,10 +11,10 @@ from attrs import field, frozen
 from agent.tools.blocking import run_in_background
 from agent.tools.definition import Tool, tool
 from agent.tools.files.find import walk
-from agent.tools.files.operations import Files
 from agent.tools.output import cut_head, cut_line, tell_cut
 from agent.tools.patterns import LinePattern
 from agent.tools.schemas import Limits, Path
+from agent.tools.workspace import Files
 from agent.vocabulary.calls import ToolResult
 from agent.vocabulary.errors import ToolError
 
