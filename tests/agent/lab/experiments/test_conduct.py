@@ -11,14 +11,13 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from agent.lab.experiments.analysis.freezing import FreezeError, freeze, read_frozen
-from agent.lab.experiments.conduct import Outcome, Progress, conditions_of, conduct, frozen_thresholds
-from agent.lab.experiments.episodes import batches
-from agent.lab.experiments.episodes.batches import Conditions, WorkersDie, run_all, run_batch
-from agent.lab.experiments.plans.plan import Episode, Plan, Policy, ProtocolPlan
-from agent.lab.experiments.shelf.episodes import Shelf, ShelfError
-from agent.lab.experiments.shelf.rows import Row
-from agent.lab.settings.shipped import SettingError
+from agent.lab.episodes import pools as batches
+from agent.lab.episodes.pools import Conditions, WorkersDie, run_all, run_batch
+from agent.lab.episodes.results import Row, Shelf, ShelfError
+from agent.lab.experiments.experiment import Outcome, Progress, conditions_of, conduct, frozen_thresholds
+from agent.lab.experiments.plan import Episode, Plan, Policy, ProtocolPlan
+from agent.lab.experiments.thresholds import FreezeError, freeze, read_frozen
+from agent.lab.settings.catalogue import SettingError
 from agent.log.reading import read_log
 
 SMALL = "tests.agent.lab.experiments.settings:SMALL"
@@ -256,7 +255,7 @@ def test_a_setting_that_is_changed_half_way_is_told_and_what_is_right_is_kept(
         run_batch(conditions, [episode for episode in episodes if episode.key != changed.key], told)
         Shelf(conditions.folder).add(Row("other", SMALL, "a", "a-0", "test", "honest", False, "constitution_only", 0))
 
-    monkeypatch.setattr("agent.lab.experiments.conduct.run_all", run_as_changed)
+    monkeypatch.setattr("agent.lab.experiments.experiment.run_all", run_as_changed)
     with pytest.raises(ShelfError, match=r"1 of \d+ episodes have no row: a setting was changed while they ran"):
         conduct(plan, tmp_path)
 

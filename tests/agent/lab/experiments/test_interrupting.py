@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.lab.experiments.shelf.episodes import Shelf
+from agent.lab.episodes.results import Shelf
 
 ROOT = Path(__file__).parents[4]
 PATIENCE = 100.0  # seconds

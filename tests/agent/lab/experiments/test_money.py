@@ -7,16 +7,15 @@ import pytest
 from attrs import evolve
 
 from agent.cli import main
-from agent.lab.experiments.conduct import conditions_of, conduct
-from agent.lab.experiments.deployments.draws import deployments_of
-from agent.lab.experiments.deployments.running import deploy_all
-from agent.lab.experiments.plan_files.plan import PlanError, load_plan
-from agent.lab.experiments.plans.deployments import DeploymentPlan, RulePlan
-from agent.lab.experiments.plans.endpoints import ModelPlan
-from agent.lab.experiments.plans.plan import Plan, Policy, ProtocolPlan
-from agent.lab.experiments.shelf.deployments import DeploymentRow
-from agent.lab.experiments.shelf.episodes import Shelf
-from agent.lab.experiments.shelf.spending import Ledger, MoneyUsedUp, Spent, note_spent, read_spent
+from agent.lab.deployments.plan import DeploymentPlan, RulePlan
+from agent.lab.deployments.results import DeploymentRow
+from agent.lab.deployments.runner import deploy_all, deployments_of
+from agent.lab.episodes.results import Shelf
+from agent.lab.experiments.experiment import conditions_of, conduct
+from agent.lab.experiments.model_plans import ModelPlan
+from agent.lab.experiments.plan import Plan, Policy, ProtocolPlan
+from agent.lab.experiments.plan_file import PlanError, load_plan
+from agent.lab.spending import Ledger, MoneyUsedUp, Spent, note_spent, read_spent
 from agent.log.reading import read_log
 from agent.vocabulary.questions import LedgerRequested
 from tests.agent.lab.experiments.minds import Mind, role_of

@@ -9,18 +9,16 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from agent.lab.experiments.conduct import Outcome, conduct
-from agent.lab.experiments.deployments.draws import deployments_of
-from agent.lab.experiments.deployments.running import EpisodeFailed, deploy_all, outcome_of, verdict_of
-from agent.lab.experiments.episodes.batches import Conditions
-from agent.lab.experiments.plan_files.plan import PlanError, load_plan
-from agent.lab.experiments.plans.deployments import DeploymentPlan, RulePlan
-from agent.lab.experiments.plans.plan import MonitorPlan, Plan, Policy, ProtocolPlan
-from agent.lab.experiments.reports.report import html_page, text_report
-from agent.lab.experiments.reports.tables import deployment_table, explained, write_deployments
-from agent.lab.experiments.shelf.deployments import DeploymentRow, DeploymentShelf
-from agent.lab.experiments.shelf.episodes import Shelf, ShelfError
-from agent.lab.experiments.shelf.rows import Row, Step
+from agent.lab.deployments.plan import DeploymentPlan, RulePlan
+from agent.lab.deployments.results import DeploymentRow, DeploymentShelf
+from agent.lab.deployments.runner import EpisodeFailed, deploy_all, deployments_of, outcome_of, verdict_of
+from agent.lab.episodes.pools import Conditions
+from agent.lab.episodes.results import Row, Shelf, ShelfError, Step
+from agent.lab.experiments.experiment import Outcome, conduct
+from agent.lab.experiments.plan import MonitorPlan, Plan, Policy, ProtocolPlan
+from agent.lab.experiments.plan_file import PlanError, load_plan
+from agent.lab.reports.report import html_page, text_report
+from agent.lab.reports.tables import deployment_table, explained, write_deployments
 
 SMALL = "tests.agent.lab.experiments.settings:SMALL"
 BROKEN = "tests.agent.lab.experiments.settings:BROKEN"

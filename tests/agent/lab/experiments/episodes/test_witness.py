@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from agent.lab.experiments.episodes.witness import Witness
+from agent.lab.episodes.observer import Witness
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import AnswerCommitted, CallAnswered, GateRejected, InferenceRequested, ToolFinished
 from agent.vocabulary.messages import AssistantMessage

@@ -6,7 +6,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from agent.lab.experiments.models.voices import CachedModel, Pace, PacedModel
+from agent.lab.episodes.real_models import CachedModel, Pace, PacedModel
 from agent.models.model import Answer, Delta, Model, ModelError, ModelRequest
 from agent.models.scripted import ScriptedModel, Step, answer, call, fail
 from agent.vocabulary.messages import Usage, UserMessage

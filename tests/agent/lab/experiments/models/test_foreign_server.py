@@ -10,9 +10,8 @@ from urllib.request import urlopen
 import pytest
 
 from agent.cli import main
-from agent.lab.experiments.shelf.episodes import Shelf
-from agent.lab.experiments.shelf.rows import Row
-from agent.lab.experiments.shelf.spending import read_spent
+from agent.lab.episodes.results import Row, Shelf
+from agent.lab.spending import read_spent
 from agent.log.reading import read_log
 
 PLAN = """\

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.lab.experiments.shelf.deployments import DeploymentRow, DeploymentShelf, DeploymentStep
-from agent.lab.experiments.shelf.episodes import Shelf, ShelfError
-from agent.lab.experiments.shelf.rows import Row, Step
+from agent.lab.deployments.results import DeploymentRow, DeploymentShelf, DeploymentStep
+from agent.lab.episodes.results import Row, Shelf, ShelfError, Step
 
 ROW = Row(
     "k", "s", "f", "f-0", "test", "honest", False, "none", 0,

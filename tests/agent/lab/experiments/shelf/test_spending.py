@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.lab.experiments.shelf.episodes import ShelfError
-from agent.lab.experiments.shelf.spending import Spent, note_spent, read_spent
+from agent.lab.episodes.results import ShelfError
+from agent.lab.spending import Spent, note_spent, read_spent
 
 
 def test_what_episodes_asked_for_adds_up(tmp_path: Path) -> None:
