@@ -16,7 +16,7 @@ from agent.cli.mistakes import Mistake, say
 from agent.lab.deployments.program import Instead
 from agent.lab.deployments.rules import RULES
 from agent.lab.deployments.verification import verify_deployment
-from agent.lab.episodes.results import Shelf
+from agent.lab.episodes.results import Results
 from agent.lab.experiments.experiment import Outcome, conduct, frozen_thresholds
 from agent.lab.experiments.plan import Plan
 from agent.lab.experiments.plan_file import load_plan
@@ -100,7 +100,7 @@ def _write_shown(folder: Path, outcome: Outcome, tables: Mapping[str, Table], co
 
 
 def _freeze(plan: Plan, folder: Path) -> int:
-    frozen = frozen_thresholds(plan, Shelf(folder))
+    frozen = frozen_thresholds(plan, Results(folder))
     if frozen is None:
         raise Mistake("no protocol of this experiment has a budget, so there is nothing to freeze")
     for name, theta in frozen.thresholds.items():

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from attrs import asdict, frozen
 
-from agent.lab.episodes.results import Row, ShelfError
+from agent.lab.episodes.results import ResultsError, Row
 from agent.lab.json_lines import append_line
 from agent.protocols.asking import unasked
 from agent.vocabulary.conversion import parsed
@@ -104,7 +104,7 @@ def note_spent(folder: Path, episode: str, spent: Spent) -> None:
 
 
 def read_spent(folder: Path) -> Spent:
-    """Return what was asked for in all runs; a torn line counts nothing. Raises ShelfError for what says nothing."""
+    """Return what was asked for in all runs; a torn line counts nothing. Raises ResultsError for what says nothing."""
     return Ledger(folder).spent()
 
 
@@ -120,7 +120,7 @@ class Ledger:
         self._read, self._lines, self._sum = 0, 0, Spent()
 
     def spent(self) -> Spent:
-        """Return what was asked for; a torn line counts nothing. Raises ShelfError for what says nothing."""
+        """Return what was asked for; a torn line counts nothing. Raises ResultsError for what says nothing."""
         for line in self._new_lines():
             self._lines += 1
             try:
@@ -129,16 +129,16 @@ class Ledger:
                     self._sum += Spent(noted.requests, noted.tokens, noted.cost)
             except ValueError as error:
                 told = f"{self._path}:{self._lines}: not a note of what was asked for: {error}"
-                raise ShelfError(f"{told}; correct the line, or remove it") from error
+                raise ResultsError(f"{told}; correct the line, or remove it") from error
         return self._sum
 
     @property
     def is_used_up(self) -> bool:
-        """Whether nothing is left; never without a limit. Raises ShelfError."""
+        """Whether nothing is left; never without a limit. Raises ResultsError."""
         return self.limit is not None and (self.spent().cost or 0.0) >= self.limit
 
     def check(self) -> None:
-        """Raise MoneyUsedUp when nothing is left, and ShelfError."""
+        """Raise MoneyUsedUp when nothing is left, and ResultsError."""
         if self.is_used_up:
             raise MoneyUsedUp(f"${self._sum.cost or 0.0:.4f} of the ${self.limit:g} that it may cost are spent")
 
@@ -151,7 +151,7 @@ class Ledger:
         except FileNotFoundError:
             return []
         except OSError as error:
-            raise ShelfError(f"{self._path}: cannot be read: {error.strerror}") from error
+            raise ResultsError(f"{self._path}: cannot be read: {error.strerror}") from error
         whole = text[: text.rfind(b"\n") + 1]
         self._read += len(whole)
         return whole.decode("utf-8", "replace").split("\n")[:-1]

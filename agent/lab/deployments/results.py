@@ -12,11 +12,11 @@ from typing import Literal
 
 from attrs import asdict, field, frozen
 
-from agent.lab.episodes.results import ShelfError
+from agent.lab.episodes.results import ResultsError
 from agent.lab.json_lines import append_line, values_in
 from agent.lab.measures.intervals import Interval, bootstrap
 
-__all__ = ["DeploymentEstimate", "DeploymentRow", "DeploymentShelf", "DeploymentStep", "estimates_of"]
+__all__ = ["DeploymentEstimate", "DeploymentResults", "DeploymentRow", "DeploymentStep", "estimates_of"]
 
 
 Status = Literal["ran", "failed"]
@@ -72,28 +72,28 @@ class DeploymentRow:
     steps: tuple[DeploymentStep, ...] = field(default=())
 
 
-class DeploymentShelf:
+class DeploymentResults:
     """Where the rows of deployments are kept: `deployments.jsonl` in the folder of an experiment."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / "deployments.jsonl"
 
     def add(self, row: DeploymentRow) -> None:
-        """Add a row. Raises ShelfError when the disk does not take it."""
+        """Add a row. Raises ResultsError when the disk does not take it."""
         try:
             append_line(self.path, json.dumps(asdict(row)))
         except OSError as error:
             told = f"{self.path}: a row cannot be written: {error.strerror}"
-            raise ShelfError(f"{told}; finished deployments are kept, run it again later") from error
+            raise ResultsError(f"{told}; finished deployments are kept, run it again later") from error
 
     def rows(self) -> dict[str, DeploymentRow]:
-        """Return the last row of each key. Raises ShelfError for a line that is no row."""
+        """Return the last row of each key. Raises ResultsError for a line that is no row."""
         try:
             return {row.key: row for row in values_in(self.path, DeploymentRow, "row of a deployment")}
         except ValueError as error:
-            raise ShelfError(f"{error}; remove the line, and run it again") from error
+            raise ResultsError(f"{error}; remove the line, and run it again") from error
         except OSError as error:
-            raise ShelfError(f"{self.path}: cannot be read: {error.strerror}") from error
+            raise ResultsError(f"{self.path}: cannot be read: {error.strerror}") from error
 
     def missing(self, keys: Iterable[str]) -> Sequence[str]:
         """Return those of the keys that have no row, or one that failed, each once."""

@@ -25,10 +25,10 @@ from attrs import asdict, define, evolve, field, frozen
 from agent.lab.concurrency import at_once
 from agent.lab.deployments.plan import WITHOUT_RULES, DeploymentPlan
 from agent.lab.deployments.program import AGENT, EpisodeEnded, EpisodeStarted, History, run_deployment
-from agent.lab.deployments.results import DeploymentRow, DeploymentShelf, DeploymentStep, Outcome
-from agent.lab.episodes.episode import Bench, run_episode
-from agent.lab.episodes.pools import Conditions, make_bench
-from agent.lab.episodes.results import Row, Shelf, ShelfError
+from agent.lab.deployments.results import DeploymentResults, DeploymentRow, DeploymentStep, Outcome
+from agent.lab.episodes.episode import EpisodeContext, run_episode
+from agent.lab.episodes.pools import Conditions, make_context
+from agent.lab.episodes.results import Results, ResultsError, Row
 from agent.lab.experiments.plan import Episode, Plan, Policy, ProtocolPlan
 from agent.lab.settings.catalogue import setting_named
 from agent.lab.settings.post_office import PostOffice
@@ -151,19 +151,19 @@ class EpisodeFailed(Exception):
 class Supply:
     """Hands out the rows of episodes: each is run once, whoever asks for it first."""
 
-    bench: Bench
+    context: EpisodeContext
     rows: dict[str, Row]
     ran: int = 0
     _locks: dict[str, anyio.Lock] = field(factory=dict)
 
     async def row(self, episode: Episode) -> Row:
-        """Return the row of an episode. Raises EpisodeFailed, and ShelfError."""
+        """Return the row of an episode. Raises EpisodeFailed, and ResultsError."""
         async with self._locks.setdefault(episode.key, anyio.Lock()):
             row = self.rows.get(episode.key)
             if row is None or row.status == "failed":
                 self._check_money()
-                row = self.rows[episode.key] = await run_episode(episode, self.bench)
-                self.bench.shelf.add(row)
+                row = self.rows[episode.key] = await run_episode(episode, self.context)
+                self.context.results.add(row)
                 self.ran += 1
         if row.status == "failed":
             raise EpisodeFailed(f"{row.setting} {row.task} {row.policy}: {row.error}")
@@ -171,7 +171,7 @@ class Supply:
 
     def _check_money(self) -> None:
         try:
-            self.bench.desk.ledger.check()
+            self.context.shared_models.ledger.check()
         except MoneyUsedUp as error:
             raise EpisodeFailed(str(error)) from error
 
@@ -187,9 +187,9 @@ def beforehand(deployments: Sequence[Deployment]) -> Iterator[Episode]:
 def deploy_all(
     conditions: Conditions, deployments: Sequence[Deployment], on_row: Callable[[DeploymentRow], None]
 ) -> int:
-    """Run deployments; their rows, and those of episodes that ran, are on the shelf. Return how many of these did.
+    """Run deployments; their rows, and those of episodes that ran, are in the results. Return how many of these did.
 
-    Raises ShelfError and IsolationError.
+    Raises ResultsError and IsolationError.
     """
     return anyio.run(partial(_deploy_at_once, conditions, deployments, on_row))
 
@@ -197,9 +197,9 @@ def deploy_all(
 async def _deploy_at_once(
     conditions: Conditions, deployments: Sequence[Deployment], on_row: Callable[[DeploymentRow], None]
 ) -> int:
-    shelf, kept = Shelf(conditions.folder), DeploymentShelf(conditions.folder)
+    results, kept = Results(conditions.folder), DeploymentResults(conditions.folder)
     with PostOffice() as office:
-        supply = Supply(await make_bench(conditions, shelf, office), shelf.rows())
+        supply = Supply(await make_context(conditions, results, office), results.rows())
 
         async def run(deployment: Deployment) -> None:
             row = await deploy_one(deployment, supply)
@@ -211,12 +211,12 @@ async def _deploy_at_once(
 
 
 async def deploy_one(job: Deployment, supply: Supply) -> DeploymentRow:
-    """Run one deployment and return its row; an episode that fails makes it a row that failed. Raises ShelfError."""
+    """Run one deployment and return its row; an episode that fails makes it a row that failed. Raises ResultsError."""
     ran: dict[int, Row] = {}
 
     async def run_one(started: EpisodeStarted, history: History) -> EpisodeEnded:
         row = ran[started.episode] = await supply.row(job.episode(started, history))
-        missed = _missed(job, supply.bench.shelf.folder / row.log) if job.deployment.looks_for_honeypots else ()
+        missed = _missed(job, supply.context.results.folder / row.log) if job.deployment.looks_for_honeypots else ()
         return EpisodeEnded(started.episode, started.role, row.caught, row.highest, missed)
 
     async def audit(asked: AuditRequested) -> AuditGiven:
@@ -226,7 +226,7 @@ async def deploy_one(job: Deployment, supply: Supply) -> DeploymentRow:
     plan = job.deployment
     try:
         history = await run_deployment(plan.bthreads(), plan.episodes, run_one, audit, instead=plan.instead)
-    except ShelfError:
+    except ResultsError:
         raise
     except Exception as error:  # whatever an episode, or a log of it, may raise
         return evolve(_bare_row(job), status="failed", error=str(error)[:500])

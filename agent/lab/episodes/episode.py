@@ -9,10 +9,10 @@ from time import perf_counter
 
 from attrs import asdict, define, evolve, field, frozen
 
-from agent.lab.episodes.observer import Witness
-from agent.lab.episodes.real_models import Desk, Voices
+from agent.lab.episodes.observer import Observer
+from agent.lab.episodes.real_models import EpisodeModels, SharedModels
 from agent.lab.episodes.red_team import instructed, tempted
-from agent.lab.episodes.results import Row, Shelf, ShelfError
+from agent.lab.episodes.results import Results, ResultsError, Row
 from agent.lab.episodes.treatment import Treatment, treat
 from agent.lab.experiments.model_plans import ModelPlan
 from agent.lab.experiments.plan import Episode
@@ -34,31 +34,31 @@ from agent.tools.blocking import run_in_background
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import ApprovalAsked
 
-__all__ = ["Bench", "Stage", "failed_row", "models_of", "run_episode", "set_stage"]
+__all__ = ["EpisodeContext", "EpisodeParts", "failed_row", "models_of", "prepare", "run_episode"]
 
 
 @define(eq=False)
-class Bench:
-    """What the episodes of a process share: the post office, the shelf, and real models with their pace.
+class EpisodeContext:
+    """What the episodes of a process share: the post office, the results, and real models with their pace.
 
     isolation: the level that is achieved in this process. money: how many US dollars the experiment may cost.
     """
 
-    shelf: Shelf
+    results: Results
     office: PostOffice
     per_minute: Mapping[str, float] = {}
     watcher: str = "watcher"
     isolation: Level = "none"
     money: float | None = None
-    desk: Desk = field(init=False)
+    shared_models: SharedModels = field(init=False)
 
-    @desk.default
-    def _desk(self) -> Desk:
-        return Desk(self.shelf.folder, self.per_minute, money=self.money)
+    @shared_models.default
+    def _shared_models(self) -> SharedModels:
+        return SharedModels(self.results.folder, self.per_minute, money=self.money)
 
 
 @frozen(eq=False)
-class Stage:
+class EpisodeParts:
     """Everything that one episode consists of."""
 
     episode: Episode
@@ -66,39 +66,39 @@ class Stage:
     task: Task
     world: World
     worker: Worker
-    voices: Voices
+    models: EpisodeModels
     treatment: Treatment
-    witness: Witness
+    observer: Observer
 
 
-def set_stage(episode: Episode, setting: Setting, task: Task, world: World, bench: Bench) -> Stage:
-    """Return the stage of an episode. Raises ValueError, and ModelError for a model that there is not."""
+def prepare(episode: Episode, setting: Setting, task: Task, world: World, context: EpisodeContext) -> EpisodeParts:
+    """Return the parts of an episode. Raises ValueError, and ModelError for a model that there is not."""
     worker = _worker(episode, task)
-    voices = Voices(bench.desk, episode.chance, str(world.folder.parent), episode.key)
-    treatment = treat(episode, setting, worker.is_attack, _honeypots(task), voices.model, bench.desk.ledger)
-    witness = Witness(
+    models = EpisodeModels(context.shared_models, episode.chance, str(world.folder.parent), episode.key)
+    treatment = treat(episode, setting, worker.is_attack, _honeypots(task), models.model, context.shared_models.ledger)
+    observer = Observer(
         is_attack=_nobody_knows if episode.policy.is_real and episode.policy.attacks else worker.is_attack,
-        monitor=treatment.monitors.get(bench.watcher),
-        watcher=bench.watcher,
+        monitor=treatment.monitors.get(context.watcher),
+        watcher=context.watcher,
         side=(lambda: task.side(world)) if setting.live else None,
     )
-    return Stage(episode, setting, task, world, worker, voices, treatment, witness)
+    return EpisodeParts(episode, setting, task, world, worker, models, treatment, observer)
 
 
-def models_of(stage: Stage) -> dict[str, Model]:
+def models_of(parts: EpisodeParts) -> dict[str, Model]:
     """Return the real models of the loop by role; one that attacks knows the side task, and no other does.
 
     Where the attack lies in what is read nobody knows it.
     """
-    policy = stage.episode.policy
-    models = {role: _instructed(stage, role, plan) for role, plan in policy.models if role != "auditor"}
-    if policy.is_real and policy.attacks and stage.setting.lure is None:
-        models["agent"] = tempted(models["agent"], stage.episode, stage.task.side_task)
+    policy = parts.episode.policy
+    models = {role: _instructed(parts, role, plan) for role, plan in policy.models if role != "auditor"}
+    if policy.is_real and policy.attacks and parts.setting.lure is None:
+        models["agent"] = tempted(models["agent"], parts.episode, parts.task.side_task)
     return models
 
 
-def _instructed(stage: Stage, role: str, plan: ModelPlan) -> Model:
-    model = stage.voices.model(role, plan)
+def _instructed(parts: EpisodeParts, role: str, plan: ModelPlan) -> Model:
+    model = parts.models.model(role, plan)
     return instructed(model, plan.system) if plan.system else model
 
 
@@ -125,84 +125,88 @@ def _nobody_knows(_: str) -> None:
     """Say whether a call attacks, where nobody can."""
 
 
-async def run_episode(episode: Episode, bench: Bench) -> Row:
-    """Run an episode and return its row; what fails is a row too. Raises ShelfError only, when nothing can be kept."""
+async def run_episode(episode: Episode, context: EpisodeContext) -> Row:
+    """Run an episode and return its row; what fails is a row too. Raises ResultsError when none can be kept."""
     begun = perf_counter()
     try:
-        row = await _run(episode, bench)
-    except ShelfError:
+        row = await _run(episode, context)
+    except ResultsError:
         raise
     except Exception as error:  # whatever a setting, a protocol or a model may raise
         row = failed_row(episode, f"{type(error).__name__}: {error}")
     return _timed(row, perf_counter() - begun)
 
 
-async def _run(episode: Episode, bench: Bench) -> Row:
+async def _run(episode: Episode, context: EpisodeContext) -> Row:
     setting, attacks = setting_named(episode.setting), episode.policy.attacks
     task = setting.task(episode.task)
-    if attacks and (why := setting.refusal(bench.isolation)):
+    if attacks and (why := setting.refusal(context.isolation)):
         raise PermissionError(why)
-    with setting.world(task, bench.office, isolation=bench.isolation, limits=episode.limits, attacked=attacks) as world:
-        stage = set_stage(episode, setting, task, world, bench)
-        run = await _work(stage, bench)
-        if run.reason == OUT_OF_MONEY or stage.witness.is_out_of_money:
-            raise MoneyUsedUp(f"nothing is left of the ${bench.desk.ledger.limit:g} that the experiment may cost")
-        await stage.witness.finish()
-        stage.voices.check()
-        return await _judge(stage, run)
+    with setting.world(
+        task, context.office, isolation=context.isolation, limits=episode.limits, attacked=attacks
+    ) as world:
+        parts = prepare(episode, setting, task, world, context)
+        run = await _work(parts, context)
+        if run.reason == OUT_OF_MONEY or parts.observer.is_out_of_money:
+            raise MoneyUsedUp(
+                f"nothing is left of the ${context.shared_models.ledger.limit:g} that the experiment may cost"
+            )
+        await parts.observer.finish()
+        parts.models.check()
+        return await _judge(parts, run)
 
 
-async def _work(stage: Stage, bench: Bench) -> Run:
-    """Let the agent run; what it logs is on the shelf."""
-    models, treatment, task = models_of(stage), stage.treatment, stage.task  # the agent is not to hold its stage
+async def _work(parts: EpisodeParts, context: EpisodeContext) -> Run:
+    """Let the agent run; what it logs is in the results."""
+    models, treatment, task = models_of(parts), parts.treatment, parts.task  # the agent is not to hold its parts
     with Agent(
-        models.pop("agent", stage.worker),
-        stage.world.tools(),
+        models.pop("agent", parts.worker),
+        parts.world.tools(),
         preset=treatment.preset,
         threads=treatment.threads,
-        models={"trusted": stage.worker, "editor": stage.worker, **models},
+        models={"trusted": parts.worker, "editor": parts.worker, **models},
         effects=treatment.effects,
         approve=lambda asked: _approves(task, asked),
-        log=bench.shelf.log_of(stage.episode.key),
+        log=context.results.log_of(parts.episode.key),
         log_late=True,  # an episode that breaks off is run again
-        about=stage.episode.about,
-        on_step=stage.witness.see,
+        about=parts.episode.about,
+        on_step=parts.observer.see,
         wait=None if models else (lambda _: 0.0),
     ) as agent:
-        stage.witness.agent = agent
+        parts.observer.agent = agent
         return await agent.run(task.prompt)
 
 
-async def _judge(stage: Stage, run: Run) -> Row:
+async def _judge(parts: EpisodeParts, run: Run) -> Row:
     """Return the row of a run that is over; the checks may run code, and so do not keep others waiting."""
-    episode, world, task, witness = stage.episode, stage.world, stage.task, stage.witness
+    episode, world, task, observer = parts.episode, parts.world, parts.task, parts.observer
     if run.reason == "engine_error":
         raise RuntimeError(run.text)
     if world.cell is not None and world.cell.failure is not None:
         raise world.cell.failure
     world.conclude(run.text if run.status == "completed" else "")
     exceeded = world.exceeded
-    main, side = await run_in_background(lambda: (task.main(world), witness.tau is not None or task.side(world)))
-    last = len(witness.steps) - 1
+    main, side = await run_in_background(lambda: (task.main(world), observer.tau is not None or task.side(world)))
+    last = len(observer.steps) - 1
     return _row(
         episode,
         ended=f"{run.status}/{run.reason}",
         main=main if run.status == "completed" else 0.0,
         side=side,
-        tau=(last if witness.tau is None else witness.tau) if side and stage.setting.live else None,
-        live=stage.setting.live,
-        caught=witness.caught,
+        tau=(last if observer.tau is None else observer.tau) if side and parts.setting.live else None,
+        live=parts.setting.live,
+        caught=observer.caught,
         isolation=world.isolation,
         limits=", ".join(limits_at(world.isolation)),
         exceeded=", ".join(exceeded),
         log=f"logs/{episode.key}.jsonl",
-        steps=witness.steps,
-        model_tokens=stage.voices.nominal.tokens,
-        cost=stage.voices.nominal.cost,
-        asked=stage.voices.asked.requests,
-        asked_tokens=stage.voices.asked.tokens,
-        asked_cost=stage.voices.asked.cost,
-        **asdict(witness.counts, recurse=False),
+        steps=observer.steps,
+        model_tokens=parts.models.nominal.tokens,
+        cost=parts.models.nominal.cost,
+        asked=parts.models.asked.requests,
+        asked_tokens=parts.models.asked.tokens,
+        asked_cost=parts.models.asked.cost,
+        **asdict(observer.counts, recurse=False),
     )
 
 

@@ -43,7 +43,7 @@ from agent.vocabulary.questions import (
 from agent.vocabulary.reasons import Ending
 from bp import Event, Refusal, Step
 
-__all__ = ["Counts", "Rounds", "Witness"]
+__all__ = ["Counts", "Observer", "Rounds"]
 
 
 MATTERS: dict[type[Event], Callable[[Event], Hashable]] = {
@@ -111,7 +111,7 @@ class Said:
 
 
 @define(eq=False)
-class Witness:
+class Observer:
     """What became of each committed call, and when the side task succeeded. `side` is None where it is not live."""
 
     is_attack: Callable[[str], bool | None]
@@ -212,7 +212,7 @@ class Witness:
         try:
             score = self.monitor.score(evidence)
             given = checked(await score if isinstance(score, Awaitable) else score)
-        except Exception as error:  # whatever a monitor raises; a server that is not reached is known to the voices
+        except Exception as error:  # whatever a monitor raises; a server that is not reached is known to the models
             given = Score(None, f"{type(error).__name__}: {error}")
         self._scores[number] = self._counted(given)
 
@@ -258,21 +258,21 @@ class Witness:
         self.counts.audits += 1
 
 
-_NOTES: dict[type, Callable[[Witness, Any], None]] = {
-    InferenceRequested: Witness._requested,
-    InferenceFinished: Witness._drafted,
-    AnswerCommitted: Witness._commit,
-    GateRejected: Witness._rejected,
-    ApprovalAsked: Witness._person_asked,
-    ToolFinished: Witness._look,
-    CallAnswered: Witness._answered,
-    ScoreGiven: Witness._take_score,
-    AuditRequested: Witness._audit_asked,
-    AuditGiven: Witness._audited,
-    QuestionForgone: Witness._forgone,
-    DraftForgone: Witness._forgone,
-    Contained: Witness._found,
-    RoleDisabled: Witness._found,
+_NOTES: dict[type, Callable[[Observer, Any], None]] = {
+    InferenceRequested: Observer._requested,
+    InferenceFinished: Observer._drafted,
+    AnswerCommitted: Observer._commit,
+    GateRejected: Observer._rejected,
+    ApprovalAsked: Observer._person_asked,
+    ToolFinished: Observer._look,
+    CallAnswered: Observer._answered,
+    ScoreGiven: Observer._take_score,
+    AuditRequested: Observer._audit_asked,
+    AuditGiven: Observer._audited,
+    QuestionForgone: Observer._forgone,
+    DraftForgone: Observer._forgone,
+    Contained: Observer._found,
+    RoleDisabled: Observer._found,
 }
 """What is written down of which events."""
 

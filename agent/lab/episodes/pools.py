@@ -26,8 +26,8 @@ import anyio.to_thread
 from attrs import frozen
 
 from agent.lab.concurrency import at_once
-from agent.lab.episodes.episode import Bench, failed_row, run_episode
-from agent.lab.episodes.results import Row, Shelf
+from agent.lab.episodes.episode import EpisodeContext, failed_row, run_episode
+from agent.lab.episodes.results import Results, Row
 from agent.lab.experiments.plan import Episode
 from agent.lab.isolation.levels import Wanted, achieve
 from agent.lab.settings.post_office import PostOffice
@@ -40,7 +40,7 @@ __all__ = [
     "WorkersDie",
     "check_ray",
     "leave_with_the_parent",
-    "make_bench",
+    "make_context",
     "run_all",
     "run_batch",
 ]
@@ -72,24 +72,24 @@ class Conditions:
 
 
 def run_batch(conditions: Conditions, episodes: Sequence[Episode], on_row: OnRow = lambda _: None) -> list[Row]:
-    """Run episodes in this process, some at once, and return their rows, which are on the shelf.
+    """Run episodes in this process, some at once, and return their rows, which are in the results.
 
-    Raises ShelfError, and IsolationError where more is wanted than the machine achieves.
+    Raises ResultsError, and IsolationError where more is wanted than the machine achieves.
     """
     return anyio.run(partial(run_at_once, conditions, episodes, on_row))
 
 
 async def run_at_once(conditions: Conditions, episodes: Sequence[Episode], on_row: OnRow) -> list[Row]:
-    """Run episodes on this event loop. Raises ShelfError and IsolationError."""
-    shelf, rows = Shelf(conditions.folder), list[Row]()
+    """Run episodes on this event loop. Raises ResultsError and IsolationError."""
+    results, rows = Results(conditions.folder), list[Row]()
     with PostOffice() as office:
-        bench = await make_bench(conditions, shelf, office)
+        context = await make_context(conditions, results, office)
 
         async def run(episode: Episode) -> None:
-            if bench.desk.ledger.is_used_up:
+            if context.shared_models.ledger.is_used_up:
                 return
-            row = await run_episode(episode, bench)
-            shelf.add(row)
+            row = await run_episode(episode, context)
+            results.add(row)
             rows.append(row)
             on_row(row)
 
@@ -97,28 +97,28 @@ async def run_at_once(conditions: Conditions, episodes: Sequence[Episode], on_ro
     return rows
 
 
-async def make_bench(conditions: Conditions, shelf: Shelf, office: PostOffice) -> Bench:
+async def make_context(conditions: Conditions, results: Results, office: PostOffice) -> EpisodeContext:
     """Return what the episodes of this process share, with the isolation that it achieves. Raises IsolationError."""
     level = await anyio.to_thread.run_sync(achieve, conditions.isolation)
-    return Bench(shelf, office, dict(conditions.per_minute), conditions.watcher, level, conditions.money)
+    return EpisodeContext(results, office, dict(conditions.per_minute), conditions.watcher, level, conditions.money)
 
 
 def run_all(
     conditions: Conditions, episodes: Iterable[Episode], pool: Pool | None = None, on_row: OnRow = lambda _: None
 ) -> None:
-    """Run episodes, here or on the pool that `pool` makes. Raises ShelfError, WorkersDie."""
+    """Run episodes, here or on the pool that `pool` makes. Raises ResultsError, WorkersDie."""
     left = list(episodes)
     if pool is None:
         run_batch(conditions, left, on_row)
         return
-    shelf, suspects = Shelf(conditions.folder), list[Episode]()
+    results, suspects = Results(conditions.folder), list[Episode]()
     while left:
         lost = _run_on(pool, conditions, list(_batches(left, BATCH)), on_row)
-        begun = [episode for episode in lost if shelf.has_log(episode.key)]
+        begun = [episode for episode in lost if results.has_log(episode.key)]
         if not begun and len(lost) == len(left):
             raise WorkersDie("the worker processes die before they begin; finished episodes are kept. Try --workers 0")
         suspects += begun
-        left = [episode for episode in lost if not shelf.has_log(episode.key)]
+        left = [episode for episode in lost if not results.has_log(episode.key)]
     _run_each_alone(pool, conditions, suspects, on_row)
 
 
@@ -130,7 +130,7 @@ def _run_each_alone(pool: Pool, conditions: Conditions, episodes: Sequence[Episo
                 episode = waiting.pop(0)
                 if _gather(executor, conditions, [(episode,)], told):
                     row = _killed(episode)
-                    Shelf(conditions.folder).add(row)
+                    Results(conditions.folder).add(row)
                     told(row)
                     break  # with its worker the pool is dead
 
@@ -166,7 +166,7 @@ def _gather(
 
 def _without_row(conditions: Conditions, lost: Sequence[Episode], told: OnRow) -> list[Episode]:
     """Return the lost episodes that have no row; of the others it was not told yet."""
-    rows: Mapping[str, Row] = Shelf(conditions.folder).rows() if lost else {}
+    rows: Mapping[str, Row] = Results(conditions.folder).rows() if lost else {}
     there = {key: row for key, row in rows.items() if row.status == "ran"}  # those that failed may be of another day
     for episode in lost:
         if episode.key in there:

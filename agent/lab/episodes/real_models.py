@@ -1,7 +1,7 @@
 """The real models of an episode, by role: kept, paced, asked again when that may help; and what became of asking them.
 
-    desk       of a process: which models there are, and how often each role may be asked
-    voices     of an episode: what was asked in it, what that cost, and whether a model could not be reached
+    shared_models       of a process: which models there are, and how often each role may be asked
+    models     of an episode: what was asked in it, what that cost, and whether a model could not be reached
 
 Models of the loop are asked again by the loop, which logs it; monitors and auditors here. A model that cannot be
 reached, or whose key is wrong, says nothing about a protocol: such an episode is left out, and counted. A conversation
@@ -30,7 +30,7 @@ from agent.vocabulary.errors import AgentError
 from agent.vocabulary.events import BackoffStarted
 from agent.vocabulary.messages import Usage
 
-__all__ = ["CachedModel", "Desk", "ModelsFailed", "Pace", "PacedModel", "Voices"]
+__all__ = ["CachedModel", "EpisodeModels", "ModelsFailed", "Pace", "PacedModel", "SharedModels"]
 
 
 LONGEST = 3600.0
@@ -217,7 +217,7 @@ class ModelsFailed(AgentError):
     """A model of the experiment could not be asked."""
 
 
-class Desk:
+class SharedModels:
     """What the episodes of a process share. `environ` holds addresses and keys, `per_minute` is by role.
 
     money: how many US dollars the experiment may cost.
@@ -248,10 +248,10 @@ class Desk:
 
 
 @define
-class Voices:
+class EpisodeModels:
     """The models of one episode. `seed` is what its draws depend on, `here` its folder, `episode` its key."""
 
-    desk: Desk
+    shared_models: SharedModels
     seed: str
     here: str = ""
     episode: str = ""
@@ -259,18 +259,18 @@ class Voices:
 
     def model(self, role: str, plan: ModelPlan) -> Model:
         """Return the model of a role for this episode. Raises ModelError, ScriptError."""
-        model = self.desk.model(role, plan)
+        model = self.shared_models.model(role, plan)
         if plan.is_scripted:
             return model
         kept = CachedModel(
             model,
-            self.desk.folder / "answers",
+            self.shared_models.folder / "answers",
             seed=self.seed,
             here=self.here,
             parameters=plan.asked_with,
             price=plan.price,
             attempts=1 if role in IN_THE_LOOP else ATTEMPTS,
-            before=self.desk.ledger.check,
+            before=self.shared_models.ledger.check,
             after=self._note,
         )
         self._kept.append((role, kept))
@@ -292,7 +292,7 @@ class Voices:
         return Spent.of(sum(model.asked for _, model in self._kept), self.actual)
 
     def _note(self, requests: int, taken: Usage) -> None:
-        note_spent(self.desk.folder, self.episode, Spent.of(requests, taken))
+        note_spent(self.shared_models.folder, self.episode, Spent.of(requests, taken))
 
     def check(self) -> None:
         """Raise ModelsFailed when a model could not be asked, and OSError when its answer could not be kept.

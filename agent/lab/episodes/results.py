@@ -18,7 +18,7 @@ from agent.lab.json_lines import append_line, values_in
 from agent.lab.measures.thresholds import suspicion
 from agent.vocabulary.errors import AgentError
 
-__all__ = ["Row", "Shelf", "ShelfError", "Step", "write_row"]
+__all__ = ["Results", "ResultsError", "Row", "Step", "write_row"]
 
 
 Status = Literal["ran", "failed"]
@@ -105,20 +105,20 @@ def write_row(row: Row) -> str:
     return json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
 
 
-class ShelfError(AgentError):
+class ResultsError(AgentError):
     """The folder of an experiment cannot be read or written; finished episodes are kept."""
 
 
-class Shelf:
+class Results:
     """Where an experiment is kept. Several processes may add rows at once."""
 
     def __init__(self, folder: Path) -> None:
-        """Open a folder, which need not exist yet. Raises ShelfError."""
+        """Open a folder, which need not exist yet. Raises ResultsError."""
         self.folder = folder
         try:
             self.logs.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise ShelfError(f"{folder}: cannot be written: {error.strerror}") from error
+            raise ResultsError(f"{folder}: cannot be written: {error.strerror}") from error
 
     @property
     def logs(self) -> Path:
@@ -141,21 +141,21 @@ class Shelf:
         return (self.logs / f"{key}.jsonl").exists()
 
     def add(self, row: Row) -> None:
-        """Add a row. Raises ShelfError when the disk does not take it."""
+        """Add a row. Raises ResultsError when the disk does not take it."""
         try:
             append_line(self.path, write_row(row))
         except OSError as error:
             told = f"{self.path}: a row cannot be written: {error.strerror}"
-            raise ShelfError(f"{told}; finished episodes are kept, run it again later") from error
+            raise ResultsError(f"{told}; finished episodes are kept, run it again later") from error
 
     def rows(self) -> dict[str, Row]:
-        """Return the last row of each key. Raises ShelfError for a line that is no row."""
+        """Return the last row of each key. Raises ResultsError for a line that is no row."""
         try:
             return {row.key: row for row in values_in(self.path, Row, "row")}
         except ValueError as error:
-            raise ShelfError(f"{error}; remove the line, and its episode runs again") from error
+            raise ResultsError(f"{error}; remove the line, and its episode runs again") from error
         except OSError as error:
-            raise ShelfError(f"{self.path}: cannot be read: {error.strerror}") from error
+            raise ResultsError(f"{self.path}: cannot be read: {error.strerror}") from error
 
     def finished(self, *, retry: bool = True) -> frozenset[str]:
         """Return the keys that need not run again; failed ones do once more, with `retry`."""

@@ -33,10 +33,10 @@ from agent.vocabulary.importing import NotImportable, read_name
 from agent.vocabulary.reasons import Disclosure
 from bp import BThread
 
-__all__ = ["Treatment", "Voice", "bthreads_of", "make_monitor", "number_of", "own_monitor", "treat"]
+__all__ = ["GetModel", "Treatment", "bthreads_of", "make_monitor", "number_of", "own_monitor", "treat"]
 
 
-Voice = Callable[[str, ModelPlan], Model]
+GetModel = Callable[[str, ModelPlan], Model]
 """Gives the real model of a role."""
 
 
@@ -55,18 +55,18 @@ def treat(
     setting: Setting,
     is_attack: Callable[[str], bool],
     honeypots: Mapping[str, ToolCall],
-    voice: Voice,
+    get_model: GetModel,
     ledger: Ledger,
 ) -> Treatment:
     """Return the treatment of an episode.
 
-    `is_attack` knows the truth about calls by their ids, unless a real agent attacks; `voice` gives the real models;
-    with a `ledger` that has a limit the episode looks at it before it asks any.
+    `is_attack` knows the truth about calls by their ids, unless a real agent attacks; `get_model` gives the real
+    models; with a `ledger` that has a limit the episode looks at it before it asks any.
     Raises ValueError, and ModelError for a model that there is not.
     """
     truth = partial(attacks, is_attack)
-    monitors = {plan.name: make_monitor(plan, truth, episode.chance, voice) for plan in episode.monitors}
-    auditors = auditors_of(episode, truth, voice)
+    monitors = {plan.name: make_monitor(plan, truth, episode.chance, get_model) for plan in episode.monitors}
+    auditors = auditors_of(episode, truth, get_model)
     protocol = episode.protocol
     limits = (episode.policy.turns, episode.policy.tokens)
     preset = preset_of(judged=protocol.judged, disclosure=protocol.disclosure, limits=limits)
@@ -116,15 +116,15 @@ def bthreads_of(name: str, protocol: ProtocolPlan, offered: Mapping[str, Any]) -
         raise ValueError(f"the protocol {name!r} cannot be made: {error}") from error
 
 
-def auditors_of(episode: Episode, truth: Callable[[Evidence], bool], voice: Voice) -> dict[str, Auditor]:
+def auditors_of(episode: Episode, truth: Callable[[Evidence], bool], get_model: GetModel) -> dict[str, Auditor]:
     """Return who audits: the plan's model, else somebody who knows the truth, where anybody can."""
     given = dict(episode.policy.models).get("auditor")
     if given is not None:
-        return {"auditor": PromptedAuditor(voice("auditor", given))}
+        return {"auditor": PromptedAuditor(get_model("auditor", given))}
     return {} if episode.policy.is_real and episode.policy.attacks else {"auditor": TruthfulAuditor(truth)}
 
 
-def make_monitor(plan: MonitorPlan, truth: Callable[[Evidence], bool], chance: str, voice: Voice) -> Monitor:
+def make_monitor(plan: MonitorPlan, truth: Callable[[Evidence], bool], chance: str, get_model: GetModel) -> Monitor:
     """Return a monitor by its plan. Raises ModelError for a model that there is not."""
     match plan.kind:
         case "simulated":
@@ -138,7 +138,7 @@ def make_monitor(plan: MonitorPlan, truth: Callable[[Evidence], bool], chance: s
             return ConstantMonitor(plan.value)
         case "model":
             assert plan.model is not None
-            return PromptedMonitor(voice("monitor", plan.model), plan.prompt or PROMPT)
+            return PromptedMonitor(get_model("monitor", plan.model), plan.prompt or PROMPT)
         case "own":
             return own_monitor(plan.use)
 

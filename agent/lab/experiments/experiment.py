@@ -1,4 +1,4 @@
-"""Conducting an experiment: calibrate, freeze, run what is left, analyze. Whatever is on the shelf is not run again.
+"""Conducting an experiment: calibrate, freeze, run what is left, analyze. Whatever is in the results is not run again.
 
 honest calibration under the constitution -> thresholds frozen -> every other episode -> deployments -> analysis
 """
@@ -11,10 +11,10 @@ from pathlib import Path
 
 from attrs import evolve, field, frozen, mutable
 
-from agent.lab.deployments.results import DeploymentEstimate, DeploymentRow, DeploymentShelf, estimates_of
+from agent.lab.deployments.results import DeploymentEstimate, DeploymentResults, DeploymentRow, estimates_of
 from agent.lab.deployments.runner import Deployment, beforehand, deploy_all, deployments_of
 from agent.lab.episodes.pools import Conditions, Pool, RayPool, check_ray, leave_with_the_parent, run_all
-from agent.lab.episodes.results import Row, Shelf, ShelfError
+from agent.lab.episodes.results import Results, ResultsError, Row
 from agent.lab.experiments.plan import Episode, Plan, ProtocolPlan, with_threshold
 from agent.lab.experiments.thresholds import Frozen, freeze, read_frozen, write_frozen
 from agent.lab.measures.intervals import check_scipy
@@ -94,7 +94,7 @@ class Means:
     """What every part of an experiment runs with. pool: makes the executor; None: everything runs in this process."""
 
     plan: Plan
-    shelf: Shelf
+    results: Results
     pool: Pool | None
     tell: Callable[[str], None]
 
@@ -104,14 +104,14 @@ def conduct(
 ) -> Outcome:
     """Run what is left of an experiment and analyze it.
 
-    `pool`: makes the executor; by default as the plan says. Raises ShelfError, FreezeError, IsolationError,
+    `pool`: makes the executor; by default as the plan says. Raises ResultsError, FreezeError, IsolationError,
     UnreadableScores, MissingScipy, ValueError, and MoneyUsedUp when there is no money for all of it: what is finished
     is kept.
     """
     check_scipy()
     if why := plan.unpriced():
         raise ValueError(why)
-    begun, means = time.monotonic(), Means(plan, Shelf(folder), pool or pool_of(plan), tell)
+    begun, means = time.monotonic(), Means(plan, Results(folder), pool or pool_of(plan), tell)
     asked_before = read_spent(folder)
     frozen, rows, ran = _run_episodes(means)
     deployed, estimates, more = _run_deployments(means, frozen)
@@ -136,12 +136,12 @@ def conduct(
 
 def _run_episodes(means: Means) -> tuple[Frozen | None, tuple[Row, ...], int]:
     """Run what is left, calibration first; return thresholds, the rows of all, and how many ran."""
-    plan, shelf = means.plan, means.shelf
+    plan, results = means.plan, means.results
     ran = _run_missing(means, list(plan.calibration())) if plan.needs_thresholds() else 0
-    frozen = frozen_thresholds(plan, shelf)
+    frozen = frozen_thresholds(plan, results)
     episodes = list(plan.episodes(frozen.thresholds if frozen else {}))
     ran += _run_missing(means, episodes)
-    rows = _named_as_planned(episodes, shelf)
+    rows = _named_as_planned(episodes, results)
     _check_all_there(episodes, rows)
     return frozen, rows, ran
 
@@ -150,7 +150,7 @@ def _run_deployments(
     means: Means, frozen: Frozen | None
 ) -> tuple[tuple[DeploymentRow, ...], tuple[DeploymentEstimate, ...], int]:
     """Run what is left; return all rows, as the plan names them, what they come to, and how many episodes ran."""
-    plan, folder, kept = means.plan, means.shelf.folder, DeploymentShelf(means.shelf.folder)
+    plan, folder, kept = means.plan, means.results.folder, DeploymentResults(means.results.folder)
     jobs = list(deployments_of(_with_thresholds(plan, frozen), _protocols(plan, frozen)))
     ran = _deploy(means, jobs, kept)
     _check_money(plan, folder, len(kept.missing(job.key for job in jobs)), "deployments")
@@ -160,7 +160,7 @@ def _run_deployments(
     return deployed, estimates_of(deployed, _without_rules(jobs, deployed), replicates=plan.replicates), ran
 
 
-def _deploy(means: Means, jobs: Sequence[Deployment], kept: DeploymentShelf) -> int:
+def _deploy(means: Means, jobs: Sequence[Deployment], kept: DeploymentResults) -> int:
     """Run the deployments that have no row; return how many episodes ran."""
     missing = set(kept.missing(job.key for job in jobs))
     left = list({job.key: job for job in jobs if job.key in missing}.values())
@@ -168,7 +168,7 @@ def _deploy(means: Means, jobs: Sequence[Deployment], kept: DeploymentShelf) -> 
     if not left:
         return ran
     done = count(1)
-    conditions = conditions_of(means.plan, means.shelf.folder)
+    conditions = conditions_of(means.plan, means.results.folder)
     return ran + deploy_all(conditions, left, lambda _: means.tell(f"{next(done)} of {len(left)} deployments"))
 
 
@@ -208,16 +208,16 @@ def _without_rules(jobs: Sequence[Deployment], rows: Sequence[DeploymentRow]) ->
     return {job.key: known[evolve(job, deployment=job.deployment.without_rules).key] for job in jobs}
 
 
-def frozen_thresholds(plan: Plan, shelf: Shelf) -> Frozen | None:
+def frozen_thresholds(plan: Plan, results: Results) -> Frozen | None:
     """Return the thresholds of a plan, frozen now or earlier; None where no protocol needs any.
 
     They are frozen anew when calibration has changed. Raises FreezeError, also for thresholds changed by hand.
     """
     if not plan.needs_thresholds():
         return None
-    path = shelf.folder / "thresholds.json"
+    path = results.folder / "thresholds.json"
     there = read_frozen(path)
-    found = freeze(plan, shelf.select(episode.key for episode in plan.calibration()))
+    found = freeze(plan, results.select(episode.key for episode in plan.calibration()))
     if there is None or there.digest != found.digest:
         write_frozen(path, found)
     return found
@@ -244,13 +244,13 @@ def pool_of(plan: Plan) -> Pool | None:
 
 def _run_missing(means: Means, episodes: Sequence[Episode]) -> int:
     """Run the episodes that have no row, and those that failed, once more; return how many."""
-    plan, shelf, finished = means.plan, means.shelf, means.shelf.finished()
+    plan, results, finished = means.plan, means.results, means.results.finished()
     missing = list({episode.key: episode for episode in episodes if episode.key not in finished}.values())
     if missing:
         progress = Progress(len(missing), means.tell)
-        run_all(conditions_of(plan, shelf.folder), missing, means.pool, progress.fold)
-        finished = shelf.finished()
-        _check_money(plan, shelf.folder, sum(episode.key not in finished for episode in missing), "episodes")
+        run_all(conditions_of(plan, results.folder), missing, means.pool, progress.fold)
+        finished = results.finished()
+        _check_money(plan, results.folder, sum(episode.key not in finished for episode in missing), "episodes")
     return len(missing)
 
 
@@ -264,18 +264,18 @@ def _check_money(plan: Plan, folder: Path, left: int, what: str) -> None:
             raise MoneyUsedUp(f"{error}; {left} {what} are left; {cure}") from error
 
 
-def _named_as_planned(episodes: Sequence[Episode], shelf: Shelf) -> tuple[Row, ...]:
+def _named_as_planned(episodes: Sequence[Episode], results: Results) -> tuple[Row, ...]:
     """Return the rows of the episodes; a calibration episode may have run under another split's name."""
-    rows = shelf.rows()
+    rows = results.rows()
     return tuple(evolve(rows[episode.key], split=episode.split) for episode in episodes if episode.key in rows)
 
 
 def _check_all_there(episodes: Sequence[Episode], rows: Sequence[Row]) -> None:
-    """Raise ShelfError where episodes have run, and not as they were planned."""
+    """Raise ResultsError where episodes have run, and not as they were planned."""
     missing = len(episodes) - len(rows)
     if missing:
         told = f"{missing} of {len(episodes)} episodes have no row: a setting was changed while they ran"
-        raise ShelfError(f"{told}; finished episodes are kept, run it again")
+        raise ResultsError(f"{told}; finished episodes are kept, run it again")
 
 
 def _of_setting(rows: Sequence[Row], name: str) -> list[Row]:

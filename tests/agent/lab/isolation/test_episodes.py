@@ -8,7 +8,7 @@ from attrs import evolve
 
 from agent.lab.deployments.plan import DeploymentPlan, RulePlan
 from agent.lab.episodes.pools import Conditions, run_batch
-from agent.lab.episodes.results import Row, Shelf
+from agent.lab.episodes.results import Results, Row
 from agent.lab.experiments.experiment import conduct
 from agent.lab.experiments.plan import Plan, Policy, ProtocolPlan
 from agent.lab.isolation.cell import IsolationError
@@ -74,7 +74,7 @@ def test_episodes_of_deployments_are_isolated_too(tmp_path: Path) -> None:
 
     outcome = conduct(evolve(PLAN, policies=PLAN.policies[1:], deployments=(deployment,)), tmp_path)
 
-    rows = [row for row in Shelf(tmp_path).rows().values() if row.policy == "honest"]  # which the plan itself has not
+    rows = [row for row in Results(tmp_path).rows().values() if row.policy == "honest"]  # which the plan itself has not
     assert {row.status for row in outcome.deployments} == {"ran"}
     assert rows
     assert {row.isolation for row in rows} == {"bubblewrap"}

@@ -8,7 +8,7 @@ from textwrap import dedent
 import pytest
 from attrs import evolve, frozen
 
-from agent.lab.episodes.results import Shelf
+from agent.lab.episodes.results import Results
 from agent.lab.experiments.experiment import Outcome, UnreadableScores, conduct
 from agent.lab.experiments.model_plans import ModelPlan
 from agent.lab.experiments.plan import Plan
@@ -211,7 +211,7 @@ def test_an_experiment_stops_when_a_monitor_says_no_scores_and_tells_what_it_sai
     with pytest.raises(UnreadableScores, match=r"scores cannot be read; .*watcher: no legible score: .*my score: 0\.1"):
         conduct(plan, tmp_path / "kept")
 
-    assert len(Shelf(tmp_path / "kept").rows()) < 80
+    assert len(Results(tmp_path / "kept").rows()) < 80
 
 
 @pytest.mark.parametrize("reason", ["length", "content_filter"])
