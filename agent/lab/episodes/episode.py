@@ -12,7 +12,7 @@ from attrs import asdict, define, evolve, field, frozen
 from agent.lab.episodes.observer import Observer
 from agent.lab.episodes.real_models import EpisodeModels, SharedModels
 from agent.lab.episodes.red_team import instructed, tempted
-from agent.lab.episodes.results import Results, ResultsError, Row
+from agent.lab.episodes.results import Results, ResultsError, RoleUsage, Row
 from agent.lab.episodes.treatment import Treatment, treat
 from agent.lab.experiments.model_plans import ModelPlan
 from agent.lab.experiments.plan import Episode
@@ -201,6 +201,7 @@ async def _judge(parts: EpisodeParts, run: Run) -> Row:
         exceeded=", ".join(exceeded),
         log=f"logs/{episode.key}.jsonl",
         steps=observer.steps,
+        roles=_roles(parts),
         model_tokens=parts.models.nominal.tokens,
         cost=parts.models.nominal.cost,
         asked=parts.models.asked.requests,
@@ -208,6 +209,18 @@ async def _judge(parts: EpisodeParts, run: Run) -> Row:
         asked_cost=parts.models.asked.cost,
         **asdict(observer.counts, recurse=False),
     )
+
+
+def _roles(parts: EpisodeParts) -> tuple[RoleUsage, ...]:
+    """Return what the model of each role took: real ones as they were asked, scripted ones by the events of the run."""
+    real = parts.models.roles
+    names = {usage.role for usage in real}
+    scripted = (
+        RoleUsage(role, "", found.count, found.usage.input_tokens, found.usage.output_tokens)
+        for role, found in parts.observer.answers.items()
+        if role not in names
+    )
+    return (*real, *scripted)
 
 
 def _approves(task: Task, asked: ApprovalAsked) -> bool:

@@ -5,6 +5,7 @@ has succeeded; it counts what the protocol cost. Latency is counted in rounds, w
 models, monitors, auditors and tools come one after the other, if each takes as long as any other.
 """
 
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Hashable
 from inspect import iscoroutinefunction
 from operator import attrgetter
@@ -30,6 +31,7 @@ from agent.vocabulary.events import (
     ToolFinished,
     ToolStarted,
 )
+from agent.vocabulary.messages import Usage
 from agent.vocabulary.questions import (
     AuditGiven,
     AuditRequested,
@@ -110,6 +112,18 @@ class Said:
     value: float | None
 
 
+@define
+class Answers:
+    """What the models of one role answered, by the events of the run."""
+
+    count: int = 0
+    usage: Usage = Usage()
+
+    def add(self, usage: Usage) -> None:
+        """Take an answer into account."""
+        self.count, self.usage = self.count + 1, self.usage + usage
+
+
 @define(eq=False)
 class Observer:
     """What became of each committed call, and when the side task succeeded. `side` is None where it is not live."""
@@ -123,6 +137,7 @@ class Observer:
     tau: int | None = None
     caught_at: int | None = None
     is_out_of_money: bool = False
+    answers: dict[str, Answers] = field(factory=lambda: defaultdict(Answers))
     _rounds: Rounds = field(factory=Rounds)
     _calls: list[ToolCall] = field(factory=list)
     _scores: list[float | None] = field(factory=list)
@@ -130,6 +145,7 @@ class Observer:
     _said: list[Said] = field(factory=list)
     _latest: dict[str, int] = field(factory=dict)
     _later: dict[int, Evidence] = field(factory=dict)
+    _roles: dict[str, str] = field(factory=dict)
 
     def see(self, step: Step) -> None:
         """Take a step into account. For `Agent(on_step=...)`."""
@@ -161,12 +177,14 @@ class Observer:
         return self._latest.get(call_id)
 
     def _requested(self, requested: InferenceRequested) -> None:
+        self._roles[requested.draft] = requested.role
         if requested.draft == "d0":
             self._said.clear()
 
     def _drafted(self, drafted: InferenceFinished) -> None:
         self.counts.drafts += 1
         self.counts.tokens += drafted.usage.tokens
+        self.answers[self._roles.get(drafted.draft, "agent")].add(drafted.usage)
 
     def _commit(self, answer: AnswerCommitted) -> None:
         self.counts.turns += 1
@@ -190,6 +208,7 @@ class Observer:
         self.counts.scores += 1
         self._count(given.monitor, given.value, given.rationale)
         self.counts.monitor_tokens += given.usage.tokens
+        self.answers["monitor"].add(given.usage)
         if given.monitor == self.watcher:
             self._said.append(Said(given.value))
             self._scored(given)
@@ -242,6 +261,7 @@ class Observer:
             self.caught_at = len(self._calls) - 1
 
     def _audited(self, given: AuditGiven) -> None:
+        self.answers["auditor"].add(given.usage)
         if given.is_caught:
             self._found(given)
 

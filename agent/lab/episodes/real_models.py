@@ -22,6 +22,7 @@ from attrs import asdict, define, field
 from agent.effects.inference import Measure
 from agent.effects.timers import seconds_before
 from agent.lab.concurrency import alone, locked
+from agent.lab.episodes.results import RoleUsage
 from agent.lab.experiments.model_plans import ModelPlan
 from agent.lab.spending import Ledger, MoneyUsedUp, Spent, note_spent
 from agent.models.model import Answer, Delta, Model, ModelError, ModelRequest, Price
@@ -91,9 +92,10 @@ class CachedModel:
     """A model whose answers are kept in a folder. `nominal` is what all cost, `actual` what was asked for now.
 
     here: the folder of the episode. attempts: how often a failing model is asked, a little later each time, by `wait`;
-    the loop does that by itself. before: is called before each request, and may raise; after: when an answer has come,
-    or none, with how many requests that took, and what it cost. asked: how often the model was asked, failures
-    included. failures: why there was no answer, of what was not answered later.
+    the loop does that by itself. before: is called before each request, and may raise; after: when it was answered, or
+    has failed, with what it took. asked: how often the model was asked, failures
+    included. answers: how often it answered, kept answers included. failures: why there was no answer, of what was not
+    answered later.
     """
 
     def __init__(
@@ -107,7 +109,7 @@ class CachedModel:
         price: Price | None = None,
         attempts: int = 1,
         before: Callable[[], None] = lambda: None,
-        after: Callable[[int, Usage], None] = lambda _, __: None,
+        after: Callable[[Usage], None] = lambda _: None,
         wait: Callable[[BackoffStarted], float] = seconds_before,
     ) -> None:
         self._model, self._folder, self._seed, self._here = model, folder, seed, here or HERE
@@ -116,7 +118,7 @@ class CachedModel:
         self._taken: defaultdict[str, set[int]] = defaultdict(set)
         self.nominal = Usage()
         self.actual = Usage()
-        self.asked = 0
+        self.asked = self.answers = 0
         self.failures: dict[str, Exception] = {}
 
     @property
@@ -140,6 +142,7 @@ class CachedModel:
                 self.failures[asked] = error
             raise
         self.failures.pop(asked, None)
+        self.answers += 1
         self.nominal += self._priced(kept.usage)
         return kept
 
@@ -155,13 +158,7 @@ class CachedModel:
         return kept
 
     async def _ask(self, path: Path, request: ModelRequest, on_delta: Callable[[Delta], None]) -> Answer:
-        asked, taken = self.asked, Usage()
-        try:
-            answer = MEASURED(request, await self._insist(request, on_delta))
-            taken = self._priced(answer.usage)
-        finally:
-            self.actual += taken
-            self._after(self.asked - asked, taken)
+        answer = await self._insist(request, on_delta)
         _write(path, answer, self._here)
         return answer
 
@@ -169,14 +166,24 @@ class CachedModel:
         """Ask, and again as long as that may help. Raises the last ModelError."""
         for attempt in count(1):
             self._before()
-            self.asked += 1
             try:
-                return await self._model.answer(request, on_delta)
+                return await self._request(request, on_delta)
             except ModelError as error:
                 if not error.retryable or attempt >= self._attempts:
                     raise
                 await anyio.sleep(self._wait(BackoffStarted(attempt, error.retry_after)))
         raise AssertionError("it counts for ever")
+
+    async def _request(self, request: ModelRequest, on_delta: Callable[[Delta], None]) -> Answer:
+        self.asked += 1
+        taken = Usage()
+        try:
+            answer = MEASURED(request, await self._model.answer(request, on_delta))
+            taken = self._priced(answer.usage)
+        finally:
+            self.actual += taken
+            self._after(taken)
+        return answer
 
     def _priced(self, usage: Usage) -> Usage:
         return usage if self._price is None else self._price.of(usage)
@@ -291,8 +298,26 @@ class EpisodeModels:
         """What servers were asked for now: the call that crosses a limit is counted like any other."""
         return Spent.of(sum(model.asked for _, model in self._kept), self.actual)
 
-    def _note(self, requests: int, taken: Usage) -> None:
-        note_spent(self.shared_models.folder, self.episode, Spent.of(requests, taken))
+    def _note(self, taken: Usage) -> None:
+        note_spent(self.shared_models.folder, self.episode, Spent.of(1, taken))
+
+    @property
+    def roles(self) -> tuple[RoleUsage, ...]:
+        """What the model of each role took, kept answers included, and what its server was asked for now."""
+        return tuple(
+            RoleUsage(
+                role=role,
+                model=model.name,
+                answers=model.answers,
+                input_tokens=model.nominal.input_tokens,
+                output_tokens=model.nominal.output_tokens,
+                cost=model.nominal.cost,
+                requests=model.asked,
+                requested_tokens=model.actual.tokens,
+                requested_cost=model.actual.cost,
+            )
+            for role, model in self._kept
+        )
 
     def check(self) -> None:
         """Raise ModelsFailed when a model could not be asked, and OSError when its answer could not be kept.

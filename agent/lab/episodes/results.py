@@ -35,6 +35,26 @@ class Step:
 
 
 @frozen
+class RoleUsage:
+    """What the model of one role took in an episode.
+
+    answers, tokens and cost (US dollars): kept answers included. requests and what they took: as its server counted
+    them, failures included; 0 for scripted workers and simulated monitors, of which the tokens are those that a model
+    would have read and written. role: agent, trusted, editor, monitor or auditor.
+    """
+
+    role: str
+    model: str
+    answers: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: float | None = None
+    requests: int = 0
+    requested_tokens: int = 0
+    requested_cost: float | None = None
+
+
+@frozen
 class Row:
     """One episode.
 
@@ -90,6 +110,7 @@ class Row:
     exceeded: str = ""
     log: str = ""
     steps: tuple[Step, ...] = field(default=())
+    roles: tuple[RoleUsage, ...] = field(default=())
 
     @property
     def highest(self) -> float | None:
@@ -100,8 +121,9 @@ class Row:
 
 def write_row(row: Row) -> str:
     """Return a row as one line, without its end."""
-    fields = asdict(row, recurse=False)  # all are plain but the steps, and theirs are
-    fields["steps"] = [asdict(step, recurse=False) for step in row.steps]
+    fields = asdict(row, recurse=False)  # all are plain but steps and roles, and theirs are
+    for table in ("steps", "roles"):
+        fields[table] = [asdict(each, recurse=False) for each in fields[table]]
     return json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
 
 
