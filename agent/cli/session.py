@@ -179,7 +179,7 @@ async def _lead(session: Session) -> Outcome:
         agent = stack.enter_context(made)
         agents.append(agent)
         onlookers.take_up(agent)
-        agent.on_event = session.tells
+        agent.on_event = _heard_by(*filter(None, (onlookers.progress.hear, session.tells)))
         try:
             async with agent.start(session.prompt) as run, anyio.create_task_group() as tasks:
                 running.append(run)
@@ -191,6 +191,14 @@ async def _lead(session: Session) -> Outcome:
         except (BProgramError, AgentError) as error:
             tell_failure(error)
     return _outcome(running[0], interruption, was_shown=onlookers.display.has_streamed(running[0].text))
+
+
+def _heard_by(*listeners: Callable[[StreamEvent], None]) -> Callable[[StreamEvent], None]:
+    def tell(event: StreamEvent) -> None:
+        for listener in listeners:
+            listener(event)
+
+    return tell
 
 
 def _onlookers(session: Session) -> Onlookers:
