@@ -233,7 +233,6 @@ def _add_experiment(commands: Any) -> None:
     experiment.add_argument("--example", action="store_true", help="a small one, offline, in less than a minute")
     experiment.add_argument("--folder", metavar="DIR", help="where it is kept (default: FILE.results)")
     experiment.add_argument("--workers", type=_processes, metavar="N", help="processes; 0: this one alone")
-    experiment.add_argument("--parquet", action="store_true", help="write the tables as Parquet, too")
 
 
 def _add_score(commands: Any) -> None:
