@@ -93,6 +93,7 @@ def make_parser() -> argparse.ArgumentParser:
 
 def _add_demo(commands: Any) -> None:
     demo = _add_command(commands, "demo", "watch an agent at work and at its limits: offline, in seconds")
+    demo.add_argument("--pace", type=_seconds, metavar="SECONDS", help="pause between scenes, for an audience")
     demo.add_argument("--log", metavar="FILE", help="where the log goes (default: beside the scratch workspace)")
 
 
@@ -111,6 +112,7 @@ def _add_run(commands: Any) -> None:
         default="now",
         help="later: when a person has to decide, the run rests and exits with 5; bpagent resume goes on",
     )
+    run.add_argument("--lanes", action="store_true", help="draw what each b-thread does, as it happens")
     run.add_argument("--json", action="store_true", help="print the records of the log as they happen")
     run.add_argument("--partials", action="store_true", help="with --json: what streams, too")
 
@@ -402,3 +404,13 @@ def _processes(text: str) -> int:
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"expected how many processes, 0 for this one alone, found {text!r}")
     return int(text)
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds <= 600:
+        raise argparse.ArgumentTypeError(f"expected seconds, such as 2 or 0.5, found {text!r}")
+    return seconds
