@@ -46,7 +46,8 @@ def _on_terminal(*words: str) -> str:
     master, slave = pty.openpty()
     size = f'stty columns {COLUMNS} rows {LINES} < /dev/stdout; exec "$@"'
     environ = {**os.environ, "TERM": "xterm-256color", "COLUMNS": str(COLUMNS), "LINES": str(LINES)}
-    with subprocess.Popen(["sh", "-c", size, "sh", *COMMAND, *words], stdin=subprocess.DEVNULL, stdout=slave, stderr=slave, env=environ):  # fmt: skip
+    shell = ["sh", "-c", size, "sh", *COMMAND, *words]
+    with subprocess.Popen(shell, stdin=subprocess.DEVNULL, stdout=slave, stderr=slave, env=environ):
         os.close(slave)
         written = b""
         with suppress(OSError):  # the other end is gone
