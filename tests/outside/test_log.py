@@ -13,6 +13,7 @@ import pytest
 from tests.outside.conftest import Place
 from tests.outside.driving import PATIENCE, Log
 from tests.outside.model_server import call, calling, saying
+from tests.tables import rows
 
 
 def bash(command: str, id: str, **more: object) -> dict[str, object]:
@@ -110,7 +111,7 @@ def with_another_command(lines: list[str]) -> list[str]:
     return [*lines[:at], lines[at].replace("echo one", "echo two"), *lines[at + 1 :]]
 
 
-@pytest.mark.parametrize("change", [without_an_approval, with_another_command])
+@rows("change", [without_an_approval, with_another_command])
 def test_a_missing_or_changed_record_differs(
     recorded: Place, damaged: Callable[..., Path], change: Callable[[list[str]], list[str]]
 ) -> None:
@@ -129,9 +130,7 @@ def without_a_bthread(lines: list[str]) -> list[str]:
     return [json.dumps(header) + "\n", *lines[1:]]
 
 
-@pytest.mark.parametrize(
-    ("change", "names"), [(header_with(format=999), "999"), (without_a_bthread, "doom_loop")], ids=["newer", "other"]
-)
+@rows(("change", "names"), [(header_with(format=999), "999"), (without_a_bthread, "doom_loop")])
 def test_a_newer_format_and_another_program_are_one_clear_error(
     recorded: Place, damaged: Callable[..., Path], change: Callable[[list[str]], list[str]], names: str
 ) -> None:
