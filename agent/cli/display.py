@@ -154,8 +154,9 @@ class Progress:
     def hear(self, event: StreamEvent) -> None:
         """Take a piece of a running tool's output into account: its latest line is shown."""
         if event.type == "tool_execution_update":
-            latest = [line for line in (self._line + event.text).split("\n") if line.strip()]
-            self._line = latest[-1][-LONGEST_SHOWN:] + ("\n" if event.text.endswith("\n") else "") if latest else ""
+            said = (self._line + event.text[-LONGEST_SHOWN:])[-LONGEST_SHOWN:]
+            latest = [line for line in said.split("\n") if line.strip()]
+            self._line = latest[-1] + ("\n" if said.endswith("\n") else "") if latest else ""
 
     def fold(self, event: Event) -> None:
         """Take an event into account."""

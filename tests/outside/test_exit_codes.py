@@ -5,12 +5,12 @@ import signal
 import subprocess
 from pathlib import Path
 
+import pytest
 from attrs import evolve
 
 from tests.outside.conftest import Place
 from tests.outside.driving import PATIENCE
 from tests.outside.model_server import Pause, refusing, saying
-from tests.tables import rows
 
 
 def bash(command: str, id: str = "c1") -> dict[str, object]:
@@ -76,7 +76,7 @@ def test_1_for_the_third_empty_answer_in_a_row(place: Place) -> None:
     assert len(place.log.data("inference_finished")) == 3
 
 
-@rows(("status", "code"), [("success", 0), ("partial", 1), ("failure", 1)])
+@pytest.mark.parametrize(("status", "code"), [("success", 0), ("partial", 1), ("failure", 1)])
 def test_what_complete_declares_is_the_exit_code(place: Place, status: str, code: int) -> None:
     said = place.play(pursuing(), completing(status), "never", options=("--preset", "autonomous"))
 
@@ -84,7 +84,7 @@ def test_what_complete_declares_is_the_exit_code(place: Place, status: str, code
     assert place.log.end == ("completed", status)
 
 
-@rows(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_aborts_the_run_and_every_call_is_answered(place: Place, number: int, code: int) -> None:
     os.mkfifo(place.workspace / "started")
     script = place.script(

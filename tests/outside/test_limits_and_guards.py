@@ -64,7 +64,7 @@ def test_a_server_that_is_not_there_is_asked_again(place: Place) -> None:
     assert place.log.end[0] == "failed"
 
 
-@rows("code", [401, 404])
+@pytest.mark.parametrize("code", [401, 404])
 def test_other_errors_of_the_client_are_never_asked_again(place: Place, code: int) -> None:
     said = place.run(refusing(code, retry_after="0"), saying("never"))
 
