@@ -32,7 +32,7 @@ Risk = Literal["read_only", "side_effects", "high_ambiguity"]
 
 NO_POLICY = Policy("none", (), denied_paths=(), bounded=False)
 
-LOOKS = frozenset({Effect.READ, Effect.READ_TREE, Effect.HANDLE, Effect.LIST, Effect.SHOW_ENVIRONMENT})
+LOOKS = frozenset({Effect.READ, Effect.READ_TREE, Effect.HANDLE, Effect.MENTION, Effect.LIST, Effect.SHOW_ENVIRONMENT})
 AMBIGUOUS = frozenset(
     {
         Effect.UNKNOWN_COMMAND,

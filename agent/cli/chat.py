@@ -126,6 +126,7 @@ class Chat:
             tools = await stack.enter_async_context(serving(servers))
             agent = stack.enter_context(make(self._person.answer, self._show, self._display.stream, tools))
             self._agent = agent
+            agent.on_event = self._onlookers.progress.hear
             self._introduce(agent)
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._watch, signals)

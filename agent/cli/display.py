@@ -8,6 +8,7 @@ import anyio
 
 from agent.cli.screen import Screen, Tone, visible, visible_lines
 from agent.effects.timers import LONGEST_ASKED, longest_before
+from agent.projections.narration import StreamEvent
 from agent.projections.state import BackgroundProcess, StateTracker, Totals
 from agent.vocabulary.calls import ToolCall, background_mark
 from agent.vocabulary.encoding import plain
@@ -134,6 +135,7 @@ def lasted(milliseconds: float) -> str:
 
 
 PAUSE = 0.5  # seconds between two looks
+LONGEST_SHOWN = 500  # characters of a line
 
 
 class Progress:
@@ -147,6 +149,13 @@ class Progress:
         self._begun = now()
         self._activity = ""
         self._since = now()
+        self._line = ""  # the latest of what a tool has printed
+
+    def hear(self, event: StreamEvent) -> None:
+        """Take a piece of a running tool's output into account: its latest line is shown."""
+        if event.type == "tool_execution_update":
+            latest = [line for line in (self._line + event.text).split("\n") if line.strip()]
+            self._line = latest[-1][-LONGEST_SHOWN:] + ("\n" if event.text.endswith("\n") else "") if latest else ""
 
     def fold(self, event: Event) -> None:
         """Take an event into account."""
@@ -178,6 +187,7 @@ class Progress:
         parts.append(f"{visible(self._activity)} ({now - self._since:.0f} s)")
         parts += [f"{tokens:,} tokens"] if tokens else []
         parts.append(f"{now - self._begun:.0f} s in all")
+        parts += [visible(self._line.strip())] if self._line.strip() else []
         return " · ".join(parts)
 
     async def show(self) -> None:
@@ -188,7 +198,7 @@ class Progress:
                 self._screen.status(text)
 
     def _begin(self, activity: str) -> None:
-        self._activity, self._since = activity, self._now()
+        self._activity, self._since, self._line = activity, self._now(), ""
 
 
 class Display:

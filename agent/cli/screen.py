@@ -56,7 +56,7 @@ class Flow:
         return "\n" + " " * self.left
 
 
-Tone = Literal["agent", "action", "output", "good", "refused", "question", "system", "title", "plain"]
+Tone = Literal["agent", "action", "output", "good", "refused", "alarm", "question", "system", "title", "plain"]
 
 COLORS: dict[Tone, str] = {
     "agent": "36",  # cyan
@@ -64,6 +64,7 @@ COLORS: dict[Tone, str] = {
     "output": "2",  # dim
     "good": "32",  # green
     "refused": "1;31",  # bold red
+    "alarm": "1;97;41",  # white on red
     "question": "1;33",  # bold yellow
     "system": "34",  # blue
     "title": "1;35",  # bold magenta

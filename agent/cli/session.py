@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import anyio
-from attrs import field, frozen
+from attrs import define, field, frozen
 
 from agent.cli import exit_codes
 from agent.cli.display import Display, Progress, command_of, is_error, question_of
@@ -113,18 +113,22 @@ class Outcome:
     failure: dict[str, Any] | None = None
 
 
-@frozen(eq=False)
+@define(eq=False)
 class Onlookers:
-    """Who is told every step: the screen, the status line, and the answers that were given with `always`."""
+    """Who is told every step: the screen, the status line, and the answers that were given with `always`.
+
+    `draw` shows steps in the place of the display.
+    """
 
     display: Display
     progress: Progress
     standing: StandingAnswers
+    draw: Callable[[Step], None] | None = None
 
     def show(self, step: Step) -> None:
         """Show a step as it happens."""
         self.standing.see(step.event)
-        self.display.show(step)
+        (self.draw or self.display.show)(step)
         self.progress.fold(step.event)
 
     def take_up(self, agent: Agent) -> None:
@@ -142,7 +146,8 @@ class Session:
     person. `watch` is called with the agent at every step, after it was shown. `shows_final_text`: on the screen too.
     `stops`: which typed lines stop the run. `max_iterations`, `attempts`: what is shown as the limits. `policy`: what
     questions come from, so that `always` is an answer. `servers`: whose tools there are too. `tells` is called with the
-    events of S2, pieces included. `again`: options that have to be given again to go on with the run.
+    events of S2, pieces included. `again`: options that have to be given again to go on with the run. `draws` makes
+    what shows the steps of an agent in another way.
     """
 
     make: Maker
@@ -159,6 +164,7 @@ class Session:
     servers: tuple[McpServer, ...] = ()
     tells: Callable[[StreamEvent], None] | None = None
     again: str = ""
+    draws: Callable[[Agent], Callable[[Step], None]] | None = None
 
 
 def lead(session: Session) -> Outcome:
@@ -175,11 +181,13 @@ async def _lead(session: Session) -> Outcome:
         tools = await stack.enter_async_context(serving(session.servers))
         agents: list[Agent] = []
         shown = _shown(onlookers, session.watch, agents)
-        made = session.make(session.approver or person.answer, shown, onlookers.display.stream, tools)
+        streamed = onlookers.display.stream if session.draws is None else None
+        made = session.make(session.approver or person.answer, shown, streamed, tools)
         agent = stack.enter_context(made)
         agents.append(agent)
+        onlookers.draw = session.draws and session.draws(agent)
         onlookers.take_up(agent)
-        agent.on_event = session.tells
+        agent.on_event = _heard_by(*filter(None, (onlookers.progress.hear, session.tells)))
         try:
             async with agent.start(session.prompt) as run, anyio.create_task_group() as tasks:
                 running.append(run)
@@ -191,6 +199,14 @@ async def _lead(session: Session) -> Outcome:
         except (BProgramError, AgentError) as error:
             tell_failure(error)
     return _outcome(running[0], interruption, was_shown=onlookers.display.has_streamed(running[0].text))
+
+
+def _heard_by(*listeners: Callable[[StreamEvent], None]) -> Callable[[StreamEvent], None]:
+    def tell(event: StreamEvent) -> None:
+        for listener in listeners:
+            listener(event)
+
+    return tell
 
 
 def _onlookers(session: Session) -> Onlookers:

@@ -6,6 +6,7 @@ import pytest
 
 from agent.cli.display import Display, Progress
 from agent.cli.screen import Screen
+from agent.projections.narration import StreamEvent
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import (
     AnswerCommitted,
@@ -56,6 +57,21 @@ def test_it_says_turn_activity_tokens_and_time() -> None:
     assert told[1] == "turn 1 · the model answers (0 s) · 1 s in all"
     assert told[-2] == "turn 1 · bash (61 s) · 1,234 tokens · 65 s in all"
     assert told[-1] == ""
+
+
+def test_it_shows_the_latest_line_of_a_running_command() -> None:
+    progress = Progress(screen(), lambda: 0.0)
+    progress.fold(ToolStarted(CALL))
+
+    told = []
+    for piece in ("compiling\n", "linking\nrun", "ning\n\n"):
+        progress.hear(StreamEvent("tool_execution_update", call=CALL, text=piece))
+        told.append(progress.text().rpartition(" · ")[2])
+    progress.fold(ToolFinished(CALL, "done"))
+    progress.fold(ToolStarted(CALL))
+
+    assert told == ["compiling", "run", "running"]
+    assert progress.text().endswith("0 s in all")
 
 
 def test_a_line_takes_the_place_of_the_status_line() -> None:
