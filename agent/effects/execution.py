@@ -12,11 +12,11 @@ from typing import TypeVar
 import anyio
 from attrs import evolve
 
-from agent.effects.disk import survey
+from agent.effects.disk import contents_of, files_run, survey
 from agent.tools.blocking import run_in_background
 from agent.tools.definition import ToolContext
 from agent.tools.output import outputs_folder
-from agent.tools.sandbox.places import agents_own
+from agent.tools.sandbox.places import agents_own, own_processes
 from agent.tools.sandbox.rights import needed_for
 from agent.tools.toolbox import Toolbox
 from agent.tools.workspace import Workspace, is_below
@@ -151,8 +151,11 @@ def describe(call: ToolCall, toolbox: Toolbox, *, since: float | None = None) ->
     )
     if facts.command is None and not (facts.argv or facts.paths):
         return facts  # it touches nothing
-    facts = evolve(facts, own=(*_own_folders(), *toolbox.own))
-    return evolve(facts, needs=needed_for(deeds_of(facts))) if facts.is_confined else facts
+    looked_up = " ".join((text or "", *facts.resolved.values(), *(use.resolved for use in paths)))
+    facts = evolve(facts, own=(*_own_folders(), *toolbox.own, *own_processes(looked_up)))
+    deeds = deeds_of(facts) if text is not None or facts.is_confined else ()
+    contents = contents_of(files_run(deeds, facts.executables, cwd)) if text is not None else {}
+    return evolve(facts, contents=contents, needs=needed_for(deeds) if facts.is_confined else ())
 
 
 def _own_folders() -> tuple[str, ...]:
