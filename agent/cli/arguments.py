@@ -36,7 +36,7 @@ Begin with:
     bpagent check 'rm -rf /'                         judge a command without running it
 
 All commands:
-    to work                 demo  run  chat  resume  runs
+    to work                 demo  run  chat  resume  runs  fork
     to look at a run        why  view  replay  what-if  score
     to check rules          check  verify  experiment
     to see and write parts  presets  protocols  tools  doctor  new
@@ -75,6 +75,7 @@ def make_parser() -> argparse.ArgumentParser:
     _add_chat(commands)
     _add_resume(commands)
     _add_runs(commands)
+    _add_fork(commands)
     _add_check(commands)
     _add_replay(commands)
     _add_why(commands)
@@ -170,6 +171,13 @@ def _add_resume(commands: Any) -> None:
 def _add_runs(commands: Any) -> None:
     runs = _add_command(commands, "runs", "list the runs in ~/.bpagent/runs (or $BPAGENT_HOME/runs)")
     runs.add_argument("--json", action="store_true", help="print one JSON object per run")
+
+
+def _add_fork(commands: Any) -> None:
+    fork = _add_command(commands, "fork", "begin another run with the first steps of one: both go on by themselves")
+    fork.add_argument("log", metavar="LOG", help="a log, or the beginning of a run's id")
+    fork.add_argument("step", metavar="STEP", type=int, help="the last step that both have; see bpagent view")
+    fork.add_argument("--output", metavar="FILE", help="the new log (default: beside the other)")
 
 
 def _add_check(commands: Any) -> None:

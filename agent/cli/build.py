@@ -353,7 +353,13 @@ def new_agent(arguments: Namespace, *, later: bool = False) -> tuple[Preset, Mak
     servers = servers_of(arguments)
     log = new_log(arguments.log, datetime.now())
 
-    def make(approver: Approver, on_step: OnStep, on_text: Watcher | None, more: tuple[Tool, ...] = ()) -> Agent:
+    def make(
+        approver: Approver,
+        on_step: OnStep,
+        on_text: Watcher | None,
+        on_output: Watcher | None,
+        more: tuple[Tool, ...] = (),
+    ) -> Agent:
         inherited = {"secrets": secrets, "threads": threads, "effects": effects, "models": models}
         tools = joined(tools_of(preset, workspace, model, log, approver, **inherited), more)
         tell_unknown_tools(threads, [tool.name for tool in (*tools, *preset.own_tools())])
@@ -368,6 +374,7 @@ def new_agent(arguments: Namespace, *, later: bool = False) -> tuple[Preset, Mak
             about={"model": nameable(arguments.model), **_protocols(arguments.protocol), **_named(servers)},
             on_step=on_step,
             on_text=on_text,
+            on_output=on_output,
             models=models,
             effects=effects,
         )
@@ -386,7 +393,13 @@ def agent_of_log(arguments: Namespace, recorded: RecordedRun, *, later: bool = F
     secrets = secrets_of(recorded.header.get("secrets") or (), os.environ)
     inherited = {"secrets": secrets, "threads": (*threads, *beside), "effects": effects, "models": models}
 
-    def make(approver: Approver, on_step: OnStep, on_text: Watcher | None, more: tuple[Tool, ...] = ()) -> Agent:
+    def make(
+        approver: Approver,
+        on_step: OnStep,
+        on_text: Watcher | None,
+        on_output: Watcher | None,
+        more: tuple[Tool, ...] = (),
+    ) -> Agent:
         return resume(
             recorded.path,
             model,
@@ -396,6 +409,7 @@ def agent_of_log(arguments: Namespace, recorded: RecordedRun, *, later: bool = F
             secrets=secrets,
             on_step=on_step,
             on_text=on_text,
+            on_output=on_output,
             models=models,
             effects=effects,
         )
