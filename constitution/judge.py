@@ -49,7 +49,8 @@ def _judged(action: Action, policy: Policy) -> Verdict:
         return Verdict.strictest([*verdicts, _verdict(finding, Zone.NOWHERE, policy)])
     verdicts += [_bounds(use, action, policy) for use in action.paths]
     verdicts += [_own_right(right, action) for right in action.rights]
-    examination = findings_of(action) if policy.rules or policy.blocklist or policy.commands else None
+    is_examined = bool(action.command or action.argv or action.paths or action.urls)
+    examination = findings_of(action) if is_examined and (policy.rules or policy.blocklist or policy.commands) else None
     if examination is not None:
         places = _places(policy, action.workspace, action.home or NOWHERE_HOME, action.own)
         verdicts += [_found(finding, action, policy, places) for finding in examination.findings]

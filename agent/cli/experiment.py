@@ -13,15 +13,16 @@ from attrs import evolve
 
 from agent.cli.exit_codes import FAILED, LIMIT, OK
 from agent.cli.mistakes import Mistake, say
-from agent.lab.deployment.rules import RULES
-from agent.lab.deployment.running import Instead
-from agent.lab.deployment.verification import verify_deployment
-from agent.lab.experiments.conduct import Outcome, conduct, frozen_thresholds
-from agent.lab.experiments.plan_files.plan import load_plan
-from agent.lab.experiments.plans.plan import Plan
-from agent.lab.experiments.reports.parquet import check_parquet, write_parquet
-from agent.lab.experiments.reports.report import caption, explanation, hero_figure, html_page, tables_of, text_report
-from agent.lab.experiments.reports.tables import (
+from agent.lab.deployments.program import Instead
+from agent.lab.deployments.rules import RULES
+from agent.lab.deployments.verification import verify_deployment
+from agent.lab.episodes.results import Results
+from agent.lab.experiments.experiment import Outcome, conduct, frozen_thresholds
+from agent.lab.experiments.plan import Plan
+from agent.lab.experiments.plan_file import load_plan
+from agent.lab.reports.data import check_parquet, write_parquet
+from agent.lab.reports.report import caption, explanation, hero_figure, html_page, tables_of, text_report
+from agent.lab.reports.tables import (
     Table,
     Verified,
     deployment_table,
@@ -31,8 +32,7 @@ from agent.lab.experiments.reports.tables import (
     write_deployments,
     write_tables,
 )
-from agent.lab.experiments.shelf.episodes import Shelf
-from agent.lab.experiments.shelf.spending import MoneyUsedUp
+from agent.lab.spending import MoneyUsedUp
 from agent.vocabulary.errors import AgentError
 from bp import BThread, Verification
 
@@ -100,7 +100,7 @@ def _write_shown(folder: Path, outcome: Outcome, tables: Mapping[str, Table], co
 
 
 def _freeze(plan: Plan, folder: Path) -> int:
-    frozen = frozen_thresholds(plan, Shelf(folder))
+    frozen = frozen_thresholds(plan, Results(folder))
     if frozen is None:
         raise Mistake("no protocol of this experiment has a budget, so there is nothing to freeze")
     for name, theta in frozen.thresholds.items():

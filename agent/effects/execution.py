@@ -127,9 +127,11 @@ def describe(call: ToolCall, toolbox: Toolbox, *, since: float | None = None) ->
     cwd = workspace.root if tool is None or tool.cwd is None else tool.cwd()
     paths = tuple(PathUse(touch.path, workspace.resolve(touch.path), touch.access) for touch in touches)
     text = shlex.join(argv) if argv and command is None else command
-    named = mentions(text) if text is not None else Mentions()
-    replaced = [use.resolved for use in paths if use.access in ("write", "delete") and EDITS.isdisjoint(call.arguments)]
-    disk = survey(_possible(named), replaced, workspace.root, cwd, since=since)
+    named, disk = Mentions(), Disk()
+    if text is not None or paths:
+        named = named if text is None else mentions(text)
+        replaced = [use.resolved for use in paths if use.access in CHANGES and EDITS.isdisjoint(call.arguments)]
+        disk = survey(_possible(named), replaced, workspace.root, cwd, since=since)
     facts = Action(
         tool=call.tool,
         category=call.category,
@@ -166,6 +168,7 @@ def _outputs(paths: tuple[PathUse, ...]) -> str:
     return folder if folder and any(is_below(use.resolved, folder) for use in paths) else ""
 
 
+CHANGES = frozenset(["write", "delete"])
 EDITS = frozenset(["oldText", "old_text", "old_string", "edits"])
 """Arguments of tools that change a part of a file, and leave the rest."""
 

@@ -4,17 +4,17 @@ import fcntl
 import json
 import os
 from base64 import b64encode, urlsafe_b64encode
-from collections.abc import Callable, Mapping
-from functools import lru_cache
+from collections.abc import Mapping
+from functools import cached_property, lru_cache
 from pathlib import Path
 from stat import S_ISREG
 from typing import Any
 
 from attrs import field, frozen
 
-from agent.log.chain import CHAIN, SIGNATURE, link, new_seed, own_key, signature, wants_signature
+from agent.log.chain import CHAIN, chained, link, new_seed
 from agent.log.reading import LogError, RecordedRun, read_log
-from agent.vocabulary.encoding import dump, to_record
+from agent.vocabulary.encoding import dump, record_line
 from bp import Step
 
 
@@ -90,7 +90,7 @@ def _long_enough(secrets: Mapping[str, str]) -> dict[str, str]:
 
 @frozen
 class Redaction:
-    """Secrets by name, the longest first; call it with plain data, which comes back without them.
+    """Secrets by name, the longest first; `line` and `data` give back what they get without them.
 
     keys: those of our models, which are masked as well, and need not be given again to go on with a log.
     """
@@ -106,15 +106,24 @@ class Redaction:
         """The names of what is left out, for the header."""
         return sorted(self.secrets)
 
-    def __call__(self, data: Any) -> Any:
+    def line(self, text: str) -> str:
+        """Return a line of the log, which is JSON, in which every secret is masked; most have none."""
+        return dump(self.data(json.loads(text))) if any(form in text for form in self._forms_in_lines) else text
+
+    @cached_property
+    def _forms_in_lines(self) -> tuple[str, ...]:
+        secrets = (*self.secrets.values(), *self.keys.values())
+        return tuple(dump(form)[1:-1] for secret in secrets for form in _forms(secret))
+
+    def data(self, data: Any) -> Any:
         """Return plain data (what JSON can hold) in which every secret is masked, keys included."""
         match data:
             case str():
                 return self._masked(data)
             case Mapping():
-                return {self._masked(str(key)): self(value) for key, value in data.items()}
+                return {self._masked(str(key)): self.data(value) for key, value in data.items()}
             case list() | tuple():
-                return [self(item) for item in data]
+                return [self.data(item) for item in data]
             case _:
                 return data
 
@@ -149,7 +158,6 @@ def _mask(name: str, length: int) -> str:
     return (word * (length // len(word) + 1))[:length]
 
 
-Redactor = Callable[[Any], Any]
 LARGE = 1_000_000  # bytes that a late log keeps back
 
 _APPENDING = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC
@@ -162,27 +170,29 @@ class LogWriter:
         self,
         path: str | os.PathLike[str],
         header: Mapping[str, Any],
-        redacted: Redactor | None = None,
+        redaction: Redaction | None = None,
         *,
         late: bool = False,
     ) -> None:
-        """Make a new log; its folder is made if need be. `redacted` is what every record goes through.
+        """Make a new log; its folder is made if need be. `redaction` is what every line goes through.
 
         late: it is written when it is closed, and in large pieces before.
 
         Raises LogError when there is something at `path` already: a log is never overwritten.
         """
         self.path = Path(path)
-        self._redacted = redacted
+        self._redaction = redaction
         self._waiting = bytearray()
         self._late = late
         self._chain, self._size, self.last = "", 0, ""
         self._descriptor = _opened(self.path, os.O_CREAT)
         try:
             lock(self._descriptor, self.path)
-            if os.fstat(self._descriptor).st_size:
+            self._ours = os.fstat(self._descriptor)
+            if self._ours.st_size:
                 raise LogError(f"the log {self.path} exists already; name another file, or remove it")
             self.append({**header, CHAIN: new_seed()})
+            self._chain = link(self.last.encode())
         except OSError as error:
             self.close()
             raise _unwritable(self.path, error) from error
@@ -194,22 +204,23 @@ class LogWriter:
     def going_on(cls, path: Path, descriptor: int, chain: str) -> "LogWriter":
         """Return a writer that appends to a log which is open and locked; `chain` is the hash of its last line."""
         writer = cls.__new__(cls)
-        writer.path, writer._redacted, writer._waiting, writer._descriptor = path, None, bytearray(), descriptor
+        writer.path, writer._redaction, writer._waiting, writer._descriptor = path, None, bytearray(), descriptor
         writer.last = ""
-        writer._late, writer._chain, writer._size = False, chain, os.fstat(descriptor).st_size
+        writer._ours = os.fstat(descriptor)
+        writer._late, writer._chain, writer._size = False, chain, writer._ours.st_size
         return writer
 
-    def redact_with(self, redacted: Redactor | None) -> None:
-        """Have every further record go through `redacted`."""
-        self._redacted = redacted
+    def redact_with(self, redaction: Redaction | None) -> None:
+        """Have every further line go through `redaction`."""
+        self._redaction = redaction
 
     def record(self, step: Step) -> None:
         """Append the record of a step."""
-        self._write(to_record(step))
+        self._write(record_line(step))
 
     def append(self, record: Mapping[str, Any]) -> None:
         """Append a record that no step made: how the run ended when the engine failed."""
-        self._write(record)
+        self._write(dump(record))
         self.flush()
 
     def flush(self) -> None:
@@ -246,34 +257,29 @@ class LogWriter:
 
     def _check_place(self) -> None:
         """Raise LogChanged unless the file at our path is the one that we write, as long as we left it."""
-        ours = os.fstat(self._descriptor)
-        if not S_ISREG(ours.st_mode):
+        if not S_ISREG(self._ours.st_mode):
             return
         try:
             there = os.stat(self.path)
         except FileNotFoundError:
             raise LogChanged(f"the log {self.path} is gone; the run cannot go on without it") from None
-        if not os.path.samestat(ours, there):
+        if not os.path.samestat(self._ours, there):
             raise LogChanged(f"the log {self.path} was replaced by another file; the run cannot go on")
-        if ours.st_size != self._size:
+        if there.st_size != self._size:
             raise LogChanged(f"the log {self.path} was written by another process; the run cannot go on")
 
-    def _write(self, record: Mapping[str, Any]) -> None:
-        plain = record if self._redacted is None else self._redacted(record)
-        self.last = dump(self._chained(plain))
-        line = self.last.encode()
-        if self._chain or CHAIN in plain:
-            self._chain = link(line)
-        self._waiting += line + b"\n"
-
-    def _chained(self, record: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return a record with what holds it in its place."""
-        if not self._chain:
-            return record
-        proof = {CHAIN: self._chain}
-        if wants_signature(record) and (key := own_key(make=True)) is not None:
-            proof[SIGNATURE] = signature(key, self._chain, record)
-        return {**record, **proof}
+    def _write(self, line: str) -> None:
+        """Have a line wait for the next flush, with what holds it in its place."""
+        if self._redaction is not None:
+            line = self._redaction.line(line)
+        if self._chain:
+            line = chained(line, self._chain)
+        content = line.encode()
+        if self._chain:
+            self._chain = link(content)
+        self.last = line
+        self._waiting += content
+        self._waiting += b"\n"
 
 
 def reopen(path: str | os.PathLike[str]) -> tuple[LogWriter, RecordedRun]:

@@ -326,11 +326,11 @@ class Agent:
         )
 
     def _open_log(self, log: str | os.PathLike[str] | LogWriter | None, *, late: bool) -> LogWriter | None:
-        redacted = self.redaction if self.redaction else None
+        redaction = self.redaction if self.redaction else None
         if isinstance(log, LogWriter):
-            log.redact_with(redacted)
+            log.redact_with(redaction)
             return log
-        return None if log is None else LogWriter(log, self.header(), redacted, late=late)
+        return None if log is None else LogWriter(log, self.header(), redaction, late=late)
 
 
 def _keys_of(models: Iterable[Model]) -> dict[str, str]:

@@ -9,6 +9,7 @@ import anyio
 
 from agent.log.writing import LogChanged, LogWriter
 from agent.models.model import Piece
+from agent.projections import Projection
 from agent.projections.context import Context
 from agent.projections.conversation import CARRY_ALL, Carried, Conversation
 from agent.projections.narration import Narration, StreamEvent
@@ -69,6 +70,18 @@ class Narrator:
         news.set()
 
 
+class _Folds(dict[type, tuple[Callable[[Any], None], ...]]):
+    """What folds the events of a kind, in the order of the projections: the context reads the two before it."""
+
+    def __init__(self, *projections: Projection) -> None:
+        super().__init__()
+        self._projections = projections
+
+    def __missing__(self, kind: type) -> tuple[Callable[[Any], None], ...]:
+        folds = [(projection, projection.FOLDS.get(kind)) for projection in self._projections]
+        return self.setdefault(kind, tuple(partial(fold, each) for each, fold in folds if fold is not None))
+
+
 class Journal:
     """The log and the projections of one conversation.
 
@@ -92,8 +105,7 @@ class Journal:
         self._open_calls = OpenCalls()
         self._last: Step | None = None
         self._log = log
-        self._projections = (self.conversation, self.tracker, self.context, self.totals, self._open_calls)
-        self._folds: dict[type, tuple[Callable[[Any], None], ...]] = {}  # what folds the events of a kind, in order
+        self._folds = _Folds(self.conversation, self.tracker, self.context, self.totals, self._open_calls)
         self._hear: Callable[[Step], None] = _ignore
         self._others: tuple[tuple[str, Callable[[Step], object]], ...] = ()
 
@@ -131,7 +143,8 @@ class Journal:
             who = "the run"
             self._hear(step)
             who = "a projection"
-            self._fold(event)
+            for fold in self._folds[type(event)]:
+                fold(event)
             for name, watch in self._others:
                 who = name
                 watch(step)
@@ -178,15 +191,8 @@ class Journal:
             self.unfinished.append(step)
 
     def _fold(self, event: Event) -> None:
-        folds = self._folds.get(type(event))
-        for fold in self._learn_folds(type(event)) if folds is None else folds:
+        for fold in self._folds[type(event)]:
             fold(event)
-
-    def _learn_folds(self, kind: type) -> tuple[Callable[[Any], None], ...]:
-        """Return what folds events of `kind`, in the order of the projections: the context reads the two before it."""
-        folds = [(projection, projection.FOLDS.get(kind)) for projection in self._projections]
-        self._folds[kind] = found = tuple(partial(fold, projection) for projection, fold in folds if fold is not None)
-        return found
 
     def _write_end(self, ended: RunEnded) -> None:
         if self._log is not None:

@@ -140,7 +140,7 @@ def test_a_rule_over_episodes_of_ones_own_is_verified(command: Command, tmp_path
     file = tmp_path / "own.py"
     file.write_text(
         """
-from agent.lab.deployment import EpisodeStarted
+from agent.lab.deployments.program import EpisodeStarted
 from bp import bthread, sync, where
 
 @bthread
@@ -161,7 +161,7 @@ def test_a_rule_over_episodes_that_keeps_state_elsewhere_cannot_be_verified(comm
     file = tmp_path / "elsewhere.py"
     file.write_text(
         """
-from agent.lab.deployment import EpisodeStarted
+from agent.lab.deployments.program import EpisodeStarted
 from bp import bthread, sync
 
 counted = []

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from agent.cli import main as bpagent
-from agent.lab.experiments.reports.finding import finding_figure
+from agent.lab.reports.plots import finding_figure
 
 PLAN, PAGE, PLACE = "docs/results/plan.yaml", Path("docs/results.md"), Path("docs/results")
 MARK = re.compile(r"(<!-- from results/(?P<name>[a-z_]+\.md) -->\n\n).*?(\n\n<!-- end -->)", re.DOTALL)

@@ -1,5 +1,6 @@
 """Declared secrets stay out of the log, and the log still replays."""
 
+import json
 from base64 import b16encode, b64encode, urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable
 from contextlib import suppress
@@ -16,6 +17,7 @@ from agent.log.writing import Redaction
 from agent.presets.equipment import equip
 from agent.presets.shipped import PRESETS
 from agent.tools.collections import workspace_tools
+from agent.vocabulary.encoding import dump
 from tests.agent.soundness import replayed
 
 SECRET = 'tok"en-\nwxyzé'
@@ -61,10 +63,10 @@ def test_a_redacted_log_goes_on_with_the_secret_kept_out(
 def test_the_mask_is_as_long_as_the_secret_and_names_it() -> None:
     redaction = Redaction({"A": "12345678", "LONG_ONE": "12345678-abcdefgh-12345678-abcdefgh"})
 
-    assert redaction({"x": ["12345678!", 5, None]}) == {"x": ["REDACTED!", 5, None]}
-    masked = redaction("12345678-abcdefgh-12345678-abcdefgh")
+    assert redaction.data({"x": ["12345678!", 5, None]}) == {"x": ["REDACTED!", 5, None]}
+    masked = redaction.data("12345678-abcdefgh-12345678-abcdefgh")
     assert (masked, len(masked)) == ("REDACTED_LONG_ONE_REDACTED_LONG_ONE", 35)
-    assert redaction({"12345678": True}) == {"REDACTED": True}
+    assert redaction.data({"12345678": True}) == {"REDACTED": True}
 
 
 def test_a_short_secret_is_refused() -> None:
@@ -78,7 +80,7 @@ def test_a_secret_is_masked_in_hex_and_in_base64_wherever_it_begins(secret: str)
     for before in ("", "a", "bc", "user:", "Authorization: Basic "):
         content = f"{before}{secret} and more".encode()
         for written in (b64encode(content), urlsafe_b64encode(content), content.hex().encode(), b16encode(content)):
-            text = redaction(written.decode())
+            text = redaction.data(written.decode())
             assert "REDACTED_K" in text
             assert len(text) == len(written)
             assert secret not in "".join(decoded(text))
@@ -125,3 +127,13 @@ def test_no_preset_shows_the_key_of_the_provider_to_a_command(
 
     assert "sk-of-the-provider" not in str(run.events)
     assert ("shown" in str(run.events)) == (chosen.env == "inherit")
+
+
+@pytest.mark.parametrize("secret", ['s3cr"t\\ pass', "schlüssel-für-alles", "line\u2028end-of-it", "two\nlines of it"])
+def test_a_secret_is_masked_in_a_line_however_json_writes_it(secret: str) -> None:
+    redaction = Redaction({"K": secret})
+    for data in (secret, {"a": [f"before {secret}"]}, {secret: 1}, {"arguments": json.dumps({"key": secret})}):
+        line = redaction.line(dump(data))
+        assert "REDACTED_K" in line
+        assert secret not in str(json.loads(line))
+    assert redaction.line('{"a":"b"}') == '{"a":"b"}'

@@ -3,7 +3,7 @@
 import pytest
 from attrs import asdict
 
-from agent.page import call_line, reason_of
+from agent.page.wording import call_line, reason_of
 from agent.protocols.reasons import AddedUp, Distrusted, NeedsTrust, Suspicious, Tainted
 
 REASONS = (

@@ -7,15 +7,15 @@ from random import Random
 import pytest
 from attrs import evolve
 
-from agent.lab.experiments.analysis.estimates import analyze
-from agent.lab.experiments.analysis.samples import trial_of
-from agent.lab.experiments.reports.finding import finding_figure, simulated_noise, simulated_slips, tie
-from agent.lab.experiments.reports.report import explanation, hero_figure
-from agent.lab.experiments.reports.tables import by_setting, costs, overview, write_tables
-from agent.lab.experiments.shelf.rows import Row, Step
+from agent.lab.episodes.results import Row, Step
 from agent.lab.measures import closed_forms
 from agent.lab.measures.intervals import Clusters, share_interval
 from agent.lab.measures.thresholds import Threshold
+from agent.lab.reports.analysis import analyze
+from agent.lab.reports.plots import finding_figure, simulated_noise, simulated_slips, tie
+from agent.lab.reports.report import explanation, hero_figure
+from agent.lab.reports.samples import trial_of
+from agent.lab.reports.tables import by_setting, costs, overview, write_tables
 
 BASE = Row("k", "s", "f", "f-0", "test", "honest", False, "constitution_only", 0, live=False)
 

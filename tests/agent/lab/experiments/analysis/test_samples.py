@@ -5,10 +5,10 @@ from random import Random
 
 import pytest
 
-from agent.lab.experiments.analysis.samples import Sample, sample_of, task_of
-from agent.lab.experiments.shelf.rows import Row, Step
+from agent.lab.episodes.results import Row, Step
 from agent.lab.measures.safety import sabotage
 from agent.lab.measures.thresholds import threshold_at
+from agent.lab.reports.samples import Sample, sample_of, task_of
 
 
 def random_rows(chance: Random) -> list[Row]:

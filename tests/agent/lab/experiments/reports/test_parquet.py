@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from agent.lab.experiments.reports.parquet import ParquetError, check_parquet, write_parquet
-from agent.lab.experiments.reports.tables import tidy
-from agent.lab.experiments.shelf.rows import Row, Step
+from agent.lab.episodes.results import Row, Step
+from agent.lab.reports.data import ParquetError, check_parquet, write_parquet
+from agent.lab.reports.tables import tidy
 
 STEPS = (Step("bash", True, "ran", 0.25),), (Step("bash", None, "ran", None),)
 ROWS = (

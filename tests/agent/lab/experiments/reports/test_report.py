@@ -11,13 +11,14 @@ from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.lab.experiments.analysis.estimate import Analysis
-from agent.lab.experiments.analysis.estimates import analyze
-from agent.lab.experiments.episodes.latency import Rounds
-from agent.lab.experiments.plans.plan import BASELINE, Plan, Policy, ProtocolPlan
-from agent.lab.experiments.reports.drawing import HEIGHT, WIDTH, Plot, spread
-from agent.lab.experiments.reports.report import hero_figure
-from agent.lab.experiments.reports.tables import (
+from agent.lab.episodes.observer import Rounds
+from agent.lab.episodes.results import Row, Step
+from agent.lab.experiments.plan import BASELINE, Plan, Policy, ProtocolPlan
+from agent.lab.measures.intervals import Interval
+from agent.lab.reports.analysis import Analysis, analyze
+from agent.lab.reports.plots import HEIGHT, WIDTH, Plot, spread
+from agent.lab.reports.report import hero_figure
+from agent.lab.reports.tables import (
     Verified,
     budget_table,
     by_attack,
@@ -30,8 +31,6 @@ from agent.lab.experiments.reports.tables import (
     read_verified,
     told_apart,
 )
-from agent.lab.experiments.shelf.rows import Row, Step
-from agent.lab.measures.intervals import Interval
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import InferenceFinished, InferenceRequested
 from agent.vocabulary.messages import AssistantMessage
