@@ -46,6 +46,9 @@ from constitution import Action, Verdict
 HEAD, TAIL = 8, 4  # lines of a result that are shown
 LONGEST_DIFF = 60  # lines
 LARGEST_COMPARED = 1_000_000  # bytes
+TOO_LONG = """\
+the conversation is longer than this model takes: --option context_tokens=N begins a run that stays below N tokens,
+/undo in chat goes back to before the last task"""
 LIVE = 3  # lines of a tool's output that are shown while it runs
 LONGEST_ARGUMENT = 60  # characters
 
@@ -174,6 +177,11 @@ def lasted(milliseconds: float) -> str:
     return f"{minutes} min {rest} s"
 
 
+ANSWERING, WAITING = "the model answers", "waiting, to ask again"
+OF_THE_NEXT_TURN = (ANSWERING, WAITING)
+SILENCE = 20.0  # seconds until it is said that nothing comes
+
+
 class Progress:
     """The status line of a run; `now` gives seconds."""
 
@@ -183,7 +191,7 @@ class Progress:
         self._totals = Totals()
         self._begun = now()
         self._activity = ""
-        self._since = now()
+        self._since = self._heard = now()
 
     def fold(self, event: Event) -> None:
         """Take an event into account."""
@@ -192,13 +200,13 @@ class Progress:
             case PromptGiven():
                 self._begun = self._now()
             case InferenceRequested():
-                self._begin("the model answers")
+                self._begin(ANSWERING)
             case SummaryRequested():
                 self._begin("the model sums up")
             case ToolStarted():
                 self._begin(event.call.tool)
             case BackoffStarted():
-                self._begin("waiting, to ask again")
+                self._begin(WAITING)
             case ToolFinished():
                 self._begin("")
             case ApprovalAsked() | RunEnded():
@@ -210,14 +218,21 @@ class Progress:
             return ""
         used, now = self._totals.usage, self._now()
         tokens = used.input_tokens + used.output_tokens
-        parts = [f"turn {self._totals.turns + 1}" if "model" in self._activity else f"turn {self._totals.turns}"]
+        parts = [f"turn {self._totals.turns + (self._activity in OF_THE_NEXT_TURN)}"]
         parts.append(f"{visible(self._activity)} ({now - self._since:.0f} s)")
+        if self._activity == ANSWERING and now > self._heard + SILENCE:
+            parts.append(f"nothing came for {now - self._heard:.0f} s, Ctrl-C aborts")
         parts += [f"{tokens:,} tokens"] if tokens else []
         parts.append(f"{now - self._begun:.0f} s in all")
         return " · ".join(parts)
 
+    def hear(self) -> None:
+        """Note that something came of the model's answer."""
+        self._heard = self._now()
+
     def _begin(self, activity: str) -> None:
         self._activity, self._since = activity, self._now()
+        self._heard = self._since
 
 
 class Display:
@@ -240,7 +255,7 @@ class Display:
         self._tracker = StateTracker(max_iterations)
         self._text = ""  # the last answer in words alone: the final text, unless the run goes on
         self._turn = 0  # the one whose title was shown last
-        self._failure = ""  # of the last inference
+        self._failure = self._reason = ""  # of the last inference
         self._streamed = ""  # what the model has said since it was asked, as far as it was shown
         self._calls: dict[str, ToolCall] = {}  # those that were asked for and not answered yet
         self._named = ""  # the call whose line was shown last, where nothing else was shown since
@@ -319,7 +334,7 @@ class Display:
                 self._turn = self._totals.turns + 1
                 self._title(self._iteration())
             case InferenceFailed():
-                self._failure = event.error
+                self._failure, self._reason = event.error, event.reason
                 self._screen.end_of_text("agent", "agent")
                 if self._streamed:
                     self.system("the answer broke off; what was shown of it does not count")
@@ -351,7 +366,7 @@ class Display:
     def _show_course(self, event: Event) -> None:
         match event:
             case StopAsked():
-                self.system("stop: what runs finishes, then the run ends")
+                self.system("stop: what runs finishes, then the run ends; another stop ends it now")
             case AbortAsked():
                 self.system("abort: everything ends now")
             case SummaryRequested():
@@ -376,6 +391,8 @@ class Display:
             self.system(f"{process.id} ends with the run: {process.command}")
         if ended.text and is_error(ended.status):
             self._screen.labelled("error", ended.text, "refused")
+        if ended.reason == "inference_failed" and self._reason == "context_length_exceeded":
+            self.system(TOO_LONG)
 
     def _show_text(self, answer: AnswerCommitted) -> None:
         self._text = "" if answer.calls else answer.message.text

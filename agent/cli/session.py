@@ -46,7 +46,7 @@ from agent.tools.definition import Tool
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.encoding import dump
 from agent.vocabulary.errors import AgentError, meant
-from agent.vocabulary.events import GateRejected
+from agent.vocabulary.events import GateRejected, StopAsked
 from agent.vocabulary.messages import UserMessage
 from bp import BProgramError, Step
 
@@ -327,7 +327,10 @@ class Desk:
         return self.run is not None and (self.present or self._talk is None) and self._says_stop(line)
 
     def _stop(self) -> None:
-        if self.run is not None:
+        """Stop the run; the second time abort it, as what runs may never finish."""
+        if self.run is not None and any(isinstance(step.event, StopAsked) for step in self.run.steps):
+            self.run.abort("stop was said twice")
+        elif self.run is not None:
             self.run.stop()
 
     async def _hear_signals(self, signals: AsyncIterator[signal.Signals]) -> None:
@@ -421,6 +424,7 @@ class Desk:
 
     def _stream(self, text: str) -> None:
         self.display.stream(text)
+        self._progress.hear()
         self._refresh()
 
     def _print(self, text: str) -> None:
