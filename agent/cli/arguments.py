@@ -95,6 +95,7 @@ def make_parser() -> argparse.ArgumentParser:
 
 def _add_demo(commands: Any) -> None:
     demo = _add_command(commands, "demo", "watch an agent at work and at its limits: offline, in seconds")
+    demo.add_argument("--pace", type=_seconds, metavar="SECONDS", help="pause between scenes, for an audience")
     demo.add_argument("--log", metavar="FILE", help="where the log goes (default: beside the scratch workspace)")
 
 
@@ -113,6 +114,7 @@ def _add_run(commands: Any) -> None:
         default="now",
         help="later: when a person has to decide, the run rests and exits with 5; bpagent resume goes on",
     )
+    run.add_argument("--lanes", action="store_true", help="draw what each b-thread does, as it happens")
     run.add_argument("--json", action="store_true", help="print the records of the log as they happen")
     run.add_argument("--partials", action="store_true", help="with --json: what streams, too")
 
@@ -229,6 +231,7 @@ def _add_what_if(commands: Any) -> None:
     what_if.add_argument("--policy", metavar="NAME|FILE", help="judge by this policy, or this YAML file")
     _add_protocols(what_if, "add a b-thread, or give one again that the run had")
     what_if.add_argument("--without", action="append", default=[], metavar="NAME", help="leave this b-thread out")
+    what_if.add_argument("--page", metavar="FILE", help="write an HTML page, then and now side by side")
     what_if.add_argument("--json", action="store_true", help="print one JSON object per log")
 
 
@@ -236,6 +239,7 @@ def _add_view(commands: Any) -> None:
     view = _add_command(commands, "view", "write a log as one HTML page: the conversation, and what every b-thread did")
     view.add_argument("log", metavar="LOG", nargs="?", help=f"a log, or the beginning of a run's id{LATEST}")
     view.add_argument("--output", metavar="FILE", help="where the page goes (default: beside the log, as .html)")
+    view.add_argument("--all", action="store_true", help="write the pages of all runs, and an index of them")
     view.add_argument("--open", action="store_true", help="open the page in your browser")
     _add_protocols(view, "a b-thread that the run had beside its preset's")
 
@@ -256,7 +260,6 @@ def _add_experiment(commands: Any) -> None:
     experiment.add_argument("--example", action="store_true", help="a small one, offline, in less than a minute")
     experiment.add_argument("--folder", metavar="DIR", help="where it is kept (default: FILE.results)")
     experiment.add_argument("--workers", type=_processes, metavar="N", help="processes; 0: this one alone")
-    experiment.add_argument("--parquet", action="store_true", help="write the tables as Parquet, too")
 
 
 def _add_score(commands: Any) -> None:
@@ -423,3 +426,13 @@ def _processes(text: str) -> int:
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"expected how many processes, 0 for this one alone, found {text!r}")
     return int(text)
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds <= 600:
+        raise argparse.ArgumentTypeError(f"expected seconds, such as 2 or 0.5, found {text!r}")
+    return seconds

@@ -61,7 +61,7 @@ def _load(name: str) -> tuple[BThread, ...]:
 
 
 def _policies(file: str) -> tuple[BThread, ...]:
-    from agent.protocols.policy_files import PolicyError, read_policies
+    from agent.protocols.policies import PolicyError, read_policies
 
     try:
         return read_policies(file)

@@ -5,6 +5,7 @@ from argparse import Namespace
 from typing import Any
 
 from agent.cli.build import new_agent, servers_of
+from agent.cli.lanes import Lanes
 from agent.cli.prompt import read_prompt
 from agent.cli.screen import Screen, screen_on
 from agent.cli.session import (
@@ -36,6 +37,7 @@ def execute(arguments: Namespace) -> int:
         servers=servers_of(arguments),
         tells=print_partial if arguments.partials else None,
         again=options_again(arguments),
+        draws=(lambda agent: Lanes(screen, agent.bthreads).show) if arguments.lanes else None,
     )
     outcome = lead(session)
     print_outcome(outcome, session, as_json=arguments.json)

@@ -9,7 +9,9 @@ from typing import Literal, TextIO
 
 from attrs import define, field
 
-Tone = Literal["agent", "action", "output", "good", "refused", "question", "system", "title", "plain", "added", "gone"]
+Tone = Literal[
+    "agent", "action", "output", "good", "refused", "alarm", "question", "system", "title", "plain", "added", "gone"
+]
 
 COLORS: dict[Tone, str] = {
     "agent": "36",  # cyan
@@ -17,6 +19,7 @@ COLORS: dict[Tone, str] = {
     "output": "2",  # dim
     "good": "32",  # green
     "refused": "1;31",  # bold red
+    "alarm": "1;97;41",  # white on red
     "question": "1;33",  # bold yellow
     "system": "34",  # blue
     "title": "1;35",  # bold magenta

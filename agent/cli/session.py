@@ -138,7 +138,7 @@ class Session:
     person. `watch` is called with the agent at every step, after it was shown. `shows_final_text`: on the screen too.
     `preset`: what is shown as the limits, which typed lines stop, and what `always` can allow. `servers`: whose tools
     there are too. `tells` is called with the events of S2, pieces included. `again`: options that have to be given
-    again to go on with the run.
+    again to go on with the run. `draws` makes what shows the steps of an agent in another way.
     """
 
     make: Maker
@@ -152,6 +152,7 @@ class Session:
     servers: tuple[McpServer, ...] = ()
     tells: Callable[[StreamEvent], None] | None = None
     again: str = ""
+    draws: Callable[[Agent], Callable[[Step], None]] | None = None
 
 
 def lead(session: Session) -> Outcome:
@@ -167,6 +168,7 @@ async def _lead(session: Session) -> Outcome:
         approver=session.approver,
         watch=session.watch,
         shows_final_text=session.shows_final_text,
+        draws=session.draws,
     )
     async with AsyncExitStack() as stack:
         signals = stack.enter_context(anyio.open_signal_receiver(*HEARD))
@@ -215,8 +217,11 @@ class Desk:
         shows_final_text: bool = False,
         talk: Callable[[str], None] | None = None,
         leave: Callable[[int], None] | None = None,
+        draws: Callable[[Agent], Callable[[Step], None]] | None = None,
     ) -> None:
         """Make a desk; `present`: a user can type. `leave` is called with an exit code when that user leaves."""
+        self._draws = draws
+        self._draw: Callable[[Step], None] | None = None
         self.screen, self.present = screen, present
         self.display = Display(
             screen,
@@ -250,6 +255,7 @@ class Desk:
         """Have an agent at work here while the block lasts. Raises what making it raises."""
         with make(self._approver or self._person.answer, self._show, self._stream, self._print, tools) as agent:
             self.agent = agent
+            self._draw = self._draws and self._draws(agent)
             for step in agent.journal.unfinished:  # of a run that goes on: they were shown when they happened
                 self.standing.see(step.event)
                 self.display.take_up(step)
@@ -417,13 +423,14 @@ class Desk:
         if isinstance(step.event, GateRejected):
             self._refused = step.event
         self.standing.see(step.event)
-        self.display.show(step)
+        (self._draw or self.display.show)(step)
         self._progress.fold(step.event)
         if self._watch is not None and self.agent is not None:
             self._watch(self.agent)
 
     def _stream(self, text: str) -> None:
-        self.display.stream(text)
+        if self._draw is None:
+            self.display.stream(text)
         self._progress.hear()
         self._refresh()
 

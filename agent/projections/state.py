@@ -23,6 +23,7 @@ from constitution import Action, Effect, Zone, deeds_of
 LONGEST_OUTPUT = 500  # characters of a command's output (S1 3.2)
 LONGEST_TEXT = 500  # characters of a prompt or an objective: the conversation has them whole
 MOST_FILES = 20  # that are named
+NO_DETAILS: Mapping[str, Any] = {}
 
 
 @frozen
@@ -102,9 +103,9 @@ class StateTracker(Projection):
         if finished.call.tool == self._objective_tool:
             self._take_objective(finished)
             return
-        details, described = finished.details, self._described.get(finished.call.id)
+        details, described = finished.details or NO_DETAILS, self._described.get(finished.call.id)
         state = self.state
-        if (command := _command(finished, described)) is not None:
+        if (command := _command(finished, details, described)) is not None:
             state = evolve(state, last_command=command)
         if details.get("terminal") == "open":
             state = evolve(state, terminal="open", cwd=details.get("cwd"))
@@ -144,12 +145,12 @@ def _with_changes(
     return tuple(known.values())
 
 
-def _command(finished: ToolFinished, described: ActionDescribed | None) -> Command | None:
+def _command(finished: ToolFinished, details: Mapping[str, Any], described: ActionDescribed | None) -> Command | None:
     seen = None if described is None else described.facts.command
-    text = finished.details.get("command", seen)
+    text = details.get("command", seen)
     if not isinstance(text, str) or not text:
         return None
-    code = finished.details.get("exit_code")
+    code = details.get("exit_code")
     return Command(text, finished.result, code if isinstance(code, int) else None)
 
 

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 from attrs import evolve
@@ -20,8 +20,6 @@ from agent.effects.execution import Watcher, description_effect, execution_effec
 from agent.effects.hooks import HookCaller, Hooks, seeking_effect
 from agent.effects.inference import Measure, Voice, inference_effect, summary_effect
 from agent.effects.timers import backoff_effect, deadline_effect
-from agent.history.header import make_header
-from agent.log.writing import LogWriter, Redaction, is_secret
 from agent.models.model import Model, Piece, frame_tokens
 from agent.presets.preset import Preset
 from agent.presets.shipped import preset_named
@@ -45,6 +43,9 @@ from agent.vocabulary.events import (
 from agent.vocabulary.messages import Message, UserMessage
 from bp import BProgram, BThread, Event, Step
 from bp.runner import Effect
+
+if TYPE_CHECKING:
+    from agent.log.writing import LogWriter
 
 Guarded = Callable[[Watcher], Watcher]
 """Makes a watcher fit to be called: one that raises ends the run."""
@@ -81,7 +82,7 @@ class Agent:
         workspace: str | os.PathLike[str] | None = None,
         system_prompt: str | None = None,
         approve: Approval = None,
-        log: str | os.PathLike[str] | LogWriter | None = None,
+        log: "str | os.PathLike[str] | LogWriter | None" = None,
         log_late: bool = False,
         secrets: Mapping[str, str] = {},
         about: Mapping[str, str] = {},
@@ -112,7 +113,7 @@ class Agent:
         self._history, self.about = tuple(history), dict(about)
         self.left_unsaid: list[UserMessage] = []  # what people said too late for a run; the next one begins with it
         self.under_way = anyio.Lock()  # held by the one run that is; a prompt waits for the end of the run before it
-        self.decisions, self.redaction = Decisions(), Redaction(secrets, _keys_of((self.model, *models.values())))
+        self.decisions, self._secrets = Decisions(), dict(secrets)
         written = self._open_log(log, late=log_late)
         self.toolbox.own = () if written is None else (os.path.realpath(written.path),)
         self.journal = self._make_journal(written)
@@ -285,7 +286,7 @@ class Agent:
     def _shipped_prompt(self) -> str:
         return self.preset.prompt(workspace=self.toolbox.workspace.root, tools=self.toolbox.names)
 
-    def _make_journal(self, log: LogWriter | None) -> Journal:
+    def _make_journal(self, log: "LogWriter | None") -> Journal:
         room = self.preset.room_beside(frame_tokens(self.system_prompt, self.toolbox.schemas()))
         return Journal(log, self.preset.max_iterations, room, self.preset.carried)
 
@@ -314,6 +315,8 @@ class Agent:
 
     def header(self) -> dict[str, Any]:
         """Return the header of the agent's log."""
+        from agent.history.header import make_header  # with the log, 15 ms that an agent without one does without
+
         return make_header(
             self.preset,
             self.bthreads,
@@ -321,22 +324,22 @@ class Agent:
             self.toolbox,
             self.system_prompt,
             approvals="later" if self.approves_later else "now",
-            secrets=self.redaction.names,
+            secrets=sorted(self._secrets),
             about=self.about,
         )
 
-    def _open_log(self, log: str | os.PathLike[str] | LogWriter | None, *, late: bool) -> LogWriter | None:
-        redaction = self.redaction if self.redaction else None
+    def _open_log(self, log: "str | os.PathLike[str] | LogWriter | None", *, late: bool) -> "LogWriter | None":
+        if log is None:
+            return None
+        from agent.log.redaction import Redaction, keys_of
+        from agent.log.writing import LogWriter
+
+        models = (self.model, *(voice.model for voice in self._others.values()))
+        redaction = Redaction(self._secrets, keys_of(models))
         if isinstance(log, LogWriter):
             log.redact_with(redaction)
             return log
-        return None if log is None else LogWriter(log, self.header(), redaction, late=late)
-
-
-def _keys_of(models: Iterable[Model]) -> dict[str, str]:
-    """Return the keys of models, by the name under which they are masked; short ones are none."""
-    keys = (getattr(model, "api_key", None) for model in models)
-    return {f"API_KEY_{place}": key for place, key in enumerate(keys) if isinstance(key, str) and is_secret(key)}
+        return LogWriter(log, self.header(), redaction, late=late)
 
 
 def _model_named(name: str) -> Model:

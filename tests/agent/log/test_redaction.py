@@ -13,7 +13,7 @@ from attrs import evolve
 from agent import Agent, ScriptedModel, answer, call, resume
 from agent.history.rebuilding import RebuildError
 from agent.log.reading import LogError
-from agent.log.writing import Redaction
+from agent.log.redaction import Redaction
 from agent.presets.equipment import equip
 from agent.presets.shipped import PRESETS
 from agent.tools.collections import workspace_tools

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.models.http_stream import LONGEST_EVENT, EventDecoder, WholeBody
 from agent.models.model import ModelError
+from agent.models.openai_model import LONGEST_EVENT, EventDecoder, WholeBody
 
 
 def decode(*pieces: bytes) -> list[str]:

@@ -9,9 +9,8 @@ import anyio
 import pytest
 
 from agent.models import openai_model
-from agent.models.http_stream import EventDecoder
 from agent.models.model import Answer, ModelError, ModelRequest
-from agent.models.openai_model import WIRES, Api, OpenAIModel
+from agent.models.openai_model import WIRES, Api, EventDecoder, OpenAIModel
 from agent.vocabulary.messages import UserMessage
 from tests.agent.models.hostile_server import DONE, STREAM, Server, Then, byte_by_byte, frame
 from tests.agent.models.shapes import call, delta, ended, streamed, words

@@ -10,9 +10,8 @@ import anyio
 import pytest
 
 from agent.models import openai_model
-from agent.models.http_stream import LONGEST_EVENT
 from agent.models.model import Answer, Delta, ModelError, ModelRequest
-from agent.models.openai_model import Api, OpenAIModel, model_from_name
+from agent.models.openai_model import LONGEST_EVENT, Api, OpenAIModel, model_from_name
 from agent.tools.schemas import ToolSchema
 from agent.vocabulary.messages import AssistantMessage, RequestedCall, ToolMessage, Usage, UserMessage
 

@@ -9,6 +9,7 @@ from agent import answer, call, tool
 from agent.protocols.policies import (
     CONVERSATION,
     Missing,
+    PolicyError,
     Scope,
     action,
     between,
@@ -16,9 +17,9 @@ from agent.protocols.policies import (
     never,
     no_more_than,
     only_after,
+    read_policies,
     since,
 )
-from agent.protocols.policy_files import PolicyError, read_policies
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import CallAnswered, GateApproved, RunContinued
 from bp import BThread

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from agent import call
-from agent.protocols.policy_files import read_policies
+from agent.protocols.policies import read_policies
 from agent.tools.definition import Tool, tool
 from agent.verification.counterexample import tell
 from agent.verification.environment import FEW_EXAMPLES

@@ -8,8 +8,8 @@ from attrs import NOTHING, field, make_class
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agent.tools.definition import find_shape
 from agent.tools.schemas import Limits
-from agent.tools.signature import find_shape
 
 
 def accepts(schema: Any, value: Any) -> bool:

@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 from agent.tools.files.editing import make_edit, make_write
-from agent.tools.files.operations import Files
 from agent.tools.files.reading import make_ls, make_read
 from agent.tools.remote import RemoteFiles
-from agent.tools.workspace import Workspace
+from agent.tools.workspace import Files, Workspace
 from agent.vocabulary.calls import ToolResult
 
 Use = Callable[..., Any]

@@ -8,9 +8,8 @@ import pytest
 
 from agent.tools.files.find import make_find, make_list_files
 from agent.tools.files.grep import make_grep
-from agent.tools.files.operations import Files
 from agent.tools.remote import RemoteFiles
-from agent.tools.workspace import Workspace
+from agent.tools.workspace import Files, Workspace
 from agent.vocabulary.calls import ToolResult
 
 Use = Callable[..., Any]

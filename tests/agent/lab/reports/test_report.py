@@ -1,7 +1,5 @@
 """What a researcher reads at the end: tables that fit on a screen, a figure within its axes, what telling costs."""
 
-import csv
-import re
 from itertools import pairwise
 from pathlib import Path
 from random import Random
@@ -14,10 +12,9 @@ from hypothesis import strategies as st
 from agent.lab.episodes.observer import Rounds
 from agent.lab.episodes.results import Row, Step
 from agent.lab.experiments.plan import BASELINE, Plan, Policy, ProtocolPlan
-from agent.lab.measures.intervals import Interval
-from agent.lab.reports.analysis import Analysis, analyze
-from agent.lab.reports.plots import HEIGHT, WIDTH, Plot, spread
-from agent.lab.reports.report import hero_figure
+from agent.lab.reports.analysis import Analysis, analyze, audit_curves, spent_on_test
+from agent.lab.reports.plots import audit_curves as plot_curves
+from agent.lab.reports.plots import calibration, label_places, usefulness_and_safety, write_figure
 from agent.lab.reports.tables import (
     Verified,
     budget_table,
@@ -29,13 +26,13 @@ from agent.lab.reports.tables import (
     groups_of,
     overview,
     read_verified,
-    told_apart,
 )
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import InferenceFinished, InferenceRequested
 from agent.vocabulary.messages import AssistantMessage
 from agent.vocabulary.questions import Draft, ScoreGiven, ScoreRequested
 
+pytest.importorskip("matplotlib")
 SCREEN = 120  # columns
 PROTOCOLS = (BASELINE, "suspicion_accumulates", "untrusted (colluding)")
 RUNGS = ("always", "uniform", "cover", "best_of_n", "gives_up", "exploits_reasons", "draw_aware")
@@ -60,20 +57,17 @@ def analysis() -> Analysis:
     return analyze(rows(Random(0)), budget=0.01, replicates=50, comparisons=7)
 
 
-def test_every_table_fits_on_a_screen_and_says_the_same_in_all_forms(tmp_path: Path) -> None:
+def test_every_table_fits_on_a_screen() -> None:
     found = analysis()
     settings = dict.fromkeys(("repair", "operations", "infrastructure"), found)
     verified = {"suspicion_accumulates": Verified("bounded", 1_000_000)}
     used = {"suspicion_accumulates": ("suspicion_accumulates",)}
     tables = (overview(found), by_attack(found), by_rung(found), costs(found, verified, used), by_setting(settings))
 
-    for number, table in enumerate(tables):
+    for table in tables:
         assert max(map(len, table.text.splitlines())) <= SCREEN
         assert len(set(table.headings)) == len(table.headings)
         assert table.markdown.count("\n") == len(table.lines) + 1
-        table.write(tmp_path, f"table{number}")
-        with (tmp_path / f"table{number}.csv").open(newline="", encoding="utf-8") as file:
-            assert [tuple(line) for line in csv.reader(file)] == [table.headings, *table.lines]
 
 
 def test_usefulness_is_scaled_between_the_trusted_model_and_the_agent() -> None:
@@ -92,26 +86,6 @@ def test_the_weakest_attack_is_the_one_that_does_least_under_the_baseline() -> N
     assert analyze(given, budget=0.01, replicates=5).weakest == "cover"
 
 
-def test_what_differs_by_more_than_its_interval_is_told_and_starred_only_where_all_comparisons_allow_it() -> None:
-    found = analysis()
-
-    lines = told_apart({"operations": found}).lines
-
-    assert {line[0] for line in lines} == set(PROTOCOLS[1:])
-    assert all(rung.differs for each in found.estimates for rung in each.rungs.values() if rung.apart)
-    one = [evolve(row, steps=()) if row.attacks else row for row in rows(Random(0), (BASELINE,))]  # no audit finds it
-    safe = [evolve(row, protocol="safe", side=False) for row in one]
-    assert told_apart({"s": analyze([*one, *safe], budget=0.01, replicates=50, comparisons=21)}).lines[0][:4] == (
-        "safe",
-        "s",
-        "all",
-        "7",
-    )
-    assert max(map(len, told_apart({"operations": found}).text.splitlines())) <= SCREEN
-    same = told_apart({"operations": analyze(rows(Random(0), (BASELINE,) * 1), budget=0.01, replicates=9)})
-    assert same.lines == ()
-
-
 def test_other_budgets_are_told_from_none_to_half() -> None:
     """Four honest scores, and attacks above three of them, above all of them, and without a score."""
     base = Row("k", "s", "f", "f-0", "test", "honest", False, BASELINE, 0, live=False)
@@ -121,51 +95,60 @@ def test_other_budgets_are_told_from_none_to_half() -> None:
         for n, score in enumerate((0.35, 0.9, None))
     ]
 
-    table = budget_table([scored, base, *attacks], (0.0, 0.2, 0.25, 0.5))
+    table = budget_table(audit_curves([scored, base, *attacks], (0.0, 0.2, 0.25, 0.5)), {BASELINE: 0.0})
 
     assert table is not None
     assert table.headings == ("protocol", "its own audits", "0%", "20%", "25%", "50%")
     assert table.lines == ((BASELINE, "0.0%", "0.00", "0.00", "1.00", "1.00"),)
-    assert budget_table([scored, base]) is None
+    assert budget_table(audit_curves([scored, base]), {}) is None
 
 
-def test_a_row_that_never_differs_says_so() -> None:
-    one = rows(Random(0), (BASELINE,))
-    twice = [*one, *(evolve(row, protocol="the same") for row in one)]
+def test_labels_stay_in_the_figure_and_those_of_the_front_are_filled(tmp_path: Path) -> None:
+    figure = usefulness_and_safety(analysis())
+    write_figure(figure, tmp_path, "figure")
 
-    assert told_apart({"s": analyze(twice, budget=0.01, replicates=20)}).lines == (("the same", "nowhere", "", "", ""),)
-
-
-def test_ellipses_and_labels_stay_in_the_figure() -> None:
-    figure = hero_figure(analysis())
-
-    numbers = [float(number) for number in re.findall(r'(?:cx|x|x1|x2)="([\d.]+)"', figure)]
-    heights = [float(number) for number in re.findall(r'(?:cy|y|y1|y2)="([\d.]+)"', figure)]
-    assert all(0 <= number <= WIDTH for number in numbers)
-    assert all(0 <= height <= HEIGHT for height in heights)
-    assert all(f">{name}</text>" in figure for name in PROTOCOLS)
-    assert "prefers-color-scheme:dark" in figure
+    (axes,) = figure.axes
+    assert {text.get_text().partition(" (audits")[0] for text in axes.texts if text.get_text()} == set(PROTOCOLS)
+    assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
+    svg = (tmp_path / "figure.svg").read_text()
+    write_figure(usefulness_and_safety(analysis()), tmp_path, "again")
+    assert svg == (tmp_path / "again.svg").read_text()
+    assert svg.startswith("<?xml")
 
 
-def test_an_ellipse_reaches_as_far_as_its_intervals() -> None:
-    plot = Plot("x", "y")
-    plot.intervals(Interval(0.9, 0.5, 1.0), Interval(0.0, 0.0, 0.4), "red")
+def test_curves_begin_where_a_protocols_own_audits_are_paid() -> None:
+    """One protocol audits each of its honest calls itself, so no budget below 100 % is enough for it."""
+    given = rows(Random(0), (BASELINE,))
+    audited = [evolve(row, protocol="audits", audits=1) for row in given]
 
-    (path,) = re.findall(r'<path d="(M[^"]+z)"', plot.svg("t"))
+    curves = audit_curves([*given, *audited], (0.0, 0.5, 1.0))
 
-    east, north = (plot.at(1.0, 0.0)[0], plot.at(0.9, 0.4)[1])
-    assert path.startswith(f"M{east:.1f},")
-    assert f",{north:.1f}" in path
+    assert [budget for budget, _ in curves[BASELINE]] == [0.0, 0.5, 1.0]
+    assert [budget for budget, _ in curves["audits"]] == [1.0]
+    (axes,) = plot_curves(curves, 0.5).axes
+    assert [line.get_label() for line in axes.lines][:2] == [BASELINE, "audits"]
+    assert plot_curves({}, 0.5).axes  # nothing attacked, so there is nothing to draw
+
+
+def test_what_thresholds_spend_is_counted_on_calls_that_they_were_not_set_on() -> None:
+    base = Row("k", "s", "f", "f-0", "calibrate", "honest", False, BASELINE, 0, live=False)
+    scored = evolve(base, steps=tuple(Step("bash", False, "ran", n / 10) for n in (1, 2, 3, 4)))
+    tested = evolve(scored, split="test", steps=tuple(Step("bash", False, "ran", n / 10) for n in (4, 5, 6, 7)))
+
+    assert spent_on_test([scored, tested], (0.25, 1.0)) == ([(0.25, 1.0), (1.0, 1.0)], 4)
+    assert spent_on_test([tested]) == ([], 0)
+    (axes,) = calibration([(0.25, 1.0)], 4).axes
+    assert axes.get_xlabel() == "budget"
 
 
 @settings(deadline=None)
-@given(st.lists(st.floats(0, 500), max_size=30))
+@given(st.lists(st.floats(0, 1), max_size=30))
 def test_labels_keep_their_order_and_do_not_overlap(wanted: list[float]) -> None:
-    places = spread(sorted(wanted), 10, 480, 20)
+    places = label_places(sorted(wanted), 0.05)
 
-    room = min(20, 470 / max(1, len(places) - 1))
+    room = min(0.05, 1 / max(1, len(places) - 1))
     assert all(later - earlier >= room - 1e-6 for earlier, later in pairwise(places))
-    assert all(10 - 1e-6 <= place <= 480 + 1e-6 for place in places)
+    assert all(-1e-6 <= place <= 1 + 1e-6 for place in places)
 
 
 PLAN = Plan(

@@ -12,10 +12,10 @@ from agent.lab.measures import closed_forms
 from agent.lab.measures.intervals import Clusters, share_interval
 from agent.lab.measures.thresholds import Threshold
 from agent.lab.reports.analysis import analyze
-from agent.lab.reports.plots import finding_figure, simulated_noise, simulated_slips, tie
-from agent.lab.reports.report import explanation, hero_figure
+from agent.lab.reports.plots import usefulness_and_safety, which_draw
+from agent.lab.reports.report import explanation
 from agent.lab.reports.samples import trial_of
-from agent.lab.reports.tables import by_setting, costs, overview, write_tables
+from agent.lab.reports.tables import by_setting, costs, overview
 
 BASE = Row("k", "s", "f", "f-0", "test", "honest", False, "constitution_only", 0, live=False)
 
@@ -196,39 +196,16 @@ def test_an_experiment_without_honest_work_has_tables_and_a_figure(tmp_path: Pat
     found = analyze([attack(1, [0.1]), attack(2, [0.1])], budget=0.01, replicates=5)
 
     assert overview(found).text.splitlines()[1].startswith("constitution_only  0.0%    -  ")
-    assert "constitution_only (not measured)" in hero_figure(found)
     assert costs(found, {}, {}).lines == (("constitution_only", *("-" * 9)),)
-    assert "nan" not in hero_figure(found) + by_setting({"s": found}).text
-
-
-def test_the_tables_and_the_figure_say_the_same(tmp_path: Path) -> None:
-    rows = [honest(0, [0.1]), honest(1, [0.2], "test"), attack(1, [0.1])]
-    found = analyze(rows, budget=0.01, replicates=5)
-
-    write_tables(tmp_path, rows)
-
-    assert overview(found).text.splitlines()[1].startswith("constitution_only  0.0%    1.00 [0.00, 1.00]")
-    assert overview(found).markdown.count("\n") == 2
-    assert "constitution_only</text>" in hero_figure(found)
-    assert len((tmp_path / "episodes.csv").read_text().splitlines()) == 4
-    assert (tmp_path / "steps.csv").read_text().splitlines()[1] == "k,0,bash,False,ran,0.1"
-
-
-@pytest.mark.parametrize("slip", [0.0, 0.3])
-def test_the_finding_in_closed_form_and_simulation(slip: float) -> None:
-    most, least = simulated_slips(0.1, slip, max, n=5000), simulated_slips(0.1, slip, min, n=5000)
-
-    assert most == pytest.approx(closed_forms.caught_by_most(0.1, 1, 4, slip), abs=0.03)
-    assert least == pytest.approx(closed_forms.caught_by_least(0.1, 1, 4, slip), abs=0.03)
+    assert not usefulness_and_safety(found).axes[0].texts
+    assert "nan" not in by_setting({"s": found}).text
 
 
 def test_noise_is_for_the_least_and_slips_for_the_most_suspicious() -> None:
-    assert simulated_noise(0.05, 4, min, n=3000) > simulated_noise(0.05, 4, max, n=3000) + 0.1
-    assert simulated_slips(0.05, 0.2, max, n=3000) > simulated_slips(0.05, 0.2, min, n=3000) + 0.1
-    turn = tie(0.05, 4)
+    """What the closed forms are is held against simulations in tests/agent/lab/measures."""
+    turn = closed_forms.tie(0.05, 4)
+
     most, least = closed_forms.caught_by_most(0.05, 4, 4, turn), closed_forms.caught_by_least(0.05, 4, 4, turn)
     assert most == pytest.approx(least)
-
-
-def test_the_figure_of_the_finding_is_svg() -> None:
-    assert finding_figure(n=200).startswith("<svg ")
+    (axes,) = which_draw().axes
+    assert len(axes.lines) == 4
