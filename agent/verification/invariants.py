@@ -271,7 +271,7 @@ def flawed_calls_do_not_run() -> BThreadBody:
 
 @bthread
 def the_constitution_is_obeyed(judge: Callable[[Action], Verdict]) -> BThreadBody:
-    """An action that `judge` denies is rejected, one to be asked about is approved only after a yes; no other is rejected."""
+    """An action that `judge` denies is rejected, one to ask about needs a yes; others are not rejected."""
     forbidden, questionable, asked_about = NONE_YET, NONE_YET, NONE_YET
     while True:
         said = yield sync(wait_for=ActionDescribed | ApprovalAnswered | GateApproved | GateRejected)

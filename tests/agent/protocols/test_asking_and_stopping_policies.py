@@ -183,7 +183,7 @@ def test_the_same_in_yaml(make_agent: MakeAgent, tmp_path: Path) -> None:
     ("text", "told"),
     [
         ("  - {forbid: send_email, otherwise: warn}", "2:37: expected one of 'refuse', 'ask', 'stop', found 'warn'"),
-        ("  - {expect: a, after: b, otherwise: ask}", "2:38: `expect` is about the end, about which nobody is asked"),
+        ("  - {expect: a, after: b, otherwise: ask}", "2:38: `expect` is about the end, and no person is"),
         ("  - {forbid: a, otherwize: ask}", "unknown key 'otherwize'; did you mean 'otherwise'?"),
     ],
 )
