@@ -17,7 +17,7 @@ from constitution.zones import UNKNOWN, is_within
 
 __all__ = ["carried", "carried_by_variable", "repository"]
 
-ELSEWHERE = re.compile(r"^(?:file://|@)?((?:/|~|\.\./).*|\.\.)$")
+ELSEWHERE = re.compile(r"^(?:file://|@|[\w.-]+=)?((?:/|~|\.\./).*|\.\.)$")
 INSIDE = frozenset(["run", "exec", "create", "debug"])
 """Behind these, a tool of containers takes a command, whose paths are those of the container."""
 

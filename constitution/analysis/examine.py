@@ -323,8 +323,7 @@ class Examination:
             self._carry_out(apply_rows(self._command(name, argv, stdin, walk)), name, walk)
         if flow is not None:
             return flow
-        if is_known(name):
-            self._look_up(name, argv, NOTHING, walk)
+        self._look_up(name, argv, NOTHING, walk)
         self._behind_subcommands(name, argv, stdin, walk)
         return output_of(name, argv, stdin)
 
@@ -358,6 +357,7 @@ class Examination:
         """Carry out what the options of a wrapper say besides the command that it runs."""
         for analysis in (apply_rows, carried):
             self._carry_out(analysis(command), command.name, walk)
+        self._carry_out(secret_arguments(command.with_argv(command.argv[:-1])), command.name, walk)
 
     def _started_by(self, wrapper: Wrapper, inner: list[str], scripts: list[str], stdin: Flow, walk: Walk) -> Flow:
         flow = NOTHING

@@ -134,6 +134,7 @@ def any_language(command: Command) -> Steps:
     ]
     codes += [word for word in command.argv[1:] if "write18" in word]
     for code in codes:
+        yield from touched(read_code(code), code)
         yield from touched(read_any(code), code)
 
 

@@ -189,7 +189,7 @@ def _does(does: Does, paths: tuple[str, ...], command: Command) -> Steps:
         yield Found(does.effect, says=does.says)
     for path in paths:
         if does.effect not in ADDRESSED:
-            if path != "-":
+            if path != "-" and not (does.effect is Effect.CARRIED and does.to == "operands" and _is_near(path)):
                 yield Found(does.effect, path=path, says=does.says)
         elif METADATA.search(path):
             says = "read the cloud credentials of this machine"
@@ -199,6 +199,11 @@ def _does(does: Does, paths: tuple[str, ...], command: Command) -> Steps:
                 yield Sent()
             says = does.says or f"reach {path.replace(UNKNOWN, '…')[:80]} over the network"
             yield Found(does.effect, says=says)
+
+
+def _is_near(word: str) -> bool:
+    """Tell whether an operand names nothing elsewhere, or nothing that is known."""
+    return "/" not in word or word[0] == UNKNOWN
 
 
 def _is_local(address: str) -> bool:
@@ -267,7 +272,8 @@ def secret_arguments(command: Command) -> Steps:
     ):
         return
     elsewhere = command.scope.cwd != (command.start,)
-    effect = Effect.HANDLE if is_known(command.name) else Effect.MENTION  # of others every path is doubted anyway
+    known = is_known(command.name) or wrapper_of(command.name) is not None
+    effect = Effect.HANDLE if known else Effect.MENTION  # of others every path is doubted anyway
     for word in command.argv[1:]:
         if command.name == "ln" and word[:2] == "..":
             continue  # it is taken from the folder of the link; what is behind the link is judged where it is used
