@@ -277,6 +277,8 @@ def _behind(files: tuple[str, ...], command: Command) -> Steps:
 def client(command: Command) -> Steps:
     """A client of a database, with statements in its words or in its input."""
     yield from database(command)
+    for file in command.stdin.names if command.stdin.origin is Origin.FILE else ():
+        yield Found(Effect.EXECUTE, path=file)
     for code in (word for word in (*command.argv[1:], command.stdin.text) if "require(" in word):
         yield from touched(read_code(code, "javascript"), code)
     if command.stdin.origin not in (Origin.NOTHING, Origin.TEXT) and (

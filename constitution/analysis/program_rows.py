@@ -2,7 +2,7 @@
 
 import re
 from functools import cache
-from itertools import repeat
+from itertools import pairwise, repeat
 
 from constitution.analysis.steps import (
     BARE_SHELL,
@@ -91,6 +91,10 @@ ADDRESS = re.compile(
     re.I,
 )
 BLANK = re.compile(r"\s")
+HOST_OPTION = re.compile(
+    r"-[hH]|--?(host(name)?|server|broker(s|-list)?|bootstrap-servers?|endpoint(-url)?|address|remote|proxy|registry)"
+)
+HOST = re.compile(r"(?!localhost\b|127\.)([\w-]+\.)+([a-z]{3,}(?<!json|yaml|toml|conf|html)|[a-z]{2,}(?=:)|\d+)(:\d+)?")
 SAYS_ONLY = frozenset(
     ["commit", "log", "tag", "config", "notes", "grep", "show", "diff", "blame", "remote", "clone", "submodule"]
 )
@@ -102,11 +106,14 @@ def addresses(command: Command) -> Steps:
 
     Where a row says in which words of a program an address counts, it decides about addresses that are known.
     """
-    if not any("://" in word for word in command.argv[1:]):
+    hosts = [host for option, host in pairwise(command.argv[1:]) if HOST_OPTION.fullmatch(option)]
+    if not hosts and not any("://" in word for word in command.argv[1:]):
         return
     has_rows = any(does.effect in ADDRESSED for row, _ in rows_for(command.name, command.argv[1:]) for does in row.does)
     if is_a(command.name, "harmless") or is_a(command.name, "filters") or is_a(command.name, "read_only"):
         return
+    for host in filter(HOST.fullmatch, () if has_rows else hosts):
+        yield Found(Effect.NETWORK, says=f"reach {host[:80]} over the network")
     for word in command.argv[1:]:
         for address in ADDRESS.findall(word) if "://" in word and not BLANK.search(word) else ():
             if not _is_local(address) and not (has_rows and UNKNOWN not in address):
@@ -225,8 +232,11 @@ def unknown_program(command: Command) -> Steps:
     yield Found(Effect.UNKNOWN_PROGRAM, says="is not a known program")
     for word in command.argv[1:]:
         value = word.partition("=")[2] if word.startswith("-") or "=" in word else word
-        if value and not value.startswith("-") and _looks_like_path(value):
-            yield Found(Effect.UNKNOWN_PROGRAM, path=value)
+        elsewhere = GIVEN.findall(word) if "://" not in word and not NO_PATH.search(word) else []
+        if not elsewhere and value and not value.startswith("-") and _looks_like_path(value):
+            elsewhere = [value]
+        for path in elsewhere:
+            yield Found(Effect.UNKNOWN_PROGRAM, path=path)
     if any("stratum+" in word for word in command.argv[1:]):
         yield Found(Effect.ATTACK, says="mine cryptocurrency")
     if "/" not in command.argv[0]:
