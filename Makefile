@@ -10,12 +10,14 @@ BIN := .venv/bin
 READY := .venv/ready
 DOJO := .venv-agentdojo
 DOJO_READY := $(DOJO)/ready
+NEIGHBOURS := .venv-neighbours
+NEIGHBOURS_READY := $(NEIGHBOURS)/ready
 INSTALL := -m pip --disable-pip-version-check --quiet install --constraint constraints.txt
 
-.PHONY: help demo test lint verify presets protocols laws mutation settings agentdojo verified results bench clean
+.PHONY: help demo test lint verify presets protocols laws mutation settings agentdojo neighbours verified results bench clean
 
 help: ## list these targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
 
 demo: $(READY) ## show an agent at work: offline, in seconds
 	@$(BIN)/bpagent demo
@@ -50,6 +52,9 @@ agentdojo: $(DOJO_READY) ## compare with AgentDojo's own pipeline, in an environ
 	$(DOJO)/bin/python -m pytest tests/agent/lab/settings/test_agentdojo.py \
 		tests/agent/lab/settings/test_agentdojo_injected.py $(ARGS)
 
+neighbours: $(NEIGHBOURS_READY) ## try the bridges with Inspect, ControlArena, pydantic-ai and openai-agents themselves (minutes, the network)
+	$(NEIGHBOURS)/bin/python -m pytest -p no:cacheprovider tests/agent/lab/bridges $(ARGS)
+
 verified: $(READY) ## look at every state of the loop with each protocol of docs/results/plan.yaml, and write down how many
 	$(BIN)/python -m tests.agent.lab.verify_for_results agent/lab/experiments/verified.csv $(STATES)
 
@@ -60,7 +65,7 @@ bench: $(READY) ## measure: cost per event and per turn, import time, memory
 	$(BIN)/python tests/bench/run.py
 
 clean: ## remove the virtual environment, caches and what was built
-	rm -rf .venv .venv-agentdojo build dist .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache *.egg-info
+	rm -rf .venv .venv-agentdojo .venv-neighbours build dist .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Made anew from nothing when a version or a dependency changes, so that nothing is found that is not asked for.
@@ -81,4 +86,12 @@ $(DOJO_READY): $(READY)
 	@$(BIN)/python -m venv --clear $(DOJO)
 	@$(DOJO)/bin/python $(INSTALL) --upgrade pip hatchling
 	@$(DOJO)/bin/python $(INSTALL) --no-build-isolation --editable '.[agentdojo]' --group dev
+	@touch $@
+
+# Their newest versions, whatever ours are pinned to: the bridges have to hold with these.
+$(NEIGHBOURS_READY): $(READY)
+	@echo "Setting up $(NEIGHBOURS), some minutes ..."
+	@$(BIN)/python -m venv --clear $(NEIGHBOURS)
+	@$(NEIGHBOURS)/bin/python -m pip --disable-pip-version-check --quiet install --editable '.[lab]' \
+		control-arena inspect_ai openai-agents pydantic-ai-slim hypothesis pytest pytest-anyio pytest-timeout trio
 	@touch $@
