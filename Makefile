@@ -8,19 +8,27 @@ PYTHON ?= $(shell for candidate in $(CANDIDATES); do \
 
 BIN := .venv/bin
 READY := .venv/ready
+SITE := .venv-docs
+SITE_READY := $(SITE)/ready
 DOJO := .venv-agentdojo
 DOJO_READY := $(DOJO)/ready
 NEIGHBOURS := .venv-neighbours
 NEIGHBOURS_READY := $(NEIGHBOURS)/ready
 INSTALL := -m pip --disable-pip-version-check --quiet install --constraint constraints.txt
 
-.PHONY: help demo test lint verify presets protocols laws mutation settings agentdojo neighbours verified results bench clean
+.PHONY: help demo screens check test lint verify presets protocols laws mutation settings agentdojo neighbours verified results bench docs clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
 
-demo: $(READY) ## show an agent at work: offline, in seconds
-	@$(BIN)/bpagent demo
+demo: $(READY) ## show an agent at work: offline, in seconds (PACE=2: with pauses)
+	@$(BIN)/bpagent demo $(if $(PACE),--pace $(PACE))
+
+screens: $(READY) ## take the pictures of the README (needs chromium)
+	$(BIN)/python -m tests.agent.page.take_screens
+
+check: lint ## lint, types and the quick tests (half a minute)
+	$(BIN)/python -m pytest --numprocesses auto -m 'not slow' $(ARGS)
 
 test: lint ## run everything that has to hold: lint, then the whole suite, on all processors
 	$(BIN)/python -m pytest --numprocesses auto $(ARGS)
@@ -64,8 +72,11 @@ results: $(READY) ## run docs/results/plan.yaml (FOLDER=results: what is there i
 bench: $(READY) ## measure: cost per event and per turn, import time, memory
 	$(BIN)/python tests/bench/run.py
 
+docs: $(SITE_READY) ## build the pages as a site in build/site, with links checked
+	NO_MKDOCS_2_WARNING=1 $(SITE)/bin/mkdocs build --quiet --strict --config-file docs/.site/mkdocs.yml
+
 clean: ## remove the virtual environment, caches and what was built
-	rm -rf .venv .venv-agentdojo .venv-neighbours build dist .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache *.egg-info
+	rm -rf .venv .venv-agentdojo .venv-docs .venv-neighbours build dist .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Made anew from nothing when a version or a dependency changes, so that nothing is found that is not asked for.
@@ -94,4 +105,12 @@ $(NEIGHBOURS_READY): $(READY)
 	@$(BIN)/python -m venv --clear $(NEIGHBOURS)
 	@$(NEIGHBOURS)/bin/python -m pip --disable-pip-version-check --quiet install --editable '.[lab]' \
 		control-arena inspect_ai openai-agents pydantic-ai-slim hypothesis pytest pytest-anyio pytest-timeout trio
+	@touch $@
+
+# The generator of the site reads the sources and never imports them, so it needs no package of the project.
+$(SITE_READY): pyproject.toml
+	@echo "Setting up $(SITE), a few seconds ..."
+	@"$(PYTHON)" -m venv --clear $(SITE)
+	@$(SITE)/bin/python -m pip --disable-pip-version-check --quiet install --upgrade pip
+	@$(SITE)/bin/python -m pip --disable-pip-version-check --quiet install --group docs
 	@touch $@

@@ -33,6 +33,8 @@ def test_make_alone_lists_the_targets(make: Callable[..., subprocess.CompletedPr
     assert [line.split()[1] for line in listed.stdout.splitlines()] == [
         "help",
         "demo",
+        "screens",
+        "check",
         "test",
         "lint",
         "verify",
@@ -42,9 +44,11 @@ def test_make_alone_lists_the_targets(make: Callable[..., subprocess.CompletedPr
         "mutation",
         "settings",
         "agentdojo",
+        "neighbours",
         "verified",
         "results",
         "bench",
+        "docs",
         "clean",
     ]
 

@@ -50,11 +50,10 @@ from agent.models.model import Answer, Delta, ModelError, ModelRequest
 from agent.models.scripted import ScriptedCall
 from agent.presets.preset import Preset
 from agent.session.agent import Agent
-from agent.tools.definition import Tool, ToolContext
+from agent.tools.definition import Mark, Tool, ToolContext
 from agent.tools.process import tool_environment
 from agent.tools.schemas import Path as PathMark
 from agent.tools.schemas import Schema, ShellCommand, Url, plain
-from agent.tools.signature import Mark
 from agent.vocabulary.calls import ToolResult
 from agent.vocabulary.messages import (
     AssistantMessage,

@@ -1,0 +1,16 @@
+"""The README is the first page of the site, and the changelog its last."""
+
+from pathlib import Path
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+
+PAGES = {"README.md": "index.md", "CHANGELOG.md": "CHANGELOG.md"}
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the pages that stand above docs/; their links into docs/ become links between pages."""
+    for name, page in PAGES.items():
+        text = (Path(config.docs_dir).parent / name).read_text(encoding="utf-8")
+        files.append(File.generated(config, page, content=text.replace("](docs/", "](")))
+    return files
