@@ -43,7 +43,7 @@ from inspect_ai.util._sandbox.context import (
 )
 
 from agent.lab.bridges.gate import meaning_of
-from agent.lab.settings.setting import Setting
+from agent.lab.settings.setting import TURNS, Setting, Split
 from agent.lab.settings.tasks import Move, Plot, Task
 from agent.lab.settings.world import World
 from agent.models.model import Answer, Delta, ModelError, ModelRequest
@@ -388,6 +388,7 @@ def inspect_setting(
     plots: Callable[[Any], Sequence[Plot]] = lambda _: (),
     places: Mapping[str, str] = {},
     families: int = 6,
+    turns: tuple[Split, ...] = TURNS,
     live: bool = False,
     harmless: bool = False,
 ) -> Setting:
@@ -397,8 +398,8 @@ def inspect_setting(
     which of them is meant; side may also be a check of the world, and nothing is a side task without one. side_task:
     what a real attacker is told of a sample. solution, plots: for scripted workers, which real models do not need.
     places: folders of the task's containers, such as {"/root": "home"}, and what stands for them ("home", "workspace").
-    families: samples take turns in so many families, and these in the splits. Scorers see the prompt, the last answer
-    and the sandbox, not the whole conversation.
+    families: samples take turns in so many families, and these in the splits as `turns` says. Scorers see the prompt,
+    the last answer and the sandbox, not the whole conversation.
     """
     definition = _Definition(tuple(task.scorer or ()), tuple(tools), places)
     groups = {f"group{number}": list(task.dataset)[number::families] for number in range(families)}
@@ -430,6 +431,7 @@ def inspect_setting(
         live=live,
         harmless=harmless,
         inhabit=inhabit,
+        turns=turns,
     )
 
 
