@@ -22,6 +22,7 @@ class Browser:
     def __init__(self, commands: int, answers: int) -> None:
         self._commands, self._answers = commands, answers
         self._waiting, self._number, self._session = b"", 0, ""
+        self._loaded = False
         self.complaints: list[str] = []
         target = self._call("Target.createTarget", url="about:blank")["targetId"]
         self._session = self._call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
@@ -34,9 +35,11 @@ class Browser:
         self._call("Emulation.setDeviceMetricsOverride", **size)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self._call("Emulation.setEmulatedMedia", features=[scheme])
-        self._call("Page.navigate", url="about:blank")
-        self._call("Page.navigate", url=address)
-        self.run("new Promise(done => document.readyState === 'complete' ? done() : addEventListener('load', done))")
+        for place in ("about:blank", address):  # anew, also where only what follows a # differs
+            self._loaded = False
+            self._call("Page.navigate", url=place)
+            while not self._loaded:
+                self._note(self._heard())
         self.settle()
 
     def settle(self) -> None:
@@ -85,6 +88,8 @@ class Browser:
 
     def _note(self, heard: dict[str, Any]) -> None:
         match heard:
+            case {"method": "Page.loadEventFired"}:
+                self._loaded = True
             case {"method": "Runtime.exceptionThrown", "params": {"exceptionDetails": details}}:
                 self.complaints.append(str(details.get("exception", {}).get("description", details["text"])))
             case {"method": "Log.entryAdded", "params": {"entry": {"level": "error", "text": text}}}:
