@@ -36,10 +36,10 @@ Begin with:
     bpagent check 'rm -rf /'                         judge a command without running it
 
 All commands:
-    to work                 demo  run  chat  resume  runs
+    to work                 demo  run  chat  resume  runs  fork
     to look at a run        why  view  replay  what-if  score
     to check rules          check  verify  experiment
-    to see and write parts  presets  protocols  tools  doctor  new
+    to see and write parts  presets  protocols  tools  config  doctor  new
 
 bpagent COMMAND --help says more about a command, bpagent --help about all of them.
 """
@@ -75,6 +75,7 @@ def make_parser() -> argparse.ArgumentParser:
     _add_chat(commands)
     _add_resume(commands)
     _add_runs(commands)
+    _add_fork(commands)
     _add_check(commands)
     _add_replay(commands)
     _add_why(commands)
@@ -85,6 +86,7 @@ def make_parser() -> argparse.ArgumentParser:
     _add_score(commands)
     _add_tools(commands)
     _add_doctor(commands)
+    _add_config(commands)
     _add_presets(commands)
     _add_listing(commands)
     _add_new(commands)
@@ -135,7 +137,12 @@ def _add_chat(commands: Any) -> None:
 
 def _add_agent(parser: argparse.ArgumentParser) -> None:
     """Add what says which agent: its model, rules, tools and log."""
-    parser.add_argument("--model", default="", metavar="NAME", help="which model: see below (default: $BPAGENT_MODEL)")
+    parser.add_argument(
+        "--model",
+        default="",
+        metavar="NAME",
+        help="which model: see below (default: see bpagent config)",
+    )
     _add_preset(parser)
     parser.add_argument("--workspace", default=".", metavar="DIR", help="where tools work (default: here)")
     parser.add_argument("--log", metavar="FILE", help="a new file (default: one in ~/.bpagent/runs)")
@@ -172,6 +179,22 @@ def _add_resume(commands: Any) -> None:
 def _add_runs(commands: Any) -> None:
     runs = _add_command(commands, "runs", "list the runs in ~/.bpagent/runs (or $BPAGENT_HOME/runs)")
     runs.add_argument("--json", action="store_true", help="print one JSON object per run")
+
+
+def _add_fork(commands: Any) -> None:
+    fork = _add_command(commands, "fork", "begin another run with the first steps of one: both go on by themselves")
+    fork.add_argument("log", metavar="LOG", help="a log, or the beginning of a run's id")
+    fork.add_argument("step", metavar="STEP", type=int, help="the last step that both have; see bpagent view")
+    fork.add_argument("--output", metavar="FILE", help="the new log (default: beside the other)")
+
+
+def _add_config(commands: Any) -> None:
+    config = _add_command(commands, "config", "show which files and variables configure the command, and trust one")
+    config.add_argument("--workspace", default=".", metavar="DIR", help="whose .bpagent/config.yaml (default: here)")
+    config.add_argument("--trust", action="store_true", help="let a project's file set more than stricter rules")
+    config.add_argument("--schema", action="store_true", help="print the JSON schema of such files, for editors")
+    config.add_argument("--model", default="", metavar="NAME", help="as if this was given to run")
+    _add_preset(config)
 
 
 def _add_check(commands: Any) -> None:
@@ -239,7 +262,6 @@ def _add_experiment(commands: Any) -> None:
     experiment.add_argument("--example", action="store_true", help="a small one, offline, in less than a minute")
     experiment.add_argument("--folder", metavar="DIR", help="where it is kept (default: FILE.results)")
     experiment.add_argument("--workers", type=_processes, metavar="N", help="processes; 0: this one alone")
-    experiment.add_argument("--parquet", action="store_true", help="write the tables as Parquet, too")
 
 
 def _add_score(commands: Any) -> None:

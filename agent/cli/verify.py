@@ -40,7 +40,7 @@ def execute(arguments: Namespace) -> int:
     try:
         if arguments.deployment:
             return _verify_deployments(protocols, arguments)
-        rules = loop_rules(chosen_preset(arguments.preset, arguments.option, arguments.config))
+        rules = loop_rules(chosen_preset(arguments))
         return _verify_all(rules, protocols, arguments)
     except VerificationError as error:
         raise Mistake(f"this cannot be verified: {error}") from error
