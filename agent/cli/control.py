@@ -8,8 +8,8 @@ import json
 import os
 import socket
 import struct
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,6 @@ from typing import Any
 import anyio
 
 from agent.cli.runs import runs_folder
-from agent.cli.session import descendants
 
 LONGEST = 64 * 1024  # bytes of one decision
 PATIENCE = 5.0  # seconds for an answer
@@ -45,9 +44,18 @@ def send(log: Path, decision: dict[str, Any]) -> None:
         raise Unheard(objection.strip())
 
 
-async def listen(log: Path, act: Act) -> None:
-    """Take decisions about the run that writes `log`, until cancelled. Where no socket can be made, none come."""
-    path = _socket_of(log)
+@asynccontextmanager
+async def decisions(log: Path | None, act: Act) -> AsyncIterator[None]:
+    """Take decisions about the run that writes `log` while the block lasts; without a log none come."""
+    async with anyio.create_task_group() as tasks:
+        if log is not None:
+            tasks.start_soon(_listen, _socket_of(log), act)
+        yield
+        tasks.cancel_scope.cancel()
+
+
+async def _listen(path: Path, act: Act) -> None:
+    """Take decisions until cancelled. Where no such socket can be made, none come."""
     with socket.socket(socket.AF_UNIX) as listening:
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -72,15 +80,12 @@ async def listen(log: Path, act: Act) -> None:
 async def _converse(connection: socket.socket, act: Act) -> None:
     with connection, suppress(OSError):
         connection.setblocking(False)
-        objection = _stranger(connection)
-        if not objection:
-            said = b""
-            with anyio.move_on_after(PATIENCE):
-                while not said.endswith(b"\n") and len(said) < LONGEST:
-                    await anyio.wait_readable(connection)
-                    piece = connection.recv(LONGEST)
-                    said += piece or b"\n"
-            objection = _carried_out(said, act)
+        said = b""
+        with anyio.move_on_after(PATIENCE):
+            while not said.endswith(b"\n") and len(said) < LONGEST:
+                await anyio.wait_readable(connection)
+                said += connection.recv(LONGEST) or b"\n"
+        objection = _stranger(connection) or _carried_out(said, act)
         connection.sendall(objection.replace("\n", " ").encode() + b"\n")
 
 
@@ -99,9 +104,17 @@ def _stranger(connection: socket.socket) -> str:
     )
     if user != os.getuid() or process <= 0:
         return "only the user of the run is heard"
-    if process in descendants(os.getpid()):
+    if os.getpid() in _line_of(process):
         return "what the run has started decides nothing about it"
     return ""
+
+
+def _line_of(process: int) -> Iterator[int]:
+    """Yield a process and those above it: the one that started it, and so on. What is gone has no more."""
+    with suppress(OSError, ValueError, IndexError):
+        while process > 0:
+            yield process
+            process = int(Path(f"/proc/{process}/stat").read_text(errors="replace").rpartition(")")[2].split()[1])
 
 
 def _socket_of(log: Path) -> Path:

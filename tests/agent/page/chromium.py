@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +15,15 @@ PROGRAM = next(
     (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), ""
 )
 FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--remote-debugging-pipe", "--mute-audio")
+
+PLACED = """
+import fcntl, os, sys
+reading, writing = (fcntl.fcntl(int(number), fcntl.F_DUPFD, 10) for number in sys.argv[1:3])
+os.dup2(reading, 3)
+os.dup2(writing, 4)
+os.execv(sys.argv[3], sys.argv[3:])
+"""
+"""Starts a program with the descriptors 3 and 4, on which it is spoken to."""
 
 
 class Browser:
@@ -100,15 +110,13 @@ class Browser:
 def chromium(profile: Path) -> Iterator[Browser]:
     """Give a browser; `profile` is a folder of its own."""
     (to_read, commands), (answers, to_write) = os.pipe(), os.pipe()
-
-    def place() -> None:  # the protocol has the descriptors 3 and 4
-        reading, writing = os.dup(to_read), os.dup(to_write)
-        os.dup2(reading, 3)
-        os.dup2(writing, 4)
-
     words = [PROGRAM, *FLAGS, f"--user-data-dir={profile}", "about:blank"]
     started = subprocess.Popen(
-        words, close_fds=False, preexec_fn=place, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        [sys.executable, "-c", PLACED, str(to_read), str(to_write), *words],
+        pass_fds=(to_read, to_write),
+        env={**os.environ, "TMPDIR": "/tmp"},  # it makes a socket there, whose path must be short
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
     )
     os.close(to_read)
     os.close(to_write)
