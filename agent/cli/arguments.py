@@ -258,6 +258,7 @@ def _add_verify(commands: Any) -> None:
     verify.add_argument("--all-subsets", action="store_true", help="leave rules of the preset out, in every way")
     verify.add_argument("--deployment", action="store_true", help="rules over episodes: each that ships, or your own")
     verify.add_argument("--max-states", type=int, metavar="N", help="give up at N states: not verified")
+    verify.add_argument("--page", metavar="FILE", help="write an HTML page: the protocols, and a counterexample")
     verify.add_argument("--json", action="store_true", help="print one JSON object for each subset")
 
 

@@ -130,7 +130,11 @@ class PageModel:
             for blocker in held.blockers:
                 why = "" if blocker.because is None else f": {blocker.because}"
                 marks.append((blocker.bthread, "b", f"{held.event.name} of {held.requester}{why}"))
-        return [[self.lanes.setdefault(name, len(self.lanes)), *rest] for name, *rest in dict.fromkeys(marks)]
+        return [[self.lane(name), *rest] for name, *rest in dict.fromkeys(marks)]
+
+    def lane(self, name: str) -> int:
+        """Return the number of a lane, which begins where it is needed for the first time."""
+        return self.lanes.setdefault(name, len(self.lanes))
 
     def _told(self, record: Record) -> Iterator[Part]:
         match record["name"]:

@@ -17,7 +17,7 @@ from agent.vocabulary.events import (
     ToolFinished,
     ToolStarted,
 )
-from agent.vocabulary.messages import Usage, one_line
+from agent.vocabulary.messages import Usage, one_line, without_middle
 from constitution import Action, Effect, Zone, deeds_of
 
 LONGEST_OUTPUT = 500  # characters of a command's output (S1 3.2)
@@ -214,7 +214,7 @@ def _background(state: State) -> list[str]:
 
 def _last_command(command: Command) -> list[str]:
     code = "did not exit by itself" if command.exit_code is None else f"exit code {command.exit_code}"
-    output = _cut(command.output.strip())
+    output = without_middle(command.output.strip(), LONGEST_OUTPUT, tail=0.8)  # errors stand at the end
     return [f"Last command: {_line(command.text)} ({code})", *([f"Its output: {output}"] if output else [])]
 
 
@@ -228,14 +228,6 @@ def _files(state: State) -> list[str]:
 
 def _line(text: str) -> str:
     return one_line(text, LONGEST_TEXT)
-
-
-def _cut(output: str) -> str:
-    """Keep the beginning and, longer, the end, where errors stand."""
-    if len(output) <= LONGEST_OUTPUT:
-        return output
-    head = LONGEST_OUTPUT // 5
-    return f"{output[:head]} … {output[head + 3 - LONGEST_OUTPUT :]}"
 
 
 class OpenCalls(Projection):

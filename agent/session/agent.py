@@ -16,6 +16,7 @@ import anyio
 from attrs import evolve
 
 from agent.effects.approval import Approver, approval_effect
+from agent.effects.changed_facts import lookup_effect
 from agent.effects.execution import Watcher, description_effect, execution_effect
 from agent.effects.hooks import HookCaller, Hooks, seeking_effect
 from agent.effects.inference import Measure, Voice, inference_effect, summary_effect
@@ -23,10 +24,8 @@ from agent.effects.timers import backoff_effect, deadline_effect
 from agent.models.model import Model, Piece, frame_tokens
 from agent.presets.preset import Preset
 from agent.presets.shipped import preset_named
-from agent.projections.context import Context
-from agent.projections.conversation import Conversation
 from agent.projections.narration import StreamEvent
-from agent.projections.state import BackgroundProcess, State, StateTracker, Totals
+from agent.projections.state import BackgroundProcess, Totals
 from agent.session.approvals import Approval, Decisions
 from agent.session.journal import Journal, Narrator
 from agent.session.run import Run
@@ -125,29 +124,9 @@ class Agent:
         return f"<Agent: model {self.model.name}, preset {self.preset.name}, tools: {tools}>"
 
     @property
-    def conversation(self) -> Conversation:
-        """What was said so far, as the model is shown it."""
-        return self.journal.conversation
-
-    @property
-    def tracker(self) -> StateTracker:
-        """The state of the work, as far as the events tell it."""
-        return self.journal.tracker
-
-    @property
-    def context(self) -> Context:
-        """What the model is shown next."""
-        return self.journal.context
-
-    @property
     def totals(self) -> Totals:
         """What the conversation has taken so far."""
         return self.journal.totals
-
-    @property
-    def state(self) -> State:
-        """Where the last run stands, or stood when it ended."""
-        return self.journal.tracker.state
 
     @property
     def heard(self) -> Sequence[Event]:
@@ -157,7 +136,7 @@ class Agent:
     @property
     def messages(self) -> tuple[Message, ...]:
         """The conversation so far."""
-        return self.conversation.messages
+        return self.journal.conversation.messages
 
     @property
     def log_path(self) -> Path | None:
@@ -272,6 +251,7 @@ class Agent:
             self._summary_effect(),
             deadline_effect(),
             description_effect(self.toolbox),
+            lookup_effect(self.toolbox),
             execution_effect(self.toolbox, on_output),
             approval_effect(self.decisions.answering(self._approve or attendant)),
             seeking_effect(hooks),
@@ -298,13 +278,13 @@ class Agent:
         for step in steps:
             self.journal.take_up(step)
             self.toolbox.take_up(step.event)
-        self.lost_processes = self.tracker.state.background
-        self.tracker.end_background("run", "program")
+        self.lost_processes = self.journal.tracker.state.background
+        self.journal.tracker.end_background("run", "program")
 
     async def run_over(self) -> None:
         """End what does not outlive a run, also one that only rests."""
         await self.toolbox.run_over()
-        self.tracker.end_background("run")
+        self.journal.tracker.end_background("run")
 
     def watchers(self) -> Iterator[tuple[str, Callable[[Step], object]]]:
         """Yield those who hear of every step, and what they are called in errors."""

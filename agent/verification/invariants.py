@@ -9,6 +9,7 @@ from agent.threads.tool_calls import Together
 from agent.vocabulary.calls import ToolCall, signature, without
 from agent.vocabulary.events import (
     AbortAsked,
+    ActionChanged,
     ActionDescribed,
     AnswerCommitted,
     ApprovalAnswered,
@@ -17,6 +18,8 @@ from agent.vocabulary.events import (
     BackoffStarted,
     CallAnswered,
     DeadlineReached,
+    FactsConfirmed,
+    FactsRequested,
     FollowUpGiven,
     GateApproved,
     GateRejected,
@@ -61,6 +64,7 @@ OUTCOMES: dict[type[Event], tuple[type[Event], ...]] = {
     InferenceRequested: (InferenceFinished, InferenceFailed),
     ProposedAction: (ActionDescribed,),
     ApprovalAsked: (ApprovalAnswered,),
+    FactsRequested: (FactsConfirmed, ActionChanged),
     ToolStarted: (ToolFinished,),
     BackoffStarted: (BackoffElapsed,),
     MessagesSought: (MessagesFound,),
@@ -272,6 +276,9 @@ def the_constitution_is_obeyed(judge: Callable[[Action], Verdict]) -> BThreadBod
     while True:
         said = yield sync(wait_for=ActionDescribed | ApprovalAnswered | GateApproved | GateRejected)
         if isinstance(said, ActionDescribed):
+            forbidden, questionable, asked_about = (
+                calls - {said.call} for calls in (forbidden, questionable, asked_about)
+            )
             level = Level.deny if said.problem is not None else judge(said.facts).level
             if level is Level.deny:
                 forbidden |= {said.call}
@@ -299,20 +306,50 @@ def rights_were_granted(judge: Callable[[Action], Verdict]) -> BThreadBody:
     news = ActionDescribed | ApprovalAnswered | SandboxLifted | ToolStarted | CallAnswered
     while True:
         said = yield sync(wait_for=news)
-        if isinstance(said, ActionDescribed) and said.facts.is_confined:
-            confined |= {said.call}
-            granted |= {said.call} if judge(said.facts).granted else NONE_YET
+        if isinstance(said, ActionDescribed):
+            confined, granted = confined - {said.call}, granted - {said.call}
+            lifted = tuple(each for each in lifted if each.call != said.call)
+            if said.facts.is_confined:
+                confined |= {said.call}
+                granted |= {said.call} if judge(said.facts).granted else NONE_YET
         elif isinstance(said, ApprovalAnswered) and said.yes:
             granted |= confined & {said.call}
         elif isinstance(said, SandboxLifted):
             assert said.call in granted, f"the sandbox of {said.call.id} is lifted, and the user did not allow it"
-            lifted = (*lifted, said)
+            lifted = (*(each for each in lifted if each.call != said.call), said)
         elif isinstance(said, ToolStarted):
             rights = next((each.rights for each in lifted if each.call == said.call), ())
             assert said.rights == rights, f"{said.call.id} starts with other rights than were granted"
         elif isinstance(said, CallAnswered):
             confined, granted = _unanswered(confined, said.call), _unanswered(granted, said.call)
             lifted = tuple(each for each in lifted if each.call.id != said.call)
+
+
+@bthread
+def what_starts_was_judged_as_it_is() -> BThreadBody:
+    """A call is approved on the facts that were found last, and these were looked up again after each yes of the user.
+
+    Before they are confirmed no sandbox is lifted; a yes to facts that have changed is void.
+    """
+    known: tuple[tuple[ToolCall, Action], ...] = ()
+    unconfirmed = NONE_YET
+    news = ActionDescribed | ApprovalAnswered | FactsConfirmed | SandboxLifted | GateApproved | CallAnswered
+    while True:
+        said = yield sync(wait_for=news)
+        if isinstance(said, ActionDescribed):
+            known = (*(each for each in known if each[0] != said.call), (said.call, said.facts))
+            unconfirmed -= {said.call}
+        elif isinstance(said, ApprovalAnswered):
+            unconfirmed |= {said.call} if said.yes else NONE_YET
+        elif isinstance(said, FactsConfirmed):
+            unconfirmed -= {said.call}
+        elif isinstance(said, CallAnswered):
+            known = tuple(each for each in known if each[0].id != said.call)
+            unconfirmed = _unanswered(unconfirmed, said.call)
+        else:
+            assert said.call not in unconfirmed, f"{said.name} of {said.call.id} on facts that may have changed"
+            if isinstance(said, GateApproved):
+                assert (said.call, said.facts) in known, f"{said.call.id} is approved on facts that are not the latest"
 
 
 @bthread
@@ -703,6 +740,7 @@ ALWAYS = (
     each_proposal_is_decided_once(),
     each_call_is_answered_once(),
     each_answer_tells_what_happened(),
+    what_starts_was_judged_as_it_is(),
 )
 """What the core alone keeps."""
 

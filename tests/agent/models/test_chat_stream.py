@@ -1,14 +1,37 @@
 """Every shape in which servers stream an answer assembles to the same answer, or to none."""
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from agent.models.chat_stream import LONGEST_ANSWER, MOST_CALLS, Assembly, assemble
 from agent.models.model import Answer, Delta, ModelError
 from agent.vocabulary.messages import AssistantMessage, RequestedCall, Usage
-from tests.agent.models.streams import calls_of, delta, piece
+
+Piece = dict[str, Any]
+
+
+def piece(arguments: str | None = None, **said: Any) -> Piece:
+    """A piece of a call: index, id and name where given, arguments where not None."""
+    function = {
+        key: value for key, value in (("name", said.pop("name", None)), ("arguments", arguments)) if value is not None
+    }
+    return {**said, "function": function} if function else said
+
+
+def delta(finish: str | None = None, **said: Any) -> dict[str, Any]:
+    return {"choices": [{"index": 0, "delta": said, "finish_reason": finish}]}
+
+
+def calls_of(pieces: Sequence[Piece], finish: str = "tool_calls") -> list[tuple[str, str, str]]:
+    """The calls that pieces make, when each comes in a chunk of its own."""
+    answer = assemble([*(delta(tool_calls=[piece]) for piece in pieces), delta(finish)])
+    return [(call.id, call.name, call.arguments) for call in answer.message.calls]
+
 
 A, B = '{"command": "ls"}', '{"path": "x"}'
 TWO = [("a", "bash", A), ("b", "read", B)]
@@ -361,3 +384,65 @@ def test_a_piece_that_repeats_the_beginning_of_a_call_is_its_next_piece() -> Non
     answer = assemble([*(delta(tool_calls=[each]) for each in pieces), delta("tool_calls")])
 
     assert answer.message.calls == (RequestedCall("a", "bash", '{"{": null}'),)
+
+
+# However a stream is split and interleaved, the same calls come out.
+
+
+ARGUMENTS = st.dictionaries(st.text(max_size=5), st.one_of(st.text(max_size=8), st.integers(), st.none()), max_size=3)
+CALLS = st.lists(st.tuples(st.sampled_from(["bash", "read", "x"]), ARGUMENTS), min_size=1, max_size=4)
+SAYS = st.sampled_from(
+    [
+        ({"index", "id", "name"}, {"index"}, True),
+        ({"index", "id", "name"}, {"index", "id", "name"}, True),
+        ({"index", "id", "name"}, {"id"}, True),
+        ({"id", "name"}, {"id"}, True),
+        ({"id", "name"}, {"id", "name"}, True),
+        ({"index", "name"}, {"index"}, True),
+        ({"index", "name"}, {"index", "id"}, True),
+        ({"id", "name"}, set(), False),
+        ({"name"}, set(), False),
+        ({"index", "id", "name"}, set(), False),
+    ]
+)
+
+
+@given(calls=CALLS, says=SAYS, random=st.randoms(use_true_random=False))
+def test_law_any_splitting_and_interleaving_assembles_to_the_same_calls(calls: Any, says: Any, random: Any) -> None:
+    first, later, interleaved = says
+    streams = [_stream(number, name, given, first, later, random) for number, (name, given) in enumerate(calls)]
+
+    pieces = _interleave(streams, random) if interleaved else [piece for stream in streams for piece in stream]
+
+    assembled = calls_of(pieces)
+    if interleaved and "index" not in first:  # only an index tells an order other than that of the first pieces
+        assert sorted(assembled) == sorted(_expected(calls, first | later))
+    else:
+        assert assembled == _expected(calls, first | later)
+
+
+def _expected(calls: Any, said: set[str]) -> list[tuple[str, str, str]]:
+    return [
+        (f"id{number}" if "id" in said else "", name, json.dumps(given, ensure_ascii=False))
+        for number, (name, given) in enumerate(calls)
+    ]
+
+
+def _stream(number: int, name: str, given: Any, first: set[str], later: set[str], random: Any) -> list[Piece]:
+    """One call, cut at random places; at least two pieces, so that what is said later is said."""
+    text = json.dumps(given, ensure_ascii=False)
+    cuts = sorted(random.sample(range(1, len(text)), random.randint(1, min(4, len(text) - 1))))
+    texts = [text[start:end] for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True)]
+    facts = {"index": number, "id": f"id{number}", "name": name}
+    return [
+        piece(text, **{key: facts[key] for key in (later if position else first)})
+        for position, text in enumerate(texts)
+    ]
+
+
+def _interleave(streams: list[list[Piece]], random: Any) -> list[Piece]:
+    left = [list(stream) for stream in streams]
+    merged = []
+    while any(left):
+        merged.append(random.choice([stream for stream in left if stream]).pop(0))
+    return merged

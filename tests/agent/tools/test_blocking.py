@@ -12,6 +12,12 @@ from anyio.lowlevel import current_token
 from agent.tools.blocking import call_back, run_in_background
 
 
+@pytest.fixture(params=["asyncio", "trio"])
+def anyio_backend(request: pytest.FixtureRequest) -> str:
+    """The event loop waits for threads: each of both is tried."""
+    return str(request.param)
+
+
 @pytest.mark.anyio
 async def test_what_the_function_returns_or_raises_arrives() -> None:
     assert await run_in_background(lambda: 42) == 42
