@@ -11,7 +11,16 @@ from contextlib import ExitStack, suppress
 import anyio
 from attrs import evolve, field, frozen
 
-from agent.tools.descendants import TOKEN_VARIABLE, Family, end_orphans, note_end, note_start, our_children, token_value
+from agent.tools.descendants import (
+    TOKEN_VARIABLE,
+    Family,
+    end_commands_with_us,
+    end_orphans,
+    note_end,
+    note_start,
+    our_children,
+    token_value,
+)
 from agent.tools.output import Retained, Retention
 from agent.vocabulary.errors import CannotStart
 
@@ -125,6 +134,7 @@ def start_child(
     for text in (*argv, cwd, *env, *env.values()):
         _check_text(text)
     token = os.urandom(8).hex()
+    end_commands_with_us()
     with ExitStack() as on_failure, ExitStack() as afterwards:
         reading, writing = _pipe(on_failure, afterwards)
         error_reading, error_writing = _pipe(on_failure, afterwards) if separate else (None, writing)

@@ -112,7 +112,7 @@ class Outside:
         (self.workspace / "keys").symlink_to(self.home / ".ssh" / "id_ed25519")
 
     def state(self, level: str) -> dict[str, object]:
-        """Return what there is in the home folder, and how it is; for Landlock, which knows no modes and times, what."""
+        """Return what there is in the home folder, and how it is: for Landlock without modes and times."""
         found = sorted([self.home, *self.home.rglob("*")]) if self.home.exists() else []
         return {str(path): _content(path) if level == "landlock" else _state(path) for path in found}
 
