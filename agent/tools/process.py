@@ -231,9 +231,9 @@ class Finished:
     """How a command ended.
 
     `output` is standard output and error in arrival order, cut to the limit; with errors on their own, these are in
-    `errors`. Exactly one of `exit_code` and `signal`
-    is a number. `survivors` counts the processes that were still there after the command ended by itself; they were
-    ended too. `duration` is in seconds.
+    `errors`. One of `exit_code` and `signal` is a number; both are where a sandbox does not tell whether the command
+    was killed, or exited so. `survivors` counts the processes that were still there after the command ended by itself;
+    they were ended too. `duration` is in seconds.
     """
 
     output: str
