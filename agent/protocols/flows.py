@@ -34,7 +34,7 @@ ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://[^\s'\"|;&)<>]+|\b[\w.-]+@[\w.-]+:[^\
 
 @frozen
 class Does:
-    """A predicate: whether an approved action has one of `effects` in one of `zones` (any, if empty), or may do anything.
+    """A predicate: whether an approved action has one of `effects` in `zones` (any, if empty), or may do anything.
 
     addresses: or names an address of any machine, this one too.
     """

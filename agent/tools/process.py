@@ -12,7 +12,16 @@ from contextlib import ExitStack, suppress
 import anyio
 from attrs import evolve, field, frozen
 
-from agent.tools.descendants import TOKEN_VARIABLE, Family, end_orphans, note_end, note_start, our_children, token_value
+from agent.tools.descendants import (
+    TOKEN_VARIABLE,
+    Family,
+    end_commands_with_us,
+    end_orphans,
+    note_end,
+    note_start,
+    our_children,
+    token_value,
+)
 from agent.tools.output import Retained, Retention
 from agent.vocabulary.errors import CannotStart
 
@@ -126,6 +135,7 @@ def start_child(
     for text in (*argv, cwd, *env, *env.values()):
         _check_text(text)
     token = os.urandom(8).hex()
+    end_commands_with_us()
     with ExitStack() as on_failure, ExitStack() as afterwards:
         reading, writing = _pipe(on_failure, afterwards)
         error_reading, error_writing = _pipe(on_failure, afterwards) if separate else (None, writing)
@@ -223,9 +233,9 @@ class Finished:
     """How a command ended.
 
     `output` is standard output and error in arrival order, cut to the limit; with errors on their own, these are in
-    `errors`. Exactly one of `exit_code` and `signal`
-    is a number. `survivors` counts the processes that were still there after the command ended by itself; they were
-    ended too. `duration` is in seconds.
+    `errors`. One of `exit_code` and `signal` is a number; both are where a sandbox does not tell whether the command
+    was killed, or exited so. `survivors` counts the processes that were still there after the command ended by itself;
+    they were ended too. `duration` is in seconds.
     """
 
     output: str

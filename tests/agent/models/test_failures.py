@@ -102,3 +102,17 @@ def test_an_unknown_failure_is_not_asked_again() -> None:
 
     assert str(error) == "the request to u failed: 'x'"
     assert not error.retryable
+
+
+def test_a_quota_that_is_used_up_is_not_asked_again_and_a_rate_limit_is() -> None:
+    used_up = json.dumps({"error": {"message": "You exceeded your quota", "code": "insufficient_quota"}})
+
+    assert not describe_status(429, used_up, None, "u").retryable
+    assert describe_status(429, json.dumps({"error": {"message": "Slow down"}}), None, "u").retryable
+
+
+def test_of_an_error_page_its_title_is_told_or_its_text() -> None:
+    titled = "<!doctype html><html><head><title>502 Bad gateway</title><style>b{}</style></head><body>x</body></html>"
+
+    assert str(describe_status(502, titled, None, "u")) == "u answered 502: a web page: 502 Bad gateway"
+    assert str(describe_status(502, "<html><h1>Gone</h1></html>", None, "u")) == "u answered 502: a web page: Gone"

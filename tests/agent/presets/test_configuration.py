@@ -9,7 +9,7 @@ from agent.history.playback import replay
 from agent.history.rebuilding import rebuild
 from agent.log.reading import read_log
 from agent.models.scripted import ScriptedModel, call
-from agent.presets.configuration import preset_from_file, save_options
+from agent.presets.configuration import KEYS, preset_from_file, save_options
 from agent.presets.policy_files import add_user_rule, read_user_rules
 from agent.presets.preset import OptionError, Preset
 from agent.presets.shipped import PRESETS
@@ -95,7 +95,11 @@ def test_a_file_without_content_configures_nothing(file: Path, text: str) -> Non
         ("security:\n  allow_paths: []\n", "2:3", "did you mean 'allowed_paths'?"),
         ("security:\n  denied_paths: [~]\n", "2:18", "expected a text, found nothing"),
         ("security:\n  denied_paths:\n    - ~/.ssh\n    - 5\n", "4:7", "expected a text, found 5"),
-        ("- preset\n", "1:1", "expected a mapping with 'preset', 'options', 'security', 'tools', 'mcp', found a list"),
+        (
+            "- preset\n",
+            "1:1",
+            f"expected a mapping with {', '.join(map(repr, KEYS))}, found a list",
+        ),
         ("preset: gated\npreset: coding\n", "2:1", "not valid YAML: found duplicate key"),
         ("options:\n  attempts: 1\n  attempts: 2\n", "3:3", "not valid YAML: found duplicate key"),
         ("options: {attempts: 1\n", "2:1", "not valid YAML: "),
