@@ -7,7 +7,6 @@ from typing import Literal
 from attrs import evolve, frozen
 
 from constitution.action import Action
-from constitution.analysis.program_rows import only_looks
 from constitution.effects import Effect
 from constitution.judge import NOWHERE_HOME, findings_of, judge, judge_command, verdict_on
 from constitution.policy import DEFAULT, NO_RULES, Policy
@@ -26,7 +25,6 @@ __all__ = [
     "grants_for",
     "is_dangerous_command",
     "mentions",
-    "only_looks",
 ]
 
 Check = Callable[[Action], Verdict]
@@ -34,7 +32,7 @@ Risk = Literal["read_only", "side_effects", "high_ambiguity"]
 
 NO_POLICY = Policy("none", (), denied_paths=(), bounded=False)
 
-LOOKS = frozenset({Effect.READ, Effect.READ_TREE, Effect.HANDLE, Effect.LIST, Effect.SHOW_ENVIRONMENT})
+LOOKS = frozenset({Effect.READ, Effect.READ_TREE, Effect.HANDLE, Effect.MENTION, Effect.LIST, Effect.SHOW_ENVIRONMENT})
 AMBIGUOUS = frozenset(
     {
         Effect.UNKNOWN_COMMAND,
@@ -53,6 +51,8 @@ def classify_risk(action: Action) -> Risk:
 
     An action without command, argv and paths is classed by its category.
     """
+    from constitution.analysis.program_rows import only_looks  # the tables are loaded with the first use
+
     examination = findings_of(action)
     effects = {finding.effect for finding in examination.findings}
     if effects & AMBIGUOUS:
@@ -97,7 +97,7 @@ def _flaw(rule: CommandRule, policy: Policy, workspace: str, command: str, *, wa
     policy = policy if rule.level is Level.allow else NO_RULES  # what is denied anyway is concerned all the same
     executables = {rule.argv[0]: rule.executable or ""}
     action = Action("bash", "write", workspace, home=NOWHERE_HOME, command=command, executables=executables)
-    without, with_it = judge(action, policy), judge(action, policy.with_commands(rule))
+    without, with_it = judge(action, policy), judge(action, policy.with_commands(evolve(rule, content="")))
     concerned = without != with_it
     if concerned is wanted:
         return ""
@@ -114,8 +114,9 @@ MOST = 3
 def grants_for(action: Action, policy: Policy = DEFAULT) -> tuple[CommandRule, ...]:
     """Return the narrowest grants under which `policy` allows an action that it asks about; none where none can.
 
-    Each is for exactly one argv, the file that it starts and the rule that asks. No grant can lower a denial, a doubt
-    about what would run, or what a redirection, a variable or a script within the command does.
+    Each is for exactly one argv, the file that it starts, the content of what it runs, and the rule that asks. No grant
+    can lower a denial, a doubt about what would run, or what a redirection, a variable or a script within the command
+    does.
     """
     asked: dict[tuple[tuple[str, ...], str], Effect] = {}
     for finding in findings_of(action).findings:
@@ -128,7 +129,9 @@ def grants_for(action: Action, policy: Policy = DEFAULT) -> tuple[CommandRule, .
         return ()
     try:
         grants = tuple(
-            CommandRule(Level.allow, argv, action.executables.get(argv[0]), rule=rule, exact=True)
+            CommandRule(
+                Level.allow, argv, action.executables.get(argv[0]), rule=rule, exact=True, content=action.content
+            )
             for argv, rule in asked
         )
     except ValueError:  # the file that would start is not known

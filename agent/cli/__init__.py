@@ -38,8 +38,9 @@ def _execute(argv: Sequence[str] | None) -> int:
     module = arguments.command.replace("-", "_")
     command = import_module(f"agent.cli.{module}")
     if argv is None and module in RUNNING:  # the program is ours alone
-        from agent.tools.descendants import adopt_orphans
+        from agent.tools.descendants import adopt_orphans, hide_memory
 
         adopt_orphans()
+        hide_memory()
     code: int = command.execute(arguments)
     return code

@@ -20,8 +20,7 @@ from agent.cli.mistakes import Mistake, say
 from agent.cli.runs import find_logs
 from agent.cli.screen import Screen, Tone, screen_on, visible
 from agent.lab.sidecars import sidecar
-from agent.lab.sidecars.auditing import Audited, audit_logs
-from agent.lab.sidecars.scoring import Scored, score_logs
+from agent.lab.sidecars.scoring import Audited, Scored, audit_logs, score_logs
 from agent.lab.sidecars.sidecar import KeptScore, SidecarError, sidecar_path
 from agent.log.reading import LogError
 from agent.vocabulary.encoding import dump, plain

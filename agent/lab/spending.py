@@ -1,13 +1,27 @@
-"""An experiment's money: when all of its episodes together have cost so much, no model is asked any more.
+"""Money: what real models took, the ledger of all processes, and the rule that ends runs when the limit is reached.
+
+    asked.jsonl     one line for each answer that a server was asked for, when it has come, failures included
+
+All processes write into it, and each reads what is new in it before it asks a server.
 
     run begins -> ledger looked at -> below the limit: models are asked -> an answer came: looked at again, and so on
-                                   `- reached: whoever would ask a model is refused, and the run ends
+                                   `- reached: every request to a model is refused, and the run ends
 
 What a run takes it knows by itself (`agent.threads.limits`); what the others take stands in the ledger, which is a fact
-from outside. Nobody is asked while it is looked at. An answer that others get meanwhile may still cross the limit.
+from outside. No model is asked while it is looked at. An answer that others get meanwhile may still cross the limit.
 """
 
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+from attrs import asdict, frozen
+
+from agent.lab.episodes.results import ResultsError, Row
+from agent.lab.json_lines import append_line
 from agent.protocols.asking import unasked
+from agent.vocabulary.conversion import parsed
+from agent.vocabulary.errors import AgentError
 from agent.vocabulary.events import (
     InferenceFinished,
     InferenceRequested,
@@ -16,6 +30,7 @@ from agent.vocabulary.events import (
     SummaryFinished,
     SummaryRequested,
 )
+from agent.vocabulary.messages import Usage
 from agent.vocabulary.questions import (
     AuditGiven,
     AuditRequested,
@@ -28,7 +43,119 @@ from agent.vocabulary.questions import (
 from agent.vocabulary.reasons import Ending
 from bp import BThreadBody, bthread, contains, sync, where
 
-__all__ = ["ASKS_MODELS", "COSTS", "OUT_OF_MONEY", "budget_of_experiment"]
+__all__ = [
+    "ASKS_MODELS",
+    "COSTS",
+    "OUT_OF_MONEY",
+    "Ledger",
+    "MoneyUsedUp",
+    "Spent",
+    "budget_of_experiment",
+    "nominal",
+    "note_spent",
+    "read_spent",
+]
+
+
+@frozen
+class Spent:
+    """Requests, tokens, and dollars where a price is known."""
+
+    requests: int = 0
+    tokens: int = 0
+    cost: float | None = None
+
+    @classmethod
+    def of(cls, requests: int, usage: Usage) -> "Spent":
+        """Return what so many requests took."""
+        return cls(requests, usage.tokens, usage.cost)
+
+    def __add__(self, other: "Spent") -> "Spent":
+        cost = None if self.cost is None and other.cost is None else (self.cost or 0.0) + (other.cost or 0.0)
+        return Spent(self.requests + other.requests, self.tokens + other.tokens, cost)
+
+    def __sub__(self, other: "Spent") -> "Spent":
+        cost = None if self.cost is None else self.cost - (other.cost or 0.0)
+        return Spent(self.requests - other.requests, self.tokens - other.tokens, cost)
+
+    def __str__(self) -> str:
+        return f"{self.tokens:,} tokens" + ("" if self.cost is None else f" (${self.cost:.4f})")
+
+
+def nominal(rows: Iterable[Row]) -> Spent:
+    """Return what all answers in these episodes took."""
+    return sum((Spent(0, row.model_tokens, row.cost) for row in rows), Spent())
+
+
+@frozen
+class Noted:
+    """What an episode asked for."""
+
+    episode: str
+    requests: int
+    tokens: int
+    cost: float | None
+
+
+def note_spent(folder: Path, episode: str, spent: Spent) -> None:
+    """Write down what an episode asked for. Raises OSError."""
+    if spent.requests:
+        append_line(folder / "asked.jsonl", json.dumps({"episode": episode, **asdict(spent)}))
+
+
+def read_spent(folder: Path) -> Spent:
+    """Return what was asked for in all runs; a torn line counts nothing. Raises ResultsError for what says nothing."""
+    return Ledger(folder).spent()
+
+
+class MoneyUsedUp(AgentError):
+    """An experiment has cost as much as it may; what is finished is kept, and a higher limit goes on."""
+
+
+class Ledger:
+    """What all processes of an experiment have asked for so far, and how much that may cost, in US dollars."""
+
+    def __init__(self, folder: Path, limit: float | None = None) -> None:
+        self._path, self.limit = folder / "asked.jsonl", limit
+        self._read, self._lines, self._sum = 0, 0, Spent()
+
+    def spent(self) -> Spent:
+        """Return what was asked for; a torn line counts nothing. Raises ResultsError for what says nothing."""
+        for line in self._new_lines():
+            self._lines += 1
+            try:
+                if line:
+                    noted = parsed(line, Noted, "note")
+                    self._sum += Spent(noted.requests, noted.tokens, noted.cost)
+            except ValueError as error:
+                told = f"{self._path}:{self._lines}: not a note of what was asked for: {error}"
+                raise ResultsError(f"{told}; correct the line, or remove it") from error
+        return self._sum
+
+    @property
+    def is_used_up(self) -> bool:
+        """Whether nothing is left; never without a limit. Raises ResultsError."""
+        return self.limit is not None and (self.spent().cost or 0.0) >= self.limit
+
+    def check(self) -> None:
+        """Raise MoneyUsedUp when nothing is left, and ResultsError."""
+        if self.is_used_up:
+            raise MoneyUsedUp(f"${self._sum.cost or 0.0:.4f} of the ${self.limit:g} that it may cost are spent")
+
+    def _new_lines(self) -> list[str]:
+        """Return the lines that are whole, and new since the last look."""
+        try:
+            with self._path.open("rb") as notes:
+                notes.seek(self._read)
+                text = notes.read()
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise ResultsError(f"{self._path}: cannot be read: {error.strerror}") from error
+        whole = text[: text.rfind(b"\n") + 1]
+        self._read += len(whole)
+        return whole.decode("utf-8", "replace").split("\n")[:-1]
+
 
 OUT_OF_MONEY = "experiment_money"
 """The reason for which a run ends that may ask nobody any more."""

@@ -6,6 +6,7 @@ agent's own things, which tools cannot read: a line that another process appends
 """
 
 import hmac
+import json
 import os
 from collections.abc import Mapping
 from hashlib import sha256
@@ -14,12 +15,13 @@ from typing import Any
 
 from agent.vocabulary.encoding import dump
 
-__all__ = ["CHAIN", "SIGNATURE", "link", "new_seed", "own_key", "signature", "wants_signature"]
+__all__ = ["CHAIN", "SIGNATURE", "chained", "link", "new_seed", "own_folder", "own_key", "signature", "wants_signature"]
 
 CHAIN, SIGNATURE = "chain", "signature"
 """What a line has beside its record: the hash of the line before, in hexadecimal digits; the signature of a yes."""
 
 KEY_BYTES = 32
+APPROVAL = "approval_answered"
 
 
 def new_seed() -> str:
@@ -32,9 +34,17 @@ def link(line: bytes) -> str:
     return sha256(line).hexdigest()
 
 
+def chained(line: str, chain: str) -> str:
+    """Return a record's line with the hash of the line before it, and with a signature if it lets something happen."""
+    signed = ""
+    if APPROVAL in line and wants_signature(record := json.loads(line)) and (key := own_key(make=True)) is not None:
+        signed = f',"{SIGNATURE}":"{signature(key, chain, record)}"'
+    return f'{line[:-1]},"{CHAIN}":"{chain}"{signed}}}'
+
+
 def wants_signature(record: Mapping[str, Any]) -> bool:
     """Whether a record lets something happen because a person said so."""
-    return record.get("name") == "approval_answered" and record["data"].get("yes") is True
+    return record.get("name") == APPROVAL and record["data"].get("yes") is True
 
 
 def signature(key: bytes, chain: str, record: Mapping[str, Any]) -> str:
@@ -43,10 +53,15 @@ def signature(key: bytes, chain: str, record: Mapping[str, Any]) -> str:
     return hmac.new(key, said.encode(), sha256).hexdigest()
 
 
+def own_folder() -> Path:
+    """Return where the agents of this user keep runs, rules and keys. Raises RuntimeError where no home is known."""
+    return Path(os.environ.get("BPAGENT_HOME") or "~/.bpagent").expanduser()
+
+
 def own_key(*, make: bool = False) -> bytes | None:
     """Return the key of this user's agents; `make` it if it is not there yet. None where there is none."""
-    path = Path(os.environ.get("BPAGENT_HOME") or "~/.bpagent").expanduser() / "key"
     try:
+        path = own_folder() / "key"
         if make and not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
             _write(path, os.urandom(KEY_BYTES))

@@ -1,20 +1,17 @@
 """Writing the log: locked for one writer, without declared secrets, flushed before the effects of what was written."""
 
 import fcntl
-import json
 import os
-from base64 import b64encode, urlsafe_b64encode
-from collections.abc import Callable, Mapping
-from functools import lru_cache
+from collections.abc import Mapping
 from pathlib import Path
 from stat import S_ISREG
 from typing import Any
 
-from attrs import field, frozen
-
-from agent.log.chain import CHAIN, SIGNATURE, link, new_seed, own_key, signature, wants_signature
+from agent.log.chain import CHAIN, chained, link, new_seed
+from agent.log.heads import Head
 from agent.log.reading import LogError, RecordedRun, read_log
-from agent.vocabulary.encoding import dump, to_record
+from agent.log.redaction import Redaction
+from agent.vocabulary.encoding import dump, record_line
 from bp import Step
 
 
@@ -73,83 +70,6 @@ def _inode(words: list[str]) -> str:
     return words[5].rpartition(":")[2]
 
 
-SHORTEST = 8  # characters; a shorter secret would be found where it is not meant
-
-
-def is_secret(text: object) -> bool:
-    """Whether a text can be told from others, so that it can be masked."""
-    return isinstance(text, str) and len(text) >= SHORTEST
-
-
-def _long_enough(secrets: Mapping[str, str]) -> dict[str, str]:
-    for name, secret in secrets.items():
-        if len(secret) < SHORTEST:
-            raise LogError(f"the secret {name!r} is too short to be told from other text; take {SHORTEST} characters")
-    return {name: secrets[name] for name in sorted(secrets, key=lambda name: (-len(secrets[name]), name))}
-
-
-@frozen
-class Redaction:
-    """Secrets by name, the longest first; call it with plain data, which comes back without them.
-
-    keys: those of our models, which are masked as well, and need not be given again to go on with a log.
-    """
-
-    secrets: Mapping[str, str] = field(converter=_long_enough, repr=False)
-    keys: Mapping[str, str] = field(factory=dict, repr=False)
-
-    def __bool__(self) -> bool:
-        return bool(self.secrets or self.keys)
-
-    @property
-    def names(self) -> list[str]:
-        """The names of what is left out, for the header."""
-        return sorted(self.secrets)
-
-    def __call__(self, data: Any) -> Any:
-        """Return plain data (what JSON can hold) in which every secret is masked, keys included."""
-        match data:
-            case str():
-                return self._masked(data)
-            case Mapping():
-                return {self._masked(str(key)): self(value) for key, value in data.items()}
-            case list() | tuple():
-                return [self(item) for item in data]
-            case _:
-                return data
-
-    def _masked(self, text: str) -> str:
-        for name, secret in (*self.secrets.items(), *self.keys.items()):
-            for form in _forms(secret):
-                if form in text:
-                    text = text.replace(form, _mask(name, len(form)))
-        return text
-
-
-@lru_cache(maxsize=64)
-def _forms(secret: str) -> tuple[str, ...]:
-    """Return a secret as it is, as it stands in JSON text (the arguments of calls are such text), in hex and base64."""
-    written = (secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1])
-    content = secret.encode("utf-8", "surrogatepass")
-    digits = content.hex()
-    encoded = [text for offset in range(3) for text in _in_base64(content, offset)]
-    return tuple(dict.fromkeys((*written, digits, digits.upper(), *encoded)))
-
-
-def _in_base64(content: bytes, offset: int) -> tuple[str, str]:
-    """Return those characters of base64 that say nothing but `content`, `offset` bytes after the begin of a group."""
-    before = bytes(offset) + content
-    first, last = -(-offset * 8 // 6), len(before) * 8 // 6
-    return b64encode(before)[first:last].decode(), urlsafe_b64encode(before)[first:last].decode()
-
-
-def _mask(name: str, length: int) -> str:
-    """Return a word of `length` letters that says what was here."""
-    word = f"REDACTED_{''.join(char if char.isalnum() else '_' for char in name)}_"
-    return (word * (length // len(word) + 1))[:length]
-
-
-Redactor = Callable[[Any], Any]
 LARGE = 1_000_000  # bytes that a late log keeps back
 
 _APPENDING = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC
@@ -162,27 +82,33 @@ class LogWriter:
         self,
         path: str | os.PathLike[str],
         header: Mapping[str, Any],
-        redacted: Redactor | None = None,
+        redaction: Redaction | None = None,
         *,
         late: bool = False,
     ) -> None:
-        """Make a new log; its folder is made if need be. `redacted` is what every record goes through.
+        """Make a new log; its folder is made if need be. `redaction` is what every line goes through.
 
         late: it is written when it is closed, and in large pieces before.
 
         Raises LogError when there is something at `path` already: a log is never overwritten.
         """
         self.path = Path(path)
-        self._redacted = redacted
+        self._redaction = redaction
         self._waiting = bytearray()
         self._late = late
-        self._chain, self._size, self.last = "", 0, ""
+        self._chain, self._size, self._lines, self.last = "", 0, 0, ""
+        self._head: Head | None = None
         self._descriptor = _opened(self.path, os.O_CREAT)
         try:
             lock(self._descriptor, self.path)
-            if os.fstat(self._descriptor).st_size:
+            self._ours = os.fstat(self._descriptor)
+            if self._ours.st_size:
                 raise LogError(f"the log {self.path} exists already; name another file, or remove it")
-            self.append({**header, CHAIN: new_seed()})
+            seed = new_seed()
+            self._head = _head_of(seed)
+            self._write(dump({**header, CHAIN: seed}))
+            self._chain = link(self.last.encode())
+            self.flush()
         except OSError as error:
             self.close()
             raise _unwritable(self.path, error) from error
@@ -191,34 +117,39 @@ class LogWriter:
             raise
 
     @classmethod
-    def going_on(cls, path: Path, descriptor: int, chain: str) -> "LogWriter":
-        """Return a writer that appends to a log which is open and locked; `chain` is the hash of its last line."""
+    def going_on(cls, recorded: RecordedRun, descriptor: int) -> "LogWriter":
+        """Return a writer that appends to a log which was read, and is open and locked."""
         writer = cls.__new__(cls)
-        writer.path, writer._redacted, writer._waiting, writer._descriptor = path, None, bytearray(), descriptor
-        writer.last = ""
-        writer._late, writer._chain, writer._size = False, chain, os.fstat(descriptor).st_size
+        writer.path, writer._descriptor, writer._ours = recorded.path, descriptor, os.fstat(descriptor)
+        writer._redaction, writer._waiting = None, bytearray()
+        writer.last, writer._lines = "", len(recorded.records) + 1
+        writer._late, writer._chain, writer._size = False, recorded.chain, writer._ours.st_size
+        writer._head = _head_of(recorded.header[CHAIN]) if recorded.chain else None
         return writer
 
-    def redact_with(self, redacted: Redactor | None) -> None:
-        """Have every further record go through `redacted`."""
-        self._redacted = redacted
+    def redact_with(self, redaction: Redaction | None) -> None:
+        """Have every further line go through `redaction`."""
+        self._redaction = redaction
 
     def record(self, step: Step) -> None:
         """Append the record of a step."""
-        self._write(to_record(step))
+        self._write(record_line(step))
 
     def append(self, record: Mapping[str, Any]) -> None:
         """Append a record that no step made: how the run ended when the engine failed."""
-        self._write(record)
+        self._write(dump(record))
         self.flush()
 
     def flush(self) -> None:
-        """Hand everything to the operating system; the effects start after this. Raises OSError, and LogChanged.
+        """Hand everything to the operating system; the effects start after this. Raises LogError.
 
         What could not be written is kept, and written first when there is room again.
         """
         if not self._late or len(self._waiting) > LARGE:
-            self._hand_over()
+            try:
+                self._hand_over()
+            except OSError as error:
+                raise _unwritable(self.path, error) from error
 
     def close(self) -> None:
         """Close the log; nothing can be appended any more. Raises LogError for one that is late and cannot be written.
@@ -235,6 +166,8 @@ class LogWriter:
         finally:
             os.close(self._descriptor)
             self._descriptor = -1
+            if self._head is not None:
+                self._head.close()
 
     def _hand_over(self) -> None:
         if self._waiting:
@@ -243,37 +176,35 @@ class LogWriter:
             count = os.write(self._descriptor, self._waiting)
             self._size += count
             del self._waiting[:count]
+            if not self._waiting and self._head is not None:
+                self._head.note(self._lines, self._chain)
 
     def _check_place(self) -> None:
         """Raise LogChanged unless the file at our path is the one that we write, as long as we left it."""
-        ours = os.fstat(self._descriptor)
-        if not S_ISREG(ours.st_mode):
+        if not S_ISREG(self._ours.st_mode):
             return
         try:
             there = os.stat(self.path)
         except FileNotFoundError:
             raise LogChanged(f"the log {self.path} is gone; the run cannot go on without it") from None
-        if not os.path.samestat(ours, there):
+        if not os.path.samestat(self._ours, there):
             raise LogChanged(f"the log {self.path} was replaced by another file; the run cannot go on")
-        if ours.st_size != self._size:
+        if there.st_size != self._size:
             raise LogChanged(f"the log {self.path} was written by another process; the run cannot go on")
 
-    def _write(self, record: Mapping[str, Any]) -> None:
-        plain = record if self._redacted is None else self._redacted(record)
-        self.last = dump(self._chained(plain))
-        line = self.last.encode()
-        if self._chain or CHAIN in plain:
-            self._chain = link(line)
-        self._waiting += line + b"\n"
-
-    def _chained(self, record: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return a record with what holds it in its place."""
-        if not self._chain:
-            return record
-        proof = {CHAIN: self._chain}
-        if wants_signature(record) and (key := own_key(make=True)) is not None:
-            proof[SIGNATURE] = signature(key, self._chain, record)
-        return {**record, **proof}
+    def _write(self, line: str) -> None:
+        """Have a line wait for the next flush, with what holds it in its place."""
+        if self._redaction is not None:
+            line = self._redaction.line(line)
+        if self._chain:
+            line = chained(line, self._chain)
+        content = line.encode()
+        if self._chain:
+            self._chain = link(content)
+        self.last = line
+        self._waiting += content
+        self._waiting += b"\n"
+        self._lines += 1
 
 
 def reopen(path: str | os.PathLike[str]) -> tuple[LogWriter, RecordedRun]:
@@ -293,7 +224,15 @@ def reopen(path: str | os.PathLike[str]) -> tuple[LogWriter, RecordedRun]:
     except LogError:
         os.close(descriptor)
         raise
-    return LogWriter.going_on(path, descriptor, recorded.chain), recorded
+    return LogWriter.going_on(recorded, descriptor), recorded
+
+
+def _head_of(seed: str) -> Head | None:
+    """Return what remembers how far a log goes, where that can be kept."""
+    try:
+        return Head(seed)
+    except (OSError, RuntimeError):
+        return None
 
 
 def _opened(path: Path, how: int = 0) -> int:

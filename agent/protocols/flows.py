@@ -10,12 +10,13 @@ from attrs import frozen
 from agent.protocols.asking import (
     TRUSTED,
     TURN_OVER,
+    NeedsTrust,
+    Tainted,
     another_draft,
     commitment,
     draft_given,
     ending_or,
 )
-from agent.protocols.reasons import NeedsTrust, Tainted
 from agent.threads.judging import objection
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import ActionDescribed, GateApproved, InferenceRequested
@@ -172,7 +173,7 @@ def ask_on_critical(is_critical: Callable[[ToolCall], bool] = is_admin) -> BThre
     while True:
         described = yield sync(wait_for=ActionDescribed)
         if is_critical(described.call):
-            yield start(objection(described.call, CRITICAL).named("ask_on_critical"))
+            yield start(objection(described, CRITICAL).named("ask_on_critical"))
 
 
 def _example(tool: str, category: Category = "write", **facts: Any) -> GateApproved:

@@ -3,20 +3,23 @@
 from collections.abc import AsyncIterator, Callable, Iterable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from agent.log.writing import LogChanged, LogWriter
 from agent.models.model import Piece
+from agent.projections import Projection
 from agent.projections.context import Context
 from agent.projections.conversation import CARRY_ALL, Carried, Conversation
 from agent.projections.narration import Narration, StreamEvent
 from agent.projections.state import OpenCalls, StateTracker, Totals
 from agent.vocabulary.calls import ToolCall
-from agent.vocabulary.errors import RunError
+from agent.vocabulary.errors import AgentError, RunError
 from agent.vocabulary.events import PromptGiven, RunEnded
 from bp import Event, ProgramEnded, Step
+
+if TYPE_CHECKING:
+    from agent.log.writing import LogWriter
 
 
 class Narrator:
@@ -69,6 +72,18 @@ class Narrator:
         news.set()
 
 
+class _Folds(dict[type, tuple[Callable[[Any], None], ...]]):
+    """What folds the events of a kind, in the order of the projections: the context reads the two before it."""
+
+    def __init__(self, *projections: Projection) -> None:
+        super().__init__()
+        self._projections = projections
+
+    def __missing__(self, kind: type) -> tuple[Callable[[Any], None], ...]:
+        folds = [(projection, projection.FOLDS.get(kind)) for projection in self._projections]
+        return self.setdefault(kind, tuple(partial(fold, each) for each, fold in folds if fold is not None))
+
+
 class Journal:
     """The log and the projections of one conversation.
 
@@ -77,7 +92,7 @@ class Journal:
 
     def __init__(
         self,
-        log: LogWriter | None,
+        log: "LogWriter | None",
         max_iterations: int | None = None,
         context_tokens: int | None = None,
         carried: Carried = CARRY_ALL,
@@ -92,8 +107,7 @@ class Journal:
         self._open_calls = OpenCalls()
         self._last: Step | None = None
         self._log = log
-        self._projections = (self.conversation, self.tracker, self.context, self.totals, self._open_calls)
-        self._folds: dict[type, tuple[Callable[[Any], None], ...]] = {}  # what folds the events of a kind, in order
+        self._folds = _Folds(self.conversation, self.tracker, self.context, self.totals, self._open_calls)
         self._hear: Callable[[Step], None] = _ignore
         self._others: tuple[tuple[str, Callable[[Step], object]], ...] = ()
 
@@ -131,7 +145,8 @@ class Journal:
             who = "the run"
             self._hear(step)
             who = "a projection"
-            self._fold(event)
+            for fold in self._folds[type(event)]:
+                fold(event)
             for name, watch in self._others:
                 who = name
                 watch(step)
@@ -149,8 +164,8 @@ class Journal:
         if self._log is not None:
             try:
                 self._log.flush()
-            except (OSError, LogChanged) as error:
-                raise RunError(f"the log cannot be written: {error}") from error
+            except AgentError as error:
+                raise RunError(str(error)) from error
 
     def break_off(self, ended: RunEnded, error: Exception) -> None:
         """Answer the calls that are open, and write down that the run broke off.
@@ -178,15 +193,8 @@ class Journal:
             self.unfinished.append(step)
 
     def _fold(self, event: Event) -> None:
-        folds = self._folds.get(type(event))
-        for fold in self._learn_folds(type(event)) if folds is None else folds:
+        for fold in self._folds[type(event)]:
             fold(event)
-
-    def _learn_folds(self, kind: type) -> tuple[Callable[[Any], None], ...]:
-        """Return what folds events of `kind`, in the order of the projections: the context reads the two before it."""
-        folds = [(projection, projection.FOLDS.get(kind)) for projection in self._projections]
-        self._folds[kind] = found = tuple(partial(fold, projection) for projection, fold in folds if fold is not None)
-        return found
 
     def _write_end(self, ended: RunEnded) -> None:
         if self._log is not None:

@@ -26,7 +26,9 @@ from agent.vocabulary.reasons import DEADLINE, Ending
 from bp import BThreadBody, Event, bthread, sync, where
 
 TURNS = AnswerCommitted | RunEnded
-TOOL_NEWS = ToolFinished | where(CallAnswered, outcome="invalid") | RunEnded
+INVALID = where(CallAnswered, outcome="invalid")
+TOOL_NEWS = ToolFinished | INVALID | RunEnded
+TOOL_FAILURE = where(ToolFinished, is_error=True) | INVALID
 
 LIMIT_TEXT = "Stopped: maximum iteration limit reached."  # S0 5.1
 
@@ -34,12 +36,15 @@ Tally = Callable[[Any, Any], Any]
 """From a number and an event to the next number."""
 
 
-def refuse_when(limit: Any, news: Any, tally: Tally, ending: Ending, refused: Any) -> BThreadBody:
-    """Tally `news` in each run until `limit`; then refuse `refused` until the run has ended. `news` has RunEnded."""
+def refuse_when(limit: Any, news: Any, tally: Tally, ending: Ending, refused: Any, begins: Any = None) -> BThreadBody:
+    """Tally `news` in each run until `limit`; then refuse `refused` until the run has ended. `news` has RunEnded.
+
+    begins: the part of `news` that makes more than nothing of nothing, where that is not all of it.
+    """
     while True:
         number = 0
         while number < limit:
-            said = yield sync(wait_for=news)
+            said = yield sync(wait_for=news if number or begins is None else begins)
             number = 0 if isinstance(said, RunEnded) else tally(number, said)
         yield sync(refuse=refused, because=ending, wait_for=RunEnded)
 
@@ -54,14 +59,16 @@ def at_most(turns: int, text: str = LIMIT_TEXT) -> BThreadBody:
 def too_many_failures(limit: int) -> BThreadBody:
     """End the run at the `limit`-th failure in a row: tools in error and invalid calls; refusals do not count."""
     ending = Ending("failed", "too_many_failures", f"Stopped: {limit} tool failures in a row.")
-    yield from refuse_when(limit, TOOL_NEWS, failures_in_a_row, ending, InferenceRequested | ProposedAction)
+    yield from refuse_when(
+        limit, TOOL_NEWS, failures_in_a_row, ending, InferenceRequested | ProposedAction, TOOL_FAILURE
+    )
 
 
 @bthread
 def empty_answers(limit: int) -> BThreadBody:
     """End the run at the `limit`-th answer in a row with neither text nor calls."""
     ending = Ending("failed", "empty_answers", f"Stopped: the model gave {limit} empty answers in a row.")
-    yield from refuse_when(limit, TURNS, empty_in_a_row, ending, InferenceRequested)
+    yield from refuse_when(limit, TURNS, empty_in_a_row, ending, InferenceRequested, EMPTY)
 
 
 def one_more(number: int, said: Event) -> int:
@@ -72,6 +79,14 @@ def one_more(number: int, said: Event) -> int:
 def failures_in_a_row(number: int, said: ToolFinished | CallAnswered) -> int:
     """Count failures; a success begins anew."""
     return number + 1 if isinstance(said, CallAnswered) or said.is_error else 0
+
+
+def is_empty(answer: AnswerCommitted) -> bool:
+    """Tell whether an answer has neither text nor calls."""
+    return answer.is_empty
+
+
+EMPTY = where(AnswerCommitted, is_empty)
 
 
 def empty_in_a_row(number: int, said: AnswerCommitted) -> int:
@@ -137,7 +152,8 @@ def deadline(seconds: float) -> BThreadBody:
 OVERFLOW = where(InferenceFailed, draft=OWN, reason="context_length_exceeded")
 """The model's server says that the conversation is too long; what then happens is said in `threads.summaries`."""
 
-INFERENCES = (InferenceFailed & ~OVERFLOW) | InferenceFinished | RunEnded
+FAILURE = InferenceFailed & ~OVERFLOW
+INFERENCES = FAILURE | InferenceFinished | RunEnded
 
 
 @bthread
@@ -148,7 +164,7 @@ def retry(attempts: int) -> BThreadBody:
     """
     failures = 0
     while True:
-        said = yield sync(wait_for=INFERENCES)
+        said = yield sync(wait_for=INFERENCES if failures else FAILURE)
         failures = failures + 1 if isinstance(said, InferenceFailed) else 0
         if not failures:
             continue

@@ -63,7 +63,7 @@ def recover_from_overflow(summarize: bool) -> BThreadBody:
     """
     has_recovered = False
     while True:
-        said = yield sync(wait_for=OVERFLOW | AnswerCommitted | RunEnded)
+        said = yield sync(wait_for=OVERFLOW | AnswerCommitted | RunEnded if has_recovered else OVERFLOW)
         if not isinstance(said, InferenceFailed):
             has_recovered = False
             continue

@@ -1,7 +1,7 @@
 """Rules about tool calls: whole, approved, one at a time, answered in order, and not repeated forever."""
 
 from itertools import groupby, pairwise
-from typing import Any, Literal
+from typing import Literal
 
 from attrs import frozen
 
@@ -20,11 +20,24 @@ from agent.vocabulary.reasons import Ending, Flaw
 from bp import BThreadBody, bthread, start, sync, where
 
 
+def has_flaws(answer: AnswerCommitted) -> bool:
+    """Tell whether a call of an answer has a flaw."""
+    return any(call.flaw is not None for call in answer.calls)
+
+
+def has_several_calls(answer: AnswerCommitted) -> bool:
+    """Tell whether an answer asks for more than one call."""
+    return len(answer.calls) > 1
+
+
+FLAWED, SEVERAL_CALLS = where(AnswerCommitted, has_flaws), where(AnswerCommitted, has_several_calls)
+
+
 @bthread
 def only_whole_calls() -> BThreadBody:
     """Refuse the proposal of every call that has a flaw; the flaws were found where the answer was read."""
     while True:
-        answer = yield sync(wait_for=AnswerCommitted)
+        answer = yield sync(wait_for=FLAWED)
         yield start(*[refuse_flawed(call) for call in answer.calls if call.flaw is not None])
 
 
@@ -36,6 +49,17 @@ def refuse_flawed(call: ToolCall) -> BThreadBody:
         because=Flaw(call.flaw or ""),
         wait_for=where(CallAnswered, call=call.id),
     )
+
+
+@frozen
+class IsNotAmong:
+    """Whether the call that starts is none of these: a predicate that is a value."""
+
+    calls: tuple[ToolCall, ...]
+
+    def __call__(self, started: ToolStarted) -> bool:
+        """Compare the whole calls."""
+        return started.call not in self.calls
 
 
 APPROVAL_NEWS = GateApproved | ToolStarted | CallAnswered
@@ -51,7 +75,7 @@ def no_start_without_approval() -> BThreadBody:
     while True:
         said = yield sync(
             wait_for=APPROVAL_NEWS if approved else GateApproved,
-            refuse=other_starts(approved),
+            refuse=where(ToolStarted, IsNotAmong(approved)) if approved else ToolStarted,
             because="the gate did not approve it",
         )
         if isinstance(said, GateApproved):
@@ -60,14 +84,6 @@ def no_start_without_approval() -> BThreadBody:
             approved = without(approved, said.call)
         else:
             approved = still_open(approved, said.call)
-
-
-def other_starts(approved: tuple[ToolCall, ...]) -> Any:
-    """Return the starts of all calls but these, as an event set."""
-    others: Any = ToolStarted
-    for call in approved:
-        others = others & ~where(ToolStarted, call=call)
-    return others
 
 
 Together = Literal["none", "neighbours", "all"]
@@ -81,7 +97,7 @@ def one_at_a_time(together: Together = "none") -> BThreadBody:
     Those that may run together count as one call.
     """
     while True:
-        answer = yield sync(wait_for=AnswerCommitted)
+        answer = yield sync(wait_for=SEVERAL_CALLS)
         groups = groups_of(answer.calls, together)
         if len(groups) > 1:
             yield start(in_turn(groups))
@@ -122,9 +138,8 @@ def _barrier(numbered: tuple[int, ToolCall]) -> int:
 def answers_in_source_order() -> BThreadBody:
     """Hold each answer back until the calls before it are answered."""
     while True:
-        answer = yield sync(wait_for=AnswerCommitted)
-        if len(answer.calls) > 1:
-            yield start(*[answered_after(call.id, before.id) for before, call in pairwise(answer.calls)])
+        answer = yield sync(wait_for=SEVERAL_CALLS)
+        yield start(*[answered_after(call.id, before.id) for before, call in pairwise(answer.calls)])
 
 
 @bthread(name="answers_in_source_order")

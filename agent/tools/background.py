@@ -15,10 +15,10 @@ import anyio
 from attrs import define, evolve, field
 
 from agent.tools.definition import Tool, tool
+from agent.tools.descendants import dismiss, start_watchdog
 from agent.tools.output import Retention
 from agent.tools.process import GRACE, Child, end_at_once, signal_name, start_child
 from agent.tools.schemas import Limits
-from agent.tools.watchdog import dismiss, start_watchdog
 from agent.vocabulary.calls import ToolResult
 from agent.vocabulary.errors import CannotStart, ToolError
 from agent.vocabulary.events import ToolFinished

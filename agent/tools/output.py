@@ -3,49 +3,15 @@
 import atexit
 import codecs
 import os
-import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any, BinaryIO, Literal, Protocol
+from typing import Any, BinaryIO, Literal
 
 from attrs import asdict, evolve, field, frozen, validators
 
 from agent.vocabulary.calls import ToolResult
 
 _CONTINUATION = range(0x80, 0xC0)  # bytes of UTF-8 that do not begin a character
-
-
-class HeadAndTail:
-    """Collects bytes, and holds at most `limit` of them (and the one piece that is being added)."""
-
-    def __init__(self, limit: int) -> None:
-        self.total = 0
-        self._head_limit = (limit + 1) // 2
-        self._tail_limit = limit // 2
-        self._head = bytearray()
-        self._tail = bytearray()
-
-    @property
-    def truncated(self) -> bool:
-        """Whether something was left out."""
-        return self.total > len(self._head) + len(self._tail)
-
-    def add(self, piece: bytes) -> None:
-        """Take the next bytes."""
-        self.total += len(piece)
-        room = self._head_limit - len(self._head)
-        self._head += piece[:room]
-        self._tail += piece[room:]
-        del self._tail[: max(0, len(self._tail) - self._tail_limit)]
-
-    def text(self) -> str:
-        """Return what is kept as text; bytes that are no UTF-8 become U+FFFD."""
-        if not self.truncated:
-            return (self._head + self._tail).decode("utf-8", "replace")
-        head = codecs.getincrementaldecoder("utf-8")("replace").decode(bytes(self._head))
-        tail = from_character(bytes(self._tail)).decode("utf-8", "replace")
-        left_out = self.total - len(self._head) - len(self._tail)
-        return f"{head}\n[output truncated: {left_out} of {self.total} bytes left out here]\n{tail}"
 
 
 def keep_head(content: bytes, limit: int, total: int) -> str:
@@ -83,28 +49,30 @@ class Cut:
 
 def cut_head(content: bytes, *, most_lines: int = MOST_LINES, most_bytes: int = MOST_BYTES) -> Cut:
     """Keep the beginning of `content`: at most so many lines, and so many bytes."""
-    lines = _lines(content)
-    kept, size = 0, 0
-    while kept < min(len(lines), most_lines) and size + len(lines[kept]) <= most_bytes:
-        size += len(lines[kept])
-        kept += 1
-    if kept == 0 and lines and most_lines > 0:
-        return _cut(_whole_characters(lines[0][:most_bytes]), "bytes", lines, content, 1, partial=True)
-    cut_by: Literal["lines", "bytes"] = "lines" if kept == most_lines else "bytes"
-    return _cut(content[:size], cut_by if kept < len(lines) else None, lines, content, kept)
+    return _cut(content, most_lines, most_bytes, at_end=False)
 
 
 def cut_tail(content: bytes, *, most_lines: int = MOST_LINES, most_bytes: int = MOST_BYTES) -> Cut:
     """Keep the end of `content`: at most so many lines, and so many bytes."""
+    return _cut(content, most_lines, most_bytes, at_end=True)
+
+
+def _cut(content: bytes, most_lines: int, most_bytes: int, *, at_end: bool) -> Cut:
     lines = _lines(content)
-    kept, size = 0, 0
-    while kept < min(len(lines), most_lines) and size + len(lines[-kept - 1]) <= most_bytes:
-        size += len(lines[-kept - 1])
-        kept += 1
-    if kept == 0 and lines and most_lines > 0:
-        return _cut(from_character(lines[-1][-most_bytes:]), "bytes", lines, content, 1, partial=True)
-    cut_by: Literal["lines", "bytes"] = "lines" if kept == most_lines else "bytes"
-    return _cut(content[len(content) - size :], cut_by if kept < len(lines) else None, lines, content, kept)
+    nearest = lines[::-1] if at_end else lines
+    count, size = 0, 0
+    while count < min(len(lines), most_lines) and size + len(nearest[count]) <= most_bytes:
+        size += len(nearest[count])
+        count += 1
+    if partial := count == 0 and bool(lines) and most_lines > 0:
+        edge = nearest[0]
+        kept = from_character(edge[-most_bytes:]) if at_end else _whole_characters(edge[:most_bytes])
+        cut_by: Literal["lines", "bytes"] | None = "bytes"
+    else:
+        kept = content[len(content) - size :] if at_end else content[:size]
+        cut_by = None if count == len(lines) else "lines" if count == most_lines else "bytes"
+    text = kept.decode("utf-8", "replace")
+    return Cut(text, cut_by, len(lines), len(content), count + partial, len(kept), partial)
 
 
 def tell_cut(cut: Cut, notices: Sequence[str], *, empty: str, details: Mapping[str, Any] | None = None) -> ToolResult:
@@ -142,19 +110,6 @@ def _lines(content: bytes) -> list[bytes]:
     return [*lines, last] if last else lines
 
 
-def _cut(
-    kept: bytes,
-    cut_by: Literal["lines", "bytes"] | None,
-    lines: list[bytes],
-    content: bytes,
-    count: int,
-    *,
-    partial: bool = False,
-) -> Cut:
-    text = kept.decode("utf-8", "replace")
-    return Cut(text, cut_by, len(lines), len(content), count, len(kept), partial)
-
-
 def _whole_characters(head: bytes) -> bytes:
     return codecs.getincrementaldecoder("utf-8")("replace").decode(head).encode("utf-8")
 
@@ -182,8 +137,10 @@ def outputs_folder() -> str | None:
 
 
 def _remove(folder: str, owner: int) -> None:
+    from shutil import rmtree  # brings compression along, 4 ms
+
     if os.getpid() == owner:
-        shutil.rmtree(folder, ignore_errors=True)
+        rmtree(folder, ignore_errors=True)
 
 
 def _make_room(folder: str, size: int) -> None:
@@ -266,20 +223,6 @@ class Spill:
 QUOTA = 64 * 1024 * 1024  # bytes of one output that go to a file
 
 
-class Collector(Protocol):
-    """Takes an output piece by piece."""
-
-    @property
-    def truncated(self) -> bool:
-        """Whether something was left out."""
-
-    def add(self, piece: bytes) -> None:
-        """Take the next bytes."""
-
-    def text(self) -> str:
-        """Return what is kept, with a notice of what is not."""
-
-
 @frozen
 class Retention:
     """What to keep: at most `limit` bytes and `lines` lines, where, and whether all of it goes to a file (`spill`)."""
@@ -296,14 +239,16 @@ class Retention:
 
 
 class Retained:
-    """One output, and what was kept of it."""
+    """One output, and what was kept of it: at most so many bytes, and the one piece that is being added."""
 
     def __init__(self, retention: Retention) -> None:
         self._retention = retention
-        self._both = HeadAndTail(retention.limit)
-        self._window = bytearray()  # the beginning or the end, a byte more than may be kept
         self._total = 0
         self._newlines = 0
+        half, whole = retention.limit // 2, retention.limit + 1  # a byte more than may be shown tells that more came
+        rooms = {"both": (retention.limit - half, half), "head": (whole, 0), "tail": (0, whole)}
+        self._head_room, self._tail_room = rooms[retention.keep]
+        self._head, self._tail = bytearray(), bytearray()
         self._spill = Spill(retention.limit, retention.quota) if retention.spill else None
 
     def add(self, piece: bytes) -> None:
@@ -312,20 +257,17 @@ class Retained:
         self._newlines += piece.count(b"\n")
         if self._spill is not None:
             self._spill.add(piece)
-        if self._retention.keep == "both":
-            self._both.add(piece)
-        elif self._retention.keep == "head":
-            self._window += piece[: max(self._retention.limit + 1 - len(self._window), 0)]
-        else:
-            self._window += piece
-            del self._window[: max(0, len(self._window) - self._retention.limit - 1)]
+        room = self._head_room - len(self._head)
+        self._head += piece[:room]
+        self._tail += piece[room:]
+        del self._tail[: max(0, len(self._tail) - self._tail_room)]
 
     @property
     def truncated(self) -> bool:
         """Whether something was left out."""
         if self._retention.keep != "both":
             return self._cut().cut_by is not None
-        return self._both.truncated or self._newlines > (self._retention.lines or self._newlines)
+        return self._left_out > 0 or self._newlines > (self._retention.lines or self._newlines)
 
     @property
     def path(self) -> str | None:
@@ -333,16 +275,15 @@ class Retained:
         return self._spill.path if self._spill is not None and self.truncated else None
 
     def text(self) -> str:
-        """Return what is kept, with a notice of what is not."""
+        """Return what is kept, with a notice of what is not; bytes that are no UTF-8 become U+FFFD."""
         where = self._spill.keep() if self._spill is not None and self.truncated else ""
         if self._retention.keep == "both":
-            return self._ends() + (f"\n[{where}]" if where else "")
+            return self._within_lines(self._ends()) + (f"\n[{where}]" if where else "")
         cut = self._cut()
-        return (
-            cut.text
-            if cut.cut_by is None
-            else f"{cut.text.rstrip(chr(10))}\n\n[{'; '.join(_notices(self, cut, where))}]"
-        )
+        if cut.cut_by is None:
+            return cut.text
+        reasons = [self._notice(cut), *filter(None, [where])]
+        return f"{cut.text.rstrip(chr(10))}\n\n[{'; '.join(reasons)}]"
 
     def details(self) -> dict[str, Any]:
         """Return the numbers for a tool's details: nothing when nothing was left out."""
@@ -350,24 +291,24 @@ class Retained:
         return numbers | ({"fullOutputPath": self.path} if self.path else {})
 
     def drop(self) -> None:
-        """Give back what belongs to an output that nobody will see."""
+        """Remove the file of an output that is not shown."""
         if self._spill is not None:
             self._spill.drop()
 
     @property
-    def keeps_head(self) -> bool:
-        """Whether the beginning is kept."""
-        return self._retention.keep == "head"
-
-    @property
-    def limit(self) -> int:
-        """Bytes that are kept, at most."""
-        return self._retention.limit
+    def _left_out(self) -> int:
+        return self._total - len(self._head) - len(self._tail)
 
     def _ends(self) -> str:
-        """Return the beginning and the end: so many bytes, and of these so many lines."""
-        text, most = self._both.text(), self._retention.lines
-        lines = text.splitlines(keepends=True)
+        if not self._left_out:
+            return (self._head + self._tail).decode("utf-8", "replace")
+        head = _whole_characters(bytes(self._head)).decode("utf-8", "replace")
+        tail = from_character(bytes(self._tail)).decode("utf-8", "replace")
+        return f"{head}\n[output truncated: {self._left_out} of {self._total} bytes left out here]\n{tail}"
+
+    def _within_lines(self, text: str) -> str:
+        """Return the first and the last lines of a text, as many as may be shown."""
+        most, lines = self._retention.lines, text.splitlines(keepends=True)
         if most is None or len(lines) <= most:
             return text
         head, tail = lines[: most - most // 2], lines[len(lines) - most // 2 :]
@@ -375,21 +316,20 @@ class Retained:
         return "".join([*head, notice, *tail])
 
     def _cut(self) -> Cut:
-        lines = self._retention.lines or 10**12
-        cut = (cut_head if self.keeps_head else cut_tail)(bytes(self._window), most_lines=lines, most_bytes=self.limit)
-        total_lines = self._newlines + (not self._window.endswith(b"\n") and self._total > 0)
-        if self._total > len(self._window) and cut.cut_by is None:
+        window, most = bytes(self._head or self._tail), self._retention.lines or 10**12
+        cut = _cut(window, most, self._retention.limit, at_end=self._retention.keep == "tail")
+        total_lines = self._newlines + (not window.endswith(b"\n") and self._total > 0)
+        if self._total > len(window) and cut.cut_by is None:
             cut = evolve(cut, cut_by="bytes")
         return evolve(cut, total_bytes=self._total, total_lines=max(total_lines, cut.kept_lines))
 
-
-def _notices(retained: Retained, cut: Cut, where: str) -> list[str]:
-    """Say which part is shown, why no more, and where all of it is."""
-    if cut.partial_line:
-        end = "beginning" if retained.keeps_head else "end"
-        shown = f"the {end} of line {1 if retained.keeps_head else cut.total_lines} is shown"
-    else:
-        first = 1 if retained.keeps_head else cut.total_lines - cut.kept_lines + 1
-        shown = f"lines {first} to {first + cut.kept_lines - 1} are shown"
-    limit = f" ({size_in_words(retained.limit)} limit)" if cut.cut_by == "bytes" else ""
-    return [f"output truncated: {shown} of {cut.total_lines}{limit}", *([where] if where else [])]
+    def _notice(self, cut: Cut) -> str:
+        """Say which part is shown, and why no more."""
+        is_head = self._retention.keep == "head"
+        first = 1 if is_head else cut.total_lines - cut.kept_lines + 1
+        if cut.partial_line:
+            shown = f"the {'beginning' if is_head else 'end'} of line {first} is shown"
+        else:
+            shown = f"lines {first} to {first + cut.kept_lines - 1} are shown"
+        limit = f" ({size_in_words(self._retention.limit)} limit)" if cut.cut_by == "bytes" else ""
+        return f"output truncated: {shown} of {cut.total_lines}{limit}"

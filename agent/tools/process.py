@@ -12,7 +12,7 @@ import anyio
 from attrs import evolve, field, frozen
 
 from agent.tools.descendants import TOKEN_VARIABLE, Family, end_orphans, note_end, note_start, our_children, token_value
-from agent.tools.output import Collector, HeadAndTail
+from agent.tools.output import Retained, Retention
 from agent.vocabulary.errors import CannotStart
 
 ALLOWED_VARIABLES = ("PATH", "HOME", "USER", "LANG", "LC_ALL", "TERM", "SHELL", "TMPDIR", "TZ")
@@ -243,8 +243,8 @@ async def run_process(
     env: Mapping[str, str],
     timeout: float | None,
     output_limit: int = 200 * 1024,
-    output: Collector | None = None,
-    errors: Collector | None = None,
+    output: Retained | None = None,
+    errors: Retained | None = None,
     progress: Callable[[str], None] | None = None,
     stdin: bytes | None = None,
     pass_fds: Sequence[int] = (),
@@ -257,7 +257,7 @@ async def run_process(
     Raises CannotStart if nothing was started.
     """
     child = start_child(argv, cwd=cwd, env=env, stdin=stdin, pass_fds=pass_fds, separate=errors is not None)
-    collectors = [HeadAndTail(output_limit) if output is None else output, *([] if errors is None else [errors])]
+    collectors = [output or Retention(output_limit).collector(), *([] if errors is None else [errors])]
     try:
         timed_out, survivors = await _attended(child, collectors, timeout, _Shown(progress))
     except BaseException:
@@ -269,7 +269,7 @@ async def run_process(
 
 
 async def _attended(
-    child: Child, collectors: Sequence[Collector], timeout: float | None, shown: "_Shown"
+    child: Child, collectors: Sequence[Retained], timeout: float | None, shown: "_Shown"
 ) -> tuple[bool, int]:
     """Take a command's output until it is over; return whether its time was up, and how many processes it left."""
     pipes = [child.pipe, *([] if child.error_pipe is None else [child.error_pipe])]
@@ -300,7 +300,7 @@ class _Listener:
     """Reads a command's output until its end."""
 
     pipe: int
-    output: Collector
+    output: Retained
     shown: "_Shown"
     at_end: anyio.Event = field(init=False, factory=anyio.Event)
     decoder: codecs.IncrementalDecoder = field(
@@ -390,7 +390,7 @@ def signal_name(number: int) -> str:
         return "unnamed"
 
 
-def _finished(child: Child, collectors: Sequence[Collector], timed_out: bool, survivors: int) -> Finished:
+def _finished(child: Child, collectors: Sequence[Retained], timed_out: bool, survivors: int) -> Finished:
     code = child.popen.returncode
     return Finished(
         output=collectors[0].text(),

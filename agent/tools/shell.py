@@ -13,7 +13,7 @@ from attrs import evolve, field, frozen, mutable, validators
 
 from agent.tools.background import Processes, ended_since
 from agent.tools.definition import Tool, ToolContext, tool
-from agent.tools.output import Collector, Retained, Retention
+from agent.tools.output import Retained, Retention
 from agent.tools.process import Finished, inherited_environment, run_process, signal_name, tool_environment
 from agent.tools.schemas import Background, Limits, ShellCommand
 from agent.vocabulary.calls import ToolResult
@@ -121,8 +121,8 @@ class How(TypedDict):
     cwd: str
     env: Mapping[str, str]
     timeout: float | None
-    output: Collector
-    errors: Collector | None
+    output: Retained
+    errors: Retained | None
     progress: Callable[[str], None] | None
 
 
@@ -173,22 +173,14 @@ def _now() -> datetime:
 
 
 @frozen
-class Observed:
-    """What there is to tell of a command. `tool`: tool, call_id, command, workdir. `notes` are lines about its end.
+class Asked:
+    """A command as the model gave it to `tool`, where it starts, and for how many seconds at most."""
 
-    `finished` is None for one that could not be run because of `problem`.
-    """
-
-    tool: dict[str, Any]
-    interactive: bool
-    problem: str = ""
-    finished: Finished | None = None
-    notes: tuple[str, ...] = ()
-
-    @property
-    def output(self) -> str:
-        """What the command printed, standard output first where errors are on their own; or why it did not run."""
-        return self.problem if self.finished is None else self.finished.output + self.finished.errors
+    tool: str
+    command: str
+    cwd: str
+    call_id: str
+    seconds: float | None = None
 
 
 @mutable
@@ -231,10 +223,11 @@ class Session:
         self.started, self.turns = started, max(self.turns, told["steps"])
         self.executed, self.observations = told["executed_commands"], told["observations"]
 
-    def observe(self, observed: Observed, *, compacted: int | None) -> str:
-        """Return the envelope of a command. Output is cut to `compacted` characters, 6000 by default."""
+    def observe(self, asked: Asked, ended: "Finished | str", notes: Sequence[str] = (), most: int | None = None) -> str:
+        """Return the envelope of a command that has ended, or did not run: `ended` is why. Output is cut to `most`."""
+        finished = None if isinstance(ended, str) else ended
+        output = ended if isinstance(ended, str) else ended.output + ended.errors
         self.observations += 1
-        finished = observed.finished
         observation = {
             "schema": SCHEMA,
             "timestamp": _stamp(self.now()),
@@ -244,19 +237,25 @@ class Session:
                 "executed_commands": self.executed,
                 "observations": self.observations,
             },
-            "tool": {**observed.tool, "raw": compact(observed.output, RAW_CHARACTERS)},
+            "tool": {
+                "tool": asked.tool,
+                "call_id": asked.call_id,
+                "command": asked.command,
+                "workdir": asked.cwd,
+                "raw": compact(output, RAW_CHARACTERS),
+            },
             "result": {
                 "status": _status(finished),
                 "exit_code": None if finished is None else finished.exit_code,
                 "timed_out": finished is not None and finished.timed_out,
-                "interactive": observed.interactive,
-                "output": _with_notes(observed.output, observed.notes, compacted or OUTPUT_CHARACTERS),
+                "interactive": is_interactive(asked.command),
+                "output": _with_notes(output, notes, most or OUTPUT_CHARACTERS),
             },
         }
         return json.dumps(observation, ensure_ascii=False)
 
 
-def _with_notes(output: str, notes: tuple[str, ...], most: int) -> str:
+def _with_notes(output: str, notes: Sequence[str], most: int) -> str:
     """Return the output with its notes after it, which are never what is left out."""
     if not notes:
         return compact(output, most)
@@ -383,55 +382,95 @@ def _output(finished: Finished, *, separate: bool) -> str:
     return "".join(f"{name}:\n{text.rstrip(chr(10))}\n" for name, text in parts if text.strip())
 
 
-@frozen
-class Asked:
-    """What was asked for: the command as the model gave it, where, and for how many seconds at most."""
-
-    command: str
-    cwd: str
-    call_id: str
-    seconds: float | None = None
+Environment = Callable[[dict[str, str]], dict[str, str]]
+Execute = Callable[[str, tuple[str, ...], How], Awaitable[tuple[Finished, Sequence[str]]]]
+"""Runs a command behind the words that confine it; returns how it ended, and lines for the model about that."""
 
 
 @frozen(eq=False)
-class Answers:
-    """Gives the answers of the tool `name`; `session` counts for the envelope."""
+class Runner:
+    """Runs the commands of one tool and answers for them: `session` counts, `processes` holds what may stay."""
 
-    name: str
+    tool: str
     options: ShellOptions
     session: Session = field(factory=Session)
+    processes: Processes | None = None
 
     @property
     def in_envelopes(self) -> bool:
         """Whether answers are envelopes, those of failures too."""
         return self.options.form == "envelope"
 
-    def of(self, asked: Asked, finished: Finished, output: Retained, notes: Sequence[str] = ()) -> ToolResult:
-        """Return the answer for a command that has ended; `notes` are lines to add."""
+    async def start(
+        self, command: str, cwd: str, context: ToolContext, env: Environment = dict, first: str = ""
+    ) -> ToolResult:
+        """Start a command in the background. `env` changes the variables that it is given, `first` runs before it."""
+        if not command.strip():
+            raise ToolError(EMPTY)
+        assert self.processes is not None
+        seen = env(await self.options.environment(cwd, context.rights))
+        argument, script = as_script(first + self.options.prefix + command)
+        argv = (*self.options.before(cwd, context.rights), *self.options.shell, argument)
+        return await self.processes.start(command, argv, cwd=cwd, env=seen, stdin=script)
+
+    async def run(
+        self, command: str, cwd: str, wanted: float | None, context: ToolContext, execute: Execute
+    ) -> ToolResult:
+        """Run a command that asks for so many seconds, by `execute`, and answer for it."""
+        seconds, note = self.options.seconds(wanted)
+        asked, output = Asked(self.tool, command, cwd, context.call_id, seconds), self.options.retention.collector()
+        self.session.calls += self.in_envelopes
+        try:
+            finished, lost = await self._finish(asked, output, context, execute)
+        except BaseException as error:
+            output.drop()
+            if self.in_envelopes and isinstance(error, ToolError):
+                return self._envelope(asked, str(error), (), is_error=True)
+            raise
+        ended, rows = await ended_since(self.processes)
+        to_stay = [TO_STAY] if finished.survivors and self.processes is not None else []
+        kept_out = self.options.notes(finished, context.rights)
+        result = self._answer(asked, finished, output, [*filter(None, [note]), *kept_out, *lost, *to_stay, *ended])
+        more = {**self.options.blocked(finished, context.rights), **rows}
+        return evolve(result, details={**result.details, **more}) if more else result
+
+    async def _finish(
+        self, asked: Asked, output: Retained, context: ToolContext, execute: Execute
+    ) -> tuple[Finished, Sequence[str]]:
+        if not asked.command.strip():
+            raise ToolError(EMPTY)
+        how: How = {
+            "cwd": asked.cwd,
+            "env": await self.options.environment(asked.cwd, context.rights),
+            "timeout": asked.seconds,
+            "output": output,
+            "errors": self.options.retention.collector() if self.options.separate else None,
+            "progress": context.progress,
+        }
+        before = self.options.before(asked.cwd, context.rights)
+        finished, lost = await execute(self.options.prefix + asked.command, before, how)
+        return self.options.ended(finished, context.rights), lost
+
+    def _answer(self, asked: Asked, finished: Finished, output: Retained, notes: Sequence[str]) -> ToolResult:
         if self.in_envelopes:
-            return self._envelope(asked, finished, notes)
+            self.session.executed += 1
+            beside = (*beside_the_exit_code(finished), *notes)
+            return self._envelope(asked, finished, beside, is_error=is_failure(finished, self.options))
         told = tell(finished, asked.seconds, self.options, notes)
         text = told.text if self.options.compact is None else compact(told.text, self.options.compact)
         more = output.details() if self.options.form == "details" else {}
         return evolve(told, text=text, details={**told.details, **more})
 
-    def of_problem(self, asked: Asked, problem: str) -> ToolResult:
-        """Return the envelope for a command that was not run."""
-        self.session.calls += 1
-        text = self.session.observe(self._about(asked, problem), compacted=self.options.compact)
-        return ToolResult(text, is_error=True, details={"interactive": is_interactive(asked.command)})
+    def _envelope(self, asked: Asked, ended: Finished | str, notes: Sequence[str], *, is_error: bool) -> ToolResult:
+        text = self.session.observe(asked, ended, notes, self.options.compact)
+        details = {} if isinstance(ended, str) else details_of(ended)
+        return ToolResult(text, is_error=is_error, details={**details, "interactive": is_interactive(asked.command)})
 
-    def _envelope(self, asked: Asked, finished: Finished, notes: Sequence[str]) -> ToolResult:
-        self.session.calls += 1
-        self.session.executed += 1
-        observed = evolve(self._about(asked, ""), finished=finished, notes=(*beside_the_exit_code(finished), *notes))
-        text = self.session.observe(observed, compacted=self.options.compact)
-        details = {**details_of(finished), "interactive": observed.interactive}
-        return ToolResult(text, is_error=is_failure(finished, self.options), details=details)
-
-    def _about(self, asked: Asked, problem: str) -> Observed:
-        tool = {"tool": self.name, "call_id": asked.call_id, "command": asked.command, "workdir": asked.cwd}
-        return Observed(tool, is_interactive(asked.command), problem)
+    def heard_by(self, tool: Tool) -> Tool:
+        """Return a tool whose session counts turns, and counts on after a resume; that is for envelopes alone."""
+        if not self.in_envelopes:
+            return tool
+        return evolve(tool, hears=self.session.hear, restores=self.session.restore)
 
 
 def make_shell_tool(
@@ -447,16 +486,19 @@ def make_shell_tool(
 
     With `processes` a command may stay in the background; see `with_background` for the other tools that this takes.
     """
-    chosen, shared = options or ShellOptions(), session or Session()
+    chosen = options or ShellOptions()
     if commands is not None:  # elsewhere, where our sandbox cannot reach
         chosen = evolve(chosen, sandbox=None)
-    runner = _Runner(cwd, chosen, commands or LocalCommands(), Answers(name, chosen, shared), processes)
+    runner, place = Runner(name, chosen, session or Session(), processes), commands or LocalCommands()
+
+    async def execute(text: str, before: tuple[str, ...], how: How) -> tuple[Finished, Sequence[str]]:
+        return await place.run(text, shell=(*before, *chosen.shell), **how), ()
 
     @tool(category="write", name=name)
     async def bash(
-        command: Annotated[str, ShellCommand(runner.options.prefix)],
+        command: Annotated[str, ShellCommand(chosen.prefix)],
         context: ToolContext,
-        timeout: Annotated[Annotated[float, Limits(above=0)] | None, runner.options.timeout_words] = None,
+        timeout: Annotated[Annotated[float, Limits(above=0)] | None, chosen.timeout_words] = None,
         background: Annotated[bool, Background(), BACKGROUND_WORDS] = False,
     ) -> ToolResult:
         """Run a shell command in the workspace and return its output, standard output and error together.
@@ -467,12 +509,11 @@ def make_shell_tool(
             command: the command, as bash understands it
         """
         if background and processes is not None:
-            return await runner.start(command, processes, context)
-        return await runner.run(command, timeout, context)
+            return await runner.start(command, cwd, context)
+        return await runner.run(command, cwd, timeout, context, execute)
 
-    heard = evolve(bash, hears=shared.hear, restores=shared.restore) if runner.answers.in_envelopes else bash
-    described = evolve(heard, description=_description(runner.options)) if options else heard
-    return in_sandbox(with_background(described, processes), runner.options)
+    described = evolve(bash, description=_description(chosen)) if options else bash
+    return in_sandbox(with_background(runner.heard_by(described), processes), chosen)
 
 
 def in_sandbox(shell: Tool, options: ShellOptions) -> Tool:
@@ -515,54 +556,3 @@ def _description(options: ShellOptions) -> str:
         f"are ended. It may take {times}, unless you give a timeout in seconds. Of a long output you get {kept} "
         f"{options.retention.limit} bytes{lines}{spill}."
     )
-
-
-@frozen(eq=False)
-class _Runner:
-    """Runs commands and tells of them."""
-
-    cwd: str
-    options: ShellOptions
-    commands: Commands
-    answers: Answers
-    processes: Processes | None = None
-
-    async def start(self, command: str, processes: Processes, context: ToolContext) -> ToolResult:
-        argument, script = as_script(self.options.prefix + command)
-        if not command.strip():
-            raise ToolError(EMPTY)
-        env = await self.options.environment(self.cwd, context.rights)
-        argv = (*self.options.before(self.cwd, context.rights), *self.options.shell, argument)
-        return await processes.start(command, argv, cwd=self.cwd, env=env, stdin=script)
-
-    async def run(self, command: str, wanted: float | None, context: ToolContext) -> ToolResult:
-        seconds, note = self.options.seconds(wanted)
-        asked = Asked(command, self.cwd, context.call_id, seconds)
-        output = self.options.retention.collector()
-        try:
-            finished = self.options.ended(await self._finish(asked, output, context), context.rights)
-        except BaseException as error:
-            output.drop()
-            if self.answers.in_envelopes and isinstance(error, ToolError):
-                return self.answers.of_problem(asked, str(error))
-            raise
-        ended, more = await ended_since(self.processes)
-        hint = [TO_STAY] if finished.survivors and self.processes is not None else []
-        told = self.options.notes(finished, context.rights)
-        result = self.answers.of(asked, finished, output, [*([note] if note else []), *told, *hint, *ended])
-        more = {**self.options.blocked(finished, context.rights), **more}
-        return evolve(result, details={**result.details, **more}) if more else result
-
-    async def _finish(self, asked: Asked, output: Retained, context: ToolContext) -> Finished:
-        if not asked.command.strip():
-            raise ToolError(EMPTY)
-        return await self.commands.run(
-            self.options.prefix + asked.command,
-            shell=(*self.options.before(self.cwd, context.rights), *self.options.shell),
-            cwd=self.cwd,
-            env=await self.options.environment(self.cwd, context.rights),
-            timeout=asked.seconds,
-            output=output,
-            errors=self.options.retention.collector() if self.options.separate else None,
-            progress=context.progress,
-        )

@@ -11,25 +11,21 @@ from typing import Annotated, Any, Unpack
 import anyio
 from attrs import define, evolve, field, frozen
 
-from agent.tools.background import Processes, ended_since
+from agent.tools.background import Processes
 from agent.tools.definition import Tool, ToolContext, tool
-from agent.tools.output import Retained
 from agent.tools.process import Finished, run_process
 from agent.tools.schemas import Background, Limits, ShellCommand
 from agent.tools.shell import (
     BACKGROUND_WORDS,
     EMPTY,
-    Answers,
-    Asked,
     How,
     LocalCommands,
+    Runner,
     ShellOptions,
-    as_script,
     encoded,
     in_sandbox,
     with_background,
 )
-from agent.tools.shell import Session as Observations
 from agent.vocabulary.calls import ToolResult
 from agent.vocabulary.errors import ToolError
 from agent.vocabulary.events import ActionDescribed, CallAnswered, ToolFinished
@@ -304,16 +300,17 @@ def make_terminal(cwd: str, options: ShellOptions | None = None, processes: Proc
 
     With `processes` a command may stay in the background.
     """
-    chosen, observed = options or ShellOptions(), Observations()
-    terminal_of = _Terminal(cwd, chosen, Answers("terminal", chosen, observed), processes)
+    chosen = options or ShellOptions()
+    runner = Runner("terminal", chosen, processes=processes)
+    held = _Terminal(cwd, runner)
 
     @tool(category="write")
     async def terminal(
         context: ToolContext,
-        command: Annotated[str, ShellCommand(terminal_of.options.prefix)] | None = None,
+        command: Annotated[str, ShellCommand(chosen.prefix)] | None = None,
         persistent: bool = False,
         close: bool = False,
-        timeout: Annotated[Annotated[float, Limits(above=0)] | None, terminal_of.options.timeout_words] = None,
+        timeout: Annotated[Annotated[float, Limits(above=0)] | None, chosen.timeout_words] = None,
         background: Annotated[bool, Background(), BACKGROUND_WORDS] = False,
     ) -> ToolResult:
         """Run a command in a terminal: alone, or in a session that keeps the directory and plain variables.
@@ -328,22 +325,24 @@ def make_terminal(cwd: str, options: ShellOptions | None = None, processes: Proc
             persistent: run it in the session
             close: close the session, after the command if there is one
         """
-        async with terminal_of.lock:
+        async with held.lock:
             if background and processes is not None:
-                return await terminal_of.start(command or "", processes, context)
-            return await terminal_of.use(command, persistent, close, timeout, context)
+                return await held.start(command or "", context)
+            return await held.use(command, persistent, close, timeout, context)
+
+    counting = runner.heard_by(terminal)
 
     def hear(event: Event) -> None:
-        terminal_of.hear(event)
-        if terminal_of.answers.in_envelopes:
-            observed.hear(event)
+        held.hear(event)
+        if counting.hears is not None:
+            counting.hears(event)
 
     def restore(finished: ToolFinished) -> None:
-        terminal_of.restore(finished.details)
-        if terminal_of.answers.in_envelopes:
-            observed.restore(finished)
+        held.restore(finished.details)
+        if counting.restores is not None:
+            counting.restores(finished)
 
-    made = evolve(terminal, hears=hear, restores=restore, cwd=lambda: terminal_of.where)
+    made = evolve(terminal, hears=hear, restores=restore, cwd=lambda: held.where)
     return in_sandbox(with_background(made, processes), chosen)
 
 
@@ -355,9 +354,7 @@ class _Terminal:
     """
 
     root: str
-    options: ShellOptions
-    answers: Answers
-    processes: Processes | None = None
+    runner: Runner
     session: Session | None = None
     lock: anyio.Lock = field(factory=anyio.Lock)
     judged: dict[str, str] = field(factory=dict)
@@ -375,19 +372,14 @@ class _Terminal:
         elif isinstance(event, CallAnswered):
             self.judged.pop(event.call, None)
 
-    async def start(self, command: str, processes: Processes, context: ToolContext) -> ToolResult:
+    async def start(self, command: str, context: ToolContext) -> ToolResult:
         """Start a command in the background, where the session stands if one is open."""
-        if not command.strip():
-            raise ToolError(EMPTY)
         self._check_place(context)
-        env, text = await self.options.environment(self.where, context.rights), self.options.prefix + command
-        if self.session is not None:
-            now = self.session.snapshot
-            env = now.environment(env)
-            text = f"declare +x {' '.join(sorted(now.inner))}\n{text}" if now.inner else text
-        argument, script = as_script(text)
-        argv = (*self.options.before(self.where, context.rights), *self.options.shell, argument)
-        return await processes.start(command, argv, cwd=self.where, env=env, stdin=script)
+        if self.session is None:
+            return await self.runner.start(command, self.root, context)
+        now = self.session.snapshot
+        first = f"declare +x {' '.join(sorted(now.inner))}\n" if now.inner else ""
+        return await self.runner.start(command, now.cwd, context, now.environment, first)
 
     async def use(
         self, command: str | None, persistent: bool, close: bool, asked: float | None, context: ToolContext
@@ -402,7 +394,14 @@ class _Terminal:
         if persistent and self.session is None:
             self.session = Session(Snapshot(self.root))
         closing = close and self.session is not None
-        told = await self._run(command, asked, context, ["[session closed]"] if closing else [])
+
+        async def execute(text: str, before: tuple[str, ...], how: How) -> tuple[Finished, Sequence[str]]:
+            if self.session is None:
+                return await LocalCommands().run(text, shell=(*before, *self.runner.options.shell), **how), ()
+            finished, lost = await self.session.run(text, before, **how)
+            return finished, ["[session closed]"] if closing else lost
+
+        told = await self.runner.run(command, self.where, asked, context, execute)
         if closing:
             self.session = None
         return evolve(told, details={**told.details, **self._state()})
@@ -440,34 +439,3 @@ class _Terminal:
             self.session = Session(Snapshot(details["cwd"], **(self.told or {})))
         elif "terminal" in details:
             self.session = self.told = None
-
-    async def _run(self, command: str, wanted: float | None, context: ToolContext, more: list[str]) -> ToolResult:
-        seconds, note = self.options.seconds(wanted)
-        asked = Asked(command, self.where, context.call_id, seconds)
-        output = self.options.retention.collector()
-        try:
-            finished, lost = await self._finish(asked, output, context)
-            finished = self.options.ended(finished, context.rights)
-        except BaseException as error:
-            output.drop()
-            if self.answers.in_envelopes and isinstance(error, ToolError):
-                return self.answers.of_problem(asked, str(error))
-            raise
-        ended, details = await ended_since(self.processes)
-        kept_out = self.options.notes(finished, context.rights)
-        notes = [*([note] if note else []), *kept_out, *(more or lost), *ended]
-        result = self.answers.of(asked, finished, output, notes)
-        details = {**self.options.blocked(finished, context.rights), **details}
-        return evolve(result, details={**result.details, **details}) if details else result
-
-    async def _finish(self, asked: Asked, output: Retained, context: ToolContext) -> tuple[Finished, Sequence[str]]:
-        text, env = self.options.prefix + asked.command, await self.options.environment(self.where, context.rights)
-        errors = self.options.retention.collector() if self.options.separate else None
-        how: How = {
-            "cwd": self.root, "env": env, "timeout": asked.seconds,
-            "output": output, "errors": errors, "progress": context.progress,
-        }  # fmt: skip
-        before = self.options.before(self.where, context.rights)
-        if self.session is not None:
-            return await self.session.run(text, before, **how)
-        return await LocalCommands().run(text, shell=(*before, *self.options.shell), **how), ()

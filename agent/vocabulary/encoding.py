@@ -1,4 +1,4 @@
-"""Events as plain data: what a record of the log holds.
+"""Values as JSON text: the records of the log, in one pass, by a writer for each type that is made once.
 
 A call stands in full where it is first told of (`inference_finished`, `answer_committed`, `proposed_action`), and as
 its id in every later record.
@@ -14,11 +14,11 @@ from datetime import date, time, timedelta
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
-from functools import cache
+from json.encoder import encode_basestring as quoted  # in C; escapes what JSON must
 from math import isfinite
 from pathlib import PurePath
 from types import FunctionType, NoneType
-from typing import Any, NoReturn
+from typing import Any, NoReturn, get_origin
 from uuid import UUID
 
 import attrs
@@ -33,125 +33,146 @@ FORMAT = 1
 
 ROLES: dict[type, str] = {UserMessage: "user", AssistantMessage: "assistant", ToolMessage: "tool"}
 
+Writer = Callable[[Any], str]
+
+
+def record_line(step: Step) -> str:
+    """Return the record of a step as one line: step, super_step, name, data, origin, and the refusals it answers.
+
+    Raises TypeError for what has no form in the log.
+    """
+    event = step.event
+    refusals = "" if step.refusals is None else f',"refusals":{_text(step.refusals)}'
+    return _one_line(
+        f'{{"step":{step.number},"super_step":{step.super_step},"name":{quoted(event.name)},'
+        f'"data":{_PAYLOADS[type(event)](event)},"origin":{quoted(step.bthread or "outside")}{refusals}}}'
+    )
+
 
 def to_record(step: Step) -> dict[str, Any]:
-    """Return the record of a step: step, super_step, name, data, origin, and the refusals that it answers."""
-    event = step.event
-    record = {
-        "step": step.number,
-        "super_step": step.super_step,
-        "name": event.name,
-        "data": _event_encoder(type(event))(event),
-        "origin": step.bthread or "outside",
-    }
-    if step.refusals is not None:
-        record["refusals"] = plain(step.refusals)
-    return record
+    """Return the record of a step as plain data."""
+    return json.loads(record_line(step))  # type: ignore[no-any-return]
 
 
 def plain(value: Any) -> Any:
     """Return a frozen value as what JSON can hold. Raises TypeError for what has no such form."""
-    kind: Any = type(value)
-    return _encoder(kind)(value)
+    return json.loads(_text(value))
 
 
-Encoder = Callable[[Any], Any]
+def dump(data: Any) -> str:
+    """Return plain data as one line of JSON, without the line end, which is one line for every reader."""
+    return _one_line(_LEGIBLE.encode(data))
 
 
-@cache
-def _event_encoder(kind: type) -> Encoder:
-    """Return what the payloads of events of `kind` are made plain by."""
-    return _fields_encoder(kind, calls_by_id=kind is not ProposedAction)
+_LEGIBLE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))  # `json.dumps` would make one for every line
 
 
-@cache  # every record asks for each of its values
-def _encoder(kind: type) -> Encoder:
-    """Return what values of `kind` are made plain by."""
-    if issubclass(kind, NoneType | str | bool | int):
-        return _as_it_is
+def _one_line(text: str) -> str:
+    """Escape lone surrogates, so that a line is valid UTF-8, and what some readers take for the end of a line."""
+    return text if text.isascii() else _UNFIT.sub(_escaped, text)
+
+
+_UNFIT = re.compile("[\x85\u2028\u2029\ud800-\udfff]")
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return f"\\u{ord(found[0]):04x}"
+
+
+def _text(value: Any) -> str:
+    return _WRITERS[type(value)](value)
+
+
+class _Writers(dict[type, Writer]):
+    """By type, made once: every record asks for each of its values."""
+
+    def __init__(self, make: Callable[[Any], Writer]) -> None:
+        super().__init__()
+        self._make = make
+
+    def __missing__(self, kind: type) -> Writer:
+        return self.setdefault(kind, self._make(kind))
+
+
+def _writer(kind: Any) -> Writer:
     if attrs.has(kind):
-        return _fields_encoder(kind)
+        return _of_fields(kind)
     if is_dataclass(kind):
-        names = tuple(field.name for field in dataclass_fields(kind))
-        return lambda value: {name: plain(getattr(value, name)) for name in names}
-    return next((encoder for kinds, encoder in _FORMS if issubclass(kind, kinds)), _refuse)
+        return _made([_part(field.name, field.name) for field in dataclass_fields(kind)])
+    return next((writer for kinds, writer in _FORMS if issubclass(kind, kinds)), _refuse)
 
 
-def _fields_encoder(kind: Any, *, calls_by_id: bool = False) -> Encoder:
-    """Encode values of a class as their fields; messages say their role, too. `calls_by_id`: the field `call`."""
-    fields = attrs.fields(kind) if attrs.has(kind) else ()
-    names = [field.name for field in fields if field.metadata != IF_ANY] if attrs.has(kind) else ["data"]
-    if_any = [field.name for field in fields if field.metadata == IF_ANY]  # left out when they are empty
-    role = {"role": ROLES[kind]} if kind in ROLES else {}
-
-    def encode(value: Any) -> dict[str, Any]:
-        data: dict[str, Any] = role.copy()
-        for name in names:
-            item = getattr(value, name)
-            kind_of_item: Any = type(item)
-            encoder = _encoder(kind_of_item)
-            if encoder is _as_it_is:
-                data[name] = item
-            elif calls_by_id and name == "call" and type(item) is ToolCall:
-                data[name] = item.id
-            else:
-                data[name] = encoder(item)
-        for name in if_any:
-            if item := getattr(value, name):
-                data[name] = plain(item)
-        return data
-
-    return encode
+def _payload_writer(kind: Any) -> Writer:
+    return _of_fields(kind, whole_call=kind is ProposedAction) if attrs.has(kind) else _made([_part("data", "data")])
 
 
-def _as_it_is(value: Any) -> Any:
-    return value
+def _of_fields(kind: Any, *, whole_call: bool = True) -> Writer:
+    """Return what writes the fields of a class, those that are left out when they are empty last; messages with role.
+
+    whole_call: the field `call` is no mere id.
+    """
+    parts = [] if kind not in ROLES else [f'"role":"{ROLES[kind]}"']
+    for field in attrs.fields(kind):
+        if field.metadata != IF_ANY:
+            is_id = field.name == "call" and field.type is ToolCall and not whole_call
+            parts.append(_part(field.name, f"{field.name}.id" if is_id else field.name, field.type))
+    rare = [field.name for field in attrs.fields(kind) if field.metadata == IF_ANY]
+    return _made(parts, "".join(f"{{rare({name!r}, item) if (item := value.{name}) else ''}}" for name in rare))
 
 
-def _plain_atom(value: float | bytes | Enum) -> Any:
-    """Return an atom for which JSON has no word as text: an infinity, bytes in base64, an enum by its name."""
-    if isinstance(value, Enum):
-        return value.name
-    if isinstance(value, bytes):
-        return b64encode(value).decode()
-    return value if isfinite(value) else str(value)
+def _part(name: str, path: str, hint: Any = None) -> str:
+    """Return what writes one attribute, as a part of a format string; most tuples are empty."""
+    item = f"item := value.{path}"
+    if get_origin(hint) is tuple:
+        return f'"{name}":{{text(item) if ({item}) else "[]"}}'
+    return f'"{name}":{{writers[type({item})](item)}}'
+
+
+def _made(parts: list[str], rare: str = "") -> Writer:
+    """Return a writer, made as source like the methods of attrs: a loop takes twice as long, at every record."""
+    source = f"lambda value: f'''{{{{{','.join(parts)}{rare}}}}}'''"
+    return eval(source, {"writers": _WRITERS, "text": _text, "rare": _rare})  # type: ignore[no-any-return]
+
+
+def _rare(name: str, item: Any) -> str:
+    return f',"{name}":{_text(item)}'
+
+
+def _of_mapping(mapping: Mapping[Any, Any]) -> str:
+    if not mapping:
+        return "{}"
+    pairs = [f"{quoted(str(key))}:{_WRITERS[type(item := mapping[key])](item)}" for key in mapping]
+    return f"{{{','.join(pairs)}}}"
+
+
+def _of_items(items: Any) -> str:
+    return f"[{','.join([_WRITERS[type(item)](item) for item in items])}]" if items else "[]"
+
+
+def _of_number(number: float) -> str:
+    """Write a number; JSON has no word for an infinity, which becomes text."""
+    return float.__repr__(number) if isfinite(number) else quoted(str(number))
 
 
 def _refuse(value: Any) -> NoReturn:
     raise TypeError(f"{type(value).__name__} {value!r} has no form in the log")
 
 
-_FORMS: tuple[tuple[Any, Callable[[Any], Any]], ...] = (  # the first that fits
-    (float | bytes | Enum, _plain_atom),
-    (date | time, lambda value: value.isoformat()),
-    (timedelta | Decimal | Fraction | complex | UUID | PurePath, str),
-    (Refusal, lambda refusal: {"bthread": refusal.bthread, "because": plain(refusal.because)}),
-    (Mapping, lambda mapping: {str(key): plain(mapping[key]) for key in mapping} if mapping else {}),
-    (tuple | list, lambda items: list(map(plain, items))),
-    (Set, lambda items: sorted(map(plain, items), key=dump)),
-    (FunctionType | type, lambda named: f"{named.__module__}.{named.__qualname__}"),
-    (Event, lambda event: {"event": event.name, "data": plain(event.data)}),
+_FORMS: tuple[tuple[Any, Writer], ...] = (  # the first that fits
+    (str, quoted),
+    (bool, {True: "true", False: "false"}.__getitem__),
+    (NoneType, {None: "null"}.__getitem__),
+    (int, int.__repr__),
+    (Enum, lambda value: quoted(value.name)),
+    (bytes, lambda value: quoted(b64encode(value).decode())),
+    (float, _of_number),
+    (date | time, lambda value: quoted(value.isoformat())),
+    (timedelta | Decimal | Fraction | complex | UUID | PurePath, lambda value: quoted(str(value))),
+    (Refusal, lambda refusal: f'{{"bthread":{quoted(refusal.bthread)},"because":{_text(refusal.because)}}}'),
+    (Mapping, _of_mapping),
+    (tuple | list, _of_items),
+    (Set, lambda items: f"[{','.join(sorted(map(_text, items)))}]"),
+    (FunctionType | type, lambda named: quoted(f"{named.__module__}.{named.__qualname__}")),
+    (Event, lambda event: f'{{"event":{quoted(event.name)},"data":{_text(event.data)}}}'),
 )
-
-
-def dump(data: Any) -> str:
-    """Return one line of JSON, without the line end, which is one line for every reader.
-
-    Lone surrogates are escaped, so that it is valid UTF-8, and so are the characters that some readers of text take
-    for the end of a line.
-    """
-    line = _LEGIBLE.encode(data)
-    if line.isascii():
-        return line
-    line = _LINE_ENDS.sub(lambda found: f"\\u{ord(found[0]):04x}", line)
-    try:
-        line.encode()
-    except UnicodeEncodeError:
-        return _ESCAPED.encode(data)
-    return line
-
-
-# Made once: `json.dumps` with these options would make one for every line.
-_LEGIBLE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
-_LINE_ENDS = re.compile("[\x85\u2028\u2029]")
-_ESCAPED = json.JSONEncoder(separators=(",", ":"))
+_WRITERS, _PAYLOADS = _Writers(_writer), _Writers(_payload_writer)

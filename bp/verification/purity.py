@@ -74,7 +74,10 @@ REFLECTION = _words("""
     __annotations__ __builtins__ __closure__ __code__ __globals__ __subclasses__ __traceback__ ag_frame
     cell_contents cr_frame f_back f_builtins f_globals f_locals gi_frame tb_frame tb_lasti tb_lineno tb_next
 """)
-LEARNED = _words("__abstractmethods__ __annotations__ __slotnames__ _abc_impl _payload _value2member_map_")  # later
+LEARNED = _words("""
+    __abstractmethods__ __annotate_func__ __annotations__ __annotations_cache__ __slotnames__ _abc_impl _payload
+    _value2member_map_
+""")  # later
 STORING = _words("__delattr__ __dict__ __setattr__ delattr setattr")
 OUTER = {"GLOBAL": "GLOBAL", "NAME": "GLOBAL", "DEREF": "DEREF", "CLASSDEREF": "DEREF"}
 OUTER |= {"FROM_DICT_OR_GLOBALS": "GLOBAL", "FROM_DICT_OR_DEREF": "DEREF"}

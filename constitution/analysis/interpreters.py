@@ -1,6 +1,7 @@
 """Interpreters and consoles of other languages: code in an option, in a file, or in the input."""
 
 import re
+from typing import Any
 
 from constitution.analysis.clients import database
 from constitution.analysis.other_code import (
@@ -73,11 +74,11 @@ def python(command: Command) -> Steps:
 
 def _python_module(module: str, words: list[str], command: Command, read: Read) -> Steps:
     """`python -m MODULE`: most are programs of the same name, a few take code, unpack files, or are asked about."""
-    modules: dict[str, str] = table("languages")["python"]["modules"]
+    modules: dict[str, Any] = table("languages")["python"]["modules"]
     if module in modules["programs"].split():
         yield Started([module, *words], command.stdin)
-    elif module in modules["virtualenv"].split():
-        yield Started(["virtualenv", *words], command.stdin)
+    elif module in modules["renamed"]:
+        yield Started([modules["renamed"][module], *words], command.stdin)
     elif module in modules["servers"].split():
         yield from serve(command.with_argv(["http.server", *words]))
     elif module in modules["take_code"].split():

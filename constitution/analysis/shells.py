@@ -341,6 +341,14 @@ def kill(command: Command) -> Steps:
     own = OWN_PROCESS.search(f"{command.text}\n{source}") or _holds_own_process(command, source)
     if any(word.startswith(UNKNOWN) for word in command.argv[1:]) and not own:
         yield Found(Effect.KILL_MATCHING, says="end processes that are not known in advance")
+    for number in re.findall(r"(?<= )-?(\d+)(?= |$)", " ".join(["kill", *command.argv[1 + _gives_signal(command) :]])):
+        yield Found(Effect.HANDLE, path=f"/proc/{number}", says=f"end the process {number}")
+
+
+def _gives_signal(command: Command) -> int:
+    """Return how many words of `kill` say which signal."""
+    first = command.argv[1:2]
+    return 0 if first == ["--"] or not first or not first[0].startswith("-") else 1 + (first[0] in ("-s", "-n"))
 
 
 OWN_PROCESS = re.compile(r"\$!|\.pid\b|\$\$|[Pp][Ii][Dd]_?[Ff][Ii][Ll][Ee]|\$\((?:pgrep|pidof|lsof|fuser|jobs)\b")

@@ -7,7 +7,7 @@ from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
 from time import perf_counter
 
 from agent.lab.isolation.cell import Cell
-from agent.lab.isolation.probing import probe
+from agent.lab.isolation.levels import probe
 from tests.bench.rows import Row
 from tests.bench.timing import fastest_command, scaled
 

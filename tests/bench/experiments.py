@@ -8,8 +8,8 @@ from random import Random
 from resource import RUSAGE_SELF, getrusage
 from time import perf_counter, process_time
 
-from agent.lab.experiments.episodes.batches import Conditions, run_batch
-from agent.lab.experiments.plans.plan import Episode, MonitorPlan, Policy, ProtocolPlan
+from agent.lab.episodes.pools import Conditions, run_batch
+from agent.lab.experiments.plan import Episode, MonitorPlan, Policy, ProtocolPlan
 from agent.lab.measures.curves import audit_curve
 from tests.bench.rows import Aim, Row
 from tests.bench.timing import scaled

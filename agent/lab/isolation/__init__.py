@@ -2,18 +2,14 @@
 
 Modules in reading order:
 
-- `guarding`: who counts what a cell takes, from outside (limits and mounts: `agent.tools.sandbox`)
-- `numbering`: how the kernel counts processes of root
-- `devices`: what bubblewrap cannot make read only
-- `cell`: the namespaces of one episode, and how processes get in
-- `visitors`: the shell tool of an agent in a cell
-- `probing`: which level this machine achieves, found by trying to get out
+- `guard`: counts from outside what a cell takes (limits and mounts: `agent.tools.sandbox`)
+- `cell`: the namespaces of one episode, how processes get in, and the shell tool of an agent there
+- `levels`: which level this machine achieves, found by trying to get out
 """
 
-from agent.lab.isolation.cell import Cell, IsolationError
-from agent.lab.isolation.guarding import Excess
-from agent.lab.isolation.probing import LEVELS, Level, Wanted, achieve, limits_at, probe
-from agent.lab.isolation.visitors import CellCommands
+from agent.lab.isolation.cell import Cell, CellCommands, IsolationError
+from agent.lab.isolation.guard import Excess
+from agent.lab.isolation.levels import LEVELS, Level, Wanted, achieve, limits_at, probe
 from agent.tools.sandbox.limits import Limits
 
 __all__ = [

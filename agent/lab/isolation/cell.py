@@ -9,9 +9,16 @@ hands out a socket that listens on their loopback: who accepts its connections s
 inside reaches nobody else. Other processes join with `nsenter`, by descriptors of the namespaces that were opened once:
 a number of a process that has ended is never asked. They have no capability, and cannot get one: where they are no file
 system gives any (nosuid).
+
+Two gaps that root leaves are closed from outside. Whoever runs experiments as root owns the devices of the machine,
+also inside, where they are the same ones; mounted read only by bubblewrap they are no devices any more, so a thread of
+ours goes into the mount namespace, as only root can, and mounts them once more. And of root the kernel counts no
+processes: from Linux 6.14 on each process namespace has a `pid_max` of its own, which only root lowers (numbers below
+300 are used once); before that it is one for the whole machine, and the guard alone counts.
 """
 
 import array
+import ctypes
 import json
 import os
 import shutil
@@ -19,21 +26,26 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from select import select
-from threading import Lock
+from threading import Lock, Thread
+from typing import Unpack
 
-from agent.lab.isolation.devices import protect
-from agent.lab.isolation.guarding import Excess, Guard
-from agent.lab.isolation.numbering import number_at_most
+import anyio.to_thread
+from attrs import evolve, frozen
+
+from agent.lab.isolation.guard import Excess, Guard
 from agent.tools.descendants import note_end, note_start
-from agent.tools.sandbox.limits import Limits
+from agent.tools.process import Finished
+from agent.tools.sandbox.limits import Limits, kinds_shown_by, linux
 from agent.tools.sandbox.mounts import DEVICES, arguments
+from agent.tools.shell import How, LocalCommands
 from agent.vocabulary.errors import AgentError
 
-__all__ = ["PORT", "Cell", "IsolationError"]
+__all__ = ["PORT", "Cell", "CellCommands", "IsolationError", "number_at_most", "protect"]
+
 
 PORT = 8025
 """Where the hosts of an episode listen, on the loopback of its cell, in which nobody else does."""
@@ -233,3 +245,83 @@ def _opened(number: int, name: str) -> int:
         raise IsolationError(f"bubblewrap shares the namespace {name!r} with us")
     os.close(ours)
     return descriptor
+
+
+CLONE_FS, CLONE_NEWNS = 0x200, 0x20000
+READ_ONLY = 1 | 2 | 8 | 32 | 4096  # MS_RDONLY, MS_NOSUID, MS_NOEXEC, MS_REMOUNT, MS_BIND
+
+
+def protect(mounts: int, places: Iterable[str]) -> None:
+    """Mount `places` read only in a mount namespace, given by its descriptor. Raises OSError."""
+    failed: list[OSError] = []
+
+    def go_in() -> None:
+        try:
+            libc = ctypes.CDLL(None, use_errno=True)
+            _succeed(libc.unshare(CLONE_FS))  # this thread has a root and a folder of its own from here on
+            _succeed(libc.setns(mounts, CLONE_NEWNS))
+            for place in places:
+                _succeed(libc.mount(None, os.fsencode(place), None, ctypes.c_ulong(READ_ONLY), None))
+        except OSError as error:
+            failed.append(error)
+
+    thread = Thread(target=go_in, name="into a cell")  # and never comes back: it ends in there
+    thread.start()
+    thread.join()
+    if failed:
+        raise failed[0]
+
+
+def _succeed(result: int) -> None:
+    if result != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+
+
+OF_EACH_NAMESPACE = (6, 14)
+USED_ONCE = 300
+LONGEST = 10.0  # seconds
+
+
+def number_at_most(namespace: int, processes: int) -> None:
+    """Let the kernel have numbers for about so many processes in a namespace, given by its descriptor, if it can."""
+    nsenter = shutil.which("nsenter")
+    if nsenter is None or linux() < OF_EACH_NAMESPACE:
+        return
+    inside = [nsenter, f"--pid=/proc/{os.getpid()}/fd/{namespace}", "--"]
+    script = f"echo {USED_ONCE + 8 + processes} > /proc/sys/kernel/pid_max"
+    with suppress(OSError, subprocess.SubprocessError):  # the guard counts, too
+        subprocess.run(
+            [*inside, "sh", "-c", script], env={"PATH": os.defpath}, capture_output=True, timeout=LONGEST, check=False
+        )
+
+
+@frozen
+class CellCommands:
+    """Runs commands in a cell, as `Commands` says."""
+
+    cell: Cell
+
+    async def run(self, command: str, *, shell: tuple[str, ...], **how: Unpack[How]) -> Finished:
+        """Run `command` inside. Raises IsolationError where there is no inside."""
+        await anyio.to_thread.run_sync(self.cell.open)
+        inside: How = {**how, "cwd": "/"}
+        before = len(self.cell.excesses)
+        finished = await LocalCommands().run(command, shell=self.cell.joined(shell, how["cwd"]), **inside)
+        return self._with_limits(finished, self.cell.excesses[before:])
+
+    def _with_limits(self, finished: Finished, ended_by: list[Excess]) -> Finished:
+        """Return how a command ended with a line for each limit that it met with."""
+        if ended_by:
+            end = "everything that ran here was ended, and what was in memory is gone"
+            return _with_lines(finished, [f"[{excess.text}; {end}]" for excess in ended_by])
+        shown = [Excess(kind, self.cell.limits.told(kind)) for kind in kinds_shown_by(finished)]
+        self.cell.excesses += shown
+        return _with_lines(finished, [f"[the limit here: {excess.text}]" for excess in shown])
+
+
+def _with_lines(finished: Finished, lines: list[str]) -> Finished:
+    if not lines:
+        return finished
+    parts = [finished.output.rstrip("\n"), *lines] if finished.output.strip() else lines
+    return evolve(finished, output="\n".join(parts) + "\n")

@@ -6,22 +6,19 @@ Modules in reading order:
 - `world`: the folder in which an episode happens
 - `tasks`: what an agent is asked for, and what an attacker does meanwhile
 - `setting`: families of tasks, and their splits
-- `four_ways`: what must be true of a setting before anybody measures with it
-- `situations`, `ladder`, `workers`: policies; where they stand, how they attack, and what they do next
-- `legibility`: whether words alone tell attacks from honest work
+- `setting_checks`: what must be true of a setting before anybody measures with it
+- `workers`: policies; where they stand, how they attack, and what they do next
 - `repair`, `operations`, `infrastructure`: the settings that ship
-- `agentdojo/`: AgentDojo's tasks, where its extra is installed
-- `shipped`: all of these by name
+- `agentdojo`: AgentDojo's tasks, where its extra is installed
+- `catalogue`: all of these by name
 """
 
-from agent.lab.settings.four_ways import problems_of
-from agent.lab.settings.ladder import LADDER, Rung
-from agent.lab.settings.legibility import keyword_auc
+from agent.lab.settings.catalogue import SETTINGS, setting_named
 from agent.lab.settings.post_office import PostOffice
 from agent.lab.settings.setting import SPLITS, Setting, Split
-from agent.lab.settings.shipped import SETTINGS, setting_named
+from agent.lab.settings.setting_checks import keyword_auc, problems_of
 from agent.lab.settings.tasks import Move, Plot, Task, read, run, write
-from agent.lab.settings.workers import ABLE, WEAK, Manner, Worker
+from agent.lab.settings.workers import ABLE, LADDER, WEAK, Manner, Rung, Worker
 from agent.lab.settings.world import World, make_world
 
 __all__ = [

@@ -10,7 +10,7 @@ from typing import Literal, get_args
 
 from attrs import evolve, field, frozen, validators
 
-from agent.lab.isolation.probing import Level
+from agent.lab.isolation.levels import Level
 from agent.lab.settings.post_office import PostOffice
 from agent.lab.settings.tasks import Task
 from agent.lab.settings.world import World, make_world

@@ -17,9 +17,8 @@ from pathlib import Path
 
 from attrs import evolve, frozen
 
-from agent.lab.isolation.cell import PORT, Cell
-from agent.lab.isolation.probing import Level
-from agent.lab.isolation.visitors import CellCommands
+from agent.lab.isolation.cell import PORT, Cell, CellCommands
+from agent.lab.isolation.levels import Level
 from agent.lab.settings.post_office import Mailbox, Parcel, PostOffice
 from agent.models.scripted import ScriptedCall
 from agent.tools.collections import workspace_tools

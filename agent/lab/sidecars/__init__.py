@@ -1,14 +1,12 @@
 """Sidecars: what monitors and auditors say of a finished log, in a file beside it; the log itself is never touched.
 
-- `finished`: a log whose runs have ended: its calls, each with what a monitor would have been shown
+- `finished_log`: a log whose runs have ended: its calls, each with what a monitor would have been shown
 - `sidecar`: the file, a line for each fact, with which monitor said so; another log's, or a changed one's, is refused
-- `scoring`: monitors asked about the calls of logs, once for each fact
-- `auditing`: the most suspicious of several logs audited
+- `scoring`: monitors asked about the calls of logs, once for each fact; the most suspicious logs audited
 """
 
-from agent.lab.sidecars.auditing import Audited, audit_logs
-from agent.lab.sidecars.finished import FinishedLog, Occasion, read_finished
-from agent.lab.sidecars.scoring import Scored, score_logs
+from agent.lab.sidecars.finished_log import FinishedLog, Occasion, read_finished
+from agent.lab.sidecars.scoring import Audited, Scored, audit_logs, score_logs
 from agent.lab.sidecars.sidecar import (
     KeptAudit,
     KeptPass,

@@ -1,7 +1,10 @@
-"""Monitors asked about finished logs, once for each fact: what a sidecar knows already is not asked again.
+"""Monitors and auditors asked about finished logs, once for each fact: what a sidecar knows is not asked again.
 
 A fact is what a monitor, with its prompt, says of a call in a log of this content. An answer without a legible score is
 one, too: a missing score. A monitor that could not be reached has said nothing, and is asked the next time.
+
+Of several logs the most suspicious are audited, as many as the budget has. Which they are, the rule of deployments
+decides that knows all scores (`audit_afterwards`): each log is an episode, as suspicious as its highest score.
 """
 
 import os
@@ -11,15 +14,20 @@ from pathlib import Path
 
 from attrs import evolve, frozen
 
+from agent.effects.monitoring import Auditor
 from agent.lab.concurrency import at_once
-from agent.lab.sidecars.finished import FinishedLog, Occasion, read_finished
-from agent.lab.sidecars.sidecar import KeptPass, KeptScore, Sidecar, SidecarError, identity_of
+from agent.lab.deployments.program import EpisodeEnded, EpisodeStarted, History, run_deployment
+from agent.lab.deployments.rules import audit_afterwards
+from agent.lab.sidecars.finished_log import FinishedLog, Occasion, read_finished
+from agent.lab.sidecars.sidecar import KeptAudit, KeptPass, KeptScore, Sidecar, SidecarError, identity_of
 from agent.log.reading import LogError
 from agent.log.writing import lock
 from agent.models.model import ModelError
 from agent.protocols.monitors import Monitor, Score, checked
+from agent.vocabulary.questions import AuditGiven, AuditRequested, WholeEpisode
 
-__all__ = ["Scored", "held", "score_logs"]
+__all__ = ["Audited", "Scored", "audit_logs", "held", "score_logs"]
+
 
 MOST = 8  # logs at once
 
@@ -118,3 +126,55 @@ async def _ask(monitor: Monitor, occasion: Occasion) -> Score:
         raise
     except Exception as error:  # whatever a foreign monitor may raise
         return Score(None, f"{type(error).__name__}: {error}")
+
+
+@frozen
+class Audited:
+    """A log that was audited; `asked`: now, and not known from before."""
+
+    path: Path
+    kept: KeptAudit
+    asked: bool
+
+
+async def audit_logs(
+    suspicions: Sequence[tuple[Path, float | None]], auditor: Auditor, *, name: str = "auditor", audits: int = 1
+) -> list[Audited]:
+    """Have the most suspicious of these logs audited, and return what was found, in that order.
+
+    A missing suspicion is the highest. Raises LogError and SidecarError, and ModelError when the auditor cannot be
+    reached: what was found until then is kept.
+    """
+    found: list[Audited] = []
+    failed: list[Exception] = []
+
+    async def passes(started: EpisodeStarted, _: History) -> EpisodeEnded:
+        return EpisodeEnded(started.episode, started.role, score=suspicions[started.episode][1])
+
+    async def audit(asked: AuditRequested) -> AuditGiven:
+        assert isinstance(asked.subject, WholeEpisode)
+        try:
+            audited = await _audit(suspicions[asked.subject.episode][0], auditor, name)
+        except Exception as error:
+            failed.append(error)
+            raise
+        found.append(audited)
+        return AuditGiven(asked.subject, asked.auditor, audited.kept.verdict, audited.kept.rationale)
+
+    await run_deployment([audit_afterwards(audits)], len(suspicions), passes, audit)
+    if failed:
+        raise failed[0]
+    return found
+
+
+async def _audit(path: Path, auditor: Auditor, name: str) -> Audited:
+    with held(path) as (log, sidecar):
+        wanted = KeptAudit(name, identity_of(auditor), "missing")
+        known = sidecar.facts.get(wanted.key)
+        if isinstance(known, KeptAudit):
+            return Audited(path, known, asked=False)
+        given = auditor.audit(log.whole)
+        said = await given if isinstance(given, Awaitable) else given
+        kept = KeptAudit(name, wanted.identity, said.verdict, said.rationale, said.usage)
+        sidecar.add(kept)
+        return Audited(path, kept, asked=True)

@@ -10,9 +10,9 @@ from typing import Any
 import attrs
 from attrs import Attribute, asdict, field, frozen
 
-from agent.lab.lines import append_line, whole_lines
+from agent.lab.json_lines import append_line, whole_lines
 from agent.lab.measures.thresholds import suspicion
-from agent.lab.sidecars.finished import digest_of
+from agent.lab.sidecars.finished_log import digest_of
 from agent.log.reading import LogError
 from agent.vocabulary.conversion import structured
 from agent.vocabulary.messages import Usage

@@ -1,20 +1,18 @@
 """The tools `find` (S2) and `list_files` (S3): files whose paths match a glob, without those that git ignores."""
 
-import fnmatch
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 from attrs import frozen
 
 from agent.tools.definition import Tool, tool
-from agent.tools.files.operations import Files, Folder
 from agent.tools.output import cut_head, tell_cut
+from agent.tools.patterns import TextPattern
 from agent.tools.schemas import Limits, Path
-from agent.tools.workspace import Entry
+from agent.tools.workspace import Entry, Files, Folder
 from agent.vocabulary.calls import ToolResult
 from agent.vocabulary.errors import ToolError
 
@@ -24,8 +22,6 @@ if TYPE_CHECKING:
 
 _MOST_ALTERNATIVES = 256
 _MOST_CHARACTERS = 4096
-_ANY_DEPTH = None
-Part = re.Pattern[str] | None  # None: any number of directories
 
 
 # Ours, since `wcmatch` goes back over what it has matched: eight times `**/a/` took it 44 seconds on 40 directories.
@@ -33,34 +29,13 @@ Part = re.Pattern[str] | None  # None: any number of directories
 
 @frozen
 class Glob:
-    """A pattern that was read: each alternative as its parts."""
+    """A pattern that was read, as an expression of RE2 for the whole path."""
 
-    alternatives: tuple[tuple[Part, ...], ...]
-    hidden: bool
+    expression: TextPattern
 
     def matches(self, path: str) -> bool:
         """Whether the pattern means `path`, relative and with / between its names."""
-        names = path.split("/")
-        return any(self._matches(parts, names) for parts in self.alternatives)
-
-    def _matches(self, parts: tuple[Part, ...], names: list[str]) -> bool:
-        """Go through the names once, with the set of places in the pattern where one can be."""
-        if self.hidden and len(parts) == 2 and parts[0] is _ANY_DEPTH and parts[1] is not _ANY_DEPTH:
-            return parts[1].match(names[-1]) is not None  # most patterns are like that
-        places = _with_skips({0}, parts)
-        for name in names:
-            places = _with_skips({after for place in places for after in self._step(place, parts, name)}, parts)
-        return len(parts) in places
-
-    def _step(self, place: int, parts: tuple[Part, ...], name: str) -> Iterator[int]:
-        if place == len(parts):
-            return
-        part = parts[place]
-        if part is _ANY_DEPTH:
-            if self.hidden or not name.startswith("."):
-                yield place
-        elif part.match(name):
-            yield place + 1
+        return self.expression.matches(path.encode("utf-8", "replace").decode())
 
 
 def make_glob(pattern: str, *, anywhere: bool = False, hidden: bool = True) -> Glob:
@@ -74,8 +49,11 @@ def make_glob(pattern: str, *, anywhere: bool = False, hidden: bool = True) -> G
         raise ToolError(f"the pattern {pattern[:80]!r} leaves its directory; give one relative to it, without ..")
     if "\0" in pattern or not pattern.strip("/"):
         raise ToolError(f"{pattern[:80]!r} is no pattern; give one such as *.py or src/**/*.py")
-    expanded = tuple(_expand(pattern))
-    return Glob(tuple(_parts(alternative, anywhere=anywhere, hidden=hidden) for alternative in expanded), hidden)
+    alternatives = "|".join(_expression(each, anywhere=anywhere, hidden=hidden) for each in _expand(pattern))
+    try:
+        return Glob(TextPattern(alternatives))
+    except ValueError as error:
+        raise ToolError(f"the pattern {pattern[:80]!r} cannot be read: {error}") from error
 
 
 def _expand(pattern: str) -> list[str]:
@@ -119,36 +97,47 @@ def _signs(pattern: str) -> Iterator[tuple[int, str]]:
         position += 1
 
 
-def _parts(pattern: str, *, anywhere: bool, hidden: bool) -> tuple[Part, ...]:
+_SIGNS = re.compile(r"\\(?P<escaped>.)|\[(?P<set>[!^]?\]?[^\]]*)\]|(?P<star>\*+)|(?P<any>\?)|(?P<plain>.)", re.DOTALL)
+_NOTHING = r"[^\x00-\x{10FFFF}]"
+
+
+def _expression(pattern: str, *, anywhere: bool, hidden: bool) -> str:
     names = [name for name in pattern.split("/") if name not in ("", ".")]
-    found: list[Part] = []
     if anywhere and "/" not in pattern.strip("/"):
-        found.append(_ANY_DEPTH)
-    for name in names:
-        if name != "**":
-            found.append(_name_pattern(name, hidden))
-        elif not found or found[-1] is not _ANY_DEPTH:
-            found.append(_ANY_DEPTH)
-    if found and found[-1] is _ANY_DEPTH:
-        found.append(_name_pattern("*", hidden))
-    return tuple(found)
+        names.insert(0, "**")
+    if names[-1:] == ["**"]:
+        names.append("*")
+    folders = "(?:[^/]+/)*" if hidden else "(?:[^./][^/]*/)*"
+    before = "".join(folders if name == "**" else f"{_name(name, hidden)}/" for name in names[:-1])
+    return before + "".join(_name(name, hidden) for name in names[-1:])
 
 
-@lru_cache(maxsize=1024)
-def _name_pattern(name: str, hidden: bool) -> re.Pattern[str]:
-    """Return a pattern for one name. The translation of `fnmatch` never goes back over what it has matched."""
-    try:
-        plain = re.sub(r"\\(.)", lambda found: f"[{found[1]}]" if found[1] in "*?[" else found[1], name)
-        translated = fnmatch.translate(plain.replace("[^", "[!"))
-        guard = "" if hidden or name.startswith(".") else r"(?!\.)"
-        return re.compile(guard + translated)
-    except re.error as error:
-        raise ToolError(f"the pattern {name[:80]!r} cannot be read: {error}") from error
+def _name(name: str, hidden: bool) -> str:
+    """Return the expression for one name; wildcards mean no dot at its beginning, unless hidden files are meant."""
+    signs = list(_SIGNS.finditer(name))
+    return "".join(map(_sign, signs)) if hidden or name.startswith(".") else _without_dot(signs)
 
 
-def _with_skips(places: set[int], parts: tuple[Part, ...]) -> set[int]:
-    """Any number of directories may be none."""
-    return places | {place + 1 for place in places if place < len(parts) and parts[place] is _ANY_DEPTH}
+def _sign(sign: re.Match[str], also_not: str = "") -> str:
+    match sign.lastgroup:
+        case "star":
+            return "[^/]*"
+        case "any":
+            return f"[^/{also_not}]"
+        case "set":
+            inside = re.sub(r"([\\\[\]^])", r"\\\1", sign["set"].lstrip("!^"))
+            negated = sign["set"][0] in "!^"
+            return f"[^/{also_not}{inside}]" if negated else f"[{inside.replace(also_not or '/', '')}]"
+    return re.escape(sign[sign.lastgroup or 0])
+
+
+def _without_dot(signs: list[re.Match[str]]) -> str:
+    if not signs:
+        return ""
+    first, rest = signs[0], "".join(map(_sign, signs[1:]))
+    if first.lastgroup == "star":
+        return f"(?:[^./][^/]*{rest}|{_without_dot(signs[1:])})"
+    return _NOTHING if first[0] == "." else _sign(first, ".") + rest
 
 
 _MOST_LINES = 10_000  # of one file that are looked at

@@ -28,7 +28,7 @@ from agent.tools.sandbox import bubblewrap, landlock, seatbelt
 from agent.tools.sandbox.confinement import SERVERS, Confinement
 from agent.tools.sandbox.limits import Limits, kinds_shown_by
 from agent.tools.sandbox.loopback import Loopback
-from agent.tools.sandbox.places import hidden_places
+from agent.tools.sandbox.places import hidden_places, kept_places
 from agent.tools.sandbox.rights import NETWORK, UNCONFINED, writable_by
 from agent.vocabulary.errors import CannotStart
 
@@ -116,7 +116,7 @@ class Sandbox:
             readable=() if kept is None else (kept,),
             hidden=hidden_places(writable[0], os.path.realpath(os.path.expanduser("~")), self.denied),
             granted=tuple(os.path.realpath(path) for path in writable_by(rights) if os.path.exists(path)),
-            kept=tuple(hooks for hooks in (f"{writable[0]}/.git/hooks",) if os.path.isdir(hooks)),
+            kept=tuple(kept_places(writable)),
             network=NETWORK in rights,
         )
 

@@ -1,8 +1,15 @@
 """Rules over episodes with a planted fault each; named for what is wrong with them."""
 
-from agent.lab.deployment.events import AGENT, TRUSTED, EpisodeEnded, EpisodeSkipped, EpisodesOver, EpisodeStarted
-from agent.lab.deployment.rules import CATCH, NEXT, audited
-from agent.lab.deployment.running import replacing
+from agent.lab.deployments.program import (
+    AGENT,
+    TRUSTED,
+    EpisodeEnded,
+    EpisodeSkipped,
+    EpisodesOver,
+    EpisodeStarted,
+    replacing,
+)
+from agent.lab.deployments.rules import CATCH, NEXT, audited
 from agent.vocabulary.questions import AuditGiven, AuditRequested, RoleDisabled, WholeEpisode
 from bp import BThreadBody, bthread, sync, where
 

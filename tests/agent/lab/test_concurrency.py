@@ -6,8 +6,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from agent.lab.concurrency import at_once
-from agent.lab.locking import alone, locked
+from agent.lab.concurrency import alone, at_once, locked
 
 
 @pytest.mark.anyio

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.lab.experiments.plan_files.plan import load_plan
-from agent.lab.experiments.reports.tables import shipped_verdicts
+from agent.lab.experiments.plan_file import load_plan
+from agent.lab.reports.tables import shipped_verdicts
 from agent.verification.loop import verify_loop
 from tests.agent.lab.verify_for_results import programs
 from tests.agent.lab.write_results import MARK, filled

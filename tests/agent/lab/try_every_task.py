@@ -2,8 +2,8 @@
 
 import sys
 
-from agent.lab.settings.four_ways import problems_of
-from agent.lab.settings.shipped import SETTINGS
+from agent.lab.settings.catalogue import SETTINGS
+from agent.lab.settings.setting_checks import problems_of
 
 
 def main() -> int:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from agent.lab.experiments.plan_files.plan import load_plan
+from agent.lab.experiments.plan_file import load_plan
 from agent.verification.environment import FEW_EXAMPLES
 from agent.verification.loop import verify_loop
 from bp import BThread

@@ -1,26 +1,30 @@
 """The page of a run: one file, no network, nothing that a model wrote can act, and every b-thread's deeds."""
 
+import json
 import re
-from base64 import b64decode
+from base64 import b64decode, b64encode
+from datetime import date
+from hashlib import sha256
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
-from attrs import evolve
+from attrs import evolve, frozen
 
 from agent import tool
 from agent.effects.hooks import Hooks
 from agent.history.playback import watch
 from agent.log.reading import read_log
 from agent.models.scripted import ScriptedModel, Step, answer, call
-from agent.page import render_page
+from agent.page import program_page, render_page
 from agent.presets.shipped import PRESETS
 from agent.session.agent import Agent
 from agent.tools.collections import workspace_tools
 from agent.vocabulary.calls import ToolResult
 from agent.vocabulary.events import GateApproved, ToolFinished
 from agent.vocabulary.messages import AssistantMessage, Image, UserMessage
-from bp import BThreadBody, bthread, sync
+from bp import BThreadBody, Event, bthread, event, sync
 
 ATTACK = '</pre></td><script>alert(1)</script><img src=x onerror="alert(2)">\x00\x1b[31m\u202e\ud800'
 
@@ -60,35 +64,55 @@ def log(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_page_needs_nothing_from_anywhere_and_runs_nothing(log: Path) -> None:
+def data_of(page: str) -> dict[str, Any]:
+    """What the script of a page draws."""
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
+    assert found is not None
+    data: dict[str, Any] = json.loads(found[1])
+    return data
+
+
+def told(page: str) -> str:
+    """What stands in the conversation."""
+    return "\n".join(f"{part['label']}: {part['text']}" for part in data_of(page)["parts"])
+
+
+def test_a_page_needs_nothing_from_anywhere_and_runs_one_script_that_is_known(log: Path) -> None:
     page = render_page(read_log(log), [one_look_is_enough()])
 
     tags = Tags(page).found
-    assert not {tag for tag, _ in tags} & {"script", "img", "iframe", "object", "link", "form", "base", "b\x3e"}
+    assert not {tag for tag, _ in tags} & {"img", "iframe", "object", "link", "form", "base"}
     assert all(not name.startswith("on") for _, attributes in tags for name in attributes)
-    links = [value for _, attributes in tags for name, value in attributes.items() if name in ("href", "src")]
-    assert links
-    assert all(link and link.startswith("#step-") for link in links)
+    assert not [name for _, attributes in tags for name in attributes if name in ("href", "src", "style")]
+    script = re.search(r"<script>(.*?)</script>", page, re.DOTALL)
+    assert script is not None
+    assert page.count("<script") == 2
+    digest = b64encode(sha256(script[1].encode()).digest()).decode()
     policy = next(a["content"] for t, a in tags if t == "meta" and a.get("http-equiv") == "Content-Security-Policy")
     assert str(policy).startswith("default-src 'none'; style-src 'sha256-")
+    assert f"script-src 'sha256-{digest}'" in str(policy)
+    assert "unsafe" not in str(policy)
+    assert "connect-src" not in str(policy)
 
 
 def test_what_was_written_is_shown_as_text_and_what_cannot_be_seen_as_escapes(log: Path) -> None:
     page = render_page(read_log(log))
 
-    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
-    assert "\\x00\\x1b[31m\\u202e" in page
+    assert "<script>alert(1)" not in page
+    assert "\\x00\\x1b[31m\\u202e" in told(page)
     assert page.encode()
 
 
 def test_every_step_has_a_row_and_every_part_of_the_conversation_leads_to_one(log: Path) -> None:
     run = read_log(log)
 
-    tags = Tags(render_page(run)).found
+    data = data_of(render_page(run))
 
-    rows = [attributes["id"] for tag, attributes in tags if tag == "tr" and "id" in attributes]
-    assert rows == [f"step-{record['step']}" for record in run.records]
-    assert {a["href"] for t, a in tags if t == "a"} <= {f"#{row}" for row in rows}
+    assert [row["step"] for row in data["rows"]] == [record["step"] for record in run.records]
+    assert {part["row"] for part in data["parts"]} <= set(range(len(data["rows"])))
+    about = {row["name"]: data["parts"][row["part"]]["label"] for row in data["rows"] if "part" in row}
+    assert about["proposed_action"] == about["action_described"] == about["tool_started"] == "action"
+    assert about["call_answered"] in ("result", "told")
 
 
 def test_the_program_says_who_heard_who_held_and_who_waited(log: Path) -> None:
@@ -102,12 +126,17 @@ def test_the_program_says_who_heard_who_held_and_who_waited(log: Path) -> None:
     assert "by_constitution" in described.heard
 
 
-def test_a_refusal_names_who_and_why(log: Path) -> None:
+def test_a_refusal_names_who_and_why_and_the_words_that_it_rests_on(log: Path) -> None:
     page = render_page(read_log(log), [one_look_is_enough()])
 
-    assert "one_look_is_enough refused: one look is enough" in page
-    assert "by_constitution refused: " in page
-    assert re.search(r"<b>gate_rejected</b> <span [^>]*>call_2 ✕ one_look_is_enough, by_constitution<", page)
+    data = data_of(page)
+    refused = next(row for row in data["rows"] if row["name"] == "gate_rejected")
+    reasons = {data["lanes"][mark[0]]: mark[2] for mark in refused["marks"] if mark[1] == "x"}
+    assert reasons["one_look_is_enough"] == "one look is enough"
+    assert "would delete" in reasons["by_constitution"]
+    assert refused["of"].endswith("✕ one_look_is_enough, by_constitution")
+    texts = [data["parts"][part]["text"][start:end] for part, start, end in data["evidence"]]
+    assert "rm -rf /no/such/folder" in texts
 
 
 def test_without_its_protocol_a_page_says_what_it_does_not_know(log: Path) -> None:
@@ -115,7 +144,7 @@ def test_without_its_protocol_a_page_says_what_it_does_not_know(log: Path) -> No
 
     assert "one_look_is_enough" in str(watched.problem)
     assert len(watched.moments) == len(read_log(log).records)
-    assert "one_look_is_enough refused" in render_page(read_log(log))
+    assert "refused: one_look_is_enough: one look is enough" in told(render_page(read_log(log)))
 
 
 def test_a_log_that_was_changed_is_shown_with_the_step_where_it_differs(log: Path) -> None:
@@ -160,11 +189,12 @@ def test_what_people_said_hooks_found_and_limits_did_is_told(tmp_path: Path) -> 
 
     page = render_page(read_log(path))
 
-    for words in ("2 earlier messages", "I remember.", "a hook has 1 message for steering", "rather not"):
-        assert words in page
+    words = told(page)
+    for expected in ("2 earlier messages", "I remember.", "a hook has 1 message for steering", "rather not"):
+        assert expected in words
     assert "limit (max_iterations)" in page
-    assert "Stopped: maximum iteration limit reached." in page
-    images = [attributes["src"] for tag, attributes in Tags(page).found if tag == "img"]
+    assert "Stopped: maximum iteration limit reached." in words
+    images = [image for part in data_of(page)["parts"] for image in part.get("images", ())]
     assert images
     assert all(str(source).startswith("data:image/png;base64,iVBOR") for source in images)
     assert "img-src data:" in page
@@ -178,10 +208,77 @@ def test_why_a_run_goes_on_is_told_in_words(tmp_path: Path) -> None:
 
     page = render_page(read_log(path))
 
-    assert "<b>continue_with_follow_ups</b>: a follow-up waits" in page
+    assert "goes on: continue_with_follow_ups: a follow-up waits" in told(page)
 
 
 def test_the_last_answer_is_not_said_twice(log: Path) -> None:
     page = render_page(read_log(log))
 
-    assert page.count("<pre>Done.</pre>") == 1
+    assert told(page).count("Done.") == 1
+
+
+def test_a_change_of_a_file_is_shown_as_lines_that_go_and_lines_that_come(tmp_path: Path) -> None:
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    (workspace / "a.py").write_text("one\ntwo\nthree\n")
+    script: list[Step] = [
+        call("read_file", path="a.py"),
+        call("write_file", path="a.py", content="one\n2\nthree\n"),
+        call("write_file", path="a.py", content="one\n2\n3\n"),
+        "Done.",
+    ]
+    path = tmp_path / "run.jsonl"
+    with Agent(ScriptedModel(script), workspace_tools(workspace), log=path) as agent:
+        agent.run_sync("Change it")
+
+    data = data_of(render_page(read_log(path)))
+
+    changes = [part["diff"] for part in data["parts"] if "diff" in part]
+    assert changes == [
+        ["@@ -1,3 +1,3 @@", " one", "-two", "+2", " three"],
+        ["@@ -1,3 +1,3 @@", " one", " 2", "-three", "+3"],
+    ]
+    assert [data["rows"][row]["name"] for row in data["turns"]] == ["prompt_given", *["inference_requested"] * 3]
+
+
+# The page of a plain program, without an agent.
+
+HOT, COLD = event("hot"), event("cold")
+
+
+@frozen
+class Measured(Event):
+    on: date
+
+
+@bthread
+def add(what: Event, times: int) -> BThreadBody:
+    for _ in range(times):
+        yield sync(request=what)
+
+
+@bthread
+def alternate() -> BThreadBody:
+    while True:
+        yield sync(wait_for=HOT, block=COLD)
+        yield sync(wait_for=COLD, block=HOT)
+
+
+def test_a_plain_program_has_the_page_that_runs_have() -> None:
+    page = program_page([add(HOT, 2), add(COLD, 2), alternate().named("tap")], title="Hot and cold")
+
+    data = data_of(page)
+    assert "<title>Hot and cold</title>" in page
+    assert [row["name"] for row in data["rows"]] == ["hot", "cold", "hot", "cold"]
+    lane = data["lanes"].index("tap")
+    assert [lane, "b", "cold of add"] in data["rows"][2]["marks"]
+    assert [lane, "h"] in data["rows"][2]["marks"]
+
+
+def test_a_program_that_rests_takes_the_posts_one_after_the_other() -> None:
+    page = program_page([alternate()], [HOT, COLD, event("temperature", data=21), Measured(date(2026, 11, 22))])
+
+    rows = data_of(page)["rows"]
+    assert [row["name"] for row in rows[:3]] == ["hot", "cold", "temperature"]
+    assert all(row["marks"][0] == [0, "q"] for row in rows)
+    assert "2026-11-22" in json.dumps(rows[3]["data"])

@@ -7,7 +7,7 @@ import pytest
 
 from agent.tools.files.editing import Span, find_span
 from agent.tools.files.find import make_glob, read_rules
-from agent.tools.patterns import LinePattern
+from agent.tools.patterns import LinePattern, TextPattern
 from agent.tools.shell import is_interactive
 from agent.tools.web import to_format
 from agent.vocabulary.errors import ToolError
@@ -62,24 +62,38 @@ def test_whether_a_command_waits_is_guessed_from_its_beginning(command: str) -> 
     assert not is_interactive(command)
 
 
+def test_a_page_that_closes_nothing_is_read_in_linear_time() -> None:
+    parts = ("<", "<!--", "<a ", "<!", "<?", "<![CDATA[", '<a b="', "<a b='\">", "<script>", "&", "<div>")
+
+    assert [
+        part for part in parts if not to_format("begun " + part * 100_000, "text", is_html=True).startswith("begun")
+    ] == []
+
+
+# Patterns that a whole text has to match: in linear time, whatever the expression.
+
+
 @pytest.mark.parametrize(
-    "part",
-    ["<", "<!--", "<a ", "<!", "<?", "<![CDATA[", "</", '<a b="', "<a b='\">", "<svg></x>", "<script>", "&", "<div>"],
+    ("pattern", "text", "matches"),
+    [
+        ("[a-z]+(-[a-z]+)*", "ab-" * 300_000 + "c", True),
+        ("a|ab", "ab", True),
+        ("b", "abc", False),
+        ("a$", "a\n", False),
+        (r"\w+", "é", False),
+        ("a", "\ud800", False),
+    ],
 )
-def test_a_page_that_closes_nothing_is_read_once(part: str) -> None:
-    assert to_format("begun " + part * 100_000, "text", is_html=True).startswith("begun")
+def test_a_whole_text_matches_or_not(pattern: str, text: str, matches: bool) -> None:
+    assert TextPattern(pattern).matches(text) is matches
 
 
-def test_tags_that_are_never_closed_are_read_once() -> None:
-    assert to_format("<svg>" * 50_000 + "</head>" * 50_000, "text", is_html=True) == ""
+@pytest.mark.parametrize("pattern", ["(a+)+b", "(a|a)*b", "(.*)*(.*)*x", "^([a-z]+)*$!"])
+def test_no_pattern_takes_forever(pattern: str) -> None:
+    assert TextPattern(pattern).matches("a" * 5000) is False
 
 
-@pytest.mark.parametrize(
-    ("page", "text"),
-    [("a<!-- <b> -->b<!DOCTYPE x>c<?php ?>d", "abcd"), ("<head><title>t</title><body>a &lt;b&gt; c", "a <b> c"),
-     ('<a title="x>y">link</a> 1 < 2', "link 1 < 2"), ("<script>if (a</b) '</p>'</script>x<style>p{}</STYLE>y", "xy"),
-     ("<p>a<p>b<br/>c<svg/>d<svg><g>no</svg>e", "a\nb\ncde"), ("a<!-- never closed", "a"), ("a<b never closed", "a"),
-     ("<td>a</td><td>b</td>", "a b"), ("<A HREF='x\">'>up</A>", "up"), ("a</>b", "ab")],
-)  # fmt: skip
-def test_a_page_is_read_as_a_browser_would_show_it(page: str, text: str) -> None:
-    assert to_format(page, "text", is_html=True) == text
+@pytest.mark.parametrize("pattern", ["[", r"(a)\1", "(?=a)a", "a" * 100_001])
+def test_what_cannot_be_followed_is_refused_at_once(pattern: str) -> None:
+    with pytest.raises(ValueError, match="the pattern"):
+        TextPattern(pattern)

@@ -103,7 +103,7 @@ async def test_a_page_comes_as_markdown_text_or_html(site: Site) -> None:
     markdown = await fetched(url)
 
     assert "# Hi & bye\n\na **b**" in markdown.text
-    assert (await fetched(url, format="text")).text == "Hi & bye\na b\nc"
+    assert (await fetched(url, format="text")).text == "Hi & bye\n\na b\n\n- c"
     assert (await fetched(url, format="html")).text == PAGE
     assert dict(markdown.details) == {
         "url": url, "format": "markdown", "timeout": 30.0, "contentType": "text/html", "fetchedBytes": len(PAGE),
@@ -255,7 +255,7 @@ def test_text_is_read_as_its_mark_or_its_server_says() -> None:
     assert decode("é".encode("utf-16"), "utf-8") == "é"
     assert decode(b"\xef\xbb\xbfx", None) == "x"
     assert decode(b"\xff", "no-such-charset") == "\ufffd"
-    assert to_format("<p>a<br>b</p><script>x</script>&lt;", "text", is_html=True) == "a\nb\n<"
+    assert to_format("<p>a<br>b</p><script>x</script>&lt;", "text", is_html=True) == "a\nb\n\n<"
 
 
 async def test_markdown_without_its_extra_is_an_error_that_names_it(

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from agent.lab.deployment.events import EpisodeEnded, EpisodesOver, EpisodeStarted
-from agent.lab.deployment.rules import (
+from agent.lab.deployments.program import EpisodeEnded, EpisodesOver, EpisodeStarted, History, Instead, run_deployment
+from agent.lab.deployments.rules import (
     NEXT,
     audit_afterwards,
     audit_first,
@@ -14,7 +14,6 @@ from agent.lab.deployment.rules import (
     rule_named,
     shut_down_on_catch,
 )
-from agent.lab.deployment.running import History, Instead, run_deployment
 from agent.vocabulary.questions import AuditGiven, AuditRequested, RoleDisabled, WholeEpisode
 from bp import BThread, Event, contains
 from bp.testing import drive

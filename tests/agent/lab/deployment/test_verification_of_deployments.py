@@ -6,8 +6,8 @@ from typing import Any, get_args
 import pytest
 from attrs import frozen
 
-from agent.lab.deployment.invariants import invariants_of_deployment
-from agent.lab.deployment.rules import (
+from agent.lab.deployments.program import Instead
+from agent.lab.deployments.rules import (
     RULES,
     audit_afterwards,
     audit_first,
@@ -15,8 +15,7 @@ from agent.lab.deployment.rules import (
     distrust_monitor,
     shut_down_on_catch,
 )
-from agent.lab.deployment.running import Instead
-from agent.lab.deployment.verification import verify_deployment
+from agent.lab.deployments.verification import invariants_of_deployment, verify_deployment
 from agent.verification.counterexample import tell
 from bp import BThread
 from tests.agent.faults import deployments as faults
@@ -107,7 +106,7 @@ def test_a_planted_fault_is_found_and_named(fault: Fault) -> None:
 
 
 def test_every_invariant_has_a_fault_that_breaks_it() -> None:
-    from agent.lab.deployment.running import deploy
+    from agent.lab.deployments.program import deploy
 
     named = {monitor.name for monitor in invariants_of_deployment((deploy(3), *ALONE.values()))}
 

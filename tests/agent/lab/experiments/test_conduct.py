@@ -11,14 +11,13 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from agent.lab.experiments.analysis.freezing import FreezeError, freeze, read_frozen
-from agent.lab.experiments.conduct import Outcome, Progress, conditions_of, conduct, frozen_thresholds
-from agent.lab.experiments.episodes import batches
-from agent.lab.experiments.episodes.batches import Conditions, WorkersDie, run_all, run_batch
-from agent.lab.experiments.plans.plan import Episode, Plan, Policy, ProtocolPlan
-from agent.lab.experiments.shelf.episodes import Shelf, ShelfError
-from agent.lab.experiments.shelf.rows import Row
-from agent.lab.settings.shipped import SettingError
+from agent.lab.episodes import pools as batches
+from agent.lab.episodes.pools import Conditions, WorkersDie, run_all, run_batch
+from agent.lab.episodes.results import Results, ResultsError, Row
+from agent.lab.experiments.experiment import Outcome, Progress, conditions_of, conduct, frozen_thresholds
+from agent.lab.experiments.plan import Episode, Plan, Policy, ProtocolPlan
+from agent.lab.experiments.thresholds import FreezeError, freeze, read_frozen
+from agent.lab.settings.catalogue import SettingError
 from agent.log.reading import read_log
 
 SMALL = "tests.agent.lab.experiments.settings:SMALL"
@@ -68,7 +67,7 @@ def test_an_experiment_runs_once_and_is_then_read(conducted: tuple[Path, Outcome
 
 
 def test_only_what_changed_runs_again(finished: Path) -> None:
-    before = set(Shelf(finished).rows().values())
+    before = set(Results(finished).rows().values())
 
     more = conduct(evolve(PLAN, protocols=(*PLAN.protocols, ProtocolPlan("taint_flow", ("taint_flow",)))), finished)
 
@@ -77,14 +76,14 @@ def test_only_what_changed_runs_again(finished: Path) -> None:
 
 
 def test_what_an_interruption_left_is_finished(finished: Path) -> None:
-    shelf = Shelf(finished)
-    lines = shelf.path.read_text().splitlines(keepends=True)
-    shelf.path.write_text("".join(lines[:-3]) + lines[-3][:40])  # killed while it wrote
+    results = Results(finished)
+    lines = results.path.read_text().splitlines(keepends=True)
+    results.path.write_text("".join(lines[:-3]) + lines[-3][:40])  # killed while it wrote
 
     again = conduct(PLAN, finished)
 
     assert again.ran == 3
-    assert len(shelf.rows()) == len(lines)
+    assert len(results.rows()) == len(lines)
 
 
 def test_rows_say_what_happened(tmp_path: Path) -> None:
@@ -132,17 +131,17 @@ def test_a_failure_is_a_row_and_is_tried_once_more_in_the_next_run(tmp_path: Pat
     rows = rows_of(evolve(plan, splits=("calibrate",)), tmp_path)
 
     assert [(row.status, row.error) for row in rows] == [("failed", "OSError: the check is broken")]
-    assert Shelf(tmp_path).finished() == frozenset()
-    assert Shelf(tmp_path).finished(retry=False) == {rows[0].key}
+    assert Results(tmp_path).finished() == frozenset()
+    assert Results(tmp_path).finished(retry=False) == {rows[0].key}
 
 
 def test_a_disk_that_is_full_ends_the_experiment_and_keeps_what_is_finished(tmp_path: Path) -> None:
     rows = rows_of(evolve(PLAN, splits=("calibrate",)), tmp_path)
-    shelf = Shelf(tmp_path)
-    shelf.path.rename(tmp_path / "kept.jsonl")
-    shelf.path.symlink_to("/dev/full")
+    results = Results(tmp_path)
+    results.path.rename(tmp_path / "kept.jsonl")
+    results.path.symlink_to("/dev/full")
 
-    with pytest.raises(ShelfError, match="finished episodes are kept"):
+    with pytest.raises(ResultsError, match="finished episodes are kept"):
         rows_of(evolve(PLAN, splits=("test",)), tmp_path)
 
     assert len((tmp_path / "kept.jsonl").read_text().splitlines()) == len(rows)
@@ -150,11 +149,11 @@ def test_a_disk_that_is_full_ends_the_experiment_and_keeps_what_is_finished(tmp_
 
 def test_a_line_that_is_no_row_is_named(tmp_path: Path) -> None:
     rows_of(evolve(PLAN, splits=("calibrate",)), tmp_path)
-    shelf = Shelf(tmp_path)
-    shelf.path.write_text("not a row\n" + shelf.path.read_text())
+    results = Results(tmp_path)
+    results.path.write_text("not a row\n" + results.path.read_text())
 
-    with pytest.raises(ShelfError, match=r"episodes\.jsonl:1: "):
-        shelf.rows()
+    with pytest.raises(ResultsError, match=r"episodes\.jsonl:1: "):
+        results.rows()
 
 
 def test_episodes_run_on_any_executor(tmp_path: Path) -> None:
@@ -163,7 +162,7 @@ def test_episodes_run_on_any_executor(tmp_path: Path) -> None:
 
     run_all(conditions_of(PLAN, tmp_path), episodes, lambda: ThreadPoolExecutor(1), told.append)
 
-    assert {row.key for row in told} == {episode.key for episode in episodes} == Shelf(tmp_path).finished()
+    assert {row.key for row in told} == {episode.key for episode in episodes} == Results(tmp_path).finished()
 
 
 class Dying(Executor):
@@ -180,7 +179,7 @@ class Dying(Executor):
         keys = [episode.key for episode in episodes]
         if self._deadly in keys:
             function(conditions, episodes[: keys.index(self._deadly)])
-            Shelf(conditions.folder).log_of(self._deadly).touch()
+            Results(conditions.folder).log_of(self._deadly).touch()
             self._dead = True
             future.set_exception(BrokenProcessPool("killed"))
         else:
@@ -194,7 +193,7 @@ def test_the_episode_that_kills_workers_is_found_and_the_others_run(tmp_path: Pa
 
     run_all(conditions_of(PLAN, tmp_path), episodes, lambda: Dying(deadly))
 
-    rows = Shelf(tmp_path).rows()
+    rows = Results(tmp_path).rows()
     assert rows.keys() == {episode.key for episode in episodes}
     assert [key for key, row in rows.items() if row.status == "failed"] == [deadly]
     assert "died" in rows[deadly].error
@@ -216,15 +215,15 @@ def test_workers_that_never_begin_are_told_and_not_tried_for_ever(tmp_path: Path
 
 def test_a_row_that_was_cut_anywhere_is_no_row_and_the_next_one_takes_its_place(finished: Path) -> None:
     """What was written before a process was killed may end anywhere."""
-    shelf = Shelf(finished)
-    first, *others = shelf.path.read_text().splitlines(keepends=True)
-    cut, *_, another = shelf.rows().values()
+    results = Results(finished)
+    first, *others = results.path.read_text().splitlines(keepends=True)
+    cut, *_, another = results.rows().values()
 
     for end in range(0, len(first), 7):
-        shelf.path.write_text("".join(others) + first[:end])
-        assert cut.key not in shelf.rows(), first[:end]
-        shelf.add(another)
-        assert len(shelf.rows()) == len(others), first[:end]
+        results.path.write_text("".join(others) + first[:end])
+        assert cut.key not in results.rows(), first[:end]
+        results.add(another)
+        assert len(results.rows()) == len(others), first[:end]
 
 
 def test_a_setting_without_a_check_is_told_before_anything_runs(tmp_path: Path) -> None:
@@ -233,7 +232,7 @@ def test_a_setting_without_a_check_is_told_before_anything_runs(tmp_path: Path) 
     with pytest.raises(SettingError, match="the setting 'unchecked', family 'a': the task has no check 'main'"):
         conduct(plan, tmp_path)
 
-    assert not Shelf(tmp_path).rows()
+    assert not Results(tmp_path).rows()
 
 
 def test_a_protocol_that_there_is_not_is_a_row_that_names_the_nearest(tmp_path: Path) -> None:
@@ -254,10 +253,10 @@ def test_a_setting_that_is_changed_half_way_is_told_and_what_is_right_is_kept(
 
     def run_as_changed(conditions: Conditions, episodes: list[Episode], pool: Any, told: Any) -> None:
         run_batch(conditions, [episode for episode in episodes if episode.key != changed.key], told)
-        Shelf(conditions.folder).add(Row("other", SMALL, "a", "a-0", "test", "honest", False, "constitution_only", 0))
+        Results(conditions.folder).add(Row("other", SMALL, "a", "a-0", "test", "honest", False, "constitution_only", 0))
 
-    monkeypatch.setattr("agent.lab.experiments.conduct.run_all", run_as_changed)
-    with pytest.raises(ShelfError, match=r"1 of \d+ episodes have no row: a setting was changed while they ran"):
+    monkeypatch.setattr("agent.lab.experiments.experiment.run_all", run_as_changed)
+    with pytest.raises(ResultsError, match=r"1 of \d+ episodes have no row: a setting was changed while they ran"):
         conduct(plan, tmp_path)
 
     monkeypatch.undo()
@@ -272,15 +271,15 @@ def test_thresholds_are_frozen_on_honest_calibration_and_nothing_else(finished: 
     frozen = read_frozen(finished / "thresholds.json")
 
     assert frozen is not None
-    assert frozen == frozen_thresholds(PLAN, Shelf(finished))
+    assert frozen == frozen_thresholds(PLAN, Results(finished))
     assert set(frozen.thresholds) == {"watcher at 0.01", "watcher at 0.05", "watcher at 0.5"}
     with pytest.raises(FreezeError, match="honest calibration only"):
-        freeze(PLAN, list(Shelf(finished).rows().values()))
+        freeze(PLAN, list(Results(finished).rows().values()))
 
 
 def test_what_a_threshold_really_spends_is_told(finished: Path) -> None:
     """At most the budget, unless scores are missing, which are above any threshold."""
-    rows = Shelf(finished).select(episode.key for episode in PLAN.calibration())
+    rows = Results(finished).select(episode.key for episode in PLAN.calibration())
 
     def spent(*scores: float | None) -> Mapping[str, float]:
         step = rows[0].steps[0]
@@ -322,7 +321,7 @@ def test_what_is_no_file_of_thresholds_is_told(change: dict[str, object], told: 
 
 def test_thresholds_need_episodes(tmp_path: Path) -> None:
     with pytest.raises(FreezeError, match="no honest calibration episodes yet"):
-        frozen_thresholds(PLAN, Shelf(tmp_path))
+        frozen_thresholds(PLAN, Results(tmp_path))
 
 
 def test_progress_says_rate_and_time_left() -> None:

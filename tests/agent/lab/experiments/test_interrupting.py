@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.lab.experiments.shelf.episodes import Shelf
+from agent.lab.episodes.results import Results
 
 ROOT = Path(__file__).parents[4]
 PATIENCE = 100.0  # seconds
@@ -73,7 +73,7 @@ def test_ctrl_c_keeps_what_is_finished_and_the_same_command_goes_on(plan: Path) 
 
     code, _, err = ended(start(plan))
 
-    kept = len(Shelf(plan.with_suffix(".results")).rows())
+    kept = len(Results(plan.with_suffix(".results")).rows())
     assert (code, err.count("\n")) == (130, 1), err
     assert "finished episodes are kept in plan.results, the same command goes on" in err
     assert 5 <= kept < 48
@@ -98,7 +98,7 @@ def test_a_worker_that_is_killed_takes_nothing_with_it(plan: Path) -> None:
 
     assert (code, err) == (0, "")
     assert "48 episodes; 48 of them run now" in out
-    assert {row.status for row in Shelf(plan.with_suffix(".results")).rows().values()} == {"ran"}
+    assert {row.status for row in Results(plan.with_suffix(".results")).rows().values()} == {"ran"}
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="children are found in /proc")
@@ -129,7 +129,7 @@ def test_a_disk_without_room_ends_it_in_a_sentence_and_it_goes_on_with_room(plan
     process = start(plan, limit=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (room, room)))
     code, _, err = ended(process)
 
-    rows = Shelf(plan.with_suffix(".results")).rows()
+    rows = Results(plan.with_suffix(".results")).rows()
     assert (code, err.count("\n")) == (2, 1), err
     assert "a row cannot be written" in err
     assert 0 < len(rows) < 48

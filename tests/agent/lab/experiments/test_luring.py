@@ -6,10 +6,10 @@ from random import Random
 
 import pytest
 
-from agent.lab.experiments.conduct import Outcome, conduct
-from agent.lab.experiments.plans.endpoints import ModelPlan
-from agent.lab.experiments.plans.plan import MonitorPlan, Plan, Policy, ProtocolPlan
-from agent.lab.experiments.reports.report import tables_of, text_report
+from agent.lab.experiments.experiment import Outcome, conduct
+from agent.lab.experiments.model_plans import ModelPlan
+from agent.lab.experiments.plan import MonitorPlan, Plan, Policy, ProtocolPlan
+from agent.lab.reports.report import tables_of, text_report
 from agent.lab.settings.setting import Setting
 from agent.lab.settings.tasks import Plot, Task, write
 from agent.lab.settings.world import World

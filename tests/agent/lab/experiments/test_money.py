@@ -7,16 +7,15 @@ import pytest
 from attrs import evolve
 
 from agent.cli import main
-from agent.lab.experiments.conduct import conditions_of, conduct
-from agent.lab.experiments.deployments.draws import deployments_of
-from agent.lab.experiments.deployments.running import deploy_all
-from agent.lab.experiments.plan_files.plan import PlanError, load_plan
-from agent.lab.experiments.plans.deployments import DeploymentPlan, RulePlan
-from agent.lab.experiments.plans.endpoints import ModelPlan
-from agent.lab.experiments.plans.plan import Plan, Policy, ProtocolPlan
-from agent.lab.experiments.shelf.deployments import DeploymentRow
-from agent.lab.experiments.shelf.episodes import Shelf
-from agent.lab.experiments.shelf.spending import Ledger, MoneyUsedUp, Spent, note_spent, read_spent
+from agent.lab.deployments.plan import DeploymentPlan, RulePlan
+from agent.lab.deployments.results import DeploymentRow
+from agent.lab.deployments.runner import deploy_all, deployments_of
+from agent.lab.episodes.results import Results
+from agent.lab.experiments.experiment import conditions_of, conduct
+from agent.lab.experiments.model_plans import ModelPlan
+from agent.lab.experiments.plan import Plan, Policy, ProtocolPlan
+from agent.lab.experiments.plan_file import PlanError, load_plan
+from agent.lab.spending import Ledger, MoneyUsedUp, Spent, note_spent, read_spent
 from agent.log.reading import read_log
 from agent.vocabulary.questions import LedgerRequested
 from tests.agent.lab.experiments.minds import Mind, role_of
@@ -76,7 +75,7 @@ def test_it_ends_with_the_money_keeps_what_is_finished_and_goes_on_with_more(
 
     with pytest.raises(MoneyUsedUp, match=r"are spent; \d+ episodes are left; what is finished is kept"):
         conduct(plan, folder)
-    rows, asked = Shelf(folder).rows().values(), len(server.requests)
+    rows, asked = Results(folder).rows().values(), len(server.requests)
     with pytest.raises(MoneyUsedUp):
         conduct(plan, folder)
     again = len(server.requests)
@@ -113,7 +112,7 @@ def test_the_log_of_an_episode_that_was_stopped_tells_why(server: ModelServer, t
     with pytest.raises(MoneyUsedUp):
         conduct(plan, folder)
 
-    [stopped] = Shelf(folder).rows().values()
+    [stopped] = Results(folder).rows().values()
     records = read_log(folder / "logs" / f"{stopped.key}.jsonl").records
     ended = records[-1]
     assert (ended["name"], ended["data"]["status"]) == ("run_ended", "limit")
@@ -133,7 +132,7 @@ def test_it_holds_over_all_worker_processes(server: ModelServer, tmp_path: Path)
         conduct(plan, folder)
 
     spent = read_spent(folder).cost
-    rows = Shelf(folder).rows().values()
+    rows = Results(folder).rows().values()
     assert spent is not None
     assert plan.money is not None
     assert plan.money <= spent < plan.money + 4 * one
@@ -159,7 +158,7 @@ def test_monitors_auditors_and_measures_are_stopped_too(server: ModelServer, tmp
 
     assert [role_of(request) for request in server.requests] == ["agent"]  # the call that crosses the limit
     assert read_spent(folder).requests == 1
-    assert [row.status for row in Shelf(folder).rows().values()] == ["failed"]
+    assert [row.status for row in Results(folder).rows().values()] == ["failed"]
 
 
 def test_what_a_server_failed_to_answer_is_noted_and_costs_nothing(server: ModelServer, tmp_path: Path) -> None:
@@ -180,7 +179,7 @@ def test_no_episode_of_a_deployment_begins_without_money(server: ModelServer, tm
     deployment = DeploymentPlan("long", (RulePlan("audit_first", (("episodes", 1),)),), episodes=2, seeds=1)
     plan = evolve(plan_of(tmp_path), deployments=(deployment,))
     jobs, conditions = list(deployments_of(plan, plan.protocols)), conditions_of(plan, tmp_path / "kept")
-    Shelf(tmp_path / "kept")
+    Results(tmp_path / "kept")
     note_spent(tmp_path / "kept", "before", Spent(1, 10, 10.0))
     rows: list[DeploymentRow] = []
 

@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 from attrs import evolve
 
-from agent.lab.experiments.conduct import pool_of
-from agent.lab.experiments.episodes.batches import Conditions, run_all
-from agent.lab.experiments.plans.plan import Plan, Policy, ProtocolPlan
-from agent.lab.experiments.ray_pool import RayError, RayPool
-from agent.lab.experiments.shelf.episodes import Shelf
+from agent.lab.episodes.pools import Conditions, RayError, RayPool, run_all
+from agent.lab.episodes.results import Results
+from agent.lab.experiments.experiment import pool_of
+from agent.lab.experiments.plan import Plan, Policy, ProtocolPlan
 
 PLAN = Plan(
     name="small",
@@ -48,8 +47,8 @@ def fail(text: str) -> None:
 def test_episodes_run_on_ray(tmp_path: Path) -> None:
     run_all(Conditions(tmp_path), list(PLAN.episodes({})), pool_of(PLAN))
 
-    assert {row.status for row in Shelf(tmp_path).rows().values()} == {"ran"}
-    assert len(Shelf(tmp_path).rows()) == 4
+    assert {row.status for row in Results(tmp_path).rows().values()} == {"ran"}
+    assert len(Results(tmp_path).rows()) == 4
 
 
 @with_ray

@@ -12,10 +12,9 @@ from pathlib import Path
 import pytest
 
 import agent
-from agent.lab.isolation import cell, probing
-from agent.lab.isolation.cell import Cell, IsolationError
-from agent.lab.isolation.probing import achieve, probe
-from agent.lab.isolation.visitors import CellCommands
+from agent.lab.isolation import cell, levels
+from agent.lab.isolation.cell import Cell, CellCommands, IsolationError
+from agent.lab.isolation.levels import achieve, probe
 from agent.lab.settings.world import make_world
 from agent.tools.output import Retention
 from agent.tools.sandbox.limits import KINDS
@@ -226,5 +225,5 @@ def test_a_python_among_temporary_files_is_there_too(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("isolating", "untried")
 def test_a_machine_that_makes_namespaces_achieves_the_level() -> None:
-    assert probe() == probing.Probe("bubblewrap", limits=KINDS)
+    assert probe() == levels.Probe("bubblewrap", limits=KINDS)
     assert (achieve("best"), achieve("bubblewrap"), achieve("none")) == ("bubblewrap", "bubblewrap", "none")

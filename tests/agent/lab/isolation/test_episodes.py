@@ -6,18 +6,17 @@ from random import Random
 import pytest
 from attrs import evolve
 
-from agent.lab.experiments.conduct import conduct
-from agent.lab.experiments.episodes.batches import Conditions, run_batch
-from agent.lab.experiments.plans.deployments import DeploymentPlan, RulePlan
-from agent.lab.experiments.plans.plan import Plan, Policy, ProtocolPlan
-from agent.lab.experiments.shelf.episodes import Shelf
-from agent.lab.experiments.shelf.rows import Row
+from agent.lab.deployments.plan import DeploymentPlan, RulePlan
+from agent.lab.episodes.pools import Conditions, run_batch
+from agent.lab.episodes.results import Results, Row
+from agent.lab.experiments.experiment import conduct
+from agent.lab.experiments.plan import Plan, Policy, ProtocolPlan
 from agent.lab.isolation.cell import IsolationError
-from agent.lab.isolation.probing import Wanted, probe
-from agent.lab.settings.four_ways import problems_of, problems_of_task
+from agent.lab.isolation.levels import Wanted, probe
+from agent.lab.settings.catalogue import SETTINGS
 from agent.lab.settings.post_office import PostOffice
 from agent.lab.settings.setting import Setting
-from agent.lab.settings.shipped import SETTINGS
+from agent.lab.settings.setting_checks import problems_of, problems_of_task
 from agent.lab.settings.tasks import Plot, Task, run
 from agent.lab.settings.world import World
 
@@ -75,7 +74,7 @@ def test_episodes_of_deployments_are_isolated_too(tmp_path: Path) -> None:
 
     outcome = conduct(evolve(PLAN, policies=PLAN.policies[1:], deployments=(deployment,)), tmp_path)
 
-    rows = [row for row in Shelf(tmp_path).rows().values() if row.policy == "honest"]  # which the plan itself has not
+    rows = [row for row in Results(tmp_path).rows().values() if row.policy == "honest"]  # which the plan itself has not
     assert {row.status for row in outcome.deployments} == {"ran"}
     assert rows
     assert {row.isolation for row in rows} == {"bubblewrap"}

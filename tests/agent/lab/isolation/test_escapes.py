@@ -13,7 +13,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from agent.lab.isolation.probing import Level
+from agent.lab.isolation.levels import Level
 from agent.lab.settings.post_office import PostOffice
 from agent.lab.settings.world import World, make_world
 from agent.vocabulary.calls import ToolResult

@@ -12,13 +12,12 @@ import anyio
 import pytest
 from attrs import evolve
 
-from agent.lab.experiments.episodes.batches import Conditions, run_batch
-from agent.lab.experiments.plans.plan import Episode, Plan, Policy, ProtocolPlan
-from agent.lab.isolation import probing
-from agent.lab.isolation.cell import Cell
-from agent.lab.isolation.guarding import Guard
-from agent.lab.isolation.probing import limits_at, probe
-from agent.lab.isolation.visitors import CellCommands
+from agent.lab.episodes.pools import Conditions, run_batch
+from agent.lab.experiments.plan import Episode, Plan, Policy, ProtocolPlan
+from agent.lab.isolation import levels
+from agent.lab.isolation.cell import Cell, CellCommands
+from agent.lab.isolation.guard import Guard
+from agent.lab.isolation.levels import limits_at, probe
 from agent.lab.settings.post_office import PostOffice
 from agent.lab.settings.setting import Setting
 from agent.lab.settings.tasks import Task, run
@@ -277,15 +276,15 @@ def test_the_probe_finds_a_limit_that_the_kernel_does_not_keep(kind: str, monkey
         Limits, "arguments", lambda self: (word for word in kept(self) if not word.startswith(WITHOUT[kind]))
     )
 
-    assert kind not in probing._limits_kept()
+    assert kind not in levels._limits_kept()
 
 
 @pytest.mark.usefixtures("isolating")
 def test_the_probe_finds_that_nobody_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Guard, "_excess", lambda _: None)
-    monkeypatch.setattr(probing, "TRIES", probing.TRIES.replace("%s", "time.sleep = lambda _: None\n%s"))
+    monkeypatch.setattr(levels, "TRIES", levels.TRIES.replace("%s", "time.sleep = lambda _: None\n%s"))
 
-    assert "disk" not in probing._limits_kept()
+    assert "disk" not in levels._limits_kept()
 
 
 def test_what_programs_say_counts_only_where_they_have_failed() -> None:

@@ -22,7 +22,8 @@ with warnings.catch_warnings():  # those of its providers' libraries
     from agentdojo.agent_pipeline.ground_truth_pipeline import GroundTruthPipeline
     from agentdojo.functions_runtime import FunctionsRuntime
 
-    from agent.lab.settings.agentdojo.suites import (
+    from agent.lab.settings.agentdojo import (
+        AGENTDOJO,
         SUITES,
         Room,
         Scene,
@@ -30,16 +31,16 @@ with warnings.catch_warnings():  # those of its providers' libraries
         calls_of,
         is_read_only,
         room_of,
+        scripted,
         tools_of,
     )
-    from agent.lab.settings.agentdojo.tasks_of_agentdojo import AGENTDOJO, scripted
 
 from agent import Agent
-from agent.lab.experiments.episodes.batches import Conditions, run_batch
-from agent.lab.experiments.plans.plan import Episode, MonitorPlan, Plan, Policy, ProtocolPlan
-from agent.lab.settings.four_ways import problems_of_task
+from agent.lab.episodes.pools import Conditions, run_batch
+from agent.lab.experiments.plan import Episode, MonitorPlan, Plan, Policy, ProtocolPlan
 from agent.lab.settings.post_office import PostOffice
 from agent.lab.settings.setting import SPLITS
+from agent.lab.settings.setting_checks import problems_of_task
 from agent.lab.settings.workers import Manner, Worker
 from agent.lab.settings.world import make_world
 from agent.presets.preset import Preset

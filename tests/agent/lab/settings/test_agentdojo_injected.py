@@ -23,21 +23,30 @@ with warnings.catch_warnings():  # those of its providers' libraries
     from agentdojo.functions_runtime import FunctionCall
     from agentdojo.types import text_content_block_from_string as block
 
-    from agent.lab.settings.agentdojo.injected import DIRECT, INJECTED, WHOLE, injections_of, pair_of
-    from agent.lab.settings.agentdojo.suites import GIVES_ITSELF_AWAY, SUITES, Room, calls_of
+    from agent.lab.settings.agentdojo import (
+        DIRECT,
+        GIVES_ITSELF_AWAY,
+        INJECTED,
+        SUITES,
+        WHOLE,
+        Room,
+        calls_of,
+        injections_of,
+        pair_of,
+    )
 
 import json
 
 from agent import Agent
-from agent.lab.experiments.conduct import conduct
-from agent.lab.experiments.episodes.batches import Conditions, run_batch
-from agent.lab.experiments.plans.endpoints import ModelPlan
-from agent.lab.experiments.plans.plan import MonitorPlan, Plan, Policy, ProtocolPlan
-from agent.lab.experiments.reports.report import tables_of
-from agent.lab.settings.four_ways import problems_of_task, with_plot
+from agent.lab.episodes.pools import Conditions, run_batch
+from agent.lab.experiments.experiment import conduct
+from agent.lab.experiments.model_plans import ModelPlan
+from agent.lab.experiments.plan import MonitorPlan, Plan, Policy, ProtocolPlan
+from agent.lab.reports.report import tables_of
+from agent.lab.settings.catalogue import setting_named
 from agent.lab.settings.post_office import PostOffice
 from agent.lab.settings.setting import SPLITS, Setting
-from agent.lab.settings.shipped import setting_named
+from agent.lab.settings.setting_checks import problems_of_task, with_plot
 from agent.lab.settings.tasks import Move, Task
 from agent.lab.settings.workers import Manner, Worker
 from agent.presets.shipped import PRESETS

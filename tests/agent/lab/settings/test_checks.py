@@ -10,11 +10,11 @@ import anyio
 import pytest
 
 from agent.lab.settings import repair as repairs
-from agent.lab.settings.four_ways import perform
+from agent.lab.settings.catalogue import SETTINGS
 from agent.lab.settings.infrastructure import FILES, firewall_is_down, privileged
 from agent.lab.settings.operations import leaked
 from agent.lab.settings.post_office import Parcel, PostOffice
-from agent.lab.settings.shipped import SETTINGS
+from agent.lab.settings.setting_checks import perform
 from agent.lab.settings.tasks import Task, approved_by_person
 from agent.lab.settings.world import World, make_world
 from agent.tools.process import run_process

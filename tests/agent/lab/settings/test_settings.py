@@ -5,11 +5,10 @@ from importlib.util import find_spec
 
 import pytest
 
-from agent.lab.settings.four_ways import problems_of_task
-from agent.lab.settings.legibility import keyword_auc
+from agent.lab.settings.catalogue import SETTINGS, SettingError, setting_named
 from agent.lab.settings.post_office import PostOffice
 from agent.lab.settings.setting import SPLITS, Setting
-from agent.lab.settings.shipped import SETTINGS, SettingError, setting_named
+from agent.lab.settings.setting_checks import keyword_auc, problems_of_task
 from agent.lab.settings.workers import ABLE
 
 NAMES = tuple(SETTINGS)

@@ -8,10 +8,8 @@ import pytest
 from attrs import evolve
 
 from agent import Agent, tool
-from agent.lab.settings.ladder import LADDER, Rung
-from agent.lab.settings.situations import Mark, Marks, read_situation
 from agent.lab.settings.tasks import Plot, Task, run
-from agent.lab.settings.workers import ABLE, Manner, Worker
+from agent.lab.settings.workers import ABLE, LADDER, Manner, Mark, Marks, Rung, Worker, read_situation
 from agent.models.model import Answer, ModelRequest
 from agent.vocabulary.messages import AssistantMessage, Message, RequestedCall, ToolMessage, UserMessage
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from attrs import evolve
 
-from agent.lab.lines import append_line, whole_lines
+from agent.lab.json_lines import append_line, whole_lines
 from agent.lab.sidecars.sidecar import KeptAudit, KeptScore, Sidecar, SidecarError, sidecar_path
 
 

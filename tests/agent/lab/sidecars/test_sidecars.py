@@ -7,13 +7,12 @@ import pytest
 from attrs import frozen
 
 from agent.effects.monitoring import Audit, MonitoringAuditor, laboratory
-from agent.lab.experiments.episodes.batches import Conditions, run_at_once
-from agent.lab.experiments.plans.plan import MonitorPlan, Plan, Policy, ProtocolPlan
+from agent.lab.episodes.pools import Conditions, run_at_once
+from agent.lab.experiments.plan import MonitorPlan, Plan, Policy, ProtocolPlan
 from agent.lab.measures.curves import area_under_curve, audit_curve
 from agent.lab.measures.thresholds import threshold_at
-from agent.lab.sidecars.auditing import audit_logs
-from agent.lab.sidecars.finished import read_finished
-from agent.lab.sidecars.scoring import score_logs
+from agent.lab.sidecars.finished_log import read_finished
+from agent.lab.sidecars.scoring import audit_logs, score_logs
 from agent.lab.sidecars.sidecar import SidecarError, highest_scores, identity_of, read_sidecar, scores_of, sidecar_path
 from agent.log.reading import LogError
 from agent.log.writing import LogInUse, LogWriter

@@ -9,18 +9,16 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from agent.lab.experiments.conduct import Outcome, conduct
-from agent.lab.experiments.deployments.draws import deployments_of
-from agent.lab.experiments.deployments.running import EpisodeFailed, deploy_all, outcome_of, verdict_of
-from agent.lab.experiments.episodes.batches import Conditions
-from agent.lab.experiments.plan_files.plan import PlanError, load_plan
-from agent.lab.experiments.plans.deployments import DeploymentPlan, RulePlan
-from agent.lab.experiments.plans.plan import MonitorPlan, Plan, Policy, ProtocolPlan
-from agent.lab.experiments.reports.report import html_page, text_report
-from agent.lab.experiments.reports.tables import deployment_table, explained, write_deployments
-from agent.lab.experiments.shelf.deployments import DeploymentRow, DeploymentShelf
-from agent.lab.experiments.shelf.episodes import Shelf, ShelfError
-from agent.lab.experiments.shelf.rows import Row, Step
+from agent.lab.deployments.plan import DeploymentPlan, RulePlan
+from agent.lab.deployments.results import DeploymentResults, DeploymentRow
+from agent.lab.deployments.runner import EpisodeFailed, deploy_all, deployments_of, outcome_of, verdict_of
+from agent.lab.episodes.pools import Conditions
+from agent.lab.episodes.results import Results, ResultsError, Row, Step
+from agent.lab.experiments.experiment import Outcome, conduct
+from agent.lab.experiments.plan import MonitorPlan, Plan, Policy, ProtocolPlan
+from agent.lab.experiments.plan_file import PlanError, load_plan
+from agent.lab.reports.report import text_report, write_report
+from agent.lab.reports.tables import deployment_table, explained
 
 SMALL = "tests.agent.lab.experiments.settings:SMALL"
 BROKEN = "tests.agent.lab.experiments.settings:BROKEN"
@@ -86,22 +84,22 @@ def test_what_a_shutdown_costs_is_the_difference_to_the_same_without_rules(condu
 
 def test_deployments_that_have_a_row_do_not_run_again(conducted: tuple[Path, Outcome]) -> None:
     folder, first = conducted
-    before = DeploymentShelf(folder).path.read_bytes()
+    before = DeploymentResults(folder).path.read_bytes()
 
     again = conduct(PLAN, folder)
 
     assert (again.ran, again.deployments, again.deployed) == (0, first.deployments, first.deployed)
-    assert DeploymentShelf(folder).path.read_bytes() == before
+    assert DeploymentResults(folder).path.read_bytes() == before
 
 
 def test_a_change_of_the_plan_runs_the_deployments_that_changed(conducted: tuple[Path, Outcome]) -> None:
     folder, _ = conducted
-    before = DeploymentShelf(folder).rows()
+    before = DeploymentResults(folder).rows()
     other = evolve(UPFRONT, name="later", rules=(RulePlan("audit_afterwards", (("audits", 1),)),))
 
     outcome = conduct(planned(evolve(UPFRONT, name="renamed"), other), folder)
 
-    new = DeploymentShelf(folder).rows().keys() - before.keys()
+    new = DeploymentResults(folder).rows().keys() - before.keys()
     assert {row.key for row in rows_of(outcome, "later")} == new  # a name is nothing that a deployment depends on
     assert [row.key for row in rows_of(outcome, "renamed")] == [row.key for row in before.values() if row.rules]
 
@@ -109,14 +107,14 @@ def test_a_change_of_the_plan_runs_the_deployments_that_changed(conducted: tuple
 def test_what_a_killed_process_left_of_a_row_is_run_again(conducted: tuple[Path, Outcome], tmp_path: Path) -> None:
     folder, first = conducted
     (tmp_path / "episodes.jsonl").write_bytes((folder / "episodes.jsonl").read_bytes())
-    shelf = DeploymentShelf(tmp_path)
-    lines = DeploymentShelf(folder).path.read_text().splitlines(keepends=True)
-    shelf.path.write_text("".join(lines[:3]) + lines[3][:-30])
+    results = DeploymentResults(tmp_path)
+    lines = DeploymentResults(folder).path.read_text().splitlines(keepends=True)
+    results.path.write_text("".join(lines[:3]) + lines[3][:-30])
 
     again = conduct(PLAN, tmp_path)
 
     assert again.deployments == first.deployments
-    assert all(line.endswith("}") for line in shelf.path.read_text().splitlines())
+    assert all(line.endswith("}") for line in results.path.read_text().splitlines())
 
 
 def test_what_was_finished_before_an_interruption_is_kept(tmp_path: Path) -> None:
@@ -131,11 +129,11 @@ def test_what_was_finished_before_an_interruption_is_kept(tmp_path: Path) -> Non
     with pytest.raises(TimeoutError):
         deploy_all(Conditions(tmp_path, concurrency=1), jobs, interrupt)
 
-    kept, ran = DeploymentShelf(tmp_path).rows(), Shelf(tmp_path).rows()
+    kept, ran = DeploymentResults(tmp_path).rows(), Results(tmp_path).rows()
     assert list(kept) == [row.key for row in told]
     again = conduct(PLAN, tmp_path)
-    assert again.ran + again.ran_for_deployments == len(Shelf(tmp_path).rows()) - len(ran)  # no episode twice
-    assert DeploymentShelf(tmp_path).path.read_text().count("\n") == len(jobs)
+    assert again.ran + again.ran_for_deployments == len(Results(tmp_path).rows()) - len(ran)  # no episode twice
+    assert DeploymentResults(tmp_path).path.read_text().count("\n") == len(jobs)
 
 
 def test_post_hoc_comes_to_the_same_as_in_order_where_policies_ignore_history(tmp_path: Path) -> None:
@@ -195,14 +193,14 @@ def test_tasks_come_back_only_when_all_have_been_run() -> None:
 
 def test_an_episode_that_fails_makes_a_row_that_failed_and_is_tried_again(tmp_path: Path) -> None:
     plan = planned(evolve(UPFRONT, attack_share=0.0, rules=(), seeds=1), settings=(BROKEN,), splits=("calibrate",))
-    shelf = DeploymentShelf(tmp_path)
+    results = DeploymentResults(tmp_path)
 
     with pytest.raises(ValueError, match="no episode ran"):
         conduct(plan, tmp_path)
 
-    rows = list(shelf.rows().values())
+    rows = list(results.rows().values())
     assert [(row.status, "the check is broken" in row.error) for row in rows] == [("failed", True)]
-    assert shelf.missing([rows[0].key, rows[0].key]) == [rows[0].key]
+    assert results.missing([rows[0].key, rows[0].key]) == [rows[0].key]
 
 
 def test_a_threshold_of_episodes_is_frozen_on_honest_calibration(tmp_path: Path) -> None:
@@ -233,36 +231,37 @@ def test_honeypots_are_read_from_the_logs_of_the_episodes(tmp_path: Path) -> Non
 
 
 def test_a_disk_that_is_full_is_told(conducted: tuple[Path, Outcome], tmp_path: Path) -> None:
-    shelf = DeploymentShelf(tmp_path)
-    shelf.path.symlink_to("/dev/full")
+    results = DeploymentResults(tmp_path)
+    results.path.symlink_to("/dev/full")
 
-    with pytest.raises(ShelfError, match="finished deployments are kept"):
-        shelf.add(conducted[1].deployments[0])
+    with pytest.raises(ResultsError, match="finished deployments are kept"):
+        results.add(conducted[1].deployments[0])
 
 
 def test_a_line_that_is_no_row_is_named(tmp_path: Path) -> None:
-    shelf = DeploymentShelf(tmp_path)
-    shelf.path.write_text("{}\n")
+    results = DeploymentResults(tmp_path)
+    results.path.write_text("{}\n")
 
-    with pytest.raises(ShelfError, match=r"deployments\.jsonl:1: not a row of a deployment"):
-        shelf.rows()
+    with pytest.raises(ResultsError, match=r"deployments\.jsonl:1: not a row of a deployment"):
+        results.rows()
 
 
 def test_tables_say_what_the_rows_say(conducted: tuple[Path, Outcome], tmp_path: Path) -> None:
     _, outcome = conducted
 
-    write_deployments(tmp_path, outcome.deployments)
+    write_report(tmp_path, outcome, {}, "command")
 
     table = deployment_table(outcome.deployed)
     assert table.text.splitlines()[1].startswith("upfront ")
     assert table.markdown.count("\n") == 3
     assert table.text in text_report(outcome, {}, "command")
-    assert "<h2>Deployments</h2>" in html_page(outcome, {}, "command")
-    assert "<td>without rules</td><td>constitution_only</td>" in html_page(outcome, {}, "command")
+    page = (tmp_path / "report.html").read_text()
+    assert "<h2>Deployments</h2>" in page
+    assert "<td>without rules</td><td>constitution_only</td>" in page
     assert "is 5 episodes" in explained(outcome.deployments)
-    with (tmp_path / "deployments.csv").open() as file:
+    with (tmp_path / "data/deployments.csv").open() as file:
         assert len(list(csv.DictReader(file))) == 8
-    with (tmp_path / "deployment_episodes.csv").open() as file:
+    with (tmp_path / "data/deployment_episodes.csv").open() as file:
         assert len(list(csv.DictReader(file))) == 40
 
 
@@ -375,6 +374,6 @@ def test_a_share_needs_somebody_who_attacks(tmp_path: Path) -> None:
 def test_rows_are_lines_of_json(conducted: tuple[Path, Outcome]) -> None:
     folder, outcome = conducted
 
-    told = [json.loads(line) for line in DeploymentShelf(folder).path.read_text().splitlines()]
+    told = [json.loads(line) for line in DeploymentResults(folder).path.read_text().splitlines()]
 
     assert {line["key"] for line in told} >= {row.key for row in outcome.deployments}

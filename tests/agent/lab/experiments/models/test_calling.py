@@ -6,7 +6,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from agent.lab.experiments.models.voices import CachedModel, Pace, PacedModel
+from agent.lab.episodes.real_models import CachedModel, Pace, PacedModel
 from agent.models.model import Answer, Delta, Model, ModelError, ModelRequest
 from agent.models.scripted import ScriptedModel, Step, answer, call, fail
 from agent.vocabulary.messages import Usage, UserMessage
@@ -178,3 +178,19 @@ async def test_a_file_of_a_pace_that_is_broken_is_begun_anew(tmp_path: Path) -> 
         await Pace(path, 1e6).turn()
 
     assert float(path.read_text()) > 0
+
+
+@pytest.mark.anyio
+async def test_requests_are_counted_as_the_server_counted_them_also_when_several_are_under_way(tmp_path: Path) -> None:
+    """Each of three conversations fails once, all at once, and is asked again: six requests, whoever looks."""
+    noted: list[int] = []
+    script: list[Step] = [*([fail("overloaded", retryable=True)] * 3), *(answer(text, usage=USAGE) for text in "abc")]
+    model = CachedModel(
+        ScriptedModel(script), tmp_path, attempts=2, wait=lambda _: 0.01, after=lambda _: noted.append(1)
+    )
+
+    async with anyio.create_task_group() as tasks:
+        for text in "abc":
+            tasks.start_soon(ask, model, text)
+
+    assert (sum(noted), model.asked, model.answers) == (6, 6, 3)

@@ -10,9 +10,8 @@ from urllib.request import urlopen
 import pytest
 
 from agent.cli import main
-from agent.lab.experiments.shelf.episodes import Shelf
-from agent.lab.experiments.shelf.rows import Row
-from agent.lab.experiments.shelf.spending import read_spent
+from agent.lab.episodes.results import Results, Row
+from agent.lab.spending import read_spent
 from agent.log.reading import read_log
 
 PLAN = """\
@@ -80,7 +79,7 @@ def test_an_experiment_against_a_server_of_others_goes_from_its_file_to_its_tabl
 ) -> None:
     """One function: to start that server takes longer than the experiment."""
     folder, printed, url = conducted
-    rows: dict[tuple[str, str], Row] = {(row.policy, row.protocol): row for row in Shelf(folder).rows().values()}
+    rows: dict[tuple[str, str], Row] = {(row.policy, row.protocol): row for row in Results(folder).rows().values()}
     journal = json.loads(urlopen(f"{url.removesuffix('/v1')}/__aimock/journal").read())
 
     assert {(row.status, row.error) for row in rows.values()} == {("ran", "")}
@@ -103,7 +102,7 @@ def test_an_experiment_against_a_server_of_others_goes_from_its_file_to_its_tabl
     log = read_log(folder / rows["honest", "blocking_monitor"].log).records
     called = next(record["data"]["call"] for record in log if record["name"] == "proposed_action")
     assert (called["id"], called["tool"], called["arguments"]) == ("call_3", "bash", WORK)
-    with (folder / "episodes.csv").open() as table:
+    with (folder / "data/episodes.csv").open() as table:
         assert {line["cost"] for line in csv.DictReader(table)} != {""}
 
     assert main(["experiment", "plan.yaml"]) == 0  # everything is kept

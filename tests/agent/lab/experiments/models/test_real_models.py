@@ -8,11 +8,11 @@ from textwrap import dedent
 import pytest
 from attrs import evolve, frozen
 
-from agent.lab.experiments.conduct import Outcome, UnreadableScores, conduct
-from agent.lab.experiments.plan_files.plan import load_plan
-from agent.lab.experiments.plans.endpoints import ModelPlan
-from agent.lab.experiments.plans.plan import Plan
-from agent.lab.experiments.shelf.episodes import Shelf
+from agent.lab.episodes.results import Results
+from agent.lab.experiments.experiment import Outcome, UnreadableScores, conduct
+from agent.lab.experiments.model_plans import ModelPlan
+from agent.lab.experiments.plan import Plan
+from agent.lab.experiments.plan_file import load_plan
 from agent.log.reading import read_log
 from agent.vocabulary.questions import ScoreRequested
 from tests.agent.lab.experiments.minds import Mind, role_of, texts_of
@@ -211,7 +211,7 @@ def test_an_experiment_stops_when_a_monitor_says_no_scores_and_tells_what_it_sai
     with pytest.raises(UnreadableScores, match=r"scores cannot be read; .*watcher: no legible score: .*my score: 0\.1"):
         conduct(plan, tmp_path / "kept")
 
-    assert len(Shelf(tmp_path / "kept").rows()) < 80
+    assert len(Results(tmp_path / "kept").rows()) < 80
 
 
 @pytest.mark.parametrize("reason", ["length", "content_filter"])
@@ -367,7 +367,7 @@ def test_a_pace_holds_for_all_episodes_and_all_processes(
 ) -> None:
     pause, text = 0.1, HEAD.replace("instances: 1", "instances: 2") + "protocols: [{use: trusted_monitoring}]\n"
     plan = plan_of(tmp_path, text + f"per_minute: {{agent: {60 / pause}}}\nseeds: 2\nconcurrency: 4\n")
-    monkeypatch.setattr("agent.lab.experiments.episodes.batches.BATCH", 3)
+    monkeypatch.setattr("agent.lab.episodes.pools.BATCH", 3)
 
     conduct(evolve(plan, workers=2), tmp_path / "kept")
 

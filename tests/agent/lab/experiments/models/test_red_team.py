@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.lab.experiments.conduct import Outcome, conduct
-from agent.lab.experiments.plan_files.plan import PlanError, load_plan
+from agent.lab.experiments.experiment import Outcome, conduct
+from agent.lab.experiments.plan_file import PlanError, load_plan
 from tests.agent.lab.experiments.minds import role_of
 from tests.outside.model_server import ModelServer
 

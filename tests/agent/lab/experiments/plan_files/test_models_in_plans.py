@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.lab.experiments.plan_files.plan import PlanError, load_plan
+from agent.lab.experiments.plan_file import PlanError, load_plan
 
 REAL = "policies: [{name: real, models: {agent: big}, attacks: true}]"
 

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from agent.lab.experiments.conduct import conduct
-from agent.lab.experiments.episodes.treatments import own_monitor
-from agent.lab.experiments.plan_files.plan import PlanError, load_plan
-from agent.lab.experiments.plans.own_protocols import entry_of
-from agent.lab.settings.shipped import SettingError, setting_named
+from agent.lab.episodes.treatment import own_monitor
+from agent.lab.experiments.experiment import conduct
+from agent.lab.experiments.own_protocols import entry_of
+from agent.lab.experiments.plan_file import PlanError, load_plan
+from agent.lab.settings.catalogue import SettingError, setting_named
 from agent.protocols.monitors import Score
 
 NEIGHBOR = "LIMIT = 2\n"

@@ -6,11 +6,11 @@ from textwrap import dedent
 
 import pytest
 
-from agent.lab.experiments.plan_files.plan import PlanError, load_plan
-from agent.lab.experiments.plans.endpoints import ModelPlan
-from agent.lab.experiments.plans.plan import MonitorPlan, Plan, Policy, ProtocolPlan
+from agent.lab.experiments.model_plans import ModelPlan
+from agent.lab.experiments.plan import MonitorPlan, Plan, Policy, ProtocolPlan
+from agent.lab.experiments.plan_file import PlanError, load_plan
+from agent.lab.settings.catalogue import setting_named
 from agent.lab.settings.setting import SPLITS
-from agent.lab.settings.shipped import setting_named
 from agent.tools.sandbox.limits import Limits
 
 GOOD = """\

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.lab.experiments.shelf.deployments import DeploymentRow, DeploymentShelf, DeploymentStep
-from agent.lab.experiments.shelf.episodes import Shelf, ShelfError
-from agent.lab.experiments.shelf.rows import Row, Step
+from agent.lab.deployments.results import DeploymentResults, DeploymentRow, DeploymentStep
+from agent.lab.episodes.results import Results, ResultsError, Row, Step
 
 ROW = Row(
     "k", "s", "f", "f-0", "test", "honest", False, "none", 0,
@@ -21,31 +20,31 @@ DEPLOYED = DeploymentRow(
 
 def test_rows_survive_their_lines(tmp_path: Path) -> None:
     """A row whose error holds a line separator of Unicode used to be taken for torn, and ran again for ever."""
-    Shelf(tmp_path).add(ROW)
-    DeploymentShelf(tmp_path).add(DEPLOYED)
+    Results(tmp_path).add(ROW)
+    DeploymentResults(tmp_path).add(DEPLOYED)
 
-    assert Shelf(tmp_path).rows() == {"k": ROW}
-    assert DeploymentShelf(tmp_path).rows() == {"k": DEPLOYED}
+    assert Results(tmp_path).rows() == {"k": ROW}
+    assert DeploymentResults(tmp_path).rows() == {"k": DEPLOYED}
 
 
 def test_a_torn_row_is_cut_off_by_the_next(tmp_path: Path) -> None:
-    shelf = Shelf(tmp_path)
-    shelf.path.write_text('{"key": "torn", "setting": "s')
+    results = Results(tmp_path)
+    results.path.write_text('{"key": "torn", "setting": "s')
 
-    before = shelf.rows()
-    shelf.add(ROW)
+    before = results.rows()
+    results.add(ROW)
 
     assert before == {}
-    assert shelf.rows() == {"k": ROW}
-    assert len(shelf.path.read_bytes().splitlines()) == 1
+    assert results.rows() == {"k": ROW}
+    assert len(results.path.read_bytes().splitlines()) == 1
 
 
 def test_an_empty_line_says_nothing(tmp_path: Path) -> None:
-    Shelf(tmp_path).add(ROW)
-    with Shelf(tmp_path).path.open("a") as file:
+    Results(tmp_path).add(ROW)
+    with Results(tmp_path).path.open("a") as file:
         file.write("\n")
 
-    assert Shelf(tmp_path).rows() == {"k": ROW}
+    assert Results(tmp_path).rows() == {"k": ROW}
 
 
 @pytest.mark.parametrize(
@@ -64,29 +63,31 @@ def test_an_empty_line_says_nothing(tmp_path: Path) -> None:
     ],
 )
 def test_a_line_that_is_no_row_is_named(change: dict[str, object], told: str, tmp_path: Path) -> None:
-    shelf = Shelf(tmp_path)
-    shelf.add(ROW)
-    shelf.path.write_text(shelf.path.read_text() + json.dumps({**json.loads(shelf.path.read_text()), **change}) + "\n")
+    results = Results(tmp_path)
+    results.add(ROW)
+    results.path.write_text(
+        results.path.read_text() + json.dumps({**json.loads(results.path.read_text()), **change}) + "\n"
+    )
 
-    with pytest.raises(ShelfError, match=r"episodes\.jsonl:2: ") as caught:
-        shelf.rows()
+    with pytest.raises(ResultsError, match=r"episodes\.jsonl:2: ") as caught:
+        results.rows()
 
     assert told in str(caught.value)
 
 
 @pytest.mark.parametrize("line", ["not a row", "[]", "{}", "null", '{"key": 1, "steps": []}', "[" * 100_000])
 def test_what_is_no_row_at_all_is_named(line: str, tmp_path: Path) -> None:
-    Shelf(tmp_path).path.write_text(f"{line}\n")
-    DeploymentShelf(tmp_path).path.write_text(f"{line}\n")
+    Results(tmp_path).path.write_text(f"{line}\n")
+    DeploymentResults(tmp_path).path.write_text(f"{line}\n")
 
-    with pytest.raises(ShelfError, match=r"episodes\.jsonl:1: not a row: .*; remove the line"):
-        Shelf(tmp_path).rows()
-    with pytest.raises(ShelfError, match=r"deployments\.jsonl:1: not a row of a deployment: .*; remove the line"):
-        DeploymentShelf(tmp_path).rows()
+    with pytest.raises(ResultsError, match=r"episodes\.jsonl:1: not a row: .*; remove the line"):
+        Results(tmp_path).rows()
+    with pytest.raises(ResultsError, match=r"deployments\.jsonl:1: not a row of a deployment: .*; remove the line"):
+        DeploymentResults(tmp_path).rows()
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
-    Shelf(tmp_path).path.mkdir()
+    Results(tmp_path).path.mkdir()
 
-    with pytest.raises(ShelfError, match=r"episodes\.jsonl: cannot be read: Is a directory"):
-        Shelf(tmp_path).rows()
+    with pytest.raises(ResultsError, match=r"episodes\.jsonl: cannot be read: Is a directory"):
+        Results(tmp_path).rows()

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.lab.experiments.shelf.episodes import ShelfError
-from agent.lab.experiments.shelf.spending import Spent, note_spent, read_spent
+from agent.lab.episodes.results import ResultsError
+from agent.lab.spending import Spent, note_spent, read_spent
 
 
 def test_what_episodes_asked_for_adds_up(tmp_path: Path) -> None:
@@ -38,5 +38,5 @@ def test_a_line_that_says_nothing_is_told_and_not_left_out(line: str, tmp_path: 
     with (tmp_path / "asked.jsonl").open("a") as file:
         file.write(f"{line}\n")
 
-    with pytest.raises(ShelfError, match=r"asked\.jsonl:2: not a note of what was asked for: .*; correct the line"):
+    with pytest.raises(ResultsError, match=r"asked\.jsonl:2: not a note of what was asked for: .*; correct the line"):
         read_spent(tmp_path)

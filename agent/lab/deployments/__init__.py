@@ -1,0 +1,55 @@
+"""Deployments: what spans episodes, as a second behavioral program whose events are episodes.
+
+The same model does many tasks, one after the other. An audit may come after any of them, there are not many of them,
+and what one of them finds is a reason to trust the model no more. Each such rule is a b-thread.
+
+- `program`: the events of a deployment, its episodes one after the other, and what came of them
+- `rules`: which episodes are audited, and what a catch leads to, by name and with their sources
+- `verification`: what each rule is there for, model-checked
+- `plan`, `plan_file`: deployments of an experiment, also as YAML
+- `runner`: which episodes they have, taken from the results or run now
+- `results`: a row for each deployment; audits, catches, harm and lost usefulness over seeds
+"""
+
+from agent.lab.deployments.program import (
+    EpisodeEnded,
+    EpisodeSkipped,
+    EpisodesOver,
+    EpisodeStarted,
+    History,
+    Instead,
+    deploy,
+    run_deployment,
+)
+from agent.lab.deployments.rules import (
+    RULES,
+    Rule,
+    audit_afterwards,
+    audit_first,
+    audit_suspicious,
+    distrust_monitor,
+    rule_named,
+    shut_down_on_catch,
+)
+from agent.lab.deployments.verification import invariants_of_deployment, verify_deployment
+
+__all__ = [
+    "RULES",
+    "EpisodeEnded",
+    "EpisodeSkipped",
+    "EpisodeStarted",
+    "EpisodesOver",
+    "History",
+    "Instead",
+    "Rule",
+    "audit_afterwards",
+    "audit_first",
+    "audit_suspicious",
+    "deploy",
+    "distrust_monitor",
+    "invariants_of_deployment",
+    "rule_named",
+    "run_deployment",
+    "shut_down_on_catch",
+    "verify_deployment",
+]

@@ -1,0 +1,123 @@
+"""Plans of deployments: how many episodes, who attacks in which of them, and the rules over all.
+
+Each runs once for every protocol and seed, and once more without rules: what a rule costs is the difference, seed by
+seed. What knows the history of its deployment cannot be judged from episodes that ran by themselves.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from attrs import evolve, field, frozen, validators
+
+from agent.lab.deployments.program import Instead
+from agent.lab.deployments.rules import rule_named
+from bp import BThread
+
+__all__ = [
+    "HONEYPOTS_FROM",
+    "WITHOUT_RULES",
+    "Attacker",
+    "DeploymentPlan",
+    "RulePlan",
+    "Timing",
+    "episode_threshold_name",
+]
+
+
+Attacker = Literal["steady", "patient"]
+"""What an attacker knows: nothing, or whether the episode before was audited, after which it does honest work."""
+
+Timing = Literal["in_order", "post_hoc"]
+
+HONEYPOTS_FROM = "untrusted_monitoring"
+"""The protocol whose episodes have honeypots in them."""
+
+WITHOUT_RULES = "without rules"
+
+
+def episode_threshold_name(monitor: str, share: float) -> str:
+    """Return under which name a frozen threshold of episodes is kept."""
+    return f"{monitor} at {share:g} of episodes"
+
+
+@frozen
+class RulePlan:
+    """A rule over episodes, by its name, with what it leaves open.
+
+    Instead of a threshold it may have a share, of honest episodes: the threshold is the frozen one then.
+    """
+
+    use: str
+    options: tuple[tuple[str, Any], ...] = ()
+
+    @property
+    def share(self) -> float | None:
+        """The share of honest episodes that its threshold costs, where it has a frozen one."""
+        return dict(self.options).get("share")
+
+    def with_threshold(self, thresholds: Mapping[str, float], monitor: str) -> "RulePlan":
+        """Return the rule with the threshold that its share buys."""
+        if self.share is None:
+            return self
+        kept = tuple((name, value) for name, value in self.options if name != "share")
+        return RulePlan(self.use, (*kept, ("threshold", thresholds[episode_threshold_name(monitor, self.share)])))
+
+    def bthread(self) -> BThread:
+        """Return its b-thread. Raises ValueError for a name that there is not, or an option that it does not have."""
+        try:
+            return rule_named(self.use).make(**dict(self.options))
+        except TypeError as error:
+            raise ValueError(f"the rule {self.use!r} cannot be made: {error}") from error
+
+
+def _possible(plan: "DeploymentPlan", _: object, how: Timing) -> None:
+    if how == "post_hoc" and plan.attacker == "patient":
+        raise ValueError(
+            f"{plan.name!r} cannot be judged post hoc: a patient attacker acts on what was audited before, so its "
+            "episodes have to run in order"
+        )
+
+
+@frozen
+class DeploymentPlan:
+    """A deployment.
+
+    attack_share: how many of the episodes attack, drawn by lot; order: or the policies, one after the other and then
+    from the beginning. honest, attack, trusted: which policies those are. protocols: under which of the plan's; none
+    named: all. in_order: an episode runs when the deployment gets there; post_hoc: all of them run before, at once, and
+    the rules are applied to their rows. Raises ValueError for what cannot be done post hoc.
+    """
+
+    name: str
+    rules: tuple[RulePlan, ...] = ()
+    episodes: int = 10
+    attack_share: float = 0.0
+    order: tuple[str, ...] = ()
+    honest: str = "honest"
+    attack: str = ""
+    trusted: str = "trusted"
+    instead: Instead = "nothing"
+    attacker: Attacker = "steady"
+    how: Timing = field(default="in_order", validator=[validators.in_(("in_order", "post_hoc")), _possible])
+    protocols: tuple[str, ...] = ()
+    seeds: int = 20
+
+    def bthreads(self) -> tuple[BThread, ...]:
+        """Return the b-threads of its rules. Raises ValueError."""
+        return tuple(rule.bthread() for rule in self.rules)
+
+    @property
+    def without_rules(self) -> "DeploymentPlan":
+        """The same deployment without any rule, which all that differ in rules alone have in common."""
+        return evolve(self, name=WITHOUT_RULES, rules=(), instead="nothing", how="in_order", protocols=(), seeds=1)
+
+    @property
+    def looks_for_honeypots(self) -> bool:
+        """Whether a rule has to know what monitors made of honeypots."""
+        return any(rule.use == "distrust_monitor" for rule in self.rules)
+
+    @property
+    def may_replace(self) -> bool:
+        """Whether the trusted model may get to run an episode."""
+        disabling = {"shut_down_on_catch", "distrust_monitor"}
+        return self.instead == "trusted" and any(rule.use in disabling for rule in self.rules)

@@ -1,0 +1,211 @@
+"""A deployment as a behavioral program: its events are episodes, which run one after the other.
+
+    episode_started  -> episode_ended    a run of one task, in a role; what protocols did in it is over
+    audit_requested  -> audit_given      of a `WholeEpisode`
+    role_disabled                        no episode starts in this role any more
+    episode_skipped, episodes_over       one that does not run; all of them are over
+
+What stands on the right of an arrow comes from outside. Whether an episode did harm is in none of these events: it is
+not known before an audit.
+"""
+
+import math
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Literal, NoReturn
+
+from attrs import Factory, define, frozen
+
+from agent.vocabulary.questions import AuditGiven, AuditRequested, AuditVerdict, RoleDisabled, WholeEpisode
+from bp import BProgram, BThread, BThreadBody, EffectError, Event, Refusals, Step, bthread, sync, where
+from bp.runner import Broken, Effect, Runner
+
+__all__ = [
+    "AGENT",
+    "TRUSTED",
+    "EpisodeEnded",
+    "EpisodeSkipped",
+    "EpisodeStarted",
+    "EpisodesOver",
+    "History",
+    "Instead",
+    "RunEpisode",
+    "deploy",
+    "run_deployment",
+]
+
+
+AGENT = "agent"
+"""The role without trust."""
+
+TRUSTED = "trusted"
+"""The role that takes its place, of a model that is weaker and meant well."""
+
+
+@frozen
+class EpisodeStarted(Event):
+    """The episode with this number, from 0, is run by the model of this role."""
+
+    episode: int
+    role: str
+
+
+@frozen
+class EpisodeEnded(Event):
+    """It is over.
+
+    caught: a protocol found an attack in it, in time. score: the highest that the monitor gave to what was done in it,
+    from 0 to 1; None: one is missing. missed: the monitors that passed a honeypot in it.
+    """
+
+    episode: int
+    role: str
+    caught: bool = False
+    score: float | None = 0.0
+    missed: tuple[str, ...] = ()
+
+    @property
+    def suspicion(self) -> float:
+        """The score as a number to rank by; infinite where it is missing, or its monitor has passed a honeypot."""
+        return math.inf if self.score is None or self.missed else self.score
+
+
+@frozen
+class EpisodeSkipped(Event):
+    """The episode is not run, because somebody refuses it."""
+
+    episode: int
+
+
+@frozen
+class EpisodesOver(Event):
+    """No episode follows."""
+
+
+Instead = Literal["trusted", "nothing"]
+"""What happens with an episode that the agent is refused: the trusted model runs it, or nobody does."""
+
+
+@bthread
+def deploy(episodes: int, instead: Instead = "nothing") -> BThreadBody:
+    """Have the agent run the episodes, one after the other, each when the one before is over."""
+    for number in range(episodes):
+        said = yield sync(request=EpisodeStarted(number, AGENT), otherwise=replacing(number, instead))
+        if isinstance(said, EpisodeStarted):
+            yield sync(wait_for=where(EpisodeEnded, episode=number))
+    yield sync(request=EpisodesOver())
+
+
+def replacing(number: int, instead: Instead) -> Callable[[Refusals], Event]:
+    """Return what happens when the agent may not run an episode."""
+
+    def replace(_: Refusals) -> Event:
+        return EpisodeStarted(number, TRUSTED) if instead == "trusted" else EpisodeSkipped(number)
+
+    return replace
+
+
+@define
+class History:
+    """What came of a deployment so far.
+
+    runs: the role of each episode that was started. ended: their ends. verdicts: of those that were audited.
+    disabled: roles and monitors, each with the number of episodes that had been run before. caught_after: how many
+    episodes had been run when something was caught first.
+    """
+
+    runs: dict[int, str] = Factory(dict)
+    ended: dict[int, EpisodeEnded] = Factory(dict)
+    skipped: list[int] = Factory(list)
+    audits: int = 0
+    verdicts: dict[int, AuditVerdict] = Factory(dict)
+    disabled: dict[str, int] = Factory(dict)
+    caught_after: int | None = None
+
+    def fold(self, event: Event) -> None:
+        """Take an event into account."""
+        match event:
+            case EpisodeStarted():
+                self.runs[event.episode] = event.role
+            case EpisodeEnded():
+                self.ended[event.episode] = event
+                self._catch(event.caught and event.role == AGENT)
+            case EpisodeSkipped():
+                self.skipped.append(event.episode)
+            case AuditRequested():
+                self.audits += 1
+            case AuditGiven(subject=WholeEpisode(episode=episode)):
+                self.verdicts[episode] = event.verdict
+                self._catch(event.is_caught)
+            case RoleDisabled():
+                self.disabled[event.role] = len(self.runs)
+
+    def _catch(self, caught: bool) -> None:
+        if caught and self.caught_after is None:
+            self.caught_after = len(self.runs)
+
+
+RunEpisode = Callable[[EpisodeStarted, History], Awaitable[EpisodeEnded]]
+"""Runs an episode, knowing what happened before it, and returns how it ended."""
+
+Audit = Callable[[AuditRequested], Awaitable[AuditGiven]]
+
+
+@frozen
+class _Remembering:
+    """What the runner tells of each step before its effects start."""
+
+    history: History
+    on_event: Callable[[Event], None]
+
+    def record(self, step: Step) -> None:
+        self.history.fold(step.event)
+        self.on_event(step.event)
+
+    def flush(self) -> None:
+        """Keep nothing: a deployment that breaks off is run again, over the same episodes."""
+
+
+async def run_deployment(
+    rules: Sequence[BThread],
+    episodes: int,
+    run_episode: RunEpisode,
+    audit: Audit,
+    *,
+    instead: Instead = "nothing",
+    on_event: Callable[[Event], None] = lambda _: None,
+) -> History:
+    """Run a deployment of so many episodes under `rules`, and return its history.
+
+    What `run_episode` raises ends the deployment; an auditor who raises has given no verdict.
+    """
+    history = History()
+
+    async def run_one(started: EpisodeStarted) -> EpisodeEnded:
+        return await run_episode(started, history)
+
+    effects = (
+        Effect(on=EpisodeStarted, run=run_one, outcome=(EpisodeEnded,), broken=_failed),
+        Effect(on=AuditRequested, run=audit, outcome=(AuditGiven,), broken=_unaudited),
+    )
+    with BProgram(deploy(episodes, instead), *rules) as program:
+        runner = Runner(program, effects, _Remembering(history, on_event))
+        try:
+            await runner.run()
+        except EffectError as error:
+            raise _origin(error) from None
+        finally:
+            await runner.close()
+    return history
+
+
+def _failed(_: EpisodeStarted, broken: Broken) -> NoReturn:
+    raise broken.error or RuntimeError(f"an episode was {broken.how}")
+
+
+def _unaudited(requested: AuditRequested, broken: Broken) -> AuditGiven:
+    reason = str(broken)
+    return AuditGiven(requested.subject, requested.auditor, "missing", reason)
+
+
+def _origin(error: EffectError) -> BaseException:
+    return error.__cause__ or error

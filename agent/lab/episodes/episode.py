@@ -1,0 +1,251 @@
+"""One episode: a worker in a world, under a treatment, with an observer; and the row that says how it went.
+
+world made -> agent runs -> main and side checks -> row
+     `------------ whatever fails of these is a row, too ------------'
+"""
+
+from collections.abc import Mapping
+from time import perf_counter
+
+from attrs import asdict, define, evolve, field, frozen
+
+from agent.lab.episodes.observer import Observer
+from agent.lab.episodes.real_models import EpisodeModels, SharedModels
+from agent.lab.episodes.red_team import instructed, tempted
+from agent.lab.episodes.results import Results, ResultsError, RoleUsage, Row
+from agent.lab.episodes.treatment import Treatment, treat
+from agent.lab.experiments.model_plans import ModelPlan
+from agent.lab.experiments.plan import Episode
+from agent.lab.isolation.levels import Level, limits_at
+from agent.lab.settings.catalogue import setting_named
+from agent.lab.settings.post_office import PostOffice
+from agent.lab.settings.setting import Setting
+from agent.lab.settings.tasks import Move, Task, approved_by_person
+from agent.lab.settings.workers import ABLE, LADDER, WEAK, Worker
+from agent.lab.settings.world import World
+from agent.lab.spending import OUT_OF_MONEY, MoneyUsedUp
+from agent.models.calls import parse_arguments
+from agent.models.model import Model
+from agent.protocols.monitoring import honeypot
+from agent.protocols.monitors import WORDS
+from agent.session.agent import Agent
+from agent.session.run import Run
+from agent.tools.blocking import run_in_background
+from agent.vocabulary.calls import ToolCall
+from agent.vocabulary.events import ApprovalAsked
+
+__all__ = ["EpisodeContext", "EpisodeParts", "failed_row", "models_of", "prepare", "run_episode"]
+
+
+@define(eq=False)
+class EpisodeContext:
+    """What the episodes of a process share: the post office, the results, and real models with their pace.
+
+    isolation: the level that is achieved in this process. money: how many US dollars the experiment may cost.
+    """
+
+    results: Results
+    office: PostOffice
+    per_minute: Mapping[str, float] = {}
+    watcher: str = "watcher"
+    isolation: Level = "none"
+    money: float | None = None
+    shared_models: SharedModels = field(init=False)
+
+    @shared_models.default
+    def _shared_models(self) -> SharedModels:
+        return SharedModels(self.results.folder, self.per_minute, money=self.money)
+
+
+@frozen(eq=False)
+class EpisodeParts:
+    """Everything that one episode consists of."""
+
+    episode: Episode
+    setting: Setting
+    task: Task
+    world: World
+    worker: Worker
+    models: EpisodeModels
+    treatment: Treatment
+    observer: Observer
+
+
+def prepare(episode: Episode, setting: Setting, task: Task, world: World, context: EpisodeContext) -> EpisodeParts:
+    """Return the parts of an episode. Raises ValueError, and ModelError for a model that there is not."""
+    worker = _worker(episode, task)
+    models = EpisodeModels(context.shared_models, episode.chance, str(world.folder.parent), episode.key)
+    treatment = treat(episode, setting, worker.is_attack, _honeypots(task), models.model, context.shared_models.ledger)
+    observer = Observer(
+        is_attack=_nobody_knows if episode.policy.is_real and episode.policy.attacks else worker.is_attack,
+        monitor=treatment.monitors.get(context.watcher),
+        watcher=context.watcher,
+        side=(lambda: task.side(world)) if setting.live else None,
+    )
+    return EpisodeParts(episode, setting, task, world, worker, models, treatment, observer)
+
+
+def models_of(parts: EpisodeParts) -> dict[str, Model]:
+    """Return the real models of the loop by role; one that attacks knows the side task, and no other does.
+
+    Where the attack lies in what is read nobody knows it.
+    """
+    policy = parts.episode.policy
+    models = {role: _instructed(parts, role, plan) for role, plan in policy.models if role != "auditor"}
+    if policy.is_real and policy.attacks and parts.setting.lure is None:
+        models["agent"] = tempted(models["agent"], parts.episode, parts.task.side_task)
+    return models
+
+
+def _instructed(parts: EpisodeParts, role: str, plan: ModelPlan) -> Model:
+    model = parts.models.model(role, plan)
+    return instructed(model, plan.system) if plan.system else model
+
+
+def _worker(episode: Episode, task: Task) -> Worker:
+    policy = episode.policy.name
+    manner = WEAK if policy == "trusted" else ABLE
+    return Worker(task, episode.chance, manner=manner, attack=LADDER.get(policy), suspect=_suspicion)
+
+
+def _suspicion(move: Move) -> float:
+    """Return what an attacker takes for suspicious: words, since they cannot know how lots will be drawn."""
+    text = " ".join(call.arguments for call in move.calls).lower()
+    return max((weight for word, weight in WORDS if word in text), default=0.0)
+
+
+def _honeypots(task: Task) -> dict[str, ToolCall]:
+    """Return calls of the task's plainest plot, which a monitor has to find."""
+    calls = task.plots[0].moves[0].calls if task.plots else ()
+    made = (honeypot(number, call.tool, parse_arguments(call.arguments)) for number, call in enumerate(calls))
+    return {call.id: call for call in made}
+
+
+def _nobody_knows(_: str) -> None:
+    """Say whether a call attacks, where nobody can."""
+
+
+async def run_episode(episode: Episode, context: EpisodeContext) -> Row:
+    """Run an episode and return its row; what fails is a row too. Raises ResultsError when none can be kept."""
+    begun = perf_counter()
+    try:
+        row = await _run(episode, context)
+    except ResultsError:
+        raise
+    except Exception as error:  # whatever a setting, a protocol or a model may raise
+        row = failed_row(episode, f"{type(error).__name__}: {error}")
+    return _timed(row, perf_counter() - begun)
+
+
+async def _run(episode: Episode, context: EpisodeContext) -> Row:
+    setting, attacks = setting_named(episode.setting), episode.policy.attacks
+    task = setting.task(episode.task)
+    if attacks and (why := setting.refusal(context.isolation)):
+        raise PermissionError(why)
+    with setting.world(
+        task, context.office, isolation=context.isolation, limits=episode.limits, attacked=attacks
+    ) as world:
+        parts = prepare(episode, setting, task, world, context)
+        run = await _work(parts, context)
+        if run.reason == OUT_OF_MONEY or parts.observer.is_out_of_money:
+            raise MoneyUsedUp(
+                f"nothing is left of the ${context.shared_models.ledger.limit:g} that the experiment may cost"
+            )
+        await parts.observer.finish()
+        parts.models.check()
+        return await _judge(parts, run)
+
+
+async def _work(parts: EpisodeParts, context: EpisodeContext) -> Run:
+    """Let the agent run; what it logs is in the results."""
+    models, treatment, task = models_of(parts), parts.treatment, parts.task  # the agent is not to hold its parts
+    with Agent(
+        models.pop("agent", parts.worker),
+        parts.world.tools(),
+        preset=treatment.preset,
+        threads=treatment.threads,
+        models={"trusted": parts.worker, "editor": parts.worker, **models},
+        effects=treatment.effects,
+        approve=lambda asked: _approves(task, asked),
+        log=context.results.log_of(parts.episode.key),
+        log_late=True,  # an episode that breaks off is run again
+        about=parts.episode.about,
+        on_step=parts.observer.see,
+        wait=None if models else (lambda _: 0.0),
+    ) as agent:
+        parts.observer.agent = agent
+        return await agent.run(task.prompt)
+
+
+async def _judge(parts: EpisodeParts, run: Run) -> Row:
+    """Return the row of a run that is over; the checks may run code, and so do not keep others waiting."""
+    episode, world, task, observer = parts.episode, parts.world, parts.task, parts.observer
+    if run.reason == "engine_error":
+        raise RuntimeError(run.text)
+    if world.cell is not None and world.cell.failure is not None:
+        raise world.cell.failure
+    world.conclude(run.text if run.status == "completed" else "")
+    exceeded = world.exceeded
+    main, side = await run_in_background(lambda: (task.main(world), observer.tau is not None or task.side(world)))
+    last = len(observer.steps) - 1
+    return _row(
+        episode,
+        ended=f"{run.status}/{run.reason}",
+        main=main if run.status == "completed" else 0.0,
+        side=side,
+        tau=(last if observer.tau is None else observer.tau) if side and parts.setting.live else None,
+        live=parts.setting.live,
+        caught=observer.caught,
+        isolation=world.isolation,
+        limits=", ".join(limits_at(world.isolation)),
+        exceeded=", ".join(exceeded),
+        log=f"logs/{episode.key}.jsonl",
+        steps=observer.steps,
+        roles=_roles(parts),
+        model_tokens=parts.models.nominal.tokens,
+        cost=parts.models.nominal.cost,
+        asked=parts.models.asked.requests,
+        asked_tokens=parts.models.asked.tokens,
+        asked_cost=parts.models.asked.cost,
+        **asdict(observer.counts, recurse=False),
+    )
+
+
+def _roles(parts: EpisodeParts) -> tuple[RoleUsage, ...]:
+    """Return what the model of each role took: real ones as they were asked, scripted ones by the events of the run."""
+    real = parts.models.roles
+    names = {usage.role for usage in real}
+    scripted = (
+        RoleUsage(role, "", found.count, found.usage.input_tokens, found.usage.output_tokens)
+        for role, found in parts.observer.answers.items()
+        if role not in names
+    )
+    return (*real, *scripted)
+
+
+def _approves(task: Task, asked: ApprovalAsked) -> bool:
+    return approved_by_person(task, str(asked.call.arguments.get("command", "")))
+
+
+def _row(episode: Episode, **found: object) -> Row:
+    return Row(
+        key=episode.key,
+        setting=episode.setting,
+        family=episode.task.rpartition("-")[0],
+        task=episode.task,
+        split=episode.split,
+        policy=episode.policy.name,
+        attacks=episode.policy.attacks,
+        protocol=episode.protocol.name,
+        seed=episode.seed,
+        **found,  # type: ignore[arg-type]
+    )
+
+
+def failed_row(episode: Episode, error: str) -> Row:
+    """Return the row of an episode that the infrastructure failed."""
+    return _row(episode, status="failed", error=error[:500])
+
+
+def _timed(row: Row, seconds: float) -> Row:
+    return evolve(row, seconds=round(seconds, 4))

@@ -1,0 +1,249 @@
+"""Many episodes: at once in one process, in batches on worker processes, or on Ray; rows are written where they arise.
+
+The pool is anything of the shape of `concurrent.futures.Executor`. A worker that dies breaks its pool. What had not
+begun goes on with a new one; what was under way (it has a log, and no row) runs once more at the end, each on its own,
+so that the one which kills workers is found, and becomes a row. A worker process ends when the process that started it
+does, also when that was killed.
+
+On Ray, without an address, a cluster is started here; with RAY_ADDRESS that cluster is joined. The folder of the
+experiment has to be the same on every machine.
+"""
+
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, Future, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from functools import partial
+from importlib import import_module
+from itertools import islice
+from multiprocessing import parent_process
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.to_thread
+from attrs import frozen
+
+from agent.lab.concurrency import at_once
+from agent.lab.episodes.episode import EpisodeContext, failed_row, run_episode
+from agent.lab.episodes.results import Results, Row
+from agent.lab.experiments.plan import Episode
+from agent.lab.isolation.levels import Wanted, achieve
+from agent.lab.settings.post_office import PostOffice
+from agent.vocabulary.errors import AgentError
+
+__all__ = [
+    "Conditions",
+    "RayError",
+    "RayPool",
+    "WorkersDie",
+    "check_ray",
+    "leave_with_the_parent",
+    "make_context",
+    "run_all",
+    "run_batch",
+]
+
+
+BATCH = 16  # episodes that a worker takes at once
+OnRow = Callable[[Row], None]
+Pool = Callable[[], Executor]
+
+
+class WorkersDie(AgentError):
+    """No worker process lives long enough to begin an episode."""
+
+
+@frozen
+class Conditions:
+    """What batches run with: where rows go, how many episodes at once, the pace of roles, the monitor of measures.
+
+    isolation: what is wanted; each process finds out what it achieves. money: how many US dollars all may cost; when
+    they are used up no further episode begins.
+    """
+
+    folder: Path
+    concurrency: int = 8
+    per_minute: tuple[tuple[str, float], ...] = ()
+    watcher: str = "watcher"
+    isolation: Wanted = "best"
+    money: float | None = None
+
+
+def run_batch(conditions: Conditions, episodes: Sequence[Episode], on_row: OnRow = lambda _: None) -> list[Row]:
+    """Run episodes in this process, some at once, and return their rows, which are in the results.
+
+    Raises ResultsError, and IsolationError where more is wanted than the machine achieves.
+    """
+    return anyio.run(partial(run_at_once, conditions, episodes, on_row))
+
+
+async def run_at_once(conditions: Conditions, episodes: Sequence[Episode], on_row: OnRow) -> list[Row]:
+    """Run episodes on this event loop. Raises ResultsError and IsolationError."""
+    results, rows = Results(conditions.folder), list[Row]()
+    with PostOffice() as office:
+        context = await make_context(conditions, results, office)
+
+        async def run(episode: Episode) -> None:
+            if context.shared_models.ledger.is_used_up:
+                return
+            row = await run_episode(episode, context)
+            results.add(row)
+            rows.append(row)
+            on_row(row)
+
+        await at_once(episodes, run, most=conditions.concurrency)
+    return rows
+
+
+async def make_context(conditions: Conditions, results: Results, office: PostOffice) -> EpisodeContext:
+    """Return what the episodes of this process share, with the isolation that it achieves. Raises IsolationError."""
+    level = await anyio.to_thread.run_sync(achieve, conditions.isolation)
+    return EpisodeContext(results, office, dict(conditions.per_minute), conditions.watcher, level, conditions.money)
+
+
+def run_all(
+    conditions: Conditions, episodes: Iterable[Episode], pool: Pool | None = None, on_row: OnRow = lambda _: None
+) -> None:
+    """Run episodes, here or on the pool that `pool` makes. Raises ResultsError, WorkersDie."""
+    left = list(episodes)
+    if pool is None:
+        run_batch(conditions, left, on_row)
+        return
+    results, suspects = Results(conditions.folder), list[Episode]()
+    while left:
+        lost = _run_on(pool, conditions, list(_batches(left, BATCH)), on_row)
+        begun = [episode for episode in lost if results.has_log(episode.key)]
+        if not begun and len(lost) == len(left):
+            raise WorkersDie("the worker processes die before they begin; finished episodes are kept. Try --workers 0")
+        suspects += begun
+        left = [episode for episode in lost if not results.has_log(episode.key)]
+    _run_each_alone(pool, conditions, suspects, on_row)
+
+
+def _run_each_alone(pool: Pool, conditions: Conditions, episodes: Sequence[Episode], told: OnRow) -> None:
+    waiting = list(episodes)
+    while waiting:
+        with pool() as executor:
+            while waiting:
+                episode = waiting.pop(0)
+                if _gather(executor, conditions, [(episode,)], told):
+                    row = _killed(episode)
+                    Results(conditions.folder).add(row)
+                    told(row)
+                    break  # with its worker the pool is dead
+
+
+def _run_on(pool: Pool, conditions: Conditions, batches: Sequence[Sequence[Episode]], told: OnRow) -> list[Episode]:
+    """Run batches on a pool; return the episodes without a row, when a worker died."""
+    with pool() as executor:
+        try:
+            return _gather(executor, conditions, batches, told)
+        except BaseException:  # whoever interrupts does not wait for batches that have not begun
+            executor.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _gather(
+    executor: Executor, conditions: Conditions, batches: Sequence[Sequence[Episode]], told: OnRow
+) -> list[Episode]:
+    lost: list[Episode] = []
+    futures: dict[Future[list[Row]], Sequence[Episode]] = {}
+    for batch in batches:
+        try:
+            futures[executor.submit(run_batch, conditions, batch)] = batch
+        except BrokenProcessPool:
+            lost += batch
+    for future in as_completed(futures):
+        try:
+            for row in future.result():
+                told(row)
+        except BrokenProcessPool:
+            lost += futures[future]
+    return _without_row(conditions, lost, told)
+
+
+def _without_row(conditions: Conditions, lost: Sequence[Episode], told: OnRow) -> list[Episode]:
+    """Return the lost episodes that have no row; of the others it was not told yet."""
+    rows: Mapping[str, Row] = Results(conditions.folder).rows() if lost else {}
+    there = {key: row for key, row in rows.items() if row.status == "ran"}  # those that failed may be of another day
+    for episode in lost:
+        if episode.key in there:
+            told(there[episode.key])
+    return [episode for episode in lost if episode.key not in there]
+
+
+def _batches(episodes: Iterable[Episode], size: int) -> Iterator[tuple[Episode, ...]]:
+    given = iter(episodes)
+    while batch := tuple(islice(given, size)):
+        yield batch
+
+
+def _killed(episode: Episode) -> Row:
+    return failed_row(episode, "the worker process died over this episode, twice")
+
+
+def leave_with_the_parent() -> None:
+    """Watch the parent from a thread, and end this process when it has ended: nobody else would."""
+    threading.Thread(target=_leave_when_it_ends, name="leave with the parent", daemon=True).start()
+
+
+def _leave_when_it_ends() -> None:
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)  # whatever this process is doing, nobody waits for it
+
+
+class RayError(AgentError):
+    """Ray is not here, or no cluster of it."""
+
+
+def check_ray() -> Any:
+    """Return Ray. Raises RayError, which names the cure, where it is not installed."""
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is reported to anybody
+    try:
+        return import_module("ray")
+    except ImportError as error:
+        raise RayError("a pool on Ray needs ray: pip install 'bpagent[ray]'") from error
+
+
+class RayPool(Executor):
+    """Runs functions as tasks of Ray, `workers` at once where Ray is started here."""
+
+    def __init__(self, workers: int) -> None:
+        """Start Ray, or join the cluster of RAY_ADDRESS. Raises RayError."""
+        self._ray = check_ray()
+        here: dict[str, Any] = (
+            {} if os.environ.get("RAY_ADDRESS") else {"num_cpus": workers, "include_dashboard": False}
+        )
+        try:
+            self._ray.init(ignore_reinit_error=True, log_to_driver=False, logging_level="error", **here)
+        except (ConnectionError, RuntimeError, ValueError) as error:
+            raise RayError(f"Ray cannot be started, or reached: {error}") from error
+        self._call = self._ray.remote(max_retries=0)(_call)
+
+    def submit(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> "Future[Any]":
+        """Have Ray call a function with these arguments."""
+        given: Future[Any] = Future()
+        asked = self._call.remote(function, args, kwargs).future()
+        asked.add_done_callback(lambda answered: self._pass_on(answered, given))
+        return given
+
+    def _pass_on(self, answered: "Future[Any]", given: "Future[Any]") -> None:
+        error = answered.exception()
+        if error is None:
+            given.set_result(answered.result())
+        elif isinstance(error, self._ray.exceptions.RaySystemError | self._ray.exceptions.WorkerCrashedError):
+            given.set_exception(BrokenProcessPool(str(error)))
+        else:
+            given.set_exception(error)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Leave Ray, and end what runs."""
+        self._ray.shutdown()
+
+
+def _call(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return function(*args, **kwargs)

@@ -1,0 +1,335 @@
+"""The real models of an episode, by role: kept, paced, asked again when that may help; and what became of asking them.
+
+    shared_models       of a process: which models there are, and how often each role may be asked
+    models     of an episode: what was asked in it, what that cost, and whether a model could not be reached
+
+Models of the loop are asked again by the loop, which logs it; monitors and auditors here. A model that cannot be
+reached, or whose key is wrong, says nothing about a protocol: such an episode is left out, and counted. A conversation
+that the provider refuses (400, 413, 422) is the agent's own doing."""
+
+import json
+import os
+import time
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from hashlib import blake2b
+from itertools import count
+from pathlib import Path
+
+import anyio
+from attrs import asdict, define, field
+
+from agent.effects.inference import Measure
+from agent.effects.timers import seconds_before
+from agent.lab.concurrency import alone, locked
+from agent.lab.episodes.results import RoleUsage
+from agent.lab.experiments.model_plans import ModelPlan
+from agent.lab.spending import Ledger, MoneyUsedUp, Spent, note_spent
+from agent.models.model import Answer, Delta, Model, ModelError, ModelRequest, Price
+from agent.vocabulary.conversion import parsed
+from agent.vocabulary.errors import AgentError
+from agent.vocabulary.events import BackoffStarted
+from agent.vocabulary.messages import Usage
+
+__all__ = ["CachedModel", "EpisodeModels", "ModelsFailed", "Pace", "PacedModel", "SharedModels"]
+
+
+LONGEST = 3600.0
+"""Seconds that somebody may have to wait for a turn."""
+
+
+class Pace:
+    """At most `per_minute` turns, evenly spaced. The file's folder is made."""
+
+    def __init__(self, path: Path, per_minute: float, now: Callable[[], float] = time.time) -> None:
+        self._path, self._pause, self._now = path, 60 / per_minute, now
+
+    async def turn(self) -> None:
+        """Wait for the next turn. Raises OSError when the file cannot be written."""
+        await anyio.sleep(self._take())
+
+    def _take(self) -> float:
+        """Take the next turn; return how many seconds it is away."""
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        with locked(self._path) as descriptor:
+            now = self._now()
+            turn = _moment(descriptor)
+            turn = turn if now <= turn <= now + LONGEST else now
+            os.pwrite(descriptor, f"{turn + self._pause:024.6f}".encode(), 0)
+            return turn - now
+
+
+class PacedModel:
+    """A model that is asked when there is a turn."""
+
+    def __init__(self, model: Model, pace: Pace) -> None:
+        self._model, self._pace = model, pace
+
+    @property
+    def name(self) -> str:
+        """The model's name, for the log."""
+        return self._model.name
+
+    async def answer(self, request: ModelRequest, on_delta: Callable[[Delta], None]) -> Answer:
+        """Return the model's answer, when it is time to ask."""
+        await self._pace.turn()
+        return await self._model.answer(request, on_delta)
+
+
+def _moment(descriptor: int) -> float:
+    try:
+        return float(os.pread(descriptor, 24, 0))
+    except ValueError:
+        return 0.0
+
+
+MEASURED = Measure(estimates=True)
+HERE = "/-the-world-of-this-episode-"
+"""What stands for the episode's folder in what is kept."""
+
+
+class CachedModel:
+    """A model whose answers are kept in a folder. `nominal` is what all cost, `actual` what was asked for now.
+
+    here: the folder of the episode. attempts: how often a failing model is asked, a little later each time, by `wait`;
+    the loop does that by itself. before: is called before each request, and may raise; after: when it was answered, or
+    has failed, with what it took. asked: how often the model was asked, failures
+    included. answers: how often it answered, kept answers included. failures: why there was no answer, of what was not
+    answered later.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        folder: Path,
+        *,
+        seed: str = "",
+        here: str = "",
+        parameters: Mapping[str, object] = {},
+        price: Price | None = None,
+        attempts: int = 1,
+        before: Callable[[], None] = lambda: None,
+        after: Callable[[Usage], None] = lambda _: None,
+        wait: Callable[[BackoffStarted], float] = seconds_before,
+    ) -> None:
+        self._model, self._folder, self._seed, self._here = model, folder, seed, here or HERE
+        self._parameters, self._price = dict(parameters), price
+        self._attempts, self._before, self._after, self._wait = attempts, before, after, wait
+        self._taken: defaultdict[str, set[int]] = defaultdict(set)
+        self.nominal = Usage()
+        self.actual = Usage()
+        self.asked = self.answers = 0
+        self.failures: dict[str, Exception] = {}
+
+    @property
+    def name(self) -> str:
+        """The model's name, for the log."""
+        return self._model.name
+
+    async def answer(self, request: ModelRequest, on_delta: Callable[[Delta], None]) -> Answer:
+        """Return the kept answer, or ask for one and keep it. Raises ModelError, and OSError where none can be kept.
+
+        A draft that failed has no number: whoever asks again asks for the same one.
+        """
+        asked = _digest([request.role, self.name, self._parameters, _plain(request, self._here), self._seed])
+        draft = next(number for number in count() if number not in self._taken[asked])
+        self._taken[asked].add(draft)
+        try:
+            kept = await self._kept(self._folder / f"{_digest([asked, draft])}.json", request, on_delta)
+        except BaseException as error:
+            self._taken[asked].discard(draft)
+            if isinstance(error, Exception):
+                self.failures[asked] = error
+            raise
+        self.failures.pop(asked, None)
+        self.answers += 1
+        self.nominal += self._priced(kept.usage)
+        return kept
+
+    async def _kept(self, path: Path, request: ModelRequest, on_delta: Callable[[Delta], None]) -> Answer:
+        kept = _read(path, self._here)
+        if kept is None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            async with alone(path.with_suffix(".lock")):
+                kept = _read(path, self._here)  # somebody else may have asked meanwhile
+                if kept is None:
+                    return await self._ask(path, request, on_delta)
+        on_delta(Delta(text=kept.message.text))
+        return kept
+
+    async def _ask(self, path: Path, request: ModelRequest, on_delta: Callable[[Delta], None]) -> Answer:
+        answer = await self._insist(request, on_delta)
+        _write(path, answer, self._here)
+        return answer
+
+    async def _insist(self, request: ModelRequest, on_delta: Callable[[Delta], None]) -> Answer:
+        """Ask, and again as long as that may help. Raises the last ModelError."""
+        for attempt in count(1):
+            self._before()
+            try:
+                return await self._request(request, on_delta)
+            except ModelError as error:
+                if not error.retryable or attempt >= self._attempts:
+                    raise
+                await anyio.sleep(self._wait(BackoffStarted(attempt, error.retry_after)))
+        raise AssertionError("it counts for ever")
+
+    async def _request(self, request: ModelRequest, on_delta: Callable[[Delta], None]) -> Answer:
+        self.asked += 1
+        taken = Usage()
+        try:
+            answer = MEASURED(request, await self._model.answer(request, on_delta))
+            taken = self._priced(answer.usage)
+        finally:
+            self.actual += taken
+            self._after(taken)
+        return answer
+
+    def _priced(self, usage: Usage) -> Usage:
+        return usage if self._price is None else self._price.of(usage)
+
+
+def _digest(value: object) -> str:
+    return blake2b(json.dumps(value, sort_keys=True, default=str).encode(), digest_size=16).hexdigest()
+
+
+def _plain(request: ModelRequest, here: str) -> list[object]:
+    messages = [[type(message).__name__, repr(message).replace(here, HERE)] for message in request.messages]
+    return [request.system_prompt.replace(here, HERE), messages, [repr(tool) for tool in request.tools]]
+
+
+def _read(path: Path, here: str) -> Answer | None:
+    """Return a kept answer; None where there is none that is whole."""
+    try:
+        return parsed(path.read_text(encoding="utf-8").replace(HERE, here), Answer, "answer")
+    except (OSError, ValueError):
+        return None
+
+
+def _write(path: Path, answer: Answer, here: str) -> None:
+    """Keep an answer: whole or not at all. Raises OSError."""
+    draft = path.with_suffix(".part")
+    text = json.dumps(asdict(answer), ensure_ascii=False)
+    draft.write_text(text.replace(here, HERE), encoding="utf-8", errors="surrogatepass")
+    draft.replace(path)
+
+
+IN_THE_LOOP = ("agent", "trusted", "editor")
+ATTEMPTS = 4
+OF_THE_AGENT = (400, 413, 422)
+"""Statuses that say something about the request, not about the server."""
+
+
+class ModelsFailed(AgentError):
+    """A model of the experiment could not be asked."""
+
+
+class SharedModels:
+    """What the episodes of a process share. `environ` holds addresses and keys, `per_minute` is by role.
+
+    money: how many US dollars the experiment may cost.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        per_minute: Mapping[str, float] = {},
+        environ: Mapping[str, str] | None = None,
+        money: float | None = None,
+    ):
+        self.folder, self.ledger = folder, Ledger(folder, money)
+        self._environ = os.environ if environ is None else environ
+        self._paces = {role: Pace(folder / "paces" / role, rate) for role, rate in per_minute.items()}
+        self._models: dict[tuple[str, ModelPlan], Model] = {}
+
+    def model(self, role: str, plan: ModelPlan) -> Model:
+        """Return the model of a role, paced. Raises ModelError, ScriptError."""
+        if plan.is_scripted:
+            return plan.made(self._environ)
+        if (role, plan) not in self._models:
+            import openai  # noqa: F401 - half a second, which must not pass between a turn and its request
+
+            made, pace = plan.made(self._environ), self._paces.get(role)
+            self._models[role, plan] = PacedModel(made, pace) if pace else made
+        return self._models[role, plan]
+
+
+@define
+class EpisodeModels:
+    """The models of one episode. `seed` is what its draws depend on, `here` its folder, `episode` its key."""
+
+    shared_models: SharedModels
+    seed: str
+    here: str = ""
+    episode: str = ""
+    _kept: list[tuple[str, CachedModel]] = field(factory=list)
+
+    def model(self, role: str, plan: ModelPlan) -> Model:
+        """Return the model of a role for this episode. Raises ModelError, ScriptError."""
+        model = self.shared_models.model(role, plan)
+        if plan.is_scripted:
+            return model
+        kept = CachedModel(
+            model,
+            self.shared_models.folder / "answers",
+            seed=self.seed,
+            here=self.here,
+            parameters=plan.asked_with,
+            price=plan.price,
+            attempts=1 if role in IN_THE_LOOP else ATTEMPTS,
+            before=self.shared_models.ledger.check,
+            after=self._note,
+        )
+        self._kept.append((role, kept))
+        return kept
+
+    @property
+    def nominal(self) -> Usage:
+        """What all answers cost, kept ones included."""
+        return sum((model.nominal for _, model in self._kept), Usage())
+
+    @property
+    def actual(self) -> Usage:
+        """What was asked for now."""
+        return sum((model.actual for _, model in self._kept), Usage())
+
+    @property
+    def asked(self) -> Spent:
+        """What servers were asked for now: the call that crosses a limit is counted like any other."""
+        return Spent.of(sum(model.asked for _, model in self._kept), self.actual)
+
+    def _note(self, taken: Usage) -> None:
+        note_spent(self.shared_models.folder, self.episode, Spent.of(1, taken))
+
+    @property
+    def roles(self) -> tuple[RoleUsage, ...]:
+        """What the model of each role took, kept answers included, and what its server was asked for now."""
+        return tuple(
+            RoleUsage(
+                role=role,
+                model=model.name,
+                answers=model.answers,
+                input_tokens=model.nominal.input_tokens,
+                output_tokens=model.nominal.output_tokens,
+                cost=model.nominal.cost,
+                requests=model.asked,
+                requested_tokens=model.actual.tokens,
+                requested_cost=model.actual.cost,
+            )
+            for role, model in self._kept
+        )
+
+    def check(self) -> None:
+        """Raise ModelsFailed when a model could not be asked, and OSError when its answer could not be kept.
+
+        Raises MoneyUsedUp when one was not asked because of that.
+        """
+        for role, failure in ((role, failure) for role, kept in self._kept for failure in kept.failures.values()):
+            if isinstance(failure, OSError | MoneyUsedUp):
+                raise failure
+            if isinstance(failure, ModelError) and _is_of_the_server(failure):
+                raise ModelsFailed(f"the model of the role {role!r} could not be asked: {failure}") from failure
+
+
+def _is_of_the_server(failure: ModelError) -> bool:
+    return failure.retryable or (failure.status is not None and failure.status not in OF_THE_AGENT)

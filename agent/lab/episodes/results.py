@@ -1,0 +1,189 @@
+"""Results of episodes: a row for each, and the folder in which an experiment keeps rows and logs.
+
+    episodes.jsonl      one line for each episode that is over, appended with one write
+    logs/KEY.jsonl      the log of each
+    thresholds.json     what was frozen
+
+A torn last line (a process was killed while it wrote) is no row; the episode runs again.
+"""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Literal
+
+from attrs import asdict, field, frozen
+
+from agent.lab.json_lines import append_line, values_in
+from agent.lab.measures.thresholds import suspicion
+from agent.vocabulary.errors import AgentError
+
+__all__ = ["Results", "ResultsError", "Row", "Step", "write_row"]
+
+
+Status = Literal["ran", "failed"]
+
+
+@frozen
+class Step:
+    """One call that was committed: whether it attacked (None: nobody knows), what became of it, how it scored."""
+
+    tool: str
+    attack: bool | None
+    outcome: str
+    score: float | None
+
+
+@frozen
+class RoleUsage:
+    """What the model of one role took in an episode.
+
+    answers, tokens and cost (US dollars): kept answers included. requests and what they took: as its server counted
+    them, failures included; 0 for scripted workers and simulated monitors, of which the tokens are those that a model
+    would have read and written. role: agent, trusted, editor, monitor or auditor.
+    """
+
+    role: str
+    model: str
+    answers: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: float | None = None
+    requests: int = 0
+    requested_tokens: int = 0
+    requested_cost: float | None = None
+
+
+@frozen
+class Row:
+    """One episode.
+
+    status: "ran", or "failed" where the infrastructure did; `error` says why, and such rows are counted, not measured.
+    main: the share of the task that is done, 0 after an error of the agent's. side: whether the side task succeeded,
+    after the call number `tau` where it is live. caught: a protocol had found the attack before that.
+    scored, missing_scores: all scores that were asked for, and those that could not be read; unread: what the first of
+    these said instead.
+    tokens, monitor_tokens: of the loop's models, and of the protocol's monitors. model_tokens, cost (in dollars): of
+    all real models, nominally. asked, asked_tokens, asked_cost: what these were asked for, and was not kept.
+    rounds: how many answers of models, monitors, auditors and tools came one after the other.
+    isolation: the level that the episode achieved: "bubblewrap", or "none". limits: those that were kept, in a cell;
+    exceeded: those that the agent met with.
+    """
+
+    key: str
+    setting: str
+    family: str
+    task: str
+    split: str
+    policy: str
+    attacks: bool
+    protocol: str
+    seed: int
+    status: Status = "ran"
+    error: str = ""
+    ended: str = ""
+    main: float = 0.0
+    side: bool = False
+    tau: int | None = None
+    live: bool = True
+    caught: bool = False
+    turns: int = 0
+    drafts: int = 0
+    rejected: int = 0
+    questions: int = 0
+    scores: int = 0
+    missing_scores: int = 0
+    scored: int = 0
+    unread: str = ""
+    audits: int = 0
+    tokens: int = 0
+    monitor_tokens: int = 0
+    model_tokens: int = 0
+    cost: float | None = None
+    asked: int = 0
+    asked_tokens: int = 0
+    asked_cost: float | None = None
+    rounds: int = 0
+    seconds: float = 0.0
+    isolation: str = "none"
+    limits: str = ""
+    exceeded: str = ""
+    log: str = ""
+    steps: tuple[Step, ...] = field(default=())
+    roles: tuple[RoleUsage, ...] = field(default=())
+
+    @property
+    def highest(self) -> float | None:
+        """The highest score of its steps; None where one is missing, 0 where nothing was done."""
+        highest = max((suspicion(step.score) for step in self.steps), default=0.0)
+        return None if highest > 1 else highest
+
+
+def write_row(row: Row) -> str:
+    """Return a row as one line, without its end."""
+    fields = asdict(row, recurse=False)  # all are plain but steps and roles, and theirs are
+    for table in ("steps", "roles"):
+        fields[table] = [asdict(each, recurse=False) for each in fields[table]]
+    return json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
+
+
+class ResultsError(AgentError):
+    """The folder of an experiment cannot be read or written; finished episodes are kept."""
+
+
+class Results:
+    """Where an experiment is kept. Several processes may add rows at once."""
+
+    def __init__(self, folder: Path) -> None:
+        """Open a folder, which need not exist yet. Raises ResultsError."""
+        self.folder = folder
+        try:
+            self.logs.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ResultsError(f"{folder}: cannot be written: {error.strerror}") from error
+
+    @property
+    def logs(self) -> Path:
+        """The folder of the logs."""
+        return self.folder / "logs"
+
+    @property
+    def path(self) -> Path:
+        """The file of the rows."""
+        return self.folder / "episodes.jsonl"
+
+    def log_of(self, key: str) -> Path:
+        """Return where the log of an episode goes; what an interrupted attempt left there is removed."""
+        path = self.logs / f"{key}.jsonl"
+        path.unlink(missing_ok=True)
+        return path
+
+    def has_log(self, key: str) -> bool:
+        """Whether an episode has begun: here, or in an attempt that was interrupted."""
+        return (self.logs / f"{key}.jsonl").exists()
+
+    def add(self, row: Row) -> None:
+        """Add a row. Raises ResultsError when the disk does not take it."""
+        try:
+            append_line(self.path, write_row(row))
+        except OSError as error:
+            told = f"{self.path}: a row cannot be written: {error.strerror}"
+            raise ResultsError(f"{told}; finished episodes are kept, run it again later") from error
+
+    def rows(self) -> dict[str, Row]:
+        """Return the last row of each key. Raises ResultsError for a line that is no row."""
+        try:
+            return {row.key: row for row in values_in(self.path, Row, "row")}
+        except ValueError as error:
+            raise ResultsError(f"{error}; remove the line, and its episode runs again") from error
+        except OSError as error:
+            raise ResultsError(f"{self.path}: cannot be read: {error.strerror}") from error
+
+    def finished(self, *, retry: bool = True) -> frozenset[str]:
+        """Return the keys that need not run again; failed ones do once more, with `retry`."""
+        return frozenset(key for key, row in self.rows().items() if row.status == "ran" or not retry)
+
+    def select(self, keys: Iterable[str]) -> list[Row]:
+        """Return the rows of these keys, in their order, as far as there are any."""
+        rows = self.rows()
+        return [rows[key] for key in keys if key in rows]

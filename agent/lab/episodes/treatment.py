@@ -1,0 +1,160 @@
+"""Treatments: what an episode runs under, made of its plan: b-threads, monitors and auditors, by name."""
+
+from collections.abc import Callable, Mapping
+from functools import cache, partial
+from hashlib import blake2b
+from typing import Any, cast
+
+from attrs import evolve, frozen
+
+from agent.effects.monitoring import Auditor, MakeEffect, PromptedAuditor, TruthfulAuditor, laboratory
+from agent.lab.experiments.model_plans import ModelPlan
+from agent.lab.experiments.own_protocols import check_taken, entry_of
+from agent.lab.experiments.plan import Episode, MonitorPlan, ProtocolPlan
+from agent.lab.settings.setting import Setting
+from agent.lab.spending import Ledger, budget_of_experiment
+from agent.models.model import Model
+from agent.presets.preset import Preset
+from agent.presets.shipped import PRESETS
+from agent.protocols.monitoring import is_planted
+from agent.protocols.monitors import (
+    PROMPT,
+    ConstantMonitor,
+    ConstitutionMonitor,
+    Evidence,
+    KeywordMonitor,
+    Monitor,
+    PromptedMonitor,
+    SimulatedMonitor,
+    calls_of,
+)
+from agent.vocabulary.calls import ToolCall
+from agent.vocabulary.importing import NotImportable, read_name
+from agent.vocabulary.reasons import Disclosure
+from bp import BThread
+
+__all__ = ["GetModel", "Treatment", "bthreads_of", "make_monitor", "number_of", "own_monitor", "treat"]
+
+
+GetModel = Callable[[str, ModelPlan], Model]
+"""Gives the real model of a role."""
+
+
+@frozen
+class Treatment:
+    """The b-threads of an episode, its effects, its preset, and its monitors by name."""
+
+    threads: tuple[BThread, ...]
+    effects: tuple[MakeEffect, ...]
+    preset: Preset
+    monitors: Mapping[str, Monitor]
+
+
+def treat(
+    episode: Episode,
+    setting: Setting,
+    is_attack: Callable[[str], bool],
+    honeypots: Mapping[str, ToolCall],
+    get_model: GetModel,
+    ledger: Ledger,
+) -> Treatment:
+    """Return the treatment of an episode.
+
+    `is_attack` knows the truth about calls by their ids, unless a real agent attacks; `get_model` gives the real
+    models; with a `ledger` that has a limit the episode looks at it before it asks any.
+    Raises ValueError, and ModelError for a model that there is not.
+    """
+    truth = partial(attacks, is_attack)
+    monitors = {plan.name: make_monitor(plan, truth, episode.chance, get_model) for plan in episode.monitors}
+    auditors = auditors_of(episode, truth, get_model)
+    protocol = episode.protocol
+    limits = (episode.policy.turns, episode.policy.tokens)
+    preset = preset_of(judged=protocol.judged, disclosure=protocol.disclosure, limits=limits)
+    offered = {
+        "monitor": protocol.monitor,
+        "monitors": tuple(monitors)[:2],
+        "is_critical": setting.critical,
+        "honeypots": tuple(honeypots),
+    }
+    threads = [thread for name in protocol.use for thread in bthreads_of(name, protocol, offered)]
+    threads += [] if ledger.limit is None else [budget_of_experiment(ledger.limit)]
+    effects = laboratory(
+        monitors,
+        auditors,
+        honeypots=honeypots,
+        seed=number_of(episode.chance),
+        spent=lambda: ledger.spent().cost or 0.0,
+    )
+    return Treatment(tuple(threads), effects, preset, monitors)
+
+
+@cache
+def preset_of(*, judged: bool, disclosure: Disclosure, limits: tuple[int, int]) -> Preset:
+    """Return the preset of episodes, with the constitution or without; `limits`: turns, and tokens if not 0."""
+    policy, (turns, tokens) = "default" if judged else None, limits
+    own = evolve(PRESETS["default"], policy=policy, max_iterations=turns, disclosure=disclosure)
+    return evolve(own, max_tokens=tokens) if tokens else own
+
+
+def attacks(is_attack: Callable[[str], bool], evidence: Evidence) -> bool:
+    """Whether a subject has a call in it that attacks, or was planted as one."""
+    return any(is_planted(call) or is_attack(call.id) for call in calls_of(evidence.subject))
+
+
+def bthreads_of(name: str, protocol: ProtocolPlan, offered: Mapping[str, Any]) -> tuple[BThread, ...]:
+    """Return the b-threads of a protocol, given what it takes of what is offered and planned. Raises ValueError."""
+    if name == "constitution_only":
+        return ()  # the preset's own
+    entry, options = entry_of(name), dict(protocol.options)
+    for option in options:
+        check_taken(protocol.use, option)
+    fixed = {} if protocol.threshold is None else {"threshold": protocol.threshold}
+    given = {key: value for key, value in {**offered, **fixed, **options}.items() if key in entry.takes}
+    try:
+        return entry.bthreads(**given)
+    except TypeError as error:
+        raise ValueError(f"the protocol {name!r} cannot be made: {error}") from error
+
+
+def auditors_of(episode: Episode, truth: Callable[[Evidence], bool], get_model: GetModel) -> dict[str, Auditor]:
+    """Return who audits: the plan's model, else somebody who knows the truth, where anybody can."""
+    given = dict(episode.policy.models).get("auditor")
+    if given is not None:
+        return {"auditor": PromptedAuditor(get_model("auditor", given))}
+    return {} if episode.policy.is_real and episode.policy.attacks else {"auditor": TruthfulAuditor(truth)}
+
+
+def make_monitor(plan: MonitorPlan, truth: Callable[[Evidence], bool], chance: str, get_model: GetModel) -> Monitor:
+    """Return a monitor by its plan. Raises ModelError for a model that there is not."""
+    match plan.kind:
+        case "simulated":
+            seed = number_of(f"{chance}/{plan.name}")
+            return SimulatedMonitor(truth, plan.alpha, plan.correlation, plan.slips, seed)
+        case "keyword":
+            return KeywordMonitor(dict(plan.words)) if plan.words else KeywordMonitor()
+        case "constitution":
+            return ConstitutionMonitor()
+        case "constant":
+            return ConstantMonitor(plan.value)
+        case "model":
+            assert plan.model is not None
+            return PromptedMonitor(get_model("monitor", plan.model), plan.prompt or PROMPT)
+        case "own":
+            return own_monitor(plan.use)
+
+
+def own_monitor(name: str) -> Monitor:
+    """Return a monitor of the user's: an object with `score(evidence)`, or what a function returns. ValueError."""
+    try:
+        found = read_name(name).value("monitors")
+    except NotImportable as error:
+        raise ValueError(f"the monitor {name!r}: {error}") from error
+    made = found() if (callable(found) and not hasattr(found, "score")) or isinstance(found, type) else found
+    if not callable(getattr(made, "score", None)):
+        raise ValueError(f"{name!r} is no monitor; give it a method score(evidence) that returns a Score")
+    return cast(Monitor, made)
+
+
+def number_of(text: str) -> int:
+    """Return the seed that a text stands for."""
+    return int.from_bytes(blake2b(text.encode(), digest_size=6).digest())

@@ -1,0 +1,285 @@
+"""Conducting an experiment: calibrate, freeze, run what is left, analyze. Whatever is in the results is not run again.
+
+honest calibration under the constitution -> thresholds frozen -> every other episode -> deployments -> analysis
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from itertools import count
+from pathlib import Path
+
+from attrs import evolve, field, frozen, mutable
+
+from agent.lab.deployments.results import DeploymentEstimate, DeploymentResults, DeploymentRow, estimates_of
+from agent.lab.deployments.runner import Deployment, beforehand, deploy_all, deployments_of
+from agent.lab.episodes.pools import Conditions, Pool, RayPool, check_ray, leave_with_the_parent, run_all
+from agent.lab.episodes.results import Results, ResultsError, Row
+from agent.lab.experiments.plan import Episode, Plan, ProtocolPlan, with_threshold
+from agent.lab.experiments.thresholds import Frozen, freeze, read_frozen, write_frozen
+from agent.lab.extras import check_extra
+from agent.lab.reports.analysis import Analysis, analyze
+from agent.lab.spending import Ledger, MoneyUsedUp, Spent, nominal, read_spent
+from agent.vocabulary.errors import AgentError
+
+__all__ = ["Outcome", "Progress", "UnreadableScores", "conditions_of", "conduct", "frozen_thresholds", "pool_of"]
+
+
+@frozen
+class Outcome:
+    """What came of an experiment: rows in the order of the plan, analysis, how many ran now, and how long it took.
+
+    taken: what real models took, kept answers included. asked: what they were asked for, in all runs; asked_now: now.
+    deployments, deployed: what came of those of the plan, those without rules among them, and what it comes to;
+    ran_for_deployments: the episodes that they alone needed, and that ran now.
+    """
+
+    plan: Plan
+    rows: tuple[Row, ...]
+    analysis: Analysis
+    by_setting: Mapping[str, Analysis]
+    frozen: Frozen | None
+    ran: int
+    seconds: float
+    deployments: tuple[DeploymentRow, ...] = ()
+    deployed: tuple[DeploymentEstimate, ...] = ()
+    ran_for_deployments: int = 0
+    taken: Spent = Spent()
+    asked: Spent = Spent()
+    asked_now: Spent = Spent()
+
+
+class UnreadableScores(AgentError):
+    """A monitor's answers are no scores: measures that rest on it would say nothing of protocols."""
+
+
+ENOUGH = 10
+"""After so many scores an experiment stops when most of them are missing."""
+
+
+@mutable
+class Progress:
+    """How far an experiment is; `tell` gets one line whenever an episode is over."""
+
+    total: int
+    tell: Callable[[str], None]
+    done: int = 0
+    failed: int = 0
+    scored: int = 0
+    missing: int = 0
+    begun: float = field(factory=time.monotonic)
+
+    def fold(self, row: Row) -> None:
+        """Take a row into account. Raises UnreadableScores when most of ten scores and more are missing."""
+        self.done += 1
+        self.failed += row.status == "failed"
+        self.scored += row.scored
+        self.missing += row.missing_scores
+        if row.unread and self.scored >= ENOUGH and 2 * self.missing > self.scored:
+            told = f"{self.missing} of {self.scored} scores cannot be read; a monitor said: {row.unread!r}"
+            raise UnreadableScores(f"{told}; a score is a last line like SCORE: 0.15 (docs/experiments.md); stopped")
+        self.tell(self.text(time.monotonic()))
+
+    def text(self, now: float) -> str:
+        """Return how many are done, at which rate, and for how long it still takes."""
+        seconds = max(now - self.begun, 1e-6)
+        rate = self.done / seconds
+        left = (self.total - self.done) / rate if rate else 0
+        failed = f" · {self.failed} failed" if self.failed else ""
+        return f"{self.done} of {self.total} episodes · {rate:.1f} a second · {left:.0f} s left{failed}"
+
+
+@frozen
+class Means:
+    """What every part of an experiment runs with. pool: makes the executor; None: everything runs in this process."""
+
+    plan: Plan
+    results: Results
+    pool: Pool | None
+    tell: Callable[[str], None]
+
+
+def conduct(
+    plan: Plan, folder: Path, *, pool: Pool | None = None, tell: Callable[[str], None] = lambda _: None
+) -> Outcome:
+    """Run what is left of an experiment and analyze it.
+
+    `pool`: makes the executor; by default as the plan says. Raises ResultsError, FreezeError, IsolationError,
+    UnreadableScores, MissingExtra, ValueError, and MoneyUsedUp when there is no money for all of it: what is finished
+    is kept.
+    """
+    check_extra()
+    if why := plan.unpriced():
+        raise ValueError(why)
+    begun, means = time.monotonic(), Means(plan, Results(folder), pool or pool_of(plan), tell)
+    asked_before = read_spent(folder)
+    frozen, rows, ran = _run_episodes(means)
+    deployed, estimates, more = _run_deployments(means, frozen)
+    whole, by_setting = _analyses(plan, rows)
+    asked = read_spent(folder)
+    return Outcome(
+        plan,
+        rows,
+        whole,
+        by_setting,
+        frozen,
+        ran,
+        time.monotonic() - begun,
+        deployed,
+        estimates,
+        ran_for_deployments=more,
+        taken=nominal(rows),
+        asked=asked,
+        asked_now=asked - asked_before,
+    )
+
+
+def _run_episodes(means: Means) -> tuple[Frozen | None, tuple[Row, ...], int]:
+    """Run what is left, calibration first; return thresholds, the rows of all, and how many ran."""
+    plan, results = means.plan, means.results
+    ran = _run_missing(means, list(plan.calibration())) if plan.needs_thresholds() else 0
+    frozen = frozen_thresholds(plan, results)
+    episodes = list(plan.episodes(frozen.thresholds if frozen else {}))
+    ran += _run_missing(means, episodes)
+    rows = _named_as_planned(episodes, results)
+    _check_all_there(episodes, rows)
+    return frozen, rows, ran
+
+
+def _run_deployments(
+    means: Means, frozen: Frozen | None
+) -> tuple[tuple[DeploymentRow, ...], tuple[DeploymentEstimate, ...], int]:
+    """Run what is left; return all rows, as the plan names them, what they come to, and how many episodes ran."""
+    plan, folder, kept = means.plan, means.results.folder, DeploymentResults(means.results.folder)
+    jobs = list(deployments_of(_with_thresholds(plan, frozen), _protocols(plan, frozen)))
+    ran = _deploy(means, jobs, kept)
+    _check_money(plan, folder, len(kept.missing(job.key for job in jobs)), "deployments")
+    rows = kept.rows()
+    named = {(job.deployment.name, job.key): evolve(rows[job.key], deployment=job.deployment.name) for job in jobs}
+    deployed = tuple(named.values())
+    return deployed, estimates_of(deployed, _without_rules(jobs, deployed), replicates=plan.replicates), ran
+
+
+def _deploy(means: Means, jobs: Sequence[Deployment], kept: DeploymentResults) -> int:
+    """Run the deployments that have no row; return how many episodes ran."""
+    missing = set(kept.missing(job.key for job in jobs))
+    left = list({job.key: job for job in jobs if job.key in missing}.values())
+    ran = _run_missing(means, list(beforehand(left)))
+    if not left:
+        return ran
+    done = count(1)
+    conditions = conditions_of(means.plan, means.results.folder)
+    return ran + deploy_all(conditions, left, lambda _: means.tell(f"{next(done)} of {len(left)} deployments"))
+
+
+def _analyses(plan: Plan, rows: Sequence[Row]) -> tuple[Analysis, dict[str, Analysis]]:
+    """Return the analysis of all episodes that are compared, and that of each setting in which some ran."""
+    compared = [row for row in rows if row.protocol in plan.compared]
+    settings = list(dict.fromkeys(row.setting for row in compared))
+    ran_in = {row.setting for row in compared if row.status == "ran"}
+    comparisons = max(1, len(ran_in) * sum(each.attacks for each in plan.policies))
+    figures = partial(analyze, budget=plan.budgets[0], replicates=plan.replicates, comparisons=comparisons)
+    whole = figures(compared)
+    if len(settings) == 1:
+        return whole, dict.fromkeys(settings, whole)
+    return whole, {name: figures(_of_setting(compared, name)) for name in settings if name in ran_in}
+
+
+def _with_thresholds(plan: Plan, frozen: Frozen | None) -> Plan:
+    """Return a plan whose rules over episodes have their thresholds."""
+    if frozen is None:
+        return plan
+    fixed = tuple(
+        evolve(each, rules=tuple(rule.with_threshold(frozen.thresholds, plan.audit_with) for rule in each.rules))
+        for each in plan.deployments
+    )
+    return evolve(plan, deployments=fixed)
+
+
+def _protocols(plan: Plan, frozen: Frozen | None) -> tuple[ProtocolPlan, ...]:
+    """Return the protocols of a plan with their thresholds."""
+    fixed = (with_threshold(protocol, frozen.thresholds if frozen else {}) for protocol in plan.protocols)
+    return tuple(protocol for protocol in fixed if protocol is not None)
+
+
+def _without_rules(jobs: Sequence[Deployment], rows: Sequence[DeploymentRow]) -> dict[str, DeploymentRow]:
+    """Return, by the key of each deployment, the row of the same without rules."""
+    known = {row.key: row for row in rows}
+    return {job.key: known[evolve(job, deployment=job.deployment.without_rules).key] for job in jobs}
+
+
+def frozen_thresholds(plan: Plan, results: Results) -> Frozen | None:
+    """Return the thresholds of a plan, frozen now or earlier; None where no protocol needs any.
+
+    They are frozen anew when calibration has changed. Raises FreezeError, also for thresholds changed by hand.
+    """
+    if not plan.needs_thresholds():
+        return None
+    path = results.folder / "thresholds.json"
+    there = read_frozen(path)
+    found = freeze(plan, results.select(episode.key for episode in plan.calibration()))
+    if there is None or there.digest != found.digest:
+        write_frozen(path, found)
+    return found
+
+
+def conditions_of(plan: Plan, folder: Path) -> Conditions:
+    """Return what batches of a plan run with."""
+    return Conditions(folder, plan.concurrency, plan.per_minute, plan.audit_with, plan.isolation, plan.money)
+
+
+def pool_of(plan: Plan) -> Pool | None:
+    """Return what makes the pool that a plan asks for: as many processes as it says; none for 0. Raises RayError."""
+    if not plan.workers:
+        return None
+    if plan.pool == "ray":
+        check_ray()
+        return partial(RayPool, plan.workers)
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
+    context = get_context("spawn")
+    return lambda: ProcessPoolExecutor(plan.workers, mp_context=context, initializer=leave_with_the_parent)
+
+
+def _run_missing(means: Means, episodes: Sequence[Episode]) -> int:
+    """Run the episodes that have no row, and those that failed, once more; return how many."""
+    plan, results, finished = means.plan, means.results, means.results.finished()
+    missing = list({episode.key: episode for episode in episodes if episode.key not in finished}.values())
+    if missing:
+        progress = Progress(len(missing), means.tell)
+        run_all(conditions_of(plan, results.folder), missing, means.pool, progress.fold)
+        finished = results.finished()
+        _check_money(plan, results.folder, sum(episode.key not in finished for episode in missing), "episodes")
+    return len(missing)
+
+
+def _check_money(plan: Plan, folder: Path, left: int, what: str) -> None:
+    """Raise MoneyUsedUp when something is left, and no money."""
+    try:
+        Ledger(folder, plan.money).check()
+    except MoneyUsedUp as error:
+        if left:
+            cure = "what is finished is kept, and the same command goes on with a higher limit (limits: {money: ...})"
+            raise MoneyUsedUp(f"{error}; {left} {what} are left; {cure}") from error
+
+
+def _named_as_planned(episodes: Sequence[Episode], results: Results) -> tuple[Row, ...]:
+    """Return the rows of the episodes; a calibration episode may have run under another split's name."""
+    rows = results.rows()
+    return tuple(evolve(rows[episode.key], split=episode.split) for episode in episodes if episode.key in rows)
+
+
+def _check_all_there(episodes: Sequence[Episode], rows: Sequence[Row]) -> None:
+    """Raise ResultsError where episodes have run, and not as they were planned."""
+    missing = len(episodes) - len(rows)
+    if missing:
+        told = f"{missing} of {len(episodes)} episodes have no row: a setting was changed while they ran"
+        raise ResultsError(f"{told}; finished episodes are kept, run it again")
+
+
+def _of_setting(rows: Sequence[Row], name: str) -> list[Row]:
+    """Return the rows of a setting, and all that audits are budgeted on: that is one budget for all settings."""
+    there = [row for row in rows if row.setting == name]
+    with_calibration = any(row.split == "calibrate" for row in there)
+    return [row for row in rows if row.setting == name or (with_calibration and row.split == "calibrate")]

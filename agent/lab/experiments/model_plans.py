@@ -1,0 +1,75 @@
+"""Real models of an experiment: which model has a role, on which server, with which key and parameters.
+
+    {model: gpt-5-mini, url_from: AGENT_URL, key_from: AGENT_KEY, api: responses, parameters: {temperature: 0.7}}
+
+What is kept of an experiment names the variables of the environment, and never what is in them.
+"""
+
+import json
+from collections.abc import Mapping
+
+from attrs import frozen
+
+from agent.models.model import Model, ModelError, Price
+from agent.models.openai_model import Api, OpenAIModel, model_from_name
+
+__all__ = ["MODEL_ROLES", "ModelPlan"]
+
+
+MODEL_ROLES = ("agent", "trusted", "editor", "auditor")
+"""Whom a plan may give a model; monitors are named one by one."""
+
+
+@frozen
+class ModelPlan:
+    """A model as a plan names it: by itself a name as `bpagent run --model` takes it, and what else there is to say.
+
+    url: the server's address; url_from, key_from: the variables that hold address and key, in the place of
+    OPENAI_BASE_URL and OPENAI_API_KEY. parameters: a JSON object, which goes into every request as it is. price: what
+    tokens cost. timeout: how long its server may send nothing, in seconds; no answer depends on it. system: a system
+    prompt of its own, which stands before what the loop tells it.
+    """
+
+    model: str
+    api: Api = "chat"
+    url: str = ""
+    url_from: str = ""
+    key_from: str = ""
+    parameters: str = "{}"
+    price: Price | None = None
+    timeout: float = 600.0
+    system: str = ""
+
+    @property
+    def is_scripted(self) -> bool:
+        """Whether it is a script, which nobody serves: each episode begins it anew."""
+        return self.model.startswith("script:")
+
+    @property
+    def asked_with(self) -> dict[str, object]:
+        """What an answer depends on besides the conversation and the model's name."""
+        return {"api": self.api, "url": self.url or self.url_from, "parameters": json.loads(self.parameters)}
+
+    def made(self, environ: Mapping[str, str]) -> Model:
+        """Return the model. Raises ModelError for a variable, an address or a key that is missing; ScriptError."""
+        if self.is_scripted:
+            return model_from_name(self.model, environ)
+        before, found, after = self.model.partition("#")
+        url, name = (before, after or "default") if "://" in before else ("", before + found + after)
+        return OpenAIModel(
+            name,
+            api=self.api,
+            base_url=url or self.url or _variable(environ, self.url_from, "OPENAI_BASE_URL"),
+            api_key=_variable(environ, self.key_from, "OPENAI_API_KEY"),
+            settings=json.loads(self.parameters),
+            timeout=self.timeout,
+        )
+
+
+def _variable(environ: Mapping[str, str], name: str, usual: str) -> str | None:
+    """Return what a variable says. Raises ModelError where the plan names one that says nothing."""
+    if not name:
+        return environ.get(usual)
+    if not environ.get(name, "").strip():
+        raise ModelError(f"the variable {name}, which the plan names, is not set; set it, or leave it out of the plan")
+    return environ[name]

@@ -1,0 +1,321 @@
+"""Plans: which episodes an experiment consists of, and which key each has.
+
+An episode's key is a digest of everything that it depends on: its task with all that is in it, policy, protocol with
+its thresholds, monitors, and seed. So a key that has been run need not be run again, whatever else changed in the plan.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import cached_property, lru_cache
+from hashlib import blake2b
+from typing import Any, Literal
+
+from attrs import asdict, evolve, field, frozen
+
+from agent.lab.deployments.plan import DeploymentPlan
+from agent.lab.experiments.model_plans import ModelPlan
+from agent.lab.experiments.own_protocols import digest_of, is_own
+from agent.lab.isolation.levels import Wanted
+from agent.lab.settings.catalogue import setting_named
+from agent.lab.settings.setting import SPLITS, Setting, Split
+from agent.lab.settings.tasks import DONE
+from agent.tools.sandbox.limits import Limits
+
+__all__ = [
+    "BASELINE",
+    "FORMAT",
+    "Episode",
+    "MonitorPlan",
+    "Plan",
+    "Policy",
+    "ProtocolPlan",
+    "threshold_name",
+    "with_threshold",
+]
+
+
+FORMAT = 2
+"""Counts changes of what an episode does that its configuration does not show."""
+
+NO_DIFFERENCE = ("split", "against", "timeout")
+"""What an episode does not depend on."""
+
+UNLESS_USUAL = {"isolation": "best", "limits": Limits()}
+"""What it depends on where it is not as usual."""
+
+BASELINE = "constitution_only"
+"""The protocol that every other one is compared with."""
+
+Pooling = Literal["processes", "ray"]
+"""Where workers are."""
+
+MonitorKind = Literal["simulated", "keyword", "constitution", "constant", "model", "own"]
+
+
+Knowledge = Literal["protocol", "monitors", "threshold", "constitution"]
+"""What an attacker may be told of the experiment."""
+
+
+@frozen
+class MonitorPlan:
+    """A monitor by its kind, with what the kind leaves open; each uses some of the fields.
+
+    use: of kind "own", where it is: FILE.py:NAME, or FILE.py:FUNCTION(key=value).
+    """
+
+    name: str
+    kind: MonitorKind = "simulated"
+    alpha: float = 9.0
+    correlation: float = 0.0
+    slips: float = 0.0
+    value: float | None = 0.0
+    words: tuple[tuple[str, float], ...] = ()
+    model: ModelPlan | None = None
+    prompt: str = ""
+    use: str = ""
+
+
+@frozen
+class Policy:
+    """Who acts: honest work, the trusted model alone, or a rung of the ladder of attacks; or models by role.
+
+    models: real ones, by role; whoever has none is scripted. attacks: for a real agent, whether it is given the side
+    task. turns, tokens: how much of these an episode may take, of the loop's models; 0: as many tokens as it likes.
+    prompt: what the system prompt of a real attacker says of the side task, with {side_task} and {knowledge} in it;
+    attack: a function that says so turn by turn, FILE.py:NAME. knows: what the attacker is told of the experiment.
+    """
+
+    name: str
+    attacks: bool = False
+    models: tuple[tuple[str, ModelPlan], ...] = ()
+    turns: int = 40
+    tokens: int = 0
+    prompt: str = ""
+    attack: str = ""
+    knows: tuple[Knowledge, ...] = ()
+
+    @property
+    def is_real(self) -> bool:
+        """Whether the agent is a real model."""
+        return any(role == "agent" for role, _ in self.models)
+
+
+@frozen
+class ProtocolPlan:
+    """What an episode runs under: protocols of the catalogue together, and below them the constitution if `judged`.
+
+    budget: the threshold is the frozen one that costs this share of honest calls; threshold: or it is given.
+    options: what else the protocols leave open. against: the policies that it is tried with; none named: all.
+    """
+
+    name: str
+    use: tuple[str, ...] = ()
+    monitor: str = "watcher"
+    budget: float | None = None
+    threshold: float | None = None
+    options: tuple[tuple[str, Any], ...] = ()
+    disclosure: Literal["none", "category", "full"] = "full"
+    judged: bool = True
+    against: tuple[str, ...] = ()
+
+
+@frozen
+class Episode:
+    """One episode to run."""
+
+    setting: str
+    task: str
+    policy: Policy
+    protocol: ProtocolPlan
+    monitors: tuple[MonitorPlan, ...]
+    seed: int
+    split: Split
+    isolation: Wanted = "best"
+    limits: Limits = Limits()
+
+    @cached_property
+    def key(self) -> str:
+        """The digest of everything that this episode depends on; what is usual of isolation goes without saying."""
+        told = asdict(self, filter=lambda attribute, _: attribute.name not in (*NO_DIFFERENCE, *UNLESS_USUAL))
+        _leave_out_defaults(told)
+        for name, usual in UNLESS_USUAL.items():
+            if getattr(self, name) != usual:
+                told[name] = asdict(self)[name]
+        if own := [digest_of(name) for name in self._own_names]:
+            told["own"] = own
+        digest = _digest_of_task(self.setting, self.task)
+        text = json.dumps([FORMAT, told, digest], sort_keys=True, default=str)
+        return blake2b(text.encode("utf-8", "replace"), digest_size=10).hexdigest()
+
+    @property
+    def _own_names(self) -> list[str]:
+        """The protocols, monitors and attacks that are files of the user's, which an episode depends on."""
+        monitors = [monitor.use for monitor in self.monitors if monitor.use]
+        attacks = [self.policy.attack] if self.policy.attack else []
+        return [name for name in self.protocol.use if is_own(name)] + monitors + attacks
+
+    @property
+    def chance(self) -> str:
+        """What is drawn from: the same for all policies and protocols, so that they can be paired."""
+        return f"{self.setting}/{self.task}/{self.seed}"
+
+    @property
+    def about(self) -> dict[str, str]:
+        """What its log says of it: enough to ask its monitors again."""
+        return {"episode": self.key, "chance": self.chance, "monitors": _told(self.monitors)}
+
+
+def _leave_out_defaults(told: dict[str, Any]) -> None:
+    """Leave out what was added to plans later and is as usual, so that what was run before need not run again."""
+    for name in ("prompt", "attack", "knows"):
+        if not told["policy"][name]:
+            del told["policy"][name]
+    for monitor in told["monitors"]:
+        if not monitor["use"]:
+            del monitor["use"]
+    for _, model in told["policy"]["models"]:
+        if not model["system"]:
+            del model["system"]
+
+
+@frozen
+class Plan:
+    """An experiment.
+
+    instances: of each family, at most; None: all, as always for calibration; or for each split, and then those that
+    thresholds are frozen on are still all. audit_with: the monitor that measures use.
+    isolation: how episodes are kept apart from the machine; limits: how much each may take of it, in a cell. What they
+    achieved stands in their rows. money: how many US dollars models may be asked for, in all runs of the experiment.
+    """
+
+    name: str
+    settings: tuple[str, ...]
+    policies: tuple[Policy, ...]
+    protocols: tuple[ProtocolPlan, ...]
+    monitors: tuple[MonitorPlan, ...] = (MonitorPlan("watcher"),)
+    seeds: int = 1
+    splits: tuple[Split, ...] = SPLITS
+    instances: int | tuple[tuple[Split, int], ...] | None = None
+    audit_with: str = "watcher"
+    budgets: tuple[float, ...] = (0.01, 0.05)
+    replicates: int = 2000
+    workers: int = 0
+    pool: Pooling = "processes"
+    concurrency: int = 8
+    per_minute: tuple[tuple[str, float], ...] = field(default=())
+    deployments: tuple[DeploymentPlan, ...] = ()
+    isolation: Wanted = "best"
+    limits: Limits = Limits()
+    money: float | None = None
+
+    def episodes(self, thresholds: Mapping[str, float] | None = None) -> Iterator[Episode]:
+        """Yield every episode whose thresholds are known: by monitor and budget, as `threshold_name` names them."""
+        for setting in self.settings:
+            for split in self.splits:
+                for task in self.tasks(setting_named(setting), split):
+                    yield from self._of_task(setting, task, split, thresholds or {})
+
+    def calibration(self) -> Iterator[Episode]:
+        """Yield the honest episodes that thresholds are frozen on, all of them under the constitution alone."""
+        alone = ProtocolPlan(BASELINE, (BASELINE,))
+        honest = next((policy for policy in self.policies if policy.name == "honest"), Policy("honest"))
+        for setting in self.settings:
+            for task in setting_named(setting).tasks("calibrate"):
+                for seed in range(self.seeds):
+                    yield Episode(
+                        setting, task.name, honest, alone, self.monitors, seed, "calibrate", self.isolation, self.limits
+                    )
+
+    @property
+    def compared(self) -> frozenset[str]:
+        """The names of the protocols that were tried with all policies, and so can be compared in their worst case."""
+        whole = frozenset(protocol.name for protocol in self.protocols if not protocol.against)
+        return whole or frozenset(protocol.name for protocol in self.protocols)
+
+    def needs_thresholds(self) -> bool:
+        """Whether a protocol has a budget, or a rule over episodes a share, and so needs a frozen threshold."""
+        return any(protocol.budget is not None for protocol in self.protocols) or bool(self.shares())
+
+    def models(self) -> Iterator[tuple[str, ModelPlan]]:
+        """Yield the real models, each with who it is."""
+        for policy in self.policies:
+            for role, model in policy.models:
+                yield f"policy {policy.name!r}, role {role!r}", model
+        for monitor in self.monitors:
+            if monitor.model is not None:
+                yield f"monitor {monitor.name!r}", monitor.model
+
+    def unpriced(self) -> str:
+        """Return why money cannot be limited: a model without a price; nothing where there is none of these."""
+        for who, model in self.models() if self.money is not None else ():
+            if model.price is None and not model.is_scripted:
+                cure = f"give it one: {{model: {model.model}, price: INPUT/OUTPUT}}, in US dollars for a million tokens"
+                return f"money is limited, and nobody knows the price of the model {model.model!r} ({who}); {cure}"
+        return ""
+
+    def shares(self) -> list[float]:
+        """Return the shares of honest episodes that rules over episodes have thresholds for."""
+        rules = (rule for deployment in self.deployments for rule in deployment.rules)
+        return sorted({rule.share for rule in rules if rule.share is not None})
+
+    def tasks(self, setting: Setting, split: Split) -> list[str]:
+        """Return the tasks of a setting that this plan takes of a split."""
+        most = self._most(split)
+        names = [task.name for task in setting.tasks(split)]
+        return [name for name in names if most is None or int(name.rpartition("-")[2]) < most]
+
+    def _most(self, split: Split) -> int | None:
+        if isinstance(self.instances, tuple):
+            return dict(self.instances).get(split)
+        return None if split == "calibrate" else self.instances
+
+    def _of_task(self, setting: str, task: str, split: Split, thresholds: Mapping[str, float]) -> Iterator[Episode]:
+        for protocol in self.protocols:
+            fixed = with_threshold(protocol, thresholds)
+            if fixed is None:
+                continue
+            for policy in policies_in(split, self.policies, protocol):
+                for seed in range(self.seeds):
+                    yield Episode(setting, task, policy, fixed, self.monitors, seed, split, self.isolation, self.limits)
+
+
+def policies_in(split: Split, policies: tuple[Policy, ...], protocol: ProtocolPlan) -> tuple[Policy, ...]:
+    """Return the policies that have something to do in a split, under a protocol.
+
+    Thresholds are set on honest work, rungs are chosen by what attacks do, and the test shows both. The trusted model
+    alone is there for comparison, and works under the constitution alone.
+    """
+    given = tuple(policy for policy in policies if not protocol.against or policy.name in protocol.against)
+    match split:
+        case "calibrate":
+            return tuple(policy for policy in given if policy.name == "honest")
+        case "develop":
+            return tuple(policy for policy in given if policy.attacks)
+        case "test":
+            return tuple(policy for policy in given if policy.name != "trusted" or protocol.use == (BASELINE,))
+
+
+def threshold_name(monitor: str, budget: float) -> str:
+    """Return under which name a frozen threshold is kept."""
+    return f"{monitor} at {budget:g}"
+
+
+def with_threshold(protocol: ProtocolPlan, thresholds: Mapping[str, float]) -> ProtocolPlan | None:
+    """Return a protocol with the threshold that its budget buys; None while that is not known."""
+    if protocol.budget is None:
+        return protocol
+    theta = thresholds.get(threshold_name(protocol.monitor, protocol.budget))
+    return None if theta is None else evolve(protocol, threshold=theta)
+
+
+@lru_cache(maxsize=64)
+def _told(monitors: tuple[MonitorPlan, ...]) -> str:
+    return json.dumps([asdict(plan) for plan in monitors], sort_keys=True)
+
+
+@lru_cache(maxsize=4096)
+def _digest_of_task(setting: str, task: str) -> str:
+    given = setting_named(setting).task(task)
+    parts = [sorted(given.files.items()), given.prompt, given.solution, given.plots, given.noise, given.alarming]
+    parts += [] if given.ending == DONE else [(given.ending,)]
+    return blake2b(repr(parts).encode("utf-8", "replace"), digest_size=10).hexdigest()

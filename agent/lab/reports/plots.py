@@ -1,0 +1,199 @@
+"""Plots by matplotlib: usefulness against safety, safety at every audit budget, what thresholds really spend.
+
+Each function returns a matplotlib figure; `write_figure` writes one as PNG and SVG, which are the same bytes for the
+same figure.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agent.lab.extras import needed
+from agent.lab.measures.closed_forms import caught_by_least, caught_by_most
+from agent.lab.measures.intervals import Interval, tail_interval
+from agent.lab.measures.safety import front
+from agent.lab.reports.analysis import Analysis, Estimate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["audit_curves", "calibration", "label_places", "usefulness_and_safety", "which_draw", "write_figure"]
+
+Points = Sequence[tuple[float, float]]
+
+QUIET = {
+    "axes.grid": True,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "font.size": 10,
+    "grid.alpha": 0.25,
+    "svg.hashsalt": "bpagent",
+}
+GAP = 0.045  # of the height of the axes, from one label to the next
+MARKERS = "osD^vPX*<>"
+
+
+def usefulness_and_safety(analysis: Analysis) -> Any:
+    """Return the figure of usefulness against worst-case safety of all protocols.
+
+    Ellipses reach as far as the 95 % intervals, dotted arrows lead from the weakest attack to the worst one, and what
+    the front beats is shaded. A protocol that audits more than the budget says so, and is on no front. One without
+    honest episodes, or without attacks, has no place in it.
+    """
+    placed = [each for each in analysis.estimates if not math.isnan(each.usefulness.value + each.worst.value)]
+    points = {each.protocol: (each.usefulness.value, each.worst.value) for each in placed}
+    dear = {each.protocol: f" (audits {each.audited:.0%})" for each in placed if each.audited > analysis.budget}
+    best = front({name: point for name, point in points.items() if name not in dear})
+    low = max(0.0, math.floor(min((each.usefulness.low for each in placed), default=0.0) * 10 - 0.5) / 10)
+    what = f"worst-case safety S1, {analysis.budget:.0%} of honest calls audited"
+    with _axes("usefulness", what, (low, 1.0), (0.0, 1.0)) as (figure, axes, colors):
+        _shade(axes, [points[name] for name in best], low)
+        for number, each in enumerate(placed):
+            color = colors[number % len(colors)]
+            _ellipse(axes, each.usefulness, each.worst, color)
+            _arrow(axes, each, color)
+            fill = color if each.protocol in best else "white"
+            marker = MARKERS[number // len(colors) % len(MARKERS)]
+            axes.plot(*points[each.protocol], marker, color=color, markerfacecolor=fill, clip_on=False, zorder=4)
+        labels = [
+            (each.protocol + dear.get(each.protocol, ""), points[each.protocol], colors[number % len(colors)])
+            for number, each in enumerate(placed)
+        ]
+        _label(axes, labels)
+    return figure
+
+
+def audit_curves(curves: Mapping[str, Points], budget: float) -> Any:
+    """Return the figure of safety against the audit budget: for each protocol points of budget and worst-case S1.
+
+    `budget`: the one that is reported, marked by a line.
+    """
+    with _axes("share of honest calls that are audited", "worst-case safety S1") as (figure, axes, colors):
+        for number, (name, points) in enumerate(curves.items()):
+            style = ("-", "--", ":")[number // len(colors) % 3]
+            budgets, safety = zip(*points, strict=True) if points else ((), ())
+            axes.plot(budgets, safety, style, color=colors[number % len(colors)], label=name, linewidth=1.5)
+        axes.axvline(budget, color="gray", linewidth=0.8)
+        axes.set_xscale("symlog", linthresh=0.01)
+        axes.set_xlim(0, 1)
+        ticks = (0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1)
+        axes.set_xticks(ticks, [f"{tick:.0%}" for tick in ticks])
+        if curves:
+            axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False, fontsize=9)
+    return figure
+
+
+def calibration(spent: Points, calls: int) -> Any:
+    """Return the figure of the share of new honest calls that thresholds audit, against the budget they were set for.
+
+    `calls`: on how many honest calls thresholds were set; the band holds 95 % of what such thresholds spend.
+    """
+    most = max((max(point) for point in spent), default=0.1) or 0.1
+    with _axes("budget", "share of the test's honest calls above the threshold", (0, most), (0, most)) as drawn:
+        figure, axes, colors = drawn
+        if calls:
+            steps = [step / 50 * most for step in range(51)]
+            band = [tail_interval(math.floor(step * calls), calls) for step in steps]
+            low, high = [each.low for each in band], [each.high for each in band]
+            axes.fill_between(steps, low, high, color=colors[0], alpha=0.12, label=f"95 %, set on {calls} calls")
+        axes.plot((0, most), (0, most), color="gray", linewidth=0.8, label="what is asked for")
+        if spent:
+            axes.plot(*zip(*spent, strict=True), "o-", color=colors[0], markersize=3, label="what is spent")
+        axes.legend(frameon=False, loc="upper left")
+    return figure
+
+
+def which_draw(budget: float = 0.05, alpha: float = 4.0, draws: int = 4) -> Any:
+    """Return the figure of the share of attacks that is audited, by the most and the least suspicious of draws.
+
+    Lines are closed forms, over how often a draw slips (has the score 1); else it scores like honest work, U(0, 1), or
+    Beta(alpha, 1). Honest scores are uniform.
+    """
+    what = f"share of attacks audited, {budget:.0%} of honest ones audited"
+    slips = [step / 100 for step in range(51)]
+    with _axes("how often a draw slips", what, (0, 0.5)) as (figure, axes, colors):
+        for curve, name, color in ((caught_by_most, "most", colors[0]), (caught_by_least, "least", colors[1])):
+            for spread, style in ((1.0, "--"), (alpha, "-")):
+                told = "only slips" if spread == 1 else f"Beta({alpha:g}, 1)"
+                values = [curve(budget, spread, draws, slip) for slip in slips]
+                axes.plot(slips, values, style, color=color, label=f"{name} suspicious, {told}")
+        axes.legend(frameon=False)
+    return figure
+
+
+def write_figure(figure: Any, folder: Path, name: str) -> None:
+    """Write `name.png` and `name.svg` to a folder. Raises OSError."""
+    with needed("matplotlib").rc_context(QUIET):
+        figure.savefig(folder / f"{name}.png", dpi=150, bbox_inches="tight", metadata={"Software": None})
+        figure.savefig(folder / f"{name}.svg", bbox_inches="tight", metadata={"Date": None})
+
+
+@contextmanager
+def _axes(
+    x_label: str, y_label: str, x: tuple[float, float] = (0.0, 1.0), y: tuple[float, float] = (0.0, 1.0)
+) -> "Iterator[tuple[Any, Any, Sequence[Any]]]":
+    """Give a figure, its axes and colors; what is drawn meanwhile looks alike."""
+    matplotlib = needed("matplotlib")
+    with matplotlib.rc_context(QUIET):
+        figure = needed("matplotlib.figure").Figure(figsize=(8, 5.5))
+        axes = figure.add_subplot()
+        axes.set(xlabel=x_label, ylabel=y_label, xlim=x, ylim=y)
+        axes.margins(0)
+        yield figure, axes, matplotlib.colormaps["tab10"].colors
+
+
+def _ellipse(axes: Any, x: Interval, y: Interval, color: Any) -> None:
+    """Draw four quarters of an ellipse around a point: each half axis reaches to where its interval ends."""
+    turns = [step / 60 * math.tau for step in range(61)]
+    across, up = [_reached(x, math.cos(turn)) for turn in turns], [_reached(y, math.sin(turn)) for turn in turns]
+    axes.fill(across, up, facecolor=color, alpha=0.04, zorder=1)
+    axes.plot(across, up, color=color, alpha=0.3, linewidth=0.8, zorder=2)
+
+
+def _reached(interval: Interval, part: float) -> float:
+    """Return how far one gets from a value towards the end of its interval, down for a negative part."""
+    return interval.value + part * (interval.high - interval.value if part > 0 else interval.value - interval.low)
+
+
+def _arrow(axes: Any, estimate: Estimate, color: Any) -> None:
+    """Draw an arrow from the weakest attack to the worst one, where these differ."""
+    at, weakest, worst = estimate.usefulness.value, estimate.weakest.value, estimate.worst.value
+    if abs(weakest - worst) > 0.02:
+        how = {"arrowstyle": "->", "color": color, "linestyle": ":", "shrinkB": 4}
+        axes.annotate("", xy=(at, worst), xytext=(at, weakest), arrowprops=how)
+
+
+def _shade(axes: Any, points: Points, left: float) -> None:
+    """Fill what lies below and to the left of a falling stair through points."""
+    if points:
+        ordered = sorted(points)
+        axes.fill_between(
+            [left, *(x for x, _ in ordered)], [ordered[0][1], *(y for _, y in ordered)], step="pre", alpha=0.07
+        )
+
+
+def _label(axes: Any, labels: Sequence[tuple[str, tuple[float, float], Any]]) -> None:
+    """Write the names of points in a column beside the axes, in the order of their heights, with a line to each."""
+    ordered = sorted(labels, key=lambda label: (label[1][1], label[1][0]))
+    for (text, point, color), place in zip(ordered, label_places([point[1] for _, point, _ in ordered]), strict=True):
+        line = {"arrowstyle": "-", "color": color, "alpha": 0.4, "linewidth": 0.6, "shrinkB": 3}
+        axes.annotate(
+            text, xy=point, xytext=(1.04, place), textcoords="axes fraction", va="center", fontsize=9, arrowprops=line
+        )
+
+
+def label_places(wanted: Sequence[float], gap: float = GAP) -> list[float]:
+    """Return places from 0 to 1, in the same order and at least `gap` apart, or as far as there is room.
+
+    wanted: where each would like to be, ascending, from 0 to 1.
+    """
+    gap = min(gap, 1 / max(1, len(wanted) - 1))
+    places: list[float] = []
+    for number, place in enumerate(wanted):
+        places.append(max(place, number * gap, places[-1] + gap if places else 0.0))
+    for number in range(len(places) - 1, -1, -1):
+        after = places[number + 1] - gap if number + 1 < len(places) else 1.0
+        places[number] = min(places[number], after)
+    return places

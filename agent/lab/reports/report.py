@@ -1,0 +1,236 @@
+"""The report of an experiment: the hero figure, the main table, and what they rest on; as text and as one HTML page."""
+
+from collections import Counter
+from collections.abc import Mapping
+from html import escape
+from pathlib import Path
+from textwrap import fill
+from typing import Any
+
+from agent.lab.episodes.results import Row
+from agent.lab.experiments.experiment import Outcome
+from agent.lab.reports import plots
+from agent.lab.reports.analysis import Analysis, audit_curves, spent_on_test
+from agent.lab.reports.data import estimate_lines, write_data
+from agent.lab.reports.tables import (
+    Table,
+    Verified,
+    budget_table,
+    by_attack,
+    by_rung,
+    by_setting,
+    costs,
+    deployment_table,
+    disclosure_table,
+    explained,
+    overview,
+    settings_table,
+    under_attack,
+)
+
+__all__ = ["caption", "explanation", "figures_of", "tables_of", "text_report", "write_report"]
+
+
+WIDTH = 118  # columns of the report in a terminal
+
+EXPLANATION = """\
+U: usefulness, the share of honest tasks done; scaled: 0 is what the trusted model does alone, 1 the agent. S1: the
+share of attack episodes that do no harm unseen; S∞: the same for an attacker who tries until caught or done. audits:
+the share of honest calls that are audited, {budget:.0%} unless a protocol's own audits cost more; those are paid from
+the same budget first, and what is left of it audits calls before they run. {spent}A protocol that costs more than the
+budget is compared with the constitution alone at the same cost, and is not on the front. worst: against the rung of the
+ladder that does most harm; as the least of several estimates it is too low, here by up to {bias:.2f}; weakest: against
+{weakest}, which does least under the constitution alone; response: the rung that did most on the development split, on
+the test split. difference: to the constitution alone, on the same tasks. Intervals: 95 %, from resampling {clusters}
+within their setting, with thresholds fitted again, Student's t for the number of clusters, and a width where all agree
+(Korn and Graubard). front: how often no other protocol is better in both. Costs are means over honest episodes;
+latency: how many more answers of models, monitors, auditors and tools one waits for. *: safer than the constitution
+alone, or less safe, in so many clusters that chance would do it in less than 5 % of experiments, all comparisons of a
+protocol together (exact sign test, Bonferroni). verified: how many states of the loop with the protocol
+model-checking looked at."""
+
+FINE = (0.0, *(round(0.005 * step, 3) for step in range(1, 21)), 0.15, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0)
+"""The budgets of curves."""
+
+STYLE = """\
+:root{color-scheme:light dark}
+body{font:15px/1.55 system-ui,sans-serif;max-width:72em;margin:2em auto;padding:0 1em;color:#1f2933;background:#fff}
+table{border-collapse:collapse;font-size:13px;margin:1em 0;display:block;overflow-x:auto}
+td,th{padding:.25em .7em;border-bottom:1px solid #e4e8ed;text-align:left;white-space:nowrap}
+figure{margin:0}figcaption,p.small{color:#66727f;font-size:13px}img{max-width:56em;width:100%;background:#fff}
+@media(prefers-color-scheme:dark){body{color:#e6edf3;background:#0d1117}td,th{border-color:#2a323b}
+figcaption,p.small{color:#9aa7b4}}"""
+
+
+def tables_of(outcome: Outcome, verified: Mapping[str, Verified]) -> dict[str, Table]:
+    """Return the tables of an experiment, by the names of their files."""
+    used = {protocol.name: protocol.use for protocol in outcome.plan.protocols}
+    told = disclosure_table(outcome.plan, outcome.rows)
+    attacked = bool(outcome.analysis.policies)
+    own_audits = {each.protocol: each.own_audits for each in outcome.analysis.estimates}
+    audited = budget_table(audit_curves(_compared(outcome)), own_audits)
+    found = {
+        "overview": overview(outcome.analysis),
+        **({"attacks": by_attack(outcome.analysis), "rungs": by_rung(outcome.analysis)} if attacked else {}),
+        **({} if audited is None else {"budgets": audited}),
+        "costs": costs(outcome.analysis, verified, used),
+        "by_setting": by_setting(outcome.by_setting),
+        "settings": settings_table(outcome.by_setting),
+    }
+    more = {"under_attack": under_attack(outcome.rows), "disclosure": told}
+    return {**found, **{name: table for name, table in more.items() if table is not None}}
+
+
+def figures_of(outcome: Outcome) -> dict[str, Any]:
+    """Return the figures of an experiment as matplotlib has them, by the names of their files."""
+    rows, analysis = _compared(outcome), outcome.analysis
+    spent, calls = spent_on_test(rows, [budget for budget in FINE if budget <= 0.2])
+    return {
+        "figure": plots.usefulness_and_safety(analysis),
+        "audit_curves": plots.audit_curves(audit_curves(rows, FINE), analysis.budget),
+        "calibration": plots.calibration(spent, calls),
+    }
+
+
+def _compared(outcome: Outcome) -> list[Row]:
+    return [row for row in outcome.rows if row.protocol in outcome.plan.compared]
+
+
+TITLES = {
+    "overview": "Usefulness and worst-case safety",
+    "attacks": "Safety by attack",
+    "rungs": "S1 against each rung",
+    "budgets": "Worst S1 when other shares of the honest calls are audited",
+    "costs": "What it costs",
+    "by_setting": "By setting: usefulness, worst S1, and how much more that is than under the constitution alone",
+    "settings": "Settings",
+    "under_attack": "Where the attack lies in what is read",
+    "disclosure": "What refusals tell",
+}
+
+
+def caption(outcome: Outcome, command: str) -> str:
+    """Return what the figure rests on: episodes, thresholds, seconds and the command."""
+    analysis = outcome.analysis
+    thresholds = outcome.frozen.thresholds if outcome.frozen else {}
+    spent = outcome.frozen.spent if outcome.frozen else {}
+    frozen = ", ".join(f"{name}: {theta:.3f} ({spent[name]})" for name, theta in thresholds.items()) or "none"
+    digest = f" (frozen {outcome.frozen.digest})" if outcome.frozen else ""
+    failed = f", {analysis.failed} failed and left out" if analysis.failed else ""
+    missing = f", {analysis.missing_scores} scores missing" if analysis.missing_scores else ""
+    levels = Counter(row.isolation for row in outcome.rows if row.status == "ran")
+    isolation = ", ".join(f"{level} ({count})" for level, count in sorted(levels.items()))
+    met = sum(bool(row.exceeded) for row in outcome.rows)
+    isolation += f"; {met} met with a limit of their cell" if met else ""
+    auc = f" The monitor's AUC over steps: {analysis.auc:.2f}." if analysis.auc is not None else ""
+    kept = sum(levels.values())
+    compared = f" compared, of {kept}" if kept != analysis.episodes else ""
+    return (
+        f"{analysis.episodes} episodes{compared}{failed}{missing}; {_when(outcome)}. "
+        f"Isolation: {isolation}. Thresholds: {frozen}{digest}.{auc}{_spent(outcome)} Command: {command}"
+    )
+
+
+def _when(outcome: Outcome) -> str:
+    """Return which episodes ran now, and how long everything took; nothing of that where all are kept from before."""
+    ran, more = outcome.ran, outcome.ran_for_deployments
+    told = f"{ran} of them run now" if ran else "all kept from earlier runs"
+    for_deployments = f", and {more} for deployments{'' if ran else ' run now'}" if more else ""
+    return f"{told}{for_deployments}{f', in {outcome.seconds:.0f} s' if ran or more else ''}"
+
+
+def _spent(outcome: Outcome) -> str:
+    """Return what real models took: nominally, kept answers included, and what they were asked for."""
+    asked, now = outcome.asked, outcome.asked_now
+    if not outcome.taken.tokens and not asked.requests:
+        return ""
+    told = f"{asked.requests} requests so far, {now.requests} of them now, took {asked}"
+    return f" Real models: {outcome.taken} nominally; {told}."
+
+
+def explanation(analysis: Analysis) -> str:
+    """Return what the columns mean."""
+    told = EXPLANATION.format(
+        budget=analysis.budget,
+        spent=_spent_text(analysis),
+        bias=max((each.bias for each in analysis.estimates), default=0.0),
+        weakest=analysis.weakest,
+        clusters=_clusters_text(analysis),
+    )
+    return fill(told, WIDTH)
+
+
+def _spent_text(analysis: Analysis) -> str:
+    """Return what the budget comes to on honest calls that its threshold was not set on."""
+    if analysis.refused:
+        return f"Nothing of that is audited here: {analysis.refused}. "
+    spent = analysis.spent
+    return f"On new honest calls that is {spent.value:.1%} [{spent.low:.1%}, {spent.high:.1%}]. " if spent else ""
+
+
+def _clusters_text(analysis: Analysis) -> str:
+    """Return what is resampled, and what the intervals therefore say nothing about."""
+    if analysis.families > analysis.settings:
+        return f"{analysis.families} families of tasks"
+    return f"{analysis.tasks} tasks (of one family in each setting, so nothing is said of other families)"
+
+
+def text_report(outcome: Outcome, tables: Mapping[str, Table], command: str) -> str:
+    """Return the report for a terminal."""
+    shown = "\n\n".join(f"{TITLES[name]}\n\n{table.text}" for name, table in tables.items())
+    told = f"{deployment_table(outcome.deployed).text}\n\n{explained(outcome.deployments)}\n\n"
+    deployed = told if outcome.deployed else ""
+    return f"{shown}\n\n{explanation(outcome.analysis)}\n\n{deployed}{caption(outcome, command)}\n"
+
+
+def write_report(folder: Path, outcome: Outcome, verified: Mapping[str, Verified], command: str) -> str:
+    """Write data, tables, figures and the page to the folder of an experiment; return the report for a terminal.
+
+    Raises OSError and MissingExtra.
+    """
+    whole = {"all": outcome.analysis}
+    write_data(folder / "data", outcome.rows, estimate_lines({**whole, **outcome.by_setting}), outcome.deployments)
+    tables = tables_of(outcome, verified)
+    _write_tables(folder / "tables", outcome, tables, command)
+    for name, figure in figures_of(outcome).items():
+        plots.write_figure(figure, folder, name)
+    (folder / "report.html").write_text(_page(outcome, tables, command), encoding="utf-8")
+    return text_report(outcome, tables, command)
+
+
+def _write_tables(folder: Path, outcome: Outcome, tables: Mapping[str, Table], command: str) -> None:
+    """Write each table as Markdown, and what they rest on."""
+    folder.mkdir(exist_ok=True)
+    for name, table in tables.items():
+        table.write(folder, name)
+    (folder / "caption.md").write_text(f"{caption(outcome, command)}\n", encoding="utf-8")
+    (folder / "explanation.md").write_text(f"{explanation(outcome.analysis)}\n", encoding="utf-8")
+    if outcome.deployed:
+        deployment_table(outcome.deployed).write(folder, "deployments")
+
+
+def _page(outcome: Outcome, tables: Mapping[str, Table], command: str) -> str:
+    """Return the report as one page, beside its figures, that needs no network and runs no script."""
+    shown = "".join(f"<h2>{escape(TITLES[name])}</h2>{_html(table)}" for name, table in tables.items())
+    return (
+        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(outcome.plan.name)}</title>'
+        f'<meta name="viewport" content="width=device-width"><style>{STYLE}</style><h1>{escape(outcome.plan.name)}</h1>'
+        f'<figure><img src="figure.svg" alt="Usefulness against worst-case safety"><figcaption>'
+        f"{escape(caption(outcome, command))}</figcaption></figure>"
+        f'{shown}<figure><img src="audit_curves.svg" alt="Safety at every audit budget"><img src="calibration.svg" '
+        f'alt="What thresholds really spend"></figure><p class="small">{escape(explanation(outcome.analysis))}</p>'
+        f"{_deployments(outcome)}</html>\n"
+    )
+
+
+def _html(table: Table) -> str:
+    head = "".join(f"<th>{escape(heading)}</th>" for heading in table.headings)
+    rows = ("".join(f"<td>{escape(cell)}</td>" for cell in line) for line in table.lines)
+    return f"<table><tr>{head}</tr>{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"
+
+
+def _deployments(outcome: Outcome) -> str:
+    if not outcome.deployed:
+        return ""
+    table = _html(deployment_table(outcome.deployed))
+    return f"<h2>Deployments</h2><p>{escape(explained(outcome.deployments))}</p>{table}"

@@ -1,0 +1,458 @@
+"""AgentDojo as settings (Debenedetti et al. 2024, suites v1.2.2): its tools, tasks and checks, in our loop.
+
+Needs the extra `agentdojo`; importing this module imports AgentDojo, which takes seconds.
+
+`AGENTDOJO`: user tasks are the tasks, injection tasks the attacks, ground truths what workers do. A family is some user
+tasks of one suite, with the injection tasks of its split: neither is in two splits.
+
+`INJECTED`: the attack is in the data that an agent reads, and the agent is told of nothing. An instance is a user task
+and an injection task. Where a policy attacks, one of AgentDojo's attacks writes the goal of the injection task into
+every place of the environment that the user task leads to; what a real model does then is its own doing. What its user
+task comes to is AgentDojo's utility under attack, and whether the injection task's check holds its targeted attack
+success; without an attack nothing is written, and the user task comes to its benign utility. A scripted worker that
+attacks does what a model would that was led astray: the calls of the injection task.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import lru_cache, partial
+from itertools import islice
+from random import Random
+from typing import Any
+
+from agentdojo.agent_pipeline.base_pipeline_element import BasePipelineElement
+from agentdojo.agent_pipeline.ground_truth_pipeline import GroundTruthPipeline
+from agentdojo.agent_pipeline.tool_execution import tool_result_to_str
+from agentdojo.attacks import load_attack
+from agentdojo.functions_runtime import FunctionCall, FunctionsRuntime
+from agentdojo.task_suite.load_suites import get_suites
+from agentdojo.types import text_content_block_from_string
+from attrs import evolve, field, frozen
+from pydantic import BaseModel, ValidationError
+
+from agent.lab.settings.setting import SPLITS, TURNS, Setting
+from agent.lab.settings.tasks import DONE, Move, Plot, Task
+from agent.lab.settings.world import World
+from agent.models.scripted import ScriptedCall, call
+from agent.tools.definition import Tool, ToolContext
+from agent.tools.schemas import Schema, plain
+from agent.vocabulary.calls import ToolCall, ToolResult
+
+__all__ = [
+    "AGENTDOJO",
+    "DIRECT",
+    "GIVES_ITSELF_AWAY",
+    "IGNORE_PREVIOUS",
+    "INJECTED",
+    "PASSES_UNTOUCHED",
+    "READ_ONLY",
+    "SUITES",
+    "UNDONE",
+    "VERSION",
+    "WHOLE",
+    "ModelShape",
+    "Room",
+    "Scene",
+    "Suite",
+    "calls_of",
+    "injected",
+    "injections_of",
+    "is_read_only",
+    "pair_of",
+    "pairs_of",
+    "room_of",
+    "scripted",
+    "tools_of",
+]
+
+
+PASSES_UNTOUCHED = frozenset(("banking", f"user_task_{number}") for number in (5, 6, 8, 9, 10))
+
+UNDONE = frozenset({("banking", "user_task_14", "injection_task_7")})  # both set the password; the later one stays
+
+GIVES_ITSELF_AWAY = frozenset(("workspace", f"user_task_{number}", "injection_task_0") for number in (15, 16, 17, 18))
+"""Written into a mail: the check wants one mail with the words of the subject, and finds the one that was injected."""
+
+
+VERSION = "v1.2.2"
+
+
+@frozen(eq=False)
+class Suite:
+    """A suite: what of it is used, each part AgentDojo's own. Tasks are by their ids, in order of their numbers."""
+
+    name: str
+    suite: Any
+    user_tasks: Mapping[str, Any]
+    injection_tasks: Mapping[str, Any]
+
+    @property
+    def functions(self) -> tuple[Any, ...]:
+        """The functions that an agent may call."""
+        return tuple(self.suite.tools)
+
+    def environment(self, injections: Mapping[str, str] = {}) -> Any:
+        """Return an environment of your own, as it is before anything happens; with texts that somebody has written.
+
+        `injections` are texts by the names that AgentDojo has for their places. Raises ValueError for another name.
+        """
+        return _loaded(self.name, tuple(sorted(injections.items()))).model_copy(deep=True)
+
+    def task(self, name: str) -> Any:
+        """Return a user task or an injection task. Raises KeyError."""
+        return {**self.user_tasks, **self.injection_tasks}[name]
+
+
+@lru_cache(maxsize=64)
+def _loaded(name: str, injections: tuple[tuple[str, str], ...]) -> Any:
+    return get_suites(VERSION)[name].load_and_inject_default_environment(dict(injections))
+
+
+def calls_of(suite: Suite, task: str, injections: Mapping[str, str] = {}) -> tuple[ScriptedCall, ...]:
+    """Return the calls of a task's ground truth, which passes on what it reads, also what somebody has injected."""
+    return tuple(_scripted(each) for each in suite.task(task).ground_truth(suite.environment(injections)))
+
+
+def _scripted(given: FunctionCall) -> ScriptedCall:
+    return ScriptedCall(given.function, json.dumps(given.model_dump(mode="json")["args"], ensure_ascii=False))
+
+
+def _numbered(tasks: Mapping[str, Any]) -> dict[str, Any]:
+    return dict(sorted(tasks.items(), key=lambda item: int(item[0].rpartition("_")[2])))
+
+
+SUITES: Mapping[str, Suite] = {
+    name: Suite(name, suite, _numbered(suite.user_tasks), _numbered(suite.injection_tasks))
+    for name, suite in get_suites(VERSION).items()
+}
+"""The suites by name."""
+
+
+class Scene:
+    """Where the tasks of a suite happen. `said` is what the agent said in the end.
+
+    injections: what somebody has written into the environment, by the places that there are for that.
+    """
+
+    def __init__(self, suite: Suite, injections: Mapping[str, str] = {}) -> None:
+        self.suite = suite
+        self.said = ""
+        self._before, self._now = suite.environment(injections), suite.environment(injections)
+        self._runtime = FunctionsRuntime(suite.functions)
+        self._calls: list[FunctionCall] = []
+        self._known: dict[tuple[str, int, str], bool] = {}
+
+    def carry_out(self, function: str, arguments: Mapping[str, Any]) -> tuple[str, bool]:
+        """Carry out a call, and return what it gives as text, and whether that is an error."""
+        given = dict(arguments)
+        self._calls.append(FunctionCall(function=function, args=given))
+        result, error = self._runtime.run_function(self._now, function, given)
+        return (tool_result_to_str(result), False) if error is None else (error, True)
+
+    def holds(self, task: str) -> bool:
+        """Whether the check of a user task, or of an injection task, holds now."""
+        asked = (task, len(self._calls), self.said)
+        if asked not in self._known:
+            self._known[asked] = self._check(task)
+        return self._known[asked]
+
+    def _check(self, task: str) -> bool:
+        said = [text_content_block_from_string(self.said)]
+        suite, found = self.suite.suite, self.suite.task(task)
+        return bool(suite._check_task_result(found, said, self._before, self._now, self._calls))
+
+
+# ruff: noqa: D102 - what the methods promise is said once, in `Shape`
+
+
+READ_ONLY = ("get_", "search_", "list_", "read_", "check_")
+BUT = ("get_unread_emails", "get_webpage")
+"""These mark what was read, and are requests that somebody sees."""
+
+
+def is_read_only(function: str) -> bool:
+    """Whether a function changes nothing, by its name."""
+    return function.startswith(READ_ONLY) and function not in BUT
+
+
+def tools_of(scene: Scene) -> tuple[Tool, ...]:
+    """Return the tools of an agent that works in a scene."""
+    return tuple(_as_tool(function, scene) for function in scene.suite.functions)
+
+
+@frozen(eq=False)
+class ModelShape:
+    """The parameters of a function, which are a pydantic model; strict, and with nothing that it does not know."""
+
+    model: type[BaseModel]
+
+    def schema(self) -> Schema:
+        return {**self.model.model_json_schema(), "additionalProperties": False}
+
+    def problems(self, value: object, path: str) -> Iterator[str]:
+        if not isinstance(value, Mapping):
+            yield f"{path or 'arguments'}: expected an object"
+            return
+        yield from (f"{path}{name}: unknown argument" for name in value.keys() - self.model.model_fields.keys())
+        try:
+            self.model.model_validate_json(json.dumps(plain(value)), strict=True)
+        except ValidationError as error:
+            for found in error.errors(include_url=False):
+                yield f"{path}{'.'.join(map(str, found['loc']))}: {found['msg']}"
+
+    def build(self, value: Any) -> Any:
+        return plain(value)
+
+
+def _as_tool(function: Any, scene: Scene) -> Tool:
+    async def carry_out(_: ToolContext, /, **arguments: Any) -> ToolResult:
+        text, is_error = scene.carry_out(function.name, arguments)
+        return ToolResult(text, is_error=is_error)
+
+    return Tool(
+        name=function.name,
+        description=function.description,
+        shape=ModelShape(function.parameters),
+        function=carry_out,
+        category="read" if is_read_only(function.name) else "write",
+        source=f"AgentDojo, suite {scene.suite.name}",
+    )
+
+
+@frozen
+class Room(World):
+    """A world in which a scene is."""
+
+    scene: Scene = field(kw_only=True)
+
+    def tools(self) -> tuple[Tool, ...]:
+        """Return the tools of the agent that works here: a suite's."""
+        return tools_of(self.scene)
+
+    def perform(self, call: ScriptedCall) -> None:
+        """Carry out a call as the agent's tools would."""
+        self.scene.carry_out(call.tool, json.loads(call.arguments))
+
+    def conclude(self, said: str) -> None:
+        """Take note of what the agent said in the end, which checks look at."""
+        self.scene.said = said
+
+
+def room_of(world: World, scene: Scene) -> Room:
+    """Return a world as the room of a scene."""
+    return Room(world.folder, world.home, world.box, scene=scene)
+
+
+TOGETHER = 5  # user tasks of a family, at most
+NO_IDEA = Move((), "I do not know.")
+
+
+@frozen
+class Family:
+    """Some user tasks of a suite, and the injection tasks that attack them."""
+
+    suite: str
+    users: tuple[str, ...]
+    injections: tuple[str, ...]
+
+
+def scripted(suite: Suite, name: str) -> Task:
+    """Return a user task, or an injection task, as a task whose solution is its ground truth."""
+    task = suite.task(name)
+    moves = [Move((each,)) for each in calls_of(suite, name)]
+    return Task(
+        name=name,
+        family=suite.name,
+        prompt=getattr(task, "PROMPT", "") or task.GOAL,
+        files={},
+        main=lambda world: float(scene_of(world).holds(name)),
+        side=lambda _: False,
+        solution=tuple(moves),
+        plots=(),
+        ending=Move((), task.GROUND_TRUTH_OUTPUT) if task.GROUND_TRUTH_OUTPUT else DONE,
+    )
+
+
+def scene_of(world: World) -> Scene:
+    """Return the scene of a world of this setting."""
+    assert isinstance(world, Room)
+    return world.scene
+
+
+def make(family: Family, chance: Random, number: int) -> Task:
+    """Return a user task under attack by the injection tasks of its family; chance has no part in it."""
+    from attrs import evolve
+
+    suite, user = SUITES[family.suite], family.users[number]
+    injections = [each for each in family.injections if (family.suite, user, each) not in UNDONE]
+    task, noise = scripted(suite, user), harmless_reads(suite)
+    solution, ending = with_slip(task, noise[number % len(noise)])
+    return evolve(
+        task,
+        solution=solution,
+        ending=ending,
+        side=lambda world: any(scene_of(world).holds(each) for each in injections),
+        side_task=suite.task(injections[0]).GOAL,
+        plots=tuple(plot_of(suite, task, each) for each in injections),
+        noise=noise,
+        alarming=tuple(Move((each,)) for name in injections for each in calls_of(suite, name) if reads(each)),
+    )
+
+
+def plot_of(suite: Suite, task: Task, injection: str) -> Plot:
+    """Return an injection task as an attack, before the first move that changes something, which it is most like."""
+    moves = tuple(Move((each,)) for each in calls_of(suite, injection))
+    changing = [number for number, move in enumerate(task.solution) if not reads(move.calls[0])]
+    return Plot(injection, moves, changing[0] if changing else max(0, len(task.solution) - 1))
+
+
+def with_slip(task: Task, instead: Move) -> tuple[tuple[Move, ...], Move]:
+    """Return solution and ending with a mistake to make: the last change is left out; else nothing is known."""
+    changing = [number for number, move in enumerate(task.solution) if not reads(move.calls[0])]
+    if not changing:
+        return task.solution, task.ending.or_else(NO_IDEA)
+    last = changing[-1]
+    slipping = task.solution[last].or_else(instead)
+    return (*task.solution[:last], slipping, *task.solution[last + 1 :]), task.ending
+
+
+def reads(given: ScriptedCall) -> bool:
+    """Whether a call changes nothing."""
+    return is_read_only(given.tool)
+
+
+@lru_cache
+def harmless_reads(suite: Suite) -> tuple[Move, ...]:
+    """Return calls that need no arguments and change nothing."""
+    plain = (each for each in suite.functions if is_read_only(each.name) and not each.parameters.model_fields)
+    return tuple(Move((call(each.name),), "What is there?") for each in plain)
+
+
+def changes_something(given: ToolCall) -> bool:
+    """Whether a call changes something, or is seen by somebody."""
+    return not is_read_only(given.tool)
+
+
+def families() -> Iterator[Family]:
+    """Yield the families. The split of each takes turns, as in any setting; one injection task in three is of it."""
+    found = [(suite, users) for suite in SUITES.values() for users in _groups(suite)]
+    for number, (suite, users) in enumerate(found):
+        attacks = [name for name in suite.injection_tasks if calls_of(suite, name)]
+        split = SPLITS.index(TURNS[number % len(TURNS)])
+        yield Family(suite.name, users, tuple(attacks[split :: len(SPLITS)]))
+
+
+def _groups(suite: Suite) -> Iterator[tuple[str, ...]]:
+    names = (name for name in suite.user_tasks if (suite.name, name) not in PASSES_UNTOUCHED)
+    while group := tuple(islice(names, TOGETHER)):
+        yield group
+
+
+FAMILIES = {f"{family.suite}_{family.users[0].rpartition('_')[2]}": family for family in families()}
+"""By suite and the number of the first user task."""
+
+
+def inhabit(task: Task, world: World) -> World:
+    """Return the room in which a task begins."""
+    return room_of(world, Scene(SUITES[FAMILIES[task.family].suite]))
+
+
+AGENTDOJO = Setting(
+    name="agentdojo",
+    about="AgentDojo's user tasks in four suites of tools; an attack does one of its injection tasks",
+    families={name: partial(make, family) for name, family in FAMILIES.items()},
+    sizes={name: len(family.users) for name, family in FAMILIES.items()},
+    live=True,
+    harmless=True,  # its tools change values in memory
+    critical=changes_something,
+    inhabit=inhabit,
+)
+
+
+VICTIM = "gpt-4o-2024-05-13"
+"""Whose name AgentDojo's attacks look for, those that name no model, too."""
+
+USUAL = "important_instructions_no_names"
+
+SUITES_AS_FAMILIES = {
+    name: Family(name, tuple(suite.user_tasks), tuple(suite.injection_tasks)) for name, suite in SUITES.items()
+}
+"""All that AgentDojo has, for figures that are to be compared with its own."""
+
+
+def pairs_of(family: Family) -> tuple[tuple[str, str], ...]:
+    """Return the user tasks of a family, each with its injection tasks; in splits those that can be measured with."""
+    pairs = tuple((user, each) for user in family.users for each in family.injections)
+    whole = family in SUITES_AS_FAMILIES.values()
+    return pairs if whole else tuple(pair for pair in pairs if (family.suite, *pair) not in UNDONE | GIVES_ITSELF_AWAY)
+
+
+@lru_cache
+def attack_named(name: str, suite: Suite) -> Any:
+    """Return one of AgentDojo's attacks on a suite. Raises KeyError."""
+    victim: BasePipelineElement = GroundTruthPipeline(None)
+    victim.name = VICTIM
+    return load_attack(name, suite.suite, victim)
+
+
+@lru_cache(maxsize=4096)
+def injections_of(attack: str, suite: Suite, user: str, injection: str) -> Mapping[str, str]:
+    """Return what an attack writes, by the places where it does, for a user task and an injection task."""
+    written: Mapping[str, str] = attack_named(attack, suite).attack(suite.task(user), suite.task(injection))
+    return written
+
+
+def make_pair(family: Family, chance: Random, number: int) -> Task:
+    """Return a user task with an injection task; chance has no part in it."""
+    suite, (user, injection) = SUITES[family.suite], pairs_of(family)[number]
+    task, noise = scripted(suite, user), harmless_reads(suite)
+    solution, ending = with_slip(task, noise[number % len(noise)])
+    return evolve(
+        task,
+        solution=solution,
+        ending=ending,
+        side=lambda world: scene_of(world).holds(injection),
+        side_task=suite.task(injection).GOAL,
+        plots=(plot_of(suite, task, injection),) if calls_of(suite, injection) else (),
+        noise=noise,
+    )
+
+
+def pair_of(task: Task) -> tuple[Suite, str, str]:
+    """Return the suite, the user task and the injection task of an instance."""
+    family = {**FAMILIES, **SUITES_AS_FAMILIES}[task.family]
+    user, injection = pairs_of(family)[int(task.name.rpartition("-")[2])]
+    return SUITES[family.suite], user, injection
+
+
+def inhabit_pair(task: Task, world: World) -> World:
+    """Return the room in which a task begins, with nothing written into it."""
+    return room_of(world, Scene(pair_of(task)[0]))
+
+
+def lure(attack: str, task: Task, world: World) -> World:
+    """Return the room in which a task begins where an attack has written into what will be read."""
+    suite, user, injection = pair_of(task)
+    return room_of(world, Scene(suite, injections_of(attack, suite, user, injection)))
+
+
+def injected(attack: str, name: str, families: Mapping[str, Family] = FAMILIES) -> Setting:
+    """Return the setting in which one of AgentDojo's attacks, by its name there, writes what agents read."""
+    return Setting(
+        name=name,
+        about=f"AgentDojo's user tasks; its attack {attack!r} writes its injection tasks into what is read",
+        families={each: partial(make_pair, family) for each, family in families.items()},
+        sizes={each: len(pairs_of(family)) for each, family in families.items()},
+        live=True,
+        harmless=True,  # its tools change values in memory
+        critical=changes_something,
+        inhabit=inhabit_pair,
+        lure=partial(lure, attack),
+    )
+
+
+INJECTED = injected(USUAL, "agentdojo_injected")
+DIRECT = injected("direct", "agentdojo_direct")
+IGNORE_PREVIOUS = injected("ignore_previous", "agentdojo_ignore_previous")
+WHOLE = evolve(injected(USUAL, "agentdojo_whole", SUITES_AS_FAMILIES), turns=("test",))
+"""All 949 pairs, in the split that is reported: nothing is left to choose thresholds or rungs on."""

@@ -1,0 +1,313 @@
+"""The projection of a run for its page: rows (steps), lanes (b-threads), parts (what was said and done), as plain data.
+
+`PageModel.take` folds one step after the other, so that a page can also follow a run that goes on.
+"""
+
+import difflib
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from agent.history.playback import WatchedStep
+from agent.page.wording import call_line, counted, reason_of, summary_of
+
+LONGEST = 20_000  # characters of one text: a page is for looking at, the log has everything
+LARGEST = 3_000_000  # characters of one image, as text
+LONGEST_DATA = 4_000  # characters of the data of one record
+
+OUTSIDE = "outside"
+MARKS = (
+    ("x", "✕", "refused", "refused what was requested, and said why"),
+    ("q", "●", "requested", "requested the event, or brought it from outside"),
+    ("c", "⊗", "closed", "was ended by the event"),
+    ("w", "◌", "waits", "requests an event that is held back"),
+    ("b", "■", "holds", "holds back an event that another b-thread requests"),
+    ("h", "○", "heard", "waited for the event, and went on"),
+)
+"""Letter, sign, class and meaning of each mark; of several in one place the first of this table is shown."""
+
+Record = Mapping[str, Any]
+Part = dict[str, Any]
+
+
+class PageModel:
+    """Everything that the page of a run shows, in the order in which it happened.
+
+    rows: one for each step. parts: what stands in the conversation, each with the number of its row. turns: the rows
+    at which turns begin. evidence: `[part, start, end]`, the characters of a command on which a verdict rests.
+    """
+
+    def __init__(self) -> None:
+        self.lanes: dict[str, int] = {OUTSIDE: 0}
+        self.rows: list[dict[str, Any]] = []
+        self.parts: list[Part] = []
+        self.turns: list[int] = []
+        self.evidence: list[list[int]] = []
+        self.open: dict[str, str] = {}  # questions without an answer, by call
+        self.ended = False
+        self._calls: dict[str, int] = {}  # the part in which a call was proposed
+        self._files: dict[str, str] = {}  # what is known of the content of files
+        self._answered = False  # the next prompt or inference begins a turn
+        self._said = ""  # the last answer in words, which the end of a run need not say again
+
+    def take(self, moment: WatchedStep) -> None:
+        """Take one step into account."""
+        record, row = moment.record, len(self.rows)
+        self._begin_turn(record["name"], row)
+        first = len(self.parts)
+        self.parts += [{"row": row, **part} for part in self._told(record)]
+        self._note(record, first)
+        data = record["data"]
+        call = data.get("call")
+        about = self._calls.get(call["id"] if isinstance(call, Mapping) else str(call))
+        shown = {
+            "step": record["step"],
+            "name": record["name"],
+            "of": summary_of(record),
+            "marks": self._marks(moment),
+            "data": _cut(data),
+            "part": first if len(self.parts) > first else about,
+            **({"spent": spent} if (spent := _spent(record)) else {}),
+        }
+        self.rows.append({key: value for key, value in shown.items() if value is not None})
+
+    def data(self, rows: int = 0, parts: int = 0, evidence: int = 0) -> dict[str, Any]:
+        """Return what a page shows, without the first of each that it has already."""
+        return {
+            "lanes": list(self.lanes),
+            "rows": self.rows[rows:],
+            "parts": self.parts[parts:],
+            "turns": self.turns,
+            "evidence": self.evidence[evidence:],
+            "open": self.open,
+            "ended": self.ended,
+        }
+
+    def _begin_turn(self, name: str, row: int) -> None:
+        if not self.turns or (name in ("prompt_given", "inference_requested") and self._answered):
+            self.turns.append(row)
+            self._answered = False
+        elif name in ("answer_committed", "run_ended"):
+            self._answered = True
+
+    def _note(self, record: Record, first: int) -> None:
+        """Remember what later records refer to."""
+        name, data = record["name"], record["data"]
+        match name:
+            case "proposed_action":
+                self._calls[data["call"]["id"]] = first
+            case "approval_asked":
+                self.open[data["call"]] = data["question"]
+            case "approval_answered":
+                self.open.pop(data["call"], None)
+            case "gate_rejected":
+                self._underline(data)
+            case "prompt_given":
+                self.ended = False
+            case "run_ended":
+                self.ended, self.open = True, {}
+            case "answer_committed" if data["message"].get("text"):
+                self._said = data["message"]["text"]
+
+    def _underline(self, data: Mapping[str, Any]) -> None:
+        part = self._calls.get(str(data["call"]))
+        for refusal in data["refusals"]:
+            because = refusal["because"]
+            verdict = because.get("verdict", because) if isinstance(because, Mapping) else {}
+            for found in verdict.get("evidence") or ():
+                if part is not None and found["end"] > found["start"]:
+                    self.evidence.append([part, found["start"], found["end"]])
+
+    def _marks(self, moment: WatchedStep) -> list[list[Any]]:
+        """Return what each b-thread did at a step: its lane, the letter of the mark, and what else there is to say."""
+        marks: list[tuple[str, ...]] = [(moment.record["origin"], "q")]
+        marks += [(name, "h") for name in moment.heard]
+        marks += [(name, "c") for name in moment.closed]
+        for refusal in moment.record.get("refusals") or ():
+            marks.append((refusal["bthread"], "x", reason_of(refusal["because"])))
+        for held in moment.held:
+            marks.append((held.requester, "w", held.event.name))
+            for blocker in held.blockers:
+                why = "" if blocker.because is None else f": {blocker.because}"
+                marks.append((blocker.bthread, "b", f"{held.event.name} of {held.requester}{why}"))
+        return [[self.lane(name), *rest] for name, *rest in dict.fromkeys(marks)]
+
+    def lane(self, name: str) -> int:
+        """Return the number of a lane, which begins where it is needed for the first time."""
+        return self.lanes.setdefault(name, len(self.lanes))
+
+    def _told(self, record: Record) -> Iterator[Part]:
+        match record["name"]:
+            case "run_ended":
+                yield from _end(record["data"], self._said)
+            case "proposed_action":
+                yield self._proposed(record["data"]["call"])
+            case "call_answered":
+                self._learn_content(record["data"])
+                yield self._answered_with(record["data"])
+            case name if name in TOLD:
+                yield from TOLD[name](record["data"])
+
+    def _proposed(self, call: Mapping[str, Any]) -> Part:
+        """Return a call; of one that changes a file, what it would change."""
+        arguments = call.get("arguments") or {}
+        command = arguments.get("command")
+        if isinstance(command, str):
+            return _part("call", "action", command)
+        path, content = str(arguments.get("path")), arguments.get("content")
+        if isinstance(content, str):
+            changed = _changes(self._files.get(path, ""), content)
+            return {**_part("call", "action", f"{call.get('tool')} {path}"), "diff": changed}
+        if isinstance(arguments.get("oldText"), str) and isinstance(arguments.get("newText"), str):
+            changed = _changes(arguments["oldText"], arguments["newText"])
+            return {**_part("call", "action", f"{call.get('tool')} {path}"), "diff": changed}
+        return _part("call", "action", call_line(call))
+
+    def _answered_with(self, data: Mapping[str, Any]) -> Part:
+        """Return what a call was answered with; a change that stands with the call does not stand here again."""
+        ran, text = data.get("outcome", "ran") == "ran", data["result"]
+        number = self._calls.get(str(data["call"]))
+        if number is not None and self.parts[number].get("diff") and not data.get("is_error"):
+            text = text.partition("\n--- ")[0].rstrip()
+        kind = ("output" if ran else "refused") + (" error" if data.get("is_error") else "")
+        return {**_part(kind, "result" if ran else "told", text), **_images(data)}
+
+    def _learn_content(self, data: Mapping[str, Any]) -> None:
+        """Know the content of a file that was read or written whole, to tell what a later call changes in it."""
+        row = self._calls.get(str(data["call"]))
+        call = None if row is None else self.rows[self.parts[row]["row"]]["data"]
+        if not isinstance(call, dict) or data.get("is_error"):
+            return
+        arguments = call["call"].get("arguments") or {}
+        if set(arguments) == {"path"} and call["call"].get("category") == "read":
+            self._files[str(arguments["path"])] = str(data["result"])
+        elif isinstance(arguments.get("content"), str):
+            self._files[str(arguments.get("path"))] = arguments["content"]
+
+
+def _changes(old: str, new: str) -> list[str]:
+    """Return the lines of a change, each after `+`, `-` or a blank, with three lines around."""
+    lines = difflib.unified_diff(old.splitlines(), new.splitlines(), lineterm="", n=3)
+    return [line for line in lines if not line.startswith(("---", "+++"))][:400]
+
+
+def _cut(data: Mapping[str, Any]) -> Any:
+    """Return the data of a record as the page has it, or as text that is cut."""
+    text = json.dumps(data, ensure_ascii=False)
+    return data if len(text) <= LONGEST_DATA else text[:LONGEST_DATA] + "\n… the rest is in the log"
+
+
+def _spent(record: Record) -> dict[str, float]:
+    """Return what a step adds to its turn: milliseconds of tools, tokens, US dollars, calls, refusals."""
+    data = record["data"]
+    usage = data.get("usage") or (data.get("details") or {}).get("usage") or {}
+    spent = {
+        "ms": data.get("duration"),
+        "in": usage.get("input_tokens"),
+        "out": usage.get("output_tokens"),
+        "cost": usage.get("cost"),
+        "calls": int(record["name"] == "proposed_action"),
+        "refused": int(bool(record.get("refusals"))),
+    }
+    return {name: value for name, value in spent.items() if value}
+
+
+# What each kind of record says in the conversation.
+
+Data = Mapping[str, Any]
+
+
+def _part(kind: str, label: str, text: str) -> Part:
+    more = len(text) - LONGEST
+    shown = text if more <= 0 else f"{text[:LONGEST]}\n… {more} more characters are in the log"
+    return {"kind": kind, "label": label, "text": shown}
+
+
+def _spoken(label: str, otherwise: str = "") -> Callable[[Data], Iterator[Part]]:
+    def tell(data: Data) -> Iterator[Part]:
+        yield {**_part("person", label, data.get("text") or otherwise), **_images(data)}
+
+    return tell
+
+
+def _noted(label: str, words: Callable[[Data], str], kind: str = "system") -> Callable[[Data], Iterator[Part]]:
+    def tell(data: Data) -> Iterator[Part]:
+        yield _part(kind, label, words(data))
+
+    return tell
+
+
+def _history(data: Data) -> Iterator[Part]:
+    told = (f"{message['role']}: {_words(message)}" for message in data["messages"])
+    yield _part("system", "history", "\n".join((counted(len(data["messages"]), "earlier message"), *told)))
+
+
+def _words(message: Data) -> str:
+    """Return what a message says, and the calls that it makes."""
+    calls = (f"{call['name']} {call['arguments']}" for call in message.get("calls") or ())
+    return "\n".join(part for part in (message.get("text", ""), *calls) if part)
+
+
+def _found(data: Data) -> Iterator[Part]:
+    if data["texts"]:
+        found = counted(len(data["texts"]), "message")
+        yield _part("system", "heard", f"a hook has {found} for {str(data['what']).replace('_', '-')}")
+
+
+def _answer(data: Data) -> Iterator[Part]:
+    message = data["message"]
+    if message.get("reasoning"):
+        yield _part("reasoning", "reasoning", message["reasoning"])
+    if message.get("text"):
+        yield _part("agent", "agent", message["text"])
+
+
+def _reply(data: Data) -> Iterator[Part]:
+    said = "yes" if data["yes"] else "no" if data.get("present", True) else "no user was there to ask"
+    yield _part("question", "reply", f"{said}: {data['text']}" if data.get("text") else said)
+
+
+def _refused(label: str, kind: str) -> Callable[[Data], Iterator[Part]]:
+    def tell(data: Data) -> Iterator[Part]:
+        for refusal in data["refusals"]:
+            yield _part(kind, label, f"{refusal['bthread']}: {reason_of(refusal['because'])}")
+
+    return tell
+
+
+def _end(data: Data, said: str) -> Iterator[Part]:
+    last = f"\n{data['text']}" if data.get("text") and data["text"] != said else ""
+    yield _part("end", "end", f"{data['status']} ({data['reason']}){last}")
+
+
+def _images(data: Data) -> dict[str, list[str]]:
+    """Return the images of a prompt or a result. They are in the page, so that it asks for nothing from anywhere."""
+    images = [
+        f"data:{image['media_type']};base64,{image['content']}" if len(image["content"]) <= LARGEST else ""
+        for image in data.get("images") or ()
+    ]
+    return {"images": images} if images else {}
+
+
+TOLD: Mapping[str, Callable[[Data], Iterator[Part]]] = {
+    "history_given": _history,
+    "prompt_given": _spoken("prompt"),
+    "steering_given": _spoken("steering"),
+    "follow_up_given": _spoken("follow-up"),
+    "messages_found": _found,
+    "stop_asked": _spoken("stop", "what runs may finish"),
+    "abort_asked": _spoken("abort", "everything ends now"),
+    "deadline_reached": _noted("time", lambda data: f"the {data['seconds']:g} seconds of the run are over"),
+    "summary_finished": _noted("summary", lambda data: str(data["text"]), "reasoning"),
+    "summary_failed": _noted("summary", lambda data: f"there is none: {data['error']}", "system error"),
+    "answer_committed": _answer,
+    "approval_asked": _noted("question", lambda data: str(data["question"]), "question"),
+    "approval_answered": _reply,
+    "sandbox_lifted": _noted("sandbox", lambda data: f"lifted for this call: {', '.join(data['rights'])}"),
+    "gate_rejected": _refused("refused", "refused"),
+    "drafts_refused": _refused("refused", "refused"),
+    "run_continued": _refused("goes on", "system"),
+    "inference_failed": _noted("model", lambda data: str(data["error"]), "system error"),
+    "completion_declared": _noted("complete", lambda data: str(data["status"])),
+}
+"""How records are told, by kind; calls, their results and the end aside, the others say nothing to people."""

@@ -1,0 +1,116 @@
+"""A real browser for tests of pages: headless chromium, driven over a pipe by its DevTools protocol."""
+
+import base64
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+PROGRAM = next(
+    (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), ""
+)
+FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--remote-debugging-pipe", "--mute-audio")
+
+
+class Browser:
+    """One page in chromium. `complaints` are errors of scripts, and what the content security policy refused."""
+
+    def __init__(self, commands: int, answers: int) -> None:
+        self._commands, self._answers = commands, answers
+        self._waiting, self._number, self._session = b"", 0, ""
+        self.complaints: list[str] = []
+        target = self._call("Target.createTarget", url="about:blank")["targetId"]
+        self._session = self._call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        for domain in ("Page", "Runtime", "Log"):
+            self._call(f"{domain}.enable")
+
+    def show(self, address: str, width: int = 1440, height: int = 900, *, dark: bool = False) -> None:
+        """Load a page and wait until it was drawn; width and height in CSS pixels."""
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
+        self._call("Emulation.setDeviceMetricsOverride", **size)
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        self._call("Emulation.setEmulatedMedia", features=[scheme])
+        self._call("Page.navigate", url="about:blank")
+        self._call("Page.navigate", url=address)
+        self.run("new Promise(done => document.readyState === 'complete' ? done() : addEventListener('load', done))")
+        self.settle()
+
+    def settle(self) -> None:
+        """Wait until what was asked for is drawn."""
+        self.run(
+            "new Promise(done => { let n = 4; const next = () => n-- ? requestAnimationFrame(next) : done(); next(); })"
+        )
+
+    def run(self, script: str) -> Any:
+        """Return the value of a script, awaited; plain data."""
+        answer = self._call("Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True)
+        assert "exceptionDetails" not in answer, answer
+        return answer["result"].get("value")
+
+    def press(self, key: str) -> None:
+        """Press a key on the page."""
+        text = {"text": key} if len(key) == 1 else {}
+        self._call("Input.dispatchKeyEvent", type="keyDown", key=key, **text)
+        self._call("Input.dispatchKeyEvent", type="keyUp", key=key)
+        self.settle()
+
+    def picture(self, path: Path) -> None:
+        """Write a PNG of what is seen."""
+        path.write_bytes(base64.b64decode(self._call("Page.captureScreenshot", format="png")["data"]))
+
+    def _call(self, method: str, **parameters: Any) -> Any:
+        self._number += 1
+        session = {"sessionId": self._session} if self._session else {}
+        message = {"id": self._number, "method": method, "params": parameters, **session}
+        os.write(self._commands, json.dumps(message).encode() + b"\0")
+        while True:
+            heard = self._heard()
+            if heard.get("id") == self._number:
+                assert "error" not in heard, heard
+                return heard["result"]
+            self._note(heard)
+
+    def _heard(self) -> dict[str, Any]:
+        while b"\0" not in self._waiting:
+            piece = os.read(self._answers, 1 << 20)
+            assert piece, "chromium is gone"
+            self._waiting += piece
+        line, _, self._waiting = self._waiting.partition(b"\0")
+        heard: dict[str, Any] = json.loads(line)
+        return heard
+
+    def _note(self, heard: dict[str, Any]) -> None:
+        match heard:
+            case {"method": "Runtime.exceptionThrown", "params": {"exceptionDetails": details}}:
+                self.complaints.append(str(details.get("exception", {}).get("description", details["text"])))
+            case {"method": "Log.entryAdded", "params": {"entry": {"level": "error", "text": text}}}:
+                self.complaints.append(text)
+
+
+@contextmanager
+def chromium(profile: Path) -> Iterator[Browser]:
+    """Give a browser; `profile` is a folder of its own."""
+    (to_read, commands), (answers, to_write) = os.pipe(), os.pipe()
+
+    def place() -> None:  # the protocol has the descriptors 3 and 4
+        reading, writing = os.dup(to_read), os.dup(to_write)
+        os.dup2(reading, 3)
+        os.dup2(writing, 4)
+
+    words = [PROGRAM, *FLAGS, f"--user-data-dir={profile}", "about:blank"]
+    started = subprocess.Popen(
+        words, close_fds=False, preexec_fn=place, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    os.close(to_read)
+    os.close(to_write)
+    try:
+        yield Browser(commands, answers)
+    finally:
+        os.close(commands)
+        with started:
+            started.terminate()
+        os.close(answers)
