@@ -2,6 +2,7 @@
 
 import posixpath
 from collections.abc import Iterator, Mapping
+from hashlib import sha256
 from typing import Literal
 
 from attrs import field, frozen
@@ -88,8 +89,9 @@ class Action:
     `background`: what is started stays after the call. `outputs` is a folder with long outputs of the run's own
     commands, which may be read. `sandbox`: the level at which it is confined, "none" where the machine has no sandbox,
     empty where none is wanted. `rights`: what the call asks for beyond the sandbox; `needs`: what it could not do
-    without. `own`: files and folders of the agent itself, absolute, with links followed. `opaque`: what the
-    tool does is not known. `disk` is what else was found.
+    without. `own`: files and folders of the agent itself, absolute, with links followed. `opaque`: what the tool does
+    is not known. `contents` maps the files that it would run, and that a command could have changed, to what identifies
+    what is in them. `disk` is what else was found.
     """
 
     tool: str
@@ -111,6 +113,15 @@ class Action:
     needs: tuple[str, ...] = field(default=(), metadata=MOSTLY_ABSENT)
     own: tuple[str, ...] = field(default=(), metadata=MOSTLY_ABSENT)
     opaque: bool = field(default=False, metadata=MOSTLY_ABSENT)
+    contents: Facts = field(factory=Facts, converter=_facts, metadata=MOSTLY_ABSENT)
+
+    @property
+    def content(self) -> str:
+        """What identifies the content of all files that the call would run, as one word; empty where there are none."""
+        if not self.contents:
+            return ""
+        told = "\0".join(f"{path}\0{self.contents[path]}" for path in sorted(self.contents))
+        return sha256(told.encode("utf-8", "surrogatepass")).hexdigest()
 
     @property
     def is_confined(self) -> bool:

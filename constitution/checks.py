@@ -97,7 +97,7 @@ def _flaw(rule: CommandRule, policy: Policy, workspace: str, command: str, *, wa
     policy = policy if rule.level is Level.allow else NO_RULES  # what is denied anyway is concerned all the same
     executables = {rule.argv[0]: rule.executable or ""}
     action = Action("bash", "write", workspace, home=NOWHERE_HOME, command=command, executables=executables)
-    without, with_it = judge(action, policy), judge(action, policy.with_commands(rule))
+    without, with_it = judge(action, policy), judge(action, policy.with_commands(evolve(rule, content="")))
     concerned = without != with_it
     if concerned is wanted:
         return ""
@@ -114,8 +114,9 @@ MOST = 3
 def grants_for(action: Action, policy: Policy = DEFAULT) -> tuple[CommandRule, ...]:
     """Return the narrowest grants under which `policy` allows an action that it asks about; none where none can.
 
-    Each is for exactly one argv, the file that it starts and the rule that asks. No grant can lower a denial, a doubt
-    about what would run, or what a redirection, a variable or a script within the command does.
+    Each is for exactly one argv, the file that it starts, the content of what it runs, and the rule that asks. No grant
+    can lower a denial, a doubt about what would run, or what a redirection, a variable or a script within the command
+    does.
     """
     asked: dict[tuple[tuple[str, ...], str], Effect] = {}
     for finding in findings_of(action).findings:
@@ -128,7 +129,9 @@ def grants_for(action: Action, policy: Policy = DEFAULT) -> tuple[CommandRule, .
         return ()
     try:
         grants = tuple(
-            CommandRule(Level.allow, argv, action.executables.get(argv[0]), rule=rule, exact=True)
+            CommandRule(
+                Level.allow, argv, action.executables.get(argv[0]), rule=rule, exact=True, content=action.content
+            )
             for argv, rule in asked
         )
     except ValueError:  # the file that would start is not known

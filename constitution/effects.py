@@ -121,6 +121,7 @@ class Zone(Enum):
     SECRET = auto()  # credentials of the user and the system
     DENIED = auto()  # a denied path of the policy
     OWN = auto()  # the agent's own things: its runs, rules and keys, the log in use
+    PROGRAM = auto()  # the agent's own program: packages that may be read
     OUTSIDE = auto()
     PARTLY_KNOWN = auto()  # the folder is in the workspace or scratch, what follows is not known
     UNKNOWN = auto()

@@ -51,7 +51,7 @@ def _judged(action: Action, policy: Policy) -> Verdict:
     is_examined = bool(action.command or action.argv or action.paths or action.urls)
     examination = findings_of(action) if is_examined and (policy.rules or policy.blocklist or policy.commands) else None
     if examination is not None:
-        places = _places(policy, action.workspace, action.home or NOWHERE_HOME, action.own)
+        places = _places(policy, action)
         verdicts += [_found(finding, action, policy, places) for finding in examination.findings]
         verdicts += [_blocked(examination, policy)] if policy.blocklist and action.command is not None else []
         verdicts += [_known(examination)] if policy.known_only else []
@@ -63,18 +63,21 @@ def _judged(action: Action, policy: Policy) -> Verdict:
 
 def verdict_on(finding: Finding, action: Action, policy: Policy) -> Verdict:
     """Return the verdict on one of the things that an action would do, grants considered."""
-    places = _places(policy, action.workspace, action.home or NOWHERE_HOME, action.own)
+    places = _places(policy, action)
     return _found(finding, action, policy, places)
 
 
 def _found(finding: Finding, action: Action, policy: Policy, places: Places) -> Verdict:
     verdict = _verdict(finding, zone_of(finding.path, places) if finding.path else Zone.NOWHERE, policy)
-    granted = policy.commands and _is_granted(finding, verdict, action, policy)
-    return GRANTED if granted else verdict
+    return _with_grants(verdict, finding, action, policy) if policy.commands else verdict
+
+
+def _places(policy: Policy, action: Action) -> Places:
+    return _places_of(policy, action.workspace, action.home or NOWHERE_HOME, action.own)
 
 
 @lru_cache(maxsize=64)
-def _places(policy: Policy, workspace: str, home: str, own: tuple[str, ...] = ()) -> Places:
+def _places_of(policy: Policy, workspace: str, home: str, own: tuple[str, ...]) -> Places:
     return Places(_root(workspace), home, policy.denied(home), policy.roots(home), own)
 
 
@@ -87,8 +90,7 @@ def judge_command(
 
 def deeds_of(action: Action, policy: Policy = DEFAULT) -> tuple[Deed, ...]:
     """Return everything that an action would do, and to what kind of place; total, like `judge`."""
-    home = action.home or NOWHERE_HOME
-    places = _places(policy, action.workspace, home, action.own)
+    places = _places(policy, action)
     return tuple(
         Deed(finding.effect, finding.path, zone_of(finding.path, places) if finding.path else Zone.NOWHERE)
         for finding in findings_of(action).findings
@@ -117,6 +119,8 @@ def findings_of(action: Action) -> "Examination":
             Finding(Effect.UNREADABLE, says="do something that is nested too deep to read", program="the command")
         )
     for use in action.paths:
+        if use.access == "read" and action.outputs and is_within(use.resolved, action.outputs):
+            continue  # a long output of a command of this run
         says = f"{use.access} {use.given}"
         examination.report(Finding(ACCESS[use.access], use.resolved, says, action.tool, Evidence(use.given)))
         for lost in losses(use.resolved, action.disk, action.workspace) if use.access in ("write", "delete") else ():
@@ -134,14 +138,17 @@ def _verdict(finding: Finding, zone: Zone, policy: Policy) -> Verdict:
     return _by(rules[0], finding) if rules else Verdict.allow()
 
 
-def _is_granted(finding: Finding, verdict: Verdict, action: Action, policy: Policy) -> bool:
-    """Tell whether a person allowed what would be asked; a denial and a doubt stand whatever a user said."""
+def _with_grants(verdict: Verdict, finding: Finding, action: Action, policy: Policy) -> Verdict:
+    """Return what a user made of a verdict beforehand; a denial and a doubt stand whatever a user said."""
     if verdict.level is not Level.ask or finding.effect in DOUBTS or not finding.invocation:
-        return False
-    return any(
-        rule.rule in (None, verdict.rule) and rule.grants(finding.invocation, action.executables)
-        for rule in policy.commands
-    )
+        return verdict
+    argv, rules = finding.invocation, [rule for rule in policy.commands if rule.rule in (None, verdict.rule)]
+    if any(rule.grants(argv, action) for rule in rules):
+        return GRANTED
+    if any(rule.is_outdated(argv, action) for rule in rules):
+        since = f"you allowed {' '.join(argv)!r} always, and what it runs has changed since"
+        return evolve(verdict, explanation=f"{verdict.explanation}; {since}")
+    return verdict
 
 
 def _said(rule: CommandRule, examination: "Examination") -> Verdict:

@@ -13,12 +13,13 @@ written in the call itself, started from the one file it is bound to; it lowers 
 about what would run, and nothing that a redirection or a variable adds to the command.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from enum import Enum
 from typing import TypeVar
 
 from attrs import field, frozen
 
+from constitution.action import Action
 from constitution.effects import Effect, Zone
 from constitution.verdict import Level
 
@@ -122,6 +123,8 @@ def _in_order(words: list[str], argv: tuple[str, ...]) -> bool:
 class CommandRule:
     """One argv prefix and its level. `executable`: the resolved file that a grant is bound to, absolute.
 
+    `content`: a grant is bound to what is in the files that the command runs, too (`Action.content`).
+
     `exact`: the words are the whole command. `rule`: a grant lowers only what this rule of the policy asks; None:
     whatever is asked. `match` and `not_match` are commands that the rule does and does not concern; `flaws_of` judges
     them. Raises ValueError for no words, and for a grant without a file.
@@ -135,6 +138,7 @@ class CommandRule:
     exact: bool = False
     match: tuple[str, ...] = ()
     not_match: tuple[str, ...] = ()
+    content: str = ""
 
     def begins(self, argv: tuple[str, ...]) -> bool:
         """Tell whether a command begins with the words of this rule, or is them, if the rule is exact."""
@@ -152,16 +156,25 @@ class CommandRule:
         options = {word for word in self.argv[1:] if word.startswith("-")}
         return options <= set(argv) and _in_order([word for word in self.argv[1:] if word not in options], argv[1:])
 
-    def grants(self, argv: tuple[str, ...], executables: Mapping[str, str]) -> bool:
-        """Tell whether this is a grant for a command, started from the file that it is bound to."""
-        return self.level is Level.allow and self.begins(argv) and executables.get(argv[0]) == self.executable
+    def grants(self, argv: tuple[str, ...], action: Action) -> bool:
+        """Tell whether this is a grant for a command, which starts the file that it is bound to, as it was."""
+        return self._names(argv, action) and self.content in ("", action.content)
+
+    def is_outdated(self, argv: tuple[str, ...], action: Action) -> bool:
+        """Tell whether this would be a grant for a command, but that what it runs has changed since."""
+        return self._names(argv, action) and not self.grants(argv, action)
+
+    def _names(self, argv: tuple[str, ...], action: Action) -> bool:
+        is_its_file = action.executables.get(argv[0]) == self.executable
+        return self.level is Level.allow and self.begins(argv) and is_its_file
 
     def __str__(self) -> str:
         """Return the rule in one line, which `read_command_rule` reads; its examples are not in it."""
         import shlex  # with the first rule of a user
 
         exact = "yes" if self.exact else ""
-        named = {"file": self.executable, "rule": self.rule, "exact": exact, "reason": self.reason}
+        bound = {"file": self.executable, "content": self.content}
+        named = {**bound, "rule": self.rule, "exact": exact, "reason": self.reason}
         facts = (f"{name}={value}" for name, value in named.items() if value)
         return shlex.join([self.level.value, *facts, "--", *self.argv])
 
@@ -169,7 +182,7 @@ class CommandRule:
 def read_command_rule(line: str) -> CommandRule:
     """Return the rule that a line says: `deny 'reason=not on Fridays' -- make deploy`.
 
-    Before the words of the command stand the level and its conditions: `file=`, `rule=`, `exact=yes`,
+    Before the words of the command stand the level and its conditions: `file=`, `content=`, `rule=`, `exact=yes`,
     `reason=`. Raises ValueError.
     """
     import shlex
@@ -179,8 +192,8 @@ def read_command_rule(line: str) -> CommandRule:
         raise ValueError(f"{line!r}: a rule about a command reads `allow|ask|deny [file=PATH] [rule=NAME] -- WORDS`")
     end = words.index("--")
     facts = dict(word.partition("=")[::2] for word in words[:end])
-    if unknown := facts.keys() - {"file", "rule", "reason", "exact"}:
-        known = "known are file=, rule=, exact=, reason="
+    if unknown := facts.keys() - {"file", "content", "rule", "reason", "exact"}:
+        known = "known are file=, content=, rule=, exact=, reason="
         raise ValueError(f"{line!r}: there is no {sorted(unknown)[0]!r} here; {known}")
     if facts.get("exact", "yes") != "yes":
         raise ValueError(f"{line!r}: exact= can only be yes")
@@ -191,4 +204,5 @@ def read_command_rule(line: str) -> CommandRule:
         facts.get("reason", ""),
         facts.get("rule"),
         exact="exact" in facts,
+        content=facts.get("content", ""),
     )

@@ -103,8 +103,8 @@ def _zone(path: str, places: Places) -> Zone:
     given, path = path, _whole(path)
     if path != given and path == places.workspace:
         return Zone.WORKSPACE_CONTENT
-    if any(is_within(alike(path), alike(denied)) for denied in places.denied):
-        return Zone.DENIED
+    if (zone := _zone_wherever(path, places)) is not None:
+        return zone
     if path.startswith(("/dev/", "/proc/", "/sys/")) and (zone := _device_zone(path)):
         return zone
     if GLOB.search(path) and FOUND not in path and (zone := _zone_of_pattern(path, places)):
@@ -118,6 +118,13 @@ def _zone(path: str, places: Places) -> Zone:
     if is_within(path, places.home) and places.home != "/":
         return _home_zone(path[len(places.home) + 1 :])
     return _other_zone(path, places)
+
+
+def _zone_wherever(path: str, places: Places) -> Zone | None:
+    """Return the zone of a place that is what it is wherever it lies: a denied one, and the program of the agent."""
+    if any(is_within(alike(path), alike(denied)) for denied in places.denied):
+        return Zone.DENIED
+    return Zone.PROGRAM if _pattern("anywhere", "program", "(^|/)({})(/|$)").search(path) else None
 
 
 def _zone_of_prefix(path: str, places: Places) -> Zone:

@@ -2,11 +2,11 @@
 
 - `arguments`: the command line. `exit_codes`: what the numbers mean. `mistakes`: wrong input, in one sentence
 - `build`: options, files or a log to an agent. `mcp_servers`: tools from elsewhere. `protocol_requirements`: warnings
-- `screen`: text that cannot fake the screen, and colors. `display`: events in words, and a run as it happens
-- `prompt`: lines that a person types, and approvals. `prompt_files`: prompts from a pipe, and files in a prompt
-- `session`: one run with all of these
-- the commands, one module each: `run`, `demo`, `check`, `replay`, `resume`, `chat`, `runs`, `why`, `what_if`, `view`,
-  `verify`, `experiment`, `score`, `tools`, `presets`, `protocols`, `new`
+- `screen`: text that cannot fake the screen, colors and markdown. `display`: events in words, and a run as it happens
+- `prompt`: prompts, lines that a person types, and approvals. `editor`: the line on which they are typed
+- `session`: agents with all of these
+- the commands, one module each: `run`, `demo`, `check`, `replay`, `resume`, `chat`, `runs`, `fork`, `why`, `what_if`,
+  `view`, `verify`, `experiment`, `score`, `tools`, `presets`, `protocols`, `config`, `completion`, `doctor`, `new`
 """
 
 import sys
@@ -38,8 +38,9 @@ def _execute(argv: Sequence[str] | None) -> int:
     module = arguments.command.replace("-", "_")
     command = import_module(f"agent.cli.{module}")
     if argv is None and module in RUNNING:  # the program is ours alone
-        from agent.tools.descendants import adopt_orphans
+        from agent.tools.descendants import adopt_orphans, hide_memory
 
         adopt_orphans()
+        hide_memory()
     code: int = command.execute(arguments)
     return code

@@ -36,10 +36,10 @@ Begin with:
     bpagent check 'rm -rf /'                         judge a command without running it
 
 All commands:
-    to work                 demo  run  chat  resume  runs
+    to work                 demo  run  chat  resume  runs  fork
     to look at a run        why  view  replay  what-if  score
     to check rules          check  verify  experiment
-    to see and write parts  presets  protocols  tools  doctor  new
+    to see and write parts  presets  protocols  tools  config  completion  doctor  new
 
 bpagent COMMAND --help says more about a command, bpagent --help about all of them.
 """
@@ -75,6 +75,7 @@ def make_parser() -> argparse.ArgumentParser:
     _add_chat(commands)
     _add_resume(commands)
     _add_runs(commands)
+    _add_fork(commands)
     _add_check(commands)
     _add_replay(commands)
     _add_why(commands)
@@ -85,6 +86,8 @@ def make_parser() -> argparse.ArgumentParser:
     _add_score(commands)
     _add_tools(commands)
     _add_doctor(commands)
+    _add_config(commands)
+    _add_completion(commands)
     _add_presets(commands)
     _add_listing(commands)
     _add_new(commands)
@@ -135,7 +138,12 @@ def _add_chat(commands: Any) -> None:
 
 def _add_agent(parser: argparse.ArgumentParser) -> None:
     """Add what says which agent: its model, rules, tools and log."""
-    parser.add_argument("--model", default="", metavar="NAME", help="which model: see below (default: $BPAGENT_MODEL)")
+    parser.add_argument(
+        "--model",
+        default="",
+        metavar="NAME",
+        help="which model: see below (default: see bpagent config)",
+    )
     _add_preset(parser)
     parser.add_argument("--workspace", default=".", metavar="DIR", help="where tools work (default: here)")
     parser.add_argument("--log", metavar="FILE", help="a new file (default: one in ~/.bpagent/runs)")
@@ -171,7 +179,29 @@ def _add_resume(commands: Any) -> None:
 
 def _add_runs(commands: Any) -> None:
     runs = _add_command(commands, "runs", "list the runs in ~/.bpagent/runs (or $BPAGENT_HOME/runs)")
+    runs.add_argument("--limit", type=_count, default=0, metavar="N", help="only the N latest (default: all)")
     runs.add_argument("--json", action="store_true", help="print one JSON object per run")
+
+
+def _add_fork(commands: Any) -> None:
+    fork = _add_command(commands, "fork", "begin another run with the first steps of one: both go on by themselves")
+    fork.add_argument("log", metavar="LOG", help="a log, or the beginning of a run's id")
+    fork.add_argument("step", metavar="STEP", type=int, help="the last step that both have; see bpagent view")
+    fork.add_argument("--output", metavar="FILE", help="the new log (default: beside the other)")
+
+
+def _add_config(commands: Any) -> None:
+    config = _add_command(commands, "config", "show which files and variables configure the command, and trust one")
+    config.add_argument("--workspace", default=".", metavar="DIR", help="whose .bpagent/config.yaml (default: here)")
+    config.add_argument("--trust", action="store_true", help="let a project's file set more than stricter rules")
+    config.add_argument("--schema", action="store_true", help="print the JSON schema of such files, for editors")
+    config.add_argument("--model", default="", metavar="NAME", help="as if this was given to run")
+    _add_preset(config)
+
+
+def _add_completion(commands: Any) -> None:
+    completion = _add_command(commands, "completion", "print what has a shell complete commands, options and files")
+    completion.add_argument("shell", choices=("bash", "zsh", "fish"), metavar="SHELL", help="bash, zsh or fish")
 
 
 def _add_check(commands: Any) -> None:
@@ -216,6 +246,7 @@ def _add_view(commands: Any) -> None:
     view = _add_command(commands, "view", "write a log as one HTML page: the conversation, and what every b-thread did")
     view.add_argument("log", metavar="LOG", nargs="?", help=f"a log, or the beginning of a run's id{LATEST}")
     view.add_argument("--output", metavar="FILE", help="where the page goes (default: beside the log, as .html)")
+    view.add_argument("--follow", action="store_true", help="serve the page of a run that goes on, to you alone")
     view.add_argument("--all", action="store_true", help="write the pages of all runs, and an index of them")
     view.add_argument("--open", action="store_true", help="open the page in your browser")
     _add_protocols(view, "a b-thread that the run had beside its preset's")
@@ -228,6 +259,7 @@ def _add_verify(commands: Any) -> None:
     verify.add_argument("--all-subsets", action="store_true", help="leave rules of the preset out, in every way")
     verify.add_argument("--deployment", action="store_true", help="rules over episodes: each that ships, or your own")
     verify.add_argument("--max-states", type=int, metavar="N", help="give up at N states: not verified")
+    verify.add_argument("--page", metavar="FILE", help="write an HTML page: the protocols, and a counterexample")
     verify.add_argument("--json", action="store_true", help="print one JSON object for each subset")
 
 
@@ -402,6 +434,12 @@ class _Version(argparse.Action):
 def _processes(text: str) -> int:
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"expected how many processes, 0 for this one alone, found {text!r}")
+    return int(text)
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"expected how many, such as 10, found {text!r}")
     return int(text)
 
 

@@ -76,12 +76,9 @@ class Lanes:
         for lane, letter, *_ in marks:
             if lane not in best or RANKS[letter] < RANKS[best[lane]]:
                 best[lane] = letter
-        signs = (
-            self._screen.painted(SIGNS[best[lane]], TONES[best[lane]])
-            if lane in best
-            else self._screen.painted("│", "output")
-            for lane in range(self._named)
-        )
+        bar, paint = self._screen.painted("│", "output"), self._screen.painted
+        letters = (best.get(lane) for lane in range(self._named))
+        signs = (paint(SIGNS[letter], TONES[letter]) if letter else bar for letter in letters)
         return "".join(sign + self._blank for sign in signs), "x" in best.values()
 
     @staticmethod

@@ -6,6 +6,7 @@ from bp.runner import Effect
 def loop_effects() -> tuple[Effect, ...]:
     """Return the effects of the loop as declared; nothing of them runs here."""
     from agent.effects.approval import approval_effect
+    from agent.effects.changed_facts import lookup_effect
     from agent.effects.execution import description_effect, execution_effect
     from agent.effects.hooks import NO_HOOKS, seeking_effect
     from agent.effects.inference import Measure, inference_effect, summary_effect
@@ -20,7 +21,7 @@ def loop_effects() -> tuple[Effect, ...]:
     toolbox = Toolbox((), Workspace("/"))
     context = Context(Conversation(), StateTracker())
     asking = inference_effect(ScriptedModel([]), toolbox, "", context, Totals(), None)
-    acting = (description_effect(toolbox), execution_effect(toolbox, None))
+    acting = (description_effect(toolbox), lookup_effect(toolbox), execution_effect(toolbox, None))
     summing_up = summary_effect(ScriptedModel([]), context, Measure())
     people = (approval_effect(None), seeking_effect(NO_HOOKS))
     return (asking, *acting, *people, backoff_effect(), summing_up)

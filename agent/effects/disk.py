@@ -5,6 +5,7 @@ is asked without the programs that its settings name.
 """
 
 import glob
+import hashlib
 import json
 import os
 import re
@@ -12,13 +13,14 @@ import stat
 import subprocess
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from constitution import Disk, Mentions
+from constitution import Deed, Disk, Effect, Mentions
 
-__all__ = ["survey"]
+__all__ = ["contents_of", "files_run", "survey"]
 
 MATCHES = 1_000
 """Paths of one pattern that are looked up."""
@@ -132,6 +134,54 @@ def _as_variables(settings: Mapping[str, str]) -> dict[str, str]:
         for part, text in zip(("KEY", "VALUE"), item, strict=True)
     }
     return {"GIT_CONFIG_COUNT": str(len(known)), **pairs}
+
+
+INSTALLED = ("/usr/", "/bin/", "/sbin/", "/lib/", "/lib64/", "/nix/", "/snap/")
+"""Where programs lie that commands of the agent cannot change."""
+
+RECIPES = {
+    ("make", "gmake"): ("Makefile", "makefile", "GNUmakefile"),
+    ("npm", "npx", "yarn", "pnpm", "bun"): ("package.json",),
+    ("just",): ("justfile", "Justfile"),
+    ("rake",): ("Rakefile",),
+    ("tox", "nox"): ("tox.ini", "noxfile.py"),
+}
+"""Programs that run what a file in their folder says."""
+
+LARGEST = 64 * 1024 * 1024  # bytes of a file that is read; a larger one is known by its size and time
+
+
+def files_run(deeds: Iterable[Deed], executables: Mapping[str, str], cwd: str) -> Iterator[str]:
+    """Yield the files that a command would run, but for programs of the system; each may be missing."""
+    yield from (deed.path for deed in deeds if deed.effect is Effect.EXECUTE and deed.path.startswith("/"))
+    yield from executables.values()
+    programs = {os.path.basename(program) for program in executables}
+    for names, recipes in RECIPES.items():
+        if not programs.isdisjoint(names):
+            yield from (os.path.join(cwd, recipe) for recipe in recipes)
+
+
+def contents_of(files: Iterable[str]) -> dict[str, str]:
+    """Return for each of the files that is there, and no program of the system, what identifies its content."""
+    found = {}
+    for path in dict.fromkeys(files):
+        if "\0" not in path and not path.startswith(INSTALLED):
+            try:
+                status = os.stat(path)
+                if stat.S_ISREG(status.st_mode):
+                    found[path] = _identity(path, status.st_ino, status.st_size, status.st_ctime_ns)
+            except OSError:
+                continue
+    return found
+
+
+@lru_cache(maxsize=256)
+def _identity(path: str, _: int, size: int, changed: int) -> str:
+    """Return the hash of a file, which is read again when its status has changed. Raises OSError."""
+    if size > LARGEST:
+        return f"{size} bytes, changed at {changed}"
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 REQUIREMENT = re.compile(r"^\s*([A-Za-z0-9][\w.-]*)")

@@ -2,7 +2,7 @@
 
 import os
 import shlex
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import lru_cache, partial
 from pathlib import Path
@@ -15,7 +15,7 @@ from attrs import evolve
 from agent.tools.blocking import run_in_background
 from agent.tools.definition import Tool, ToolContext
 from agent.tools.output import outputs_folder
-from agent.tools.sandbox.places import agents_own
+from agent.tools.sandbox.places import agents_own, own_processes
 from agent.tools.sandbox.rights import needed_for
 from agent.tools.toolbox import Toolbox
 from agent.tools.workspace import Workspace, is_below
@@ -131,8 +131,21 @@ def describe(call: ToolCall, toolbox: Toolbox, *, since: float | None = None) ->
     facts = _looked_up(facts, call.arguments, tool, workspace, since)
     if facts.command is None and not (facts.argv or facts.paths):
         return facts  # it touches nothing
-    facts = evolve(facts, own=(*_own_folders(), *toolbox.own))
-    return evolve(facts, needs=needed_for(deeds_of(facts))) if facts.is_confined else facts
+    return _with_what_runs(facts, toolbox.own)
+
+
+def _with_what_runs(facts: Action, own: Sequence[str]) -> Action:
+    """Return the facts with the agent's own things, the files that the call would run, and the rights it needs."""
+    text = facts.command or shlex.join(facts.argv)
+    named = (text, *facts.resolved.values(), *(use.resolved for use in facts.paths))
+    facts = evolve(facts, own=(*_own_folders(), *own, *own_processes(" ".join(named))))
+    if not (text or facts.is_confined):
+        return facts
+    from agent.effects.disk import contents_of, files_run  # when the first command is looked up
+
+    deeds = deeds_of(facts)
+    contents = contents_of(files_run(deeds, facts.executables, facts.cwd)) if text else {}
+    return evolve(facts, contents=contents, needs=needed_for(deeds) if facts.is_confined else ())
 
 
 def _looked_up(

@@ -15,7 +15,7 @@ from typing import Any
 
 from agent.vocabulary.encoding import dump
 
-__all__ = ["CHAIN", "SIGNATURE", "chained", "link", "new_seed", "own_key", "signature", "wants_signature"]
+__all__ = ["CHAIN", "SIGNATURE", "chained", "link", "new_seed", "own_folder", "own_key", "signature", "wants_signature"]
 
 CHAIN, SIGNATURE = "chain", "signature"
 """What a line has beside its record: the hash of the line before, in hexadecimal digits; the signature of a yes."""
@@ -53,10 +53,15 @@ def signature(key: bytes, chain: str, record: Mapping[str, Any]) -> str:
     return hmac.new(key, said.encode(), sha256).hexdigest()
 
 
+def own_folder() -> Path:
+    """Return where the agents of this user keep runs, rules and keys. Raises RuntimeError where no home is known."""
+    return Path(os.environ.get("BPAGENT_HOME") or "~/.bpagent").expanduser()
+
+
 def own_key(*, make: bool = False) -> bytes | None:
     """Return the key of this user's agents; `make` it if it is not there yet. None where there is none."""
-    path = Path(os.environ.get("BPAGENT_HOME") or "~/.bpagent").expanduser() / "key"
     try:
+        path = own_folder() / "key"
         if make and not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
             _write(path, os.urandom(KEY_BYTES))

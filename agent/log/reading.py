@@ -9,6 +9,7 @@ from typing import Any
 from attrs import define, field, frozen
 
 from agent.log.chain import CHAIN, SIGNATURE, link, own_key, signature, wants_signature
+from agent.log.heads import head_of
 from agent.vocabulary.encoding import FORMAT
 from agent.vocabulary.errors import AgentError
 
@@ -25,8 +26,8 @@ class RecordedRun:
     """A log as it was read. `torn` is true when its last line was cut off and left out.
 
     `chain` has the hash of the last line, "" for a log that is not chained; `misfit` names the first record that does
-    not follow the line before it, "" where all do. `unsigned` are the yeses that no key of this user signed: their
-    places in `records`.
+    not follow the line before it, or says that the end is missing or was changed, "" where all is well. `unsigned` are
+    the yeses that no key of this user signed: their places in `records`.
     """
 
     path: Path
@@ -49,7 +50,10 @@ def read_log(path: str | os.PathLike[str]) -> RecordedRun:
     """Read a log. Raises LogError, naming the line, for anything but a torn last line."""
     path = Path(path)
     try:
-        lines = path.read_bytes().split(b"\n")
+        with path.open("rb") as file:
+            first = file.readline()
+            head = _head(first)  # before the rest, to which its writer may add
+            lines = (first + file.read()).split(b"\n")
     except OSError as error:
         raise LogError(f"cannot read the log {path}: {error.strerror}") from error
     is_whole = lines[-1] == b""  # only a line without its end can have been cut off
@@ -59,7 +63,8 @@ def read_log(path: str | os.PathLike[str]) -> RecordedRun:
         raise LogError(f"the log {path} is empty; it must begin with a header")
     header = _parsed(path, 1, lines[0])
     _check_header(path, header)
-    read = _Chain(path, link(lines[0]) if CHAIN in header else "")
+    read = _Chain(path, link(lines[0]) if CHAIN in header else "", head)
+    read.compare(1)
     records, torn = [], False
     for number, line in enumerate(lines[1:], start=2):
         try:
@@ -68,7 +73,17 @@ def read_log(path: str | os.PathLike[str]) -> RecordedRun:
             if is_whole or number < len(lines):
                 raise
             torn = True
+    read.finish(len(records) + 1)
     return RecordedRun(path, header, tuple(records), torn, read.chain, read.misfit, tuple(read.unsigned))
+
+
+def _head(line: bytes) -> tuple[int, str] | None:
+    """Return how far the log with this header went when it was written last; None where that is not known."""
+    try:
+        seed = json.loads(line)[CHAIN]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return None
+    return head_of(seed) if isinstance(seed, str) else None
 
 
 @define
@@ -77,6 +92,7 @@ class _Chain:
 
     path: Path
     chain: str
+    head: tuple[int, str] | None
     misfit: str = ""
     unsigned: list[int] = field(factory=list)
     key: bytes | None = field(factory=own_key)
@@ -89,9 +105,22 @@ class _Chain:
                 what = f"line {number} (step {record['step']}, {record['name']})"
                 self.misfit = f"{self.path}: {what} does not follow the line before it; the log was changed there"
             self.chain = link(line)
+            self.compare(number)
         if wants_signature(record) and (self.key is None or signed != signature(self.key, chain, record)):
             self.unsigned.append(number - 2)
         return record
+
+    def finish(self, lines: int) -> None:
+        """Take into account that there are no more lines than these."""
+        if self.chain and self.head is not None and lines < self.head[0]:
+            told = f"line {lines + 1} and what followed are missing, {self.head[0] - lines} in all"
+            self.misfit = self.misfit or f"{self.path}: {told}; the log was cut there"
+
+    def compare(self, number: int) -> None:
+        """Compare a line that was the last one when the log was written last."""
+        if self.head == (number, self.chain) or self.head is None or self.head[0] != number:
+            return
+        self.misfit = self.misfit or f"{self.path}: line {number} is not as it was written; the log was changed there"
 
 
 def _parsed(path: Path, number: int, line: bytes) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from stat import S_ISREG
 from typing import Any
 
 from agent.log.chain import CHAIN, chained, link, new_seed
+from agent.log.heads import Head
 from agent.log.reading import LogError, RecordedRun, read_log
 from agent.log.redaction import Redaction
 from agent.vocabulary.encoding import dump, record_line
@@ -95,15 +96,19 @@ class LogWriter:
         self._redaction = redaction
         self._waiting = bytearray()
         self._late = late
-        self._chain, self._size, self.last = "", 0, ""
+        self._chain, self._size, self._lines, self.last = "", 0, 0, ""
+        self._head: Head | None = None
         self._descriptor = _opened(self.path, os.O_CREAT)
         try:
             lock(self._descriptor, self.path)
             self._ours = os.fstat(self._descriptor)
             if self._ours.st_size:
                 raise LogError(f"the log {self.path} exists already; name another file, or remove it")
-            self.append({**header, CHAIN: new_seed()})
+            seed = new_seed()
+            self._head = _head_of(seed)
+            self._write(dump({**header, CHAIN: seed}))
             self._chain = link(self.last.encode())
+            self.flush()
         except OSError as error:
             self.close()
             raise _unwritable(self.path, error) from error
@@ -112,13 +117,14 @@ class LogWriter:
             raise
 
     @classmethod
-    def going_on(cls, path: Path, descriptor: int, chain: str) -> "LogWriter":
-        """Return a writer that appends to a log which is open and locked; `chain` is the hash of its last line."""
+    def going_on(cls, recorded: RecordedRun, descriptor: int) -> "LogWriter":
+        """Return a writer that appends to a log which was read, and is open and locked."""
         writer = cls.__new__(cls)
-        writer.path, writer._redaction, writer._waiting, writer._descriptor = path, None, bytearray(), descriptor
-        writer.last = ""
-        writer._ours = os.fstat(descriptor)
-        writer._late, writer._chain, writer._size = False, chain, writer._ours.st_size
+        writer.path, writer._descriptor, writer._ours = recorded.path, descriptor, os.fstat(descriptor)
+        writer._redaction, writer._waiting = None, bytearray()
+        writer.last, writer._lines = "", len(recorded.records) + 1
+        writer._late, writer._chain, writer._size = False, recorded.chain, writer._ours.st_size
+        writer._head = _head_of(recorded.header[CHAIN]) if recorded.chain else None
         return writer
 
     def redact_with(self, redaction: Redaction | None) -> None:
@@ -160,6 +166,8 @@ class LogWriter:
         finally:
             os.close(self._descriptor)
             self._descriptor = -1
+            if self._head is not None:
+                self._head.close()
 
     def _hand_over(self) -> None:
         if self._waiting:
@@ -168,6 +176,8 @@ class LogWriter:
             count = os.write(self._descriptor, self._waiting)
             self._size += count
             del self._waiting[:count]
+            if not self._waiting and self._head is not None:
+                self._head.note(self._lines, self._chain)
 
     def _check_place(self) -> None:
         """Raise LogChanged unless the file at our path is the one that we write, as long as we left it."""
@@ -194,6 +204,7 @@ class LogWriter:
         self.last = line
         self._waiting += content
         self._waiting += b"\n"
+        self._lines += 1
 
 
 def reopen(path: str | os.PathLike[str]) -> tuple[LogWriter, RecordedRun]:
@@ -213,7 +224,15 @@ def reopen(path: str | os.PathLike[str]) -> tuple[LogWriter, RecordedRun]:
     except LogError:
         os.close(descriptor)
         raise
-    return LogWriter.going_on(path, descriptor, recorded.chain), recorded
+    return LogWriter.going_on(recorded, descriptor), recorded
+
+
+def _head_of(seed: str) -> Head | None:
+    """Return what remembers how far a log goes, where that can be kept."""
+    try:
+        return Head(seed)
+    except (OSError, RuntimeError):
+        return None
 
 
 def _opened(path: Path, how: int = 0) -> int:

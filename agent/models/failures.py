@@ -140,10 +140,11 @@ def describe_status(status: int, page: str, retry_after: str | None, url: str) -
     """Return the `ModelError` for an answer with an HTTP status that is no success; `page` is its body."""
     said = " ".join(_message(page).split())[:300] or "no reason given"
     cure = f"; {CURES[status]}" if status in CURES else ""
-    reason = "" if status == TOO_MANY_REQUESTS else failure_reason(said, *_codes(page))
+    codes = _codes(page)
+    reason = "" if status == TOO_MANY_REQUESTS else failure_reason(said, *codes)
     return ModelError(
         f"{url} answered {status}: {said}{cure}",
-        retryable=is_passing(status) and not reason,
+        retryable=is_passing(status) and not reason and "insufficient_quota" not in codes,
         retry_after=parse_retry_after(retry_after, datetime.now(UTC)),
         status=status,
         reason=reason,
@@ -225,4 +226,12 @@ def _message(page: str) -> str:
     found = _read(page)
     while isinstance(found, dict):
         found = found.get("error") or found.get("message") or found.get("detail")
-    return f"{found or page}"
+    return f"{found or _without_markup(page)}"
+
+
+def _without_markup(page: str) -> str:
+    """Return what a web page says, without what a browser does not show; other text as it is."""
+    if "<html" not in page[:1000].lower():
+        return page
+    title = re.search(r"<title[^<>]*>([^<]*)</title>", page[:5000], re.IGNORECASE)
+    return f"a web page: {title[1] if title else re.sub('<[^<>]*>', ' ', page[:5000])}"

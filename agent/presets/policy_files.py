@@ -69,7 +69,7 @@ def _with_levels(policy: Policy, levels: Node | None) -> Policy:
 
 RULES_FILE = "~/.bpagent/rules.yaml"
 
-RULE_KEYS = (*LEVELS, "file", "rule", "exact", "reason", "match", "not_match")
+RULE_KEYS = (*LEVELS, "file", "content", "rule", "exact", "reason", "match", "not_match")
 
 
 def read_user_rules(path: str | os.PathLike[str] = RULES_FILE) -> tuple[CommandRule, ...]:
@@ -130,6 +130,7 @@ def _rule(node: Node) -> CommandRule:
             exact=_truth(node.get("exact")),
             match=_texts(node.get("match")),
             not_match=_texts(node.get("not_match")),
+            content=_text(node.get("content")) or "",
         )
     except ValueError as error:
         raise error if isinstance(error, NodeError) else node.wrong(str(error)) from error
@@ -150,5 +151,6 @@ def _texts(node: Node | None) -> tuple[str, ...]:
 
 
 def _rule_row(rule: CommandRule) -> dict[str, str | bool]:
-    named = (("file", rule.executable), ("rule", rule.rule), ("exact", rule.exact), ("reason", rule.reason))
-    return {rule.level.value: shlex.join(rule.argv), **{name: value for name, value in named if value}}
+    bound = {"file": rule.executable, "content": rule.content}
+    named = {**bound, "rule": rule.rule, "exact": rule.exact, "reason": rule.reason}
+    return {rule.level.value: shlex.join(rule.argv), **{name: value for name, value in named.items() if value}}

@@ -173,7 +173,7 @@ def ask_on_critical(is_critical: Callable[[ToolCall], bool] = is_admin) -> BThre
     while True:
         described = yield sync(wait_for=ActionDescribed)
         if is_critical(described.call):
-            yield start(objection(described.call, CRITICAL).named("ask_on_critical"))
+            yield start(objection(described, CRITICAL).named("ask_on_critical"))
 
 
 def _example(tool: str, category: Category = "write", **facts: Any) -> GateApproved:

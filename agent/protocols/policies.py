@@ -12,7 +12,7 @@ from attrs import evolve, field, frozen
 
 from agent.protocols.asking import COMPLETED, EVERYTHING
 from agent.threads.judging import objection
-from agent.vocabulary.calls import ToolCall
+from agent.vocabulary.calls import ToolCall, without
 from agent.vocabulary.errors import AgentError, meant
 from agent.vocabulary.events import ActionDescribed, CallAnswered, GateApproved, GateRejected, RunEnded, ToolFinished
 from agent.vocabulary.reasons import Ending, Unfinished
@@ -404,19 +404,20 @@ def police_asking(pattern: Pattern, scope: Scope, name: str) -> BThreadBody:
     What is forbidden is held from the start, noticed or not; a call for which a person is asked is left to its answer.
     """
     memory = Memory.fresh(pattern, scope)
-    described: tuple[GateApproved, ...] = ()
+    described: tuple[ActionDescribed, ...] = ()
     asked: tuple[ToolCall, ...] = ()
     while True:
         forbidden, because = objections(memory.state, scope)
-        for approval in described:
-            if approval.call not in asked and contains(forbidden, approval):
-                asked = (*asked, approval.call)
+        for each in described:
+            if each.call not in asked and contains(forbidden, GateApproved(each.call, each.facts)):
+                asked = (*asked, each.call)
                 verdict = Verdict(Level.ask, "policy", "policy", explanation=str(because))
-                yield start(objection(approval.call, verdict).named(name))
+                yield start(objection(each, verdict).named(name))
         held = forbidden & ~calls(asked)
         said = yield sync(wait_for=NEWS | ActionDescribed | GateRejected, block=held)
         if isinstance(said, ActionDescribed):
-            described = (*described, GateApproved(said.call, said.facts))
+            described = (*(each for each in described if each.call != said.call), said)
+            asked = without(asked, said.call)
             continue
         described = tuple(each for each in described if not is_over(each.call, said))
         asked = tuple(call for call in asked if not is_over(call, said))

@@ -15,6 +15,7 @@ import anyio
 from attrs import evolve
 
 from agent.effects.approval import Approver, approval_effect
+from agent.effects.changed_facts import lookup_effect
 from agent.effects.execution import Watcher, description_effect, execution_effect
 from agent.effects.hooks import HookCaller, Hooks, seeking_effect
 from agent.effects.inference import Measure, Voice, inference_effect, summary_effect
@@ -249,6 +250,7 @@ class Agent:
             self._summary_effect(),
             deadline_effect(),
             description_effect(self.toolbox),
+            lookup_effect(self.toolbox),
             execution_effect(self.toolbox, on_output),
             approval_effect(self.decisions.answering(self._approve or attendant)),
             seeking_effect(hooks),

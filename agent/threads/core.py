@@ -1,16 +1,21 @@
 """The b-threads without which there is no loop: sessions, the conversation, drafts, one call, and the gate."""
 
-from functools import lru_cache, reduce
+from functools import lru_cache, partial, reduce
 from operator import or_
 
 from agent.vocabulary.calls import ToolCall, without
 from agent.vocabulary.events import (
+    ActionChanged,
     ActionDescribed,
     AnswerCommitted,
+    ApprovalAnswered,
+    ApprovalAsked,
     CallAnswered,
     CompletionDeclared,
     DraftsRefused,
     DraftsSettled,
+    FactsConfirmed,
+    FactsRequested,
     GateApproved,
     GateRejected,
     HistoryGiven,
@@ -104,19 +109,47 @@ def gate() -> BThreadBody:
     """Put each action up as soon as it is described, several at a time if they come so."""
     while True:
         described = yield sync(wait_for=ActionDescribed)
-        yield start(put_up(described.call, described.facts))
+        changed = described.times + 1 if isinstance(described, ActionChanged) else 0
+        yield start(put_up(described.call, described.facts, changed))
 
 
 @bthread(name="gate")
-def put_up(call: ToolCall, facts: Action) -> BThreadBody:
-    """Approve the call unless somebody refuses; then reject it, saying who and why. Holding it only delays.
+def put_up(call: ToolCall, facts: Action, changed: int = 0) -> BThreadBody:
+    """Approve the call unless a b-thread refuses; then reject it, saying who and why. Holding it only delays.
 
-    It is over as well when somebody else has rejected the call: the question whose answer it needs was refused.
+    After each yes of a user the facts are looked up again. Where they have changed this is over: the call was described
+    anew, and is put up with what it would touch now. It is over as well when another b-thread has rejected the call:
+    the question whose answer it needs was refused.
     """
-    rejected = where(GateRejected, call=call)
-    yield sync(
-        request=GateApproved(call, facts), otherwise=lambda refusals: GateRejected(call, refusals), wait_for=rejected
+    news = where((GateRejected, ApprovalAnswered), call=call)
+    said: Event = FactsConfirmed(call)
+    while isinstance(said, FactsConfirmed):
+        said = yield sync(request=GateApproved(call, facts), otherwise=partial(GateRejected, call), wait_for=news)
+        if isinstance(said, ApprovalAnswered):
+            said = (yield from looked_up_again(call, facts, changed)) if said.yes else FactsConfirmed(call)
+
+
+MOST_CHANGES = 2
+"""How often what a call would touch may change while a user is asked about it."""
+
+
+def looked_up_again(call: ToolCall, facts: Action, changed: int) -> BThreadBody:
+    """Have the facts of a call looked up; return what was found, or the rejection where that is refused.
+
+    Meanwhile the call is not asked about, and keeps its sandbox.
+    """
+    held, rejected = where((ApprovalAsked, SandboxLifted), call=call), where(GateRejected, call=call)
+    said = yield sync(
+        request=FactsRequested(call, facts, changed),
+        otherwise=partial(GateRejected, call),
+        refuse=where(FactsRequested, call=call, times=MOST_CHANGES),
+        because="what it would touch changes again and again while the user is asked",
+        block=held,
+        wait_for=rejected,
     )
+    if isinstance(said, GateRejected):
+        return said
+    return (yield sync(wait_for=where((FactsConfirmed, ActionChanged), call=call), block=held | rejected))
 
 
 @bthread
@@ -132,11 +165,12 @@ def carry_out(call: ToolCall, disclosure: Disclosure = "full") -> BThreadBody:
     said = yield sync(request=ProposedAction(call), otherwise=unexecuted)
     if isinstance(said, CallAnswered):
         return
-    said = yield sync(wait_for=where((SandboxLifted, GateApproved, GateRejected), call=call))
+    news = where((SandboxLifted, ActionChanged, GateApproved, GateRejected), call=call)
+    said = yield sync(wait_for=news)
     rights: tuple[str, ...] = ()
-    if isinstance(said, SandboxLifted):
-        rights = said.rights
-        said = yield sync(wait_for=where((GateApproved, GateRejected), call=call))
+    while isinstance(said, SandboxLifted | ActionChanged):
+        rights = said.rights if isinstance(said, SandboxLifted) else ()
+        said = yield sync(wait_for=news)
     if isinstance(said, GateRejected):
         yield sync(request=rejected(call.id, said.refusals, disclosure))
         return

@@ -6,6 +6,7 @@ from attrs import frozen
 
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import (
+    ActionChanged,
     ActionDescribed,
     ApprovalAnswered,
     ApprovalAsked,
@@ -28,7 +29,7 @@ def by_constitution(judge: Callable[[Action], Verdict]) -> BThreadBody:
         verdict = judge(described.facts) if described.problem is None else undescribed(described.problem)
         rights = rights_beyond(described.facts) if verdict.granted or verdict.level is Level.ask else ()
         if verdict.level is not Level.allow:
-            yield start(objection(described.call, verdict, rights))
+            yield start(objection(described, verdict, rights))
         elif rights:
             yield start(grant(described.call, rights))
 
@@ -47,19 +48,20 @@ def grant(call: ToolCall, rights: tuple[str, ...]) -> BThreadBody:
 
 
 @bthread(name="by_constitution")
-def objection(call: ToolCall, verdict: Verdict, rights: tuple[str, ...] = ()) -> BThreadBody:
-    """Refuse the approval of `call`, at once when it is denied, else unless a person says yes.
+def objection(described: ActionDescribed, verdict: Verdict, rights: tuple[str, ...] = ()) -> BThreadBody:
+    """Refuse the approval of a call as it was described, at once when it is denied, else unless the user says yes.
 
-    A yes lifts the sandbox of the call as far as `rights`.
+    A yes lifts the sandbox of the call as far as `rights`. When the call is described anew, this is over.
     Where the question itself is refused, as after a stop, there will be no yes: the call is rejected for that.
     """
+    call = described.call
     approval = where(GateApproved, call=call)
-    decided = where((GateApproved, GateRejected), call=call)
+    decided = where((GateApproved, GateRejected, ActionChanged), call=call)
     others = where(ApprovalAsked, call=call)  # a person is asked about a call by one after the other
     because: Verdict | Declined = verdict
     if verdict.level is Level.ask:
         said = yield sync(
-            request=ApprovalAsked(call, question(verdict, rights)),
+            request=ApprovalAsked(call, question(verdict, rights, changes_in(described))),
             otherwise=lambda refusals: GateRejected(call, refusals),
             block=approval,
             wait_for=decided,
@@ -92,17 +94,22 @@ def lift(call: ToolCall, rights: tuple[str, ...]) -> BThreadBody:
             request=SandboxLifted(call, rights),
             otherwise=lambda refusals: GateRejected(call, refusals),
             block=where(GateApproved, call=call),
-            wait_for=where((GateApproved, GateRejected), call=call),
+            wait_for=where((GateApproved, GateRejected, ActionChanged), call=call),
         )
 
 
 LIFTED = {"network": "reach the network", "unconfined": "run without the sandbox"}
 
 
-def question(verdict: Verdict, rights: tuple[str, ...] = ()) -> str:
-    """Return why a person is asked, one reason per line, and what a yes would let the call do."""
+def changes_in(described: ActionDescribed) -> tuple[str, ...]:
+    """Return what has changed since the call was described before."""
+    return described.changes if isinstance(described, ActionChanged) else ()
+
+
+def question(verdict: Verdict, rights: tuple[str, ...] = (), changes: tuple[str, ...] = ()) -> str:
+    """Return why the user is asked, one reason per line, what changed since, and what a yes would let the call do."""
     lifts = ", ".join(LIFTED.get(right) or right.replace("write ", "change ", 1) for right in rights)
-    reasons = verdict.reasons or (verdict.explanation,)
+    reasons = (*(verdict.reasons or (verdict.explanation,)), *(f"changed since your yes: {each}" for each in changes))
     return "\n".join((*reasons, f"a yes lets this one call {lifts}") if lifts else reasons)
 
 

@@ -11,12 +11,15 @@ from agent.verification.invariants import STILL_UNDER_WAY, arguments_of
 from agent.vocabulary.calls import ToolCall
 from agent.vocabulary.events import (
     AbortAsked,
+    ActionChanged,
     ActionDescribed,
     ApprovalAnswered,
     ApprovalAsked,
     BackoffElapsed,
     BackoffStarted,
     DeadlineReached,
+    FactsConfirmed,
+    FactsRequested,
     FollowUpGiven,
     GateApproved,
     HistoryGiven,
@@ -118,6 +121,13 @@ def descriptions(proposed: ProposedAction) -> tuple[ActionDescribed, ...]:
     return tuple(ActionDescribed(proposed.call, evolve(facts, command=level.value)) for level in Level)
 
 
+def lookups(requested: FactsRequested) -> tuple[Event, ...]:
+    """Return that nothing has changed, and changes after which the call is judged like before, or not at all."""
+    call, facts, times = requested.call, requested.judged, requested.times
+    changed = (evolve(facts, tool=f"{call.tool}, changed"), evolve(facts, command=Level.allow.value))
+    return (FactsConfirmed(call), *(ActionChanged(call, each, changes=("a link",), times=times) for each in changed))
+
+
 def confined_descriptions(proposed: ProposedAction) -> tuple[Event, ...]:
     """Return the same actions in a sandbox; one asks for a right beyond it, one was granted before."""
     told = descriptions(proposed)
@@ -140,6 +150,7 @@ EXAMPLES: Examples = {
     InferenceRequested: drafts,
     ProposedAction: descriptions,
     ApprovalAsked: lambda asked: (ApprovalAnswered(asked.call, yes=True), ApprovalAnswered(asked.call, yes=False)),
+    FactsRequested: lambda requested: lookups(requested),
     ToolStarted: lambda started: (ToolFinished(started.call, "done"),),
     MessagesSought: lambda sought: (MessagesFound(sought.what), MessagesFound(sought.what, ("rather this",))),
     BackoffStarted: lambda started: (BackoffElapsed(started.attempt, 0.0),),

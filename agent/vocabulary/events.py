@@ -24,6 +24,7 @@ from constitution import Action
 
 __all__ = [
     "AbortAsked",
+    "ActionChanged",
     "ActionDescribed",
     "AnswerCommitted",
     "ApprovalAnswered",
@@ -37,6 +38,8 @@ __all__ = [
     "DeadlineSet",
     "DraftsRefused",
     "DraftsSettled",
+    "FactsConfirmed",
+    "FactsRequested",
     "FollowUpGiven",
     "GateApproved",
     "GateRejected",
@@ -366,12 +369,39 @@ class CallAnswered(Event):
     images: tuple[Image, ...] = field(default=(), metadata=IF_ANY)
 
 
-# What protocols ask.
+# What is asked of the world.
 
 
 @frozen
 class Question(Event):
-    """Something is asked of the world for a protocol; kinds extend it. A run that is to stop asks no more of them."""
+    """Something is asked of the world for a b-thread; kinds extend it. A run that is to stop asks no more of them."""
+
+
+@frozen(cache_hash=True)
+class FactsRequested(Question):
+    """The user said yes to the call, which took a while: what it would touch is looked up again.
+
+    judged: the facts on which it was asked about. times: how often they have changed already.
+    """
+
+    call: ToolCall
+    judged: Action
+    times: int = field(default=0, metadata=IF_ANY)
+
+
+@frozen
+class FactsConfirmed(Event):
+    """What the call would touch is what was judged."""
+
+    call: ToolCall
+
+
+@frozen
+class ActionChanged(ActionDescribed):
+    """What the call would touch has changed since it was judged: it is judged anew, and a yes to it is void."""
+
+    changes: tuple[str, ...] = ()
+    times: int = field(default=0, metadata=IF_ANY)
 
 
 # The end.

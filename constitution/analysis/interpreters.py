@@ -1,6 +1,7 @@
 """Interpreters and consoles of other languages: code in an option, in a file, or in the input."""
 
 import re
+from typing import Any
 
 from constitution.analysis.clients import database
 from constitution.analysis.other_code import (
@@ -73,11 +74,11 @@ def python(command: Command) -> Steps:
 
 def _python_module(module: str, words: list[str], command: Command, read: Read) -> Steps:
     """`python -m MODULE`: most are programs of the same name, a few take code, unpack files, or are asked about."""
-    modules: dict[str, str] = table("languages")["python"]["modules"]
+    modules: dict[str, Any] = table("languages")["python"]["modules"]
     if module in modules["programs"].split():
         yield Started([module, *words], command.stdin)
-    elif module in modules["virtualenv"].split():
-        yield Started(["virtualenv", *words], command.stdin)
+    elif module in modules["renamed"]:
+        yield Started([modules["renamed"][module], *words], command.stdin)
     elif module in modules["servers"].split():
         yield from serve(command.with_argv(["http.server", *words]))
     elif module in modules["take_code"].split():
@@ -134,6 +135,7 @@ def any_language(command: Command) -> Steps:
     ]
     codes += [word for word in command.argv[1:] if "write18" in word]
     for code in codes:
+        yield from touched(read_code(code), code)
         yield from touched(read_any(code), code)
 
 
@@ -275,6 +277,8 @@ def _behind(files: tuple[str, ...], command: Command) -> Steps:
 def client(command: Command) -> Steps:
     """A client of a database, with statements in its words or in its input."""
     yield from database(command)
+    for file in command.stdin.names if command.stdin.origin is Origin.FILE else ():
+        yield Found(Effect.EXECUTE, path=file)
     for code in (word for word in (*command.argv[1:], command.stdin.text) if "require(" in word):
         yield from touched(read_code(code, "javascript"), code)
     if command.stdin.origin not in (Origin.NOTHING, Origin.TEXT) and (

@@ -278,6 +278,8 @@ def evaluates(command: Command) -> Steps:
     words = command.argv[1:]
     if command.name in ("test", "["):
         words = [word for before, word in pairwise(words) if before == "-v"]
+    if command.name == "wait":
+        words = list(read_line(words, frozenset(["-p"])).value_of("-p"))
     whole = command.name == "let"
     yield from _evaluated(word if whole else word.partition("=")[0] for word in words if not word.startswith("-"))
     if command.name == "let" and command.scope.texts.intersection(re.findall(r"[A-Za-z_]\w*", " ".join(words))):
@@ -341,6 +343,14 @@ def kill(command: Command) -> Steps:
     own = OWN_PROCESS.search(f"{command.text}\n{source}") or _holds_own_process(command, source)
     if any(word.startswith(UNKNOWN) for word in command.argv[1:]) and not own:
         yield Found(Effect.KILL_MATCHING, says="end processes that are not known in advance")
+    for number in re.findall(r"(?<= )-?(\d+)(?= |$)", " ".join(["kill", *command.argv[1 + _gives_signal(command) :]])):
+        yield Found(Effect.HANDLE, path=f"/proc/{number}", says=f"end the process {number}")
+
+
+def _gives_signal(command: Command) -> int:
+    """Return how many words of `kill` say which signal."""
+    first = command.argv[1:2]
+    return 0 if first == ["--"] or not first or not first[0].startswith("-") else 1 + (first[0] in ("-s", "-n"))
 
 
 OWN_PROCESS = re.compile(r"\$!|\.pid\b|\$\$|[Pp][Ii][Dd]_?[Ff][Ii][Ll][Ee]|\$\((?:pgrep|pidof|lsof|fuser|jobs)\b")

@@ -79,5 +79,6 @@ STORIES = {
 
 
 def told(story: list[str]) -> tuple[str, ...]:
-    """The story of one call without the questions that people were asked on the way, and what a yes lifted."""
-    return tuple(name for name in story if not name.startswith(("approval_", "sandbox_")))
+    """The story of one call without what users were asked on the way, what was looked up again, and what was lifted."""
+    on_the_way = ("approval_", "facts_", "action_changed", "sandbox_")
+    return tuple(name for name in story if not name.startswith(on_the_way))

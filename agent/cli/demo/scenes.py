@@ -172,7 +172,7 @@ def attack(screen: Screen, workshop: Workshop, *, attended: bool) -> None:
     while True:
         screen.ask("check>")
         line = sys.stdin.readline()
-        screen.entered()
+        screen.line_is_open = False
         if not line.strip():
             break
         _judge(workshop, line.strip())

@@ -3,13 +3,16 @@
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from functools import cache
+from importlib.util import find_spec
 
 from constitution import Zone
 from constitution.zones import Places, absolute, is_within, zone_of
 
-__all__ = ["OWN_FOLDER", "agents_own", "hidden_places"]
+__all__ = ["OWN_FOLDER", "agents_own", "hidden_places", "kept_places", "own_processes"]
 
 OWN_FOLDER = "~/.bpagent"
+PACKAGES = ("agent", "bp", "constitution")
 
 PUBLIC = ("/etc/passwd", "/etc/passwd-")  # names of users, without which programs do not know who runs them
 SYSTEM_FOLDERS = ("/etc", "/etc/ssh", "/etc/ssl", "/var/lib", "/var/spool")
@@ -20,6 +23,27 @@ def agents_own(home: str) -> tuple[str, ...]:
     """Return the folder in which the agent keeps runs, rules and keys: the usual one, and that of BPAGENT_HOME."""
     chosen = (os.environ.get("BPAGENT_HOME"), absolute(OWN_FOLDER, cwd="/", home=home))
     return tuple(dict.fromkeys(os.path.realpath(place) for place in chosen if place))
+
+
+def own_processes(text: str) -> tuple[str, ...]:
+    """Return those folders in /proc of our process, its group and its parent whose numbers occur in a text."""
+    numbers = dict.fromkeys((os.getpid(), os.getpgrp(), os.getppid()))
+    return tuple(f"/proc/{number}" for number in numbers if number > 1 and str(number) in text)
+
+
+@cache
+def program_folders() -> tuple[str, ...]:
+    """Return where the packages of this program lie, as they are installed."""
+    specs = (find_spec(name) for name in PACKAGES)
+    origins = (spec.origin for spec in specs if spec is not None and spec.origin)
+    return tuple(os.path.dirname(os.path.realpath(origin)) for origin in origins)
+
+
+def kept_places(writable: tuple[str, ...]) -> Iterator[str]:
+    """Yield what is read only though it lies in the workspace, which is first in `writable`, or in another place."""
+    for place in (f"{writable[0]}/.git/hooks", *program_folders()):
+        if os.path.isdir(place) and any(is_within(place, outer) for outer in writable):
+            yield place
 
 
 def hidden_places(workspace: str, home: str, denied: Iterable[str] = ()) -> tuple[str, ...]:

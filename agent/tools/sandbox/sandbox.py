@@ -28,7 +28,7 @@ from agent.tools.sandbox import bubblewrap, landlock, seatbelt
 from agent.tools.sandbox.confinement import SERVERS, Confinement
 from agent.tools.sandbox.limits import Limits, kinds_shown_by
 from agent.tools.sandbox.loopback import Loopback
-from agent.tools.sandbox.places import hidden_places
+from agent.tools.sandbox.places import hidden_places, kept_places
 from agent.tools.sandbox.rights import NETWORK, UNCONFINED, writable_by
 from agent.vocabulary.errors import CannotStart
 
@@ -116,16 +116,16 @@ class Sandbox:
             readable=() if kept is None else (kept,),
             hidden=hidden_places(writable[0], os.path.realpath(os.path.expanduser("~")), self.denied),
             granted=tuple(os.path.realpath(path) for path in writable_by(rights) if os.path.exists(path)),
-            kept=tuple(hooks for hooks in (f"{writable[0]}/.git/hooks",) if os.path.isdir(hooks)),
+            kept=tuple(kept_places(writable)),
             network=NETWORK in rights,
         )
 
     def ended(self, finished: Finished, rights: Iterable[str] = ()) -> Finished:
-        """Return how a command ended: the number of a signal, which bubblewrap gives as an exit code, as a signal."""
+        """Return how a command ended; where bubblewrap gives 128 and the number of a signal, with that signal, too."""
         code = (finished.exit_code or 0) - 128
         if self.level != "bubblewrap" or not self._confines(rights) or code not in FATAL:
             return finished
-        return evolve(finished, exit_code=None, signal=code)
+        return evolve(finished, signal=code)
 
     def blocked(self, finished: Finished, rights: Iterable[str] = ()) -> tuple[str, ...]:
         """Return what was in the way of a command that failed: "network", "write", or a limit; as it said so itself."""

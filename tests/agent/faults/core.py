@@ -139,6 +139,19 @@ def decides_twice() -> BThreadBody:
         yield from put_up(described.call, approved)
 
 
+@bthread(name="gate")
+def believes_every_yes() -> BThreadBody:
+    """What a call would touch may have changed while the user was asked."""
+    while True:
+        described = yield sync(wait_for=ActionDescribed)
+        yield start(put_up_at_once(described.call, GateApproved(described.call, described.facts)))
+
+
+@bthread(name="gate")
+def put_up_at_once(call: ToolCall, approved: GateApproved) -> BThreadBody:
+    yield from put_up(call, approved)
+
+
 def put_up(call: ToolCall, approved: GateApproved) -> Any:
     yield sync(request=approved, otherwise=lambda refusals: GateRejected(call, refusals))
 

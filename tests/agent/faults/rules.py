@@ -374,4 +374,4 @@ def lifts_without_a_yes(judge: Callable[[Action], Verdict]) -> BThreadBody:
         if rights := rights_beyond(described.facts):
             yield start(grant(described.call, rights))
         if (verdict := judge(described.facts)).level is not Level.allow:
-            yield start(objection(described.call, verdict))
+            yield start(objection(described, verdict))

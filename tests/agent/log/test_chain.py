@@ -148,6 +148,60 @@ def test_a_yes_of_another_place_in_the_log_is_none(tmp_path: Path) -> None:
         resume(log, ScriptedModel(STEPS), [deploy])
 
 
+@pytest.mark.parametrize(
+    ("kept", "said"),
+    [
+        (slice(-1), "line 21 and what followed are missing, 1 in all"),
+        (slice(-5), "line 17 and what followed are missing, 5 in all"),
+        (slice(1), "line 2 and what followed are missing, 20 in all"),
+    ],
+)
+def test_lines_that_are_missing_at_the_end_are_named(kept: slice, said: str, tmp_path: Path, home: Path) -> None:
+    home.mkdir()
+    log = finished(tmp_path / "log.jsonl")
+    assert len(lines_of(log)) == 21
+    assert read_log(log).misfit == ""
+
+    log.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[kept]))
+
+    assert said in read_log(log).misfit
+    with pytest.raises(LogError, match="the log was cut there"):
+        resume(log, ScriptedModel(STEPS), [deploy])
+
+
+def test_a_last_line_that_was_changed_is_named(tmp_path: Path, home: Path) -> None:
+    home.mkdir()
+    log = finished(tmp_path / "log.jsonl")
+
+    log.write_bytes(log.read_bytes().replace(b'"status":"completed"', b'"status":"failed"'))
+
+    assert read_log(log).misfit.endswith("line 21 is not as it was written; the log was changed there")
+
+
+def test_a_log_that_goes_on_has_one_end(tmp_path: Path, home: Path) -> None:
+    """Also where lines were written that nothing remembers, as when the process was killed before it could."""
+    home.mkdir()
+    other, log = finished(tmp_path / "other.jsonl"), waiting(tmp_path / "log.jsonl")
+    before = (home / "heads").read_bytes()
+
+    with resume(log, ScriptedModel(STEPS[1:]), [deploy], approve=lambda _: True) as agent:
+        assert agent.run_sync().status == "completed"
+
+    assert read_log(log).misfit == read_log(other).misfit == ""
+    assert len((home / "heads").read_bytes()) == len(before)
+    (home / "heads").write_bytes(before)
+    assert read_log(log).misfit == ""
+
+
+def test_where_there_is_no_folder_for_the_agents_own_things_the_end_is_not_known(tmp_path: Path, home: Path) -> None:
+    log = waiting(tmp_path / "log.jsonl")
+
+    log.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[:-1]))
+
+    assert read_log(log).misfit == ""
+    assert not home.exists()
+
+
 def replaced(log: Path) -> None:
     copy = log.with_suffix(".copy")
     copy.write_bytes(log.read_bytes())

@@ -7,13 +7,16 @@ from typing import get_args
 
 import anyio
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from agent.models import openai_model
 from agent.models.model import Answer, ModelError, ModelRequest
-from agent.models.openai_model import WIRES, Api, EventDecoder, OpenAIModel
+from agent.models.openai_model import LONGEST_EVENT, WIRES, Api, EventDecoder, OpenAIModel, WholeBody
 from agent.vocabulary.messages import UserMessage
 from tests.agent.models.hostile_server import DONE, STREAM, Server, Then, byte_by_byte, frame
 from tests.agent.models.shapes import call, delta, ended, streamed, words
+from tests.tables import rows
 
 GO = ModelRequest("", (UserMessage("go"),))
 APIS = get_args(Api)
@@ -46,8 +49,8 @@ def assembled(api: Api, pieces: Sequence[bytes]) -> Answer:
     return assembly.answer()
 
 
-@pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"])
-@pytest.mark.parametrize("api", APIS)
+@rows("line_end", ["\n", "\r\n", "\r"])
+@rows("api", APIS)
 def test_a_stream_may_be_cut_in_two_anywhere(api: Api, line_end: str) -> None:
     content = in_several_lines(stream_of(api, line_end), line_end)
 
@@ -55,8 +58,8 @@ def test_a_stream_may_be_cut_in_two_anywhere(api: Api, line_end: str) -> None:
         assert is_right(assembled(api, [content[:at], content[at:]])), content[at - 10 : at]
 
 
-@pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"])
-@pytest.mark.parametrize("api", APIS)
+@rows("line_end", ["\n", "\r\n", "\r"])
+@rows("api", APIS)
 @pytest.mark.anyio
 async def test_a_stream_may_come_byte_by_byte(server: Server, api: Api, line_end: str) -> None:
     server.reply(STREAM, *byte_by_byte(stream_of(api, line_end)))
@@ -82,8 +85,8 @@ DRESSED: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
-@pytest.mark.parametrize("dress", DRESSED)
-@pytest.mark.parametrize("api", APIS)
+@rows("dress", DRESSED)
+@rows("api", APIS)
 @pytest.mark.anyio
 async def test_what_stands_between_the_events_does_not_matter(server: Server, api: Api, dress: str) -> None:
     content = DRESSED[dress](stream_of(api))
@@ -93,10 +96,8 @@ async def test_what_stands_between_the_events_does_not_matter(server: Server, ap
     assert is_right(assembled(api, byte_by_byte(content) if len(content) < 9_999 else [content]))
 
 
-@pytest.mark.parametrize(
-    "kind", ["text/plain", "application/octet-stream", "application/json", "", "text/event-stream; charset=latin-1"]
-)
-@pytest.mark.parametrize("api", APIS)
+@rows("kind", ["text/plain", "application/octet-stream", "application/json", "", "text/event-stream; charset=latin-1"])
+@rows("api", APIS)
 @pytest.mark.anyio
 async def test_a_wrong_content_type_does_not_matter(server: Server, api: Api, kind: str) -> None:
     server.reply(STREAM.replace(b"text/event-stream", kind.encode()), stream_of(api))
@@ -104,7 +105,7 @@ async def test_a_wrong_content_type_does_not_matter(server: Server, api: Api, ki
     assert is_right(await ask(server, api))
 
 
-@pytest.mark.parametrize("api", APIS)
+@rows("api", APIS)
 @pytest.mark.anyio
 async def test_a_slow_server_is_waited_for(server: Server, api: Api) -> None:
     pieces = [stream_of(api)[at : at + 40] for at in range(0, len(stream_of(api)), 40)]
@@ -124,8 +125,8 @@ BROKEN: dict[str, tuple[bytes | Then, ...]] = {
 }
 
 
-@pytest.mark.parametrize("how", BROKEN)
-@pytest.mark.parametrize("api", APIS)
+@rows("how", BROKEN)
+@rows("api", APIS)
 @pytest.mark.anyio
 async def test_a_stream_that_breaks_is_no_answer(server: Server, api: Api, how: str) -> None:
     whole_call = CALLING[api][1:2] if api == "chat" else CALLING[api][3:-1]
@@ -138,7 +139,7 @@ async def test_a_stream_that_breaks_is_no_answer(server: Server, api: Api, how: 
     assert len(str(caught.value)) < 400
 
 
-@pytest.mark.parametrize("api", APIS)
+@rows("api", APIS)
 @pytest.mark.anyio
 async def test_a_broken_stream_after_the_whole_answer_loses_nothing(server: Server, api: Api) -> None:
     server.reply(STREAM, stream_of(api), b'data: {"choi', Then.REST, Then.RESET)
@@ -159,3 +160,61 @@ async def test_a_server_that_keeps_the_connection_is_left_after_the_last_event(
 
     assert is_right(answer)
     assert await anyio.to_thread.run_sync(server.gone.wait, 5)
+
+
+# Bytes become events, in whatever pieces they come.
+
+
+def decode(*pieces: bytes) -> list[str]:
+    decoder = EventDecoder()
+    return [event for piece in pieces for event in decoder.feed(piece)] + list(decoder.finish())
+
+
+@rows(
+    ("stream", "events"),
+    [
+        (b"data: a\n\ndata: b\n\n", ["a", "b"]),
+        (b"data:a\r\n\r\ndata:  b\r\rdata: c\n\r\n", ["a", " b", "c"]),
+        (b"data: a\ndata: b\n\n", ["a\nb"]),
+        (b": comment\n\n\n\nevent: x\nid: 1\nretry: 3\ndata: a\n\n", ["a"]),
+        (b"data\n\n", [""]),
+        (b"data: a", ["a"]),
+        (b"data: a\n", ["a"]),
+        (b"", []),
+    ],
+)
+def test_events(stream: bytes, events: list[str]) -> None:
+    assert decode(stream) == events
+    assert decode(*(stream[at : at + 1] for at in range(len(stream)))) == events
+
+
+@given(st.lists(st.sampled_from([b"data: \xc3\xa9", b"data:x", b"\n", b"\r\n", b"\r", b": y", b"event: z"])), st.data())
+def test_law_the_pieces_do_not_matter(parts: list[bytes], data: st.DataObject) -> None:
+    stream = b"".join(parts)
+    cuts = sorted(data.draw(st.sets(st.integers(0, len(stream)))))
+
+    pieces = [stream[start:end] for start, end in zip([0, *cuts], [*cuts, len(stream)], strict=True)]
+
+    assert decode(*pieces) == decode(stream)
+
+
+@rows("flood", [b"x" * 100_000, b"data: " + b"x" * 100_000 + b"\n", b"data\n" * 1000])
+def test_an_endless_event_is_an_error(flood: bytes) -> None:
+    pieces = [flood] * (LONGEST_EVENT // len(flood) + 2)
+
+    with pytest.raises(ModelError, match="more than 8,000,000 bytes in one event"):
+        decode(*pieces)
+
+
+def test_many_events_and_comments_are_none() -> None:
+    decoder = EventDecoder()
+
+    for _ in range(100):
+        assert list(decoder.feed(b": " + b"x" * 100_000 + b"\n")) == []
+        assert len(list(decoder.feed(b"data: " + b"x" * 100_000 + b"\n\n"))) == 1
+
+
+def test_a_whole_body_is_one_event() -> None:
+    body = WholeBody()
+
+    assert [*body.feed(b"a\n\n"), *body.feed(b"b"), *body.finish()] == ["a\n\nb"]

@@ -2,18 +2,25 @@
 
 import json
 import socket
+import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import anyio
 import pytest
 
+from agent import Agent
 from agent.models import openai_model
 from agent.models.model import Answer, Delta, ModelError, ModelRequest
 from agent.models.openai_model import LONGEST_EVENT, Api, OpenAIModel, model_from_name
+from agent.models.scripted import ScriptedModel, ScriptError
 from agent.tools.schemas import ToolSchema
 from agent.vocabulary.messages import AssistantMessage, RequestedCall, ToolMessage, Usage, UserMessage
+from tests.agent.models.hostile_server import Server
+from tests.agent.models.shapes import words
+from tests.tables import rows
 
 pytestmark = pytest.mark.anyio
 
@@ -143,7 +150,7 @@ async def test_a_server_that_neither_ends_nor_closes_is_left_after_the_finish_re
     assert answer.message.text == "hi"
 
 
-@pytest.mark.parametrize("done", [True, False])
+@rows("done", [True, False])
 async def test_a_stream_without_a_finish_reason_is_no_answer(server: Any, done: bool) -> None:
     server.stream(delta(content="hi"), done=done)
 
@@ -153,19 +160,17 @@ async def test_a_stream_without_a_finish_reason_is_no_answer(server: Any, done: 
     assert "without a finish reason" in str(error)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("reply", "said"),
     [
-        pytest.param([STREAM + b'data: {"choices": [{"del\n\n'], "is broken", id="line that is not JSON"),
-        pytest.param([STREAM + b"data: [1, 2]\n\n"], "not an object", id="chunk that is no object"),
-        pytest.param([STREAM + b"data: " + b"[" * 100_000 + b"\n\n"], "is broken", id="nested too deeply"),
-        pytest.param([STREAM + b"data: \xff\xfe\n\n"], "is broken", id="not UTF-8"),
-        pytest.param(
-            [STREAM + b'data: {"error": {"message": "overloaded"}}\n\n'], "overloaded", id="error in the stream"
-        ),
-        pytest.param([STREAM.replace(b"Connection", b"Content-Length: 9999\r\nConnection")], "broke", id="cut"),
-        pytest.param([b"garbage\r\n\r\n"], "broke", id="not HTTP"),
-        pytest.param([], "broke", id="closed without an answer"),
+        ([STREAM + b'data: {"choices": [{"del\n\n'], "is broken"),
+        ([STREAM + b"data: [1, 2]\n\n"], "not an object"),
+        ([STREAM + b"data: " + b"[" * 100_000 + b"\n\n"], "is broken"),
+        ([STREAM + b"data: \xff\xfe\n\n"], "is broken"),
+        ([STREAM + b'data: {"error": {"message": "overloaded"}}\n\n'], "overloaded"),
+        ([STREAM.replace(b"Connection", b"Content-Length: 9999\r\nConnection")], "broke"),
+        ([b"garbage\r\n\r\n"], "broke"),
+        ([], "broke"),
     ],
 )
 async def test_a_broken_stream_may_be_asked_again(server: Any, reply: list[bytes], said: str) -> None:
@@ -211,7 +216,7 @@ async def test_the_status_counts_also_when_its_page_breaks_off(server: Any) -> N
     assert not error.retryable
 
 
-@pytest.mark.parametrize(("header", "seconds"), [("3", 3.0), ("9999", 120.0), ("soon", None)])
+@rows(("header", "seconds"), [("3", 3.0), ("9999", 120.0), ("soon", None)])
 async def test_retry_after_is_handed_on(server: Any, header: str, seconds: float | None) -> None:
     server.answer_status("429 Too Many Requests", "{}", f"Retry-After: {header}")
 
@@ -274,7 +279,7 @@ async def test_the_key_is_in_no_message(server: Any) -> None:
     assert "secret-key" not in repr(OpenAIModel("m", base_url=server.url, api_key="secret-key"))
 
 
-@pytest.mark.parametrize(("status", "said"), [("200 OK", "bytes in one event"), ("500 Oh No", "answered 500: xxx")])
+@rows(("status", "said"), [("200 OK", "bytes in one event"), ("500 Oh No", "answered 500: xxx")])
 async def test_a_flood_is_an_error_before_it_fills_the_memory(server: Any, status: str, said: str) -> None:
     head = f"HTTP/1.1 {status}\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n".encode()
     server.reply(head, *[b"x" * 1_000_000 for _ in range(LONGEST_EVENT // 1_000_000 + 2)])
@@ -360,3 +365,159 @@ async def test_importing_the_models_imports_no_openai() -> None:
     done = await anyio.run_process([__import__("sys").executable, "-c", code], cwd=Path(__file__).parents[3])
 
     assert done.returncode == 0
+
+
+# Which model a name means, and what a missing key, a bad address and an empty name are told.
+
+
+KEY = {"OPENAI_API_KEY": "k"}
+
+
+def test_a_script(tmp_path: Path) -> None:
+    (tmp_path / "s.yaml").write_text("steps: [hi]")
+
+    assert isinstance(model_from_name(f"script:{tmp_path}/s.yaml", {}), ScriptedModel)
+    with pytest.raises(ScriptError, match="no such file"):
+        model_from_name(f"script:{tmp_path}/none.yaml", {})
+    with pytest.raises(ModelError, match="'script:' names no file"):
+        model_from_name("script:", {})
+
+
+@rows(
+    ("name", "environ", "expected"),
+    [
+        ("gpt", KEY, OpenAIModel("gpt", base_url="https://api.openai.com/v1", api_key="k")),
+        ("gpt", {"OPENAI_API_KEY": " k\n", "OPENAI_BASE_URL": "http://h:1/v1/"},
+         OpenAIModel("gpt", base_url="http://h:1/v1", api_key="k")),
+        ("gpt", {**KEY, "OPENAI_BASE_URL": ""}, OpenAIModel("gpt", api_key="k")),
+        ("gpt", {"OPENAI_BASE_URL": "http://h:1/v1"}, OpenAIModel("gpt", base_url="http://h:1/v1")),
+        ("http://h:1/v1", {}, OpenAIModel("default", base_url="http://h:1/v1")),
+        ("http://h:1/v1#qwen/3", {**KEY, "OPENAI_BASE_URL": "http://other"},
+         OpenAIModel("qwen/3", base_url="http://h:1/v1", api_key="k")),
+    ],
+)  # fmt: skip
+def test_names_and_addresses(name: str, environ: dict[str, str], expected: OpenAIModel) -> None:
+    assert model_from_name(name, environ) == expected
+
+
+@rows(
+    ("name", "environ", "said"),
+    [
+        ("gpt", {}, "no API key: set OPENAI_API_KEY"),
+        (
+            "gpt",
+            {"OPENAI_API_KEY": " ", "OPENAI_BASE_URL": "https://api.openai.com/v1/"},
+            "no API key: set OPENAI_API_KEY",
+        ),
+        ("https://api.openai.com/v1", {}, "no API key: set OPENAI_API_KEY"),
+        ("gpt", {"OPENAI_API_KEY": "clé"}, "the API key holds characters that no key has"),
+        (
+            "gpt",
+            {**KEY, "OPENAI_BASE_URL": "localhost:80"},
+            "the base URL 'localhost:80' is not an address; write it like",
+        ),
+        ("ftp://h/v1", KEY, "the base URL 'ftp://h/v1' is not an address"),
+        ("http://h:99999/v1", KEY, "the base URL 'http://h:99999/v1' is not an address"),
+        ("http://[::1/v1", KEY, "is not an address"),
+        (" ", KEY, "no model is named"),
+    ],
+)
+def test_what_cannot_be_a_model_is_told_in_one_sentence(name: str, environ: dict[str, str], said: str) -> None:
+    with pytest.raises(ModelError) as caught:
+        model_from_name(name, environ)
+
+    assert said in str(caught.value)
+    assert not caught.value.retryable
+
+
+# Keys that do not live long: `get_api_key` is asked for each inference, and whatever goes wrong there has a name.
+
+
+GO = ModelRequest("", (UserMessage("go"),))
+
+
+async def asked_with(server: Server, get_api_key: Any, api: Api = "chat") -> str:
+    server.stream(*words(api, "hello"))
+    answer = await OpenAIModel("m", api=api, base_url=server.url, get_api_key=get_api_key).answer(GO, lambda _: None)
+    return answer.message.text
+
+
+@pytest.mark.parametrize("api", get_args(Api))
+async def test_each_inference_has_the_key_of_its_moment(server: Server, api: Api) -> None:
+    server.stream(*words(api, "hello"))
+    server.stream(*words(api, "hello again"))
+    keys = iter(["first-key", "second-key"])
+    model = OpenAIModel("m", api=api, base_url=server.url, get_api_key=lambda: next(keys))
+
+    with Agent(model) as agent:
+        await agent.run("go")
+        await agent.run("go on")
+
+    assert [headers["authorization"] for _, headers, _ in server.requests] == ["Bearer first-key", "Bearer second-key"]
+
+
+async def test_it_may_be_async(server: Server) -> None:
+    async def fetch() -> str:
+        await anyio.lowlevel.checkpoint()
+        return "fetched-key"
+
+    assert await asked_with(server, fetch) == "hello"
+    assert server.requests[0][1]["authorization"] == "Bearer fetched-key"
+
+
+async def test_one_that_is_not_async_does_not_hold_up_the_loop(server: Server) -> None:
+    threads: list[threading.Thread] = []
+
+    def fetch() -> str:
+        threads.append(threading.current_thread())
+        return "a-key-of-mine"
+
+    await asked_with(server, fetch)
+
+    assert threads != [threading.current_thread()]
+
+
+def raising() -> str:
+    raise OSError("vault is locked")
+
+
+@rows(
+    ("get_api_key", "said"),
+    [
+        (raising, "get_api_key raised OSError: vault is locked"),
+        (lambda: "", "get_api_key gave an empty text"),
+        (lambda: None, "get_api_key gave a value of type NoneType"),
+        (lambda: "clé", "the API key holds characters that no key has"),
+    ],
+)
+async def test_what_goes_wrong_there_ends_the_run_and_says_so(
+    server: Server, get_api_key: Callable[[], str], said: str
+) -> None:
+    with pytest.raises(ModelError) as caught:
+        await asked_with(server, get_api_key)
+    with Agent(OpenAIModel("m", base_url=server.url, get_api_key=get_api_key)) as agent:
+        run = await agent.run("go")
+
+    assert said in str(caught.value)
+    assert (run.status, run.reason) == ("failed", "inference_failed")
+    assert said in run.text
+    assert not server.requests
+
+
+async def test_one_that_hangs_is_cancelled(server: Server) -> None:
+    with anyio.move_on_after(0.1) as scope:
+        await asked_with(server, anyio.sleep_forever)
+
+    assert scope.cancelled_caught
+
+
+async def test_its_keys_are_in_no_message(server: Server) -> None:
+    server.answer_status("401 Unauthorized", '{"error": {"message": "bad key short-lived-key"}}')
+    model = OpenAIModel("m", base_url=server.url, get_api_key=lambda: "short-lived-key")
+
+    with pytest.raises(ModelError, match=r"bad key \*\*\*"):
+        await model.answer(GO, lambda _: None)
+
+
+def test_with_it_the_server_of_openai_needs_no_other_key() -> None:
+    assert OpenAIModel("m", get_api_key=lambda: "k").base_url == "https://api.openai.com/v1"

@@ -1,11 +1,14 @@
 """Take the pictures of the README: the demo in a terminal, its page on a desk and on a phone. `make screens`."""
 
+import fcntl
 import os
 import pty
 import re
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 from contextlib import suppress
 from pathlib import Path
 
@@ -29,25 +32,28 @@ def main() -> int:
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         log = Path(folder) / "demo.jsonl"
         shown = FOLDER.sub("/tmp/demo", _on_terminal("demo", "--log", str(log)).replace(str(log), "demo.jsonl"))
-        lanes, scenes = (
-            shown.partition("\N{BOX DRAWINGS LIGHT DOWN} outside")[1:],
-            shown.partition("What the remote")[1:],
-        )
-        _draw("".join(lanes).partition("What the remote")[0], PICTURES / "demo.svg", "bpagent demo")
-        _draw("".join(scenes).partition("The run as a page")[0], PICTURES / "scenes.svg", "and then")
+        _draw(_between("\N{BOX DRAWINGS LIGHT DOWN} outside", shown, "What the remote"), "demo", "bpagent demo")
+        _draw(_between("What the remote", shown, "The run as a page"), "scenes", "and then")
         page = Path(folder) / "demo.html"
         page.write_text(render_page(read_log(log)).replace(folder, "/tmp/demo"))
         _photograph(page, Path(folder) / "profile")
     return 0
 
 
+def _between(first: str, text: str, last: str) -> str:
+    """Return the part of a text from the line with `first` to the one before `last`."""
+    lines = text.splitlines()
+    begin, end = (next(n for n, line in enumerate(lines) if found in line) for found in (first, last))
+    return "\n".join(lines[begin:end])
+
+
 def _on_terminal(*words: str) -> str:
     """Return what the command writes to a terminal, colors and all."""
     master, slave = pty.openpty()
-    size = f'stty columns {COLUMNS} rows {LINES} < /dev/stdout; exec "$@"'
-    environ = {**os.environ, "TERM": "xterm-256color", "COLUMNS": str(COLUMNS), "LINES": str(LINES)}
-    shell = ["sh", "-c", size, "sh", *COMMAND, *words]
-    with subprocess.Popen(shell, stdin=subprocess.DEVNULL, stdout=slave, stderr=slave, env=environ):
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", LINES, COLUMNS, 0, 0))
+    environ = {**os.environ, "TERM": "xterm-256color"}
+    nothing = subprocess.DEVNULL
+    with subprocess.Popen([*COMMAND, *words], stdin=nothing, stdout=slave, stderr=slave, env=environ):
         os.close(slave)
         written = b""
         with suppress(OSError):  # the other end is gone
@@ -57,11 +63,11 @@ def _on_terminal(*words: str) -> str:
     return written.decode().replace("\r\n", "\n")
 
 
-def _draw(text: str, path: Path, title: str) -> None:
+def _draw(text: str, name: str, title: str) -> None:
     with open(os.devnull, "w") as nowhere:
         console = Console(record=True, width=COLUMNS, file=nowhere, force_terminal=True, color_system="truecolor")
         console.print(Text.from_ansi(text.rstrip()), soft_wrap=True)
-        path.write_text(FONTS.sub("", console.export_svg(title=title)))
+        (PICTURES / f"{name}.svg").write_text(FONTS.sub("", console.export_svg(title=title)))
 
 
 def _photograph(page: Path, profile: Path) -> None:

@@ -5,9 +5,19 @@ from pathlib import Path
 import pytest
 from attrs import evolve
 
-from agent.presets.configuration import preset_from_file, save_options
-from agent.presets.preset import OptionError
+from agent.history.playback import replay
+from agent.history.rebuilding import rebuild
+from agent.log.reading import read_log
+from agent.models.scripted import ScriptedModel, call
+from agent.presets.configuration import KEYS, preset_from_file, save_options
+from agent.presets.policy_files import add_user_rule, read_user_rules
+from agent.presets.preset import OptionError, Preset
 from agent.presets.shipped import PRESETS
+from agent.session.agent import Agent
+from agent.tools.collections import workspace_tools
+from agent.vocabulary.events import GateApproved
+from constitution import CommandRule, Level
+from tests.tables import rows
 
 GOOD = """\
 # how we work here
@@ -49,14 +59,14 @@ def test_a_file_names_a_preset_and_changes_its_options(file: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("text", ["", "# nothing here\n", "{}\n", "options: {}\n", "security: {}\n"])
+@rows("text", ["", "# nothing here\n", "{}\n", "options: {}\n", "security: {}\n"])
 def test_a_file_without_content_configures_nothing(file: Path, text: str) -> None:
     file.write_text(text)
 
     assert preset_from_file(file) == PRESETS["default"]
 
 
-@pytest.mark.parametrize(
+@rows(
     ("text", "place", "said"),
     [
         ("preset: gatd\n", "1:9", "there is no preset 'gatd'; did you mean 'gated'"),
@@ -85,7 +95,11 @@ def test_a_file_without_content_configures_nothing(file: Path, text: str) -> Non
         ("security:\n  allow_paths: []\n", "2:3", "did you mean 'allowed_paths'?"),
         ("security:\n  denied_paths: [~]\n", "2:18", "expected a text, found nothing"),
         ("security:\n  denied_paths:\n    - ~/.ssh\n    - 5\n", "4:7", "expected a text, found 5"),
-        ("- preset\n", "1:1", "expected a mapping with 'preset', 'options', 'security', 'tools', 'mcp', found a list"),
+        (
+            "- preset\n",
+            "1:1",
+            f"expected a mapping with {', '.join(map(repr, KEYS))}, found a list",
+        ),
         ("preset: gated\npreset: coding\n", "2:1", "not valid YAML: found duplicate key"),
         ("options:\n  attempts: 1\n  attempts: 2\n", "3:3", "not valid YAML: found duplicate key"),
         ("options: {attempts: 1\n", "2:1", "not valid YAML: "),
@@ -103,7 +117,7 @@ def test_a_mistake_is_told_with_file_line_and_column(file: Path, text: str, plac
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
+@rows(
     ("content", "said"),
     [
         (b"preset: \xff\n", "is not UTF-8"),
@@ -152,7 +166,7 @@ def test_saving_makes_a_file_that_is_not_there(file: Path) -> None:
     assert preset_from_file(file).limit_text == "null"
 
 
-@pytest.mark.parametrize(
+@rows(
     ("options", "said"),
     [
         ({"max_iterations": -1}, "option max_iterations: 'max_iterations' must be >= 1: -1"),
@@ -168,3 +182,122 @@ def test_what_cannot_be_is_not_saved(file: Path, options: dict[str, object], sai
 
     assert file.read_text() == GOOD
     assert list(file.parent.iterdir()) == [file]
+
+
+# The user's rules about commands: read strictly, examples judged, comments kept, and part of every run's preset.
+
+
+RULES = """\
+# what I decided
+commands:
+  - deny: make deploy          # never from here
+    reason: deploys go through the pipeline
+    match: [make deploy, sudo make deploy now]
+    not_match: [make test]
+  - allow: npm publish
+    file: /usr/bin/npm
+    rule: publish
+    match: [npm publish --tag next]
+    not_match: [sudo npm publish]
+"""
+
+
+@pytest.fixture
+def rules_file(tmp_path: Path) -> Path:
+    path = tmp_path / "rules.yaml"
+    path.write_text(RULES)
+    return path
+
+
+def test_rules_are_read(rules_file: Path) -> None:
+    deny, allow = read_user_rules(rules_file)
+
+    assert (deny.level, deny.argv, deny.reason) == (
+        Level.deny,
+        ("make", "deploy"),
+        "deploys go through the pipeline",
+    )
+    assert (allow.level, allow.executable, allow.rule) == (Level.allow, "/usr/bin/npm", "publish")
+
+
+def test_no_file_is_no_rules(tmp_path: Path) -> None:
+    assert read_user_rules(tmp_path / "none.yaml") == ()
+
+
+@rows(
+    ("row", "place", "said"),
+    [
+        ("{deny: make, allow: make}", ":2:5", "a rule says one of"),
+        ("{deny: ''}", ":2:5", "needs the words"),
+        ("{deny: 'a \"'}", ":2:5", "closing quotation"),
+        ("{allow: make}", ":2:5", "must name the file"),
+        ("{deny: make, reson: x}", ":2:18", "did you mean 'reason'?"),
+        ("{deny: make, match: [ls]}", ":2:5", "'ls' is not concerned"),
+        ("{deny: ls, not_match: [ls]}", ":2:5", "'ls' is concerned"),
+        ("{allow: rm, file: /bin/rm, match: [rm -rf /]}", ":2:5", "would be deny anyway"),
+    ],
+)
+def test_a_wrong_row_is_told_with_its_place(tmp_path: Path, row: str, place: str, said: str) -> None:
+    file = tmp_path / "rules.yaml"
+    file.write_text(f"commands:\n  - {row}\n")
+
+    with pytest.raises(OptionError) as caught:
+        read_user_rules(file)
+
+    assert f"{file}{place}: " in str(caught.value)
+    assert said in str(caught.value)
+
+
+def test_adding_a_rule_keeps_the_comments(rules_file: Path) -> None:
+    rule = CommandRule(Level.allow, ("cat", "a b"), "/bin/cat", rule="read_private")
+
+    add_user_rule(rule, rules_file)
+
+    assert rules_file.read_text().startswith("# what I decided\n")
+    assert "# never from here" in rules_file.read_text()
+    assert read_user_rules(rules_file)[-1] == rule
+
+
+def test_adding_the_first_rule_makes_the_file_for_its_owner_alone(tmp_path: Path) -> None:
+    file = tmp_path / "new" / "rules.yaml"
+
+    add_user_rule(CommandRule(Level.deny, ("make",)), file)
+
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert [rule.argv for rule in read_user_rules(file)] == [("make",)]
+
+
+def test_a_rule_becomes_an_option_and_the_log_replays_with_it(rules_file: Path, tmp_path: Path) -> None:
+    preset = Preset("mine", commands=[str(rule) for rule in read_user_rules(rules_file)])
+    script = ScriptedModel([call("bash", command="make deploy"), "Done."])
+    with Agent(script, workspace_tools(tmp_path), preset=preset, log=tmp_path / "log.jsonl") as agent:
+        run = agent.run_sync("go")
+
+    assert "deploys go through the pipeline" in run.messages[2].text
+    assert not any(isinstance(step.event, GateApproved) for step in run.steps)
+    recorded = read_log(tmp_path / "log.jsonl")
+    assert replay(recorded, rebuild(recorded)).difference is None
+
+
+def test_a_row_makes_a_policy_stricter(tmp_path: Path) -> None:
+    preset = Preset("mine", policy_rules=["deny read in workspace name=blind"])
+    (tmp_path / "a.txt").write_text("hello")
+    script = ScriptedModel([call("bash", command="cat a.txt"), "Done."])
+    with Agent(script, workspace_tools(tmp_path), preset=preset) as agent:
+        run = agent.run_sync("go")
+
+    assert "rejected: by_constitution: deny: blind: cat would read a.txt" in run.messages[2].text
+
+
+@rows(
+    ("row", "said"),
+    [
+        ("deny fly", "there is no effect 'fly'"),
+        ("deny write in worksapce", "did you mean 'workspace'"),
+        ("allow write", "can only raise"),
+        ("deny", "a rule reads"),
+    ],
+)
+def test_a_row_that_is_no_rule_is_refused(row: str, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        Preset("mine", policy_rules=[row])

@@ -17,6 +17,7 @@ from agent.vocabulary.events import (
     BackoffElapsed,
     BackoffStarted,
     CallAnswered,
+    FactsConfirmed,
     GateApproved,
     InferenceFailed,
     InferenceRequested,
@@ -141,7 +142,7 @@ def test_what_needs_a_person_waits_for_the_answer(yes: bool) -> None:
 
     assert loop.story[-1] == "approval_asked:a"
     assert not loop.can(DONE)
-    loop.hear(ApprovalAnswered(A, yes, "because"))
+    loop.hear(ApprovalAnswered(A, yes, "because"), *([FactsConfirmed(A)] if yes else []))
     assert loop.story[-1] == ("gate_approved:a" if yes else "gate_rejected:a")
     assert loop.can(DONE)
 

@@ -26,6 +26,13 @@ from agent.vocabulary.calls import ToolCall
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("leaves_nothing")]
 
+
+@pytest.fixture(params=["asyncio", "trio"])
+def anyio_backend(request: pytest.FixtureRequest) -> str:
+    """The event loop waits for processes: each of both is tried."""
+    return str(request.param)
+
+
 FOREVER = "echo begun; exec sleep 300"
 
 

@@ -184,6 +184,7 @@ FAULTS = (
     Fault(core.ends_at_a_stop_by_itself, (), "error", "nothing_is_in_flight_at_the_end"),
     Fault(core.lets_prompts_through, (), "error", "one_run_after_the_other"),
     Fault(core.lets_everything_through_between_runs, (), "error", "one_run_after_the_other"),
+    Fault(core.believes_every_yes, ("by_constitution",), "error", "what_starts_was_judged_as_it_is"),
     Fault(rules.takes_any_answer_for_a_yes, (), "error", "the_constitution_is_obeyed"),
     Fault(rules.judges_one_call_at_a_time, (), "error", "the_constitution_is_obeyed"),
     Fault(rules.never_lets_go, (), "deadlock", "gate"),

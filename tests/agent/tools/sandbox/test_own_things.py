@@ -1,5 +1,8 @@
 """The agent's own things are out of its reach: runs, rules and key, the log in use, and what could answer for it."""
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +14,7 @@ from agent import call
 from agent.presets.equipment import equip
 from agent.presets.shipped import PRESETS
 from agent.session.run import Run
+from agent.tools.sandbox.sandbox import Sandbox
 from agent.vocabulary.events import ApprovalAsked, GateRejected, ToolStarted
 from tests.agent.conftest import MakeAgent
 
@@ -31,6 +35,19 @@ TOUCHES = (
     "screen -S x -X stuff yes",
     "bpagent resume x --approve call_1",
     "kill -9 $PPID",
+    "kill -9 {pid}",
+    "kill -- -{pid}",
+    "cat /proc/{pid}/cmdline",
+    "xxd /proc/{pid}/mem",
+    "ls /proc/{pid}/fd",
+    "python -m agent.cli resume x",
+    "python -c 'from agent.cli import main; main()'",
+    "python -c 'import os; os.kill(os.getppid(), 9)'",
+    "python -c 'import fcntl, termios; fcntl.ioctl(0, termios.TIOCSTI, b\"y\")'",
+    "echo x > {program}/threads/judging.py",
+    "sed -i s/deny/allow/ {program}/../constitution/judge.py",
+    "rm -rf {program}",
+    "mv {program} elsewhere",
     "pkill bpagent",
 )
 
@@ -49,8 +66,8 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def run(make_agent: MakeAgent, workspace: Path, preset: str, *steps: Any, log: Path) -> Run:
     chosen = evolve(PRESETS[preset], sandbox="off", max_iterations=50, max_failures=None)
     tools = equip(evolve(chosen, tools="workspace", tools_file=None), workspace)
-    agent = make_agent(*steps, "Done.", tools=tools, preset=chosen, log=log, approve=lambda _: True)
-    return agent.run_sync("Go")
+    made = make_agent(*steps, "Done.", tools=tools, preset=chosen, log=log, approve=lambda _: True)
+    return made.run_sync("Go")
 
 
 @pytest.mark.parametrize("preset", JUDGING)
@@ -59,7 +76,8 @@ def test_commands_that_touch_them_are_denied_and_not_asked_about(
 ) -> None:
     log = workspace / "log.jsonl"
     (workspace / "evil.yaml").write_text("allow: all")
-    commands = [touch.format(own=own, log=log) for touch in TOUCHES]
+    program = workspace / ".venv" / "lib" / "site-packages" / "agent"
+    commands = [touch.format(own=own, log=log, pid=os.getpid(), program=program) for touch in TOUCHES]
 
     done = run(make_agent, workspace, preset, *(call("bash", command=each) for each in commands), log=log)
 
@@ -82,8 +100,35 @@ def test_no_right_makes_them_writable(make_agent: MakeAgent, workspace: Path, ow
     rights = [f"write {own}/rules.yaml"], [f"write {own.parent}"], ["write /"]
     tools = equip(PRESETS["default"], workspace)
     steps = (call("bash", command="true", rights=right) for right in rights)
-    agent = make_agent(*steps, "Done.", tools=tools, approve=lambda _: True)
+    made = make_agent(*steps, "Done.", tools=tools, approve=lambda _: True)
 
-    done = agent.run_sync("Go")
+    done = made.run_sync("Go")
 
     assert [event for event in done.events if isinstance(event, ToolStarted)] == []
+
+
+def test_the_program_in_a_workspace_is_read_only_in_the_sandbox(
+    workspace: Path, needs: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also for commands of which no text tells what they do, and through other names of its files."""
+    needs("bwrap")
+    (workspace / "lib" / "agent").mkdir(parents=True)
+    (workspace / "lib" / "agent" / "judging.py").write_text("deny")
+    monkeypatch.setattr("agent.tools.sandbox.places.program_folders", lambda: (str(workspace / "lib" / "agent"),))
+    made = Sandbox((str(workspace),), "bubblewrap")
+
+    command = (
+        "cd lib/agent; echo allow > judging.py; ln judging.py ../x; mv ../agent ../y; rm -r ../agent; echo ok > ../z"
+    )
+    subprocess.run([*made.prefix(str(workspace)), "sh", "-c", command], check=False, capture_output=True)
+
+    assert (workspace / "lib" / "agent" / "judging.py").read_text() == "deny"
+    assert sorted(os.listdir(workspace / "lib")) == ["agent", "z"]
+
+
+def test_the_memory_of_the_command_is_closed_to_other_processes_of_the_user() -> None:
+    """Its files in /proc then belong to root; here the system is asked, since tests may run as root."""
+    code = "import ctypes; from agent.tools.descendants import hide_memory; assert hide_memory()"
+    asked = f"{code}; print(ctypes.CDLL(None).prctl(3, 0, 0, 0, 0))"
+
+    assert subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True).stdout == "0\n"

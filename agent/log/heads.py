@@ -1,0 +1,78 @@
+"""How far each log goes, kept with the agent's own things: the chain alone does not show that its end is missing.
+
+One file has a slot of fixed size for each log, which is found by the seed of its chain: the number of its lines and the
+hash of the last one. It is written after the log was, so a process that is killed leaves a log that is as long as its
+slot says, or longer. It is kept where the folder of the agent's own things exists, which the command line makes.
+"""
+
+import fcntl
+import os
+from contextlib import suppress
+
+from agent.log.chain import own_folder
+
+__all__ = ["Head", "head_of"]
+
+SLOT = 128  # bytes
+SEED, COUNT = 32, 12  # characters of a seed, and of a number of lines
+
+
+class Head:
+    """The slot of one log, open to be written."""
+
+    def __init__(self, seed: str) -> None:
+        """Find the slot of a log, or take a new one. Raises OSError, also where there is no folder for it."""
+        self._seed = seed
+        self._descriptor = os.open(_path(), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+            content = _content(self._descriptor)
+            place = _place(content, seed)
+            self._place = len(content) // SLOT * SLOT if place is None else place
+            if place is None:
+                self.note(0, "")
+        finally:
+            fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+
+    def note(self, lines: int, link: str) -> None:
+        """Write down how many lines the log has, and the hash of the last one."""
+        slot = f"{self._seed} {lines:0{COUNT}d} {link}".ljust(SLOT - 1) + "\n"
+        with suppress(OSError):
+            os.pwrite(self._descriptor, slot.encode(), self._place)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        os.close(self._descriptor)
+
+
+def head_of(seed: str) -> tuple[int, str] | None:
+    """Return the number of lines that a log had when it was written last, and the hash of its last line.
+
+    None where this is not known: the log was written elsewhere, or nothing is kept here.
+    """
+    try:
+        descriptor = os.open(_path(), os.O_RDONLY | os.O_CLOEXEC)
+    except (OSError, RuntimeError):
+        return None
+    try:
+        content = _content(descriptor)
+    finally:
+        os.close(descriptor)
+    place = _place(content, seed)
+    words = [] if place is None else content[place : place + SLOT].split()
+    return (int(words[1]), words[2].decode()) if len(words) == 3 and words[1].isdigit() else None
+
+
+def _path() -> str:
+    return str(own_folder() / "heads")
+
+
+def _content(descriptor: int) -> bytes:
+    return os.pread(descriptor, os.fstat(descriptor).st_size, 0)
+
+
+def _place(content: bytes, seed: str) -> int | None:
+    """Return where the slot of a log begins."""
+    wanted = f"{seed} ".encode()
+    place = content.find(wanted) if len(seed) == SEED else -1
+    return place if place >= 0 and place % SLOT == 0 else None

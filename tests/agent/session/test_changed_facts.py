@@ -1,0 +1,181 @@
+"""What a call would touch is looked up again after a yes: where it has changed, the yes is void."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from attrs import evolve
+
+import constitution
+from agent import call
+from agent.cli.prompt import StandingAnswers
+from agent.presets.equipment import equip
+from agent.presets.policy_files import read_user_rules
+from agent.presets.shipped import DEFAULT
+from agent.protocols.flows import ask_on_critical
+from agent.protocols.policies import never
+from agent.session.run import Run
+from agent.vocabulary.events import ActionChanged, ApprovalAsked, FactsConfirmed, GateRejected, ToolStarted
+from tests.agent.conftest import MakeAgent
+
+pytestmark = pytest.mark.anyio
+
+Meanwhile = Callable[[], object]
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    home = tmp_path / "home"
+    for folder in ("out", "elsewhere"):
+        (home / folder).mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(home))
+    return home
+
+
+@pytest.fixture(params=["on", "off"])
+def answered(request: pytest.FixtureRequest, make_agent: MakeAgent, workspace: Path) -> Any:
+    """A function that runs one command, with and without a sandbox; each `meanwhile` happens before the next yes."""
+
+    async def answered(command: str, *meanwhile: Meanwhile, threads: Any = (), preset: Any = DEFAULT) -> Run:
+        preset, left = evolve(preset, sandbox=request.param), list(meanwhile)
+
+        def approve(_: ApprovalAsked) -> bool:
+            if left:
+                left.pop(0)()
+                return True
+            return not meanwhile
+
+        tools = equip(preset, workspace)
+        steps = [call("bash", command=command), "Done."]
+        agent = make_agent(*steps, tools=tools, preset=preset, approve=approve, threads=threads)
+        return await agent.run("Go")
+
+    return answered
+
+
+def of_kind(run: Run, kind: Any) -> list[Any]:
+    return [event for event in run.events if isinstance(event, kind)]
+
+
+def pointed(link: Path, target: Path) -> None:
+    link.unlink(missing_ok=True)
+    link.symlink_to(target)
+
+
+async def test_a_yes_to_facts_that_have_not_changed_is_a_yes(answered: Any, home: Path, workspace: Path) -> None:
+    (workspace / "a.txt").write_text("alpha")
+
+    run = await answered("cp a.txt ~/out/a.txt")
+
+    assert (home / "out" / "a.txt").read_text() == "alpha"
+    assert len(of_kind(run, ApprovalAsked)) == len(of_kind(run, FactsConfirmed)) == 1
+
+
+async def test_a_link_that_leads_elsewhere_since_the_question_makes_the_yes_void(
+    answered: Any, home: Path, workspace: Path
+) -> None:
+    (workspace / "a.txt").write_text("alpha")
+    pointed(home / "target", home / "out")
+
+    run = await answered("cp a.txt ~/target/b.txt", lambda: pointed(home / "target", home / "elsewhere"))
+
+    first, second = of_kind(run, ApprovalAsked)
+    assert "changed" not in first.question
+    told = f"~/target/b.txt leads to {home}/elsewhere/b.txt, not to {home}/out/b.txt"
+    assert f"changed since your yes: {told}" in second.question.splitlines()
+    assert told in of_kind(run, ActionChanged)[0].changes
+    assert of_kind(run, ToolStarted) == []
+    assert [*(home / "elsewhere").iterdir(), *(home / "out").iterdir()] == []
+
+
+async def test_a_pattern_that_stands_for_other_files_is_asked_about_again(
+    answered: Any, home: Path, workspace: Path
+) -> None:
+    (workspace / "a.txt").write_text("alpha")
+
+    run = await answered("cp *.txt ~/out/", lambda: (workspace / "b.txt").write_text("beta"))
+
+    assert f"{workspace}/*.txt stands for other files" in of_kind(run, ActionChanged)[0].changes
+    assert len(of_kind(run, ApprovalAsked)) == 2
+    assert of_kind(run, ToolStarted) == []
+
+
+async def test_a_script_that_has_other_content_is_asked_about_again(answered: Any, home: Path, workspace: Path) -> None:
+    """Also where only a part of the command is asked about, and its text says nothing about the script."""
+    (workspace / "build.sh").write_text("echo built")
+
+    run = await answered("sh build.sh > ~/out/log", lambda: (workspace / "build.sh").write_text("echo other"))
+
+    assert of_kind(run, ActionChanged)[0].changes == (f"{workspace}/build.sh, which it would run, has other content",)
+    assert len(of_kind(run, ApprovalAsked)) == 2
+    assert of_kind(run, ToolStarted) == []
+
+
+async def test_what_changed_is_judged_anew_and_may_be_denied(answered: Any, home: Path, workspace: Path) -> None:
+    (workspace / "a.txt").write_text("alpha")
+    (home / ".ssh").mkdir()
+    pointed(home / "target", home / "out")
+
+    run = await answered("cp a.txt ~/target/authorized_keys", lambda: pointed(home / "target", home / ".ssh"))
+
+    assert len(of_kind(run, ApprovalAsked)) == 1
+    assert [refusal.bthread for refusal in of_kind(run, GateRejected)[0].refusals] == ["by_constitution"]
+    assert list((home / ".ssh").iterdir()) == []
+
+
+async def test_facts_that_change_again_and_again_end_the_questions(answered: Any, home: Path, workspace: Path) -> None:
+    (workspace / "a.txt").write_text("alpha")
+    targets = [home / name for name in ("out", "elsewhere", "out", "elsewhere")]
+    pointed(home / "target", home / "elsewhere")
+
+    run = await answered("cp a.txt ~/target/b.txt", *[lambda to=to: pointed(home / "target", to) for to in targets])
+
+    assert len(of_kind(run, ApprovalAsked)) == 3
+    assert "changes again and again" in str(of_kind(run, GateRejected)[0].refusals)
+    assert of_kind(run, ToolStarted) == []
+
+
+@pytest.mark.parametrize("asks", [ask_on_critical(lambda _: True), never("bash", otherwise="ask")])
+async def test_what_a_protocol_asks_about_is_looked_up_again_too(
+    answered: Any, home: Path, workspace: Path, asks: Any
+) -> None:
+    pointed(workspace / "link", home / "out")
+
+    run = await answered("ls link/", lambda: pointed(workspace / "link", home / "elsewhere"), threads=[asks])
+
+    assert len(of_kind(run, ApprovalAsked)) == 2
+    assert "changed since your yes: link" in of_kind(run, ApprovalAsked)[1].question
+    assert of_kind(run, ToolStarted) == []
+
+
+async def test_always_is_for_what_a_command_runs_as_it_is(
+    make_agent: MakeAgent, workspace: Path, home: Path, needs: Callable[[str], Path]
+) -> None:
+    """A rule that `always` wrote is bound to the content; where that has changed, the question says why it is put."""
+    needs("make")
+    (workspace / "Makefile").write_text("deploy:\n\t@echo deployed\n")
+    rules = home / "rules"
+    standing = StandingAnswers(constitution.DEFAULT, rules)
+    asked: list[ApprovalAsked] = []
+
+    def approve(question: ApprovalAsked) -> bool:
+        asked.append(question)
+        return "always allowed from now on" in standing.add(question.call)
+
+    async def deploy() -> Run:
+        preset = evolve(DEFAULT, commands=tuple(map(str, read_user_rules(rules))))
+        steps = [call("bash", command="make deploy"), "Done."]
+        agent = make_agent(
+            *steps, preset=preset, approve=approve, on_step=lambda step: standing.see(step.event),
+            tools=equip(preset, workspace),
+        )  # fmt: skip
+        return await agent.run("Go")
+
+    assert [of_kind(await deploy(), ToolStarted) != [] for _ in range(2)] == [True, True]
+    assert len(asked) == 1
+    assert os.path.exists(rules)
+    (workspace / "Makefile").write_text("deploy:\n\t@echo gone\n")
+    await deploy()
+    assert "you allowed 'make deploy' always, and what it runs has changed since" in asked[1].question
